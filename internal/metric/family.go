@@ -1,0 +1,34 @@
+// Package metric holds the two words that every collector speaks: a Family
+// is a row of the catalogue, and a Batch is what one run found, already in the
+// form in which it is served.
+package metric
+
+import "strings"
+
+// Family is a gauge that some collector may emit: a row of docs/metrics.md.
+// Families are declared beside the collector that feeds them and never change.
+type Family struct {
+	Name string
+	// Help says what the value means, in which unit and in whose eyes.
+	Help string
+	// Labels are the label names, in the order in which Batch.Set takes their values.
+	Labels []string
+
+	header []byte
+}
+
+// New declares a family. The name carries the unit, as Prometheus wants it.
+func New(name, help string, labels ...string) *Family {
+	f := &Family{Name: name, Help: help, Labels: labels}
+	f.header = append(f.header, "# HELP "+name+" "+escapeHelp.Replace(help)+"\n# TYPE "+name+" gauge\n"...)
+	return f
+}
+
+// escapeHelp escapes what both the text format and OpenMetrics escape. A
+// quotation mark is escaped in OpenMetrics alone, and stays as it is in both
+// parsers when left alone.
+var escapeHelp = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+
+// Header returns the HELP and TYPE lines, the same in the text format and in
+// OpenMetrics. The caller must not change it.
+func (f *Family) Header() []byte { return f.header }

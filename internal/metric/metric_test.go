@@ -1,0 +1,120 @@
+package metric_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"pgregory.net/rapid"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+var (
+	plain   = metric.New("avax_test_plain", `Help with a \ and a "quote".`)
+	labeled = metric.New("avax_test_labeled", "Two labels.", "node", "chain")
+)
+
+// page is what a scraper sees of a batch.
+func page(b *metric.Batch) string {
+	var page strings.Builder
+	for _, c := range b.Chunks() {
+		page.Write(c.Family.Header())
+		page.Write(c.Text)
+	}
+	return page.String()
+}
+
+func TestABatchRendersItsSamplesInTheOrderOfTheDeclaration(t *testing.T) {
+	b := metric.NewBatch([]*metric.Family{plain, labeled})
+	b.SetBool(labeled, false, "bravo", "C")
+	b.Set(labeled, 1.5, "alpha", `L1 "quoted" \ and
+more`)
+	b.SetTime(plain, time.Unix(1700000000, 250e6))
+
+	want := `# HELP avax_test_plain Help with a \\ and a "quote".
+# TYPE avax_test_plain gauge
+avax_test_plain 1.70000000025e+09
+# HELP avax_test_labeled Two labels.
+# TYPE avax_test_labeled gauge
+avax_test_labeled{node="alpha",chain="L1 \"quoted\" \\ and\nmore"} 1.5
+avax_test_labeled{node="bravo",chain="C"} 0
+`
+	if diff := cmp.Diff(want, page(b)); diff != "" {
+		t.Error(diff)
+	}
+	if err := b.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestABatchKeepsOutAndReportsWhatWouldBreakTheScrape(t *testing.T) {
+	b := metric.NewBatch([]*metric.Family{labeled})
+	b.Set(plain, 1)
+	b.Set(labeled, 1, "alpha")
+	b.Set(labeled, 1, "alpha", "C")
+	b.Set(labeled, 2, "alpha", "C")
+
+	if got, want := string(b.Chunks()[0].Text), "avax_test_labeled{node=\"alpha\",chain=\"C\"} 1\n"; got != want {
+		t.Errorf("served %q, want %q", got, want)
+	}
+	err := b.Err()
+	if err == nil {
+		t.Fatal("nothing reported")
+	}
+	want := []string{
+		"avax_test_plain: not declared by this collector",
+		"avax_test_labeled: 1 label values for the 2 labels [node chain]",
+		`avax_test_labeled{node="alpha",chain="C"}: set twice`,
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Whatever an upstream puts into a label, Prometheus' own parser and our own
+// reader find the same series again.
+func TestAnyLabelSurvivesTheWayToTheScraper(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := metric.NewBatch([]*metric.Family{labeled})
+		node, chain := rapid.String().Draw(t, "node"), rapid.String().Draw(t, "chain")
+		value := rapid.Float64().Draw(t, "value")
+		b.Set(labeled, value, node, chain)
+
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		families, err := parser.TextToMetricFamilies(strings.NewReader(page(b)))
+		if err != nil {
+			t.Fatalf("%v in %q", err, page(b))
+		}
+		m := families["avax_test_labeled"].GetMetric()[0]
+		seen := map[string]string{}
+		for _, l := range m.GetLabel() {
+			seen[l.GetName()] = l.GetValue()
+		}
+		if want := map[string]string{"node": node, "chain": chain}; !cmp.Equal(want, seen) {
+			t.Errorf("Prometheus reads %q, want %q", seen, want)
+		}
+		if got := m.GetGauge().GetValue(); got != value {
+			t.Errorf("Prometheus reads %v, want %v", got, value)
+		}
+		if got, want := b.Chunks()[0].Samples(), []metric.Sample{{Labels: []string{node, chain}, Value: value}}; !cmp.Equal(got, want) {
+			t.Errorf("read back %v, want %v", got, want)
+		}
+	})
+}
+
+func TestTextThatIsNotUTF8AndNumbersThatAreNoneDoNotBreakThePage(t *testing.T) {
+	b := metric.NewBatch([]*metric.Family{plain, labeled})
+	b.Set(plain, math.NaN())
+	b.Set(labeled, math.Inf(-1), "a\xffb", "")
+	if got, want := string(b.Chunks()[1].Text), "avax_test_labeled{node=\"a\uFFFDb\",chain=\"\"} -Inf\n"; got != want {
+		t.Errorf("served %q, want %q", got, want)
+	}
+	if got := b.Chunks()[0].Samples()[0].Value; !math.IsNaN(got) {
+		t.Errorf("read back %v, want NaN", got)
+	}
+}
