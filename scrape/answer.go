@@ -1,0 +1,199 @@
+package scrape
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+// errTooLarge ends the reading of an answer above the limit.
+var errTooLarge = errors.New("too large")
+
+// bounded reads at most left bytes and remembers why reading ended, so that an answer that broke off on the way can be
+// told from one that is incomplete in itself.
+type bounded struct {
+	from io.Reader
+	left int64
+	err  error
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if b.left < 0 {
+		b.err = errTooLarge
+		return 0, b.err
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1] // one more than allowed, to see whether there is more
+	}
+	n, err := b.from.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		n, err = n-1, errTooLarge
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}
+
+// decode reads the one JSON value of a good answer.
+func (u *Upstream) decode(c call, body io.Reader) (any, error) {
+	in := &bounded{from: body, left: u.maxBody}
+	d := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if kind := d.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindBeginArray && in.err == nil {
+		return nil, &Error{c.op, Malformed, noJSON(bytes.TrimSpace(d.UnreadBuffer()))}
+	}
+	value, err := c.decode(d)
+	var refusal *RPCError
+	if err == nil || errors.As(err, &refusal) {
+		if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
+			err, refusal = errors.New("the answer goes on after its end"), nil
+		}
+	}
+	switch {
+	case errors.Is(in.err, errTooLarge):
+		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer is larger than %s: raise AVAX_MAX_BODY", size(u.maxBody))}
+	case in.err != nil:
+		return nil, u.broken(c.op, in.err)
+	case err == nil:
+		return value, nil
+	case refusal != nil:
+		refusal.Message = u.clean(refusal.Message)
+		return nil, &Error{c.op, Rejected, refusal}
+	}
+	return nil, &Error{c.op, Malformed, &reason{u.clean(shape(err)), err}}
+}
+
+func noJSON(start []byte) error {
+	switch {
+	case len(start) == 0:
+		return errors.New("the answer is empty")
+	case start[0] == '<':
+		return errors.New("the answer is HTML: a proxy or login page stands between")
+	}
+	return errors.New("the answer is neither a JSON object nor an array: is the address that of something else?")
+}
+
+func decodeREST[T any](d *jsontext.Decoder) (any, error) {
+	var value T
+	if err := wire.Decode(d, &value); err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+// decodeRPC reads the envelope of JSON-RPC, its members in any order.
+func decodeRPC[T any](d *jsontext.Decoder) (any, error) {
+	var result T
+	var refusal *RPCError
+	var answered bool
+	if d.PeekKind() != jsontext.KindBeginObject {
+		return nil, errors.New("the answer is no JSON-RPC object")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	for d.PeekKind() == jsontext.KindString {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		switch name.String() {
+		case "result":
+			if d.PeekKind() != jsontext.KindNull || nillable[T]() {
+				answered = true
+			}
+			err = wire.Decode(d, &result)
+		case "error":
+			refusal, err = readRefusal(d)
+		default:
+			err = d.SkipValue()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	switch {
+	case refusal != nil:
+		return nil, refusal
+	case !answered:
+		return nil, errors.New("the answer has neither result nor error")
+	}
+	return result, nil
+}
+
+func nillable[T any]() bool {
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
+		return true
+	}
+	return false
+}
+
+// readRefusal reads the error member: null, an object or, from some gateways, a mere string.
+func readRefusal(d *jsontext.Decoder) (*RPCError, error) {
+	if d.PeekKind() == jsontext.KindString {
+		message, err := d.ReadToken()
+		return &RPCError{Message: message.String()}, err
+	}
+	var body *struct {
+		Code    int    `json:"code,omitzero"`
+		Message string `json:"message,omitzero"`
+	}
+	if err := wire.Decode(d, &body); err != nil || body == nil {
+		return nil, err
+	}
+	return &RPCError{body.Code, body.Message}, nil
+}
+
+// shape says where an answer differs from what was expected: "result.validators.0.weight: "x" is no whole number".
+func shape(err error) string {
+	var meaning *json.SemanticError
+	if errors.As(err, &meaning) {
+		what := "not of the expected kind"
+		if meaning.Err != nil {
+			what = meaning.Err.Error()
+		}
+		return place(meaning.JSONPointer) + what
+	}
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return "the answer ends too early"
+		}
+		return place(syntax.JSONPointer) + "this is no JSON"
+	}
+	return err.Error()
+}
+
+func place(p jsontext.Pointer) string {
+	if p == "" {
+		return ""
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", ".") + ": "
+}
+
+func size(n int64) string {
+	for _, unit := range []struct {
+		name  string
+		bytes int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d%s", n/unit.bytes, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

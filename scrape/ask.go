@@ -1,0 +1,123 @@
+package scrape
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"time"
+)
+
+// call asks until there is an answer, or no hope, or no time.
+func (u *Upstream) call(ctx context.Context, c call) (any, error) {
+	var cancel context.CancelFunc
+	for n := 1; ; n++ {
+		if err := u.pace.turn(ctx); err != nil {
+			return nil, u.refused(c.op, err)
+		}
+		if n == 1 {
+			ctx, cancel = context.WithTimeout(ctx, u.timeout)
+			defer cancel()
+		}
+		value, err := u.request(ctx, c)
+		if err == nil || c.once || n == attempts {
+			return value, err
+		}
+		pause, ok := u.pace.pause(n, err)
+		if !ok || time.Until(patience(ctx)) <= pause {
+			return nil, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// refused gives an error of the door itself its op, and counts it.
+func (u *Upstream) refused(op string, err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		e.Op = op
+		u.metrics.count(u.name, op, e.Outcome)
+	}
+	return err
+}
+
+// request is one request and its answer, measured. It ends the turn.
+func (u *Upstream) request(ctx context.Context, c call) (any, error) {
+	defer u.pace.done()
+	began := time.Now()
+	value, err := u.exchange(ctx, c)
+	took := time.Since(began)
+	outcome := OutcomeOf(err)
+	if outcome == Unreachable && errors.Is(ctx.Err(), context.Canceled) {
+		return nil, ctx.Err() // given up: says nothing about the upstream
+	}
+	if outcome == Unreachable && ctx.Err() != nil {
+		outcome = Timeout
+		err = &Error{c.op, Timeout, &reason{"no answer within " + brief(took), ctx.Err()}}
+	}
+	u.metrics.count(u.name, c.op, outcome)
+	u.metrics.took(u.name, c.op, took)
+	u.unwell.Store(!answered(outcome))
+	return value, err
+}
+
+// answered tells whether the upstream itself spoke, and to us.
+func answered(o Outcome) bool {
+	switch o {
+	case OK, Rejected, NotFound, Bootstrapping, TooLarge:
+		return true
+	}
+	return false
+}
+
+// brief is d in as many digits as matter to a reader.
+func brief(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
+	method, body := http.MethodGet, io.Reader(nil)
+	if c.body != nil {
+		method, body = http.MethodPost, bytes.NewReader(c.body)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, u.base.String()+c.path, body)
+	if err != nil {
+		return nil, &Error{c.op, Malformed, errors.New("the question cannot be written as a request: look at the identifiers in it")}
+	}
+	request.Header.Set("User-Agent", "avax-exporter")
+	request.Header.Set("Accept", "application/json")
+	if c.body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	maps.Copy(request.Header, u.header)
+	request.Host = u.host
+
+	// Not an http.Client: nothing here follows redirects, keeps cookies or writes the URL into errors.
+	response, err := u.transport.RoundTrip(request)
+	if err != nil {
+		return nil, u.broken(c.op, err)
+	}
+	defer release(response.Body)
+	u.pace.obey(response.StatusCode, response.Header)
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return nil, u.refusal(c, response)
+	}
+	return u.decode(c, response.Body)
+}
+
+// mostDrained is how much of an unwanted answer is read so that its connection can be used again.
+const mostDrained = 256 << 10
+
+func release(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, mostDrained)
+	_ = body.Close()
+}

@@ -1,0 +1,97 @@
+package scrape
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+)
+
+// Outcome is how a call ended. The set is closed, so an outcome can be a label.
+type Outcome string
+
+// The outcomes. Every Error carries one of them other than OK.
+const (
+	OK            Outcome = "ok"
+	Unreachable   Outcome = "unreachable"   // no connection, or it broke off before the answer was complete
+	Timeout       Outcome = "timeout"       // no complete answer in time, or the caller gave up
+	Forbidden     Outcome = "forbidden"     // credentials missing, wrong or not enough; host name not allowed
+	Rejected      Outcome = "rejected"      // understood and refused: an error body (RPCError), or 400, 405, 415, …
+	RateLimited   Outcome = "rate_limited"  // asked too often, or still waiting as the upstream asked
+	Unavailable   Outcome = "unavailable"   // the upstream, or what stands before it, says that it cannot answer now
+	Bootstrapping Outcome = "bootstrapping" // the node knows the chain and is not done bootstrapping it
+	NotFound      Outcome = "not_found"     // no such path: chain unknown or not tracked, API off, no such resource
+	Malformed     Outcome = "malformed"     // answered, but not with what was asked for
+	TooLarge      Outcome = "too_large"     // the answer is larger than allowed
+)
+
+var outcomes = []Outcome{
+	OK, Unreachable, Timeout, Forbidden, Rejected, RateLimited,
+	Unavailable, Bootstrapping, NotFound, Malformed, TooLarge,
+}
+
+// Outcomes lists all outcomes, OK first.
+func Outcomes() []Outcome { return slices.Clone(outcomes) }
+
+// Error is what every call returns where it has no answer: what was asked, how it ended, why. Its text holds no URL, no
+// header and no credential.
+type Error struct {
+	Op      string // the method or path pattern, such as info.getNodeID
+	Outcome Outcome
+	Err     error
+}
+
+// Error reads as a path: "info.getNodeID: timeout: no answer within 10s".
+func (e *Error) Error() string {
+	text := e.Op + ": " + string(e.Outcome)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap gives the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// RPCError is the error of a JSON-RPC answer. It is wrapped by an Error with the outcome Rejected.
+type RPCError struct {
+	Code    int    // a node's own services know one code, -32000, for almost everything
+	Message string // as the upstream wrote it, cut to a sane length
+}
+
+// Error is the upstream's own message.
+func (e *RPCError) Error() string {
+	if e.Message == "" {
+		return "an error without words"
+	}
+	return e.Message
+}
+
+// CodeMethodNotFound is the RPCError.Code of an EVM chain that does not offer the method.
+const CodeMethodNotFound = -32601
+
+// OutcomeOf tells how a call ended by its error: OK for nil, the outcome of an Error anywhere in the chain, Timeout for
+// an ended context, Unreachable for an error of the network, and Malformed for what nobody can name.
+func OutcomeOf(err error) Outcome {
+	if err == nil {
+		return OK
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		if e != nil && slices.Contains(outcomes, e.Outcome) {
+			return e.Outcome
+		}
+		return Malformed
+	}
+	var opError *net.OpError
+	var dnsError *net.DNSError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, os.ErrDeadlineExceeded):
+		return Timeout
+	case errors.As(err, &opError), errors.As(err, &dnsError), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return Unreachable
+	}
+	return Malformed
+}

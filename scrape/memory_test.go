@@ -1,0 +1,24 @@
+package scrape_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+)
+
+// transport is an upstream in memory, so that its time can be synthetic.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// answering says the same whatever is asked.
+func answering(body string) transport {
+	return func(*http.Request) (*http.Response, error) { return respond(http.StatusOK, body), nil }
+}
+
+func respond(status int, body string) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

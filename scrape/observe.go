@@ -1,0 +1,49 @@
+package scrape
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics counts and times the requests of every Upstream it is given to. A nil Metrics measures nothing.
+type Metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+// NewMetrics registers avax_exporter_upstream_requests_total and avax_exporter_upstream_request_duration_seconds.
+// A nil reg registers nothing.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "avax_exporter_upstream_requests_total",
+			Help: "Requests to an upstream by how they ended. A repeated request counts again, a shared answer does not.",
+		}, []string{"upstream", "op", "outcome"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:                            "avax_exporter_upstream_request_duration_seconds",
+			Help:                            "Time from sending a request to an upstream to the end of its answer, however it ended.",
+			Buckets:                         []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
+			NativeHistogramBucketFactor:     1.1,
+			NativeHistogramMaxBucketNumber:  100,
+			NativeHistogramMinResetDuration: time.Hour,
+		}, []string{"upstream", "op"}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.requests, m.duration)
+	}
+	return m
+}
+
+// count adds a request, or a call that ended before it could become one.
+func (m *Metrics) count(upstream, op string, outcome Outcome) {
+	if m != nil {
+		m.requests.WithLabelValues(upstream, op, string(outcome)).Inc()
+	}
+}
+
+func (m *Metrics) took(upstream, op string, d time.Duration) {
+	if m != nil {
+		m.duration.WithLabelValues(upstream, op).Observe(d.Seconds())
+	}
+}

@@ -1,0 +1,101 @@
+package scrape_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+func TestEveryRequestIsCountedByItsOutcomeAndTimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewPedanticRegistry()
+		asked := 0
+		u := open(t, scrape.Options{Name: "local", URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: transport(func(r *http.Request) (*http.Response, error) {
+			switch asked++; asked {
+			case 1: // and a repetition
+				return respond(502, ""), nil
+			case 3:
+				return respond(404, ""), nil
+			case 4:
+				r := respond(429, "")
+				r.Header.Set("Retry-After", "30")
+				return r, nil
+			}
+			return slow(300*time.Millisecond, good)(r)
+		})})
+		ctx := scrape.MaxAge(t.Context(), time.Minute)
+		for range 2 { // the second shares
+			if _, err := askHeight(ctx, u, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _, _ = askREST(u), askREST(u), askREST(u) // not found, refused, refused at the door
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP avax_exporter_upstream_requests_total Requests to an upstream by how they ended. A repeated request counts again, a shared answer does not.
+# TYPE avax_exporter_upstream_requests_total counter
+avax_exporter_upstream_requests_total{op="GET /v1/height/{chain}",outcome="not_found",upstream="local"} 1
+avax_exporter_upstream_requests_total{op="GET /v1/height/{chain}",outcome="rate_limited",upstream="local"} 2
+avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="ok",upstream="local"} 1
+avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="unavailable",upstream="local"} 1
+# HELP avax_exporter_upstream_request_duration_seconds Time from sending a request to an upstream to the end of its answer, however it ended.
+# TYPE avax_exporter_upstream_request_duration_seconds histogram
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.005"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.025"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.1"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.25"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.5"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="1"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="2.5"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="5"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="10"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="+Inf"} 2
+avax_exporter_upstream_request_duration_seconds_sum{op="GET /v1/height/{chain}",upstream="local"} 0
+avax_exporter_upstream_request_duration_seconds_count{op="GET /v1/height/{chain}",upstream="local"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.005"} 1
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.025"} 1
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.1"} 1
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.25"} 1
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.5"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="1"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="2.5"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="5"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="10"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="+Inf"} 2
+avax_exporter_upstream_request_duration_seconds_sum{op="platform.getHeight",upstream="local"} 0.3
+avax_exporter_upstream_request_duration_seconds_count{op="platform.getHeight",upstream="local"} 2
+`)); err != nil {
+			t.Error(err)
+		}
+		if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
+			t.Errorf("%v, %v", problems, err)
+		}
+	})
+}
+
+func TestTheDurationIsAlsoANativeHistogram(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	u := open(t, scrape.Options{URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: answering(good)})
+	if err := askRPC(u); err != nil {
+		t.Fatal(err)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "avax_exporter_upstream_request_duration_seconds" {
+			if h := f.GetMetric()[0].GetHistogram(); h.Schema == nil || len(h.GetPositiveSpan()) == 0 || len(h.GetBucket()) == 0 {
+				t.Errorf("got %v", h)
+			}
+			return
+		}
+	}
+	t.Error("no such family")
+}

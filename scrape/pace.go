@@ -1,0 +1,139 @@
+package scrape
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Limits of repeating and waiting.
+const (
+	attempts    = 3                      // requests of one call at most
+	firstPause  = 200 * time.Millisecond // before the second request; three times that before the third
+	shortWait   = 5 * time.Second        // the longest Retry-After worth waiting for within a call
+	waitUnasked = 10 * time.Second       // after a 429 that does not say how long
+	longestWait = time.Hour              // whatever an upstream asks for
+)
+
+// pace holds back requests: so many at once, so many a second, none before the moment the upstream asked for.
+type pace struct {
+	slots  chan struct{}
+	bucket *rate.Limiter
+
+	mu    sync.Mutex
+	until time.Time // the upstream asked not to be called before
+}
+
+// turn waits until a request may go out. Every turn taken ends with done.
+func (p *pace) turn(ctx context.Context) error {
+	if err := p.asked(); err != nil {
+		return err
+	}
+	select {
+	case p.slots <- struct{}{}:
+	default:
+		select {
+		case p.slots <- struct{}{}:
+		case <-ctx.Done():
+			return ended(ctx, fmt.Sprintf("no turn in time: other calls to this upstream were under way, and AVAX_CONCURRENCY allows %d at once", cap(p.slots)))
+		}
+	}
+	err := p.bucket.Wait(ctx)
+	if err == nil {
+		err = p.asked()
+	} else if ctx.Err() != nil {
+		err = ended(ctx, "no turn in time: too many calls a second to this upstream")
+	} else {
+		err = &Error{Outcome: Timeout, Err: errors.New("no turn before the deadline: too many calls a second to this upstream")}
+	}
+	if err != nil {
+		p.done()
+	}
+	return err
+}
+
+func (p *pace) done() { <-p.slots }
+
+// ended says why a wait was in vain: the caller left, or its time was up.
+func ended(ctx context.Context, text string) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return &Error{Outcome: Timeout, Err: &reason{text, ctx.Err()}}
+}
+
+// asked is the refusal while the upstream wants to be left alone.
+func (p *pace) asked() error {
+	if left := p.wait(); left > 0 {
+		left = max(time.Second, left.Round(time.Second))
+		return &Error{Outcome: RateLimited, Err: fmt.Errorf("asked to wait %s more", left)}
+	}
+	return nil
+}
+
+// wait is how long the upstream still wants to be left alone.
+func (p *pace) wait() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(0, time.Until(p.until))
+}
+
+// obey notes what an answer says about the next request.
+func (p *pace) obey(status int, h http.Header) {
+	var d time.Duration
+	switch said, ok := parseWait(h.Get("Retry-After")); {
+	case ok && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable):
+		d = said
+	case status == http.StatusTooManyRequests:
+		if d, ok = parseWait(h.Get("Ratelimit-Reset")); !ok {
+			d = waitUnasked
+		}
+	}
+	if d <= 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if until := time.Now().Add(min(d, longestWait)); until.After(p.until) {
+		p.until = until
+	}
+}
+
+// parseWait reads seconds or an HTTP date.
+func parseWait(s string) (time.Duration, bool) {
+	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds >= 0 {
+		return time.Duration(min(seconds, longestWait.Seconds()) * float64(time.Second)), true
+	}
+	if at, err := http.ParseTime(s); err == nil {
+		return max(0, time.Until(at)), true
+	}
+	return 0, false
+}
+
+// pause is how long to wait before repeating the n-th request, much of it at random so that callers do not come back all
+// at once. It is not ok where err leaves no hope.
+func (p *pace) pause(n int, err error) (d time.Duration, ok bool) {
+	d = firstPause
+	for range n - 1 {
+		d *= 3
+	}
+	d = d/2 + rand.N(d)
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &certificate) {
+		return 0, false
+	}
+	switch OutcomeOf(err) {
+	case Unreachable, Unavailable, RateLimited:
+		wait := p.wait()
+		return wait + d, wait <= shortWait
+	}
+	return 0, false
+}

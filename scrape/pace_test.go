@@ -1,0 +1,335 @@
+package scrape_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// good answers either manner of asking.
+const good = `{"height":"14","jsonrpc":"2.0","result":{"height":"14"},"id":1}`
+
+// hung answers when its caller has given up, as net/http does.
+func hung(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// slow answers after d.
+func slow(d time.Duration, body string) transport {
+	return func(r *http.Request) (*http.Response, error) {
+		select {
+		case <-time.After(d):
+			return respond(http.StatusOK, body), nil
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+}
+
+func TestACallEndsWithItsOwnLimitOrItsCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(hung)})
+		began := time.Now()
+		err := askRPC(u)
+		if want := "platform.getHeight: timeout: no answer within 10s"; err == nil || err.Error() != want || time.Since(began) != 10*time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		_, err = scrape.RPC[height](ctx, u, "/ext/bc/P", "platform.getHeight", nil)
+		if want := "platform.getHeight: timeout: no answer within 1.5s"; err == nil || err.Error() != want {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestACallTheCallerGivesUpSaysNothingAboutTheUpstream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(hung)})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, err := scrape.RPC[height](ctx, u, "/", "op", nil)
+		if want := "op: timeout: the caller gave up"; err == nil || err.Error() != want || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if !u.Healthy() {
+			t.Error("the upstream is blamed for it")
+		}
+	})
+}
+
+func TestAPassingFailureIsAskedAgainWithGrowingPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []time.Duration
+		began := time.Now()
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, time.Since(began))
+			switch len(asked) {
+			case 1:
+				return nil, errors.New("connection refused")
+			case 2:
+				return respond(502, ""), nil
+			}
+			return respond(200, good), nil
+		})})
+		if err := askRPC(u); err != nil {
+			t.Fatal(err)
+		}
+		if len(asked) != 3 {
+			t.Fatalf("asked %d times", len(asked))
+		}
+		first, second := asked[1]-asked[0], asked[2]-asked[1]
+		if first < 100*time.Millisecond || first > 300*time.Millisecond || second < 300*time.Millisecond || second > 900*time.Millisecond {
+			t.Errorf("pauses of %s and %s", first, second)
+		}
+	})
+}
+
+func TestALastingFailureIsGivenUpAfterThreeRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
+			asked++
+			return nil, errors.New("connection refused")
+		})})
+		if err := askRPC(u); err == nil || err.Error() != "platform.getHeight: unreachable: connection refused" || asked != 3 {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+	})
+}
+
+func TestWhatCannotGetBetterIsNotAskedAgain(t *testing.T) {
+	for name, answer := range map[string]transport{
+		"rejected":      answering(`{"error":{"code":-32000,"message":"no"}}`),
+		"malformed":     answering(`nonsense`),
+		"timeout":       hung,
+		"not_found":     func(*http.Request) (*http.Response, error) { return respond(404, ""), nil },
+		"forbidden":     func(*http.Request) (*http.Response, error) { return respond(401, ""), nil },
+		"bootstrapping": func(*http.Request) (*http.Response, error) { return respond(503, "not done bootstrapping"), nil },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(r *http.Request) (*http.Response, error) {
+				asked++
+				return answer(r)
+			})})
+			if err := askRPC(u); string(scrape.OutcomeOf(err)) != name || asked != 1 {
+				t.Errorf("%s: asked %d times: %v", name, asked, err)
+			}
+		})
+	}
+}
+
+func TestNothingIsAskedAgainThatWouldEndAfterTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		u := open(t, scrape.Options{URL: "http://node", Timeout: 90 * time.Millisecond, Transport: transport(func(*http.Request) (*http.Response, error) {
+			asked++
+			return nil, errors.New("connection refused")
+		})})
+		began := time.Now()
+		if err := askRPC(u); asked != 1 || time.Since(began) != 0 {
+			t.Errorf("asked %d times in %s: %v", asked, time.Since(began), err)
+		}
+	})
+}
+
+func TestAChangeIsNeverSentTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
+			asked++
+			return nil, errors.New("connection reset")
+		})})
+		ctx := scrape.MaxAge(t.Context(), time.Hour)
+		for range 2 {
+			if _, err := scrape.RPCOnce[struct{}](ctx, u, "/ext/admin", "admin.alias", nil); scrape.OutcomeOf(err) != scrape.Unreachable {
+				t.Errorf("got %v", err)
+			}
+		}
+		if asked != 2 {
+			t.Errorf("two calls became %d requests", asked)
+		}
+	})
+}
+
+// limited refuses once with a header, then answers.
+func limited(status int, name, value string, asked *int) transport {
+	return func(*http.Request) (*http.Response, error) {
+		if *asked++; *asked > 1 {
+			return respond(200, good), nil
+		}
+		r := respond(status, "")
+		r.Header.Set(name, value)
+		return r, nil
+	}
+}
+
+func TestAnUpstreamThatAsksForPatienceIsLeftAlone(t *testing.T) {
+	for _, c := range []struct {
+		status      int
+		name, value string
+		wait        time.Duration
+	}{
+		{429, "Retry-After", "30", 30 * time.Second},
+		{429, "Retry-After", "Sat, 01 Jan 2000 00:01:00 GMT", time.Minute}, // a synthetic clock begins in 2000
+		{503, "Retry-After", "30", 30 * time.Second},
+		{429, "ratelimit-reset", "45", 45 * time.Second},
+		{429, "X-Nothing", "said", 10 * time.Second},
+		{429, "Retry-After", "soon", 10 * time.Second},
+		{429, "Retry-After", "999999999", time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			u := open(t, scrape.Options{URL: "http://data", Transport: limited(c.status, c.name, c.value, &asked)})
+			_ = askREST(u)
+			time.Sleep(c.wait - 10*time.Second + time.Nanosecond)
+			began := time.Now()
+			err := askREST(u)
+			if want := "GET /v1/height/{chain}: rate_limited: asked to wait 10s more"; err == nil || err.Error() != want {
+				t.Errorf("%s %s: got %v", c.name, c.value, err)
+			}
+			if asked != 1 || time.Since(began) != 0 {
+				t.Errorf("%s %s: asked %d times while told to wait", c.name, c.value, asked)
+			}
+			time.Sleep(10 * time.Second)
+			if err := askREST(u); err != nil {
+				t.Errorf("%s %s: afterwards: %v", c.name, c.value, err)
+			}
+		})
+	}
+}
+
+func TestAShortWaitIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		u := open(t, scrape.Options{URL: "http://data", Transport: limited(429, "Retry-After", "2", &asked)})
+		began := time.Now()
+		if err := askREST(u); err != nil || asked != 2 {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
+			t.Errorf("waited %s", took)
+		}
+	})
+}
+
+func TestNoMoreCallsAtOnceThanAllowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, most := 0, 0
+		u := open(t, scrape.Options{URL: "http://node", Concurrency: 3, Transport: transport(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			defer func() {
+				mu.Lock()
+				now--
+				mu.Unlock()
+			}()
+			return slow(time.Second, good)(r)
+		})})
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 9 {
+			wg.Go(func() {
+				if err := askRPC(u); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if most != 3 || time.Since(began) != 3*time.Second {
+			t.Errorf("%d at once, %s for nine calls of a second", most, time.Since(began))
+		}
+	})
+}
+
+func TestWaitingForATurnEndsWithTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Transport: slow(5*time.Second, good)})
+		go func() { _ = askRPC(u) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := scrape.RPC[height](ctx, u, "/", "op", nil)
+		if want := "op: timeout: no turn in time: other calls to this upstream were under way, and AVAX_CONCURRENCY allows 1 at once"; err == nil || err.Error() != want {
+			t.Errorf("got %v", err)
+		}
+		ctx, cancel = context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := scrape.RPC[height](ctx, u, "/", "op", nil); err == nil || err.Error() != "op: timeout: the caller gave up" {
+			t.Errorf("got %v", err)
+		}
+		if err := askRPC(u); err != nil {
+			t.Errorf("a turn was lost: %v", err)
+		}
+	})
+}
+
+func TestTheRateIsKeptAndDoesNotOutliveADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://node", Rate: 2, Burst: 4, Transport: answering(good)})
+		began := time.Now()
+		for range 10 {
+			if err := askRPC(u); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("ten calls took %s", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := scrape.RPC[height](ctx, u, "/", "op", nil)
+		if want := "op: timeout: no turn before the deadline: too many calls a second to this upstream"; err == nil || err.Error() != want {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestAPanicWhileDecodingLosesNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Transport: answering(`{"result":"x"}`)})
+		for range 2 {
+			func() {
+				defer func() {
+					if r := recover(); r != "boom" {
+						t.Errorf("recovered %v", r)
+					}
+				}()
+				_, _ = scrape.RPC[exploding](t.Context(), u, "/", "op", nil)
+			}()
+		}
+		_, err := scrape.RPC[exploding](scrape.MaxAge(t.Context(), time.Second), u, "/", "op", nil)
+		if want := "op: malformed: panic: boom"; err == nil || err.Error() != want {
+			t.Errorf("shared: got %v", err)
+		}
+	})
+}
+
+type exploding struct{}
+
+func (*exploding) UnmarshalText([]byte) error { panic("boom") }
+
+func TestRefusalsAtTheDoorAreInOneLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
+			return nil, fmt.Errorf("dial tcp:\n\tno\x00 such host \u202egnirts")
+		})})
+		if err := askOnce(u); err == nil || strings.ContainsAny(err.Error(), "\n\t\x00\u202e") {
+			t.Errorf("got %q", err)
+		}
+	})
+}

@@ -1,0 +1,177 @@
+package scrape
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// refusal reads a status other than 2xx. Its body is looked at only for words: a node sends plain text with most of
+// them, the services an error body, a proxy HTML.
+func (u *Upstream) refusal(c call, r *http.Response) error {
+	start, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
+	words := u.clean(wordsOf(start))
+	outcome, say := Unavailable, ""
+	switch status := r.StatusCode; {
+	case status == http.StatusUnauthorized:
+		outcome, say = Forbidden, "it wants credentials, or others: look at its headers and key in the configuration"
+	case status == http.StatusForbidden && strings.Contains(words, "invalid host specified"):
+		outcome, say = Forbidden, fmt.Sprintf("the node does not serve the host name %s: start it with --http-allowed-hosts=%[1]s, or set AVAX_NODE_HOST to a name that it allows", u.hostname())
+		words = ""
+	case status == http.StatusForbidden:
+		outcome, say = Forbidden, "the credentials do not allow this"
+	case status == http.StatusNotFound && (words == "" || words == "404 page not found"):
+		outcome, say = NotFound, "no such path: the chain or API is unknown to it, off, or not there yet"
+		words = ""
+	case status == http.StatusNotFound:
+		outcome = NotFound
+	case status == http.StatusRequestTimeout:
+		outcome = Timeout
+	case status == http.StatusTooManyRequests:
+		outcome, say = RateLimited, "asked too often"
+	case status == http.StatusServiceUnavailable && strings.Contains(words, "not done bootstrapping"):
+		outcome, say = Bootstrapping, "the chain is not done bootstrapping"
+		words = ""
+	case status >= 500:
+	case status >= 400: // 405 and 415 too: the upstream understood enough to refuse
+		outcome = Rejected
+	default:
+		outcome, say = Malformed, "it redirects"+u.target(r)+", which is not followed: configure the address that answers itself"
+		words = ""
+	}
+	text := fmt.Sprintf("HTTP %d", r.StatusCode)
+	for _, part := range []string{say, words} {
+		if part != "" {
+			text += ": " + part
+		}
+	}
+	return &Error{c.op, outcome, errors.New(text)}
+}
+
+func (u *Upstream) hostname() string {
+	if u.host != "" {
+		return u.host
+	}
+	return u.base.Hostname()
+}
+
+// target names the host of a redirect; the rest of it may hold a token.
+func (u *Upstream) target(r *http.Response) string {
+	to, err := url.Parse(r.Header.Get("Location"))
+	if err != nil || to.Host == "" {
+		return ""
+	}
+	return " to " + to.Scheme + "://" + to.Host
+}
+
+// wordsOf finds the message in a refusal's body: {"message": "…"}, {"message": ["…"]}, a JSON-RPC error, or text.
+func wordsOf(body []byte) string {
+	body = bytes.TrimSpace(body)
+	if len(body) > 0 && body[0] == '<' {
+		return "an HTML page of something that stands between"
+	}
+	var rest struct {
+		Message jsontext.Value `json:"message"`
+		Error   jsontext.Value `json:"error"`
+	}
+	if len(body) == 0 || body[0] != '{' {
+		return string(body)
+	}
+	if json.Unmarshal(body, &rest, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+		return ""
+	}
+	for _, value := range []jsontext.Value{rest.Message, rest.Error} {
+		var one string
+		var many []string
+		var inner struct {
+			Message string `json:"message"`
+		}
+		switch {
+		case json.Unmarshal(value, &one) == nil && one != "":
+			return one
+		case json.Unmarshal(value, &many) == nil && len(many) > 0:
+			return strings.Join(many, "; ")
+		case json.Unmarshal(value, &inner) == nil && inner.Message != "":
+			return inner.Message
+		}
+	}
+	return ""
+}
+
+// broken explains an error of the connection.
+func (u *Upstream) broken(op string, err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // its text would print the URL
+	}
+	text := err.Error()
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		text = "the connection was closed before an answer"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		text = "the connection was closed in the middle of the answer"
+	case errors.As(err, &certificate):
+		text += ": name the authority that signed it in the CA file of this upstream (AVAX_NODE_CA_FILE for nodes)"
+	}
+	return &Error{op, Unreachable, &reason{u.clean(text), err}}
+}
+
+const longestText = 300
+
+// credentials are user and password in a URL, be it one of ours or of a proxy.
+var credentials = regexp.MustCompile(`//[^/\s@]+@`)
+
+// clean makes text from outside fit for an error: no secret, one line, not long.
+func (u *Upstream) clean(text string) string {
+	text = credentials.ReplaceAllString(u.secrets.Replace(text), "//***@")
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "�"), func(r rune) bool {
+		return unicode.IsControl(r) || r == ' ' || unicode.Is(unicode.Cf, r)
+	}), " ")
+	if runes := []rune(text); len(runes) > longestText {
+		text = string(runes[:longestText]) + "…"
+	}
+	return text
+}
+
+// secretsOf lists what an upstream could echo: the values of the configured headers, with and without their scheme,
+// and the password, or a user name that stands alone and so is a token.
+func secretsOf(user *url.Userinfo, h http.Header) []string {
+	var secrets []string
+	if user != nil {
+		password, _ := user.Password()
+		if password == "" {
+			password = user.Username()
+		}
+		secrets = append(secrets, password, url.QueryEscape(password), url.PathEscape(password))
+	}
+	for _, values := range h {
+		for _, value := range values {
+			_, bare, _ := strings.Cut(value, " ")
+			secrets = append(secrets, value, bare)
+		}
+	}
+	return secrets
+}
+
+// redacting replaces secrets, longest first. Those of under four characters are left: they would blot out half a text.
+func redacting(secrets []string) *strings.Replacer {
+	secrets = slices.DeleteFunc(secrets, func(s string) bool { return len(s) < 4 })
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, s := range secrets {
+		pairs = append(pairs, s, "***")
+	}
+	return strings.NewReplacer(pairs...)
+}

@@ -1,0 +1,267 @@
+// Package scrape is the only door to an upstream: a node, or a data or metrics service.
+//
+// A call is one question and one decoded answer. It is bounded in time, bytes and rate; it is repeated only where that
+// is safe and there is hope; identical questions may share an answer (MaxAge). Whatever goes wrong comes back as an
+// Error that says what was asked, how it ended (an Outcome, fit to be a label) and why, in words that tell an operator
+// what to do next and that hold no URL, header or credential.
+//
+// Answers are decoded by wire.Decode into plain structs under one law: absent is never zero. A field that is a pointer,
+// or tagged omitzero, may be absent or null; any other field that is missing makes the answer malformed.
+package scrape
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/time/rate"
+)
+
+// Options describes an Upstream. Zero values mean the defaults.
+type Options struct {
+	Name string // configured name, the label upstream
+	URL  string // base address, such as http://127.0.0.1:9650; user and password in it become basic auth
+
+	// Header is sent with every request. No redirect is followed, so it reaches no other host.
+	Header http.Header
+	Host   string      // Host header, in place of the one of URL
+	TLS    *tls.Config // not used where Transport is set
+
+	Timeout     time.Duration // of one call, repetitions included, from the moment its turn has come; default 10s
+	Concurrency int           // calls at once; default 4
+	Rate        float64       // requests a second; default 100
+	Burst       int           // requests at once after a rest; default twice the Rate
+	MaxBody     int64         // largest answer in bytes, after decompression; default 64 MiB
+
+	Transport http.RoundTripper // default: an own http.Transport that keeps Concurrency connections open
+	Metrics   *Metrics          // nil: not measured
+}
+
+// Defaults of Options.
+const (
+	defaultTimeout     = 10 * time.Second
+	defaultConcurrency = 4
+	defaultRate        = 100
+	defaultMaxBody     = 64 << 20
+)
+
+// Upstream is one server that is asked. It is safe for concurrent use.
+type Upstream struct {
+	name      string
+	base      *url.URL
+	header    http.Header
+	host      string
+	timeout   time.Duration
+	maxBody   int64
+	transport http.RoundTripper
+	metrics   *Metrics
+	secrets   *strings.Replacer // what no error may say
+	pace      pace
+	answers   answers
+	unwell    atomic.Bool
+}
+
+// New opens the door to an upstream. It sends nothing. An error says what to write instead and shows no credential.
+func New(o Options) (*Upstream, error) {
+	base, err := parseBase(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("upstream %q: %w", o.Name, err)
+	}
+	header := http.Header{}
+	for name, values := range o.Header {
+		header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	if err := checkHeader(header); err != nil {
+		return nil, fmt.Errorf("upstream %q: %w", o.Name, err)
+	}
+	secrets := secretsOf(base.User, header)
+	if base.User != nil && header.Get("Authorization") == "" {
+		password, _ := base.User.Password()
+		request := http.Request{Header: header}
+		request.SetBasicAuth(base.User.Username(), password)
+		secrets = append(secrets, strings.TrimPrefix(header.Get("Authorization"), "Basic "))
+	}
+	base.User = nil
+
+	host := cmp.Or(o.Host, header.Get("Host"))
+	header.Del("Host") // net/http sends it from a field of its own
+
+	u := &Upstream{
+		name:      o.Name,
+		base:      base,
+		header:    header,
+		host:      host,
+		timeout:   orDefault(o.Timeout, defaultTimeout),
+		maxBody:   orDefault(o.MaxBody, defaultMaxBody),
+		transport: o.Transport,
+		metrics:   o.Metrics,
+		secrets:   redacting(secrets),
+	}
+	concurrency := orDefault(o.Concurrency, defaultConcurrency)
+	perSecond := orDefault(o.Rate, defaultRate)
+	u.pace.slots = make(chan struct{}, concurrency)
+	u.pace.bucket = rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond))))
+	if u.transport == nil {
+		u.transport = &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			TLSClientConfig:       o.TLS.Clone(),
+			TLSHandshakeTimeout:   5 * time.Second,
+			ForceAttemptHTTP2:     true,
+			MaxIdleConns:          concurrency,
+			MaxIdleConnsPerHost:   concurrency,
+			IdleConnTimeout:       90 * time.Second,
+			ExpectContinueTimeout: time.Second,
+		}
+	}
+	return u, nil
+}
+
+func orDefault[T int | int64 | float64 | time.Duration](v, otherwise T) T {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+// Name is the configured name.
+func (u *Upstream) Name() string { return u.name }
+
+// Healthy tells whether the upstream itself answered the last finished call, be it with a refusal. It is true before
+// any call. A call its caller gave up says nothing about the upstream.
+func (u *Upstream) Healthy() bool { return !u.unwell.Load() }
+
+// RPC asks a JSON-RPC 2.0 method that only reads: the call may be repeated and its answer shared (see MaxAge). Params
+// are an object or, for eth_ methods, an array; nil sends none. A null result is malformed unless T can be nil.
+func RPC[T any](ctx context.Context, u *Upstream, path, method string, params any) (T, error) {
+	return rpc[T](ctx, u, path, method, params, false)
+}
+
+// RPCOnce calls a JSON-RPC 2.0 method that changes the upstream: it is sent once at most and its answer never shared.
+func RPCOnce[T any](ctx context.Context, u *Upstream, path, method string, params any) (T, error) {
+	return rpc[T](ctx, u, path, method, params, true)
+}
+
+func rpc[T any](ctx context.Context, u *Upstream, path, method string, params any, once bool) (T, error) {
+	body, err := json.Marshal(struct {
+		Version string `json:"jsonrpc"`
+		ID      int    `json:"id"`
+		Method  string `json:"method"`
+		Params  any    `json:"params,omitzero"`
+	}{"2.0", 1, method, params}, json.Deterministic(true))
+	if err != nil {
+		var none T
+		return none, &Error{method, Malformed, fmt.Errorf("params: %w", err)}
+	}
+	return ask[T](ctx, u, call{op: method, path: path, body: body, once: once, decode: decodeRPC[T]})
+}
+
+// Get asks a REST resource. Op is its pattern, such as "GET /v1/avg_tps/{chainId}"; path is the resource itself, escaped
+// by the caller and relative to the upstream's address. Any 2xx status counts as an answer.
+func Get[T any](ctx context.Context, u *Upstream, op, path string, query url.Values) (T, error) {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return ask[T](ctx, u, call{op: op, path: path, decode: decodeREST[T]})
+}
+
+// call is one question as it goes out.
+type call struct {
+	op     string
+	path   string // and query
+	body   []byte // nil: GET
+	once   bool   // never repeated, never shared
+	decode func(*jsontext.Decoder) (any, error)
+}
+
+func ask[T any](ctx context.Context, u *Upstream, c call) (T, error) {
+	var value any
+	var err error
+	if d := maxAge(ctx); d > 0 && !c.once {
+		q := question{c.op, c.path, string(c.body), reflect.TypeFor[T]()}
+		value, err = u.answers.get(ctx, q, d, func(ctx context.Context) (any, error) { return u.call(ctx, c) })
+	} else {
+		value, err = u.call(ctx, c)
+	}
+	if err != nil {
+		var none T
+		return none, u.explain(c.op, err)
+	}
+	answer, _ := value.(T) // not ok only where T is an interface and the answer null
+	return answer, nil
+}
+
+// explain gives err the form in which it leaves the package.
+func (u *Upstream) explain(op string, err error) error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return err
+	case errors.Is(err, context.Canceled):
+		return &Error{op, Timeout, &reason{"the caller gave up", err}}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{op, Timeout, &reason{"no answer before the caller's deadline", err}}
+	}
+	return &Error{op, OutcomeOf(err), &reason{u.clean(err.Error()), err}}
+}
+
+// reason is a sentence for the operator that keeps the error it was made from.
+type reason struct {
+	text string
+	err  error
+}
+
+func (r *reason) Error() string { return r.text }
+func (r *reason) Unwrap() error { return r.err }
+
+// parseBase reads an upstream's address. No error shows user, password, path or query.
+func parseBase(s string) (*url.URL, error) {
+	const like = "write one like http://127.0.0.1:9650"
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return nil, errors.New("no address: " + like)
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		host := s[strings.LastIndex(s, "@")+1:]
+		if _, rest, ok := strings.Cut(host, "://"); ok {
+			host = rest
+		}
+		host, _, _ = strings.Cut(host, "/")
+		if _, err := url.Parse("http://" + host); err != nil || host == "" || strings.ContainsAny(host, " ?#%") {
+			return nil, errors.New("no address that can be asked: " + like)
+		}
+		return nil, fmt.Errorf("no address that can be asked: write http://%s or https://%[1]s", host)
+	}
+	if strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+		return nil, errors.New("an @ after the host: write / ? # and @ in a password as %2F %3F %23 and %40")
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("the address has a part after ? or #: leave it out, and put a key into a header")
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	return u, nil
+}
+
+func checkHeader(h http.Header) error {
+	for name, values := range h {
+		for _, value := range values {
+			if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+				return fmt.Errorf("the value of header %s holds a line break or control character: write it on one line", name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,475 @@
+package scrape_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+type height struct {
+	Height wire.Uint64 `json:"height"`
+}
+
+func open(t *testing.T, o scrape.Options) *scrape.Upstream {
+	t.Helper()
+	u, err := scrape.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// One question in each of the manners of the door.
+
+func askRPC(u *scrape.Upstream) error {
+	_, err := scrape.RPC[height](context.Background(), u, "/ext/bc/P", "platform.getHeight", nil)
+	return err
+}
+
+func askOnce(u *scrape.Upstream) error {
+	_, err := scrape.RPCOnce[height](context.Background(), u, "/ext/bc/P", "platform.getHeight", nil)
+	return err
+}
+
+func askREST(u *scrape.Upstream) error {
+	_, err := scrape.Get[height](context.Background(), u, "GET /v1/height/{chain}", "/v1/height/P", nil)
+	return err
+}
+
+func TestEverySituationHasItsOutcomeAndItsWords(t *testing.T) {
+	const envelope = `{"jsonrpc":"2.0","result":{"height":"14"},"id":1}` + "\n"
+	const bootstrapping = "API call rejected because chain is not done bootstrapping\n"
+	for _, c := range []struct {
+		name   string
+		ask    func(*scrape.Upstream) error
+		status int
+		header string // name: value
+		body   string
+		want   string // after the op; empty for an answer
+	}{
+		{"a good answer", askRPC, 200, "", envelope, ``},
+		{"its members in another order", askRPC, 200, "", `{"id":1,"result":{"height":14},"jsonrpc":"2.0"}`, ``},
+		{"unknown members, no error", askRPC, 200, "", `{"x":[{}],"error":null,"result":{"height":14,"y":1}}  ` + "\n\n", ``},
+		{"a member twice: the last counts", askRPC, 200, "", `{"result":{"height":1,"height":14}}`, ``},
+		{"created", askREST, 201, "", `{"height":"14"}`, ``},
+
+		{"an error of the node", askRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"argument 'chain' not given","data":null},"id":1}`, `rejected: argument 'chain' not given`},
+		{"an error of an EVM chain", askRPC, 200, "", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nope does not exist/is not available"}}`, `rejected: the method eth_nope does not exist/is not available`},
+		{"a parse error with the request in it", askRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"EOF","data":{"jsonrpc":"","method":"","params":null,"id":null}},"id":null}`, `rejected: EOF`},
+		{"an error without words", askRPC, 200, "", `{"error":{}}`, `rejected: an error without words`},
+		{"an error that is a string", askRPC, 200, "", `{"error":"no"}`, `rejected: no`},
+
+		{"an empty answer", askRPC, 200, "", "", `malformed: the answer is empty`},
+		{"a blank answer", askREST, 200, "", " \n", `malformed: the answer is empty`},
+		{"HTML", askRPC, 200, "", "\n<!DOCTYPE html><html>", `malformed: the answer is HTML: a proxy or login page stands between`},
+		{"text", askRPC, 200, "", "nobody here", `malformed: the answer is neither a JSON object nor an array: is the address that of something else?`},
+		{"a batch", askRPC, 200, "", `[]`, `malformed: the answer is no JSON-RPC object`},
+		{"no result", askRPC, 200, "", `{"jsonrpc":"2.0","id":1}`, `malformed: the answer has neither result nor error`},
+		{"a null result", askRPC, 200, "", `{"jsonrpc":"2.0","id":1,"result":null}`, `malformed: the answer has neither result nor error`},
+		{"a missing field", askRPC, 200, "", `{"result":{}}`, `malformed: result: height is missing`},
+		{"a wrong shape", askRPC, 200, "", `{"result":{"height":{}}}`, `malformed: result.height: neither a number nor a string`},
+		{"a wrong value", askREST, 200, "", `{"height":"-1"}`, `malformed: height: "-1" is negative`},
+		{"a wrong kind", askREST, 200, "", `["x"]`, `malformed: not of the expected kind`},
+		{"an incomplete answer", askRPC, 200, "", envelope[:30], `malformed: the answer ends too early`},
+		{"two answers", askRPC, 200, "", envelope + envelope, `malformed: the answer goes on after its end`},
+		{"garbage after the answer", askRPC, 200, "", envelope + "]", `malformed: the answer goes on after its end`},
+		{"garbage in the answer", askRPC, 200, "", `{"result":{"height"}}`, `malformed: result.height: this is no JSON`},
+
+		{"an unknown path of a node", askRPC, 404, "", "404 page not found\n", `not_found: HTTP 404: no such path: the chain or API is unknown to it, off, or not there yet`},
+		{"an unknown resource of a service", askREST, 404, "", `{"message":"Chain 5 not found","error":"Not Found","statusCode":404}`, `not_found: HTTP 404: Chain 5 not found`},
+		{"a wrong method", askRPC, 405, "", "rpc: POST method required, received GET\n", `rejected: HTTP 405: rpc: POST method required, received GET`},
+		{"a wrong content type", askRPC, 415, "", "rpc: unrecognized Content-Type: text/plain\n", `rejected: HTTP 415: rpc: unrecognized Content-Type: text/plain`},
+		{"a bad request, many words", askREST, 400, "", `{"message":["a must be b","c\u0000\u001b[31m must\n be d"],"error":"Bad Request","statusCode":400}`, `rejected: HTTP 400: a must be b; c [31m must be d`},
+		{"a bad request, long words", askREST, 400, "", `{"message":"` + strings.Repeat("x", 400) + `"}`, `rejected: HTTP 400: ` + strings.Repeat("x", 300) + `…`},
+		{"a refusal without words", askREST, 400, "", ``, `rejected: HTTP 400`},
+		{"bootstrapping", askRPC, 503, "", bootstrapping, `bootstrapping: HTTP 503: the chain is not done bootstrapping`},
+		{"a bad gateway", askRPC, 502, "", "<html>nginx</html>", `unavailable: HTTP 502: an HTML page of something that stands between`},
+		{"an internal error", askREST, 500, "", `{"message":"Internal server error","statusCode":500}`, `unavailable: HTTP 500: Internal server error`},
+		{"an error of a gateway in JSON-RPC", askRPC, 500, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"no backend"},"id":1}`, `unavailable: HTTP 500: no backend`},
+		{"no credentials", askREST, 401, "", `{"message":"Unauthorized"}`, `forbidden: HTTP 401: it wants credentials, or others: look at its headers and key in the configuration: Unauthorized`},
+		{"not enough credentials", askREST, 403, "", `{"message":"Forbidden resource"}`, `forbidden: HTTP 403: the credentials do not allow this: Forbidden resource`},
+		{"a foreign host name", askRPC, 403, "", "invalid host specified\n", `forbidden: HTTP 403: the node does not serve the host name 127.0.0.1: start it with --http-allowed-hosts=127.0.0.1, or set AVAX_NODE_HOST to a name that it allows`},
+		{"too many requests", askREST, 429, "Retry-After: 30", `{"message":"Rate limit exceeded"}`, `rate_limited: HTTP 429: asked too often: Rate limit exceeded`},
+		{"a redirect", askREST, 302, "Location: https://login.example.com/?token=hush", ``, `malformed: HTTP 302: it redirects to https://login.example.com, which is not followed: configure the address that answers itself`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if name, value, ok := strings.Cut(c.header, ": "); ok {
+					w.Header().Set(name, value)
+				}
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			defer server.Close()
+			err := c.ask(open(t, scrape.Options{URL: server.URL, Name: "local"}))
+			outcome, _, _ := strings.Cut(c.want, ": ")
+			if c.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatalf("an answer where %q was expected", c.want)
+			}
+			if _, got, _ := strings.Cut(err.Error(), ": "); got != c.want {
+				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+			if got := scrape.OutcomeOf(err); string(got) != outcome {
+				t.Errorf("outcome %s, want %s", got, outcome)
+			}
+		})
+	}
+}
+
+func TestAnRPCErrorKeepsItsCode(t *testing.T) {
+	server := answering(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nope does not exist"}}`)
+	err := askRPC(open(t, scrape.Options{URL: "http://node", Transport: server}))
+	var refusal *scrape.RPCError
+	if !errors.As(err, &refusal) || refusal.Code != scrape.CodeMethodNotFound || refusal.Message != "the method eth_nope does not exist" {
+		t.Errorf("got %#v", refusal)
+	}
+}
+
+func TestANullResultIsAnAnswerWhereItCanBeHeld(t *testing.T) {
+	u := open(t, scrape.Options{URL: "http://node", Transport: answering(`{"jsonrpc":"2.0","id":1,"result":null}`)})
+	if block, err := scrape.RPC[*height](t.Context(), u, "/", "eth_getBlockByNumber", nil); err != nil || block != nil {
+		t.Errorf("got %v, %v", block, err)
+	}
+	if block, err := scrape.RPC[any](t.Context(), u, "/", "eth_getBlockByNumber", nil); err != nil || block != nil {
+		t.Errorf("got %v, %v", block, err)
+	}
+}
+
+func TestAHungUpstreamTimesOut(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() // it accepts and never answers, like a stopped process
+	u := open(t, scrape.Options{URL: "http://" + listener.Addr().String(), Timeout: 20 * time.Millisecond})
+	err = askRPC(u)
+	if scrape.OutcomeOf(err) != scrape.Timeout || !strings.HasPrefix(err.Error(), "platform.getHeight: timeout: no answer within ") {
+		t.Errorf("got %v", err)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) || u.Healthy() {
+		t.Errorf("healthy %v after %v", u.Healthy(), err)
+	}
+}
+
+func TestAnUpstreamThatIsNotThereIsUnreachable(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	if err := askOnce(open(t, scrape.Options{URL: "http://" + listener.Addr().String()})); scrape.OutcomeOf(err) != scrape.Unreachable {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestABrokenConnectionIsUnreachable(t *testing.T) {
+	for name, sent := range map[string]string{
+		"before the answer":        "",
+		"in the middle of a body":  "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"result\":",
+		"in the middle of a chunk": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n{\"result\":",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			connection, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			_, _ = io.WriteString(connection, sent)
+			_ = connection.Close()
+		}))
+		if err := askOnce(open(t, scrape.Options{URL: server.URL})); scrape.OutcomeOf(err) != scrape.Unreachable {
+			t.Errorf("%s: got %v", name, err)
+		}
+		server.Close()
+	}
+}
+
+func TestAForeignCertificateNamesTheSetting(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = quiet
+	server.StartTLS()
+	defer server.Close()
+	err := askRPC(open(t, scrape.Options{URL: server.URL}))
+	if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), "AVAX_NODE_CA_FILE") {
+		t.Errorf("got %v", err)
+	}
+	trusting := server.Client().Transport.(*http.Transport).TLSClientConfig
+	if err := askRPC(open(t, scrape.Options{URL: server.URL, TLS: trusting})); scrape.OutcomeOf(err) != scrape.NotFound {
+		t.Errorf("with its authority: got %v", err)
+	}
+}
+
+func TestAnAnswerAboveTheLimitIsTooLargeEvenCompressed(t *testing.T) {
+	big := `{"result":{"height":1,"x":"` + strings.Repeat("x", 1<<20) + `"}}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			t.Errorf("gzip is not asked for: %v", r.Header)
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, big)
+		_ = z.Close()
+	}))
+	defer server.Close()
+	size := int64(len(big))
+	if err := askRPC(open(t, scrape.Options{URL: server.URL, MaxBody: size})); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	u := open(t, scrape.Options{URL: server.URL, MaxBody: size - 1})
+	if err := askRPC(u); scrape.OutcomeOf(err) != scrape.TooLarge || !u.Healthy() {
+		t.Errorf("a byte above the limit: %v", err)
+	}
+	err := askRPC(open(t, scrape.Options{URL: server.URL, MaxBody: 64 << 10}))
+	if err == nil || err.Error() != "platform.getHeight: too_large: the answer is larger than 64KiB: raise AVAX_MAX_BODY" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConnectionsAreUsedAgainWhateverTheAnswer(t *testing.T) {
+	connections := 0
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v1") {
+			w.WriteHeader(400)
+			_, _ = io.WriteString(w, strings.Repeat("x", 100<<10))
+			return
+		}
+		_, _ = io.WriteString(w, `{"result":{"height":"14"}}`)
+	}))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			connections++
+		}
+	}
+	server.Start()
+	defer server.Close()
+	u := open(t, scrape.Options{URL: server.URL})
+	for range 5 {
+		_, _ = askRPC(u), askREST(u)
+	}
+	if connections != 1 {
+		t.Errorf("%d connections for ten calls", connections)
+	}
+}
+
+func TestTheRequestIsWhatTheUpstreamsWant(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    scrape.Options
+		ask  func(*scrape.Upstream)
+		want string
+	}{
+		{"JSON-RPC", scrape.Options{URL: "http://node:9650/"}, func(u *scrape.Upstream) {
+			_, _ = scrape.RPC[height](t.Context(), u, "/ext/info", "info.peers", map[string][]string{"nodeIDs": {"a"}})
+		}, `POST http://node:9650/ext/info host="" type="application/json" auth="" {"jsonrpc":"2.0","id":1,"method":"info.peers","params":{"nodeIDs":["a"]}}`},
+		{"JSON-RPC without params, behind a path", scrape.Options{URL: "https://proxy/node1/"}, func(u *scrape.Upstream) {
+			_, _ = scrape.RPC[height](t.Context(), u, "/ext/info", "info.upgrades", nil)
+		}, `POST https://proxy/node1/ext/info host="" type="application/json" auth="" {"jsonrpc":"2.0","id":1,"method":"info.upgrades"}`},
+		{"an array of params", scrape.Options{URL: "http://node:9650"}, func(u *scrape.Upstream) {
+			_, _ = scrape.RPCOnce[height](t.Context(), u, "/ext/bc/C/rpc", "eth_feeConfig", []any{})
+		}, `POST http://node:9650/ext/bc/C/rpc host="" type="application/json" auth="" {"jsonrpc":"2.0","id":1,"method":"eth_feeConfig","params":[]}`},
+		{"REST", scrape.Options{URL: "http://data", Host: "inner"}, func(u *scrape.Upstream) {
+			_, _ = scrape.Get[height](t.Context(), u, "op", "/v1/chains/a%2Fb/x:y", url.Values{"pageToken": {"a b"}, "txTypes": {"A", "B"}})
+		}, `GET http://data/v1/chains/a%2Fb/x:y?pageToken=a+b&txTypes=A&txTypes=B host="inner" type="" auth="" `},
+		{"basic auth", scrape.Options{URL: "http://user:pass@node"}, func(u *scrape.Upstream) { _ = askREST(u) },
+			`GET http://node/v1/height/P host="" type="" auth="Basic dXNlcjpwYXNz" `},
+		{"a header and a host in the headers", scrape.Options{URL: "http://user:pass@node", Header: http.Header{"authorization": {"Bearer t0ken"}, "Host": {"inner"}}}, func(u *scrape.Upstream) { _ = askREST(u) },
+			`GET http://node/v1/height/P host="inner" type="" auth="Bearer t0ken" `},
+	} {
+		var got string
+		c.o.Transport = transport(func(r *http.Request) (*http.Response, error) {
+			var body []byte
+			if r.Body != nil {
+				body, _ = io.ReadAll(r.Body)
+			}
+			got = fmt.Sprintf("%s %s host=%q type=%q auth=%q %s", r.Method, r.URL, r.Host, r.Header.Get("Content-Type"), r.Header.Get("Authorization"), body)
+			return respond(200, "{}"), nil
+		})
+		c.ask(open(t, c.o))
+		if got != c.want {
+			t.Errorf("%s\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestHeadersReachNoOtherHost(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("the redirect was followed, with %v", r.Header)
+	}))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	u := open(t, scrape.Options{URL: server.URL, Header: http.Header{"X-Key": {"hush-hush"}}})
+	if err := askREST(u); scrape.OutcomeOf(err) != scrape.Malformed {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestABadAddressIsMetWithWhatToWrite(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                              `upstream "local": no address: write one like http://127.0.0.1:9650`,
+		"127.0.0.1:9650":                `upstream "local": no address that can be asked: write http://127.0.0.1:9650 or https://127.0.0.1:9650`,
+		"localhost:9650":                `upstream "local": no address that can be asked: write http://localhost:9650 or https://localhost:9650`,
+		"user:hush@node:9650/x":         `upstream "local": no address that can be asked: write http://node:9650 or https://node:9650`,
+		"ftp://node":                    `upstream "local": no address that can be asked: write http://node or https://node`,
+		"http://":                       `upstream "local": no address that can be asked: write one like http://127.0.0.1:9650`,
+		"http://node one":               `upstream "local": no address that can be asked: write one like http://127.0.0.1:9650`,
+		"http://user:hu/sh@node":        `upstream "local": no address that can be asked: write http://node or https://node`,
+		"http://hu#sh@node":             `upstream "local": an @ after the host: write / ? # and @ in a password as %2F %3F %23 and %40`,
+		"http://node/?token=hush":       `upstream "local": the address has a part after ? or #: leave it out, and put a key into a header`,
+		"http://user:hush@node%zz":      `upstream "local": no address that can be asked: write one like http://127.0.0.1:9650`,
+		"http://user:hush@[::1:9650/hu": `upstream "local": no address that can be asked: write one like http://127.0.0.1:9650`,
+	} {
+		_, err := scrape.New(scrape.Options{Name: "local", URL: in})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s\n got %v\nwant %s", in, err, want)
+		}
+	}
+	for _, in := range []string{"http://node", "https://node:9650/", " http://[::1]:9650/a/b\n", "http://u:p%40%2F@node"} {
+		if _, err := scrape.New(scrape.Options{URL: in}); err != nil {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
+
+func TestAHeaderWithALineBreakIsRefusedAtOnce(t *testing.T) {
+	_, err := scrape.New(scrape.Options{Name: "data", URL: "http://data", Header: http.Header{"X-Key": {"hush\n"}}})
+	if want := `upstream "data": the value of header X-Key holds a line break or control character: write it on one line`; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestNoSecretIsEverTold plants canaries in every place that holds a credential and has the upstream say them back in
+// every way it can.
+func TestNoSecretIsEverTold(t *testing.T) { synctest.Test(t, noSecretIsEverTold) }
+
+func noSecretIsEverTold(t *testing.T) {
+	const canary = "c4n4ry"
+	for _, c := range []struct{ address, secret, basic string }{
+		{"http://user:p" + canary + "@node/path", "p" + canary, "user:p" + canary},
+		{"http://user:p%2F" + canary + "@node", "p/" + canary + " p%2F" + canary, "user:p/" + canary},
+		{"http://u" + canary + "@node", "u" + canary, "u" + canary + ":"},
+	} {
+		said := "your secrets are " + c.secret + ", k" + canary + " and b" + canary
+		for name, answer := range map[string]transport{
+			"in a message": func(*http.Request) (*http.Response, error) { return respond(400, `{"message":"`+said+`"}`), nil },
+			"in text":      func(*http.Request) (*http.Response, error) { return respond(403, said), nil },
+			"in an RPC error": func(*http.Request) (*http.Response, error) {
+				return respond(200, `{"error":{"message":"`+said+`"}}`), nil
+			},
+			"in a value":  func(*http.Request) (*http.Response, error) { return respond(200, `{"height":"k`+canary+`"}`), nil },
+			"in an error": func(*http.Request) (*http.Response, error) { return nil, errors.New(said) },
+			"in an error with the URL": func(r *http.Request) (*http.Response, error) {
+				return nil, &url.Error{Op: "Post", URL: r.URL.String(), Err: errors.New("refused")}
+			},
+			"in the request itself": func(r *http.Request) (*http.Response, error) {
+				r.Body = nil
+				var dump strings.Builder
+				err := r.Write(&dump)
+				return respond(401, dump.String()), err
+			},
+			"in a foreign address": func(*http.Request) (*http.Response, error) {
+				return nil, errors.New(`invalid proxy address "ftp://me:` + canary + `@proxy:80"`)
+			},
+			"in a redirect": func(*http.Request) (*http.Response, error) {
+				r := respond(302, "")
+				r.Header.Set("Location", "https://u:p"+canary+"@login/"+canary+"?"+canary)
+				return r, nil
+			},
+		} {
+			u := open(t, scrape.Options{URL: c.address, Transport: answer, Header: http.Header{
+				"X-Key": {"k" + canary}, "X-Other": {"Bearer b" + canary},
+			}})
+			for _, err := range []error{askRPC(u), askREST(u)} {
+				if err == nil {
+					t.Fatalf("%s: no error", name)
+				}
+				basic := base64.StdEncoding.EncodeToString([]byte(c.basic))
+				if told := err.Error(); strings.Contains(told, canary) || strings.Contains(told, basic) || strings.Contains(told, "http://") {
+					t.Errorf("%s, %s: %v", name, c.address, err)
+				}
+				var refusal *scrape.RPCError
+				if errors.As(err, &refusal) && strings.Contains(refusal.Message, canary) {
+					t.Errorf("%s, %s: %v", name, c.address, refusal.Message)
+				}
+			}
+		}
+	}
+}
+
+func TestOutcomeOfNamesAnyError(t *testing.T) {
+	var none *scrape.Error
+	for _, c := range []struct {
+		err  error
+		want scrape.Outcome
+	}{
+		{nil, scrape.OK},
+		{&scrape.Error{Op: "x", Outcome: scrape.TooLarge}, scrape.TooLarge},
+		{fmt.Errorf("collector: %w", errors.Join(io.EOF, &scrape.Error{Outcome: scrape.Forbidden})), scrape.Forbidden},
+		{&scrape.Error{Outcome: "made up"}, scrape.Malformed},
+		{none, scrape.Malformed},
+		{context.DeadlineExceeded, scrape.Timeout},
+		{fmt.Errorf("x: %w", context.Canceled), scrape.Timeout},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, scrape.Unreachable},
+		{&net.DNSError{}, scrape.Unreachable},
+		{io.ErrUnexpectedEOF, scrape.Unreachable},
+		{errors.New("x"), scrape.Malformed},
+	} {
+		if got := scrape.OutcomeOf(c.err); got != c.want {
+			t.Errorf("%v: got %s, want %s", c.err, got, c.want)
+		}
+	}
+	if all := scrape.Outcomes(); len(all) != 11 || all[0] != scrape.OK {
+		t.Errorf("outcomes: %v", all)
+	}
+}
+
+func TestHealthyMeansThatTheUpstreamItselfAnswered(t *testing.T) {
+	var now *http.Response
+	u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
+		if now == nil {
+			return nil, errors.New("refused")
+		}
+		return now, nil
+	})})
+	if !u.Healthy() {
+		t.Error("not healthy before any call")
+	}
+	for _, c := range []struct {
+		answer *http.Response
+		want   bool
+	}{
+		{nil, false},
+		{respond(200, `{"result":{"height":1}}`), true},
+		{respond(502, ""), false},
+		{respond(200, `{"error":{"code":-32000,"message":"no"}}`), true},
+		{respond(403, ""), false},
+		{respond(404, "404 page not found"), true},
+		{respond(200, "<html>"), false},
+		{respond(503, "chain is not done bootstrapping"), true},
+	} {
+		now = c.answer
+		if err := askOnce(u); u.Healthy() != c.want {
+			t.Errorf("healthy is %v after %v", u.Healthy(), err)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package scrape
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+)
+
+type maxAgeKey struct{}
+
+// MaxAge lets calls under ctx share answers: one to the identical question (same upstream, method, path, parameters and
+// type), not older than d, will do, and identical questions under way at once are asked once. With d of 0, or without
+// MaxAge, every question is asked afresh.
+//
+// A shared answer is the decoded value itself, in the hands of several callers at once: it must not be changed.
+// Errors are never remembered. RPCOnce never shares.
+func MaxAge(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, maxAgeKey{}, d)
+}
+
+func maxAge(ctx context.Context) time.Duration {
+	d, _ := ctx.Value(maxAgeKey{}).(time.Duration)
+	return d
+}
+
+// question identifies an answer that can be shared.
+type question struct {
+	op, path, params string
+	as               reflect.Type
+}
+
+// shared is an answer, or one on its way.
+type shared struct {
+	asked   time.Time // its age counts from here, so that it is never younger than it claims
+	keep    time.Duration
+	waiting int // callers that would have it; the last to leave takes the call with it
+	leave   context.CancelFunc
+
+	done  chan struct{} // closed when value and err stand
+	value any
+	err   error
+}
+
+type patienceKey struct{}
+
+// withPatience lets a call that outlives its caller remember the caller's deadline: nothing is repeated beyond it, so
+// that the caller is told how the call ended and not that its time is up.
+func withPatience(ctx, caller context.Context) context.Context {
+	deadline, ok := caller.Deadline()
+	if !ok {
+		return ctx
+	}
+	return context.WithValue(ctx, patienceKey{}, deadline)
+}
+
+// patience is until when a request may be repeated. ctx has a deadline.
+func patience(ctx context.Context) time.Time {
+	until, _ := ctx.Deadline()
+	if callers, ok := ctx.Value(patienceKey{}).(time.Time); ok && callers.Before(until) {
+		until = callers
+	}
+	return until
+}
+
+// answers remembers what callers of one Upstream may share.
+type answers struct {
+	mu      sync.Mutex
+	byKey   map[question]*shared
+	sweepAt int // size at which to look for answers nobody may use any more
+}
+
+// Bounds of what one upstream's answers may hold.
+const (
+	firstSweep  = 32
+	mostAnswers = 4096 // beyond, identical questions under way are still asked once, but not remembered
+)
+
+// get gives an answer to q that is not older than d, asking where there is none. The call to ask outlives a caller
+// that gives up as long as another waits.
+func (a *answers) get(ctx context.Context, q question, d time.Duration, ask func(context.Context) (any, error)) (any, error) {
+	s := a.join(ctx, q, d, ask)
+	select {
+	case <-s.done:
+		return s.value, s.err
+	case <-ctx.Done():
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	select {
+	case <-s.done: // both at once
+		return s.value, s.err
+	default:
+	}
+	if s.waiting--; s.waiting == 0 {
+		s.leave()
+		a.forget(q, s)
+	}
+	return nil, ctx.Err()
+}
+
+func (a *answers) join(ctx context.Context, q question, d time.Duration, ask func(context.Context) (any, error)) *shared {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.byKey[q]; s != nil {
+		select {
+		case <-s.done:
+			if time.Since(s.asked) <= d {
+				s.keep = max(s.keep, d)
+				return s
+			}
+		default:
+			s.keep = max(s.keep, d)
+			s.waiting++
+			return s
+		}
+	}
+	ctx, cancel := context.WithCancel(withPatience(context.WithoutCancel(ctx), ctx))
+	s := &shared{asked: time.Now(), keep: d, waiting: 1, leave: cancel, done: make(chan struct{})}
+	a.remember(q, s)
+	go func() {
+		defer cancel()
+		value, err := guard(ctx, ask)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		s.value, s.err = value, err
+		if err != nil || len(a.byKey) > mostAnswers {
+			a.forget(q, s)
+		}
+		close(s.done)
+	}()
+	return s
+}
+
+func (a *answers) remember(q question, s *shared) {
+	if a.byKey == nil {
+		a.byKey, a.sweepAt = make(map[question]*shared), firstSweep
+	}
+	if len(a.byKey) >= a.sweepAt {
+		for key, old := range a.byKey {
+			select {
+			case <-old.done:
+				if time.Since(old.asked) > old.keep {
+					delete(a.byKey, key)
+				}
+			default:
+			}
+		}
+		a.sweepAt = max(firstSweep, 2*len(a.byKey))
+	}
+	a.byKey[q] = s
+}
+
+func (a *answers) forget(q question, s *shared) {
+	if a.byKey[q] == s {
+		delete(a.byKey, q)
+	}
+}
+
+// guard turns a panic into an error: a shared call runs in a goroutine of its own, where a panic would end the process
+// and not just the caller's job.
+func guard(ctx context.Context, ask func(context.Context) (any, error)) (value any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			value, err = nil, fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return ask(ctx)
+}

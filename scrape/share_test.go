@@ -1,0 +1,192 @@
+package scrape_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// counting answers with the number of the request, after d.
+func counting(d time.Duration, asked *atomic.Int64) transport {
+	return func(r *http.Request) (*http.Response, error) {
+		n := asked.Add(1)
+		return slow(d, fmt.Sprintf(`{"height":%d,"result":{"height":%[1]d}}`, n))(r)
+	}
+}
+
+func askHeight(ctx context.Context, u *scrape.Upstream, params any) (uint64, error) {
+	h, err := scrape.RPC[height](ctx, u, "/ext/bc/P", "platform.getHeight", params)
+	return uint64(h.Height), err
+}
+
+func TestAnAnswerIsSharedUntilItIsTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		u := open(t, scrape.Options{URL: "http://node", Transport: counting(0, &asked)})
+		for _, step := range []struct {
+			sleep, maxAge time.Duration
+			want          uint64
+		}{
+			{0, time.Minute, 1},
+			{time.Minute, time.Minute, 1},
+			{0, 30 * time.Second, 2},
+			{time.Second, time.Minute, 2},
+			{0, 0, 3},
+			{0, time.Minute, 2},
+			{time.Minute, time.Minute, 4},
+		} {
+			time.Sleep(step.sleep)
+			if got, err := askHeight(scrape.MaxAge(t.Context(), step.maxAge), u, nil); got != step.want || err != nil {
+				t.Errorf("%+v: got answer %d, %v", step, got, err)
+			}
+		}
+		if got, _ := askHeight(t.Context(), u, nil); got != 5 {
+			t.Errorf("without MaxAge: got answer %d", got)
+		}
+	})
+}
+
+func TestOnlyIdenticalQuestionsShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		u := open(t, scrape.Options{URL: "http://node", Transport: counting(0, &asked)})
+		ctx := scrape.MaxAge(t.Context(), time.Hour)
+		type other height
+		for range 2 {
+			_, _ = askHeight(ctx, u, nil)
+			_, _ = askHeight(ctx, u, map[string]string{"a": "1", "b": "2"})
+			_, _ = askHeight(ctx, u, map[string]string{"a": "1", "b": "3"})
+			_, _ = scrape.RPC[height](ctx, u, "/ext/bc/X", "platform.getHeight", nil)
+			_, _ = scrape.RPC[height](ctx, u, "/ext/bc/P", "platform.getTimestamp", nil)
+			_, _ = scrape.RPC[other](ctx, u, "/ext/bc/P", "platform.getHeight", nil)
+			_ = askREST(u)
+		}
+		if asked.Load() != 6+2 {
+			t.Errorf("six questions asked twice and one asked afresh twice became %d requests", asked.Load())
+		}
+	})
+}
+
+func TestIdenticalQuestionsUnderWayAreAskedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		u := open(t, scrape.Options{URL: "http://node", Transport: counting(time.Second, &asked)})
+		ctx := scrape.MaxAge(t.Context(), time.Nanosecond)
+		var wg sync.WaitGroup
+		for i := range 10 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				if got, err := askHeight(ctx, u, nil); got != 1 || err != nil {
+					t.Errorf("got answer %d, %v", got, err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestACallerThatGivesUpDoesNotTakeTheAnswerFromTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		u := open(t, scrape.Options{URL: "http://node", Transport: counting(2*time.Second, &asked)})
+		impatient, cancel := context.WithCancel(scrape.MaxAge(t.Context(), time.Minute))
+		hasty, done := context.WithTimeout(scrape.MaxAge(t.Context(), time.Minute), time.Second)
+		defer done()
+		time.AfterFunc(time.Second/2, cancel)
+		var wg sync.WaitGroup
+		for ctx, want := range map[context.Context]string{
+			impatient:                               "platform.getHeight: timeout: the caller gave up",
+			hasty:                                   "platform.getHeight: timeout: no answer before the caller's deadline",
+			scrape.MaxAge(t.Context(), time.Minute): "",
+		} {
+			wg.Go(func() {
+				if want != "" {
+					if _, err := askHeight(ctx, u, nil); err == nil || err.Error() != want {
+						t.Errorf("got %v", err)
+					}
+					return
+				}
+				time.Sleep(time.Second / 4) // it joins, whoever began
+				if got, err := askHeight(ctx, u, nil); got != 1 || err != nil {
+					t.Errorf("the patient caller got answer %d, %v", got, err)
+				}
+			})
+		}
+		wg.Wait()
+		if asked.Load() != 1 {
+			t.Errorf("asked %d times", asked.Load())
+		}
+	})
+}
+
+func TestACallNobodyWaitsForEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan time.Time, 2)
+		u := open(t, scrape.Options{URL: "http://node", Timeout: time.Hour, Transport: transport(func(r *http.Request) (*http.Response, error) {
+			defer func() { ended <- time.Now() }()
+			return hung(r)
+		})})
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(scrape.MaxAge(t.Context(), time.Minute), time.Second)
+		defer cancel()
+		_, _ = askHeight(ctx, u, nil)
+		synctest.Wait()
+		if at := <-ended; at.Sub(began) != time.Second {
+			t.Errorf("the request ended after %s", at.Sub(began))
+		}
+		// Whoever comes next begins anew and does not inherit the abandoned call.
+		ctx, cancel = context.WithTimeout(scrape.MaxAge(t.Context(), time.Minute), time.Second)
+		defer cancel()
+		if _, err := askHeight(ctx, u, nil); err == nil || !strings.Contains(err.Error(), "caller's deadline") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestErrorsAreNotRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
+			if asked++; asked == 1 {
+				return respond(200, `{"error":{"code":-32000,"message":"not yet"}}`), nil
+			}
+			return respond(200, good), nil
+		})})
+		ctx := scrape.MaxAge(t.Context(), time.Hour)
+		if _, err := askHeight(ctx, u, nil); scrape.OutcomeOf(err) != scrape.Rejected {
+			t.Errorf("got %v", err)
+		}
+		if got, err := askHeight(ctx, u, nil); got != 14 || err != nil {
+			t.Errorf("got %d, %v", got, err)
+		}
+	})
+}
+
+func TestASharedErrorReachesAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(r *http.Request) (*http.Response, error) {
+			time.Sleep(time.Second)
+			return nil, io.ErrUnexpectedEOF
+		})})
+		ctx := scrape.MaxAge(t.Context(), time.Hour)
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, err := askHeight(ctx, u, nil); !errors.Is(err, io.ErrUnexpectedEOF) || scrape.OutcomeOf(err) != scrape.Unreachable {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

@@ -1,0 +1,192 @@
+package wire
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Decode reads the next value of d into the variable that into points to, under one law: absent is never zero. A struct
+// field that is a pointer, or tagged omitzero, may be absent or null; any other that is missing, or null where it cannot
+// be, is an error. Members that no field asks for are ignored. Of a field's json tag, the name and omitzero count.
+//
+// A type with an UnmarshalJSONFrom, UnmarshalJSON or UnmarshalText method decodes itself; it may call Decode to extend
+// the law to its parts.
+func Decode(d *jsontext.Decoder, into any) error {
+	return decode(d, reflect.ValueOf(into).Elem())
+}
+
+func decode(d *jsontext.Decoder, v reflect.Value) error {
+	kind := d.PeekKind()
+	p := planOf(v.Type())
+	switch {
+	case p.as == reflect.Pointer && kind != jsontext.KindNull:
+		v.Set(reflect.New(v.Type().Elem()))
+		return decode(d, v.Elem())
+	case p.as == reflect.Slice && kind == jsontext.KindBeginArray:
+		return decodeSlice(d, v)
+	case p.as == reflect.Map && kind == jsontext.KindBeginObject:
+		return decodeMap(d, v)
+	case p.as == reflect.Struct && kind == jsontext.KindBeginObject:
+		return decodeStruct(d, v, p)
+	}
+	return json.UnmarshalDecode(d, v.Addr().Interface()) // no struct in it, null, or what cannot be decoded
+}
+
+func decodeSlice(d *jsontext.Decoder, v reflect.Value) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // an empty list is not nil
+	for n := 0; d.PeekKind() != jsontext.KindEndArray; n++ {
+		v.Grow(1)
+		v.SetLen(n + 1)
+		if err := decode(d, v.Index(n)); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+func decodeMap(d *jsontext.Decoder, v reflect.Value) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for d.PeekKind() == jsontext.KindString {
+		name, value := reflect.New(v.Type().Key()), reflect.New(v.Type().Elem())
+		if err := json.UnmarshalDecode(d, name.Interface(), json.StringifyNumbers(true)); err != nil {
+			return err
+		}
+		if err := decode(d, value.Elem()); err != nil {
+			return err
+		}
+		v.SetMapIndex(name.Elem(), value.Elem())
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+func decodeStruct(d *jsontext.Decoder, v reflect.Value, p *plan) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	var few [64]bool
+	seen := few[:]
+	if len(p.fields) > len(few) {
+		seen = make([]bool, len(p.fields))
+	}
+	for d.PeekKind() == jsontext.KindString {
+		name, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		i, known := p.find(name)
+		if known && !p.fields[i].nillable && d.PeekKind() == jsontext.KindNull {
+			known = false // as good as absent
+		}
+		if known {
+			seen[i] = true
+			err = decode(d, v.FieldByIndex(p.fields[i].index))
+		} else {
+			err = d.SkipValue()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for i, f := range p.fields {
+		if f.required && !seen[i] {
+			return &json.SemanticError{JSONPointer: d.StackPointer(), Err: fmt.Errorf("%s is missing", f.name)}
+		}
+	}
+	return nil
+}
+
+// plan is how the values of a type are decoded.
+type plan struct {
+	as     reflect.Kind // Pointer, Slice, Map or Struct; Invalid for what the library decodes
+	fields []field
+	byName map[string]int
+}
+
+type field struct {
+	name     string
+	index    []int
+	required bool // neither a pointer nor omitzero
+	nillable bool // can hold null
+}
+
+func (p *plan) find(quoted jsontext.Value) (int, bool) {
+	if i, ok := p.byName[string(quoted[1:len(quoted)-1])]; ok {
+		return i, true
+	}
+	name, _ := jsontext.AppendUnquote(nil, quoted)
+	i, ok := p.byName[string(name)]
+	return i, ok
+}
+
+var plans sync.Map // reflect.Type to *plan
+
+func planOf(t reflect.Type) *plan {
+	if known, ok := plans.Load(t); ok {
+		return known.(*plan)
+	}
+	p := &plan{}
+	if hasStruct(t) {
+		p.as = t.Kind()
+	}
+	if p.as == reflect.Struct {
+		p.readFields(t)
+	}
+	plans.Store(t, p)
+	return p
+}
+
+// hasStruct tells whether the law has anything to say about a type.
+func hasStruct(t reflect.Type) bool {
+	if decodesItself(t) {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return hasStruct(t.Elem())
+	}
+	return t.Kind() == reflect.Struct
+}
+
+func decodesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) || p.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+func (p *plan) readFields(t reflect.Type) {
+	p.byName = make(map[string]int)
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" || f.Anonymous && name == "" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		kind := f.Type.Kind()
+		p.byName[name] = len(p.fields)
+		p.fields = append(p.fields, field{
+			name:     name,
+			index:    f.Index,
+			required: kind != reflect.Pointer && options != "omitzero",
+			nillable: kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map || kind == reflect.Interface,
+		})
+	}
+}

@@ -1,0 +1,262 @@
+// Package wire decodes what the upstreams send: scalars as they spell them, and objects under one law (see Decode).
+//
+// The same quantity is a JSON number in one answer and a string in the next: a weight is "100" on the P-Chain and 100
+// on an L1, a percent is "99.2004" here and 93.11065 there. Each type reads both spellings, exactly, and refuses what it
+// cannot hold: null, an empty string, NaN, a fraction of a whole number, a value out of its range. A field that may be
+// absent or null is a pointer to one of them.
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Uint64 is a whole number from 0 to 2^64-1, exact, written as a number or as a string of decimal digits.
+type Uint64 uint64
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *Uint64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	s, err := scalar(d)
+	if err != nil {
+		return err
+	}
+	n, err := whole(s)
+	*v = Uint64(n)
+	return err
+}
+
+// Int64 is a whole number from -2^63 to 2^63-1, exact, written as a number or as a string of decimal digits.
+type Int64 int64
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *Int64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	s, err := scalar(d)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%s does not fit 64 bits", quote(s))
+	}
+	if err != nil || strings.HasPrefix(s, "+") {
+		return fmt.Errorf("%s is no whole number", quote(s))
+	}
+	*v = Int64(n)
+	return nil
+}
+
+// HexUint64 is an EVM quantity from 0 to 2^64-1: a string of hexadecimal digits after 0x, or a JSON number. A string of
+// decimal digits is refused: nobody can tell what it means.
+type HexUint64 uint64
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *HexUint64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	number := d.PeekKind() == '0'
+	s, err := scalar(d)
+	if err != nil {
+		return err
+	}
+	if number {
+		n, err := whole(s)
+		*v = HexUint64(n)
+		return err
+	}
+	digits, ok := strings.CutPrefix(s, "0x")
+	n, err := strconv.ParseUint(digits, 16, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%s does not fit 64 bits", quote(s))
+	}
+	if err != nil || !ok {
+		return fmt.Errorf("%s is no hexadecimal quantity such as 0x1f", quote(s))
+	}
+	*v = HexUint64(n)
+	return nil
+}
+
+// NanoAVAX is an amount in nAVAX, the smallest unit of AVAX: 1 AVAX is 10^9 nAVAX. Sums are made in nAVAX, where they
+// are exact, and turned to AVAX once.
+type NanoAVAX uint64
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *NanoAVAX) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return (*Uint64)(v).UnmarshalJSONFrom(d)
+}
+
+// AVAX is the amount in AVAX, to the nearest float64.
+func (v NanoAVAX) AVAX() float64 { return float64(v) / 1e9 }
+
+// Float is a finite number, written as a number or as a string that holds one.
+type Float float64
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *Float) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	s, err := scalar(d)
+	if err != nil {
+		return err
+	}
+	f, err := finite(s)
+	*v = Float(f)
+	return err
+}
+
+// Percent is a share from 0 to 100, written as a number or as a string such as "99.2004".
+type Percent float64
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *Percent) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	s, err := scalar(d)
+	if err != nil {
+		return err
+	}
+	f, err := finite(s)
+	if err != nil {
+		return err
+	}
+	if f < 0 || f > 100 {
+		return fmt.Errorf("%s is no percent from 0 to 100", quote(s))
+	}
+	*v = Percent(f)
+	return nil
+}
+
+// Ratio is the share from 0 to 1, to nine decimals: more than any upstream writes, and without the noise that dividing
+// by 100 would add ("80.0109" is 0.800109).
+func (v Percent) Ratio() float64 { return math.Round(float64(v)*1e7) / 1e9 }
+
+// UnixTime is a moment written as whole seconds since 1970, as a number or as a string. It is in UTC.
+type UnixTime struct{ time.Time }
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *UnixTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	s, err := scalar(d)
+	if err != nil {
+		return err
+	}
+	n, err := whole(s)
+	if err != nil {
+		return err
+	}
+	if n > lastSecond {
+		return fmt.Errorf("%s seconds since 1970 is beyond the year 9999", quote(s))
+	}
+	v.Time = time.Unix(int64(n), 0).UTC()
+	return nil
+}
+
+// lastSecond is the end of the year 9999 in seconds since 1970.
+const lastSecond = 253402300799
+
+// Time is a moment written in RFC 3339, from the year 0001 to 9999. It is in UTC.
+type Time struct{ time.Time }
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() == '0' {
+		return errors.New("a number is no RFC 3339 time such as 2006-01-02T15:04:05Z")
+	}
+	s, err := scalar(d)
+	if err != nil {
+		return err
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return fmt.Errorf("%s is no RFC 3339 time such as 2006-01-02T15:04:05Z", quote(s))
+	}
+	v.Time = t.UTC()
+	return nil
+}
+
+// Seconds is a span written as seconds, not negative, as a number or as a string, to the nanosecond.
+type Seconds struct{ time.Duration }
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *Seconds) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	s, err := scalar(d)
+	if err != nil {
+		return err
+	}
+	if n, err := strconv.ParseUint(s, 10, 64); err == nil && n <= math.MaxInt64/uint64(time.Second) {
+		v.Duration = time.Duration(n) * time.Second
+		return nil
+	}
+	f, err := finite(s)
+	if err != nil {
+		return err
+	}
+	if f < 0 {
+		return fmt.Errorf("%s seconds is negative", quote(s))
+	}
+	if f >= math.MaxInt64/1e9 {
+		return fmt.Errorf("%s seconds is longer than 292 years", quote(s))
+	}
+	v.Duration = time.Duration(math.Round(f * 1e9))
+	return nil
+}
+
+// scalar reads a number or a string and gives its text.
+func scalar(d *jsontext.Decoder) (string, error) {
+	value, err := d.ReadValue()
+	if err != nil {
+		return "", err
+	}
+	switch value.Kind() {
+	case '0':
+		return string(value), nil
+	case '"':
+		if bare := value[1 : len(value)-1]; len(bare) > 0 && bytes.IndexByte(bare, '\\') < 0 {
+			return string(bare), nil
+		}
+		text, err := jsontext.AppendUnquote(nil, value)
+		if err == nil && len(text) == 0 {
+			err = errors.New("an empty string")
+		}
+		return string(text), err
+	default:
+		return "", errors.New("neither a number nor a string")
+	}
+}
+
+func whole(s string) (uint64, error) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	switch {
+	case err == nil:
+		return n, nil
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("%s does not fit 64 bits", quote(s))
+	case strings.HasPrefix(s, "-"):
+		return 0, fmt.Errorf("%s is negative", quote(s))
+	default:
+		return 0, fmt.Errorf("%s is no whole number", quote(s))
+	}
+}
+
+// finite reads what JSON calls a number, which leaves out NaN, Inf and hexadecimal.
+func finite(s string) (float64, error) {
+	if value := jsontext.Value(s); value.Kind() != '0' || !value.IsValid() {
+		return 0, fmt.Errorf("%s is no number", quote(s))
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("%s does not fit a float64", quote(s))
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s is no number", quote(s))
+	}
+	return f, nil
+}
+
+// quote keeps a value from an upstream short and on one line.
+func quote(s string) string {
+	const most = 40
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strconv.Quote(s)
+}
