@@ -1,0 +1,262 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+func info[T any](ctx context.Context, c *Client, method string, params any) (T, error) {
+	return scrape.RPC[T](ctx, c.u, "/ext/info", method, params)
+}
+
+// ACP is what the validators that this node hears say about one ACP. The node's own stake counts as abstaining.
+type ACP struct {
+	SupportWeight wire.NanoAVAX `json:"supportWeight"`
+	Supporters    []string      `json:"supporters"` // node IDs
+	ObjectWeight  wire.NanoAVAX `json:"objectWeight"`
+	Objectors     []string      `json:"objectors"` // node IDs
+	AbstainWeight wire.NanoAVAX `json:"abstainWeight"`
+}
+
+// ACPs asks info.acps: the current ACPs by number. It is empty on a release that votes on none.
+func (c *Client) ACPs(ctx context.Context) (map[uint32]ACP, error) {
+	answer, err := info[struct {
+		ACPs map[uint32]ACP `json:"acps"`
+	}](ctx, c, "info.acps", nil)
+	return answer.ACPs, err
+}
+
+// IsBootstrapped asks info.isBootstrapped of a chain by alias or blockchain ID. For a chain that the node does not run
+// it is an error: see IsNoSuchChain.
+func (c *Client) IsBootstrapped(ctx context.Context, chain string) (bool, error) {
+	answer, err := info[struct {
+		IsBootstrapped bool `json:"isBootstrapped"`
+	}](ctx, c, "info.isBootstrapped", map[string]string{"chain": chain})
+	return answer.IsBootstrapped, err
+}
+
+// BlockchainID asks info.getBlockchainID. An alias that the node does not know is an error: see IsNoSuchChain.
+func (c *Client) BlockchainID(ctx context.Context, alias string) (string, error) {
+	answer, err := info[struct {
+		BlockchainID string `json:"blockchainID"`
+	}](ctx, c, "info.getBlockchainID", map[string]string{"alias": alias})
+	return answer.BlockchainID, err
+}
+
+// NetworkID asks info.getNetworkID: 1 is mainnet, 5 is fuji.
+func (c *Client) NetworkID(ctx context.Context) (uint64, error) {
+	answer, err := info[struct {
+		NetworkID wire.Uint64 `json:"networkID"`
+	}](ctx, c, "info.getNetworkID", nil)
+	return uint64(answer.NetworkID), err
+}
+
+// NetworkName asks info.getNetworkName: mainnet, fuji, or network-1337 and the like.
+func (c *Client) NetworkName(ctx context.Context) (string, error) {
+	answer, err := info[struct {
+		NetworkName string `json:"networkName"`
+	}](ctx, c, "info.getNetworkName", nil)
+	return answer.NetworkName, err
+}
+
+// Identity is who a node is.
+type Identity struct {
+	NodeID string  `json:"nodeID"`
+	POP    *Signer `json:"nodePOP"`
+}
+
+// Signer is a BLS key with the proof that its owner holds it.
+type Signer struct {
+	PublicKey         string // 48 bytes, hex after 0x
+	ProofOfPossession string // 96 bytes, hex after 0x; empty where the answer has none
+}
+
+// UnmarshalJSONFrom reads a signer whose proof is spelled proofOfPossession or, as documented for the P-Chain,
+// proofOfPosession.
+func (s *Signer) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	var spelled struct {
+		PublicKey         string `json:"publicKey"`
+		ProofOfPossession string `json:"proofOfPossession,omitzero"`
+		ProofOfPosession  string `json:"proofOfPosession,omitzero"`
+	}
+	err := wire.Decode(d, &spelled)
+	s.PublicKey = spelled.PublicKey
+	s.ProofOfPossession = spelled.ProofOfPossession + spelled.ProofOfPosession
+	return err
+}
+
+// NodeID asks info.getNodeID.
+func (c *Client) NodeID(ctx context.Context) (Identity, error) {
+	return info[Identity](ctx, c, "info.getNodeID", nil)
+}
+
+// NodeIP asks info.getNodeIP: the address with port under which the node tells others to find it.
+func (c *Client) NodeIP(ctx context.Context) (string, error) {
+	answer, err := info[struct {
+		IP string `json:"ip"`
+	}](ctx, c, "info.getNodeIP", nil)
+	return answer.IP, err
+}
+
+// Version is what a node runs.
+type Version struct {
+	Version            string            `json:"version"` // such as avalanchego/1.15.0
+	DatabaseVersion    string            `json:"databaseVersion,omitzero"`
+	RPCProtocolVersion *wire.Uint64      `json:"rpcProtocolVersion"` // that VM plugins must speak
+	GitCommit          string            `json:"gitCommit,omitzero"`
+	VMVersions         map[string]string `json:"vmVersions,omitzero"` // by VM name, or VM ID where it has none; a VM that failed is missing
+}
+
+// NodeVersion asks info.getNodeVersion.
+func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
+	return info[Version](ctx, c, "info.getNodeVersion", nil)
+}
+
+// TxFee holds fixed fees. Only the first two are in use; the others are absent or without meaning.
+type TxFee struct {
+	TxFee                         wire.NanoAVAX  `json:"txFee"`
+	CreateAssetTxFee              wire.NanoAVAX  `json:"createAssetTxFee"`
+	CreateSubnetTxFee             *wire.NanoAVAX `json:"createSubnetTxFee"`
+	TransformSubnetTxFee          *wire.NanoAVAX `json:"transformSubnetTxFee"`
+	CreateBlockchainTxFee         *wire.NanoAVAX `json:"createBlockchainTxFee"`
+	AddPrimaryNetworkValidatorFee *wire.NanoAVAX `json:"addPrimaryNetworkValidatorFee"`
+	AddPrimaryNetworkDelegatorFee *wire.NanoAVAX `json:"addPrimaryNetworkDelegatorFee"`
+	AddSubnetValidatorFee         *wire.NanoAVAX `json:"addSubnetValidatorFee"`
+	AddSubnetDelegatorFee         *wire.NanoAVAX `json:"addSubnetDelegatorFee"`
+}
+
+// TxFee asks info.getTxFee. The method is deprecated since node version 1.12.2 and may vanish: see IsNotOffered.
+func (c *Client) TxFee(ctx context.Context) (TxFee, error) {
+	return info[TxFee](ctx, c, "info.getTxFee", nil)
+}
+
+// VMs asks info.getVMs: the aliases of the installed VMs by VM ID. A VM may have none.
+func (c *Client) VMs(ctx context.Context) (map[string][]string, error) {
+	answer, err := info[struct {
+		VMs map[string][]string `json:"vms"`
+	}](ctx, c, "info.getVMs", nil)
+	return answer.VMs, err
+}
+
+// Peers is whom a node is connected to. The node itself is never among them; their order is random.
+type Peers struct {
+	NumPeers wire.Uint64 `json:"numPeers"`
+	Peers    []Peer      `json:"peers"`
+}
+
+// Peer is one connected peer.
+type Peer struct {
+	NodeID         string         `json:"nodeID"`
+	IP             string         `json:"ip,omitzero"`       // of the connection: an ephemeral port where the peer dialled in
+	PublicIP       string         `json:"publicIP,omitzero"` // as the peer announces itself
+	Version        string         `json:"version,omitzero"`
+	UpgradeTime    *wire.UnixTime `json:"upgradeTime"` // of the newest upgrade the peer knows
+	LastSent       wire.Time      `json:"lastSent"`
+	LastReceived   wire.Time      `json:"lastReceived"`
+	ObservedUptime *wire.Percent  `json:"observedUptime"` // of this node, in the peer's eyes; 0 until the first ping after a reconnect
+	TrackedSubnets []string       `json:"trackedSubnets,omitzero"`
+	SupportedACPs  []uint32       `json:"supportedACPs,omitzero"`
+	ObjectedACPs   []uint32       `json:"objectedACPs,omitzero"`
+	Benched        []string       `json:"benched,omitzero"` // aliases or IDs of chains on which this node benched the peer
+}
+
+// Peers asks info.peers: those of the given node IDs that are connected, or all.
+func (c *Client) Peers(ctx context.Context, nodeIDs ...string) (Peers, error) {
+	return info[Peers](ctx, c, "info.peers", struct {
+		NodeIDs []string `json:"nodeIDs,omitempty"`
+	}{nodeIDs})
+}
+
+// Uptime is how the connected primary-network validators judge this node.
+type Uptime struct {
+	RewardingStakePercentage  wire.Percent `json:"rewardingStakePercentage"`  // of stake that sees the node above the requirement
+	WeightedAveragePercentage wire.Percent `json:"weightedAveragePercentage"` // of observed uptimes, by stake
+}
+
+// Uptime asks info.uptime, on the primary network: a node ignores any other subnet. It is an error on a node that does
+// not validate, or not yet: see IsNotValidator, IsStartTimeNotFound and IsStillBootstrapping. After a start the figures
+// begin at the node's own stake and climb for half a minute.
+func (c *Client) Uptime(ctx context.Context) (Uptime, error) {
+	return info[Uptime](ctx, c, "info.uptime", nil)
+}
+
+// IsNotValidator tells whether the node has no uptime because it does not validate the primary network.
+func IsNotValidator(err error) bool { return refused(err, "node is not a validator") }
+
+// IsStartTimeNotFound tells whether the node has no uptime because it runs without sybil protection.
+func IsStartTimeNotFound(err error) bool { return refused(err, "start time not found") }
+
+// IsStillBootstrapping tells whether the node cannot answer yet because it, or the chain asked, is bootstrapping.
+func IsStillBootstrapping(err error) bool {
+	return scrape.OutcomeOf(err) == scrape.Bootstrapping || refused(err, "still bootstrapping")
+}
+
+// Upgrades is the upgrade schedule that a node's release knows.
+type Upgrades struct {
+	Times                        map[string]time.Time // by upgrade, such as helicon for heliconTime; the list grows by release
+	ApricotPhase4MinPChainHeight *uint64
+	CortinaXChainStopVertexID    string
+}
+
+// Scheduled is Times without the upgrades that have no date, which a node writes as the year 9999.
+func (u Upgrades) Scheduled() map[string]time.Time {
+	scheduled := make(map[string]time.Time, len(u.Times))
+	for name, at := range u.Times {
+		if at.Year() < 9999 {
+			scheduled[name] = at
+		}
+	}
+	return scheduled
+}
+
+// UnmarshalJSONFrom takes every member whose name ends in Time for an upgrade.
+func (u *Upgrades) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindBeginObject {
+		return errors.New("no object of upgrade times")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	u.Times = make(map[string]time.Time)
+	for d.PeekKind() == jsontext.KindString {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		switch name := token.String(); {
+		case strings.HasSuffix(name, "Time"):
+			var at wire.Time
+			err = json.UnmarshalDecode(d, &at)
+			u.Times[strings.TrimSuffix(name, "Time")] = at.Time
+		case name == "apricotPhase4MinPChainHeight":
+			var height *wire.Uint64
+			err = json.UnmarshalDecode(d, &height)
+			u.ApricotPhase4MinPChainHeight = (*uint64)(height)
+		case name == "cortinaXChainStopVertexID":
+			err = json.UnmarshalDecode(d, &u.CortinaXChainStopVertexID)
+		default:
+			err = d.SkipValue()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(u.Times) == 0 {
+		return errors.New("an object without upgrade times")
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// Upgrades asks info.upgrades.
+func (c *Client) Upgrades(ctx context.Context) (Upgrades, error) {
+	return info[Upgrades](ctx, c, "info.upgrades", nil)
+}

@@ -1,0 +1,55 @@
+// Package node is the typed client of a node's own interface: JSON-RPC under /ext.
+//
+// One file holds one service, one method one call, its types beside it. A method is named as the interface names it:
+// info.getNodeID is NodeID, and outside info the service stands in front: platform.getHeight is PlatformHeight,
+// eth_blockNumber is EthBlockNumber. Every method returns a *scrape.Error where it has no answer; see the predicates
+// below for the refusals that mean something. Answers may be shared under scrape.MaxAge and must not be changed.
+package node
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// PrimaryNetworkID is the subnet ID of the primary network.
+const PrimaryNetworkID = "11111111111111111111111111111111LpoYY"
+
+// Client asks one node.
+type Client struct{ u *scrape.Upstream }
+
+// New asks the node behind u.
+func New(u *scrape.Upstream) *Client { return &Client{u} }
+
+// Name is the configured name of the node.
+func (c *Client) Name() string { return c.u.Name() }
+
+// Healthy tells whether the node itself answered the last finished call.
+func (c *Client) Healthy() bool { return c.u.Healthy() }
+
+// chainPath is the path of a chain's endpoint; chain is an alias such as C or a blockchain ID.
+func chainPath(chain, endpoint string) string {
+	return "/ext/bc/" + url.PathEscape(chain) + "/" + endpoint
+}
+
+// IsNotOffered tells whether the node or chain does not know the method: an older or newer release, or a chain of
+// another kind. Asking again does not help.
+func IsNotOffered(err error) bool {
+	var refusal *scrape.RPCError
+	return errors.As(err, &refusal) && refusal.Code == scrape.CodeMethodNotFound ||
+		refused(err, "rpc: can't find method") || refused(err, "rpc: can't find service")
+}
+
+// IsNoSuchChain tells whether the node does not run the chain it was asked about by info.isBootstrapped or
+// info.getBlockchainID: the name is wrong, the chain is not tracked, not created yet, or its VM failed.
+func IsNoSuchChain(err error) bool {
+	return refused(err, "there is no chain with alias/ID") || refused(err, "there is no ID with alias")
+}
+
+// refused tells whether the node itself refused in these words. It has one error code for almost everything.
+func refused(err error, words string) bool {
+	var refusal *scrape.RPCError
+	return errors.As(err, &refusal) && strings.Contains(refusal.Message, words)
+}

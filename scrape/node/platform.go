@@ -1,0 +1,135 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+func platform[T any](ctx context.Context, c *Client, method string, params any) (T, error) {
+	return scrape.RPC[T](ctx, c.u, "/ext/bc/P", method, params)
+}
+
+// Owner is who may spend or decide: threshold of the addresses together, after locktime.
+type Owner struct {
+	Locktime  wire.Uint64 `json:"locktime"` // Unix seconds; 0 for none
+	Threshold wire.Uint64 `json:"threshold"`
+	Addresses []string    `json:"addresses"`
+}
+
+// Validator is a member of the current validator set, in the one of three shapes that its subnet gives it:
+//
+//   - primary network: TxID, EndTime, rewards, fee, uptime, delegations; an auto-renewed one also has NextPeriod;
+//   - permissioned subnet: TxID and EndTime alone;
+//   - L1: ValidationID, PublicKey, owners, MinNonce, Balance; it has no end.
+//
+// The list of an L1 that was a permissioned subnet may mix the last two.
+type Validator struct {
+	NodeID    string         `json:"nodeID"`
+	Weight    wire.Uint64    `json:"weight"` // nAVAX on the primary network, elsewhere in the subnet's own unit
+	StartTime wire.UnixTime  `json:"startTime"`
+	EndTime   *wire.UnixTime `json:"endTime"`       // rolls on with each period of an auto-renewed validator
+	TxID      string         `json:"txID,omitzero"` // empty on an L1
+
+	PotentialReward        *wire.NanoAVAX `json:"potentialReward"`
+	AccruedDelegateeReward *wire.NanoAVAX `json:"accruedDelegateeReward"`
+	ValidationRewardOwner  *Owner         `json:"validationRewardOwner"`
+	DelegationRewardOwner  *Owner         `json:"delegationRewardOwner"`
+	DelegationFee          *wire.Percent  `json:"delegationFee"`
+	Uptime                 *wire.Percent  `json:"uptime"`    // in the answering node's eyes, which always are 100 for itself
+	Connected              *bool          `json:"connected"` // to the answering node
+	Signer                 *Signer        `json:"signer"`
+	DelegatorCount         *wire.Uint64   `json:"delegatorCount"`
+	DelegatorWeight        *wire.NanoAVAX `json:"delegatorWeight"`
+	Delegators             []Delegator    `json:"delegators,omitzero"` // nil unless exactly one node ID was asked for
+
+	NextPeriod               *wire.Seconds `json:"nextPeriod"`
+	AutoCompoundRewardShares *wire.Uint64  `json:"autoCompoundRewardShares"` // in millionths
+	ValidatorAuthority       *Owner        `json:"validatorAuthority"`
+
+	ValidationID          string         `json:"validationID,omitzero"` // empty except on an L1
+	PublicKey             string         `json:"publicKey,omitzero"`    // BLS, hex after 0x
+	RemainingBalanceOwner *Owner         `json:"remainingBalanceOwner"`
+	DeactivationOwner     *Owner         `json:"deactivationOwner"`
+	MinNonce              *wire.Uint64   `json:"minNonce"`
+	Balance               *wire.NanoAVAX `json:"balance"` // 0: inactive; moves only when the P-Chain accepts a block
+}
+
+// Delegator is stake that follows a validator.
+type Delegator struct {
+	TxID            string         `json:"txID"`
+	NodeID          string         `json:"nodeID"`
+	StartTime       wire.UnixTime  `json:"startTime"`
+	EndTime         wire.UnixTime  `json:"endTime"`
+	Weight          wire.NanoAVAX  `json:"weight"`
+	PotentialReward *wire.NanoAVAX `json:"potentialReward"`
+	RewardOwner     *Owner         `json:"rewardOwner"`
+}
+
+// PlatformCurrentValidators asks platform.getCurrentValidators: those of the given node IDs that are in the set, or all,
+// in random order. An empty subnetID means the primary network; a subnet that does not exist has an empty set.
+func (c *Client) PlatformCurrentValidators(ctx context.Context, subnetID string, nodeIDs ...string) ([]Validator, error) {
+	answer, err := platform[struct {
+		Validators []Validator `json:"validators"`
+	}](ctx, c, "platform.getCurrentValidators", struct {
+		SubnetID string   `json:"subnetID,omitempty"`
+		NodeIDs  []string `json:"nodeIDs,omitempty"`
+	}{subnetID, nodeIDs})
+	return answer.Validators, err
+}
+
+// Blockchain is a chain that was created on the P-Chain.
+type Blockchain struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"` // given by its creator; not unique and no alias
+	SubnetID string `json:"subnetID"`
+	VMID     string `json:"vmID"`
+}
+
+// PlatformBlockchains asks platform.getBlockchains: all chains but the P-Chain itself, in random order. The method is
+// deprecated since node version 1.9.12 and may vanish: see IsNotOffered.
+func (c *Client) PlatformBlockchains(ctx context.Context) ([]Blockchain, error) {
+	answer, err := platform[struct {
+		Blockchains []Blockchain `json:"blockchains"`
+	}](ctx, c, "platform.getBlockchains", nil)
+	return answer.Blockchains, err
+}
+
+// PlatformBlockchainStatus asks platform.getBlockchainStatus of a chain by alias or ID: Validating, Created, Preferred,
+// Syncing or Unknown. Created is said of a chain that is not tracked and of one whose VM failed alike.
+func (c *Client) PlatformBlockchainStatus(ctx context.Context, blockchainID string) (string, error) {
+	answer, err := platform[struct {
+		Status string `json:"status"`
+	}](ctx, c, "platform.getBlockchainStatus", map[string]string{"blockchainID": blockchainID})
+	return answer.Status, err
+}
+
+// PlatformTimestamp asks platform.getTimestamp: the P-Chain's clock.
+func (c *Client) PlatformTimestamp(ctx context.Context) (time.Time, error) {
+	answer, err := platform[struct {
+		Timestamp wire.Time `json:"timestamp"`
+	}](ctx, c, "platform.getTimestamp", nil)
+	return answer.Timestamp.Time, err
+}
+
+// PlatformHeight asks platform.getHeight: the height of the last accepted block.
+func (c *Client) PlatformHeight(ctx context.Context) (uint64, error) {
+	answer, err := platform[struct {
+		Height wire.Uint64 `json:"height"`
+	}](ctx, c, "platform.getHeight", nil)
+	return uint64(answer.Height), err
+}
+
+// ValidatorFeeState is what an L1 validator pays at the P-Chain's time Timestamp.
+type ValidatorFeeState struct {
+	Excess    wire.Uint64   `json:"excess"`
+	Price     wire.NanoAVAX `json:"price"` // per second and validator
+	Timestamp wire.Time     `json:"timestamp"`
+}
+
+// PlatformValidatorFeeState asks platform.getValidatorFeeState, which the interface does not document: see IsNotOffered.
+func (c *Client) PlatformValidatorFeeState(ctx context.Context) (ValidatorFeeState, error) {
+	return platform[ValidatorFeeState](ctx, c, "platform.getValidatorFeeState", nil)
+}
