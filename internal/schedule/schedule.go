@@ -1,0 +1,243 @@
+// Package schedule runs the jobs: when cron says so, within half their period,
+// never twice at once. It is the only writer of the snapshot.
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/robfig/cron/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// Job is something to be done again and again.
+type Job struct {
+	snapshot.Key
+	Families []*metric.Family
+	When     cron.Schedule
+	// Collect asks and fills the batch. It must end when its context does.
+	Collect func(context.Context, *metric.Batch) error
+}
+
+// Scheduler runs jobs until its context ends.
+type Scheduler struct {
+	ctx     context.Context
+	store   *snapshot.Store
+	log     *slog.Logger
+	cron    *cron.Cron
+	skipped *prometheus.CounterVec
+	panics  *prometheus.CounterVec
+
+	mu   sync.Mutex
+	jobs map[snapshot.Key]*job
+	// failing counts the jobs that fail for one cause, so that a dead node is
+	// told once and not once for each of its collectors.
+	failing map[cause]int
+	runs    sync.WaitGroup
+}
+
+// cause is why jobs fail: whom they asked (a target's first path segment), and
+// how that ended.
+type cause struct {
+	target  string
+	outcome scrape.Outcome
+}
+
+func causeOf(r snapshot.Run) cause {
+	target, _, _ := strings.Cut(r.Target, "/")
+	return cause{target, scrape.OutcomeOf(r.Err)}
+}
+
+// job is a Job while it is wanted.
+type job struct {
+	Job
+	ctx    context.Context
+	cancel context.CancelFunc
+	entry  cron.EntryID
+	// turn is held by the run under way: a run never overlaps itself.
+	turn sync.Mutex
+}
+
+// Start returns a running scheduler without jobs. It runs until ctx ends.
+func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg prometheus.Registerer) *Scheduler {
+	labels := []string{"collector", "target"}
+	s := &Scheduler{
+		ctx:   ctx,
+		store: store,
+		log:   log,
+		cron:  cron.New(cron.WithLogger(cron.DiscardLogger)),
+		jobs:  map[snapshot.Key]*job{},
+
+		failing: map[cause]int{},
+		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "avax_exporter_collector_skipped_total",
+			Help: "Runs that were left out because the collector's last run for this target had not ended.",
+		}, labels),
+		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "avax_exporter_collector_panics_total",
+			Help: "Runs that ended in a panic: a mistake in the exporter, please report it.",
+		}, labels),
+	}
+	reg.MustRegister(s.skipped, s.panics)
+	s.cron.Start()
+	return s
+}
+
+// Set makes these jobs the ones that run. What is unchanged goes on undisturbed,
+// what is new starts at once, what is gone takes its samples with it.
+func (s *Scheduler) Set(jobs []Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wanted := make(map[snapshot.Key]bool, len(jobs))
+	targets := map[string]int{}
+	for _, j := range jobs {
+		wanted[j.Key] = true
+		if s.jobs[j.Key] != nil {
+			continue
+		}
+		if _, seen := targets[j.Target]; !seen {
+			targets[j.Target] = len(targets)
+		}
+		s.add(j, time.Duration(targets[j.Target])*firstSpread)
+	}
+	for k, j := range s.jobs {
+		if !wanted[k] {
+			s.remove(j)
+		}
+	}
+}
+
+// firstSpread keeps the first pass over many targets from being one burst.
+const firstSpread = 5 * time.Millisecond
+
+// add starts a job: its ticks, and its first pass after a short delay.
+func (s *Scheduler) add(j Job, delay time.Duration) {
+	added := &job{Job: j}
+	added.ctx, added.cancel = context.WithCancel(s.ctx)
+	s.jobs[j.Key] = added
+	s.skipped.WithLabelValues(j.Collector, j.Target)
+	s.panics.WithLabelValues(j.Collector, j.Target)
+	added.entry = s.cron.Schedule(j.When, cron.FuncJob(func() { s.run(added) }))
+	s.runs.Go(func() {
+		select {
+		case <-time.After(delay):
+			s.run(added)
+		case <-added.ctx.Done():
+		}
+	})
+}
+
+// remove ends a job and forgets it. The caller holds s.mu.
+func (s *Scheduler) remove(j *job) {
+	s.cron.Remove(j.entry)
+	j.cancel()
+	delete(s.jobs, j.Key)
+	if last := s.store.Last(j.Key); last.Err != nil {
+		s.ended(causeOf(last))
+	}
+	s.store.Delete(j.Key)
+	s.skipped.DeleteLabelValues(j.Collector, j.Target)
+	s.panics.DeleteLabelValues(j.Collector, j.Target)
+}
+
+// Wait returns when the context has ended and every run with it.
+func (s *Scheduler) Wait() {
+	<-s.ctx.Done()
+	<-s.cron.Stop().Done()
+	s.runs.Wait()
+}
+
+// Progress tells how many of the wanted jobs have ended their first run, good
+// or bad.
+func (s *Scheduler) Progress() (ran, of int) {
+	s.mu.Lock()
+	of = len(s.jobs)
+	s.mu.Unlock()
+	return min(len(s.store.Jobs()), of), of
+}
+
+// run does the job once, unless its last run is still under way.
+func (s *Scheduler) run(j *job) {
+	if !j.turn.TryLock() {
+		s.skipped.WithLabelValues(j.Collector, j.Target).Inc()
+		return
+	}
+	defer j.turn.Unlock()
+
+	start := time.Now()
+	deadline := period(j.When, start) / 2
+	ctx, cancel := context.WithTimeout(j.ctx, deadline)
+	defer cancel()
+	// The jobs of one target tick together: what one of them was told in this
+	// half of the period will do for the others.
+	ctx = scrape.MaxAge(ctx, deadline)
+
+	batch := metric.NewBatch(j.Families)
+	err := s.collect(ctx, j, batch)
+	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, start), Err: err}
+	if err == nil {
+		r.Chunks = batch.Chunks()
+		if kept := batch.Err(); kept != nil {
+			s.log.Warn("samples kept out", "collector", j.Collector, "target", j.Target, "err", kept)
+		}
+	}
+	s.put(j, r)
+}
+
+// collect turns a panic into an error of the job.
+func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.panics.WithLabelValues(j.Collector, j.Target).Inc()
+			s.log.Error("panic in a collector", "collector", j.Collector, "target", j.Target,
+				"panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return j.Collect(ctx, batch)
+}
+
+// put records a run of a job that is still wanted, and tells when a cause of
+// failures appears or is gone.
+func (s *Scheduler) put(j *job, r snapshot.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.jobs[j.Key] != j || s.ctx.Err() != nil {
+		return
+	}
+	was := s.store.Last(j.Key)
+	s.store.Put(r)
+	if was.Err != nil && r.Err != nil && causeOf(was) == causeOf(r) {
+		return
+	}
+	if r.Err != nil {
+		c := causeOf(r)
+		s.failing[c]++
+		level := slog.LevelWarn
+		if s.failing[c] > 1 {
+			level = slog.LevelDebug
+		}
+		s.log.Log(s.ctx, level, "collector fails", "target", r.Target, "collector", r.Collector, "err", r.Err)
+	}
+	if was.Err != nil {
+		s.ended(causeOf(was))
+	}
+}
+
+// ended tells when the last job that failed for a cause does so no more. The
+// caller holds s.mu.
+func (s *Scheduler) ended(c cause) {
+	if s.failing[c]--; s.failing[c] == 0 {
+		delete(s.failing, c)
+		s.log.Info("no collector fails so any more", "target", c.target, "outcome", string(c.outcome))
+	}
+}

@@ -1,0 +1,317 @@
+package schedule_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/robfig/cron/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+var gauge = metric.New("avax_test_gauge", "A gauge.", "target")
+
+// house is a running scheduler over an empty store.
+type house struct {
+	*schedule.Scheduler
+	store    *snapshot.Store
+	registry *prometheus.Registry
+	log      *strings.Builder
+	stop     func()
+}
+
+// inHouse runs the test on synthetic time with a running scheduler.
+func inHouse(t *testing.T, test func(t *testing.T, h house)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		h := house{store: snapshot.New(), registry: prometheus.NewRegistry(), log: &strings.Builder{}, stop: cancel}
+		h.Scheduler = schedule.Start(ctx, h.store, slog.New(slog.NewTextHandler(h.log, nil)), h.registry)
+		defer h.Wait()
+		defer cancel()
+		test(t, h)
+	})
+}
+
+func (h house) served() string {
+	var page strings.Builder
+	_ = h.store.Write(&page, time.Now())
+	return page.String()
+}
+
+const period = 10 * time.Second
+
+func job(target string, collect func(context.Context, *metric.Batch) error) schedule.Job {
+	return schedule.Job{
+		Key:      snapshot.Key{Collector: "test", Target: target},
+		Families: []*metric.Family{gauge},
+		When:     cron.Every(period),
+		Collect:  collect,
+	}
+}
+
+// counting is a job that counts its runs.
+func counting(target string, runs *atomic.Int64) schedule.Job {
+	return job(target, func(_ context.Context, out *metric.Batch) error {
+		out.Set(gauge, float64(runs.Add(1)), target)
+		return nil
+	})
+}
+
+func TestTheFirstPassStartsAtOnceAndTicksFollowEachPeriod(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		var runs atomic.Int64
+		h.Set([]schedule.Job{counting("alpha", &runs)})
+		time.Sleep(100 * time.Millisecond)
+		if got := runs.Load(); got != 1 {
+			t.Fatalf("%d runs at once, want 1", got)
+		}
+		time.Sleep(10 * period)
+		if got := runs.Load(); got != 11 {
+			t.Errorf("%d runs after ten periods, want 11", got)
+		}
+	})
+}
+
+func TestJobsOfOneTargetTickTogetherAndTargetsAreSpread(t *testing.T) {
+	now := time.Now()
+	if a, b := schedule.Every(period, "alpha").Next(now), schedule.Every(period, "alpha/C").Next(now); !a.Equal(b) {
+		t.Errorf("alpha ticks at %v, alpha/C at %v", a, b)
+	}
+	moments := map[time.Time]bool{}
+	for _, target := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		next := schedule.Every(period, target).Next(now)
+		if wait := next.Sub(now); wait <= 0 || wait > period {
+			t.Errorf("%s ticks after %v, want within a period", target, wait)
+		}
+		moments[next] = true
+	}
+	if len(moments) < 6 {
+		t.Errorf("eight targets tick at %d moments", len(moments))
+	}
+}
+
+func TestARunHasHalfItsPeriodAndNeverOverlapsItself(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		var under, most atomic.Int64
+		lasted := make(chan time.Duration, 10)
+		h.Set([]schedule.Job{job("slow", func(ctx context.Context, _ *metric.Batch) error {
+			most.Store(max(most.Load(), under.Add(1)))
+			defer under.Add(-1)
+			start := time.Now()
+			<-ctx.Done()
+			lasted <- time.Since(start)
+			return ctx.Err()
+		})})
+		time.Sleep(3 * period)
+		if got := <-lasted; got != period/2 {
+			t.Errorf("a run lasted %v, want %v", got, period/2)
+		}
+		if most.Load() != 1 {
+			t.Errorf("%d runs at once", most.Load())
+		}
+	})
+}
+
+// A collector that ignores its context costs its own ticks only, and they are counted.
+func TestATickDuringARunIsSkippedAndCounted(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		var others atomic.Int64
+		h.Set([]schedule.Job{
+			job("stuck", func(context.Context, *metric.Batch) error { time.Sleep(35 * time.Second); return nil }),
+			counting("patient", &others),
+		})
+		time.Sleep(31 * time.Second)
+		want := `# HELP avax_exporter_collector_skipped_total Runs that were left out because the collector's last run for this target had not ended.
+# TYPE avax_exporter_collector_skipped_total counter
+avax_exporter_collector_skipped_total{collector="test",target="patient"} 0
+avax_exporter_collector_skipped_total{collector="test",target="stuck"} 3
+`
+		if err := testutil.GatherAndCompare(h.registry, strings.NewReader(want), "avax_exporter_collector_skipped_total"); err != nil {
+			t.Error(err)
+		}
+		if got := others.Load(); got != 4 {
+			t.Errorf("the other job ran %d times, want 4", got)
+		}
+	})
+}
+
+func TestSamplesOutliveAnOutageForThreePeriods(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		var down atomic.Bool
+		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
+			if down.Load() {
+				return errors.New("connection refused")
+			}
+			out.Set(gauge, 1, "alpha")
+			return nil
+		})})
+		time.Sleep(25 * time.Second)
+		down.Store(true)
+		last := h.store.Jobs()[0].Good.At
+		time.Sleep(time.Until(last.Add(3*period - time.Millisecond)))
+		if !strings.Contains(h.served(), "alpha") {
+			t.Error("gone before three periods were over")
+		}
+		time.Sleep(time.Millisecond)
+		if strings.Contains(h.served(), "alpha") {
+			t.Error("served after three periods")
+		}
+		down.Store(false)
+		time.Sleep(period + time.Millisecond)
+		if !strings.Contains(h.served(), "alpha") {
+			t.Error("absent although the node is back")
+		}
+	})
+}
+
+func TestAPanicIsAnErrorOfItsJobAlone(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		var runs atomic.Int64
+		h.Set([]schedule.Job{
+			job("broken", func(context.Context, *metric.Batch) error { panic("out of cheese") }),
+			counting("sound", &runs),
+		})
+		time.Sleep(period + time.Second)
+		if err := h.store.Last(snapshot.Key{Collector: "test", Target: "broken"}).Err; err == nil || !strings.Contains(err.Error(), "out of cheese") {
+			t.Errorf("the job's error is %v", err)
+		}
+		if runs.Load() != 2 {
+			t.Errorf("the other job ran %d times, want 2", runs.Load())
+		}
+		if n, err := testutil.GatherAndCount(h.registry, "avax_exporter_collector_panics_total"); err != nil || n != 2 {
+			t.Errorf("%d series of panics, %v", n, err)
+		}
+	})
+}
+
+func TestSetKeepsWhatIsUnchangedStartsWhatIsNewForgetsWhatIsGone(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		var kept, gone, added atomic.Int64
+		h.Set([]schedule.Job{counting("kept", &kept), counting("gone", &gone)})
+		time.Sleep(period / 2)
+		keptBefore, goneBefore := kept.Load(), gone.Load()
+		h.Set([]schedule.Job{counting("kept", &kept), counting("added", &added)})
+		time.Sleep(time.Second)
+		if kept.Load() > keptBefore+1 {
+			t.Error("the unchanged job was started again")
+		}
+		if added.Load() != 1 {
+			t.Errorf("the new job ran %d times at once, want 1", added.Load())
+		}
+		time.Sleep(2 * period)
+		if gone.Load() != goneBefore {
+			t.Error("the forgotten job still runs")
+		}
+		if page := h.served(); strings.Contains(page, "gone") || !strings.Contains(page, "kept") || !strings.Contains(page, "added") {
+			t.Errorf("served:\n%s", page)
+		}
+	})
+}
+
+// A run that ends after its job was forgotten leaves nothing behind.
+func TestALateRunOfAForgottenJobIsNotRecorded(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		h.Set([]schedule.Job{job("late", func(_ context.Context, out *metric.Batch) error {
+			time.Sleep(time.Second)
+			out.Set(gauge, 1, "late")
+			return nil
+		})})
+		time.Sleep(500 * time.Millisecond)
+		h.Set(nil)
+		time.Sleep(time.Minute)
+		if page := h.served(); page != "" {
+			t.Errorf("served:\n%s", page)
+		}
+	})
+}
+
+// A dead node is one failure, however many collectors and chains it has.
+func TestTheLogTellsAFailureOnceAndItsEnd(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		var down atomic.Bool
+		down.Store(true)
+		var jobs []schedule.Job
+		for _, target := range []string{"alpha", "alpha/C", "alpha/examplel1"} {
+			jobs = append(jobs, job(target, func(context.Context, *metric.Batch) error {
+				if down.Load() {
+					return &scrape.Error{Op: "info.getNodeID", Outcome: scrape.Unreachable, Err: errors.New("connection refused")}
+				}
+				return nil
+			}))
+		}
+		h.Set(jobs)
+		time.Sleep(5 * period)
+		down.Store(false)
+		time.Sleep(5 * period)
+		h.stop()
+		h.Wait()
+		log := h.log.String()
+		if n := strings.Count(log, "level=WARN"); n != 1 || !strings.Contains(log, "connection refused") {
+			t.Errorf("the failure is told %d times:\n%s", n, log)
+		}
+		if n := strings.Count(log, "level=INFO"); n != 1 || !strings.Contains(log, "target=alpha outcome=unreachable") {
+			t.Errorf("its end is told %d times:\n%s", n, log)
+		}
+	})
+}
+
+func TestProgressCountsFirstRuns(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		var runs atomic.Int64
+		h.Set([]schedule.Job{
+			counting("quick", &runs),
+			job("slow", func(context.Context, *metric.Batch) error { time.Sleep(time.Second); return errors.New("no") }),
+		})
+		time.Sleep(500 * time.Millisecond)
+		if ran, of := h.Progress(); ran != 1 || of != 2 {
+			t.Errorf("%d of %d, want 1 of 2", ran, of)
+		}
+		time.Sleep(time.Second)
+		if ran, of := h.Progress(); ran != 2 || of != 2 {
+			t.Errorf("%d of %d, want 2 of 2", ran, of)
+		}
+	})
+}
+
+func TestAnUnevenCronScheduleKeepsSamplesForThreeTicks(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		when, err := schedule.Cron("0 0,1 * * *") // midnight and one o'clock
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := job("alpha", func(_ context.Context, out *metric.Batch) error { out.Set(gauge, 1, "alpha"); return nil })
+		j.When = when
+		h.Set([]schedule.Job{j})
+		time.Sleep(time.Minute)
+		r := h.store.Last(j.Key)
+		if third := nth(when, r.At, 3); r.Until.Before(third) {
+			t.Errorf("samples go at %v, before the third tick at %v", r.Until, third)
+		}
+	})
+}
+
+func nth(s cron.Schedule, t time.Time, n int) time.Time {
+	for range n {
+		t = s.Next(t)
+	}
+	return t
+}
+
+func TestABadCronExpressionTellsWhatToWrite(t *testing.T) {
+	_, err := schedule.Cron("every minute")
+	if err == nil || !strings.Contains(err.Error(), "@every 30s") {
+		t.Errorf("error %v", err)
+	}
+}

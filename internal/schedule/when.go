@@ -1,0 +1,59 @@
+package schedule
+
+import (
+	"fmt"
+	"hash/maphash"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// seed makes the phases of this process differ from those of its neighbours,
+// so that several exporters do not ask one node at the same moment.
+var seed = maphash.MakeSeed()
+
+// Every is a schedule of one tick per period. Jobs of the same target and
+// period tick together, so that they can share answers; different targets are
+// spread over the period. The target's first path segment counts.
+func Every(period time.Duration, target string) cron.Schedule {
+	first, _, _ := strings.Cut(target, "/")
+	phase := time.Duration(maphash.String(seed, first) % uint64(period))
+	return every{period, phase}
+}
+
+type every struct{ period, phase time.Duration }
+
+// Next implements cron.Schedule.
+func (e every) Next(t time.Time) time.Time {
+	since := time.Duration(t.UnixNano()) - e.phase
+	return t.Add(e.period - (since%e.period+e.period)%e.period)
+}
+
+// Cron reads a cron expression of five fields, or a descriptor such as
+// "@hourly" or "@every 30s".
+func Cron(expression string) (cron.Schedule, error) {
+	s, err := cron.ParseStandard(expression)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no cron expression (%w): write five fields as in \"*/5 * * * *\", or \"@every 30s\"",
+			expression, err)
+	}
+	return s, nil
+}
+
+// period is the time between the two ticks that follow t.
+func period(s cron.Schedule, t time.Time) time.Duration {
+	next := s.Next(t)
+	return s.Next(next).Sub(next)
+}
+
+// until is when samples of a run that began at t have outlived it: three
+// periods, or three ticks where the schedule is uneven.
+func until(s cron.Schedule, t time.Time) time.Time {
+	periods := t.Add(3 * period(s, t))
+	ticks := s.Next(s.Next(s.Next(t)))
+	if ticks.After(periods) {
+		return ticks
+	}
+	return periods
+}
