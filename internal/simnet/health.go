@@ -1,0 +1,261 @@
+package simnet
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+var healthService = service{"health", map[string]method{
+	"health":    on(healthMethod((*view).healthChecks)),
+	"readiness": on(healthMethod((*view).readinessChecks)),
+	"liveness":  on(healthMethod((*view).livenessChecks)),
+}}
+
+// healthPeriod is how often the checks run; in between the API repeats their last results, so that health
+// lags behind by up to this.
+const healthPeriod = 30 * time.Second
+
+type healthResult struct {
+	Checks  map[string]healthCheck `json:"checks"`
+	Healthy bool                   `json:"healthy"`
+}
+
+type healthCheck struct {
+	Message            any        `json:"message,omitempty"`
+	Error              string     `json:"error,omitempty"`
+	Timestamp          time.Time  `json:"timestamp"`
+	Duration           int64      `json:"duration"` // nanoseconds
+	ContiguousFailures int64      `json:"contiguousFailures,omitempty"`
+	TimeOfFirstFailure *time.Time `json:"timeOfFirstFailure,omitempty"`
+}
+
+type healthParams struct{ Tags []string }
+
+func healthMethod(checks func(*view, []string) healthResult) func(*view, healthParams) (any, error) {
+	return func(v *view, p healthParams) (any, error) { return checks(v, p.Tags), nil }
+}
+
+// healthReply is the answer to a GET: 503 while a check fails.
+func (v *view) healthReply(q *query, checks func(tags []string) healthResult) reply {
+	if q.Method != http.MethodGet {
+		return newReply(http.StatusMethodNotAllowed, "text/plain; charset=utf-8", []byte("rpc: POST method required, received "+q.Method))
+	}
+	r := checks(q.URL.Query()["tag"])
+	status := http.StatusOK
+	if !r.Healthy {
+		status = http.StatusServiceUnavailable
+	}
+	return newReply(status, "application/json", encode(r))
+}
+
+func (v *view) livenessChecks([]string) healthResult {
+	return healthResult{map[string]healthCheck{}, true}
+}
+
+func (v *view) readinessChecks([]string) healthResult {
+	return v.run(map[string]check{"bootstrapped": (*view).checkBootstrapped})
+}
+
+// healthChecks runs all checks, or with tags those of the node itself and of the named subnets.
+func (v *view) healthChecks(tags []string) healthResult {
+	checks := map[string]check{
+		"bls":           (*view).checkBLS,
+		"bootstrapped":  (*view).checkBootstrapped,
+		"database":      func(*view) (any, string) { return nil, "" },
+		"diskspace":     (*view).checkDisk,
+		"futureupgrade": (*view).checkFutureUpgrade,
+		"network":       (*view).checkNetwork,
+		"router":        (*view).checkRouter,
+	}
+	for _, c := range v.chains {
+		if len(tags) > 0 && !slices.Contains(tags, c.subnet.id) {
+			continue
+		}
+		switch v.chainState(c) {
+		case Running, Bootstrapping:
+			checks[c.label()] = func(v *view) (any, string) { return v.checkChain(c) }
+		case Failed:
+			checks[c.label()] = func(*view) (any, string) {
+				return nil, fmt.Sprintf("failed to create chain on subnet %s: error while creating vm: %s", c.subnet.id, c.vm)
+			}
+		}
+	}
+	return v.run(checks)
+}
+
+// check returns a message and, if it fails, an error.
+type check func(v *view) (any, string)
+
+// run answers with the results of the last time the checks ran. Those that need a chain do not run at the
+// start of the process but one period later.
+func (v *view) run(checks map[string]check) healthResult {
+	ran := v.lastRun(healthPeriod)
+	early := !v.node.started.IsZero() && ran.Before(v.node.started.Add(v.net.opts.Startup.Listen+healthPeriod))
+	ofNode := []string{"bls", "database", "diskspace", "futureupgrade", "network", "router"}
+	r := healthResult{make(map[string]healthCheck), true}
+	for name, f := range checks {
+		if early && !slices.Contains(ofNode, name) {
+			r.Checks[name], r.Healthy = healthCheck{Error: "not yet run"}, false
+			continue
+		}
+		took := int64(2_000 + 40_000*v.chance("health", name, v.me.id))
+		c := healthCheck{Timestamp: ran.Add(time.Duration(took)), Duration: took}
+		c.Message, c.Error = f(v.at(ran))
+		if c.Error != "" {
+			r.Healthy = false
+			c.ContiguousFailures, c.TimeOfFirstFailure = 1, &c.Timestamp
+		}
+		r.Checks[name] = c
+	}
+	return r
+}
+
+// fresh says whether the process listens only just now, and has not read the set of validators yet.
+func (v *view) fresh() bool { return v.age() <= v.net.opts.Startup.Listen }
+
+func (v *view) checkBLS() (any, string) {
+	if v.primary.staker(v.me) == nil || v.fresh() {
+		return "node is not a validator", ""
+	}
+	return "node has the correct BLS key", ""
+}
+
+// checkBootstrapped names the subnets that are missing.
+func (v *view) checkBootstrapped() (any, string) {
+	missing := []string{}
+	for _, s := range v.subnets {
+		if slices.ContainsFunc(s.chains, func(c *chain) bool {
+			state := v.chainState(c)
+			return state == Bootstrapping || state == notCreated && !c.isL1()
+		}) {
+			missing = append(missing, s.id)
+		}
+	}
+	if len(missing) > 0 {
+		return missing, "subnets not bootstrapped"
+	}
+	return missing, ""
+}
+
+func (v *view) checkDisk() (any, string) {
+	return struct {
+		Bytes      uint64 `json:"availableDiskBytes"`
+		Percentage int    `json:"availableDiskPercentage"`
+	}{51_198_562_304, 18}, ""
+}
+
+// checkFutureUpgrade compares the upgrade that most of the connected stake knows with this node's own.
+func (v *view) checkFutureUpgrade() (any, string) {
+	weights := make(map[int64]uint64)
+	var whole, most uint64
+	mode := int64(0)
+	for _, s := range v.primary.stakers {
+		whole += s.total()
+		if !v.connected(s.member) {
+			continue
+		}
+		at := s.member.upgradeTime.Unix()
+		weights[at] += s.total()
+		if weights[at] > most {
+			mode, most = at, weights[at]
+		}
+	}
+	if whole == 0 || v.fresh() {
+		return nil, "no validators in the current validator set"
+	}
+	m := struct {
+		Local  time.Time `json:"localUpgradeTime"`
+		Mode   time.Time `json:"modeUpgradeTime"`
+		Weight float64   `json:"modeUpgradeWeightPercentage"`
+		Number int       `json:"numUpgradeTimes"`
+		Until  string    `json:"timeUntilUpgrade,omitempty"`
+	}{v.me.upgradeTime, time.Unix(mode, 0).UTC(), 100 * float64(most) / float64(whole), len(weights), ""}
+	if !m.Mode.After(m.Local) || m.Weight < 50 {
+		return m, ""
+	}
+	until := m.Mode.Sub(v.now)
+	m.Until = until.String()
+	if until > 3*day {
+		return m, ""
+	}
+	return m, "unknown network upgrade detected - update as soon as possible"
+}
+
+func (v *view) checkNetwork() (any, string) {
+	peers := 0
+	for _, m := range v.members {
+		if v.connected(m) {
+			peers++
+		}
+	}
+	m := struct {
+		Peers    int    `json:"connectedPeers"`
+		SendFail int    `json:"sendFailRate"`
+		Received string `json:"timeSinceLastMsgReceived,omitempty"`
+		Sent     string `json:"timeSinceLastMsgSent,omitempty"`
+	}{Peers: peers}
+	if peers == 0 {
+		return m, "network layer is unhealthy reason: not connected to a minimum of 1 peer(s) only 0, no messages received from network, no messages sent to network"
+	}
+	m.Received, m.Sent = "846.332348ms", "846.332348ms"
+	return m, ""
+}
+
+func (v *view) checkRouter() (any, string) {
+	return struct {
+		Longest     string `json:"longestRunningRequest"`
+		Outstanding int    `json:"outstandingRequests"`
+	}{"0s", 0}, ""
+}
+
+// checkChain fails while less than 80 % of the subnet's weight is connected. Inactive L1 validators count as
+// disconnected.
+func (v *view) checkChain(c *chain) (any, string) {
+	var whole, connected uint64
+	away := []string{}
+	add := func(m *member, weight uint64, active bool) {
+		whole += weight
+		if active && (m == v.me || v.connected(m)) {
+			connected += weight
+		} else {
+			away = append(away, m.id)
+		}
+	}
+	for _, s := range c.subnet.stakers {
+		add(s.member, s.total(), true)
+	}
+	for _, l := range c.subnet.l1 {
+		add(l.member, l.weight, !l.inactive.covers(v.now))
+	}
+	slices.Sort(away)
+	share := 1.0
+	if whole > 0 {
+		share = float64(connected) / float64(whole)
+	}
+
+	consensus := map[string]any{}
+	if v.chainState(c) == Running {
+		h := v.head(c)
+		consensus = map[string]any{
+			"lastAcceptedHeight":     h.height,
+			"lastAcceptedID":         v.newID("block", c.id, h.height),
+			"longestProcessingBlock": "0s",
+			"processingBlocks":       0,
+		}
+	}
+	vm := json.RawMessage("null")
+	if c.isL1() {
+		vm = json.RawMessage(`{"database":null,"health":null}`)
+	}
+	message := map[string]any{
+		"engine":     map[string]any{"consensus": consensus, "vm": vm},
+		"networking": map[string]any{"disconnectedValidators": away, "percentConnected": share},
+	}
+	if share < 0.8 {
+		return message, fmt.Sprintf("not connected to enough stake: connected to %f%%; required at least %f%%", 100*share, 80.0)
+	}
+	return message, ""
+}

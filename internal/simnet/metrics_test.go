@@ -1,0 +1,118 @@
+package simnet_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+type tpsPage struct {
+	Results []struct {
+		Timestamp int64
+		Value     float64
+	}
+	Status           int
+	LastRun          int64
+	NextPageToken    string
+	NextPageStartKey string
+}
+
+func (c client) tps(query string) (p tpsPage) {
+	c.t.Helper()
+	status, body, err := c.send("GET", "/v1/avg_tps/"+query, "")
+	if err != nil || status != 200 {
+		c.t.Fatalf("%s: %d %s %v", query, status, body, err)
+	}
+	if err := json.Unmarshal([]byte(body), &p); err != nil {
+		c.t.Fatal(err)
+	}
+	return p
+}
+
+func TestTPSComesNewestFirstInDays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := simnet.New(simnet.Options{})
+		time.Sleep(6*time.Hour + 7*time.Minute)
+		metrics := dial(t, net, "metrics")
+		net.SetTPS("99999", 8)
+		p := metrics.tps("99999")
+		today := time.Now().UTC().Truncate(24 * time.Hour)
+		if p.Status != 200 || p.Results[0].Timestamp != today.Unix() || p.Results[1].Timestamp != today.Add(-24*time.Hour).Unix() {
+			t.Errorf("got %+v", p.Results[:2])
+		}
+		if p.Results[0].Value != 2 {
+			t.Errorf("a quarter of a day with 8 has %v so far", p.Results[0].Value)
+		}
+		if want := time.Now().Add(-7 * time.Minute).Unix(); p.LastRun != want {
+			t.Errorf("lastRun %d, want %d", p.LastRun, want)
+		}
+		time.Sleep(24 * time.Hour)
+		if p := metrics.tps("99999"); p.Results[1].Value != 8 {
+			t.Errorf("a whole day with 8 has %v", p.Results[1].Value)
+		}
+		net.HoldMetrics(true)
+		time.Sleep(time.Hour)
+		if age := time.Now().Unix() - metrics.tps("43112").LastRun; age < 3600 {
+			t.Errorf("lastRun is %d s old although updates are held", age)
+		}
+		if p := metrics.tps("12345"); len(p.Results) != 0 {
+			t.Errorf("a chain that the service does not know: %+v", p)
+		}
+	})
+}
+
+func TestTPSPagesEndAndExpire(t *testing.T) {
+	for _, startKey := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			net := simnet.New(simnet.Options{StartKeyPaging: startKey})
+			metrics := dial(t, net, "metrics")
+			param, next := "pageToken", func(p tpsPage) string { return p.NextPageToken }
+			if startKey {
+				param, next = "startKey", func(p tpsPage) string { return p.NextPageStartKey }
+			}
+			p := metrics.tps("43112")
+			first, days := next(p), len(p.Results)
+			last := p.Results[len(p.Results)-1].Timestamp
+			for token := first; token != ""; token = next(p) {
+				p = metrics.tps(fmt.Sprintf("43112?%s=%s", param, token))
+				if p.Results[0].Timestamp != last-86400 {
+					t.Fatalf("the page begins at %d, the last one ended at %d", p.Results[0].Timestamp, last)
+				}
+				days += len(p.Results)
+				last = p.Results[len(p.Results)-1].Timestamp
+			}
+			if days != 365 {
+				t.Errorf("%d days", days)
+			}
+			time.Sleep(25 * time.Hour)
+			status, body, _ := metrics.send("GET", fmt.Sprintf("/v1/avg_tps/43112?%s=%s", param, first), "")
+			if status != 400 || !strings.Contains(body, `"statusCode":400`) {
+				t.Errorf("an old token: %d %s", status, body)
+			}
+		})
+	}
+}
+
+func TestTheMetricsServiceFailsLikeOthers(t *testing.T) {
+	net := simnet.New(simnet.Options{})
+	metrics, service := dial(t, net, "metrics"), net.MetricsService()
+	service.Stop()
+	if _, _, err := metrics.send("GET", "/v1/avg_tps/43112", ""); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("stopped: %v", err)
+	}
+	service.Start()
+	service.Suffer(simnet.Refused(502, "the gateway is tired"), "GET /v1/avg_tps/{chainId}")
+	if status, body, _ := metrics.send("GET", "/v1/avg_tps/43112", ""); status != 502 || !strings.Contains(body, `"message":["the gateway is tired"]`) {
+		t.Errorf("refused: %d %s", status, body)
+	}
+	service.Recover()
+	if status, body, _ := metrics.send("GET", "/v2/nothing", ""); status != 404 || !strings.Contains(body, `"error":"Not Found"`) {
+		t.Errorf("unknown path: %d %s", status, body)
+	}
+	metrics.tps("total")
+}

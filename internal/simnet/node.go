@@ -1,0 +1,185 @@
+package simnet
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Node is a participant that can be asked. It is an http.Handler that answers as the node's API does; requests
+// must come by an IP address, as localhost or as a name that ends in ".sim", anything else is a foreign host.
+type Node struct {
+	door
+	member *member
+
+	stopped      bool
+	started      time.Time // zero: long before the origin
+	isolated     bool      // has no way to reach a peer
+	disconnected bool
+	hung         bool
+	adminOff     bool
+	chains       map[*chain]chainFate
+	stuck        map[*chain]time.Time // accepts no block since
+	forked       map[*chain]uint64    // has blocks of its own from this height on
+	benched      map[*member][]string
+	levels       map[string]logLevel
+	aliases      map[string]*chain // set by admin.aliasChain
+	endpoints    map[string]string // set by admin.alias
+}
+
+// ChainState says what a node does with a chain.
+type ChainState int
+
+// The states of a chain on a node.
+const (
+	Running       ChainState = iota
+	Bootstrapping            // 503, not bootstrapped
+	Failed                   // its VM did not start: 404, no such chain, and a failing health check
+	Untracked                // 404, no such chain
+)
+
+type chainFate struct {
+	state ChainState
+	since time.Time
+}
+
+func newNode(net *Network, m *member) *Node {
+	n := &Node{
+		member:    m,
+		chains:    make(map[*chain]chainFate),
+		stuck:     make(map[*chain]time.Time),
+		forked:    make(map[*chain]uint64),
+		benched:   make(map[*member][]string),
+		levels:    make(map[string]logLevel),
+		aliases:   make(map[string]*chain),
+		endpoints: make(map[string]string),
+	}
+	n.door = door{
+		net:     net,
+		name:    m.name,
+		listens: n.listens,
+		wakes:   n.wakes,
+		respond: n.respond,
+		pattern: func(path string) string { return path },
+		refuse:  textReply,
+	}
+	m.node = n
+	return n
+}
+
+// Name is the name in the scene, as "alpha".
+func (n *Node) Name() string { return n.name }
+
+// ID is the node ID.
+func (n *Node) ID() string { return n.member.id }
+
+func (n *Node) listens(now time.Time) bool {
+	return !n.stopped && (n.started.IsZero() || !now.Before(n.started.Add(n.net.opts.Startup.Listen)))
+}
+
+func (n *Node) wakes(now time.Time) time.Time {
+	if at := n.started.Add(n.net.opts.Startup.Listen); !n.stopped && !n.started.IsZero() && at.After(now) {
+		return at
+	}
+	return time.Time{}
+}
+
+// reach makes the rest of the network notice at an instant whether the node can be reached.
+func (n *Node) reach(at time.Time) {
+	if n.stopped || n.isolated || n.disconnected || n.hung {
+		n.member.away.begin(at)
+	} else {
+		n.member.away.finish(at)
+	}
+}
+
+// respond answers a request, with the lock held.
+func (n *Node) respond(now time.Time, q *query) reply {
+	v := &view{truth: &n.net.truth, net: n.net, node: n, me: n.member, now: now}
+	rep := v.route(q)
+	rep.header["Node-Id"] = []string{n.member.id}
+	return rep
+}
+
+// allowedHost says whether the node may be asked by this Host header.
+func allowedHost(hostport string) bool {
+	host := hostport
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host = host[:i]
+	}
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
+	}
+	return host == "" || host == "localhost" || strings.HasSuffix(host, ".sim")
+}
+
+// route finds what answers a path.
+func (v *view) route(q *query) reply {
+	if !allowedHost(q.Host) {
+		return textReply(http.StatusForbidden, "invalid host specified")
+	}
+	path, ok := strings.CutPrefix(q.URL.Path, "/ext/")
+	if !ok {
+		return notFound()
+	}
+	if endpoint, ok := v.node.endpoints[path]; ok {
+		path = endpoint
+	}
+	switch path {
+	case "info":
+		return v.rpc(q, infoService)
+	case "admin":
+		if v.node.adminOff {
+			return notFound()
+		}
+		return v.rpc(q, adminService)
+	case "health":
+		if q.Method == http.MethodGet {
+			return v.healthReply(q, v.healthChecks)
+		}
+		return v.rpc(q, healthService)
+	case "health/health":
+		return v.healthReply(q, v.healthChecks)
+	case "health/readiness":
+		return v.healthReply(q, v.readinessChecks)
+	case "health/liveness":
+		return v.healthReply(q, v.livenessChecks)
+	}
+	// Chains of the primary network are also served without "bc/".
+	name, endpoint, slash := strings.Cut(strings.TrimPrefix(path, "bc/"), "/")
+	c := v.net.chain(name)
+	if alias, ok := v.node.aliases[name]; ok {
+		c = alias
+	}
+	if c == nil || slash && endpoint == "" || name == c.name && name != "P" {
+		return notFound() // the name of a chain is no alias
+	}
+	return v.chainReply(q, c, endpoint)
+}
+
+func (v *view) chainReply(q *query, c *chain, endpoint string) reply {
+	var answer func() reply
+	switch {
+	case c.name == "P" && endpoint == "":
+		answer = func() reply { return v.rpc(q, platformService) }
+	case c.vm == assetVM && endpoint == "":
+		answer = func() reply { return v.rpc(q, avmService) }
+	case c.evmID != 0 && endpoint == "rpc":
+		answer = func() reply { return v.evmReply(q, c) }
+	case c.isL1() && endpoint == "validators":
+		answer = func() reply { return v.rpc(q, validatorsService(c)) }
+	default:
+		return notFound()
+	}
+	switch v.chainState(c) {
+	case Running:
+		return answer()
+	case Bootstrapping:
+		return textReply(http.StatusServiceUnavailable, "API call rejected because chain is not done bootstrapping")
+	default:
+		return notFound()
+	}
+}
+
+func notFound() reply { return textReply(http.StatusNotFound, "404 page not found") }

@@ -1,0 +1,101 @@
+package simnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Serve opens one listener on a free port of 127.0.0.1 for every node and one for "metrics", and returns their
+// URLs by name. While an upstream is stopped its port refuses connections; once it starts it has the same port
+// again. Everything ends with the context.
+func (n *Network) Serve(ctx context.Context) (map[string]string, error) {
+	urls := make(map[string]string)
+	listeners := make(map[*door]net.Listener)
+	for _, d := range n.doors() {
+		l, err := listen(ctx, "127.0.0.1:0")
+		if err != nil {
+			for _, l := range listeners {
+				_ = l.Close()
+			}
+			return nil, fmt.Errorf("simnet: %s: %w", d.name, err)
+		}
+		urls[d.name] = "http://" + l.Addr().String()
+		listeners[d] = l
+	}
+	for d, l := range listeners {
+		go d.keep(ctx, l)
+	}
+	return urls, nil
+}
+
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	var config net.ListenConfig
+	return config.Listen(ctx, "tcp", addr)
+}
+
+// keep serves on a listener while the upstream listens, and takes its port again whenever it comes back.
+func (d *door) keep(ctx context.Context, l net.Listener) {
+	addr := l.Addr().String()
+	var server *http.Server
+	down := func() {
+		if server != nil {
+			_ = server.Close() // resets what is under way, as the end of a process does
+			server = nil
+		}
+		if l != nil {
+			_ = l.Close()
+			l = nil
+		}
+	}
+	defer down()
+	for {
+		open, wake, changed := d.watch()
+		switch {
+		case !open:
+			down()
+		case server == nil:
+			if l == nil {
+				var err error
+				if l, err = listen(ctx, addr); err != nil {
+					wake = 50 * time.Millisecond // somebody else holds the port for a moment
+					break
+				}
+			}
+			server = &http.Server{Handler: d, ReadHeaderTimeout: time.Minute}
+			go serve(server, l)
+		}
+		var timer <-chan time.Time
+		if wake > 0 {
+			timer = time.After(wake)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-timer:
+		}
+	}
+}
+
+// serve returns once the server or its listener is closed.
+func serve(s *http.Server, l net.Listener) {
+	if err := s.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		panic(fmt.Sprintf("simnet: %v", err))
+	}
+}
+
+// watch says whether the upstream listens, how long until the clock may change that (0: never), and gives a
+// channel that closes when anything else does.
+func (d *door) watch() (open bool, wake time.Duration, changed <-chan struct{}) {
+	d.net.mu.Lock()
+	defer d.net.mu.Unlock()
+	now := d.net.clock()
+	if at := d.wakes(now); !at.IsZero() {
+		wake = max(at.Sub(now), time.Millisecond)
+	}
+	return d.listens(now), wake, d.net.changed
+}

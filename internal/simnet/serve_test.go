@@ -1,0 +1,107 @@
+package simnet_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// serve opens real sockets for a network whose start takes next to no time.
+func serve(t *testing.T) (net *simnet.Network, urls map[string]string, cancel func()) {
+	t.Helper()
+	net = simnet.New(simnet.Options{Startup: simnet.Startup{Listen: 30 * time.Millisecond}})
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	urls, err := net.Serve(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net, urls, cancel
+}
+
+func get(ctx context.Context, url string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return string(b), err
+}
+
+// eventually asks until the answer satisfies, for at most five seconds.
+func eventually(t *testing.T, url string, satisfies func(body string, err error) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	for {
+		body, err := get(ctx, url)
+		if satisfies(body, err) {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("still %q, %v", body, err)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+func TestAStoppedNodeRefusesAndReturnsOnItsPort(t *testing.T) {
+	net, urls, cancel := serve(t)
+	if len(urls) != 7 || urls["metrics"] == "" {
+		t.Fatalf("got %v", urls)
+	}
+	health := urls["alpha"] + "/ext/health/liveness"
+	if body, err := get(t.Context(), health); err != nil || body != `{"checks":{},"healthy":true}`+"\n" {
+		t.Fatalf("got %q, %v", body, err)
+	}
+	refused := func(_ string, err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+	net.Node("alpha").Stop()
+	eventually(t, health, refused)
+	if body, err := get(t.Context(), urls["metrics"]+"/v1/avg_tps/43112"); err != nil || !strings.Contains(body, `"status":200`) {
+		t.Errorf("the others go on: %q, %v", body, err)
+	}
+	net.Node("alpha").Start()
+	eventually(t, health, func(_ string, err error) bool { return err == nil })
+	cancel()
+	for _, url := range urls {
+		eventually(t, url, refused)
+	}
+}
+
+func TestFaultsBelowHTTPShowOnRealSockets(t *testing.T) {
+	net, urls, _ := serve(t)
+	url, node := urls["alpha"]+"/ext/health", net.Node("alpha")
+
+	node.Suffer(simnet.Hung())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := get(ctx, url); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("hung: %v", err)
+	}
+	node.Recover()
+	node.Suffer(simnet.CutOff())
+	if body, err := get(t.Context(), url); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(body, `{"checks"`) {
+		t.Errorf("cut off: %.20q, %v", body, err)
+	}
+	node.Recover()
+	node.Suffer(simnet.Reset())
+	if _, err := get(t.Context(), url); err == nil {
+		t.Error("reset: no error")
+	}
+	node.Recover()
+	if body, err := get(t.Context(), url); err != nil || !strings.Contains(body, `"healthy":true`) {
+		t.Errorf("recovered: %q, %v", body, err)
+	}
+}

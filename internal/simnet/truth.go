@@ -1,0 +1,429 @@
+package simnet
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// truth is what is the case in the network, whoever is asked. Everything that passes with time is kept as the
+// instants at which it changed, so that any instant, also a past one, can be looked at.
+type truth struct {
+	seed    uint64
+	origin  time.Time // when New was called
+	genesis time.Time // when the upgrades that every network is born with became active
+	helicon time.Time // validation periods that start from here on need 90 % of uptime, earlier ones 80 %
+
+	members  []*member
+	primary  *subnet
+	subnets  []*subnet // the primary network first
+	chains   []*chain  // P first
+	upgrades []upgrade
+	feePrice uint64 // nAVAX per second and active L1 validator
+	tps      tpsTruth
+
+	avaxUTXOs int // unspent outputs of Owner on the X-Chain
+}
+
+// member is a participant of the peer-to-peer network: a node, or a peer that nobody can ask.
+type member struct {
+	name, id    string
+	number      int
+	ip          string // announced address
+	inbound     bool   // dials in, so that others see an ephemeral port
+	publicKey   string
+	possession  string
+	version     string
+	upgradeTime time.Time // the newest upgrade it knows
+	supports    []uint32
+	objects     []uint32
+	subnets     []*subnet // tracked beside the primary network
+	away        spans     // when nobody reaches it
+	silent      spans     // when it is connected and sends nothing
+	// lossBefore is the share of its time before the origin that a validator was away.
+	lossBefore float64
+	// told is the percentage that another member tells about this one instead of what it saw.
+	told map[*member]float64
+	node *Node // nil for a peer without an API
+}
+
+// subnet is a set of validators and the chains they validate.
+type subnet struct {
+	id      string
+	chains  []*chain
+	stakers []*staker      // primary network, and permissioned validators elsewhere
+	l1      []*l1Validator // validators of an L1
+	// conversion is the ID of the conversion to an L1, empty before it.
+	conversion string
+	manager    string // address of the L1's validator manager
+}
+
+// staker validates for a period: with stake on the primary network, by permission on another subnet.
+type staker struct {
+	member     *member
+	txID       string
+	start, end time.Time
+	weight     uint64 // nAVAX on the primary network
+	fee        float64
+	reward     uint64
+	accrued    uint64
+	delegators []delegator
+	renewal    *renewal
+	added      time.Time // zero for those of the scene
+}
+
+type delegator struct {
+	txID       string
+	start, end time.Time
+	weight     uint64
+	reward     uint64
+}
+
+// renewal makes a staker begin a new period whenever one ends.
+type renewal struct {
+	period time.Duration
+	shares uint64 // of the reward that is staked again, in millionths
+}
+
+// l1Validator validates an L1 for as long as its balance lasts.
+type l1Validator struct {
+	member       *member
+	validationID string
+	weight       uint64
+	start        time.Time
+	balance      uint64    // nAVAX at paidAt
+	paidAt       time.Time // the fee is paid up to here
+	inactive     spans
+	added        time.Time // zero for those of the scene
+}
+
+type chain struct {
+	name    string
+	aliases []string
+	id      string
+	vm      string
+	evmID   uint64
+	subnet  *subnet
+	heads   heads
+	fees    []feeChange // Subnet-EVM only
+	// precompiles names those active from genesis on; Subnet-EVM only.
+	precompiles []string
+	upgrades    []precompileUpgrade
+}
+
+// isL1 says whether a chain runs Subnet-EVM: chains of every subnet but the primary network.
+func (c *chain) isL1() bool { return c.subnet.id != primaryNetworkID }
+
+// label is what a node calls a chain in health checks and loggers.
+func (c *chain) label() string {
+	if len(c.aliases) > 0 {
+		return c.aliases[0]
+	}
+	return c.id
+}
+
+type upgrade struct {
+	name string
+	at   time.Time // zero: not scheduled
+}
+
+// total is the weight of a staker with its delegators, which is what counts on the primary network.
+func (s *staker) total() uint64 { return s.weight + s.delegated() }
+
+func (s *staker) delegated() (w uint64) {
+	for _, d := range s.delegators {
+		w += d.weight
+	}
+	return w
+}
+
+func (s *subnet) staker(m *member) *staker {
+	if i := slices.IndexFunc(s.stakers, func(v *staker) bool { return v.member == m }); i >= 0 {
+		return s.stakers[i]
+	}
+	return nil
+}
+
+func (s *subnet) l1Validator(m *member) *l1Validator {
+	if i := slices.IndexFunc(s.l1, func(v *l1Validator) bool { return v.member == m }); i >= 0 {
+		return s.l1[i]
+	}
+	return nil
+}
+
+func (s *subnet) validatedBy(m *member) bool { return s.staker(m) != nil || s.l1Validator(m) != nil }
+
+func (t *truth) member(name string) *member {
+	if i := slices.IndexFunc(t.members, func(m *member) bool { return m.name == name || m.id == name }); i >= 0 {
+		return t.members[i]
+	}
+	return nil
+}
+
+func (t *truth) mustMember(name string) *member {
+	m := t.member(name)
+	if m == nil {
+		panic(fmt.Sprintf("simnet: no participant %q", name))
+	}
+	return m
+}
+
+func (t *truth) mustStaker(s *subnet, m *member) *staker {
+	v := s.staker(m)
+	if v == nil {
+		panic(fmt.Sprintf("simnet: %s does not validate subnet %s", m.name, s.id))
+	}
+	return v
+}
+
+func (t *truth) mustL1Validator(s *subnet, m *member) *l1Validator {
+	v := s.l1Validator(m)
+	if v == nil {
+		panic(fmt.Sprintf("simnet: %s is no L1 validator of subnet %s", m.name, s.id))
+	}
+	return v
+}
+
+func (t *truth) chain(name string) *chain {
+	for _, c := range t.chains {
+		if c.name == name || c.id == name || slices.Contains(c.aliases, name) {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *truth) mustChain(name string) *chain {
+	c := t.chain(name)
+	if c == nil {
+		panic(fmt.Sprintf("simnet: no chain %q", name))
+	}
+	return c
+}
+
+func (t *truth) pChain() *chain { return t.chains[0] }
+
+// advance makes happen what the clock alone brings: balances run out, periods end or are renewed.
+func (t *truth) advance(now time.Time) {
+	var out []*l1Validator
+	for _, s := range t.subnets {
+		for _, v := range s.l1 {
+			if v.active() && !v.runsOut(t.feePrice).After(now) {
+				out = append(out, v)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *l1Validator) int {
+		return a.runsOut(t.feePrice).Compare(b.runsOut(t.feePrice))
+	})
+	for _, v := range out {
+		at := v.runsOut(t.feePrice)
+		v.balance, v.paidAt = 0, at
+		v.inactive.begin(at)
+		t.pChain().heads.add(at) // a block is made for it, to the second
+	}
+	for _, s := range t.subnets {
+		accepted := t.pChain().heads.at(now).time
+		for _, v := range s.stakers {
+			for v.renewal != nil && !v.end.After(accepted) {
+				v.weight += v.reward * v.renewal.shares / 1_000_000
+				v.start, v.end = v.end, v.end.Add(v.renewal.period)
+				v.reward = rewardFor(v.weight, v.renewal.period)
+			}
+			v.delegators = slices.DeleteFunc(v.delegators, func(d delegator) bool { return !d.end.After(accepted) })
+		}
+		s.stakers = slices.DeleteFunc(s.stakers, func(v *staker) bool { return !v.end.After(accepted) })
+	}
+}
+
+func (v *l1Validator) active() bool { return v.balance > 0 }
+
+// runsOut is the instant at which the balance of an active validator is spent.
+func (v *l1Validator) runsOut(price uint64) time.Time {
+	if price == 0 || v.balance/price > uint64(math.MaxInt64/time.Second) {
+		return v.paidAt.Add(math.MaxInt64)
+	}
+	return v.paidAt.Add(time.Duration(v.balance/price) * time.Second)
+}
+
+// balanceAt is the balance once the fee is paid up to an instant.
+func (v *l1Validator) balanceAt(at time.Time, price uint64) uint64 {
+	d := at.Sub(v.paidAt)
+	if !v.active() || d <= 0 {
+		return v.balance
+	}
+	spent := uint64(d/time.Second) * price
+	return v.balance - min(spent, v.balance)
+}
+
+// pay settles the fee of an active validator up to an instant.
+func (v *l1Validator) pay(at time.Time, price uint64) {
+	v.balance, v.paidAt = v.balanceAt(at, price), at
+}
+
+// rewardFor is about 8 % a year.
+func rewardFor(weight uint64, period time.Duration) uint64 {
+	return uint64(float64(weight) * 0.08 * period.Hours() / (365 * 24))
+}
+
+// stakerUptime is the share of its period, 0 to 1, during which `by` saw a primary validator connected.
+func (t *truth) stakerUptime(v *staker, by *member, now time.Time) float64 {
+	if percent, ok := v.member.told[by]; ok && v.member != by {
+		return percent / 100
+	}
+	return 1 - t.lost(v.member, by, v.start, now, nil).Seconds()/max(1, now.Sub(v.start).Seconds())
+}
+
+// lost is the time since an instant during which `by` did not see a member connected, or in which the member
+// was inactive. A node sees itself connected always, and credits the others with the time in which it was
+// away itself.
+func (t *truth) lost(m, by *member, since, now time.Time, inactive spans) time.Duration {
+	if m == by {
+		return lostBetween(since, now, nil, inactive)
+	}
+	lost := lostBetween(since, now, by.away, m.away, inactive)
+	if before := t.origin.Sub(since); before > 0 && m.lossBefore > 0 {
+		opinion := 0.9 + 0.2*t.chance("opinion", m.id, by.id)
+		lost += time.Duration(float64(before) * m.lossBefore * opinion)
+	}
+	return min(lost, now.Sub(since))
+}
+
+// heads is the course of a chain: its newest block at every instant. A segment begins with a block and
+// continues with one block every period; a period of zero means that no further block comes.
+type heads []segment
+
+type segment struct {
+	height uint64
+	time   time.Time
+	every  time.Duration
+}
+
+type head struct {
+	height uint64
+	time   time.Time
+}
+
+func (h heads) at(now time.Time) head {
+	for i := len(h) - 1; i >= 0; i-- {
+		s := h[i]
+		if i > 0 && s.time.After(now) {
+			continue
+		}
+		if s.every == 0 || now.Before(s.time) {
+			return head{s.height, s.time}
+		}
+		n := now.Sub(s.time) / s.every
+		return head{s.height + uint64(n), s.time.Add(n * s.every)}
+	}
+	return head{}
+}
+
+// timeOf is the time of the block of that height, which must have been accepted.
+func (h heads) timeOf(height uint64) time.Time {
+	for i := len(h) - 1; i >= 0; i-- {
+		if s := h[i]; height >= s.height {
+			return s.time.Add(time.Duration(height-s.height) * s.every)
+		}
+	}
+	return h[0].time
+}
+
+// add accepts one more block and keeps the period.
+func (h *heads) add(at time.Time) {
+	last := h.at(at)
+	h.insert(segment{last.height + 1, at, (*h)[len(*h)-1].every})
+}
+
+// pace sets the time between blocks from an instant on.
+func (h *heads) pace(at time.Time, every time.Duration) {
+	last := h.at(at)
+	if every > 0 && at.Sub(last.time) >= every {
+		h.insert(segment{last.height + 1, at, every}) // a chain that stood still does not catch up
+		return
+	}
+	h.insert(segment{last.height, last.time, every})
+}
+
+func (h *heads) insert(s segment) {
+	if last := &(*h)[len(*h)-1]; !s.time.After(last.time) {
+		s.height = max(s.height, last.height)
+		*last = s
+		return
+	}
+	*h = append(*h, s)
+}
+
+// spans are stretches of time in order; only the last one may be open.
+type spans []span
+
+type span struct {
+	from, to time.Time // to is zero while the span is open
+}
+
+func (s span) covers(at time.Time) bool {
+	return !at.Before(s.from) && (s.to.IsZero() || at.Before(s.to))
+}
+
+func (s spans) covers(at time.Time) bool {
+	return slices.ContainsFunc(s, func(s span) bool { return s.covers(at) })
+}
+
+// begin opens a span, unless one is open.
+func (s *spans) begin(at time.Time) {
+	if n := len(*s); n == 0 || !(*s)[n-1].to.IsZero() {
+		*s = append(*s, span{from: at})
+	}
+}
+
+// finish closes the open span, if any.
+func (s *spans) finish(at time.Time) {
+	n := len(*s)
+	switch {
+	case n == 0 || !(*s)[n-1].to.IsZero():
+	case !at.After((*s)[n-1].from):
+		*s = (*s)[:n-1]
+	default:
+		(*s)[n-1].to = at
+	}
+}
+
+// last is the end of the last span before an instant, zero if there is none; it is the instant itself while
+// a span covers it.
+func (s spans) last(at time.Time) time.Time {
+	var end time.Time
+	for _, s := range s {
+		switch {
+		case s.from.After(at):
+		case s.covers(at):
+			return at
+		default:
+			end = s.to
+		}
+	}
+	return end
+}
+
+// lostBetween is the time between two instants that one of the lists covers and `except` does not.
+func lostBetween(from, to time.Time, except spans, lists ...spans) (lost time.Duration) {
+	cuts := []time.Time{from, to}
+	for _, list := range append(lists, except) {
+		for _, s := range list {
+			for _, at := range []time.Time{s.from, s.to} {
+				if at.After(from) && at.Before(to) {
+					cuts = append(cuts, at)
+				}
+			}
+		}
+	}
+	slices.SortFunc(cuts, time.Time.Compare)
+	for i := range len(cuts) - 1 {
+		at := cuts[i]
+		covered := slices.ContainsFunc(lists, func(s spans) bool { return s.covers(at) })
+		if covered && !except.covers(at) {
+			lost += cuts[i+1].Sub(at)
+		}
+	}
+	return lost
+}
