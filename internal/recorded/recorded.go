@@ -1,0 +1,229 @@
+// Package recorded replays what real nodes answered: seven nodes of version
+// 1.15.0 on a network of their own, with an L1 and a permissioned subnet. Each
+// .jsonl file is one situation, an answer a line, shortened to the calls that
+// the exporter makes. It serves tests alone.
+package recorded
+
+import (
+	"bufio"
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed *.jsonl
+var files embed.FS
+
+// The chains of the recorded network.
+const (
+	L1Chain   = "ehHzgg4NQhW9hynVctru7Ls39D3rp9PerfGbehXSZFqUp6Q1r"
+	L1Subnet  = "2cJveLDAymdrcLAt7nsLsHwA1J59bLUSBzoz3hom7yK5V443wT"
+	PoAChain  = "Ph8BD1x45gWLKj5npRkxfi6zeNEDTbMHZLVLdBsXQ2Khm62qx"
+	PoASubnet = "2mDNbxCFPsepy8WJV8r5dsGycXHJnAATaJMtRZ5Gnqqnho7qAT"
+)
+
+// Answer is one recorded answer.
+type Answer struct {
+	Name        string  `json:"name"`
+	Method      string  `json:"method"` // of HTTP
+	Path        string  `json:"path"`
+	Request     string  `json:"request"`
+	Status      int     `json:"status"` // 0: there was no answer
+	ContentType string  `json:"contentType"`
+	NodeID      string  `json:"nodeID"`
+	Response    string  `json:"response"`
+	SinceStart  float64 `json:"sinceStart"` // seconds after the process began, in start_up alone
+
+	call call
+}
+
+// call is the JSON-RPC request in an answer, or one that came in.
+type call struct {
+	Method string `json:"method"`
+	Params any    `json:"params"`
+}
+
+func read(body []byte) (c call) {
+	_ = json.Unmarshal(body, &c)
+	switch p := c.Params.(type) {
+	case map[string]any:
+		if p["subnetID"] == "11111111111111111111111111111111LpoYY" { // the default
+			delete(p, "subnetID")
+		}
+		if len(p) == 0 {
+			c.Params = nil
+		}
+	case []any:
+		if len(p) == 0 {
+			c.Params = nil
+		}
+	}
+	return c
+}
+
+// Load reads the answers of a situation, such as "healthy".
+func Load(situation string) ([]Answer, error) {
+	text, err := files.ReadFile(situation + ".jsonl")
+	if err != nil {
+		return nil, err
+	}
+	var answers []Answer
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, len(text)+1)
+	for lines.Scan() {
+		var a Answer
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			return nil, fmt.Errorf("%s: %w", situation, err)
+		}
+		a.call = read([]byte(a.Request))
+		answers = append(answers, a)
+	}
+	return answers, lines.Err()
+}
+
+// Node is an http.Handler that answers as the recorded node did.
+type Node struct {
+	layers [][]Answer
+
+	mu   sync.Mutex
+	age  time.Duration
+	seen []string
+}
+
+// NewNode replays the situations, the first over the next: what one does not
+// hold is looked for in the one beneath.
+func NewNode(situations ...string) (*Node, error) {
+	n := &Node{age: time.Hour}
+	for _, s := range situations {
+		answers, err := Load(s)
+		if err != nil {
+			return nil, err
+		}
+		n.layers = append(n.layers, answers)
+	}
+	return n, nil
+}
+
+// SetAge says how long the process has run; it matters to start_up alone.
+func (n *Node) SetAge(age time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.age = age
+}
+
+// Unanswered lists the calls that no recording holds, for which the node
+// answered as for what it does not know.
+func (n *Node) Unanswered() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.seen)
+}
+
+// ServeHTTP implements http.Handler.
+func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(r.Body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	asked := read(body.Bytes())
+	a, ok := n.find(r, asked)
+	switch {
+	case ok && a.Status == 0 || n.notListening():
+		panic(http.ErrAbortHandler) // the connection breaks off
+	case ok:
+		w.Header().Set("Content-Type", a.ContentType)
+		w.Header().Set("Node-Id", a.NodeID)
+		w.WriteHeader(a.Status)
+		_, _ = w.Write([]byte(a.Response))
+	case asked.Method == "info.isBootstrapped":
+		params, _ := asked.Params.(map[string]any)
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"there is no chain with alias/ID '%s'","data":null},"id":1}`+"\n", params["chain"])
+	default:
+		n.mu.Lock()
+		n.seen = append(n.seen, r.URL.Path+" "+asked.Method)
+		n.mu.Unlock()
+		http.Error(w, "404 page not found", http.StatusNotFound)
+	}
+}
+
+// find returns the recorded answer to the call, the latest by the node's age.
+func (n *Node) find(r *http.Request, asked call) (Answer, bool) {
+	n.mu.Lock()
+	age := n.age
+	n.mu.Unlock()
+	for _, layer := range n.layers {
+		for _, a := range slices.Backward(layer) {
+			if a.Path != r.URL.Path || a.Method != r.Method || a.call.Method != asked.Method || a.SinceStart > age.Seconds() {
+				continue
+			}
+			if reflect.DeepEqual(a.call.Params, asked.Params) {
+				return a, true
+			}
+			if filtered, ok := filter(a, asked); ok {
+				return filtered, true
+			}
+		}
+	}
+	return Answer{}, false
+}
+
+// notListening tells whether the process has not opened its port yet.
+func (n *Node) notListening() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, a := range n.layers[0] {
+		if a.SinceStart > 0 && a.Status != 0 {
+			return n.age.Seconds() < a.SinceStart
+		}
+	}
+	return false
+}
+
+// filter makes the answer to platform.getCurrentValidators with nodeIDs from
+// the recorded whole, as the node does: IDs outside the set are left out.
+func filter(whole Answer, asked call) (Answer, bool) {
+	params, _ := asked.Params.(map[string]any)
+	ids, ok := params["nodeIDs"].([]any)
+	if !ok || !strings.HasSuffix(asked.Method, ".getCurrentValidators") {
+		return Answer{}, false
+	}
+	rest := map[string]any{}
+	for k, v := range params {
+		if k != "nodeIDs" {
+			rest[k] = v
+		}
+	}
+	recorded, _ := whole.call.Params.(map[string]any)
+	if len(rest) != len(recorded) || len(rest) > 0 && !reflect.DeepEqual(rest, recorded) {
+		return Answer{}, false
+	}
+	if whole.Status != http.StatusOK {
+		return whole, true
+	}
+	var answer struct {
+		JSONRPC string `json:"jsonrpc"`
+		Result  struct {
+			Validators []map[string]json.RawMessage `json:"validators"`
+		} `json:"result"`
+		ID json.RawMessage `json:"id"`
+	}
+	if err := json.Unmarshal([]byte(whole.Response), &answer); err != nil {
+		return Answer{}, false
+	}
+	answer.Result.Validators = slices.DeleteFunc(answer.Result.Validators, func(v map[string]json.RawMessage) bool {
+		var id string
+		_ = json.Unmarshal(v["nodeID"], &id)
+		return !slices.Contains(ids, any(id))
+	})
+	text, err := json.Marshal(answer)
+	whole.Response = string(text) + "\n"
+	return whole, err == nil
+}
