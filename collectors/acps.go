@@ -1,0 +1,36 @@
+package collectors
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+var acpStake = metric.New("avax_acp_stake_avax",
+	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as the node's peers tell it. "+
+		"The node itself is not counted: its own stake shows as abstain.", "node", "acp", "position")
+
+var acps = &Spec{
+	Name:     "acps",
+	Help:     "Which proposals does the stake support?",
+	Calls:    []string{"info.acps"},
+	Every:    5 * time.Minute,
+	Families: []*metric.Family{acpStake},
+	Bind:     perNode(collectACPs),
+}
+
+func collectACPs(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+	proposals, err := n.ACPs(ctx)
+	if err != nil {
+		return err
+	}
+	for number, p := range proposals {
+		acp := strconv.FormatUint(uint64(number), 10)
+		out.Set(acpStake, p.SupportWeight.AVAX(), n.Name(), acp, "support")
+		out.Set(acpStake, p.ObjectWeight.AVAX(), n.Name(), acp, "object")
+		out.Set(acpStake, p.AbstainWeight.AVAX(), n.Name(), acp, "abstain")
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	chainBootstrapped = metric.New("avax_node_chain_bootstrapped",
+		"1 if the chain is bootstrapped on the node, 0 if it is still bootstrapping; absent where the node does not run the chain.",
+		"node", "chain")
+	chainPresent = metric.New("avax_node_chain_present",
+		"1 if the node runs the chain, 0 where it says that there is no such chain: not tracked, not created yet, or its VM did not start.",
+		"node", "chain")
+)
+
+var bootstrap = &Spec{
+	Name:     "bootstrap",
+	Help:     "Are P, X and the followed chains bootstrapped on the node?",
+	Calls:    []string{"info.isBootstrapped"},
+	Every:    15 * time.Second,
+	Families: []*metric.Family{chainBootstrapped, chainPresent},
+	Bind:     perNode(collectBootstrap),
+}
+
+func collectBootstrap(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+	for _, c := range append([]Chain{{"P", "P"}, {"X", "X"}}, ups.Chains()...) {
+		done, err := n.IsBootstrapped(ctx, c.Ref)
+		switch {
+		case node.IsNoSuchChain(err):
+			out.Set(chainPresent, 0, n.Name(), c.Name)
+		case err != nil:
+			return err
+		default:
+			out.Set(chainPresent, 1, n.Name(), c.Name)
+			out.SetBool(chainBootstrapped, done, n.Name(), c.Name)
+		}
+	}
+	return nil
+}

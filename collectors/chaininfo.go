@@ -1,0 +1,42 @@
+package collectors
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+var chainInfoFamily = metric.New("avax_chain_info",
+	"A followed chain as the P-Chain knows it; always 1. evm_chain_id is empty where no node tells it.",
+	"chain", "blockchain_id", "subnet_id", "vm_id", "name", "evm_chain_id")
+
+var chainInfo = &Spec{
+	Name:     "chain_info",
+	Help:     "Which chain is behind the name?",
+	Calls:    []string{"platform.getBlockchains", "info.getBlockchainID", "eth_chainId"},
+	Every:    5 * time.Minute,
+	Families: []*metric.Family{chainInfoFamily},
+	Bind:     perChain(collectChainInfo),
+}
+
+func collectChainInfo(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+	b, err := c.Blockchain(ctx, ups)
+	if err != nil {
+		return err
+	}
+	var evm string
+	if id, err := evmChainID(ctx, ups, c); err == nil {
+		evm = strconv.FormatUint(id, 10)
+	}
+	out.Set(chainInfoFamily, 1, c.Name, b.ID, b.SubnetID, b.VMID, b.Name, evm)
+	return nil
+}
+
+// evmChainID asks any node that runs the chain.
+func evmChainID(ctx context.Context, ups *Upstreams, c Chain) (uint64, error) {
+	ctx = scrape.MaxAge(ctx, slowFacts)
+	return first(ctx, ups.Nodes(), func(n *Node) (uint64, error) { return n.EthChainID(ctx, c.Ref) })
+}

@@ -1,0 +1,131 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	nodeConnectedStake = metric.New("avax_node_connected_stake_ratio",
+		"Share of all primary-network stake (0 to 1) whose nodes this node is connected to, itself included.", "node")
+	nodeVersionStake = metric.New("avax_node_version_stake_ratio",
+		"Share of all primary-network stake (0 to 1) whose nodes are connected to this node and run the version, itself included.",
+		"node", "version")
+	unknownUpgrade = metric.New("avax_node_unknown_upgrade_timestamp_seconds",
+		"The upgrade time, in Unix seconds, that most of the connected stake announces, where it is later than every one that the node knows: "+
+			"the network is about to upgrade without it. Absent where the node knows it.", "node")
+)
+
+var connectedStake = &Spec{
+	Name:     "connected_stake",
+	Help:     "How much of the stake does the node reach, what does it run, and which upgrade does it wait for?",
+	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
+	Every:    30 * time.Second,
+	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, unknownUpgrade},
+	Bind:     perNode(collectConnectedStake),
+}
+
+func collectConnectedStake(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+	self, err := n.ID(ctx)
+	if err != nil {
+		return err
+	}
+	own, err := n.NodeVersion(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := n.Peers(ctx)
+	if err != nil {
+		return err
+	}
+	known, err := n.Upgrades(scrape.MaxAge(ctx, slowFacts))
+	if err != nil {
+		return err
+	}
+	stake, all, err := primaryStake(ctx, ups)
+	if err != nil {
+		return err
+	}
+	if all == 0 {
+		return nil
+	}
+
+	// info.peers does not list the node itself.
+	reached := stake[self]
+	byVersion := map[string]uint64{own.Version: stake[self]}
+	for _, p := range answer.Peers {
+		reached += stake[p.NodeID]
+		byVersion[p.Version] += stake[p.NodeID]
+	}
+	out.Set(nodeConnectedStake, float64(reached)/float64(all), n.Name())
+	for version, s := range byVersion {
+		if s > 0 {
+			out.Set(nodeVersionStake, float64(s)/float64(all), n.Name(), version)
+		}
+	}
+	at, most := announced(answer.Peers, stake)
+	for _, k := range known.Scheduled() {
+		most = most && at.After(k)
+	}
+	if most {
+		out.SetTime(unknownUpgrade, at, n.Name())
+	}
+	return nil
+}
+
+// announced returns the upgrade time that more than half of the connected
+// stake announces, and false if there is none.
+func announced(peers []node.Peer, stake map[string]uint64) (at time.Time, most bool) {
+	var connected uint64
+	votes := map[int64]uint64{}
+	for _, p := range peers {
+		connected += stake[p.NodeID]
+		if p.UpgradeTime != nil {
+			votes[p.UpgradeTime.Unix()] += stake[p.NodeID]
+		}
+	}
+	for t, s := range votes {
+		if s > connected-s {
+			return time.Unix(t, 0), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// primaryStake returns the stake of every primary-network validator in nAVAX,
+// its delegators' included, and the sum. Any node is asked, at the pace of
+// full sets.
+func primaryStake(ctx context.Context, ups *Upstreams) (byNode map[string]uint64, all uint64, err error) {
+	set, err := fullSet(ctx, ups, node.PrimaryNetworkID)
+	if err != nil {
+		return nil, 0, err
+	}
+	byNode = make(map[string]uint64, len(set))
+	for _, v := range set {
+		s := stakeOf(v)
+		byNode[v.NodeID] += s
+		all += s
+	}
+	return byNode, all, nil
+}
+
+// fullSet asks any node for a whole validator set, at its slower pace.
+func fullSet(ctx context.Context, ups *Upstreams, subnetID string) ([]node.Validator, error) {
+	ctx = scrape.MaxAge(ctx, fullSetEvery)
+	return first(ctx, ups.Nodes(), func(n *Node) ([]node.Validator, error) {
+		return n.PlatformCurrentValidators(ctx, subnetID)
+	})
+}
+
+// stakeOf is what the validator votes with: its own stake and its delegators'.
+func stakeOf(v node.Validator) uint64 {
+	s := uint64(v.Weight)
+	if v.DelegatorWeight != nil {
+		s += uint64(*v.DelegatorWeight)
+	}
+	return s
+}

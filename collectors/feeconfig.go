@@ -1,0 +1,70 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	feeGasLimit = metric.New("avax_chain_fee_config_gas_limit",
+		"Gas that a block may use.", "chain")
+	feeTargetGas = metric.New("avax_chain_fee_config_target_gas",
+		"Gas that the chain aims to use in ten seconds; above it the base fee rises.", "chain")
+	feeTargetBlockRate = metric.New("avax_chain_fee_config_target_block_rate_seconds",
+		"The time between blocks that the chain aims at.", "chain")
+	feeMinBaseFee = metric.New("avax_chain_fee_config_min_base_fee_wei",
+		"The lowest base fee in wei per gas.", "chain")
+	feeBaseFeeChangeDenominator = metric.New("avax_chain_fee_config_base_fee_change_denominator",
+		"How slowly the base fee moves: by at most one part in this many.", "chain")
+	feeMinBlockGasCost = metric.New("avax_chain_fee_config_min_block_gas_cost",
+		"The lowest gas cost of producing a block.", "chain")
+	feeMaxBlockGasCost = metric.New("avax_chain_fee_config_max_block_gas_cost",
+		"The highest gas cost of producing a block.", "chain")
+	feeBlockGasCostStep = metric.New("avax_chain_fee_config_block_gas_cost_step",
+		"How much the gas cost of a block moves for each second off the target block rate.", "chain")
+	feeLastChangedBlock = metric.New("avax_chain_fee_config_last_changed_block",
+		"The block in which the fee configuration changed last; 0 if it never did.", "chain")
+)
+
+var feeConfig = &Spec{
+	Name:  "fee_config",
+	Help:  "What does the chain charge for gas?",
+	Calls: []string{"eth_feeConfig"},
+	Every: time.Minute,
+	Families: []*metric.Family{
+		feeGasLimit, feeTargetGas, feeTargetBlockRate, feeMinBaseFee, feeBaseFeeChangeDenominator,
+		feeMinBlockGasCost, feeMaxBlockGasCost, feeBlockGasCostStep, feeLastChangedBlock,
+	},
+	Bind: perChain(collectFeeConfig),
+}
+
+func collectFeeConfig(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+	answer, err := first(ctx, ups.Nodes(), func(n *Node) (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
+	if node.IsNotOffered(err) {
+		return nil // only Subnet-EVM has a fee configuration: the C-Chain has none
+	}
+	if err != nil {
+		return err
+	}
+	f := answer.FeeConfig
+	for _, s := range []struct {
+		family *metric.Family
+		value  float64
+	}{
+		{feeGasLimit, float64(f.GasLimit)},
+		{feeTargetGas, float64(f.TargetGas)},
+		{feeTargetBlockRate, float64(f.TargetBlockRate)},
+		{feeMinBaseFee, float64(f.MinBaseFee)},
+		{feeBaseFeeChangeDenominator, float64(f.BaseFeeChangeDenominator)},
+		{feeMinBlockGasCost, float64(f.MinBlockGasCost)},
+		{feeMaxBlockGasCost, float64(f.MaxBlockGasCost)},
+		{feeBlockGasCostStep, float64(f.BlockGasCostStep)},
+		{feeLastChangedBlock, float64(answer.LastChangedAt)},
+	} {
+		out.Set(s.family, s.value, c.Name)
+	}
+	return nil
+}

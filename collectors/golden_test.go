@@ -1,0 +1,143 @@
+package collectors_test
+
+import (
+	"context"
+	"flag"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.prom anew; read the difference before you keep it")
+
+// scene is the simulated network with a little of everything that a collector
+// may have to tell: an inactive L1 validator, a benched peer, a silent one, one
+// that is away, and an upgrade that only the peers know.
+func scene() *simnet.Network {
+	n := simnet.New(simnet.Options{Seed: 1})
+	n.SetBalance("examplel1", "foxtrot", 0)
+	n.Node("alpha").Bench("golf", "C")
+	n.SetSilent("hotel", true)
+	n.Disconnect("echo")
+	n.AnnounceUpgrade(time.Now().Add(48*time.Hour), "bravo", "charlie", "delta")
+	n.SetVersion("hotel", "1.14.2")
+	n.SetUpgrade("next", time.Time{})
+	time.Sleep(10 * time.Minute) // what has just happened has its effect
+	return n
+}
+
+// upstreams asks alpha and foxtrot of the network, and its metrics service.
+func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Network) *collectors.Upstreams {
+	t.Helper()
+	open := func(name string) *scrape.Upstream {
+		up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return up
+	}
+	ups := &collectors.Upstreams{Metrics: metrics.New(open("metrics"))}
+	ups.SetNodes([]*collectors.Node{
+		collectors.NewNode(node.New(open("alpha"))),
+		collectors.NewNode(node.New(open("foxtrot"))),
+	})
+	ups.SetChains([]collectors.Chain{
+		{Name: "C", Ref: "C"},
+		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
+		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
+	})
+	return ups
+}
+
+// collect runs every job of the collector once and returns the page.
+func collect(ctx context.Context, t *testing.T, spec *collectors.Spec, ups *collectors.Upstreams) string {
+	t.Helper()
+	store := snapshot.New()
+	for _, j := range spec.Bind(ups) {
+		batch := metric.NewBatch(spec.Families)
+		if err := j.Collect(ctx, batch); err != nil {
+			t.Errorf("%s of %s: %v", spec.Name, j.Target, err)
+			continue
+		}
+		if err := batch.Err(); err != nil {
+			t.Errorf("%s of %s: kept out: %v", spec.Name, j.Target, err)
+		}
+		store.Put(snapshot.Run{
+			Key: snapshot.Key{Collector: spec.Name, Target: j.Target}, At: time.Now(),
+			Until: time.Now().Add(time.Hour), Chunks: batch.Chunks(),
+		})
+	}
+	var page strings.Builder
+	if err := store.Write(&page, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return page.String()
+}
+
+func TestEachCollectorTellsWhatStandsInItsGoldenPage(t *testing.T) {
+	for _, spec := range collectors.All() {
+		t.Run(spec.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network := scene()
+				ups := upstreams(t, network.Transport(), network)
+				network.ResetCalls()
+				page := collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
+
+				golden(t, filepath.Join("testdata", spec.Name+".prom"), page)
+				for _, f := range spec.Families {
+					if !strings.Contains(page, "# TYPE "+f.Name+" ") {
+						t.Errorf("%s is declared and does not appear", f.Name)
+					}
+				}
+				problems, err := promlint.New(strings.NewReader(page)).Lint()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range problems {
+					t.Errorf("%s: %s", p.Metric, p.Text)
+				}
+				asked := map[string]bool{}
+				for _, c := range network.Calls() {
+					asked[c.Method] = true
+				}
+				if diff := cmp.Diff(slices.Sorted(slices.Values(spec.Calls)), slices.Sorted(maps.Keys(asked))); diff != "" {
+					t.Errorf("declared (-) and asked (+) calls differ:\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-) and the page (+) differ; if the page is right, run go test ./collectors -update:\n%s", file, diff)
+	}
+}

@@ -1,0 +1,83 @@
+package collectors
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	nodeInfo = metric.New("avax_node_info",
+		"What the node is; always 1.",
+		"node", "node_id", "version", "git_commit", "database_version", "rpc_protocol_version", "network", "network_id")
+	nodeAddressInfo = metric.New("avax_node_address_info",
+		"The address that the node announces to its peers; always 1.", "node", "ip")
+	nodeIdentityInfo = metric.New("avax_node_identity_info",
+		"The node's ID and BLS public key; always 1.", "node", "node_id", "bls_public_key")
+	nodeVMInfo = metric.New("avax_node_vm_info",
+		"A virtual machine that the node has loaded, by name or VM ID; always 1. One that did not start is missing.",
+		"node", "vm", "version")
+	nodeTxFee = metric.New("avax_node_tx_fee_avax",
+		"The node's X-Chain fee in AVAX: for a transaction (tx), for creating an asset (create_asset).", "node", "kind")
+)
+
+var identity = &Spec{
+	Name: "identity",
+	Help: "Who is the node, and what does it run?",
+	Calls: []string{
+		"info.getNodeID", "info.getNodeIP", "info.getNodeVersion", "info.getNetworkID", "info.getNetworkName", "info.getTxFee",
+	},
+	Every:    time.Minute,
+	Families: []*metric.Family{nodeInfo, nodeAddressInfo, nodeIdentityInfo, nodeVMInfo, nodeTxFee},
+	Bind:     perNode(collectIdentity),
+}
+
+func collectIdentity(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+	id, err := n.NodeID(ctx)
+	if err != nil {
+		return err
+	}
+	version, err := n.NodeVersion(ctx)
+	if err != nil {
+		return err
+	}
+	networkID, err := n.NetworkID(ctx)
+	if err != nil {
+		return err
+	}
+	networkName, err := n.NetworkName(ctx)
+	if err != nil {
+		return err
+	}
+	ip, err := n.NodeIP(ctx)
+	if err != nil {
+		return err
+	}
+	var protocol string
+	if version.RPCProtocolVersion != nil {
+		protocol = strconv.FormatUint(uint64(*version.RPCProtocolVersion), 10)
+	}
+	out.Set(nodeInfo, 1, n.Name(), id.NodeID, version.Version, version.GitCommit, version.DatabaseVersion,
+		protocol, networkName, strconv.FormatUint(networkID, 10))
+	if id.POP != nil {
+		out.Set(nodeIdentityInfo, 1, n.Name(), id.NodeID, id.POP.PublicKey)
+	}
+	out.Set(nodeAddressInfo, 1, n.Name(), ip)
+	for vm, v := range version.VMVersions {
+		out.Set(nodeVMInfo, 1, n.Name(), vm, v)
+	}
+
+	fee, err := n.TxFee(ctx)
+	switch {
+	case node.IsNotOffered(err): // deprecated since v1.12.2
+	case err != nil:
+		return err
+	default:
+		out.Set(nodeTxFee, fee.TxFee.AVAX(), n.Name(), "tx")
+		out.Set(nodeTxFee, fee.CreateAssetTxFee.AVAX(), n.Name(), "create_asset")
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	l1Validators = metric.New("avax_l1_validators",
+		"Validators of the chain's subnet: active and inactive (out of balance) ones of an L1, legacy ones of a permissioned subnet.",
+		"chain", "state")
+	l1Weight = metric.New("avax_l1_weight",
+		"Weight of all validators, in the chain's own unit. Inactive ones count: the quorum is a share of this.", "chain")
+	l1ActiveWeight = metric.New("avax_l1_active_weight",
+		"Weight of the validators that are not inactive, in the chain's own unit.", "chain")
+	l1ValidatorInfo = metric.New("avax_l1_validator_info",
+		"A validator of the chain; always 1. A legacy validator's validation_id is the transaction that added it.",
+		"chain", "node_id", "validation_id")
+	l1ValidatorWeight = metric.New("avax_l1_validator_weight",
+		"The validator's weight, in the chain's own unit.", "chain", "node_id", "validation_id")
+	l1ValidatorActive = metric.New("avax_l1_validator_active",
+		"1 if the validator has a balance to pay its fee from, or is a legacy one; 0 if it ran dry.", "chain", "node_id", "validation_id")
+	l1ValidatorStart = metric.New("avax_l1_validator_start_timestamp_seconds",
+		"When the validation began, in Unix seconds.", "chain", "node_id", "validation_id")
+	l1ValidatorEnd = metric.New("avax_l1_validator_end_timestamp_seconds",
+		"When a legacy validator's period ends, in Unix seconds; absent for an L1 validator, which has no end.", "chain", "node_id", "validation_id")
+	l1ValidatorBalance = metric.New("avax_l1_validator_balance_avax",
+		"What is left to pay the validator's fee from, in AVAX, as of the P-Chain's last accepted block; absent for a legacy validator.",
+		"chain", "node_id", "validation_id")
+)
+
+var l1 = &Spec{
+	Name:  "l1",
+	Help:  "What does the P-Chain say of the followed chains' validators?",
+	Calls: []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
+	Every: time.Minute,
+	Families: []*metric.Family{
+		l1Validators, l1Weight, l1ActiveWeight,
+		l1ValidatorInfo, l1ValidatorWeight, l1ValidatorActive, l1ValidatorStart, l1ValidatorEnd, l1ValidatorBalance,
+	},
+	Bind: perChain(collectL1),
+}
+
+func collectL1(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+	b, err := c.Blockchain(ctx, ups)
+	if err != nil {
+		return err
+	}
+	if b.SubnetID == node.PrimaryNetworkID {
+		return nil
+	}
+	set, err := first(ctx, ups.Nodes(), func(n *Node) ([]node.Validator, error) { return n.PlatformCurrentValidators(ctx, b.SubnetID) })
+	if err != nil {
+		return err
+	}
+	states := map[string]int{"active": 0, "inactive": 0, "legacy": 0}
+	var weight, activeWeight uint64
+	for _, v := range set {
+		state, id := "legacy", v.TxID
+		switch {
+		case v.ValidationID != "":
+			id = v.ValidationID
+			state = "inactive"
+			if v.Balance != nil && *v.Balance > 0 {
+				state = "active"
+			}
+		}
+		states[state]++
+		weight += uint64(v.Weight)
+		if state != "inactive" {
+			activeWeight += uint64(v.Weight)
+		}
+		out.Set(l1ValidatorInfo, 1, c.Name, v.NodeID, id)
+		out.Set(l1ValidatorWeight, float64(v.Weight), c.Name, v.NodeID, id)
+		out.SetBool(l1ValidatorActive, state != "inactive", c.Name, v.NodeID, id)
+		out.SetTime(l1ValidatorStart, v.StartTime.Time, c.Name, v.NodeID, id)
+		if v.EndTime != nil {
+			out.SetTime(l1ValidatorEnd, v.EndTime.Time, c.Name, v.NodeID, id)
+		}
+		if v.Balance != nil {
+			out.Set(l1ValidatorBalance, v.Balance.AVAX(), c.Name, v.NodeID, id)
+		}
+	}
+	for state, count := range states {
+		out.Set(l1Validators, float64(count), c.Name, state)
+	}
+	out.Set(l1Weight, float64(weight), c.Name)
+	out.Set(l1ActiveWeight, float64(activeWeight), c.Name)
+	return nil
+}

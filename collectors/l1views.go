@@ -1,0 +1,60 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+var (
+	l1ConnectedWeight = metric.New("avax_l1_connected_weight",
+		"Weight of the active validators that the node sees connected, itself included, in the chain's own unit.", "node", "chain")
+	l1ValidatorConnected = metric.New("avax_l1_validator_connected",
+		"1 if the node is connected to the validator, 0 if not. An inactive validator shows as not connected although it may be up. "+
+			"The node's view of itself is left out.", "node", "chain", "node_id", "validation_id")
+	l1ValidatorUptime = metric.New("avax_l1_validator_uptime_ratio",
+		"Share (0 to 1) of the validation in which the node saw the validator connected. The node's view of itself is left out.",
+		"node", "chain", "node_id", "validation_id")
+	l1ValidatorUptimeSeconds = metric.New("avax_l1_validator_uptime_seconds",
+		"How long the node saw the validator connected. The node's view of itself is left out.",
+		"node", "chain", "node_id", "validation_id")
+)
+
+var l1Views = &Spec{
+	Name:     "l1_views",
+	Help:     "How does the node see the validators of the chains that it tracks?",
+	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID"},
+	Every:    30 * time.Second,
+	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
+	Bind:     perNodeAndChain(collectL1Views),
+}
+
+func collectL1Views(ctx context.Context, n *Node, c Chain, out *metric.Batch) error {
+	self, err := n.ID(ctx)
+	if err != nil {
+		return err
+	}
+	set, err := n.ValidatorsCurrentValidators(ctx, c.Ref)
+	if scrape.OutcomeOf(err) == scrape.NotFound {
+		return nil // the node does not run the chain, or it is the C-Chain
+	}
+	if err != nil {
+		return err
+	}
+	var connected uint64
+	for _, v := range set {
+		if v.IsActive && (v.IsConnected || v.NodeID == self) {
+			connected += uint64(v.Weight)
+		}
+		if v.NodeID == self {
+			continue
+		}
+		out.SetBool(l1ValidatorConnected, v.IsConnected, n.Name(), c.Name, v.NodeID, v.ValidationID)
+		out.Set(l1ValidatorUptime, v.UptimePercentage.Ratio(), n.Name(), c.Name, v.NodeID, v.ValidationID)
+		out.Set(l1ValidatorUptimeSeconds, v.UptimeSeconds.Seconds(), n.Name(), c.Name, v.NodeID, v.ValidationID)
+	}
+	out.Set(l1ConnectedWeight, float64(connected), n.Name(), c.Name)
+	return nil
+}

@@ -1,0 +1,92 @@
+package collectors
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+var (
+	nodePeers = metric.New("avax_node_peers",
+		"Peers that the node is connected to.", "node")
+	nodePeersInbound = metric.New("avax_node_peers_inbound",
+		"Peers that dialled in: the port that they announce is not the connection's. 0 for long means that nobody can reach the node.", "node")
+	nodePeersByVersion = metric.New("avax_node_peers_by_version",
+		"Connected peers by the version that they run.", "node", "version")
+	nodePeersBenched = metric.New("avax_node_peers_benched",
+		"Peers that this node has benched on the chain: it does not query them for a while.", "node", "chain")
+	nodePeersSilent = metric.New("avax_node_peers_silent",
+		"Connected peers from which nothing came for 60 s, by the node's own clock.", "node")
+)
+
+var peers = &Spec{
+	Name:     "peers",
+	Help:     "Whom is the node connected to?",
+	Calls:    []string{"info.peers"},
+	Every:    30 * time.Second,
+	Families: []*metric.Family{nodePeers, nodePeersInbound, nodePeersByVersion, nodePeersBenched, nodePeersSilent},
+	Bind:     perNode(collectPeers),
+}
+
+// silence is how long a peer may say nothing; connected peers ping every few seconds.
+const silence = time.Minute
+
+func collectPeers(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+	answer, err := n.Peers(ctx)
+	if err != nil {
+		return err
+	}
+	// The newest message tells the node's own time, which need not be ours.
+	var now time.Time
+	for _, p := range answer.Peers {
+		for _, t := range []time.Time{p.LastSent.Time, p.LastReceived.Time} {
+			if t.After(now) {
+				now = t
+			}
+		}
+	}
+	names := map[string]string{"P": "P", "X": "X"}
+	for _, c := range ups.Chains() {
+		names[c.Ref] = c.Name
+	}
+	var inbound, silent int
+	versions, benched := map[string]int{}, map[string]int{}
+	for _, name := range names {
+		benched[name] = 0
+	}
+	for _, p := range answer.Peers {
+		versions[p.Version]++
+		if dialledIn(p.IP, p.PublicIP) {
+			inbound++
+		}
+		if now.Sub(p.LastReceived.Time) > silence {
+			silent++
+		}
+		for _, chain := range p.Benched {
+			if name, followed := names[chain]; followed {
+				chain = name
+			}
+			benched[chain]++
+		}
+	}
+	out.Set(nodePeers, float64(answer.NumPeers), n.Name())
+	out.Set(nodePeersInbound, float64(inbound), n.Name())
+	out.Set(nodePeersSilent, float64(silent), n.Name())
+	for v, count := range versions {
+		out.Set(nodePeersByVersion, float64(count), n.Name(), v)
+	}
+	for chain, count := range benched {
+		out.Set(nodePeersBenched, float64(count), n.Name(), chain)
+	}
+	return nil
+}
+
+// dialledIn tells whether the peer opened the connection: it then comes from an
+// ephemeral port and not from the one that it announces.
+func dialledIn(connection, announced string) bool {
+	_, from, err := net.SplitHostPort(connection)
+	_, port, errPort := net.SplitHostPort(announced)
+	return err == nil && errPort == nil && from != port
+}

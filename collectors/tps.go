@@ -1,0 +1,51 @@
+package collectors
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+var (
+	chainAvgTPS = metric.New("avax_chain_avg_tps",
+		"Transactions per second over the newest complete day, as the Metrics service counts them.", "chain")
+	chainAvgTPSTimestamp = metric.New("avax_chain_avg_tps_timestamp_seconds",
+		"When that day began, in Unix seconds.", "chain")
+	metricsServiceLastRun = metric.New("avax_metrics_service_last_run_timestamp_seconds",
+		"When the Metrics service last updated the chain's data, in Unix seconds.", "chain")
+)
+
+var tps = &Spec{
+	Name:     "tps",
+	Help:     "How busy is the chain? Asked of the Metrics service, where AVAX_METRICS_URL is set.",
+	Calls:    []string{"GET /v1/avg_tps/{chainId}", "eth_chainId"},
+	Every:    10 * time.Minute,
+	Families: []*metric.Family{chainAvgTPS, chainAvgTPSTimestamp, metricsServiceLastRun},
+	Bind: func(ups *Upstreams) []Job {
+		if ups.Metrics == nil {
+			return nil
+		}
+		return perChain(collectTPS)(ups)
+	},
+}
+
+func collectTPS(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+	id, err := evmChainID(ctx, ups, c)
+	if err != nil {
+		return err
+	}
+	answer, err := ups.Metrics.AverageTPS(ctx, strconv.FormatUint(id, 10))
+	if err != nil {
+		return err
+	}
+	if answer.Point != nil {
+		out.Set(chainAvgTPS, float64(answer.Point.Value), c.Name)
+		out.SetTime(chainAvgTPSTimestamp, answer.Point.Timestamp.Time, c.Name)
+	}
+	if answer.LastRun != nil {
+		out.SetTime(metricsServiceLastRun, *answer.LastRun, c.Name)
+	}
+	return nil
+}

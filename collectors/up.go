@@ -1,0 +1,29 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+var nodeUp = metric.New("avax_node_up",
+	"1 if the node answered its last poll, 0 if it did not.", "node")
+
+// up says 0 for a dead node, and so it never fails: every other family of a
+// dead node goes absent.
+var up = &Spec{
+	Name:     "up",
+	Help:     "Does the node answer?",
+	Calls:    []string{"info.getNodeVersion"},
+	Every:    15 * time.Second,
+	Families: []*metric.Family{nodeUp},
+	Bind:     perNode(collectUp),
+}
+
+func collectUp(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+	_, err := n.NodeVersion(scrape.MaxAge(ctx, 0))
+	out.SetBool(nodeUp, err == nil, n.Name())
+	return nil
+}

@@ -1,0 +1,31 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+var upgradeTimestamp = metric.New("avax_upgrade_timestamp_seconds",
+	"When the upgrade activates, or did, as the node knows it, in Unix seconds; absent while it is not scheduled.", "node", "upgrade")
+
+var upgrades = &Spec{
+	Name:     "upgrades",
+	Help:     "Which network upgrades does the node know?",
+	Calls:    []string{"info.upgrades"},
+	Every:    5 * time.Minute,
+	Families: []*metric.Family{upgradeTimestamp},
+	Bind:     perNode(collectUpgrades),
+}
+
+func collectUpgrades(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+	known, err := n.Upgrades(ctx)
+	if err != nil {
+		return err
+	}
+	for upgrade, at := range known.Scheduled() {
+		out.SetTime(upgradeTimestamp, at, n.Name(), upgrade)
+	}
+	return nil
+}

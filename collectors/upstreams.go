@@ -1,0 +1,220 @@
+package collectors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// Upstreams is whom the collectors may ask, and about what.
+type Upstreams struct {
+	Watch Watch
+	// Metrics is the Metrics service; nil where it is not configured.
+	Metrics *metrics.Client
+
+	nodes  atomic.Pointer[[]*Node]
+	chains atomic.Pointer[[]Chain]
+}
+
+// Nodes returns the configured nodes. The caller must not change the list.
+func (ups *Upstreams) Nodes() []*Node { return load(&ups.nodes) }
+
+// SetNodes replaces the list; runs under way go on with the old one.
+func (ups *Upstreams) SetNodes(nodes []*Node) { ups.nodes.Store(&nodes) }
+
+// Chains returns the followed chains, without P and X, which are always
+// followed. The caller must not change the list.
+func (ups *Upstreams) Chains() []Chain { return load(&ups.chains) }
+
+// SetChains replaces the list; runs under way go on with the old one.
+func (ups *Upstreams) SetChains(chains []Chain) { ups.chains.Store(&chains) }
+
+var targets = prometheus.NewDesc("avax_exporter_targets", "Nodes that the exporter is configured to ask.", nil, nil)
+
+// Describe implements prometheus.Collector.
+func (ups *Upstreams) Describe(ch chan<- *prometheus.Desc) { ch <- targets }
+
+// Collect implements prometheus.Collector.
+func (ups *Upstreams) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.MustNewConstMetric(targets, prometheus.GaugeValue, float64(len(ups.Nodes())))
+}
+
+func load[T any](p *atomic.Pointer[[]T]) []T {
+	if list := p.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// Node is a configured node.
+type Node struct {
+	*node.Client
+
+	mu sync.Mutex
+	id string
+}
+
+// NewNode wraps the client of a node.
+func NewNode(c *node.Client) *Node { return &Node{Client: c} }
+
+// ID returns the node's own ID. A node that was known once is known while it
+// is down: its validator's entry is looked up just then.
+func (n *Node) ID(ctx context.Context) (string, error) {
+	identity, err := n.NodeID(scrape.MaxAge(ctx, slowFacts))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err != nil {
+		if n.id != "" {
+			return n.id, nil
+		}
+		return "", err
+	}
+	n.id = identity.NodeID
+	return n.id, nil
+}
+
+// Watch says which primary-network validators have series of their own: those
+// of the own nodes where both fields are zero.
+type Watch struct {
+	All bool
+	IDs []string
+}
+
+// Chain is a followed chain.
+type Chain struct {
+	Name string // the label chain
+	Ref  string // the alias or blockchain ID that the nodes are asked for
+}
+
+// Blockchain finds the chain on the P-Chain, asking any node.
+func (c Chain) Blockchain(ctx context.Context, ups *Upstreams) (node.Blockchain, error) {
+	ctx = scrape.MaxAge(ctx, slowFacts)
+	return first(ctx, ups.Nodes(), func(n *Node) (node.Blockchain, error) {
+		all, err := n.PlatformBlockchains(ctx)
+		if err != nil {
+			return node.Blockchain{}, err
+		}
+		id := c.Ref
+		for range 2 { // as an ID, then as an alias
+			if i := slices.IndexFunc(all, func(b node.Blockchain) bool { return b.ID == id }); i >= 0 {
+				return all[i], nil
+			}
+			if id, err = n.BlockchainID(ctx, c.Ref); err != nil {
+				break
+			}
+		}
+		return node.Blockchain{}, &scrape.Error{Op: "platform.getBlockchains", Outcome: scrape.NotFound,
+			Err: fmt.Errorf("the P-Chain has no chain %q: correct AVAX_CHAINS", c.Ref)}
+	})
+}
+
+// followed is a subnet with one of the followed chains that it validates.
+type followed struct {
+	subnetID string
+	chain    Chain
+}
+
+// subnets returns the subnets of the followed chains, each once, without the
+// primary network. A chain that is not found costs only itself.
+func (ups *Upstreams) subnets(ctx context.Context) ([]followed, error) {
+	var all []followed
+	var errs []error
+	for _, c := range ups.Chains() {
+		b, err := c.Blockchain(ctx, ups)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case b.SubnetID == node.PrimaryNetworkID:
+		case !slices.ContainsFunc(all, func(f followed) bool { return f.subnetID == b.SubnetID }):
+			all = append(all, followed{b.SubnetID, c})
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// watched returns the IDs of the watched validators; all is true where every
+// validator is watched, and ids nil.
+func (ups *Upstreams) watched(ctx context.Context) (ids []string, all bool, err error) {
+	if ups.Watch.All || len(ups.Watch.IDs) > 0 {
+		return ups.Watch.IDs, ups.Watch.All, nil
+	}
+	var errs []error
+	for _, n := range ups.Nodes() {
+		id, err := n.ID(ctx)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, false, errors.Join(errs...)
+	}
+	return ids, false, nil
+}
+
+// watchedEntries asks a node for the watched validators' entries: by their IDs, or
+// for the whole set at its slower pace.
+func (ups *Upstreams) watchedEntries(ctx context.Context, n *Node) ([]node.Validator, error) {
+	ids, all, err := ups.watched(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if all {
+		return n.PlatformCurrentValidators(scrape.MaxAge(ctx, fullSetEvery), node.PrimaryNetworkID)
+	}
+	if len(ids) == 1 {
+		// Asked for exactly one, a node adds all its delegators, which may be
+		// thousands. An ID that nobody has leaves them out.
+		ids = append(slices.Clone(ids), nobody)
+	}
+	return n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
+}
+
+// nobody is the node ID of twenty zero bytes.
+const nobody = "NodeID-111111111111111111116DBWJs"
+
+// first asks the nodes in turn until one answers: those first whose last
+// answer was good. "Not offered" is an answer.
+func first[T any](ctx context.Context, nodes []*Node, ask func(*Node) (T, error)) (T, error) {
+	order := slices.Clone(nodes)
+	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
+	var zero T
+	var errs []error
+	for _, n := range order {
+		v, err := ask(n)
+		if err == nil || node.IsNotOffered(err) {
+			return v, err
+		}
+		errs = append(errs, fmt.Errorf("node %s: %w", n.Name(), err))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	switch len(errs) {
+	case 0:
+		return zero, errors.New("no node is configured")
+	case 1:
+		return zero, errs[0]
+	}
+	return zero, fmt.Errorf("none of %d nodes answers; %w", len(errs), errs[0])
+}
+
+func rank(n *Node) int {
+	if n.Healthy() {
+		return 0
+	}
+	return 1
+}

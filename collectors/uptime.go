@@ -1,0 +1,45 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	nodeValidating = metric.New("avax_node_validating",
+		"1 if the node is a primary-network validator in its own eyes, 0 if not; absent while the P-Chain bootstraps.", "node")
+	nodeRewardingStake = metric.New("avax_node_uptime_rewarding_stake_ratio",
+		"Share of all stake (0 to 1) whose nodes are connected and saw this node up for as long as its reward requires: what the vote would be today. "+
+			"It starts at the node's own stake after a restart.", "node")
+	nodeWeightedUptime = metric.New("avax_node_uptime_weighted_ratio",
+		"The node's uptime (0 to 1) as its connected peers saw it, weighted by their stake over all stake: losing peers lowers it.", "node")
+)
+
+var uptime = &Spec{
+	Name:     "uptime",
+	Help:     "Would the validator be paid, as its peers see it?",
+	Calls:    []string{"info.uptime"},
+	Every:    15 * time.Second,
+	Families: []*metric.Family{nodeValidating, nodeRewardingStake, nodeWeightedUptime},
+	Bind:     perNode(collectUptime),
+}
+
+func collectUptime(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+	u, err := n.Uptime(ctx)
+	switch {
+	case node.IsNotValidator(err):
+		out.Set(nodeValidating, 0, n.Name())
+		return nil
+	case node.IsStillBootstrapping(err): // it does not know yet
+		return nil
+	case err != nil:
+		return err
+	}
+	out.Set(nodeValidating, 1, n.Name())
+	out.Set(nodeRewardingStake, u.RewardingStakePercentage.Ratio(), n.Name())
+	out.Set(nodeWeightedUptime, u.WeightedAveragePercentage.Ratio(), n.Name())
+	return nil
+}

@@ -1,0 +1,108 @@
+package collectors
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+var (
+	validatorPresent = metric.New("avax_validator_present",
+		"1 if the watched validator is in the primary network's set, 0 if it is not. "+
+			"An own node is watched from the first time on that it was seen in the set.", "node_id")
+	validatorStart = metric.New("avax_validator_start_timestamp_seconds",
+		"When the validation period began, in Unix seconds.", "node_id")
+	validatorEnd = metric.New("avax_validator_end_timestamp_seconds",
+		"When the validation period ends, in Unix seconds; absent for an auto-renewed validator, which has no end.", "node_id")
+	validatorStake = metric.New("avax_validator_stake_avax",
+		"The validator's own stake in AVAX.", "node_id")
+	validatorDelegatedStake = metric.New("avax_validator_delegated_stake_avax",
+		"Stake delegated to the validator in AVAX.", "node_id")
+	validatorDelegators = metric.New("avax_validator_delegators",
+		"Delegations to the validator.", "node_id")
+	validatorPotentialReward = metric.New("avax_validator_potential_reward_avax",
+		"What the validator is paid at the end of its period if its uptime suffices, in AVAX.", "node_id")
+	validatorDelegateeReward = metric.New("avax_validator_accrued_delegatee_reward_avax",
+		"The validator's share of its delegators' rewards so far, in AVAX: paid with its own reward.", "node_id")
+	validatorDelegationFee = metric.New("avax_validator_delegation_fee_ratio",
+		"Share (0 to 1) of its delegators' rewards that the validator keeps.", "node_id")
+)
+
+var validators = &Spec{
+	Name:  "validators",
+	Help:  "What does the P-Chain say of the watched validators?",
+	Calls: []string{"platform.getCurrentValidators", "info.getNodeID"},
+	Every: time.Minute,
+	Families: []*metric.Family{
+		validatorPresent, validatorStart, validatorEnd, validatorStake, validatorDelegatedStake, validatorDelegators,
+		validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
+	},
+	Bind: func(ups *Upstreams) []Job {
+		s := &seenValidators{}
+		return once(s.collect)(ups)
+	},
+}
+
+// seenValidators are the own nodes that were validators once: an own node that
+// never was one, such as a node for RPC, is not a validator that vanished.
+type seenValidators struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+func (seen *seenValidators) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	entries, err := first(ctx, ups.Nodes(), func(n *Node) ([]node.Validator, error) { return ups.watchedEntries(ctx, n) })
+	if err != nil {
+		return err
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if seen.ids == nil {
+		seen.ids = map[string]bool{}
+		for _, id := range ups.Watch.IDs {
+			seen.ids[id] = true
+		}
+	}
+	present := map[string]bool{}
+	for _, v := range entries {
+		present[v.NodeID] = true
+		if !ups.Watch.All {
+			seen.ids[v.NodeID] = true
+		}
+		setValidator(out, v)
+	}
+	for id := range seen.ids {
+		if !present[id] {
+			out.Set(validatorPresent, 0, id)
+		}
+	}
+	return nil
+}
+
+func setValidator(out *metric.Batch, v node.Validator) {
+	out.Set(validatorPresent, 1, v.NodeID)
+	out.SetTime(validatorStart, v.StartTime.Time, v.NodeID)
+	if v.EndTime != nil && v.NextPeriod == nil {
+		out.SetTime(validatorEnd, v.EndTime.Time, v.NodeID)
+	}
+	out.Set(validatorStake, wire.NanoAVAX(v.Weight).AVAX(), v.NodeID)
+	if v.DelegatorWeight != nil {
+		out.Set(validatorDelegatedStake, v.DelegatorWeight.AVAX(), v.NodeID)
+	}
+	if v.DelegatorCount != nil {
+		out.Set(validatorDelegators, float64(*v.DelegatorCount), v.NodeID)
+	}
+	if v.PotentialReward != nil {
+		out.Set(validatorPotentialReward, v.PotentialReward.AVAX(), v.NodeID)
+	}
+	if v.AccruedDelegateeReward != nil {
+		out.Set(validatorDelegateeReward, v.AccruedDelegateeReward.AVAX(), v.NodeID)
+	}
+	if v.DelegationFee != nil {
+		out.Set(validatorDelegationFee, v.DelegationFee.Ratio(), v.NodeID)
+	}
+}

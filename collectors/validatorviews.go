@@ -1,0 +1,48 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+var (
+	validatorUptime = metric.New("avax_validator_uptime_ratio",
+		"Share (0 to 1) of the validator's period in which the node saw it connected. The node's view of itself is always 1 and left out.",
+		"node", "node_id")
+	validatorConnected = metric.New("avax_validator_connected",
+		"1 if the node is connected to the validator, 0 if not. The node's view of itself is left out.", "node", "node_id")
+)
+
+var validatorViews = &Spec{
+	Name:     "validator_views",
+	Help:     "How does the node see the watched validators?",
+	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
+	Every:    time.Minute,
+	Families: []*metric.Family{validatorUptime, validatorConnected},
+	Bind:     perNode(collectValidatorViews),
+}
+
+func collectValidatorViews(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+	self, err := n.ID(ctx)
+	if err != nil {
+		return err
+	}
+	entries, err := ups.watchedEntries(ctx, n)
+	if err != nil {
+		return err
+	}
+	for _, v := range entries {
+		if v.NodeID == self {
+			continue
+		}
+		if v.Uptime != nil {
+			out.Set(validatorUptime, v.Uptime.Ratio(), n.Name(), v.NodeID)
+		}
+		if v.Connected != nil {
+			out.SetBool(validatorConnected, *v.Connected, n.Name(), v.NodeID)
+		}
+	}
+	return nil
+}
