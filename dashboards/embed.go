@@ -1,0 +1,14 @@
+// Package dashboards holds the Grafana dashboards that are built in.
+package dashboards
+
+import "embed"
+
+// Overview is grafana.json, the dashboard that an operator opens first.
+//
+//go:embed grafana.json
+var Overview []byte
+
+// Files holds every dashboard.
+//
+//go:embed *.json
+var Files embed.FS
