@@ -1,0 +1,107 @@
+// Package web serves what people and scrapers see: the metrics, a status page
+// and the health endpoints. No request of theirs reaches an upstream.
+package web
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+)
+
+// Site is what the handlers show.
+type Site struct {
+	Store *snapshot.Store
+	// Registry holds the exporter's own metrics.
+	Registry prometheus.Gatherer
+	// Progress tells how many of the jobs have ended their first run.
+	Progress func() (ran, of int)
+	Version  string
+	Log      *slog.Logger
+}
+
+// Handler returns the routes.
+func (s *Site) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.status)
+	mux.Handle("GET /metrics", s.metrics())
+	mux.HandleFunc("GET /-/healthy", s.healthy)
+	mux.HandleFunc("GET /-/ready", s.ready)
+	return mux
+}
+
+// healthy answers 200 as long as the process serves: restart it if it does not.
+func (s *Site) healthy(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintln(w, "healthy")
+}
+
+// ready answers 200 once every collector has ended its first run, good or bad:
+// from then on what is absent from /metrics is absent from the upstreams.
+func (s *Site) ready(w http.ResponseWriter, _ *http.Request) {
+	ran, of := s.Progress()
+	if ran < of || of == 0 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintf(w, "%d of %d first runs have ended\n", ran, of)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}
+
+// metrics serves the snapshot and the exporter's own metrics.
+func (s *Site) metrics() http.Handler {
+	protobuf := promhttp.HandlerFor(prometheus.Gatherers{s.Store, s.Registry}, promhttp.HandlerOpts{
+		ErrorLog:      slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+		ErrorHandling: promhttp.ContinueOnError,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		format := expfmt.NegotiateAccept(r.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
+		if format.FormatType() == expfmt.TypeProtoDelim {
+			protobuf.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", string(format))
+		w.Header().Add("Vary", "Accept")
+		w.Header().Add("Vary", "Accept-Encoding")
+		var body io.Writer = w
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			w.Header().Set("Content-Encoding", "gzip")
+			zipped := gzip.NewWriter(w)
+			defer zipped.Close()
+			body = zipped
+		}
+		if err := s.write(body, format); err != nil {
+			s.Log.Debug("scraper went away", "err", err)
+		}
+	})
+}
+
+// write writes one page. The snapshot's lines are the same in both text
+// formats; client_golang's encoder writes the rest and the end.
+func (s *Site) write(w io.Writer, format expfmt.Format) error {
+	if err := s.Store.Write(w, time.Now()); err != nil {
+		return err
+	}
+	families, err := s.Registry.Gather()
+	if err != nil {
+		s.Log.Warn("some of the exporter's own metrics are missing", "err", err)
+	}
+	enc := expfmt.NewEncoder(w, format)
+	for _, f := range families {
+		if err := enc.Encode(f); err != nil {
+			return err
+		}
+	}
+	if end, ok := enc.(expfmt.Closer); ok {
+		return end.Close()
+	}
+	return nil
+}
