@@ -1,0 +1,31 @@
+package stack
+
+import "testing"
+
+// Alertmanager starts an Alertmanager that runs until the test ends, and returns its base URL. It sends every alert by itself to the
+// webhook: at once when it fires, at once when it resolves, and never as a reminder.
+func Alertmanager(t testing.TB, webhookURL string) string {
+	t.Helper()
+	file := writeYAML(t, "alertmanager.yml", map[string]any{
+		"route": map[string]any{
+			"receiver":        "webhook",
+			"group_by":        []string{"..."}, // every label: a group of its own for each alert
+			"group_wait":      "10ms",
+			"group_interval":  "200ms",
+			"repeat_interval": "1h",
+		},
+		"receivers": []any{map[string]any{
+			"name":            "webhook",
+			"webhook_configs": []any{map[string]any{"url": webhookURL, "send_resolved": true}},
+		}},
+	})
+	data := t.TempDir()
+	return start(t, "alertmanager", func(address string) []string {
+		return []string{
+			"--config.file=" + file,
+			"--storage.path=" + data,
+			"--web.listen-address=" + address,
+			"--cluster.listen-address=", // alone: no peers to wait for
+		}
+	})
+}

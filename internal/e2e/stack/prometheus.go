@@ -1,0 +1,111 @@
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+)
+
+// PrometheusConfig says what a Prometheus scrapes, evaluates and notifies.
+type PrometheusConfig struct {
+	Targets            []string          // base URLs; scraped at /metrics under the job avax-exporter
+	RuleFiles          []string          // paths
+	Alertmanagers      []string          // base URLs
+	ScrapeInterval     time.Duration     // 200 ms if zero
+	EvaluationInterval time.Duration     // 200 ms if zero
+	ExternalLabels     map[string]string // set on every alert
+}
+
+// PrometheusServer is a running Prometheus.
+type PrometheusServer struct {
+	URL string
+}
+
+// Prometheus starts a Prometheus server that runs until the test ends.
+//
+// Its first scrape comes about five seconds after it is ready: that is how long it collects discovered targets, and no flag shortens it.
+// From then on an alert fires, and resolves, within a scrape and an evaluation of its cause (and what its rule adds by `for`).
+func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
+	t.Helper()
+	file := writeYAML(t, "prometheus.yml", map[string]any{
+		"global": map[string]any{
+			"scrape_interval":     orFifth(config.ScrapeInterval),
+			"scrape_timeout":      orFifth(config.ScrapeInterval),
+			"evaluation_interval": orFifth(config.EvaluationInterval),
+			"external_labels":     config.ExternalLabels,
+		},
+		"rule_files":     config.RuleFiles,
+		"scrape_configs": []any{map[string]any{"job_name": "avax-exporter", "static_configs": static(config.Targets)}},
+		"alerting":       map[string]any{"alertmanagers": []any{map[string]any{"static_configs": static(config.Alertmanagers)}}},
+	})
+	data := t.TempDir()
+	return &PrometheusServer{URL: start(t, "prometheus", func(address string) []string {
+		return []string{
+			"--config.file=" + file,
+			"--storage.tsdb.path=" + data,
+			"--web.listen-address=" + address,
+			"--scrape.discovery-reload-interval=100ms",
+			// An alert is sent when it begins and when it ends; in between again after the delay, and Alertmanager takes it for resolved
+			// after four delays without a word: long enough for a busy machine.
+			"--rules.alert.resend-delay=5s",
+			"--rules.alert.for-grace-period=0s",
+		}
+	})}
+}
+
+// Query evaluates expr now and returns the instant vector that it yields; the error is Prometheus' own, or says that it did not answer.
+func (p *PrometheusServer) Query(ctx context.Context, expr string) (model.Vector, error) {
+	query := p.URL + "/api/v1/query?" + url.Values{"query": {expr}}.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, query, nil)
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", expr, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", expr, err)
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Error string
+		Data  struct {
+			ResultType model.ValueType
+			Result     json.RawMessage
+		}
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return nil, fmt.Errorf("query %s: %s: %w", expr, response.Status, err)
+	}
+	if answer.Error != "" {
+		return nil, fmt.Errorf("query %s: %s", expr, answer.Error)
+	}
+	if answer.Data.ResultType != model.ValVector {
+		return nil, fmt.Errorf("query %s: yields a %s, not a vector", expr, answer.Data.ResultType)
+	}
+	var vector model.Vector
+	if err := json.Unmarshal(answer.Data.Result, &vector); err != nil {
+		return nil, fmt.Errorf("query %s: %w", expr, err)
+	}
+	return vector, nil
+}
+
+func orFifth(interval time.Duration) string {
+	if interval == 0 {
+		interval = 200 * time.Millisecond
+	}
+	return model.Duration(interval).String()
+}
+
+func static(urls []string) []any {
+	hosts := make([]string, len(urls))
+	for i, u := range urls {
+		hosts[i] = strings.TrimPrefix(u, "http://")
+	}
+	return []any{map[string]any{"targets": hosts}}
+}

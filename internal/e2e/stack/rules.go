@@ -1,0 +1,45 @@
+package stack
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"go.yaml.in/yaml/v3"
+)
+
+// ShortenRules returns a rules file in which every `for` and `keep_firing_for` is what shorter makes of it, and every group is evaluated
+// at the server's own interval, so that an alert pages in seconds. Expressions stand as they are. It fails the test if rules are no rules.
+func ShortenRules(t testing.TB, rules []byte, shorter func(time.Duration) time.Duration) []byte {
+	t.Helper()
+	var file struct {
+		Groups []map[string]any `yaml:"groups"`
+	}
+	if err := yaml.Unmarshal(rules, &file); err != nil {
+		t.Fatalf("rules: %v", err)
+	}
+	if len(file.Groups) == 0 {
+		t.Fatal("rules: no groups")
+	}
+	for _, group := range file.Groups {
+		delete(group, "interval")
+		rules, _ := group["rules"].([]any)
+		for _, rule := range rules {
+			rule, _ := rule.(map[string]any)
+			for _, key := range []string{"for", "keep_firing_for"} {
+				if value, given := rule[key].(string); given {
+					old, err := model.ParseDuration(value)
+					if err != nil {
+						t.Fatalf("rules: %s: %s: %v", rule["alert"], key, err)
+					}
+					rule[key] = model.Duration(shorter(time.Duration(old))).String()
+				}
+			}
+		}
+	}
+	short, err := yaml.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return short
+}

@@ -1,0 +1,145 @@
+package stack
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const rules = `
+groups:
+  - name: node
+    interval: 1h
+    rules:
+      - alert: NodeDown
+        expr: node_up == 0
+        for: 5m
+        labels: {severity: critical}
+        annotations: {summary: "{{ $labels.node }} is down"}
+`
+
+func TestAnAlertPagesWhenItFiresAndAgainWhenItResolves(t *testing.T) {
+	t.Parallel()
+	var up atomic.Int64
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "node_up{node=\"one\"} %d\n", up.Load())
+	}))
+	t.Cleanup(target.Close)
+	ruleFile := filepath.Join(t.TempDir(), "rules.yml")
+	short := ShortenRules(t, []byte(rules), func(time.Duration) time.Duration { return 200 * time.Millisecond })
+	if err := os.WriteFile(ruleFile, short, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	webhook := Webhook(t)
+	prometheus := Prometheus(t, PrometheusConfig{
+		Targets:        []string{target.URL},
+		RuleFiles:      []string{ruleFile},
+		Alertmanagers:  []string{Alertmanager(t, webhook.URL)},
+		ExternalLabels: map[string]string{"site": "test"},
+	})
+
+	page := webhook.Wait(Firing("NodeDown"), 15*time.Second)
+	wantLabels := map[string]string{
+		"alertname": "NodeDown", "severity": "critical", "site": "test",
+		"node": "one", "job": "avax-exporter", "instance": strings.TrimPrefix(target.URL, "http://"),
+	}
+	if diff := cmp.Diff(wantLabels, page.Labels); diff != "" {
+		t.Errorf("labels of the page (-want +got):\n%s", diff)
+	}
+	if got, want := page.Annotations["summary"], "one is down"; got != want {
+		t.Errorf("summary is %q, want %q", got, want)
+	}
+	samples, err := prometheus.Query(t.Context(), `ALERTS{alertstate="firing"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(samples) != 1 || samples[0].Metric["alertname"] != "NodeDown" {
+		t.Errorf("Prometheus has %v firing, want NodeDown", samples)
+	}
+
+	up.Store(1)
+	clear := webhook.Wait(Resolved("NodeDown"), 10*time.Second)
+	if clear.Fingerprint != page.Fingerprint {
+		t.Errorf("resolved %s, paged %s", clear.Fingerprint, page.Fingerprint)
+	}
+	if alerts := webhook.Alerts(); len(alerts) != 2 {
+		t.Errorf("received %d notifications, want one page and one all-clear: %+v", len(alerts), alerts)
+	}
+}
+
+func TestQueryTellsPrometheusOwnError(t *testing.T) {
+	t.Parallel()
+	prometheus := Prometheus(t, PrometheusConfig{})
+	if _, err := prometheus.Query(t.Context(), "up =="); err == nil || !strings.Contains(err.Error(), "parse error") {
+		t.Errorf("error is %v, want Prometheus' parse error", err)
+	}
+	if _, err := prometheus.Query(t.Context(), "1"); err == nil || !strings.Contains(err.Error(), "scalar, not a vector") {
+		t.Errorf("error is %v, want one about the scalar", err)
+	}
+}
+
+func TestShortenedRulesKeepEverythingButTheirDurations(t *testing.T) {
+	t.Parallel()
+	short := ShortenRules(t, []byte(`
+groups:
+  - name: slow
+    interval: 1m
+    rules:
+      - {alert: A, expr: 'rate(a[5m]) > 0', for: 1h30m, keep_firing_for: 10m, labels: {severity: info}}
+      - {alert: B, expr: b}
+      - {record: c, expr: sum(c)}
+`), func(d time.Duration) time.Duration { return d / 1000 })
+	want := `groups:
+    - name: slow
+      rules:
+        - alert: A
+          expr: rate(a[5m]) > 0
+          for: 5s400ms
+          keep_firing_for: 600ms
+          labels:
+            severity: info
+        - alert: B
+          expr: b
+        - expr: sum(c)
+          record: c
+`
+	if diff := cmp.Diff(want, string(short)); diff != "" {
+		t.Errorf("shortened (-want +got):\n%s", diff)
+	}
+}
+
+func TestBinaryIsTheModulesOwnBeforeThatOfThePath(t *testing.T) {
+	root, path := t.TempDir(), t.TempDir()
+	below := filepath.Join(root, "some", "package")
+	own := filepath.Join(root, ".tools", "bin", "promtool")
+	for _, dir := range []string{below, filepath.Dir(own)} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{filepath.Join(root, "go.mod"), own, filepath.Join(path, "promtool"), filepath.Join(path, "amtool")} {
+		if err := os.WriteFile(file, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", path)
+	t.Chdir(below)
+
+	for name, want := range map[string]string{"promtool": own, "amtool": filepath.Join(path, "amtool")} {
+		if got, err := find(name); got != want {
+			t.Errorf("%s is found at %q (%v), want %q", name, got, err, want)
+		}
+	}
+	if got, err := find("prometheus"); err == nil || !strings.Contains(err.Error(), "run `make tools`") {
+		t.Errorf("prometheus is found at %q (%v), want an error that says `make tools`", got, err)
+	}
+}

@@ -1,0 +1,96 @@
+package stack
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Alert is one alert of a notification, as Alertmanager's webhook spells it.
+type Alert struct {
+	Status       string // firing or resolved
+	Labels       map[string]string
+	Annotations  map[string]string
+	StartsAt     time.Time
+	EndsAt       time.Time // zero while firing
+	GeneratorURL string
+	Fingerprint  string
+}
+
+// Receiver is a webhook that records the alerts it is notified of.
+type Receiver struct {
+	URL string
+
+	t        testing.TB
+	mu       sync.Mutex
+	alerts   []Alert
+	received chan struct{} // closed, and replaced, at each notification
+}
+
+// Webhook starts a webhook that listens until the test ends.
+func Webhook(t testing.TB) *Receiver {
+	t.Helper()
+	receiver := &Receiver{t: t, received: make(chan struct{})}
+	server := httptest.NewServer(http.HandlerFunc(receiver.receive))
+	t.Cleanup(server.Close)
+	receiver.URL = server.URL
+	return receiver
+}
+
+func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
+	var notification struct{ Alerts []Alert }
+	if err := json.NewDecoder(request.Body).Decode(&notification); err != nil {
+		r.t.Errorf("webhook: %v", err)
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.alerts = append(r.alerts, notification.Alerts...)
+	close(r.received)
+	r.received = make(chan struct{})
+}
+
+// Alerts returns every alert received so far, oldest first.
+func (r *Receiver) Alerts() []Alert {
+	alerts, _ := r.now()
+	return alerts
+}
+
+func (r *Receiver) now() ([]Alert, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.alerts), r.received
+}
+
+// Wait returns the first alert that matches among those received so far and those that come within the timeout. It fails the test if
+// there is none, and tells what came instead.
+func (r *Receiver) Wait(match func(Alert) bool, timeout time.Duration) Alert {
+	r.t.Helper()
+	deadline := time.After(timeout)
+	for {
+		alerts, received := r.now()
+		if i := slices.IndexFunc(alerts, match); i >= 0 {
+			return alerts[i]
+		}
+		select {
+		case <-received:
+		case <-deadline:
+			r.t.Fatalf("no such page within %s; received: %+v", timeout, alerts)
+		}
+	}
+}
+
+// Firing matches the page of the alert called name.
+func Firing(name string) func(Alert) bool { return status("firing", name) }
+
+// Resolved matches the all-clear of the alert called name.
+func Resolved(name string) func(Alert) bool { return status("resolved", name) }
+
+func status(status, name string) func(Alert) bool {
+	return func(a Alert) bool { return a.Status == status && a.Labels["alertname"] == name }
+}
