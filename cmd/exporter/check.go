@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// check runs every collector once and tells how it went. Its error says that
+// something is missing.
+func check(ctx context.Context, c *config, out io.Writer) error {
+	ups, err := upstreams(c, nil)
+	if err != nil {
+		return inputError{err}
+	}
+	ctx = scrape.MaxAge(ctx, time.Minute) // a question that several collectors ask is asked once
+	if c.autoChains {
+		chains, err := collectors.Discover(ctx, ups, ups.Chains())
+		if err != nil {
+			fmt.Fprintf(out, "looking for chains: %v\n", err)
+		}
+		ups.SetChains(chains)
+	}
+	all := jobs(c, ups)
+	results := make([]error, len(all))
+	samples := make([]int, len(all))
+	var wg sync.WaitGroup
+	for i, j := range all {
+		wg.Go(func() {
+			batch := metric.NewBatch(j.Families)
+			results[i] = checkJob(ctx, j, batch)
+			for _, chunk := range batch.Chunks() {
+				samples[i] += chunk.Series
+			}
+		})
+	}
+	wg.Wait()
+
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	failed := 0
+	for i, j := range all {
+		verdict := fmt.Sprintf("%d samples", samples[i])
+		switch {
+		case results[i] != nil:
+			failed++
+			verdict = results[i].Error()
+		case samples[i] == 0:
+			verdict = "nothing to tell here"
+		}
+		mark := map[bool]string{true: "ok", false: "FAILS"}[results[i] == nil]
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", mark, j.Collector, j.Target, verdict)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d checks fail", failed, len(all))
+	}
+	fmt.Fprintf(out, "all %d checks passed\n", len(all))
+	return nil
+}
+
+// checkJob runs one job. The collector up never fails, so its verdict is read
+// from what it says.
+func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
+	if err := j.Collect(ctx, batch); err != nil {
+		return err
+	}
+	for _, chunk := range batch.Chunks() {
+		for _, s := range chunk.Samples() {
+			if chunk.Family.Name == "avax_node_up" && s.Value == 0 {
+				return fmt.Errorf("node %s does not answer", s.Labels[0])
+			}
+		}
+	}
+	return batch.Err()
+}
+
+// healthcheck asks the exporter that listens where this configuration says: the
+// container's own health check, which has no shell.
+func healthcheck(ctx context.Context, c *config) error {
+	host, port, err := net.SplitHostPort(c.listen)
+	if err != nil {
+		return err
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/-/healthy", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("/-/healthy answers %s", resp.Status)
+	}
+	return nil
+}

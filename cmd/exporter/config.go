@@ -1,0 +1,461 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kelseyhightower/envconfig"
+	"github.com/robfig/cron/v3"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+)
+
+// environment is every variable that the exporter reads, as it was written.
+// The tags are the documentation: docs/configuration.md is made from them.
+type environment struct {
+	Listen          string `envconfig:"LISTEN" default:":9865" desc:"Address of /metrics and the status page, as host:port."`
+	Nodes           string `envconfig:"NODES" default:"local=http://127.0.0.1:9650" desc:"Nodes to ask, as name=url, comma-separated. The name is the label node. User and password in the URL are sent as basic authentication."`
+	Chains          string `envconfig:"CHAINS" default:"C" desc:"Chains to follow beside P and X, comma-separated: an alias, or name=blockchainID (or name=alias). The name is the label chain. auto finds those that the nodes track."`
+	Validators      string `envconfig:"VALIDATORS" default:"own" desc:"Primary-network validators with series of their own: own (those of the nodes above), all, or node IDs, comma-separated."`
+	Collectors      string `envconfig:"COLLECTORS" desc:"Collectors to run: a comma-separated list, or changes to the defaults as +name and -name."`
+	Schedules       string `envconfig:"SCHEDULES" desc:"Other periods, as collector=expression, semicolon-separated. The expression is cron's, such as @every 30s or */5 * * * *."`
+	Timeout         string `envconfig:"TIMEOUT" default:"10s" desc:"How long one call to an upstream may take."`
+	Concurrency     string `envconfig:"CONCURRENCY" default:"4" desc:"Calls at once to one upstream."`
+	MaxBody         string `envconfig:"MAX_BODY" default:"64MiB" desc:"The largest answer that is read, as bytes, KiB, MiB or GiB."`
+	NodeHost        string `envconfig:"NODE_HOST" desc:"Host header sent to the nodes, for a node that answers 403 to its own name (--http-allowed-hosts)."`
+	NodeHeadersFile string `envconfig:"NODE_HEADERS_FILE" desc:"File with headers sent to the nodes, one Name: value a line, such as Authorization for nodes behind a proxy."`
+	NodeCAFile      string `envconfig:"NODE_CA_FILE" desc:"File with the PEM certificates that the nodes' certificates are checked against, in place of the system's."`
+	MetricsURL      string `envconfig:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network; empty: not asked."`
+	LogLevel        string `envconfig:"LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR."`
+	LogFormat       string `envconfig:"LOG_FORMAT" default:"auto" desc:"text, json, or auto: text on a terminal, JSON otherwise."`
+}
+
+const prefix = "AVAX"
+
+// variable is one field of environment.
+type variable struct{ Name, Default, Description string }
+
+func variables() []variable {
+	var all []variable
+	for f := range reflect.TypeFor[environment]().Fields() {
+		all = append(all, variable{prefix + "_" + f.Tag.Get("envconfig"), f.Tag.Get("default"), f.Tag.Get("desc")})
+	}
+	return all
+}
+
+// config is the environment, read and found good.
+type config struct {
+	listen      string
+	nodes       []upstream
+	nodeHost    string
+	nodeHeader  http.Header
+	nodeTLS     *tls.Config
+	metricsURL  string
+	chains      []collectors.Chain
+	autoChains  bool
+	validators  collectors.Watch
+	specs       []*collectors.Spec
+	schedules   map[string]cron.Schedule
+	timeout     time.Duration
+	concurrency int
+	maxBody     int64
+	logLevel    slog.Level
+	logFormat   string
+
+	// transport replaces the network in tests.
+	transport http.RoundTripper
+}
+
+// upstream is a name=url pair.
+type upstream struct{ name, url string }
+
+// load reads the environment. Its error joins every problem there is, each in
+// words that say what to write instead; none of them prints a secret.
+func load() (*config, error) {
+	var env environment
+	if err := envconfig.Process(prefix, &env); err != nil {
+		return nil, err
+	}
+	return env.parse()
+}
+
+func (env environment) parse() (*config, error) {
+	c := &config{nodeHost: env.NodeHost}
+	problems := unknownVariables(os.Environ())
+	note := func(variable string, errs ...error) {
+		for _, err := range errs {
+			if err != nil {
+				problems = append(problems, fmt.Errorf("%s_%s: %w", prefix, variable, err))
+			}
+		}
+	}
+	var errs []error
+	var err error
+
+	c.listen, err = parseListen(env.Listen)
+	note("LISTEN", err)
+	c.nodes, errs = parseNodes(env.Nodes)
+	note("NODES", errs...)
+	c.chains, c.autoChains, errs = parseChains(env.Chains)
+	note("CHAINS", errs...)
+	c.validators, errs = parseWatch(env.Validators)
+	note("VALIDATORS", errs...)
+	c.specs, errs = selectCollectors(collectors.All(), env.Collectors)
+	note("COLLECTORS", errs...)
+	c.schedules, errs = parseSchedules(env.Schedules)
+	note("SCHEDULES", errs...)
+	c.timeout, err = parsePositiveDuration(env.Timeout)
+	note("TIMEOUT", err)
+	c.concurrency, err = parseCount(env.Concurrency)
+	note("CONCURRENCY", err)
+	c.maxBody, err = parseBytes(env.MaxBody)
+	note("MAX_BODY", err)
+	c.nodeHeader, err = readHeaders(env.NodeHeadersFile)
+	note("NODE_HEADERS_FILE", err)
+	c.nodeTLS, err = readCA(env.NodeCAFile)
+	note("NODE_CA_FILE", err)
+	if env.MetricsURL != "" {
+		c.metricsURL = env.MetricsURL
+		note("METRICS_URL", checkURL(env.MetricsURL))
+	}
+	if err := c.logLevel.UnmarshalText([]byte(env.LogLevel)); err != nil {
+		note("LOG_LEVEL", fmt.Errorf("%q: write DEBUG, INFO, WARN or ERROR", env.LogLevel))
+	}
+	c.logFormat = env.LogFormat
+	if !slices.Contains([]string{"auto", "text", "json"}, env.LogFormat) {
+		note("LOG_FORMAT", fmt.Errorf("%q: write auto, text or json", env.LogFormat))
+	}
+	return c, errors.Join(problems...)
+}
+
+// unknownVariables reports each AVAX_ variable that nobody reads: a misspelt
+// name must not pass for a default. AVAX_EXPORTER_… is left alone: Kubernetes
+// sets such for a Service named avax-exporter.
+func unknownVariables(environ []string) []error {
+	var known []string
+	for _, v := range variables() {
+		known = append(known, v.Name)
+	}
+	var errs []error
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, prefix+"_") || strings.HasPrefix(name, prefix+"_EXPORTER_") || slices.Contains(known, name) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("%s: there is no such variable; did you mean %s?", name, closest(name, known)))
+	}
+	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return errs
+}
+
+// closest returns the name with the smallest edit distance.
+func closest(name string, known []string) string {
+	return slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
+}
+
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range b {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func parseListen(s string) (string, error) {
+	_, port, err := net.SplitHostPort(s)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%q: write host:port, or :port for every address, such as :9865", s)
+	}
+	return s, nil
+}
+
+// nameForm is what may stand as a label value and in a list.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+func parseNodes(s string) ([]upstream, []error) {
+	var nodes []upstream
+	var errs []error
+	seen := map[string]bool{}
+	for item := range fields(s, ",") {
+		n, u, ok := strings.Cut(item, "=")
+		n, u = strings.TrimSpace(n), strings.TrimSpace(u)
+		switch {
+		case !ok || strings.Contains(n, ":"):
+			errs = append(errs, fmt.Errorf("%s: write name=url, such as local=http://127.0.0.1:9650", redact(item)))
+		case !nameForm.MatchString(n):
+			errs = append(errs, fmt.Errorf("%q: a node's name is made of letters, digits, dots, dashes and underscores", n))
+		case seen[n]:
+			errs = append(errs, fmt.Errorf("%q names two nodes: give each a name of its own", n))
+		default:
+			if err := checkURL(u); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", n, err))
+			}
+			nodes = append(nodes, upstream{n, u})
+		}
+		seen[n] = true
+	}
+	if len(nodes) == 0 && errs == nil {
+		errs = append(errs, errors.New("no node: write name=url, such as local=http://127.0.0.1:9650"))
+	}
+	return nodes, errs
+}
+
+// checkURL tells what is wrong with an upstream's address without repeating
+// the password in it.
+func checkURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s is no URL: write http://host:port", redact(s))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%s: write http:// or https:// before the host", redact(s))
+	case u.Hostname() == "":
+		return fmt.Errorf("%s has no host: write http://host:port", redact(s))
+	case u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("%s: an address ends before ? and #", redact(s))
+	}
+	return nil
+}
+
+// redact hides what stands before an @, where a password might be, and what
+// stands after a question mark.
+func redact(s string) string {
+	s, _, cut := strings.Cut(s, "?")
+	if cut {
+		s += "?…"
+	}
+	if at := strings.LastIndex(s, "@"); at >= 0 {
+		start := 0
+		if i := strings.Index(s, "://"); i >= 0 && i < at {
+			start = i + len("://")
+		}
+		s = s[:start] + "…" + s[at:]
+	}
+	return strconv.Quote(s)
+}
+
+func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) {
+	seen := map[string]bool{}
+	for item := range fields(s, ",") {
+		if item == "auto" {
+			auto = true
+			continue
+		}
+		n, ref, ok := strings.Cut(item, "=")
+		if !ok {
+			ref = n
+		}
+		switch {
+		case !nameForm.MatchString(n) || !nameForm.MatchString(ref):
+			errs = append(errs, fmt.Errorf("%q: write an alias such as C, or name=blockchainID", item))
+		case ref == "P" || ref == "X":
+			errs = append(errs, fmt.Errorf("%q: P and X are always followed, leave them out", item))
+		case seen[n]:
+			errs = append(errs, fmt.Errorf("%q names two chains: give each a name of its own", n))
+		default:
+			chains = append(chains, collectors.Chain{Name: n, Ref: ref})
+		}
+		seen[n] = true
+	}
+	return chains, auto, errs
+}
+
+var nodeIDForm = regexp.MustCompile(`^NodeID-[1-9A-HJ-NP-Za-km-z]{20,40}$`)
+
+func parseWatch(s string) (collectors.Watch, []error) {
+	switch s {
+	case "own":
+		return collectors.Watch{}, nil
+	case "all":
+		return collectors.Watch{All: true}, nil
+	}
+	var w collectors.Watch
+	var errs []error
+	for id := range fields(s, ",") {
+		switch {
+		case !nodeIDForm.MatchString(id):
+			errs = append(errs, fmt.Errorf("%q: write own, all, or node IDs that begin with NodeID-", id))
+		case slices.Contains(w.IDs, id):
+			errs = append(errs, fmt.Errorf("%s stands there twice", id))
+		}
+		w.IDs = append(w.IDs, id)
+	}
+	if len(w.IDs) == 0 {
+		errs = append(errs, errors.New("empty: write own, all, or node IDs"))
+	}
+	return w, errs
+}
+
+func selectCollectors(all []*collectors.Spec, s string) ([]*collectors.Spec, []error) {
+	byName := map[string]*collectors.Spec{}
+	var names []string
+	for _, spec := range all {
+		byName[spec.Name] = spec
+		names = append(names, spec.Name)
+	}
+	chosen := map[string]bool{}
+	changes, list := 0, 0
+	var errs []error
+	for item := range fields(s, ",") {
+		n := strings.TrimLeft(item, "+-")
+		if byName[n] == nil {
+			errs = append(errs, fmt.Errorf("there is no collector %q; there are %s", n, strings.Join(names, ", ")))
+		}
+		if n == item {
+			list++
+		} else {
+			changes++
+		}
+		chosen[n] = item[0] != '-'
+	}
+	if list > 0 && changes > 0 {
+		errs = append(errs, errors.New("write either a full list, or changes to the defaults with + and -"))
+	}
+	var specs []*collectors.Spec
+	for _, spec := range all {
+		on, named := chosen[spec.Name]
+		if !named {
+			on = list == 0
+		}
+		if on {
+			specs = append(specs, spec)
+		}
+	}
+	return specs, errs
+}
+
+func parseSchedules(s string) (map[string]cron.Schedule, []error) {
+	schedules := map[string]cron.Schedule{}
+	var errs []error
+	for item := range fields(s, ";") {
+		collector, expression, ok := strings.Cut(item, "=")
+		collector = strings.TrimSpace(collector)
+		if !ok {
+			errs = append(errs, fmt.Errorf("%q: write collector=expression, such as peers=@every 1m", item))
+			continue
+		}
+		if !slices.ContainsFunc(collectors.All(), func(s *collectors.Spec) bool { return s.Name == collector }) {
+			errs = append(errs, fmt.Errorf("there is no collector %q", collector))
+		}
+		if _, twice := schedules[collector]; twice {
+			errs = append(errs, fmt.Errorf("%s has two schedules", collector))
+		}
+		when, err := schedule.Cron(strings.TrimSpace(expression))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", collector, err))
+		}
+		schedules[collector] = when
+	}
+	return schedules, errs
+}
+
+func parsePositiveDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q: write a duration above zero with its unit, such as 10s or 1m30s", s)
+	}
+	return d, nil
+}
+
+func parseCount(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q: write a whole number of at least 1", s)
+	}
+	return n, nil
+}
+
+func parseBytes(s string) (int64, error) {
+	digits := strings.TrimRight(s, "KMGTiB")
+	unit, known := map[string]int64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[s[len(digits):]]
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || !known || n < 1 {
+		return 0, fmt.Errorf("%q: write a number of bytes with or without KiB, MiB or GiB, such as 64MiB", s)
+	}
+	return n * unit, nil
+}
+
+// readHeaders reads "Name: value" lines. Its errors name the line, never the text.
+func readHeaders(path string) (http.Header, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: give a file that this user may read", err)
+	}
+	defer f.Close()
+	header := http.Header{}
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key, value, ok := strings.Cut(line, ":")
+		key = textproto.TrimString(key)
+		if !ok || key == "" || strings.ContainsAny(key, " \t") {
+			return nil, fmt.Errorf("%s, line %d: write Name: value", path, n)
+		}
+		header.Add(key, textproto.TrimString(value))
+	}
+	return header, lines.Err()
+}
+
+func readCA(path string) (*tls.Config, error) {
+	if path == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: give a file that this user may read", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate: give PEM blocks that begin with -----BEGIN CERTIFICATE-----", path)
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+}
+
+// fields yields the trimmed, non-empty items of a list.
+func fields(s, sep string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for item := range strings.SplitSeq(s, sep) {
+			if item = strings.TrimSpace(item); item != "" && !yield(item) {
+				return
+			}
+		}
+	}
+}

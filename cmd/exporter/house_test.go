@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// exporter is a running exporter, asked over HTTP.
+type exporter struct{ url string }
+
+// start runs the whole exporter with this environment until the test ends,
+// and returns when every collector has run once.
+func start(t *testing.T, env environment) exporter {
+	t.Helper()
+	env.Listen = "127.0.0.1:0"
+	c, err := env.parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	address := make(chan net.Addr, 1)
+	stopped := make(chan error, 1)
+	go func() {
+		stopped <- run(ctx, c, slog.New(slog.NewTextHandler(t.Output(), nil)), func(a net.Addr) { address <- a })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Errorf("the exporter ended: %v", err)
+		}
+	})
+	var e exporter
+	select {
+	case a := <-address:
+		e.url = "http://" + a.String()
+	case err := <-stopped:
+		stopped <- nil
+		t.Fatal(err)
+	}
+	e.until(t, "/-/ready", func(status int, _ string) bool { return status == http.StatusOK })
+	return e
+}
+
+// get asks the exporter for a page.
+func (e exporter) get(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// until asks for a page again and again, for ten seconds at most, until it is
+// as wanted.
+func (e exporter) until(t *testing.T, path string, wanted func(status int, body string) bool) string {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; {
+		status, body := e.get(t, path)
+		if wanted(status, body) {
+			return body
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is still %d:\n%s", path, status, body)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// samples reads a page of the text format: values by series as they are written.
+func samples(t *testing.T, page string) map[string]float64 {
+	t.Helper()
+	values := map[string]float64{}
+	for line := range strings.Lines(page) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		i := strings.LastIndexByte(line, ' ')
+		v, err := strconv.ParseFloat(line[i+1:], 64)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		values[line[:i]] = v
+	}
+	return values
+}
+
+// defaults is the environment of an operator who sets nothing.
+func defaults() environment {
+	var env environment
+	v := reflect.ValueOf(&env).Elem()
+	for i := range v.NumField() {
+		v.Field(i).SetString(v.Type().Field(i).Tag.Get("default"))
+	}
+	return env
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"avax-exporter": main})
+}
+
+// story is what the commands of one story share.
+type story struct{ network *simnet.Network }
+
+// TestStories runs the program as its user does: each file under
+// testdata/script is a story with a process, its upstreams and what is seen.
+func TestStories(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Values["story"] = &story{}
+			// The port is free at this moment; the process takes it at once.
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			e.Setenv("AVAX_LISTEN", listener.Addr().String())
+			return listener.Close()
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"network":    startNetwork,
+			"suffer":     suffer,
+			"heal":       heal,
+			"eventually": eventually,
+			"get":        get,
+			"exitcode":   exitCode,
+		},
+	})
+}
+
+func of(ts *testscript.TestScript) *story { return ts.Value("story").(*story) }
+
+// startNetwork: network — starts a simulated network and sets a variable for
+// each upstream, such as $ALPHA, and for each L1's chain, such as $EXAMPLEL1.
+func startNetwork(ts *testscript.TestScript, _ bool, _ []string) {
+	of(ts).network = simnet.New(simnet.Options{Seed: 1})
+	ctx, cancel := context.WithCancel(context.Background())
+	ts.Defer(cancel)
+	urls, err := of(ts).network.Serve(ctx)
+	ts.Check(err)
+	for name, url := range urls {
+		ts.Setenv(strings.ToUpper(name), url)
+	}
+	for _, chain := range []string{"examplel1", "examplepoa"} {
+		ts.Setenv(strings.ToUpper(chain), of(ts).network.Chain(chain).ID)
+	}
+}
+
+var ills = map[string]func(*simnet.Node){
+	"death":     (*simnet.Node).Stop,
+	"hanging":   func(n *simnet.Node) { n.Suffer(simnet.Hung()) },
+	"lying":     func(n *simnet.Node) { n.Suffer(simnet.WrongShape()) },
+	"limits":    func(n *simnet.Node) { n.Suffer(simnet.RateLimited(time.Second)) },
+	"a-proxy":   func(n *simnet.Node) { n.Suffer(simnet.HTML()) },
+	"host-name": func(n *simnet.Node) { n.Suffer(simnet.WrongHost()) },
+}
+
+// suffer: suffer NODE ILL
+func suffer(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 || ills[args[1]] == nil {
+		ts.Fatalf("usage: suffer NODE ILL")
+	}
+	ills[args[1]](of(ts).network.Node(args[0]))
+}
+
+// heal: heal NODE
+func heal(ts *testscript.TestScript, _ bool, args []string) {
+	n := of(ts).network.Node(args[0])
+	n.Recover()
+	n.Start()
+}
+
+// fetch asks the story's exporter for a page.
+func fetch(ts *testscript.TestScript, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ts.Getenv("AVAX_LISTEN")+path, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(resp.Status)
+	}
+	return string(body), err
+}
+
+// eventually: [!] eventually PATTERN — waits until a line of /metrics matches,
+// or until none does.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	pattern := regexp.MustCompile("(?m)^" + args[0] + "$")
+	var page string
+	var err error
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if page, err = fetch(ts, "/metrics"); err == nil && pattern.MatchString(page) != neg {
+			return
+		}
+	}
+	ts.Fatalf("in vain (error %v), the page is now:\n%s", err, page)
+}
+
+// get: get PATH FILE — stores a page that must answer 200.
+func get(ts *testscript.TestScript, _ bool, args []string) {
+	page, err := fetch(ts, args[0])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(page), 0o600))
+}
+
+// exitCode: exitcode CODE PROGRAM… — runs a program that must end so, with its
+// error output in the file stderr.txt.
+func exitCode(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), []byte(ts.ReadFile("stderr")), 0o600))
+	if got != want {
+		ts.Fatalf("exit code %d, want %d (%v)", got, want, err)
+	}
+}
