@@ -1,0 +1,152 @@
+// Package e2e runs the exporter as a process, with a real Prometheus that
+// scrapes it and a real Alertmanager that pages.
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// startExporter builds the program, runs it with the environment until the test
+// ends, and returns its base URL.
+func startExporter(t *testing.T, environment ...string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "avax-exporter")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/exporter")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = append(os.Environ(), append(environment, "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json")...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := make(chan string, 1)
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			t.Log(lines.Text())
+			var line struct{ Metrics string }
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Metrics != "" {
+				address <- strings.TrimSuffix(line.Metrics, "/metrics")
+			}
+		}
+	}()
+	t.Cleanup(func() { // after the test's context has ended
+		<-logged
+		if err := cmd.Wait(); !errors.Is(err, context.Canceled) { // how Wait calls a good end after an interrupt
+			t.Errorf("the exporter ended: %v", err)
+		}
+	})
+	select {
+	case url := <-address:
+		return url
+	case <-logged:
+		t.Fatal("the exporter ended before it served")
+	case <-time.After(10 * time.Second):
+		t.Fatal("the exporter does not serve")
+	}
+	return ""
+}
+
+// everySecond is a schedule for the collectors whose alerts this test awaits.
+const everySecond = "AVAX_SCHEDULES=up=@every 1s;bootstrap=@every 1s;uptime=@every 1s;peers=@every 1s;connected_stake=@every 1s;validators=@every 1s;l1=@every 1s;l1_views=@every 1s"
+
+func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
+	network := simnet.New(simnet.Options{Seed: 1})
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	exporter := startExporter(t, everySecond,
+		"AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"],
+		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
+	)
+	// The rules as they are, but for the time that a cause has to last.
+	rules := filepath.Join(t.TempDir(), "rules.yml")
+	shortened := stack.ShortenRules(t, alerts.Rules, func(time.Duration) time.Duration { return time.Second })
+	if err := os.WriteFile(rules, shortened, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pages := stack.Webhook(t)
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{
+		Targets:       []string{exporter},
+		RuleFiles:     []string{rules},
+		Alertmanagers: []string{stack.Alertmanager(t, pages.URL)},
+	})
+	awaitSample(t, prometheus, `avax_node_up{node="alpha"} == 1`)
+	awaitSample(t, prometheus, `avax_node_chain_bootstrapped{node="alpha", chain="C"} == 1`)
+	awaitSample(t, prometheus, `avax_node_uptime_rewarding_stake_ratio{node="alpha"} > 0.95`)
+
+	about := func(match func(stack.Alert) bool, labels map[string]string) func(stack.Alert) bool {
+		return func(a stack.Alert) bool {
+			for name, value := range labels {
+				if a.Labels[name] != value {
+					return false
+				}
+			}
+			return match(a)
+		}
+	}
+	alpha := network.Node("alpha")
+
+	bootstrap := map[string]string{"node": "alpha", "chain": "C", "severity": "page"}
+	alpha.SetChain("C", simnet.Bootstrapping)
+	page := pages.Wait(about(stack.Firing("AvaxChainNotBootstrapped"), bootstrap), 30*time.Second)
+	if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["runbook_url"], "AvaxChainNotBootstrapped.md") {
+		t.Errorf("the page says %v", page.Annotations)
+	}
+	alpha.SetChain("C", simnet.Running)
+	pages.Wait(about(stack.Resolved("AvaxChainNotBootstrapped"), bootstrap), 30*time.Second)
+
+	uptime := map[string]string{"node": "alpha", "severity": "page"}
+	alpha.SetObservedUptime(70)
+	page = pages.Wait(about(stack.Firing("AvaxRewardStakeLow"), uptime), 30*time.Second)
+	if !strings.Contains(page.Annotations["description"], "alpha") {
+		t.Errorf("the page says %v", page.Annotations)
+	}
+	alpha.SetObservedUptime(99)
+	pages.Wait(about(stack.Resolved("AvaxRewardStakeLow"), uptime), 30*time.Second)
+
+	for _, a := range pages.Alerts() {
+		if a.Labels["node"] == "bravo" {
+			t.Errorf("bravo had no incident, and yet: %v", a)
+		}
+	}
+}
+
+// awaitSample waits until the expression yields something.
+func awaitSample(t *testing.T, p *stack.PrometheusServer, expr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		v, err := p.Query(ctx, expr)
+		if err == nil && len(v) > 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: nothing in 30 s (%v)", expr, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
