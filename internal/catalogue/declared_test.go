@@ -1,0 +1,132 @@
+package catalogue
+
+import (
+	"cmp"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// row is a declared family.
+type row struct {
+	Name, Type, Help string
+	Labels           []string
+}
+
+// declared returns every family that the program may serve, by name: those of
+// the collectors, and the exporter's own.
+func declared(t *testing.T) map[string]row {
+	t.Helper()
+	rows := map[string]row{}
+	for _, spec := range collectors.All() {
+		for _, f := range spec.Families {
+			if _, twice := rows[f.Name]; twice {
+				t.Errorf("%s is declared by two collectors", f.Name)
+			}
+			rows[f.Name] = row{f.Name, "gauge", f.Help, f.Labels}
+		}
+	}
+	for _, r := range own(t) {
+		rows[r.Name] = r
+	}
+	return rows
+}
+
+// own returns the exporter's own families, asked of the very code that
+// registers them.
+func own(t *testing.T) []row {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(snapshot.New(), &collectors.Upstreams{})
+	scrape.NewMetrics(registry)
+	schedule.Start(t.Context(), snapshot.New(), slog.New(slog.DiscardHandler), registry)
+
+	descs := make(chan *prometheus.Desc, 100)
+	registry.Describe(descs)
+	close(descs)
+	var rows []row
+	for d := range descs {
+		rows = append(rows, readDesc(t, d.String()))
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.Name, b.Name) })
+	return rows
+}
+
+var descText = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "((?:[^"\\]|\\.)*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}\}$`)
+
+// readDesc reads what client_golang tells of a Desc in no other way.
+func readDesc(t *testing.T, text string) row {
+	t.Helper()
+	m := descText.FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("cannot read %s", text)
+	}
+	r := row{Name: m[1], Type: "gauge", Help: m[2]}
+	if m[3] != "" {
+		r.Labels = strings.Split(m[3], ",")
+	}
+	switch {
+	case strings.HasSuffix(r.Name, "_total"):
+		r.Type = "counter"
+	case r.Name == "avax_exporter_upstream_request_duration_seconds":
+		r.Type = "histogram"
+	}
+	return r
+}
+
+func TestEveryCollectorIsListedAndComplete(t *testing.T) {
+	files, err := filepath.Glob("../../collectors/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := 0
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written += strings.Count(string(text), "= &Spec{")
+	}
+	if listed := len(collectors.All()); listed != written || written == 0 {
+		t.Errorf("%d collectors are written, %d stand in All", written, listed)
+	}
+	names := map[string]bool{}
+	for _, s := range collectors.All() {
+		if names[s.Name] {
+			t.Errorf("two collectors are named %s", s.Name)
+		}
+		names[s.Name] = true
+		if s.Help == "" || len(s.Calls) == 0 || s.Every <= 0 || len(s.Families) == 0 || s.Bind == nil {
+			t.Errorf("%s is not complete: %+v", s.Name, s)
+		}
+	}
+}
+
+// The naming rules that no linter of Prometheus' knows.
+func TestFamiliesFollowTheNamingRules(t *testing.T) {
+	name := regexp.MustCompile(`^avax_[a-z0-9]+(_[a-z0-9]+)*$`)
+	for _, r := range declared(t) {
+		if !name.MatchString(r.Name) {
+			t.Errorf("%s: names are avax_<subject>_<fact>_<unit>", r.Name)
+		}
+		if !strings.HasSuffix(r.Help, ".") || len(r.Help) < 15 {
+			t.Errorf("%s: help is a sentence: %q", r.Name, r.Help)
+		}
+		for _, l := range r.Labels {
+			if slices.Contains([]string{"url", "error", "time", "job", "instance"}, l) {
+				t.Errorf("%s: no label %q", r.Name, l)
+			}
+		}
+	}
+}

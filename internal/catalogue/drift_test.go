@@ -1,0 +1,206 @@
+package catalogue
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/dashboards"
+)
+
+// names is what an expression may speak of.
+type names struct {
+	// labelsOf holds the labels of each series name; nil where they follow from
+	// an expression.
+	labelsOf map[string][]string
+	// labels are all that occur anywhere, and may be grouped by.
+	labels map[string]bool
+}
+
+// fromScrape are the labels that a scrape and a rule engine add.
+var fromScrape = []string{"job", "instance", "alertname", "alertstate", "severity"}
+
+func spoken(t *testing.T) names {
+	t.Helper()
+	n := names{
+		labelsOf: map[string][]string{"up": {}, "ALERTS": nil, "ALERTS_FOR_STATE": nil, "avax_exporter_build_info": {"version"}},
+		labels:   map[string]bool{},
+	}
+	for _, r := range declared(t) {
+		n.labelsOf[r.Name] = r.Labels
+		switch r.Type {
+		case "histogram":
+			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+				n.labelsOf[r.Name+suffix] = append([]string{"le"}, r.Labels...)
+			}
+		}
+	}
+	for _, g := range rules(t) {
+		for _, r := range g.Rules {
+			if r.Record != "" {
+				n.labelsOf[r.Record] = nil
+			}
+			for l := range r.Labels {
+				n.labels[l] = true
+			}
+		}
+	}
+	for _, all := range n.labelsOf {
+		for _, l := range all {
+			n.labels[l] = true
+		}
+	}
+	for _, l := range fromScrape {
+		n.labels[l] = true
+	}
+	return n
+}
+
+// check parses the expression and tells which of its names nobody declares.
+func (n names) check(t *testing.T, where, expr string) {
+	t.Helper()
+	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+		return
+	}
+	grouped := func(by []string) {
+		for _, l := range by {
+			if !n.labels[l] {
+				t.Errorf("%s: nothing has the label %q", where, l)
+			}
+		}
+	}
+	parser.Inspect(parsed, func(e parser.Node, _ []parser.Node) error {
+		switch e := e.(type) {
+		case *parser.VectorSelector:
+			n.selector(t, where, e)
+		case *parser.AggregateExpr:
+			grouped(e.Grouping)
+		case *parser.BinaryExpr:
+			if e.VectorMatching != nil {
+				grouped(e.VectorMatching.MatchingLabels)
+				grouped(e.VectorMatching.Include)
+			}
+		}
+		return nil
+	})
+}
+
+func (n names) selector(t *testing.T, where string, s *parser.VectorSelector) {
+	t.Helper()
+	if s.Name == "" {
+		for _, m := range s.LabelMatchers {
+			if m.Name == model.MetricNameLabel && m.Type != labels.MatchEqual {
+				return // a pattern of names: nothing to hold it to
+			}
+		}
+	}
+	has, known := n.labelsOf[s.Name]
+	native := strings.HasPrefix(s.Name, "go_") || strings.HasPrefix(s.Name, "process_")
+	if !known && !native {
+		t.Errorf("%s: nobody declares %s", where, s.Name)
+		return
+	}
+	for _, m := range s.LabelMatchers {
+		if m.Name != model.MetricNameLabel && has != nil && !slices.Contains(has, m.Name) && !slices.Contains(fromScrape, m.Name) {
+			t.Errorf("%s: %s has no label %q", where, s.Name, m.Name)
+		}
+	}
+}
+
+type group struct {
+	Name  string
+	Rules []struct {
+		Record, Alert, Expr string
+		Labels, Annotations map[string]string
+	}
+}
+
+func rules(t *testing.T) []group {
+	t.Helper()
+	var file struct{ Groups []group }
+	if err := yaml.Unmarshal(alerts.Rules, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Groups
+}
+
+func TestRulesSpeakOfDeclaredFamiliesAndLabels(t *testing.T) {
+	n := spoken(t)
+	checked := 0
+	for _, g := range rules(t) {
+		for _, r := range g.Rules {
+			n.check(t, g.Name+": "+r.Alert+r.Record, r.Expr)
+			checked++
+		}
+	}
+	if checked < 20 {
+		t.Errorf("only %d rules found", checked)
+	}
+}
+
+func TestDashboardsSpeakOfDeclaredFamiliesAndLabels(t *testing.T) {
+	n := spoken(t)
+	checked := 0
+	files, err := fs.Glob(dashboards.Files, "*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		text, err := dashboards.Files.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dashboard any
+		if err := json.Unmarshal(text, &dashboard); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, q := range queries(dashboard) {
+			n.check(t, file+": "+q, fill(q))
+			checked++
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d queries found", checked)
+	}
+}
+
+// queries finds every panel's expressions, wherever they stand.
+func queries(v any) []string {
+	var found []string
+	switch v := v.(type) {
+	case map[string]any:
+		if expr, ok := v["expr"].(string); ok && expr != "" {
+			found = append(found, expr)
+		}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			found = append(found, queries(v[k])...)
+		}
+	case []any:
+		for _, item := range v {
+			found = append(found, queries(item)...)
+		}
+	}
+	return found
+}
+
+var variable = regexp.MustCompile(`\$\{?[A-Za-z_]+(:[a-z]+)?\}?`)
+
+// fill puts something of the right kind in the place of Grafana's variables.
+func fill(expr string) string {
+	for _, d := range []string{"$__rate_interval", "$__interval", "$__range"} {
+		expr = strings.ReplaceAll(expr, d, "5m")
+	}
+	return variable.ReplaceAllString(expr, "x")
+}

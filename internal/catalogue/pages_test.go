@@ -1,0 +1,76 @@
+package catalogue
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+)
+
+//go:generate go test -run TestMetricsPageIsCurrent -update .
+
+var update = flag.Bool("update", false, "write docs/metrics.md anew")
+
+func TestMetricsPageIsCurrent(t *testing.T) {
+	const file = "../../docs/metrics.md"
+	want := metricsPage(t)
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s has drifted, run `make docs`:\n%s", file, diff)
+	}
+}
+
+func metricsPage(t *testing.T) string {
+	var p strings.Builder
+	p.WriteString(`# Metrics
+
+This page is made from the code by ` + "`make docs`" + `.
+
+A family without the label ` + "`node`" + ` does not depend on who was asked. A sample
+that could not be renewed for three periods is absent; absent is never zero.
+`)
+	p.WriteString("\n## Collectors\n\n| collector | question | asks | every |\n|---|---|---|---|\n")
+	for _, s := range collectors.All() {
+		fmt.Fprintf(&p, "| [%s](#%s) | %s | `%s` | %s |\n", s.Name, s.Name, s.Help, strings.Join(s.Calls, "`, `"), model.Duration(s.Every))
+	}
+	for _, s := range collectors.All() {
+		fmt.Fprintf(&p, "\n## %s\n\n", s.Name)
+		table(&p)
+		for _, f := range s.Families {
+			line(&p, row{f.Name, "gauge", f.Help, f.Labels})
+		}
+	}
+	p.WriteString("\n## The exporter itself\n\nBeside `go_*`, `process_*` and `avax_exporter_build_info`:\n\n")
+	table(&p)
+	for _, r := range own(t) {
+		line(&p, r)
+	}
+	return p.String()
+}
+
+func table(p *strings.Builder) {
+	p.WriteString("| family | type | labels | meaning |\n|---|---|---|---|\n")
+}
+
+func line(p *strings.Builder, r row) {
+	labels := "–"
+	if len(r.Labels) > 0 {
+		labels = strings.Join(r.Labels, ", ")
+	}
+	fmt.Fprintf(p, "| `%s` | %s | %s | %s |\n", r.Name, r.Type, labels, strings.ReplaceAll(r.Help, "|", `\|`))
+}
