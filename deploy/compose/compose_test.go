@@ -1,0 +1,186 @@
+package compose
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+)
+
+type service struct {
+	Image       string
+	Build       *struct{ Context, Dockerfile string }
+	Environment map[string]string
+	Volumes     []string
+}
+
+// services reads compose.yml.
+func services(t *testing.T) map[string]service {
+	t.Helper()
+	var file struct {
+		Services map[string]service
+		Volumes  map[string]any
+	}
+	parse(t, "compose.yml", &file)
+	return file.Services
+}
+
+func parse(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// host returns where on this machine a path inside the container lies, or "" if it is not mounted from here.
+func (s service) host(inside string) string {
+	for _, volume := range s.Volumes {
+		source, target, _ := strings.Cut(strings.TrimSuffix(volume, ":ro"), ":")
+		if rest, ok := strings.CutPrefix(inside, target); ok && strings.HasPrefix(source, ".") && (rest == "" || rest[0] == '/') {
+			return filepath.Join(source, rest)
+		}
+	}
+	return ""
+}
+
+func TestImagesArePinned(t *testing.T) {
+	release := regexp.MustCompile(`:v?\d+\.\d+\.\d+$`)
+	for name, s := range services(t) {
+		if s.Build == nil && !release.MatchString(s.Image) {
+			t.Errorf("%s: image %q names no release", name, s.Image)
+		}
+	}
+}
+
+func TestWhatIsMountedOrBuiltExists(t *testing.T) {
+	for name, s := range services(t) {
+		for _, volume := range s.Volumes {
+			source, _, _ := strings.Cut(volume, ":")
+			if !strings.HasPrefix(source, ".") {
+				continue // a volume of docker's
+			}
+			if _, err := os.Stat(source); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !strings.HasSuffix(volume, ":ro") {
+				t.Errorf("%s: %s may be written to", name, source)
+			}
+		}
+		if s.Build != nil {
+			if _, err := os.Stat(filepath.Join(s.Build.Context, s.Build.Dockerfile)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+func TestPrometheusAcceptsItsConfigurationAndTheRules(t *testing.T) {
+	prometheus := services(t)["prometheus"]
+	dir := t.TempDir() // as the container sees it
+	for _, name := range []string{"prometheus.yml", "rules.yml"} {
+		text, err := os.ReadFile(prometheus.host("/etc/prometheus/" + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := run(t, "promtool", "check", "config", filepath.Join(dir, "prometheus.yml"))
+	if !strings.Contains(out, "1 rule files found") {
+		t.Errorf("Prometheus loads no rules:\n%s", out)
+	}
+}
+
+func TestEverySeverityHasARouteOfItsOwn(t *testing.T) {
+	file := services(t)["alertmanager"].host("/etc/alertmanager/alertmanager.yml")
+	run(t, "amtool", "check-config", file)
+
+	rules, err := os.ReadFile("../../alerts/rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	severities := map[string]bool{}
+	for _, match := range regexp.MustCompile(`severity: (\w+)`).FindAllSubmatch(rules, -1) {
+		severities[string(match[1])] = true
+	}
+	if len(severities) == 0 {
+		t.Fatal("no severity in the rules")
+	}
+	for severity := range severities {
+		want := severity
+		if severity == "none" {
+			want = "watchdog"
+		}
+		got := strings.TrimSpace(run(t, "amtool", "config", "routes", "test", "--config.file="+file, "severity="+severity))
+		if got != want {
+			t.Errorf("severity %s goes to %q, want %q", severity, got, want)
+		}
+	}
+}
+
+func TestGrafanaFindsItsDashboardsAndPrometheus(t *testing.T) {
+	grafana := services(t)["grafana"]
+	home := grafana.Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+	if _, err := os.Stat(grafana.host(home)); err != nil {
+		t.Errorf("home dashboard %s: %v", home, err)
+	}
+
+	var dashboards struct {
+		Providers []struct{ Options struct{ Path string } }
+	}
+	parse(t, grafana.host("/etc/grafana/provisioning/dashboards/dashboards.yml"), &dashboards)
+	for _, provider := range dashboards.Providers {
+		if found, _ := filepath.Glob(filepath.Join(grafana.host(provider.Options.Path), "*.json")); len(found) == 0 {
+			t.Errorf("%s holds no dashboard", provider.Options.Path)
+		}
+	}
+
+	var sources struct {
+		Datasources []struct{ Type, URL string }
+	}
+	parse(t, grafana.host("/etc/grafana/provisioning/datasources/datasources.yml"), &sources)
+	if got := sources.Datasources; len(got) != 1 || got[0].Type != "prometheus" || got[0].URL != "http://prometheus:9090" {
+		t.Errorf("data sources are %+v, want the prometheus service", got)
+	}
+}
+
+func TestTheExampleEnvironmentNamesVariablesThatExist(t *testing.T) {
+	example, err := os.ReadFile(".env.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`AVAX_[A-Z_]*[A-Z]`).FindAll(example, -1)
+	if len(names) == 0 {
+		t.Fatal("no variable in .env.example")
+	}
+	for _, name := range names {
+		if !bytes.Contains(documented, name) {
+			t.Errorf("%s is not in docs/configuration.md", name)
+		}
+	}
+}
+
+func run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), stack.Binary(t, program), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
