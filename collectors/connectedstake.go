@@ -116,7 +116,7 @@ func primaryStake(ctx context.Context, ups *Upstreams) (byNode map[string]uint64
 // fullSet asks any node for a whole validator set, at its slower pace.
 func fullSet(ctx context.Context, ups *Upstreams, subnetID string) ([]node.Validator, error) {
 	ctx = scrape.MaxAge(ctx, fullSetEvery)
-	return first(ctx, ups.Nodes(), func(n *Node) ([]node.Validator, error) {
+	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
 		return n.PlatformCurrentValidators(ctx, subnetID)
 	})
 }

@@ -42,7 +42,7 @@ var feeConfig = &Spec{
 }
 
 func collectFeeConfig(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	answer, err := first(ctx, ups.Nodes(), func(n *Node) (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
+	answer, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
 	if node.IsNotOffered(err) {
 		return nil // only Subnet-EVM has a fee configuration: the C-Chain has none
 	}

@@ -36,7 +36,7 @@ var identity = &Spec{
 }
 
 func collectIdentity(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
-	id, err := n.NodeID(ctx)
+	id, err := n.Identity(ctx)
 	if err != nil {
 		return err
 	}

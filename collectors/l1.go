@@ -52,7 +52,9 @@ func collectL1(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) 
 	if b.SubnetID == node.PrimaryNetworkID {
 		return nil
 	}
-	set, err := first(ctx, ups.Nodes(), func(n *Node) ([]node.Validator, error) { return n.PlatformCurrentValidators(ctx, b.SubnetID) })
+	set, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
+		return n.PlatformCurrentValidators(ctx, b.SubnetID)
+	})
 	if err != nil {
 		return err
 	}

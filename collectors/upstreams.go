@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -68,19 +69,29 @@ type Node struct {
 func NewNode(c *node.Client) *Node { return &Node{Client: c} }
 
 // ID returns the node's own ID. A node that was known once is known while it
-// is down: its validator's entry is looked up just then.
+// is down: its validator's entry is looked up just then. Whether an ID has
+// changed is found out by the collector identity.
 func (n *Node) ID(ctx context.Context) (string, error) {
-	identity, err := n.NodeID(scrape.MaxAge(ctx, slowFacts))
+	n.mu.Lock()
+	known := n.id
+	n.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	who, err := n.Identity(ctx)
+	return who.NodeID, err
+}
+
+// Identity asks who the node is, and remembers its ID.
+func (n *Node) Identity(ctx context.Context) (node.Identity, error) {
+	who, err := n.NodeID(ctx)
+	if err != nil {
+		return node.Identity{}, err
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err != nil {
-		if n.id != "" {
-			return n.id, nil
-		}
-		return "", err
-	}
-	n.id = identity.NodeID
-	return n.id, nil
+	n.id = who.NodeID
+	return who, nil
 }
 
 // Watch says which primary-network validators have series of their own: those
@@ -99,7 +110,7 @@ type Chain struct {
 // Blockchain finds the chain on the P-Chain, asking any node.
 func (c Chain) Blockchain(ctx context.Context, ups *Upstreams) (node.Blockchain, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
-	return first(ctx, ups.Nodes(), func(n *Node) (node.Blockchain, error) {
+	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Blockchain, error) {
 		all, err := n.PlatformBlockchains(ctx)
 		if err != nil {
 			return node.Blockchain{}, err
@@ -148,14 +159,19 @@ func (ups *Upstreams) watched(ctx context.Context) (ids []string, all bool, err 
 	if ups.Watch.All || len(ups.Watch.IDs) > 0 {
 		return ups.Watch.IDs, ups.Watch.All, nil
 	}
-	var errs []error
-	for _, n := range ups.Nodes() {
-		id, err := n.ID(ctx)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if !slices.Contains(ids, id) {
+	nodes := ups.Nodes()
+	found := make([]string, len(nodes))
+	errs := make([]error, len(nodes))
+	// A node that does not tell who it is must not hold up the others.
+	ctx, cancel := share(ctx, 2)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		wg.Go(func() { found[i], errs[i] = n.ID(ctx) })
+	}
+	wg.Wait()
+	for _, id := range found {
+		if id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -163,6 +179,15 @@ func (ups *Upstreams) watched(ctx context.Context) (ids []string, all bool, err 
 		return nil, false, errors.Join(errs...)
 	}
 	return ids, false, nil
+}
+
+// share returns a context with the n-th part of the time that is left.
+func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(n))
 }
 
 // watchedEntries asks a node for the watched validators' entries: by their IDs, or
@@ -187,14 +212,21 @@ func (ups *Upstreams) watchedEntries(ctx context.Context, n *Node) ([]node.Valid
 const nobody = "NodeID-111111111111111111116DBWJs"
 
 // first asks the nodes in turn until one answers: those first whose last
-// answer was good. "Not offered" is an answer.
-func first[T any](ctx context.Context, nodes []*Node, ask func(*Node) (T, error)) (T, error) {
+// answer was good. "Not offered" is an answer. A node that does not answer costs
+// half of the time that is left, so that a hung one does not hold up the rest.
+func first[T any](ctx context.Context, nodes []*Node, ask func(context.Context, *Node) (T, error)) (T, error) {
 	order := slices.Clone(nodes)
 	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
 	var zero T
 	var errs []error
-	for _, n := range order {
-		v, err := ask(n)
+	for i, n := range order {
+		parts := 2
+		if i == len(order)-1 {
+			parts = 1
+		}
+		turn, cancel := share(ctx, parts)
+		v, err := ask(turn, n)
+		cancel()
 		if err == nil || node.IsNotOffered(err) {
 			return v, err
 		}

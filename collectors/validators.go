@@ -55,7 +55,7 @@ type seenValidators struct {
 }
 
 func (seen *seenValidators) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	entries, err := first(ctx, ups.Nodes(), func(n *Node) ([]node.Validator, error) { return ups.watchedEntries(ctx, n) })
+	entries, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) { return ups.watchedEntries(ctx, n) })
 	if err != nil {
 		return err
 	}

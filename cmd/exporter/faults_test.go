@@ -259,3 +259,21 @@ func TestAutoFindsTheChainsThatTheNodesTrack(t *testing.T) {
 		}
 	})
 }
+
+// The node that is asked first for what any node can tell may hang: the others
+// are asked within the same run.
+func TestAHungNodeHoldsUpNobodyElsesAnswers(t *testing.T) {
+	// With half of five seconds for a run, one call may take all of it.
+	const hasty = "validators=@every 5s;validator_views=@every 5s;l1=@every 5s;fee_config=@every 5s;connected_stake=@every 5s"
+	inBubbleWith(t, hasty, func(t *testing.T, b bubble) {
+		b.network.Node("alpha").Suffer(simnet.Hung())
+		for range 5 * 60 {
+			time.Sleep(time.Second)
+			for series, value := range b.page(t) {
+				if strings.HasPrefix(series, "avax_exporter_collector_success{") && !strings.Contains(series, `target="alpha`) && value != 1 {
+					t.Fatalf("%s is %v", series, value)
+				}
+			}
+		}
+	})
+}
