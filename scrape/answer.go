@@ -29,10 +29,6 @@ func (b *bounded) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	if b.left < 0 {
-		b.err = errTooLarge
-		return 0, b.err
-	}
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1] // one more than allowed, to see whether there is more
 	}

@@ -108,6 +108,13 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 	}
 	defer release(response.Body)
 	u.pace.obey(response.StatusCode, response.Header)
+	if response.StatusCode == c.evenAt {
+		var read bytes.Buffer // for the words of a refusal, if it is one
+		if value, err := u.decode(c, io.TeeReader(response.Body, &read)); err == nil {
+			return value, nil
+		}
+		response.Body = io.NopCloser(&read)
+	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return nil, u.refusal(c, response)
 	}

@@ -18,7 +18,6 @@ import (
 const (
 	attempts    = 3                      // requests of one call at most
 	firstPause  = 200 * time.Millisecond // before the second request; three times that before the third
-	shortWait   = 5 * time.Second        // the longest Retry-After worth waiting for within a call
 	waitUnasked = 10 * time.Second       // after a 429 that does not say how long
 	longestWait = time.Hour              // whatever an upstream asks for
 )
@@ -102,7 +101,7 @@ func (p *pace) obey(status int, h http.Header) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if until := time.Now().Add(min(d, longestWait)); until.After(p.until) {
+	if until := time.Now().Add(d); until.After(p.until) {
 		p.until = until
 	}
 }
@@ -113,7 +112,7 @@ func parseWait(s string) (time.Duration, bool) {
 		return time.Duration(min(seconds, longestWait.Seconds()) * float64(time.Second)), true
 	}
 	if at, err := http.ParseTime(s); err == nil {
-		return max(0, time.Until(at)), true
+		return min(max(0, time.Until(at)), longestWait), true
 	}
 	return 0, false
 }
@@ -132,8 +131,7 @@ func (p *pace) pause(n int, err error) (d time.Duration, ok bool) {
 	}
 	switch OutcomeOf(err) {
 	case Unreachable, Unavailable, RateLimited:
-		wait := p.wait()
-		return wait + d, wait <= shortWait
+		return p.wait() + d, true
 	}
 	return 0, false
 }

@@ -2,11 +2,13 @@ package scrape_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,11 +112,14 @@ func TestALastingFailureIsGivenUpAfterThreeRequests(t *testing.T) {
 
 func TestWhatCannotGetBetterIsNotAskedAgain(t *testing.T) {
 	for name, answer := range map[string]transport{
-		"rejected":      answering(`{"error":{"code":-32000,"message":"no"}}`),
-		"malformed":     answering(`nonsense`),
-		"timeout":       hung,
-		"not_found":     func(*http.Request) (*http.Response, error) { return respond(404, ""), nil },
-		"forbidden":     func(*http.Request) (*http.Response, error) { return respond(401, ""), nil },
+		"rejected":  answering(`{"error":{"code":-32000,"message":"no"}}`),
+		"malformed": answering(`nonsense`),
+		"timeout":   hung,
+		"not_found": func(*http.Request) (*http.Response, error) { return respond(404, ""), nil },
+		"forbidden": func(*http.Request) (*http.Response, error) { return respond(401, ""), nil },
+		"unreachable": func(*http.Request) (*http.Response, error) {
+			return nil, &tls.CertificateVerificationError{Err: errors.New("signed by nobody")}
+		},
 		"bootstrapping": func(*http.Request) (*http.Response, error) { return respond(503, "not done bootstrapping"), nil },
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -160,6 +165,15 @@ func TestAChangeIsNeverSentTwice(t *testing.T) {
 		if asked != 2 {
 			t.Errorf("two calls became %d requests", asked)
 		}
+		var sent atomic.Int64
+		u = open(t, scrape.Options{URL: "http://node", Transport: counting(time.Second, &sent)})
+		for range 2 {
+			go func() { _, _ = scrape.RPCOnce[height](ctx, u, "/ext/admin", "admin.alias", nil) }()
+		}
+		time.Sleep(2 * time.Second)
+		if sent.Load() != 2 {
+			t.Errorf("two identical calls at once became %d requests", sent.Load())
+		}
 	})
 }
 
@@ -187,7 +201,8 @@ func TestAnUpstreamThatAsksForPatienceIsLeftAlone(t *testing.T) {
 		{429, "ratelimit-reset", "45", 45 * time.Second},
 		{429, "X-Nothing", "said", 10 * time.Second},
 		{429, "Retry-After", "soon", 10 * time.Second},
-		{429, "Retry-After", "999999999", time.Hour},
+		{429, "Retry-After", "1e300", time.Hour},
+		{429, "Retry-After", "Sat, 01 Jan 2005 00:00:00 GMT", time.Hour},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
@@ -208,6 +223,63 @@ func TestAnUpstreamThatAsksForPatienceIsLeftAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhoWaitsForATurnHearsThatTheUpstreamWantsPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		u := open(t, scrape.Options{URL: "http://data", Concurrency: 1, Transport: transport(func(*http.Request) (*http.Response, error) {
+			asked++
+			time.Sleep(time.Second)
+			r := respond(429, "")
+			r.Header.Set("Retry-After", "30")
+			return r, nil
+		})})
+		for range 3 {
+			go func() { _ = askREST(u) }()
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+	})
+}
+
+func TestTheLongestOfSeveralWaitsCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(r *http.Request) (*http.Response, error) {
+			late := r.Header.Get("Content-Type") != "" // JSON-RPC
+			refusal := respond(429, "")
+			refusal.Header.Set("Retry-After", "30")
+			if late {
+				time.Sleep(time.Second)
+				refusal.Header.Set("Retry-After", "15")
+			}
+			return refusal, nil
+		})})
+		go func() { _ = askOnce(u) }()
+		synctest.Wait()
+		_ = askREST(u)
+		time.Sleep(2 * time.Second)
+		if err := askREST(u); err == nil || !strings.Contains(err.Error(), "asked to wait 28s more") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestOnlyARefusalCanAskForPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(*http.Request) (*http.Response, error) {
+			r := respond(200, good)
+			r.Header.Set("Retry-After", "30")
+			r.Header.Set("Ratelimit-Reset", "30")
+			return r, nil
+		})})
+		if err := errors.Join(askREST(u), askREST(u)); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestAShortWaitIsWaitedFor(t *testing.T) {
@@ -280,7 +352,7 @@ func TestWaitingForATurnEndsWithTheCaller(t *testing.T) {
 
 func TestTheRateIsKeptAndDoesNotOutliveADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := open(t, scrape.Options{URL: "http://node", Rate: 2, Burst: 4, Transport: answering(good)})
+		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Rate: 2, Burst: 4, Transport: answering(good)})
 		began := time.Now()
 		for range 10 {
 			if err := askRPC(u); err != nil {
@@ -295,6 +367,14 @@ func TestTheRateIsKeptAndDoesNotOutliveADeadline(t *testing.T) {
 		_, err := scrape.RPC[height](ctx, u, "/", "op", nil)
 		if want := "op: timeout: no turn before the deadline: too many calls a second to this upstream"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
+		}
+		ctx, cancel = context.WithCancel(t.Context())
+		time.AfterFunc(time.Millisecond, cancel)
+		if _, err := scrape.RPC[height](ctx, u, "/", "op", nil); err == nil || err.Error() != "op: timeout: the caller gave up" {
+			t.Errorf("got %v", err)
+		}
+		if err := askRPC(u); err != nil {
+			t.Errorf("a turn was lost: %v", err)
 		}
 	})
 }

@@ -154,7 +154,7 @@ func secretsOf(user *url.Userinfo, h http.Header) []string {
 		if password == "" {
 			password = user.Username()
 		}
-		secrets = append(secrets, password, url.QueryEscape(password), url.PathEscape(password))
+		secrets = append(secrets, password, url.QueryEscape(password))
 	}
 	for _, values := range h {
 		for _, value := range values {

@@ -95,8 +95,7 @@ func New(o Options) (*Upstream, error) {
 	}
 	base.User = nil
 
-	host := cmp.Or(o.Host, header.Get("Host"))
-	header.Del("Host") // net/http sends it from a field of its own
+	host := cmp.Or(o.Host, header.Get("Host")) // net/http sends it from a field of its own alone
 
 	u := &Upstream{
 		name:      o.Name,
@@ -171,10 +170,16 @@ func rpc[T any](ctx context.Context, u *Upstream, path, method string, params an
 // Get asks a REST resource. Op is its pattern, such as "GET /v1/avg_tps/{chainId}"; path is the resource itself, escaped
 // by the caller and relative to the upstream's address. Any 2xx status counts as an answer.
 func Get[T any](ctx context.Context, u *Upstream, op, path string, query url.Values) (T, error) {
+	return GetEvenAt[T](ctx, u, 0, op, path, query)
+}
+
+// GetEvenAt is Get for a resource that may be answered with one more status, such as a node's health with 503. It counts
+// as an answer where the body is one; with any other body, such as a proxy's, it is the refusal that it is for Get.
+func GetEvenAt[T any](ctx context.Context, u *Upstream, status int, op, path string, query url.Values) (T, error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	return ask[T](ctx, u, call{op: op, path: path, decode: decodeREST[T]})
+	return ask[T](ctx, u, call{op: op, path: path, evenAt: status, decode: decodeREST[T]})
 }
 
 // call is one question as it goes out.
@@ -183,6 +188,7 @@ type call struct {
 	path   string // and query
 	body   []byte // nil: GET
 	once   bool   // never repeated, never shared
+	evenAt int    // a status beyond 2xx with which an answer may come
 	decode func(*jsontext.Decoder) (any, error)
 }
 

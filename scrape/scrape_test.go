@@ -103,6 +103,7 @@ func TestEverySituationHasItsOutcomeAndItsWords(t *testing.T) {
 		{"no credentials", askREST, 401, "", `{"message":"Unauthorized"}`, `forbidden: HTTP 401: it wants credentials, or others: look at its headers and key in the configuration: Unauthorized`},
 		{"not enough credentials", askREST, 403, "", `{"message":"Forbidden resource"}`, `forbidden: HTTP 403: the credentials do not allow this: Forbidden resource`},
 		{"a foreign host name", askRPC, 403, "", "invalid host specified\n", `forbidden: HTTP 403: the node does not serve the host name 127.0.0.1: start it with --http-allowed-hosts=127.0.0.1, or set AVAX_NODE_HOST to a name that it allows`},
+		{"a slow client, in a proxy's eyes", askREST, 408, "", ``, `timeout: HTTP 408`},
 		{"too many requests", askREST, 429, "Retry-After: 30", `{"message":"Rate limit exceeded"}`, `rate_limited: HTTP 429: asked too often: Rate limit exceeded`},
 		{"a redirect", askREST, 302, "Location: https://login.example.com/?token=hush", ``, `malformed: HTTP 302: it redirects to https://login.example.com, which is not followed: configure the address that answers itself`},
 	} {
@@ -324,6 +325,15 @@ func TestHeadersReachNoOtherHost(t *testing.T) {
 	}
 }
 
+func TestARefusedHostHeaderIsNamedAsItWasSent(t *testing.T) {
+	err := askRPC(open(t, scrape.Options{URL: "http://node", Host: "inner", Transport: transport(func(*http.Request) (*http.Response, error) {
+		return respond(403, "invalid host specified\n"), nil
+	})}))
+	if err == nil || !strings.Contains(err.Error(), "--http-allowed-hosts=inner,") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestABadAddressIsMetWithWhatToWrite(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                              `upstream "local": no address: write one like http://127.0.0.1:9650`,
@@ -397,14 +407,14 @@ func noSecretIsEverTold(t *testing.T) {
 			},
 		} {
 			u := open(t, scrape.Options{URL: c.address, Transport: answer, Header: http.Header{
-				"X-Key": {"k" + canary}, "X-Other": {"Bearer b" + canary},
+				"X-Key": {"k" + canary}, "X-Other": {"Bearer b" + canary}, "X-Short": {"k" + canary[:3]},
 			}})
 			for _, err := range []error{askRPC(u), askREST(u)} {
 				if err == nil {
 					t.Fatalf("%s: no error", name)
 				}
 				basic := base64.StdEncoding.EncodeToString([]byte(c.basic))
-				if told := err.Error(); strings.Contains(told, canary) || strings.Contains(told, basic) || strings.Contains(told, "http://") {
+				if told := err.Error(); strings.Contains(told, canary[3:]) || strings.Contains(told, basic) || strings.Contains(told, "http://") {
 					t.Errorf("%s, %s: %v", name, c.address, err)
 				}
 				var refusal *scrape.RPCError

@@ -11,7 +11,8 @@ import (
 func TestSharedAnswersDoNotPileUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a answers
-		ask := func(context.Context) (any, error) { return 1, nil }
+		asked := 0
+		ask := func(context.Context) (any, error) { asked++; return 1, nil }
 		put := func(n int, keep time.Duration) {
 			if _, err := a.get(t.Context(), question{params: strconv.Itoa(n)}, keep, ask); err != nil {
 				t.Fatal(err)
@@ -24,6 +25,17 @@ func TestSharedAnswersDoNotPileUp(t *testing.T) {
 		}
 		if len(a.byKey) > 2*firstSweep {
 			t.Errorf("%d answers are kept where ten can be used", len(a.byKey))
+		}
+		// One that somebody else would have for longer than its first asker.
+		put(-1, time.Second)
+		put(-1, time.Hour)
+		for n := range 1000 {
+			put(n, time.Second)
+			time.Sleep(time.Second)
+		}
+		asked = 0
+		if put(-1, time.Hour); asked != 0 {
+			t.Error("an answer was dropped that could still be used")
 		}
 		// More questions than there is room for, all good for an hour.
 		for n := range mostAnswers + 1000 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -64,8 +63,8 @@ func TestOnlyIdenticalQuestionsShare(t *testing.T) {
 		type other height
 		for range 2 {
 			_, _ = askHeight(ctx, u, nil)
-			_, _ = askHeight(ctx, u, map[string]string{"a": "1", "b": "2"})
-			_, _ = askHeight(ctx, u, map[string]string{"a": "1", "b": "3"})
+			_, _ = askHeight(ctx, u, map[string]int{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8})
+			_, _ = askHeight(ctx, u, map[string]int{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 9})
 			_, _ = scrape.RPC[height](ctx, u, "/ext/bc/X", "platform.getHeight", nil)
 			_, _ = scrape.RPC[height](ctx, u, "/ext/bc/P", "platform.getTimestamp", nil)
 			_, _ = scrape.RPC[other](ctx, u, "/ext/bc/P", "platform.getHeight", nil)
@@ -131,24 +130,45 @@ func TestACallerThatGivesUpDoesNotTakeTheAnswerFromTheOthers(t *testing.T) {
 
 func TestACallNobodyWaitsForEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ended := make(chan time.Time, 2)
+		began, asked := time.Now(), 0
 		u := open(t, scrape.Options{URL: "http://node", Timeout: time.Hour, Transport: transport(func(r *http.Request) (*http.Response, error) {
-			defer func() { ended <- time.Now() }()
-			return hung(r)
+			if asked++; asked == 1 {
+				<-r.Context().Done()
+				if took := time.Since(began); took != time.Second {
+					t.Errorf("the request ended after %s", took)
+				}
+				time.Sleep(time.Second) // it takes its time to go
+				return nil, r.Context().Err()
+			}
+			return respond(200, good), nil
 		})})
-		began := time.Now()
 		ctx, cancel := context.WithTimeout(scrape.MaxAge(t.Context(), time.Minute), time.Second)
 		defer cancel()
-		_, _ = askHeight(ctx, u, nil)
-		synctest.Wait()
-		if at := <-ended; at.Sub(began) != time.Second {
-			t.Errorf("the request ended after %s", at.Sub(began))
+		if _, err := askHeight(ctx, u, nil); err == nil {
+			t.Error("an answer out of nothing")
 		}
 		// Whoever comes next begins anew and does not inherit the abandoned call.
-		ctx, cancel = context.WithTimeout(scrape.MaxAge(t.Context(), time.Minute), time.Second)
+		if got, err := askHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); got != 14 || err != nil {
+			t.Errorf("got %d, %v", got, err)
+		}
+		time.Sleep(2 * time.Second)
+		if _, err := askHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); asked != 2 || err != nil {
+			t.Errorf("the abandoned call took the answer of the next with it: asked %d times, %v", asked, err)
+		}
+	})
+}
+
+func TestASharedCallIsNotRepeatedBeyondItsCallersDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
+			asked++
+			return nil, errors.New("connection refused")
+		})})
+		ctx, cancel := context.WithTimeout(scrape.MaxAge(t.Context(), time.Minute), 90*time.Millisecond)
 		defer cancel()
-		if _, err := askHeight(ctx, u, nil); err == nil || !strings.Contains(err.Error(), "caller's deadline") {
-			t.Errorf("got %v", err)
+		if _, err := askHeight(ctx, u, nil); err == nil || err.Error() != "platform.getHeight: unreachable: connection refused" || asked != 1 {
+			t.Errorf("asked %d times: %v", asked, err)
 		}
 	})
 }

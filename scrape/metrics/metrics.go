@@ -94,7 +94,7 @@ func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, er
 		if err != nil {
 			return AverageTPS{}, err
 		}
-		if page.LastRun != nil && found.LastRun == nil {
+		if page.LastRun != nil {
 			found.LastRun = &page.LastRun.Time
 		}
 		by := time.Now()

@@ -62,7 +62,7 @@ func TestTheNewestCompletePointIsFound(t *testing.T) {
 		"hours":                                       {service{path: page(lastRun(day(27)+7200), day(27)+3600, day(27))}, day(27) + 3600},
 		"one point, complete":                         {service{path: page(lastRun(day(28)), day(27))}, day(27)},
 		"one point, still filling":                    {service{path: page(lastRun(day(27)+80000), day(27))}, 0},
-		"the same point twice":                        {service{path: page(lastRun(day(28)), day(27), day(27))}, day(27)},
+		"hours, one point twice":                      {service{path: page(lastRun(day(27)+7200), day(27)+3600, day(27), day(27))}, day(27) + 3600},
 		"no points":                                   {service{path: page(lastRun(day(27)))}, 0},
 		"no lastRun, the clock decides":               {service{path: page("", day(3), day(2))}, day(3)},
 		"the first page has none complete":            {service{path: page(lastRun(day(27)+1)+`,"nextPageToken":"a"`, day(27)), path + "?pageToken=a": page("", day(26), day(25))}, day(26)},

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +80,34 @@ func (v *HexUint64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*v = HexUint64(n)
 	return nil
 }
+
+// HexInt is an EVM quantity without an upper bound, not negative, exact, written as HexUint64 is.
+type HexInt struct{ *big.Int }
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *HexInt) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	number := d.PeekKind() == '0'
+	s, err := scalar(d)
+	if err != nil {
+		return err
+	}
+	digits, base := s, 10
+	if !number {
+		hex, ok := strings.CutPrefix(s, "0x")
+		if digits, base = hex, 16; !ok {
+			digits = ""
+		}
+	}
+	n, ok := new(big.Int).SetString(digits, base)
+	if !ok || strings.ContainsAny(digits, "+-_") || len(digits) > longestInt {
+		return fmt.Errorf("%s is no hexadecimal quantity such as 0x1f", quote(s))
+	}
+	v.Int = n
+	return nil
+}
+
+// longestInt is how many digits of a HexInt are read; 256 bits have 78 decimal ones.
+const longestInt = 78
 
 // NanoAVAX is an amount in nAVAX, the smallest unit of AVAX: 1 AVAX is 10^9 nAVAX. Sums are made in nAVAX, where they
 // are exact, and turned to AVAX once.
@@ -197,6 +226,21 @@ func (v *Seconds) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return fmt.Errorf("%s seconds is longer than 292 years", quote(s))
 	}
 	v.Duration = time.Duration(math.Round(f * 1e9))
+	return nil
+}
+
+// GoDuration is a span as Go writes it, such as 1m30.5s.
+type GoDuration struct{ time.Duration }
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *GoDuration) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	s, err := scalar(d)
+	if err != nil {
+		return err
+	}
+	if v.Duration, err = time.ParseDuration(s); err != nil {
+		return fmt.Errorf("%s is no span such as 1m30s", quote(s))
+	}
 	return nil
 }
 
