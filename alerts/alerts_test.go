@@ -1,13 +1,13 @@
 package alerts
 
 import (
-	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -214,7 +214,7 @@ func TestRulesDoNotMixExporters(t *testing.T) {
 
 func TestNoRuleLooksBackMoreThanTwoHours(t *testing.T) {
 	all, _ := rules(t)
-	const limit = 2 * 60 * 60 * 1e9
+	const limit = 2 * time.Hour
 	for _, r := range all {
 		inspect(t, r.Expr, func(n parser.Node) {
 			switch n := n.(type) {
@@ -233,11 +233,12 @@ func TestNoRuleLooksBackMoreThanTwoHours(t *testing.T) {
 	}
 }
 
+// A pager shows a line.
 func TestAnnotationsAreOneLine(t *testing.T) {
 	_, alerts := rules(t)
 	for _, r := range alerts {
 		for name, text := range r.Annotations {
-			if bytes.ContainsAny([]byte(text), "\n\t") || strings.TrimSpace(text) != text {
+			if strings.ContainsAny(text, "\n\t") || strings.TrimSpace(text) != text {
 				t.Errorf("%s: %s is not one clean line: %q", r.Alert, name, text)
 			}
 		}
