@@ -47,7 +47,11 @@ func (u *Upstream) decode(c call, body io.Reader) (any, error) {
 	in := &bounded{from: body, left: u.maxBody}
 	d := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if kind := d.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindBeginArray && in.err == nil {
-		return nil, &Error{c.op, Malformed, noJSON(bytes.TrimSpace(d.UnreadBuffer()))}
+		start := bytes.TrimSpace(d.UnreadBuffer())
+		if c.bare && len(start) == 0 {
+			return nil, nil
+		}
+		return nil, &Error{c.op, Malformed, noJSON(start)}
 	}
 	value, err := c.decode(d)
 	var refusal *RPCError

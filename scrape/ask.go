@@ -14,7 +14,7 @@ import (
 func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	var cancel context.CancelFunc
 	for n := 1; ; n++ {
-		if err := u.pace.turn(ctx); err != nil {
+		if err := u.turn(ctx, c.op); err != nil {
 			return nil, u.refused(c.op, err)
 		}
 		if n == 1 {
@@ -37,12 +37,24 @@ func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	}
 }
 
+// turn waits until a request may go out, and asks whether it is affordable. Every turn taken ends with pace.done.
+func (u *Upstream) turn(ctx context.Context, op string) error {
+	if err := u.pace.turn(ctx); err != nil || u.admit == nil {
+		return err
+	}
+	err := u.admit(op)
+	if err != nil {
+		u.pace.done()
+	}
+	return err
+}
+
 // refused gives an error of the door itself its op, and counts it.
 func (u *Upstream) refused(op string, err error) error {
 	var e *Error
 	if errors.As(err, &e) {
 		e.Op = op
-		u.metrics.count(u.name, op, e.Outcome)
+		u.metrics.count(op, e.Outcome)
 	}
 	return err
 }
@@ -61,8 +73,8 @@ func (u *Upstream) request(ctx context.Context, c call) (any, error) {
 		outcome = Timeout
 		err = &Error{c.op, Timeout, &reason{"no answer within " + brief(took), ctx.Err()}}
 	}
-	u.metrics.count(u.name, c.op, outcome)
-	u.metrics.took(u.name, c.op, took)
+	u.metrics.count(c.op, outcome)
+	u.metrics.took(c.op, took)
 	u.unwell.Store(!answered(outcome))
 	return value, err
 }
@@ -95,14 +107,15 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 	}
 	request.Header.Set("User-Agent", "avax-exporter")
 	request.Header.Set("Accept", "application/json")
-	if c.body != nil {
+	if len(c.body) > 0 {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	maps.Copy(request.Header, u.header)
-	request.Host = u.host
+	access := u.access.Load()
+	maps.Copy(request.Header, access.header)
+	request.Host = access.host
 
 	// Not an http.Client: nothing here follows redirects, keeps cookies or writes the URL into errors.
-	response, err := u.transport.RoundTrip(request)
+	response, err := access.transport.RoundTrip(request)
 	if err != nil {
 		return nil, u.broken(c.op, err)
 	}
@@ -110,8 +123,9 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 	u.pace.obey(response.StatusCode, response.Header)
 	if response.StatusCode == c.evenAt {
 		var read bytes.Buffer // for the words of a refusal, if it is one
-		if value, err := u.decode(c, io.TeeReader(response.Body, &read)); err == nil {
-			return value, nil
+		value, err := u.decode(c, io.TeeReader(response.Body, &read))
+		if OutcomeOf(err) != Malformed {
+			return value, err
 		}
 		response.Body = io.NopCloser(&read)
 	}

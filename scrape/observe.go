@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,15 +36,51 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
+// measure counts and times the requests of one upstream, until it is forgotten. A nil measure measures nothing.
+type measure struct {
+	*Metrics
+	upstream string
+
+	mu        sync.RWMutex
+	forgotten bool
+}
+
+func (m *Metrics) of(upstream string) *measure {
+	if m == nil {
+		return nil
+	}
+	return &measure{Metrics: m, upstream: upstream}
+}
+
 // count adds a request, or a call that ended before it could become one.
-func (m *Metrics) count(upstream, op string, outcome Outcome) {
-	if m != nil {
-		m.requests.WithLabelValues(upstream, op, string(outcome)).Inc()
+func (m *measure) count(op string, outcome Outcome) {
+	m.unlessForgotten(func() { m.requests.WithLabelValues(m.upstream, op, string(outcome)).Inc() })
+}
+
+func (m *measure) took(op string, d time.Duration) {
+	m.unlessForgotten(func() { m.duration.WithLabelValues(m.upstream, op).Observe(d.Seconds()) })
+}
+
+func (m *measure) unlessForgotten(f func()) {
+	if m == nil {
+		return
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if !m.forgotten {
+		f()
 	}
 }
 
-func (m *Metrics) took(upstream, op string, d time.Duration) {
-	if m != nil {
-		m.duration.WithLabelValues(upstream, op).Observe(d.Seconds())
+// forget ends the upstream's series: a call that is still under way does not bring them back.
+func (m *measure) forget() {
+	if m == nil {
+		return
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forgotten = true
+	of := prometheus.Labels{"upstream": m.upstream}
+	m.requests.DeletePartialMatch(of)
+	m.duration.DeletePartialMatch(of)
 }

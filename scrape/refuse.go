@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -60,8 +59,8 @@ func (u *Upstream) refusal(c call, r *http.Response) error {
 }
 
 func (u *Upstream) hostname() string {
-	if u.host != "" {
-		return u.host
+	if host := u.access.Load().host; host != "" {
+		return host
 	}
 	return u.base.Hostname()
 }
@@ -135,7 +134,7 @@ var credentials = regexp.MustCompile(`//[^/\s@]+@`)
 
 // clean makes text from outside fit for an error: no secret, one line, not long.
 func (u *Upstream) clean(text string) string {
-	text = credentials.ReplaceAllString(u.secrets.Replace(text), "//***@")
+	text = credentials.ReplaceAllString(u.access.Load().secrets.Replace(text), "//***@")
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "�"), func(r rune) bool {
 		return unicode.IsControl(r) || r == ' ' || unicode.Is(unicode.Cf, r)
 	}), " ")
@@ -143,35 +142,4 @@ func (u *Upstream) clean(text string) string {
 		text = string(runes[:longestText]) + "…"
 	}
 	return text
-}
-
-// secretsOf lists what an upstream could echo: the values of the configured headers, with and without their scheme,
-// and the password, or a user name that stands alone and so is a token.
-func secretsOf(user *url.Userinfo, h http.Header) []string {
-	var secrets []string
-	if user != nil {
-		password, _ := user.Password()
-		if password == "" {
-			password = user.Username()
-		}
-		secrets = append(secrets, password, url.QueryEscape(password))
-	}
-	for _, values := range h {
-		for _, value := range values {
-			_, bare, _ := strings.Cut(value, " ")
-			secrets = append(secrets, value, bare)
-		}
-	}
-	return secrets
-}
-
-// redacting replaces secrets, longest first. Those of under four characters are left: they would blot out half a text.
-func redacting(secrets []string) *strings.Replacer {
-	secrets = slices.DeleteFunc(secrets, func(s string) bool { return len(s) < 4 })
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, s := range secrets {
-		pairs = append(pairs, s, "***")
-	}
-	return strings.NewReplacer(pairs...)
 }

@@ -10,17 +10,15 @@
 package scrape
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +43,10 @@ type Options struct {
 	Burst       int           // requests at once after a rest; default twice the Rate
 	MaxBody     int64         // largest answer in bytes, after decompression; default 64 MiB
 
+	// Admit, where set, is asked before each request, a repeated one too: a budget. Its error, a new *Error each time,
+	// ends the call; its Op is filled in.
+	Admit func(op string) error
+
 	Transport http.RoundTripper // default: an own http.Transport that keeps Concurrency connections open
 	Metrics   *Metrics          // nil: not measured
 }
@@ -59,18 +61,21 @@ const (
 
 // Upstream is one server that is asked. It is safe for concurrent use.
 type Upstream struct {
-	name      string
-	base      *url.URL
-	header    http.Header
-	host      string
-	timeout   time.Duration
-	maxBody   int64
-	transport http.RoundTripper
-	metrics   *Metrics
-	secrets   *strings.Replacer // what no error may say
-	pace      pace
-	answers   answers
-	unwell    atomic.Bool
+	name           string
+	base           *url.URL
+	user           *url.Userinfo     // of Options.URL
+	configuredHost string            // Options.Host
+	given          http.RoundTripper // Options.Transport
+	admit          func(op string) error
+	timeout        time.Duration
+	maxBody        int64
+	metrics        *measure
+	pace           pace
+	answers        answers
+	unwell         atomic.Bool
+
+	renewing sync.Mutex // held by who replaces access
+	access   atomic.Pointer[access]
 }
 
 // New opens the door to an upstream. It sends nothing. An error says what to write instead and shows no credential.
@@ -79,52 +84,26 @@ func New(o Options) (*Upstream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("upstream %q: %w", o.Name, err)
 	}
-	header := http.Header{}
-	for name, values := range o.Header {
-		header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
-	}
-	if err := checkHeader(header); err != nil {
-		return nil, fmt.Errorf("upstream %q: %w", o.Name, err)
-	}
-	secrets := secretsOf(base.User, header)
-	if base.User != nil && header.Get("Authorization") == "" {
-		password, _ := base.User.Password()
-		request := http.Request{Header: header}
-		request.SetBasicAuth(base.User.Username(), password)
-		secrets = append(secrets, strings.TrimPrefix(header.Get("Authorization"), "Basic "))
+	u := &Upstream{
+		name:           o.Name,
+		base:           base,
+		user:           base.User,
+		configuredHost: o.Host,
+		given:          o.Transport,
+		admit:          o.Admit,
+		timeout:        orDefault(o.Timeout, defaultTimeout),
+		maxBody:        orDefault(o.MaxBody, defaultMaxBody),
+		metrics:        o.Metrics.of(o.Name),
 	}
 	base.User = nil
-
-	host := cmp.Or(o.Host, header.Get("Host")) // net/http sends it from a field of its own alone
-
-	u := &Upstream{
-		name:      o.Name,
-		base:      base,
-		header:    header,
-		host:      host,
-		timeout:   orDefault(o.Timeout, defaultTimeout),
-		maxBody:   orDefault(o.MaxBody, defaultMaxBody),
-		transport: o.Transport,
-		metrics:   o.Metrics,
-		secrets:   redacting(secrets),
-	}
-	concurrency := orDefault(o.Concurrency, defaultConcurrency)
 	perSecond := orDefault(o.Rate, defaultRate)
-	u.pace.slots = make(chan struct{}, concurrency)
+	u.pace.slots = make(chan struct{}, orDefault(o.Concurrency, defaultConcurrency))
 	u.pace.bucket = rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond))))
-	if u.transport == nil {
-		u.transport = &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSClientConfig:       o.TLS.Clone(),
-			TLSHandshakeTimeout:   5 * time.Second,
-			ForceAttemptHTTP2:     true,
-			MaxIdleConns:          concurrency,
-			MaxIdleConnsPerHost:   concurrency,
-			IdleConnTimeout:       90 * time.Second,
-			ExpectContinueTimeout: time.Second,
-		}
+	first, err := u.newAccess(o.Header, o.TLS)
+	if err != nil {
+		return nil, err
 	}
+	u.access.Store(first)
 	return u, nil
 }
 
@@ -186,8 +165,9 @@ func GetEvenAt[T any](ctx context.Context, u *Upstream, status int, op, path str
 type call struct {
 	op     string
 	path   string // and query
-	body   []byte // nil: GET
+	body   []byte // nil: GET; empty: POST without one
 	once   bool   // never repeated, never shared
+	bare   bool   // an empty answer will do
 	evenAt int    // a status beyond 2xx with which an answer may come
 	decode func(*jsontext.Decoder) (any, error)
 }
@@ -232,6 +212,12 @@ type reason struct {
 func (r *reason) Error() string { return r.text }
 func (r *reason) Unwrap() error { return r.err }
 
+// CheckURL tells what is wrong with an upstream's address, as New does.
+func CheckURL(s string) error {
+	_, err := parseBase(s)
+	return err
+}
+
 // parseBase reads an upstream's address. No error shows user, password, path or query.
 func parseBase(s string) (*url.URL, error) {
 	const like = "write one like http://127.0.0.1:9650"
@@ -246,7 +232,7 @@ func parseBase(s string) (*url.URL, error) {
 			host = rest
 		}
 		host, _, _ = strings.Cut(host, "/")
-		if _, err := url.Parse("http://" + host); err != nil || host == "" || strings.ContainsAny(host, " ?#%") {
+		if _, err := url.Parse("http://" + host); err != nil || host == "" || host[0] == ':' || strings.ContainsAny(host, " ?#%") {
 			return nil, errors.New("no address that can be asked: " + like)
 		}
 		return nil, fmt.Errorf("no address that can be asked: write http://%s or https://%[1]s", host)

@@ -1,4 +1,4 @@
-// Package metrics is the typed client of the metrics service: time series per chain. Version 1 of the service is asked.
+// Package metrics is the typed client of the metrics service: time series per chain, of both versions of the service.
 package metrics
 
 import (
@@ -6,19 +6,28 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 // Client asks one metrics service.
-type Client struct{ u *scrape.Upstream }
+type Client struct {
+	u *scrape.Upstream
+
+	mu   sync.Mutex
+	gone time.Time // when version 1 was found to be; zero while it is not
+}
 
 // New asks the service behind u.
-func New(u *scrape.Upstream) *Client { return &Client{u} }
+func New(u *scrape.Upstream) *Client { return &Client{u: u} }
 
 // Name is the configured name of the service.
 func (c *Client) Name() string { return c.u.Name() }
@@ -50,14 +59,22 @@ const mostPages = 500
 // AvgTPS asks GET /v1/avg_tps/{chainId} page by page, until the last page, an error, or the caller has enough. ChainID is
 // the number of an EVM chain.
 func (c *Client) AvgTPS(ctx context.Context, chainID string) iter.Seq2[Page, error] {
+	return c.pages(ctx, avgTPS, "/v1/avg_tps/"+url.PathEscape(chainID), nil)
+}
+
+// pages asks for one page after the other, each with the parameters in always.
+func (c *Client) pages(ctx context.Context, op, path string, always url.Values) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
-		var query url.Values
+		query := always
 		for range mostPages {
-			page, err := scrape.Get[Page](ctx, c.u, avgTPS, "/v1/avg_tps/"+url.PathEscape(chainID), query)
+			page, err := scrape.Get[Page](ctx, c.u, op, path, query)
 			if !yield(page, err) || err != nil {
 				return
 			}
-			next := url.Values{}
+			next := maps.Clone(always)
+			if next == nil {
+				next = url.Values{}
+			}
 			switch {
 			case page.NextPageToken != "":
 				next.Set("pageToken", page.NextPageToken)
@@ -67,13 +84,23 @@ func (c *Client) AvgTPS(ctx context.Context, chainID string) iter.Seq2[Page, err
 				return
 			}
 			if next.Encode() == query.Encode() {
-				yield(Page{}, &scrape.Error{Op: avgTPS, Outcome: scrape.Malformed, Err: errors.New("a page names itself as the next one")})
+				yield(Page{}, &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: errors.New("a page names itself as the next one")})
 				return
 			}
 			query = next
 		}
-		yield(Page{}, &scrape.Error{Op: avgTPS, Outcome: scrape.Malformed, Err: fmt.Errorf("no end after %d pages", mostPages)})
+		yield(Page{}, &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("no end after %d pages", mostPages)})
 	}
+}
+
+// AvgTPSPage asks GET /v1/avg_tps/{chainId} for one page and gives it as it stands in the answer: the first for an empty
+// token, else the one that the page before named.
+func (c *Client) AvgTPSPage(ctx context.Context, chainID, pageToken string) (jsontext.Value, error) {
+	var query url.Values
+	if pageToken != "" {
+		query = url.Values{"pageToken": {pageToken}}
+	}
+	return scrape.Get[jsontext.Value](ctx, c.u, avgTPS, "/v1/avg_tps/"+url.PathEscape(chainID), query)
 }
 
 // AverageTPS is the newest complete value of a chain.
@@ -82,28 +109,51 @@ type AverageTPS struct {
 	LastRun *time.Time // when the service last brought the series up to date; nil where it does not say
 }
 
-// AverageTPS finds the newest complete point of GET /v1/avg_tps/{chainId}.
+// AverageTPS finds the newest complete point of GET /v1/avg_tps/{chainId} or, where the service offers that no more, of
+// Daily. Which one it offers is remembered for an hour.
 //
-// The newest bucket of the series is still filling and its value changes, so it does not count. A point is complete if
-// its bucket has ended by lastRun, or by now where lastRun is absent. A bucket is as long as the shortest distance
-// between two points of the page, or a day where there is only one. Further pages are asked while none holds a complete
-// point, and to the end where a page shows that the oldest come first.
+// The newest bucket of a series is still filling and its value changes, so it does not count. In version 1 a point is
+// complete if its bucket has ended by lastRun, or by now where lastRun is absent; in version 2 if it is not the newest. A
+// bucket is as long as the shortest distance between two points, or a day where there is only one. Further pages are
+// asked while none holds a complete point, and to the end where a page shows that the oldest come first.
 func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, error) {
+	if c.isGone() {
+		return c.dailyTPS(ctx, chainID)
+	}
+	found, err := newest(c.AvgTPS(ctx, chainID), func([]Point) time.Time { return time.Now() })
+	if !saysGone(err) {
+		return found, err
+	}
+	other, otherErr := c.dailyTPS(ctx, chainID)
+	switch {
+	case otherErr == nil:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.gone = time.Now()
+	case saysGone(otherErr): // neither knows the chain
+		return AverageTPS{}, err
+	}
+	return other, otherErr
+}
+
+// newest finds the newest complete point of a series. Where the service does not say up to when the series is complete,
+// end says it of the points so far.
+func newest(pages iter.Seq2[Page, error], end func([]Point) time.Time) (AverageTPS, error) {
 	var found AverageTPS
-	for page, err := range c.AvgTPS(ctx, chainID) {
+	var points []Point
+	for page, err := range pages {
 		if err != nil {
 			return AverageTPS{}, err
 		}
+		points = append(points, page.Results...)
 		if page.LastRun != nil {
 			found.LastRun = &page.LastRun.Time
 		}
-		by := time.Now()
+		by := end(points)
 		if found.LastRun != nil {
 			by = *found.LastRun
 		}
-		if p := newestComplete(page.Results, by); p != nil && (found.Point == nil || p.Timestamp.After(found.Point.Timestamp.Time)) {
-			found.Point = p
-		}
+		found.Point = newestComplete(points, by)
 		if found.Point != nil && !oldestFirst(page.Results) {
 			break
 		}

@@ -54,6 +54,23 @@ func TestEachScalarReadsBothSpellingsAndRefusesTheRest(t *testing.T) {
 		{read[wire.Int64], `"+1"`, `error: Int64: "+1" is no whole number`},
 		{read[wire.Int64], `""`, `error: Int64: an empty string`},
 
+		{read[wire.HexInt], `"0x3b9aca00"`, `1000000000`},
+		{read[wire.HexInt], `"0x10000000000000000"`, `18446744073709551616`},
+		{read[wire.HexInt], `18446744073709551616`, `18446744073709551616`},
+		{read[wire.HexInt], `"0x` + strings.Repeat("f", 64) + `"`, `115792089237316195423570985008687907853269984665640564039457584007913129639935`},
+		{read[wire.HexInt], `"0x` + strings.Repeat("f", 99) + `"`, `error: HexInt: "0x` + strings.Repeat("f", 38) + `…" is no hexadecimal quantity such as 0x1f`},
+		{read[wire.HexInt], `"16"`, `error: HexInt: "16" is no hexadecimal quantity such as 0x1f`},
+		{read[wire.HexInt], `"0x"`, `error: HexInt: "0x" is no hexadecimal quantity such as 0x1f`},
+		{read[wire.HexInt], `"0x-1"`, `error: HexInt: "0x-1" is no hexadecimal quantity such as 0x1f`},
+		{read[wire.HexInt], `-1`, `error: HexInt: "-1" is no hexadecimal quantity such as 0x1f`},
+		{read[wire.HexInt], `1.5`, `error: HexInt: "1.5" is no hexadecimal quantity such as 0x1f`},
+		{read[wire.HexInt], `null`, `error: HexInt: neither a number nor a string`},
+
+		{read[wire.GoDuration], `"1m30.5s"`, `1m30.5s`},
+		{read[wire.GoDuration], `"0s"`, `0s`},
+		{read[wire.GoDuration], `"soon"`, `error: GoDuration: "soon" is no span such as 1m30s`},
+		{read[wire.GoDuration], `""`, `error: GoDuration: an empty string`},
+
 		{read[wire.HexUint64], `"0x1869f"`, `99999`},
 		{read[wire.HexUint64], `"0xffffffffffffffff"`, `18446744073709551615`},
 		{read[wire.HexUint64], `99999`, `99999`},

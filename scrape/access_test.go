@@ -1,0 +1,132 @@
+package scrape_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+
+// A token is rotated every hour: nothing may start anew because of it.
+func TestRenewedCredentialsAreSentAndTheRestStays(t *testing.T) {
+	var sent []string
+	u := open(t, scrape.Options{URL: "http://node", Header: bearer("first"), Transport: transport(func(r *http.Request) (*http.Response, error) {
+		sent = append(sent, r.Header.Get("Authorization"))
+		if r.URL.Path == "/v1/height/P" {
+			return nil, errors.New("said first-token and second-token")
+		}
+		return respond(200, `{"result":{"height":"14"}}`), nil
+	})})
+	ctx := scrape.MaxAge(t.Context(), time.Minute)
+	ask := func() {
+		t.Helper()
+		if _, err := askHeight(ctx, u, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask()
+	if err := u.Renew(bearer("second"), nil); err != nil {
+		t.Fatal(err)
+	}
+	ask() // is remembered
+	if err := askRPC(u); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(sent, ", "); got != "Bearer first, Bearer second" {
+		t.Errorf("sent %s", got)
+	}
+	if err := u.Renew(bearer("thi\nrd"), nil); err == nil || strings.Contains(err.Error(), "rd") {
+		t.Errorf("a token of two lines: %v", err)
+	}
+	if sent = nil; askRPC(u) != nil || sent[0] != "Bearer second" {
+		t.Errorf("after a bad renewal %v is sent", sent)
+	}
+}
+
+// A call that began with the old credentials may be told of them.
+func TestNeitherTheOldNorTheNewSecretIsTold(t *testing.T) {
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("user:c4n4ry-0"))
+	u := open(t, scrape.Options{URL: "http://node", Header: http.Header{"Authorization": {basic}}, Transport: transport(func(*http.Request) (*http.Response, error) {
+		return respond(403, "c4n4ry-0 c4n4ry-1 "+strings.TrimPrefix(basic, "Basic ")), nil
+	})})
+	for _, renew := range []bool{false, true} {
+		if renew {
+			if err := u.Renew(bearer("c4n4ry-1"), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := askRPC(u); err == nil || strings.Contains(err.Error(), "c4n4ry-0") || strings.Contains(err.Error(), basic[6:]) ||
+			renew && strings.Contains(err.Error(), "c4n4ry-1") {
+			t.Errorf("renewed %v: %v", renew, err)
+		}
+	}
+}
+
+func TestRenewedAuthoritiesAreTrustedAtOnce(t *testing.T) {
+	connections := 0
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"result":{"height":"14"}}`))
+	}))
+	server.Config.ErrorLog = quiet
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			connections++
+		}
+	}
+	server.StartTLS()
+	defer server.Close()
+	trusting := server.Client().Transport.(*http.Transport).TLSClientConfig
+	u := open(t, scrape.Options{URL: server.URL})
+	if err := askRPC(u); scrape.OutcomeOf(err) != scrape.Unreachable {
+		t.Fatalf("without its authority: %v", err)
+	}
+	if err := u.Renew(nil, trusting); err != nil {
+		t.Fatal(err)
+	}
+	if err := askRPC(u); err != nil {
+		t.Fatal(err)
+	}
+	before := connections
+	if err := u.Renew(bearer("next"), trusting); err != nil {
+		t.Fatal(err)
+	}
+	if err := askRPC(u); err != nil || connections != before {
+		t.Errorf("%d connections more for a new token, error %v", connections-before, err)
+	}
+}
+
+func TestTheSeriesOfAClosedUpstreamEndThoughACallIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewPedanticRegistry()
+		m := scrape.NewMetrics(reg)
+		kept := open(t, scrape.Options{Name: "kept", URL: "http://node", Metrics: m, Transport: answering(`{"result":{"height":"14"}}`)})
+		closed := open(t, scrape.Options{Name: "closed", URL: "http://node", Metrics: m, Transport: slow(time.Second, good)})
+		for _, u := range []*scrape.Upstream{kept, closed} {
+			if err := askRPC(u); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done := make(chan error)
+		go func() { done <- askRPC(closed) }()
+		synctest.Wait()
+		closed.Close()
+		if err := <-done; err != nil {
+			t.Errorf("the call under way: %v", err)
+		}
+		if n, err := testutil.GatherAndCount(reg); err != nil || n != 2 {
+			t.Errorf("%d series, want the two of the upstream that is kept (%v)", n, err)
+		}
+	})
+}

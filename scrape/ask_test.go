@@ -1,0 +1,45 @@
+package scrape_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+func TestAnAnswerMayComeWithOneStatusMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		status   int
+		body     string
+		answered bool
+		want     string
+		requests int
+	}{
+		"the usual one":         {200, good, true, "", 1},
+		"the other":             {503, good, true, "", 1},
+		"a third":               {500, good, false, `op: unavailable: HTTP 500`, 3},
+		"a page of a proxy":     {503, "<html>", false, `op: unavailable: HTTP 503: an HTML page of something that stands between`, 3},
+		"a message of a proxy":  {503, `{"message":"no upstream"}`, false, `op: unavailable: HTTP 503: no upstream`, 3},
+		"an answer that is cut": {503, `{"height":`, false, `op: unavailable: HTTP 503`, 3},
+		"a chain that begins":   {503, "API call rejected because chain is not done bootstrapping\n", false, `op: bootstrapping: HTTP 503: the chain is not done bootstrapping`, 1},
+		"an answer that is long": {503, `{"height":"14","more":"` + strings.Repeat("long", 1<<10) + `"}`, false,
+			`op: too_large: the answer is larger than 1KiB: raise AVAX_MAX_BODY`, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			requests := 0
+			u := open(t, scrape.Options{URL: "http://node", MaxBody: 1 << 10, Transport: transport(func(*http.Request) (*http.Response, error) {
+				requests++
+				return respond(c.status, c.body), nil
+			})})
+			got, err := scrape.GetEvenAt[height](t.Context(), u, http.StatusServiceUnavailable, "op", "/ext/health", nil)
+			if c.answered != (err == nil && got.Height == 14) || !c.answered && err.Error() != c.want || requests != c.requests {
+				t.Errorf("%s: %v, %v after %d requests", name, got, err, requests)
+			}
+			if c.answered && !u.Healthy() {
+				t.Errorf("%s: an answer counts as none", name)
+			}
+		})
+	}
+}

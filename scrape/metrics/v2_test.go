@@ -1,0 +1,175 @@
+package metrics_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
+)
+
+const (
+	v1 = "/v1/avg_tps/43114"
+	v2 = "/v2/chains/43114/metrics/avgTps?timeInterval=day"
+)
+
+// noted tells which paths a service was asked for.
+type noted struct {
+	answers func(path string) (status int, body string)
+	asked   []string
+}
+
+func (n *noted) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.asked = append(n.asked, r.URL.RequestURI())
+	status, body := n.answers(r.URL.RequestURI())
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+func TestWhereVersion1IsGoneVersion2IsAsked(t *testing.T) {
+	for name, gone := range map[string]struct {
+		status int
+		body   string
+	}{
+		"404":        {404, `{"message":"Cannot GET /v1/avg_tps/43114","error":"Not Found","statusCode":404}`},
+		"410":        {410, ``},
+		"deprecated": {400, `{"message":["This endpoint is Deprecated"],"error":"Bad Request","statusCode":400}`},
+	} {
+		s := &noted{answers: func(path string) (int, string) {
+			if path == v2 {
+				return 200, page("", day(27), day(26), day(25))
+			}
+			return gone.status, gone.body
+		}}
+		got, err := client(t, s).AverageTPS(t.Context(), "43114")
+		if err != nil || got.Point == nil || got.Point.Timestamp.Unix() != day(26) || got.Point.Value != 1.5 || got.LastRun != nil {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+		if want := []string{v1, v2}; !slices.Equal(s.asked, want) {
+			t.Errorf("%s: asked for %q, want %q", name, s.asked, want)
+		}
+	}
+}
+
+func TestTheNewestDayOfVersion2NeverCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		pages service
+		want  int64 // 0: none
+	}{
+		"long past":             {service{v2: page("", day(27), day(26))}, day(26)},
+		"in no order":           {service{v2: page("", day(25), day(27), day(24), day(26))}, day(26)},
+		"alone":                 {service{v2: page("", day(27))}, 0},
+		"no points":             {service{v2: page("")}, 0},
+		"on another page":       {service{v2: page(`,"nextPageToken":"1 2"`, day(27)), "/v2/chains/43114/metrics/avgTps?pageToken=1+2&timeInterval=day": page("", day(26), day(25))}, day(26)},
+		"an empty token":        {service{v2: page(`,"nextPageToken":""`, day(27))}, 0},
+		"the oldest come first": {service{v2: page(`,"nextPageToken":"a"`, day(22), day(23)), "/v2/chains/43114/metrics/avgTps?pageToken=a&timeInterval=day": page("", day(24))}, day(23)},
+	} {
+		got, err := client(t, c.pages).AverageTPS(t.Context(), "43114")
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want == 0 && got.Point != nil:
+			t.Errorf("%s: got %v", name, got.Point.Timestamp)
+		case c.want != 0 && (got.Point == nil || got.Point.Timestamp.Unix() != c.want):
+			t.Errorf("%s: got %+v, want %v", name, got.Point, time.Unix(c.want, 0).UTC())
+		}
+	}
+}
+
+func TestTheVersionIsRememberedForAnHourAndAskedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		back := false
+		s := &noted{answers: func(path string) (int, string) {
+			if strings.HasPrefix(path, "/v2") || back {
+				return 200, page("", day(27), day(26))
+			}
+			return 404, ""
+		}}
+		c := client(t, s)
+		ask := func(want ...string) {
+			t.Helper()
+			s.asked = nil
+			if _, err := c.AverageTPS(t.Context(), "43114"); err != nil {
+				t.Error(err)
+			}
+			if !slices.Equal(s.asked, want) {
+				t.Errorf("asked for %q, want %q", s.asked, want)
+			}
+		}
+		ask(v1, v2)
+		time.Sleep(time.Hour - time.Second)
+		ask(v2)
+		time.Sleep(time.Second)
+		ask(v1, v2)
+		time.Sleep(time.Hour)
+		back = true
+		ask(v1)
+		ask(v1)
+	})
+}
+
+func TestWhatIsNoSignOfTheOtherVersionChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			status, other int
+			body          string
+			want          string
+			asked         int
+		}{
+			{400, 200, `{"message":"chainId must be a number"}`, "GET /v1/avg_tps/{chainId}: rejected: HTTP 400: chainId must be a number", 1},
+			{401, 200, ``, "GET /v1/avg_tps/{chainId}: forbidden: ", 1},
+			{503, 200, ``, "GET /v1/avg_tps/{chainId}: unavailable: HTTP 503", 3},
+			{404, 404, `{"message":"no such chain"}`, "GET /v1/avg_tps/{chainId}: not_found: HTTP 404: no such chain", 2},
+			{404, 500, ``, "GET /v2/chains/{chainId}/metrics/{metric}: unavailable: HTTP 500", 4},
+		} {
+			s := &noted{answers: func(path string) (int, string) {
+				if strings.HasPrefix(path, "/v2") {
+					return c.other, c.body
+				}
+				return c.status, c.body
+			}}
+			client := client(t, s)
+			for range 2 { // a failure is not remembered
+				s.asked = nil
+				if _, err := client.AverageTPS(t.Context(), "43114"); err == nil || !strings.HasPrefix(err.Error(), c.want) || len(s.asked) != c.asked || s.asked[0] != v1 {
+					t.Errorf("%d, %d: got %v after %q", c.status, c.other, err, s.asked)
+				}
+			}
+		}
+	})
+}
+
+func TestARollingWindowTellsWhatTheServiceTells(t *testing.T) {
+	const path = "/v2/chains/total/rollingWindowMetrics/txCount"
+	got, err := client(t, service{path: `{"result":{"lastHour":1,"lastDay":"2.5","lastWeek":3,"lastMonth":4,"last90Days":5,"lastYear":6,"allTime":0}}`}).RollingWindow(t.Context(), "total", "txCount")
+	if err != nil || fmt.Sprint(*got.LastHour, *got.LastDay, *got.LastWeek, *got.LastMonth, *got.Last90Days, *got.LastYear, *got.AllTime) != "1 2.5 3 4 5 6 0" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	got, err = client(t, service{path: `{"result":{"lastHour":1}}`}).RollingWindow(t.Context(), "total", "txCount")
+	if err != nil || got.LastHour == nil || got.LastDay != nil || got.AllTime != nil {
+		t.Errorf("active addresses: got %+v, %v", got, err)
+	}
+	if _, err = client(t, service{path: `{}`}).RollingWindow(t.Context(), "total", "txCount"); scrape.OutcomeOf(err) != scrape.Malformed {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestADailySeriesHasPages(t *testing.T) {
+	const path = "/v2/chains/1/metrics/a%2Fb"
+	c := client(t, service{path + "?timeInterval=day": page(`,"nextPageToken":"x"`, day(5)), path + "?pageToken=x&timeInterval=day": page("", day(4))})
+	var seen []int64
+	for p, err := range c.Daily(t.Context(), "1", "a/b") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, p.Results[0].Timestamp.Unix())
+	}
+	if !slices.Equal(seen, []int64{day(5), day(4)}) || metrics.AvgTPSMetric != "avgTps" {
+		t.Errorf("got %v", seen)
+	}
+}

@@ -1,0 +1,23 @@
+package scrape
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Post calls a REST resource that may change the upstream: it is sent once at most and its answer never shared. Op and
+// path are those of Get; body is sent as JSON, nil sends none. Any 2xx status counts as an answer. An empty answer is
+// malformed unless T can be nil.
+func Post[T any](ctx context.Context, u *Upstream, op, path string, body any) (T, error) {
+	content := []byte{}
+	if body != nil {
+		var err error
+		if content, err = json.Marshal(body, json.Deterministic(true)); err != nil {
+			var none T
+			return none, &Error{op, Malformed, fmt.Errorf("body: %w", err)}
+		}
+	}
+	return ask[T](ctx, u, call{op: op, path: path, body: content, once: true, bare: nillable[T](), decode: decodeREST[T]})
+}

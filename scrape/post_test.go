@@ -1,0 +1,109 @@
+package scrape_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+func TestAPostSendsItsBodyOrNone(t *testing.T) {
+	for want, body := range map[string]any{
+		`POST http://data/v1/x type="application/json" length=13 {"a":1,"b":2}`: map[string]int{"b": 2, "a": 1},
+		`POST http://data/v1/x type="" length=0 `:                               nil,
+	} {
+		var got string
+		u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(r *http.Request) (*http.Response, error) {
+			sent, _ := io.ReadAll(r.Body)
+			got = fmt.Sprintf("%s %s type=%q length=%d %s", r.Method, r.URL, r.Header.Get("Content-Type"), r.ContentLength, sent)
+			return respond(201, good), nil
+		})})
+		if answer, err := scrape.Post[height](t.Context(), u, "POST /v1/x", "/v1/x", body); err != nil || answer.Height != 14 {
+			t.Errorf("got %v, %v", answer, err)
+		}
+		if got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestAnEmptyAnswerToAPostWillDoWhereNoneIsNeeded(t *testing.T) {
+	for _, status := range []int{200, 201, 204} {
+		for _, body := range []string{"", " \r\n", "{}", `{"height":1}`} {
+			u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(*http.Request) (*http.Response, error) { return respond(status, body), nil })})
+			if _, err := scrape.Post[*struct{}](t.Context(), u, "op", "/", nil); err != nil {
+				t.Errorf("%d %q: %v", status, body, err)
+			}
+		}
+	}
+	u := open(t, scrape.Options{URL: "http://data", Transport: answering("")})
+	if _, err := scrape.Post[height](t.Context(), u, "op", "/", nil); err == nil || err.Error() != "op: malformed: the answer is empty" {
+		t.Errorf("where an answer is needed: %v", err)
+	}
+	u = open(t, scrape.Options{URL: "http://data", Transport: answering("<html>")})
+	if _, err := scrape.Post[*struct{}](t.Context(), u, "op", "/", nil); scrape.OutcomeOf(err) != scrape.Malformed {
+		t.Errorf("a login page: %v", err)
+	}
+}
+
+func TestAPostIsSentOnceAndNeverShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests, status := 0, 503
+		u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(*http.Request) (*http.Response, error) {
+			requests++
+			return respond(status, good), nil
+		})})
+		ctx := scrape.MaxAge(t.Context(), time.Hour)
+		if _, err := scrape.Post[height](ctx, u, "op", "/", nil); scrape.OutcomeOf(err) != scrape.Unavailable || requests != 1 {
+			t.Errorf("%d requests, %v", requests, err)
+		}
+		status = 201
+		for range 2 {
+			if _, err := scrape.Post[height](ctx, u, "op", "/", nil); err != nil {
+				t.Error(err)
+			}
+		}
+		if requests != 3 {
+			t.Errorf("%d requests for 3 calls", requests)
+		}
+	})
+}
+
+func TestEveryRequestMustBeAdmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left, requests := 2, 0
+		registry := prometheus.NewRegistry()
+		u := open(t, scrape.Options{
+			Name: "data", URL: "http://data", Concurrency: 1, Metrics: scrape.NewMetrics(registry),
+			Transport: transport(func(*http.Request) (*http.Response, error) {
+				requests++
+				return respond(503, ""), nil
+			}),
+			Admit: func(op string) error {
+				if left--; left < 0 {
+					return &scrape.Error{Outcome: scrape.RateLimited, Err: fmt.Errorf("nothing is left for %s", op)}
+				}
+				return nil
+			},
+		})
+		const want = "GET /v1/height/{chain}: rate_limited: nothing is left for GET /v1/height/{chain}"
+		for range 2 { // a refused call gives back its turn
+			if err := askREST(u); err == nil || err.Error() != want {
+				t.Errorf("got %v", err)
+			}
+		}
+		if requests != 2 {
+			t.Errorf("%d requests were sent, 2 were admitted", requests)
+		}
+		if n, err := testutil.GatherAndCount(registry, "avax_exporter_upstream_requests_total"); err != nil || n != 2 {
+			t.Errorf("%d outcomes are counted, want unavailable and rate_limited: %v", n, err)
+		}
+	})
+}
