@@ -2,7 +2,9 @@ package simnet
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -219,7 +221,7 @@ func (n *Network) AddL1Validator(chain, participant string, weight, balance uint
 			panic(fmt.Sprintf("simnet: %s cannot become a validator of %s", participant, chain))
 		}
 		if s.conversion == "" {
-			s.conversion, s.manager = n.newID("conversion", s.id), "0x0feedc0de0000000000000000000000000000000"
+			s.conversion, s.managerChain, s.manager = n.newID("conversion", s.id), s.chains[0], theManager
 		}
 		now = now.Truncate(time.Second)
 		validationID = n.newID("validation", s.id, m.name, now.Unix())
@@ -371,8 +373,122 @@ func (n *Network) HoldMetrics(hold bool) {
 	})
 }
 
+// RetireMetricsV1 takes the paths of version 1 off the metrics service, as a newer one does: they are not found.
+// With false they are back.
+func (n *Network) RetireMetricsV1(retired bool) {
+	n.change(func(time.Time) { n.tps.retired = retired })
+}
+
+// What may be done to subnets, and to what the data service alone tells.
+
+// SetOwner sets whose keys may change a subnet, and how many of them it takes. The subnet is given by its ID or
+// by one of its chains, the addresses without chain prefix, as Owner. The deprecated fields of the data service
+// keep the first owner.
+func (n *Network) SetOwner(subnet string, addresses []string, threshold int) {
+	n.change(func(now time.Time) {
+		n.mustSubnet(subnet).owner = subnetOwner{slices.Clone(addresses), threshold}
+		n.pChain().heads.add(now.Truncate(time.Second))
+	})
+}
+
+// SetManager sets which contract manages the validators of an L1: the chain it is on, and its address.
+func (n *Network) SetManager(subnet, chain, address string) {
+	n.change(func(now time.Time) {
+		s := n.mustSubnet(subnet)
+		if s.conversion == "" {
+			panic(fmt.Sprintf("simnet: %s is no L1", subnet))
+		}
+		s.managerChain, s.manager = n.mustChain(chain), address
+		n.pChain().heads.add(now.Truncate(time.Second))
+	})
+}
+
+func (t *truth) mustSubnet(name string) *subnet {
+	if i := slices.IndexFunc(t.subnets, func(s *subnet) bool { return s.id == name }); i >= 0 {
+		return t.subnets[i]
+	}
+	return t.mustChain(name).subnet
+}
+
+// PayReward pays a participant now, in nAVAX, for the last day. The kind is VALIDATOR, DELEGATOR or
+// VALIDATOR_FEE, or one that nobody knows yet. Rewards of the scene's validations are paid without it.
+func (n *Network) PayReward(participant, kind string, amount uint64) {
+	n.change(func(now time.Time) {
+		now = now.Truncate(time.Second)
+		m := n.mustMember(participant)
+		tx := n.newID("paid", m.id, kind, now.Unix(), len(n.ledger.rewards))
+		n.pay(reward{kind, m, tx, now.Add(-day), now, 2_000 * avax, amount})
+	})
+}
+
+// SetNativeBalance sets what an address has of the native token of an EVM chain, in wei; it stays there.
+func (n *Network) SetNativeBalance(chain, address string, wei *big.Int) {
+	n.change(func(time.Time) {
+		n.ledger.balances[holder{n.mustChain(chain), strings.ToLower(address)}] = new(big.Int).Set(wei)
+	})
+}
+
+// Deploy makes an address deploy a contract on an EVM chain, and returns where it is.
+func (n *Network) Deploy(chain, deployer string) (address string) {
+	n.change(func(now time.Time) {
+		c := n.mustChain(chain)
+		address = n.newAddress("deployed", len(n.ledger.deployments))
+		n.ledger.deployments = append(n.ledger.deployments, deployment{
+			chain: c, at: now, address: address, deployer: deployer, kind: "UNKNOWN",
+		})
+	})
+	return address
+}
+
+// HoldICM makes relayers deliver no message between chains, as when they are down, or ends that: what waited is
+// delivered seconds later.
+func (n *Network) HoldICM(hold bool) {
+	n.change(func(now time.Time) {
+		if hold {
+			n.ledger.held.begin(now)
+		} else {
+			n.ledger.held.finish(now)
+		}
+	})
+}
+
+// SetSigning sets whether a participant signs the messages that the data service aggregates signatures for. One
+// that is connected and does not sign costs the aggregate its weight.
+func (n *Network) SetSigning(participant string, signs bool) {
+	n.change(func(time.Time) { n.ledger.mute[n.mustMember(participant)] = !signs })
+}
+
+// SetIndexLag sets how far the data service is behind a chain; it is two seconds in the scene. It takes over
+// nothing until it is that far behind, so that a lag of hours is an indexer that stands still, and catches up
+// at once where the lag is smaller than before.
+func (n *Network) SetIndexLag(chain string, lag time.Duration) {
+	n.change(func(now time.Time) {
+		c := n.mustChain(chain)
+		n.ledger.lags[c] = append(n.ledger.lags[c], indexer{now, lag})
+	})
+}
+
+// What may be done to the services themselves.
+
 // MetricsService returns the metrics service.
 func (n *Network) MetricsService() *Service { return n.metrics }
+
+// DataService returns the data service.
+func (n *Network) DataService() *Service { return n.data }
+
+// SetKey sets the only API key that the data service takes, under the name x-service-api-key or
+// x-glacier-api-key. Requests with another one are refused with that status, 401 or 403; those without a key
+// are not. In the scene no key is good, and a bad one meets 401.
+func (s *Service) SetKey(good string, refusal int) {
+	s.net.change(func(time.Time) { s.key, s.badKey = good, refusal })
+}
+
+// SetComputeLimit sets how many compute units a caller may spend a minute; beyond it meets 429. Callers are
+// told apart by their key, and all without one are the same. The real data service grants 6,000 without a key
+// and 8,000 with a free one, the metrics service 8,000. 0 is no limit, as in the scene.
+func (s *Service) SetComputeLimit(perMinute int) {
+	s.net.change(func(time.Time) { s.limit = perMinute })
+}
 
 // Stop makes the service refuse connections.
 func (s *Service) Stop() { s.net.change(func(time.Time) { s.stopped = true }) }

@@ -121,7 +121,7 @@ func (d *door) answer(r *http.Request) (reply, faultKind) {
 	case refused:
 		switch {
 		case len(q.rpc) == 0:
-			rep = restError(fault.code, fault.text)
+			rep = d.refuse(fault.code, fault.text)
 		case strings.HasSuffix(q.URL.Path, "/rpc"):
 			rep = replaceBody(rep, newReply(http.StatusOK, "application/json",
 				encode(evmFail(q.rpc[0].ID, evmError{fault.code, fault.text}))))

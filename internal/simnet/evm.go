@@ -48,6 +48,7 @@ var evmMethods = map[string]evmMethod{
 	"eth_chainId":              {answer: evm.chainID},
 	"eth_feeConfig":            {answer: evm.feeConfig, optional: 1, only: onL1},
 	"eth_gasPrice":             {answer: evm.gasPrice},
+	"eth_getBlockByHash":       {answer: evm.blockByHash, required: 2},
 	"eth_getBlockByNumber":     {answer: evm.blockByNumber, required: 2},
 	"eth_maxPriorityFeePerGas": {answer: evm.priorityFee},
 	"eth_syncing":              {answer: evm.syncing},
@@ -256,7 +257,12 @@ func (e evm) feeConfig(args []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if given {
-		if height, err = e.height(block); err != nil {
+		if len(block) == len(noHash) {
+			var known bool
+			if height, known = e.heightOfHash(block); !known {
+				return nil, errors.New("header for hash not found")
+			}
+		} else if height, err = e.height(block); err != nil {
 			return nil, err
 		}
 	}
@@ -329,6 +335,34 @@ func (e evm) blockByNumber(args []json.RawMessage) (any, error) {
 	return b, nil
 }
 
+// heightOfHash finds a block by its hash, as far back as searchedBlocks.
+func (e evm) heightOfHash(hash string) (height uint64, known bool) {
+	head := e.head(e.chain).height
+	for i := range min(head+1, searchedBlocks) {
+		if e.blockHash(head-i) == hash {
+			return head - i, true
+		}
+	}
+	return 0, false
+}
+
+// blockByHash answers null for a block that it does not have.
+func (e evm) blockByHash(args []json.RawMessage) (any, error) {
+	var hash string
+	var full bool
+	if _, err := argument(args, 0, &hash); err != nil {
+		return nil, err
+	}
+	if _, err := argument(args, 1, &full); err != nil {
+		return nil, err
+	}
+	height, known := e.heightOfHash(hash)
+	if !known {
+		return nil, nil
+	}
+	return e.block(height, full), nil
+}
+
 // blockHash differs from the network's where the node has a fork of its own.
 func (e evm) blockHash(height uint64) string {
 	if from, ok := e.node.forked[e.chain]; ok && height >= from {
@@ -343,21 +377,32 @@ const (
 	emptyUncle = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
 	evmAccount = "0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc"
 	transfer   = 21_000 // gas
+
+	minDelayExcess = 7_970_124
 )
+
+// transactionsIn is how many transactions a block holds.
+func (t *truth) transactionsIn(c *chain, height uint64) int {
+	if height == 0 {
+		return 0
+	}
+	return 1 + int(5*t.chance("transactions", c.id, height))
+}
+
+func (e evm) gasLimitAt(height uint64) uint64 {
+	if e.chain.isL1() {
+		return e.chain.feesAt(height).config.GasLimit
+	}
+	return 20_000_000
+}
 
 // block is made from its number alone: one to five transfers, none in the genesis.
 func (e evm) block(height uint64, full bool) map[string]any {
 	l1, genesis := e.chain.isL1(), height == 0
 	at := e.blockTime(height)
 	transactions := []any{}
-	if !genesis {
-		for i := range 1 + int(5*e.chance("transactions", e.chain.id, height)) {
-			transactions = append(transactions, e.transaction(height, i, full))
-		}
-	}
-	gasLimit := uint64(20_000_000)
-	if l1 {
-		gasLimit = e.chain.feesAt(height).config.GasLimit
+	for i := range e.transactionsIn(e.chain, height) {
+		transactions = append(transactions, e.transaction(height, i, full))
 	}
 	b := map[string]any{
 		"baseFeePerGas":         quantity(e.baseFeeAt(height)),
@@ -366,11 +411,11 @@ func (e evm) block(height uint64, full bool) map[string]any {
 		"difficulty":            "0x1",
 		"excessBlobGas":         "0x0",
 		"extraData":             "0x000000000000",
-		"gasLimit":              quantity(gasLimit),
+		"gasLimit":              quantity(e.gasLimitAt(height)),
 		"gasUsed":               quantity(uint64(len(transactions)) * transfer),
 		"hash":                  e.blockHash(height),
 		"logsBloom":             "0x" + strings.Repeat("0", 512),
-		"minDelayExcess":        "0x799d4c",
+		"minDelayExcess":        quantity(minDelayExcess),
 		"miner":                 "0x0100000000000000000000000000000000000000",
 		"mixHash":               noHash,
 		"nonce":                 "0x0000000000000000",

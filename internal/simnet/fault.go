@@ -50,8 +50,8 @@ func HTML() Fault { return Fault{kind: html} }
 // WrongShape answers 200 with valid JSON whose result is of another type than promised.
 func WrongShape() Fault { return Fault{kind: wrongShape} }
 
-// Refused answers 200 with a JSON-RPC error of that code and message; the metrics service answers with that
-// code as status and error body.
+// Refused answers 200 with a JSON-RPC error of that code and message; the REST services answer with that code
+// as status and with their error body.
 func Refused(code int, message string) Fault { return Fault{kind: refused, code: code, text: message} }
 
 // WrongHost answers 403 "invalid host specified", as a node does that was asked by a name it does not allow.

@@ -1,61 +1,40 @@
 package simnet
 
 import (
-	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Service is the metrics service, a REST interface over the whole network. It is an http.Handler.
-type Service struct {
-	door
-	stopped bool
-	pages   map[string]page
-}
-
-// page is what a page token stands for.
-type page struct {
-	series string
-	offset int
-	issued time.Time
-}
+// The metrics service, in its two versions. A newer service offers the second one only, see RetireMetricsV1.
 
 const (
-	pageSize     = 100
-	pageLifetime = 24 * time.Hour
-	tpsHistory   = 365              // days
-	tpsPeriod    = 10 * time.Minute // between two updates
+	tpsHistory = 365              // days
+	tpsPeriod  = 10 * time.Minute // between two updates
 )
 
-func newService(net *Network) *Service {
-	s := &Service{pages: make(map[string]page)}
-	s.door = door{
-		net:     net,
-		name:    "metrics",
-		listens: func(time.Time) bool { return !s.stopped },
-		wakes:   func(time.Time) time.Time { return time.Time{} },
-		respond: s.respond,
-		refuse:  func(status int, text string) reply { return restError(status, text) },
-		pattern: func(path string) string {
-			if strings.HasPrefix(path, avgTPSPath) {
-				return avgTPSPath + "{chainId}"
-			}
-			return path
-		},
-	}
+func newMetrics(net *Network) *Service {
+	s := newService(net, "metrics", []route{
+		{"GET", "/v1/avg_tps/{chainId}", xl, (*request).avgTPS},
+		{"GET", "/v2/health-check", free, (*request).health},
+		{"GET", "/v2/chains", free, (*request).metricsChains},
+		{"GET", "/v2/chains/{chainId}", free, (*request).metricsChain},
+		{"GET", "/v2/chains/{chainId}/metrics/{metric}", xl, (*request).chainMetric},
+		{"GET", "/v2/chains/{chainId}/rollingWindowMetrics/{metric}", xl, (*request).rollingMetric},
+	})
+	s.listed = true
 	return s
 }
 
-const avgTPSPath = "/v1/avg_tps/"
-
 // tpsTruth is the throughput of the EVM chains, day by day.
 type tpsTruth struct {
-	mean map[string]float64  // by series, around which the days vary
-	set  map[string][]tpsSet // what SetTPS said, oldest first
-	held time.Time           // no update after this; zero while updates come
+	mean    map[string]float64  // by series, around which the days vary
+	set     map[string][]tpsSet // what SetTPS said, oldest first
+	held    time.Time           // no update after this; zero while updates come
+	retired bool                // version 1 of the service is gone
 }
 
 type tpsSet struct {
@@ -85,88 +64,195 @@ func (t *truth) dayTPS(series string, day time.Time) float64 {
 	return math.Round(100*v) / 100
 }
 
+// tpsUpdated is when the service took over data the last time.
+func (t *truth) tpsUpdated(now time.Time) time.Time {
+	if !t.tps.held.IsZero() {
+		now = t.tps.held
+	}
+	return now.Truncate(tpsPeriod)
+}
+
 type tpsPoint struct {
 	Timestamp int64   `json:"timestamp"`
 	Value     float64 `json:"value"`
 }
 
-type tpsPage struct {
-	Results       []tpsPoint `json:"results"`
-	Status        int        `json:"status"`
-	LastRun       int64      `json:"lastRun"`
-	NextPageToken string     `json:"nextPageToken,omitempty"`
-	NextStartKey  string     `json:"nextPageStartKey,omitempty"`
-}
-
-// restError is an error body of the REST interfaces; the metrics service may write several messages.
-func restError(status int, messages ...string) reply {
-	return newReply(status, "application/json; charset=utf-8", encode(struct {
-		Message    []string `json:"message"`
-		Error      string   `json:"error"`
-		StatusCode int      `json:"statusCode"`
-	}{messages, http.StatusText(status), status}))
-}
-
-// respond answers a request, with the lock held.
-func (s *Service) respond(now time.Time, q *query) reply {
-	series, ok := strings.CutPrefix(q.URL.Path, avgTPSPath)
-	if !ok || q.Method != http.MethodGet || strings.Contains(series, "/") {
-		return restError(http.StatusNotFound, "Cannot "+q.Method+" "+q.URL.Path)
+// series is what the path asks for; it is empty for a chain without data. Only the main network is simulated,
+// so that it is the total.
+func (r *request) series() string {
+	name := r.values["chainId"]
+	if name == "mainnet" {
+		name = "total"
 	}
-	_, known := s.net.tps.mean[series]
-	if _, err := strconv.ParseUint(series, 10, 64); err != nil && !known {
-		return restError(http.StatusBadRequest, "chainId must be an EVM chain id or one of: total")
+	if _, ok := r.tps.mean[name]; ok {
+		return name
+	}
+	if _, err := strconv.ParseUint(name, 10, 64); err != nil && name != "testnet" {
+		r.reject("chainId must be an EVM chain id or one of: total, mainnet, testnet")
+	}
+	return ""
+}
+
+// tpsDays are the days of a series, newest first. The newest holds only what it has brought so far.
+func (r *request) tpsDays(series string) []tpsPoint {
+	list := []tpsPoint{}
+	if series == "" {
+		return list
+	}
+	updated := r.tpsUpdated(r.asOf)
+	newest := updated.Truncate(day)
+	for i := range tpsHistory {
+		at := newest.Add(-time.Duration(i) * day)
+		value := r.dayTPS(series, at)
+		if i == 0 {
+			value = math.Round(100*value*updated.Sub(newest).Hours()/24) / 100
+		}
+		list = append(list, tpsPoint{at.Unix(), value})
+	}
+	return list
+}
+
+// avgTPS is all that version 1 is simulated with.
+func (r *request) avgTPS() (any, error) {
+	if r.tps.retired {
+		return nil, errNoRoute
 	}
 	key := "pageToken"
-	if s.net.opts.StartKeyPaging {
+	if r.service.net.opts.StartKeyPaging {
 		key = "startKey"
 	}
-	offset := 0
-	if token := q.URL.Query().Get(key); token != "" {
-		p, ok := s.pages[token]
-		if !ok || p.series != series || now.Sub(p.issued) > pageLifetime {
-			return restError(http.StatusBadRequest, key+" is invalid or expired, start again from the first page")
-		}
-		offset = p.offset
+	r.resume(key)
+	body := struct {
+		Results       []tpsPoint `json:"results"`
+		Status        int        `json:"status"`
+		LastRun       int64      `json:"lastRun"`
+		NextPageToken string     `json:"nextPageToken,omitempty"`
+		NextStartKey  string     `json:"nextPageStartKey,omitempty"`
+	}{Status: http.StatusOK, LastRun: r.tpsUpdated(r.now).Unix()}
+	next := &body.NextPageToken
+	if key == "startKey" {
+		next = &body.NextStartKey
 	}
-
-	updated := now
-	if !s.net.tps.held.IsZero() {
-		updated = s.net.tps.held
-	}
-	updated = updated.Truncate(tpsPeriod)
-	newest := updated.Truncate(day)
-	body := tpsPage{Results: []tpsPoint{}, Status: http.StatusOK, LastRun: updated.Unix()}
-	if known {
-		for i := offset; i < min(offset+pageSize, tpsHistory); i++ {
-			at := newest.Add(-time.Duration(i) * day)
-			value := s.net.dayTPS(series, at)
-			if i == 0 { // the newest bucket holds only what the day has brought so far
-				value = math.Round(100*value*updated.Sub(newest).Hours()/24) / 100
-			}
-			body.Results = append(body.Results, tpsPoint{at.Unix(), value})
-		}
-		if next := offset + pageSize; next < tpsHistory {
-			token := s.token(page{series, next, now})
-			if s.net.opts.StartKeyPaging {
-				body.NextStartKey = token
-			} else {
-				body.NextPageToken = token
-			}
-		}
-	}
-	return newReply(http.StatusOK, "application/json; charset=utf-8", encode(body))
+	body.Results, *next = cut(r, r.tpsDays(r.series()), 100)
+	return body, nil
 }
 
-// token issues a page token in the shape of a UUID.
-func (s *Service) token(p page) string {
-	for t, old := range s.pages {
-		if p.issued.Sub(old.issued) > pageLifetime {
-			delete(s.pages, t)
+// chainMetrics are the names of all metrics of a chain in version 2. Simulated are those that follow from the
+// transactions a second; of the others the service has no data.
+var chainMetrics = []string{
+	"activeAddresses", "activeSenders", "cumulativeTxCount", "cumulativeAddresses", "cumulativeContracts", "cumulativeDeployers",
+	"contracts", "deployers", "gasUsed", "txCount", "avgGps", "maxGps", "avgTps", "maxTps", "avgGasPrice", "maxGasPrice", "feesPaid",
+}
+
+// throughput says what one transaction a second comes to.
+var throughput = map[string]float64{"avgTps": 1, "maxTps": 4, "avgGps": transfer, "maxGps": 4 * transfer}
+
+func (r *request) chainMetric() (any, error) {
+	metric := r.choice("metric", r.values["metric"], chainMetrics...)
+	intervals := []string{"day"}
+	if slices.Contains([]string{"activeAddresses", "activeSenders", "gasUsed", "txCount"}, metric) {
+		intervals = []string{"hour", "day", "week", "month"}
+	}
+	r.option("timeInterval", intervals...)
+	start, end := r.between()
+	size := r.paging(100, 2160)
+	series, factor := r.series(), throughput[metric]
+	if factor == 0 {
+		series = ""
+	}
+	var body struct {
+		Results []tpsPoint `json:"results"`
+		Next    string     `json:"nextPageToken,omitempty"`
+	}
+	list := r.tpsDays(series)
+	list = slices.DeleteFunc(list, func(p tpsPoint) bool { return p.Timestamp < start || p.Timestamp > end })
+	body.Results, body.Next = cut(r, list, size)
+	for i := range body.Results {
+		body.Results[i].Value *= factor
+	}
+	return body, nil
+}
+
+// between reads the two ends of a stretch of time, in Unix seconds.
+func (r *request) between() (start, end int64) {
+	return int64(r.integer("startTimestamp", 0, 0, math.MaxInt)), int64(r.integer("endTimestamp", math.MaxInt, 0, math.MaxInt))
+}
+
+// rollingMetric answers with an empty result for a chain without data.
+func (r *request) rollingMetric() (any, error) {
+	metric := r.choice("metric", r.values["metric"], slices.DeleteFunc(slices.Clone(chainMetrics), func(m string) bool {
+		return strings.HasPrefix(m, "cumulative")
+	})...)
+	var body struct {
+		Result struct {
+			LastHour   *float64 `json:"lastHour,omitempty"`
+			LastDay    *float64 `json:"lastDay,omitempty"`
+			LastWeek   *float64 `json:"lastWeek,omitempty"`
+			LastMonth  *float64 `json:"lastMonth,omitempty"`
+			Last90Days *float64 `json:"last90Days,omitempty"`
+			LastYear   *float64 `json:"lastYear,omitempty"`
+			AllTime    *float64 `json:"allTime,omitempty"`
+		} `json:"result"`
+	}
+	series, factor := r.series(), throughput[metric]
+	if series == "" || factor == 0 {
+		return body, nil
+	}
+	today := r.tpsUpdated(r.now).Truncate(day)
+	window := func(days int) *float64 {
+		sum, most := 0.0, 0.0
+		for i := range days {
+			v := r.dayTPS(series, today.Add(-time.Duration(i)*day))
+			sum, most = sum+v, max(most, v)
+		}
+		if !strings.HasPrefix(metric, "max") {
+			most = sum / float64(days)
+		}
+		return new(math.Round(100*factor*most) / 100)
+	}
+	result := &body.Result
+	result.LastHour, result.LastDay, result.LastWeek, result.LastMonth = window(1), window(1), window(7), window(30)
+	result.Last90Days, result.LastYear, result.AllTime = window(90), window(365), window(365)
+	return body, nil
+}
+
+type metricsChain struct {
+	EVMChainID   uint64 `json:"evmChainId"`
+	ChainName    string `json:"chainName"`
+	BlockchainID string `json:"blockchainId"`
+	SubnetID     string `json:"subnetId"`
+	Network      string `json:"network"`
+}
+
+func (r *request) metricsChainList() (list []metricsChain) {
+	for _, c := range r.chains {
+		if c.evmID != 0 {
+			name := strings.ReplaceAll(strings.ToLower(c.name), "-", "_")
+			list = append(list, metricsChain{c.evmID, name, c.id, c.subnet.id, mainnet})
 		}
 	}
-	h := s.net.hex(16, "page", p.series, p.offset, p.issued.UnixNano())[2:]
-	t := fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:])
-	s.pages[t] = p
-	return t
+	return list
+}
+
+func (r *request) metricsChains() (any, error) {
+	r.resume("pageToken")
+	list := []metricsChain{}
+	if r.ours() {
+		list = r.metricsChainList()
+	}
+	var body struct {
+		Chains []metricsChain `json:"chains"`
+		Next   string         `json:"nextPageToken"`
+	}
+	body.Chains, body.Next = cut(r, list, 10_000)
+	return body, nil
+}
+
+func (r *request) metricsChain() (any, error) {
+	for _, c := range r.metricsChainList() {
+		if u64(c.EVMChainID) == r.values["chainId"] {
+			return c, nil
+		}
+	}
+	return nil, missing("Chain %s not found", r.values["chainId"])
 }

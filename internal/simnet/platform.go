@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,7 @@ var platformService = service{"platform", map[string]method{
 	"getBlockchains":       on((*view).platformBlockchains),
 	"getCurrentSupply":     on((*view).platformCurrentSupply),
 	"getCurrentValidators": on((*view).platformCurrentValidators),
+	"getFeeState":          on((*view).platformFeeState),
 	"getHeight":            on((*view).platformHeight),
 	"getL1Validator":       on((*view).platformL1Validator),
 	"getStakingAssetID":    on((*view).platformStakingAssetID),
@@ -206,6 +208,16 @@ func (v *view) platformValidatorFeeState(noParams) (any, error) {
 	}{0, v.feePrice, v.head(v.pChain()).time}, nil
 }
 
+// platformFeeState is that of a chain that is hardly used.
+func (v *view) platformFeeState(noParams) (any, error) {
+	return struct {
+		Capacity  uint64    `json:"capacity"`
+		Excess    uint64    `json:"excess"`
+		Price     uint64    `json:"price"`
+		Timestamp time.Time `json:"timestamp"`
+	}{991_701, 8_299, 1, v.head(v.pChain()).time}, nil
+}
+
 type platformBlockchain struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -282,9 +294,10 @@ func (v *view) platformSubnet(p struct{ SubnetID idParam }) (any, error) {
 		ConversionID     string   `json:"conversionID"`
 		ManagerChainID   string   `json:"managerChainID"`
 		ManagerAddress   *string  `json:"managerAddress"`
-	}{true, theOwner.Addresses, "1", "0", primaryNetworkID, primaryNetworkID, primaryNetworkID, nil}
+	}{true, s.owner.controlKeys(), strconv.Itoa(s.owner.threshold), "0", primaryNetworkID, primaryNetworkID, primaryNetworkID, nil}
 	if s.conversion != "" {
-		r.IsPermissioned, r.ConversionID, r.ManagerChainID, r.ManagerAddress = false, s.conversion, s.chains[0].id, &s.manager
+		r.IsPermissioned, r.ConversionID = false, s.conversion
+		r.ManagerChainID, r.ManagerAddress = s.managerChain.id, new(strings.ToLower(s.manager))
 	}
 	return r, nil
 }
@@ -297,7 +310,7 @@ func (v *view) platformSubnets(noParams) (any, error) {
 	}
 	list := []item{{primaryNetworkID, []string{}, "0"}}
 	for _, s := range v.subnets[1:] {
-		list = append(list, item{s.id, theOwner.Addresses, "1"})
+		list = append(list, item{s.id, s.owner.controlKeys(), strconv.Itoa(s.owner.threshold)})
 	}
 	shuffle(v.net.rng, list)
 	return struct {

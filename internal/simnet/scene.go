@@ -14,6 +14,7 @@ const (
 	cChainVM    = "mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6"
 	subnetEVM   = "srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy"
 	nodeVersion = "1.15.0"
+	theManager  = "0x0Feedc0de0000000000000000000000000000000"
 )
 
 // build makes the scene. Everything in it is dated back from now, which keeps it whole under a synthetic
@@ -34,10 +35,11 @@ func (n *Network) build(now time.Time) {
 	t.buildChains()
 	t.buildStakers()
 	t.tps.build(t)
+	t.buildLedger()
 	for _, m := range t.members[:6] {
 		n.nodes = append(n.nodes, newNode(n, m))
 	}
-	n.metrics = newService(n)
+	n.metrics, n.data = newMetrics(n), newData(n)
 }
 
 func (t *truth) buildUpgrades() {
@@ -86,13 +88,17 @@ func (t *truth) join(name string) *member {
 }
 
 func (t *truth) buildChains() {
-	t.primary = &subnet{id: primaryNetworkID}
+	t.primary = &subnet{id: primaryNetworkID, created: t.genesis}
+	owner := subnetOwner{[]string{Owner}, 1}
 	l1 := &subnet{
 		id:         t.newID("subnet", "examplel1"),
+		created:    t.origin.Add(-41 * day),
+		owner:      owner,
+		born:       owner,
 		conversion: t.newID("conversion", "examplel1"),
-		manager:    "0x0feedc0de0000000000000000000000000000000",
+		manager:    theManager,
 	}
-	poa := &subnet{id: t.newID("subnet", "examplepoa")}
+	poa := &subnet{id: t.newID("subnet", "examplepoa"), created: t.origin.Add(-121 * day), owner: owner, born: owner}
 	t.subnets = []*subnet{t.primary, l1, poa}
 
 	// pace is the time between blocks, height that of the newest block at the origin.
@@ -122,6 +128,7 @@ func (t *truth) buildChains() {
 	add(&chain{name: "examplel1", vm: subnetEVM, evmID: 99999, subnet: l1, precompiles: []string{
 		"contractDeployerAllowListConfig", "contractNativeMinterConfig", "feeManagerConfig", "rewardManagerConfig", "warpConfig",
 	}}, 73_000, 2*time.Second)
+	l1.managerChain = l1.chains[0]
 	add(&chain{name: "examplepoa", vm: subnetEVM, evmID: 99998, subnet: poa, precompiles: []string{
 		"contractNativeMinterConfig", "feeManagerConfig", "txAllowListConfig", "warpConfig",
 	}}, 9_000, 10*time.Second)

@@ -1,5 +1,6 @@
-// Package simnet is a simulated Avalanche network. Its nodes speak the node RPC and its metrics service
-// speaks REST exactly as the real ones do: the same fields, types, error texts, status codes and traps.
+// Package simnet is a simulated Avalanche network. Its nodes speak the node RPC, its metrics service and its
+// data service speak REST, exactly as the real ones do: the same fields, types, error texts, status codes and
+// traps.
 //
 // There is one truth, the Network: who validates what since when, who was away when, how high the chains are.
 // It is a function of the clock; nothing runs in the background. A view is that truth as one node sees it at
@@ -9,7 +10,9 @@
 //	node.go view.go                a node: its process, its chains, its paths
 //	info.go platform.go validators.go evm.go avm.go admin.go health.go     one file per service of a node;
 //	platformtx.go evmconfig.go     blocks and balances of P, configuration of an EVM chain
-//	metrics.go                     the metrics service
+//	rest.go metrics.go             what REST services share: routes, pages, keys, limits; the metrics service
+//	data.go dataevm.go dataicm.go  the data service: the primary network, EVM chains, messages between chains
+//	ledger.go                      the part of the truth that only the data service tells
 //	door.go fault.go rpc.go id.go  what all of them share: faults, recorded calls, the JSON-RPC envelope, IDs
 //	transport.go serve.go          two ways in: in memory for synthetic time, and real sockets
 //
@@ -81,6 +84,7 @@ type Network struct {
 	truth
 	nodes   []*Node
 	metrics *Service
+	data    *Service
 }
 
 // New builds the scene described at the top of the package, all healthy.
@@ -156,7 +160,7 @@ const Owner = "custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"
 // Call is one question that the network was asked.
 type Call struct {
 	At       time.Time
-	Upstream string // name of the node, or "metrics"
+	Upstream string // name of the node, or "metrics" or "data"
 	Path     string
 	// Method is the JSON-RPC method, or for REST the verb and the pattern, as "GET /v1/avg_tps/{chainId}".
 	Method string

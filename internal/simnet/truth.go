@@ -22,6 +22,7 @@ type truth struct {
 	upgrades []upgrade
 	feePrice uint64 // nAVAX per second and active L1 validator
 	tps      tpsTruth
+	ledger   ledger
 
 	avaxUTXOs int // unspent outputs of Owner on the X-Chain
 }
@@ -54,9 +55,27 @@ type subnet struct {
 	chains  []*chain
 	stakers []*staker      // primary network, and permissioned validators elsewhere
 	l1      []*l1Validator // validators of an L1
+	created time.Time
+	// owner may change the subnet; born is the first one.
+	owner, born subnetOwner
 	// conversion is the ID of the conversion to an L1, empty before it.
-	conversion string
-	manager    string // address of the L1's validator manager
+	conversion   string
+	managerChain *chain // where the contract is that manages the L1's validators
+	manager      string // its address
+}
+
+// subnetOwner is whoever holds enough of the keys of these addresses, which have no chain prefix here.
+type subnetOwner struct {
+	addresses []string
+	threshold int
+}
+
+func (o subnetOwner) controlKeys() []string {
+	keys := []string{}
+	for _, a := range o.addresses {
+		keys = append(keys, "P-"+a)
+	}
+	return keys
 }
 
 // staker validates for a period: with stake on the primary network, by permission on another subnet.
@@ -226,14 +245,27 @@ func (t *truth) advance(now time.Time) {
 	for _, s := range t.subnets {
 		accepted := t.pChain().heads.at(now).time
 		for _, v := range s.stakers {
+			v.delegators = slices.DeleteFunc(v.delegators, func(d delegator) bool {
+				ended := !d.end.After(accepted)
+				if ended {
+					t.payDelegator(v, d)
+				}
+				return ended
+			})
 			for v.renewal != nil && !v.end.After(accepted) {
+				t.payValidator(v)
 				v.weight += v.reward * v.renewal.shares / 1_000_000
 				v.start, v.end = v.end, v.end.Add(v.renewal.period)
 				v.reward = rewardFor(v.weight, v.renewal.period)
 			}
-			v.delegators = slices.DeleteFunc(v.delegators, func(d delegator) bool { return !d.end.After(accepted) })
 		}
-		s.stakers = slices.DeleteFunc(s.stakers, func(v *staker) bool { return !v.end.After(accepted) })
+		s.stakers = slices.DeleteFunc(s.stakers, func(v *staker) bool {
+			ended := !v.end.After(accepted)
+			if ended && s == t.primary {
+				t.payValidator(v)
+			}
+			return ended
+		})
 	}
 }
 
@@ -311,10 +343,14 @@ func (h heads) at(now time.Time) head {
 		if i > 0 && s.time.After(now) {
 			continue
 		}
-		if s.every == 0 || now.Before(s.time) {
+		if s.every == 0 {
 			return head{s.height, s.time}
 		}
 		n := now.Sub(s.time) / s.every
+		if back := s.time.Sub(now); back > 0 { // the past had the same pace
+			n = min((back+s.every-1)/s.every, time.Duration(s.height))
+			return head{s.height - uint64(n), s.time.Add(-n * s.every)}
+		}
 		return head{s.height + uint64(n), s.time.Add(n * s.every)}
 	}
 	return head{}
@@ -327,7 +363,7 @@ func (h heads) timeOf(height uint64) time.Time {
 			return s.time.Add(time.Duration(height-s.height) * s.every)
 		}
 	}
-	return h[0].time
+	return h[0].time.Add(-time.Duration(h[0].height-height) * h[0].every)
 }
 
 // add accepts one more block and keeps the period.

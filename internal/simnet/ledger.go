@@ -1,0 +1,258 @@
+package simnet
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"time"
+)
+
+// ledger is what the data service alone tells: what happened, where the nodes of the network tell what is.
+// What happens at regular intervals is not kept but follows from the clock, see beat.
+type ledger struct {
+	rewards     []reward
+	deployments []deployment
+	balances    map[holder]*big.Int  // set by SetNativeBalance
+	reindexed   map[nft]time.Time    // when a token was reindexed the last time
+	held        spans                // when no relayer delivers messages
+	mute        map[*member]bool     // who signs no message
+	lags        map[*chain][]indexer // oldest first
+	counted     map[*chain]*counted
+}
+
+// past is how far back the ledger reaches at the origin, but for rewards.
+const past = 23 * time.Hour
+
+// indexer says how far behind a chain the data service is from an instant on.
+type indexer struct {
+	from time.Time
+	lag  time.Duration
+}
+
+// usualLag is how far the data service is behind in the scene.
+const usualLag = 2 * time.Second
+
+// indexed is up to when the data service has taken over a chain. It never goes back: where the lag grows, the
+// service stands still until it is that far behind.
+func (t *truth) indexed(c *chain, at time.Time) (newest time.Time) {
+	lags := t.ledger.lags[c]
+	for i, l := range lags {
+		if l.from.After(at) {
+			break
+		}
+		end := at
+		if i+1 < len(lags) && lags[i+1].from.Before(at) {
+			end = lags[i+1].from
+		}
+		if upTo := end.Add(-l.lag); upTo.After(newest) {
+			newest = upTo
+		}
+	}
+	return newest
+}
+
+// newest is the newest block of a chain that the data service knows.
+func (t *truth) newest(c *chain, at time.Time) head { return c.heads.at(t.indexed(c, at)) }
+
+// beat is something that happens at regular intervals, for the first time when the ledger begins.
+type beat time.Duration
+
+// at is when it happens for the nth time, from 0 on.
+func (b beat) at(t *truth, n int) time.Time {
+	return t.origin.Add(time.Duration(n)*time.Duration(b) - past)
+}
+
+// times is how often it has happened.
+func (b beat) times(t *truth, now time.Time) int {
+	return max(0, int(now.Sub(t.origin.Add(-past))/time.Duration(b))+1)
+}
+
+// The kinds of rewards.
+const (
+	validatorReward = "VALIDATOR"
+	delegatorReward = "DELEGATOR"
+	feeReward       = "VALIDATOR_FEE" // the validator's share of what its delegators got
+)
+
+// reward was paid for a stretch of validation or delegation, at its end.
+type reward struct {
+	kind           string
+	member         *member
+	tx             string // that staked
+	start, end     time.Time
+	staked, amount uint64
+}
+
+func (t *truth) buildLedger() {
+	t.ledger = ledger{
+		balances:  make(map[holder]*big.Int),
+		reindexed: make(map[nft]time.Time),
+		mute:      make(map[*member]bool),
+		lags:      make(map[*chain][]indexer),
+		counted:   make(map[*chain]*counted),
+	}
+	for _, c := range t.chains {
+		height := c.heads[0].height
+		t.ledger.lags[c] = []indexer{{lag: usualLag}}
+		t.ledger.counted[c] = &counted{height, usualTransactions * height}
+	}
+	for _, v := range t.primary.stakers {
+		t.buildRewards(v)
+	}
+	t.buildDeployments()
+}
+
+// buildRewards pays for two earlier periods of a validator of the scene, with as many delegators as now.
+func (t *truth) buildRewards(v *staker) {
+	period := 30 * day
+	if v.renewal != nil {
+		period = v.renewal.period
+	}
+	for i := range 2 {
+		earlier := *v
+		earlier.start, earlier.end = v.start.Add(-time.Duration(2-i)*period), v.start.Add(-time.Duration(1-i)*period)
+		earlier.reward = rewardFor(v.weight, period)
+		earlier.accrued = 0
+		if v.renewal == nil {
+			earlier.txID = t.newID("stake", v.member.name, "period", i)
+		}
+		for j, d := range v.delegators {
+			t.payDelegator(&earlier, delegator{
+				txID:  t.newID("delegation", v.member.name, "period", i, j),
+				start: earlier.start.Add(day), end: earlier.end.Add(-day),
+				weight: d.weight, reward: rewardFor(d.weight, period-2*day),
+			})
+		}
+		t.payValidator(&earlier)
+	}
+}
+
+// payValidator pays the reward of a period that ends, as far as it is not staked again, and the fees that
+// gathered in it. Everybody is taken to have been there for long enough.
+func (t *truth) payValidator(v *staker) {
+	own := v.reward
+	if v.renewal != nil {
+		own -= own * v.renewal.shares / 1_000_000
+	}
+	t.pay(reward{validatorReward, v.member, v.txID, v.start, v.end, v.weight, own})
+	if v.accrued > 0 {
+		t.pay(reward{feeReward, v.member, v.txID, v.start, v.end, v.weight, v.accrued})
+	}
+	v.accrued = 0
+}
+
+// payDelegator pays the reward of a delegation that ends. The validator's share gathers until its period ends.
+func (t *truth) payDelegator(v *staker, d delegator) {
+	fee := uint64(float64(d.reward) * v.fee / 100)
+	v.accrued += fee
+	t.pay(reward{delegatorReward, v.member, d.txID, d.start, d.end, d.weight, d.reward - fee})
+}
+
+func (t *truth) pay(r reward) { t.ledger.rewards = append(t.ledger.rewards, r) }
+
+// price is that of AVAX on a day, in US dollars.
+func (t *truth) price(at time.Time) float64 {
+	return 20 + math.Round(2_000*t.chance("price", at.Truncate(day).Unix()))/100
+}
+
+// currencies are those in which the data service tells prices, and what a US dollar is in them.
+var currencies = map[string]float64{
+	"usd": 1, "eur": 0.92, "aud": 1.5, "cad": 1.4, "chf": 0.9, "clp": 950, "cny": 7.2, "czk": 23, "dkk": 6.9, "gbp": 0.8,
+	"hkd": 7.8, "huf": 370, "jpy": 150, "nzd": 1.7,
+}
+
+// Who and what there is on the EVM chains, spelled with a checksum as the data service does.
+const (
+	// Account holds tokens, moves them, sends and receives messages between chains, and deploys contracts.
+	Account = "0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC"
+	// Partner is whom Account exchanges collectibles with.
+	Partner = "0x1000000000000000000000000000000000000001"
+	// Relayer delivers messages between chains and pays for it.
+	Relayer = "0x2000000000000000000000000000000000000002"
+	// Collection is the contract of ERC-721 tokens: 0 to 11 on the C-Chain, 0 to 2 on examplel1.
+	Collection = "0x7210000000000000000000000000000000000721"
+	// Items is the contract of ERC-1155 tokens: 1 and 2 on the C-Chain.
+	Items = "0x1155000000000000000000000000000000001155"
+	// Messenger is the contract of the messages between chains.
+	Messenger = "0x253b2784c75e510dD0fF1da844684a1aC0aa5fcf"
+)
+
+// deployment of a contract.
+type deployment struct {
+	chain              *chain
+	at                 time.Time
+	address, deployer  string
+	factory            string // contract that made it, empty if the transaction did
+	kind, name, symbol string
+}
+
+func (t *truth) buildDeployments() {
+	add := func(chain, address, factory, kind, name, symbol string) {
+		l := &t.ledger
+		at := t.origin.Add(-past + time.Duration(len(l.deployments))*time.Hour)
+		l.deployments = append(l.deployments, deployment{t.mustChain(chain), at, address, Account, factory, kind, name, symbol})
+	}
+	add("C", Collection, "", "ERC-721", "Example Collection", "EXC")
+	add("C", Items, "", "ERC-1155", "Example Items", "EXI")
+	add("C", t.newAddress("token"), "", "ERC-20", "Example Token", "EXT")
+	add("C", t.newAddress("made"), t.newAddress("factory"), "UNKNOWN", "", "")
+	add("examplel1", Collection, "", "ERC-721", "Example Collection", "EXC")
+}
+
+// newAddress is an address without letters, so that there is one way to spell it.
+func (t *truth) newAddress(label ...any) string {
+	var b strings.Builder
+	b.WriteString("0x")
+	for _, c := range t.hex(40, append(label, "address")...)[2:42] {
+		b.WriteByte('0' + byte(c)%10)
+	}
+	return b.String()
+}
+
+// counted is how many transactions a chain holds up to a block.
+type counted struct{ height, total uint64 }
+
+// usualTransactions is how many a block holds on average.
+const usualTransactions = 3
+
+// cumulative counts the transactions up to a block. It is exact for the latest blocks, and an estimate for
+// those of long ago.
+func (t *truth) cumulative(c *chain, height uint64) uint64 {
+	k := t.ledger.counted[c]
+	for k.height < height {
+		k.height++
+		k.total += uint64(t.transactionsIn(c, k.height))
+	}
+	if k.height-height > searchedBlocks {
+		return usualTransactions * height
+	}
+	total := k.total
+	for h := k.height; h > height; h-- {
+		total -= uint64(t.transactionsIn(c, h))
+	}
+	return total
+}
+
+// holder is an address on a chain, in lower case.
+type holder struct {
+	chain   *chain
+	address string
+}
+
+// nft is a token of Collection or Items.
+type nft struct {
+	chain    *chain
+	contract string
+	token    int
+}
+
+// collectibles is how many tokens Collection has on a chain.
+func (c *chain) collectibles() int {
+	switch c.name {
+	case "C-Chain":
+		return 12
+	case "examplel1":
+		return 3
+	}
+	return 0
+}
