@@ -1,8 +1,16 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -12,21 +20,24 @@ func evm[T any](ctx context.Context, c *Client, chain, method string, params ...
 	if params == nil {
 		params = []any{}
 	}
-	return scrape.RPC[T](ctx, c.u, chainPath(chain, "rpc"), method, params)
+	return scrape.RPC[T](ctx, c.u, at(evmPath, chain), method, params)
 }
 
-// FeeConfig is the fee configuration of an EVM chain. Its numbers have no upper bound, so they are floats.
+// Fees are the fees of a Subnet-EVM chain. Its numbers have no upper bound, so they are floats.
+type Fees struct {
+	GasLimit                 wire.Float `json:"gasLimit"`
+	TargetBlockRate          wire.Float `json:"targetBlockRate"` // seconds between blocks
+	MinBaseFee               wire.Float `json:"minBaseFee"`      // wei per gas
+	TargetGas                wire.Float `json:"targetGas"`
+	BaseFeeChangeDenominator wire.Float `json:"baseFeeChangeDenominator"`
+	MinBlockGasCost          wire.Float `json:"minBlockGasCost"`
+	MaxBlockGasCost          wire.Float `json:"maxBlockGasCost"`
+	BlockGasCostStep         wire.Float `json:"blockGasCostStep"`
+}
+
+// FeeConfig is the fee configuration of a Subnet-EVM chain at a block.
 type FeeConfig struct {
-	FeeConfig struct {
-		GasLimit                 wire.Float `json:"gasLimit"`
-		TargetBlockRate          wire.Float `json:"targetBlockRate"` // seconds between blocks
-		MinBaseFee               wire.Float `json:"minBaseFee"`      // wei per gas
-		TargetGas                wire.Float `json:"targetGas"`
-		BaseFeeChangeDenominator wire.Float `json:"baseFeeChangeDenominator"`
-		MinBlockGasCost          wire.Float `json:"minBlockGasCost"`
-		MaxBlockGasCost          wire.Float `json:"maxBlockGasCost"`
-		BlockGasCostStep         wire.Float `json:"blockGasCostStep"`
-	} `json:"feeConfig"`
+	FeeConfig     Fees        `json:"feeConfig"`
 	LastChangedAt wire.Uint64 `json:"lastChangedAt"` // block; 0 until changed
 }
 
@@ -49,4 +60,217 @@ func (c *Client) EthChainID(ctx context.Context, chain string) (uint64, error) {
 func (c *Client) EthBlockNumber(ctx context.Context, chain string) (uint64, error) {
 	n, err := evm[wire.HexUint64](ctx, c, chain, "eth_blockNumber")
 	return uint64(n), err
+}
+
+// EthFeeConfigAt asks eth_feeConfig at the block of that hash. Only Subnet-EVM chains offer it: see IsNotOffered.
+func (c *Client) EthFeeConfigAt(ctx context.Context, chain, blockHash string) (FeeConfig, error) {
+	return evm[FeeConfig](ctx, c, chain, "eth_feeConfig", blockHash)
+}
+
+// EthBaseFee asks eth_baseFee: wei per gas in the newest block.
+func (c *Client) EthBaseFee(ctx context.Context, chain string) (*big.Int, error) {
+	n, err := evm[wire.HexInt](ctx, c, chain, "eth_baseFee")
+	return n.Int, err
+}
+
+// EthBlock is the header of a block of an EVM chain, and what is in it.
+type EthBlock struct {
+	Number                wire.HexUint64  `json:"number"`
+	Hash                  string          `json:"hash"`
+	ParentHash            string          `json:"parentHash"`
+	Timestamp             wire.HexUint64  `json:"timestamp"`             // Unix seconds
+	TimestampMilliseconds *wire.HexUint64 `json:"timestampMilliseconds"` // Unix milliseconds, since Granite
+	GasLimit              wire.HexUint64  `json:"gasLimit"`
+	GasUsed               wire.HexUint64  `json:"gasUsed"`
+	BaseFeePerGas         *wire.HexInt    `json:"baseFeePerGas"` // wei
+	Transactions          []string        `json:"transactions"`  // their hashes
+}
+
+// Time is when the block was made, as exactly as the chain tells.
+func (b EthBlock) Time() time.Time {
+	if b.TimestampMilliseconds != nil {
+		return time.UnixMilli(int64(*b.TimestampMilliseconds)).UTC()
+	}
+	return time.Unix(int64(b.Timestamp), 0).UTC()
+}
+
+// errNoBlock is the null that an EVM chain answers for a block that it does not have.
+var errNoBlock = errors.New("there is no such block")
+
+func ethBlock(ctx context.Context, c *Client, chain, method, which string) (EthBlock, error) {
+	block, err := evm[*EthBlock](ctx, c, chain, method, which, false)
+	if err == nil && block == nil {
+		err = &scrape.Error{Op: method, Outcome: scrape.NotFound, Err: errNoBlock}
+	}
+	if err != nil {
+		return EthBlock{}, err
+	}
+	return *block, nil
+}
+
+// EthBlockByNumber asks eth_getBlockByNumber, for the latest block with nil. A block that is not there yet is an error: see
+// IsNoSuchBlock.
+func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uint64) (EthBlock, error) {
+	which := "latest"
+	if number != nil {
+		which = fmt.Sprintf("%#x", *number)
+	}
+	return ethBlock(ctx, c, chain, "eth_getBlockByNumber", which)
+}
+
+// EthBlockByHash asks eth_getBlockByHash. A block that the chain does not have is an error: see IsNoSuchBlock.
+func (c *Client) EthBlockByHash(ctx context.Context, chain, hash string) (EthBlock, error) {
+	return ethBlock(ctx, c, chain, "eth_getBlockByHash", hash)
+}
+
+// Precompile is the configuration of a precompiled contract of a Subnet-EVM chain; which fields it has depends on its kind.
+type Precompile struct {
+	BlockTimestamp               *wire.UnixTime `json:"blockTimestamp"` // from when on it is so
+	Disable                      bool           `json:"disable,omitzero"`
+	AdminAddresses               []string       `json:"adminAddresses,omitzero"`
+	ManagerAddresses             []string       `json:"managerAddresses,omitzero"`
+	EnabledAddresses             []string       `json:"enabledAddresses,omitzero"`
+	QuorumNumerator              *wire.Uint64   `json:"quorumNumerator"`                       // of warpConfig: percent of the weight that must sign; 0 for the default
+	RequirePrimaryNetworkSigners bool           `json:"requirePrimaryNetworkSigners,omitzero"` // of warpConfig
+}
+
+// ChainConfig is the configuration of an EVM chain, its upgrades after genesis included. The C-Chain has no fees and no
+// precompiles in it, and names its upgrades in another way (durangoBlockTimestamp for durangoTimestamp).
+type ChainConfig struct {
+	ChainID            uint64
+	Fees               *Fees                   // of the genesis; EthFeeConfig tells today's
+	AllowFeeRecipients *bool                   // of the genesis
+	Blocks             map[string]uint64       // number of the block that brought an upgrade, by member, such as londonBlock
+	Times              map[string]time.Time    // instant of an upgrade, by member, such as etnaTimestamp or cancunTime
+	Precompiles        map[string]Precompile   // of the genesis, by member, such as feeManagerConfig
+	PrecompileUpgrades []map[string]Precompile // in their order; nil without any
+	Canonical          string                  // the whole as JSON, members sorted, no space: equal texts, equal configurations
+}
+
+// EthChainConfig asks eth_getChainConfig.
+func (c *Client) EthChainConfig(ctx context.Context, chain string) (ChainConfig, error) {
+	return evm[ChainConfig](ctx, c, chain, "eth_getChainConfig")
+}
+
+// EthActivePrecompilesAt asks eth_getActivePrecompilesAt: the precompiles that are active at an instant, or at the latest
+// block's for nil, by name, such as feeManagerConfig. Only Subnet-EVM chains offer it: see IsNotOffered.
+//
+// Deprecated: EthActiveRulesAt tells which are active since when.
+func (c *Client) EthActivePrecompilesAt(ctx context.Context, chain string, at *time.Time) (map[string]Precompile, error) {
+	return evm[map[string]Precompile](ctx, c, chain, "eth_getActivePrecompilesAt", instant(at)...)
+}
+
+// Rules are what holds on a Subnet-EVM chain at an instant.
+type Rules struct {
+	EthRules       RuleSet                     `json:"ethRules"`       // such as IsCancun
+	AvalancheRules RuleSet                     `json:"avalancheRules"` // such as IsEtna
+	Precompiles    map[string]ActivePrecompile `json:"precompiles"`    // by name, such as feeManagerConfig
+}
+
+// ActivePrecompile says since when a precompile is active.
+type ActivePrecompile struct {
+	Timestamp *wire.UnixTime `json:"timestamp"`
+}
+
+// RuleSet holds rules by name; the list grows by release.
+type RuleSet map[string]bool
+
+// UnmarshalJSONFrom takes every member that is true or false for a rule.
+func (r *RuleSet) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	var members map[string]jsontext.Value
+	if err := json.UnmarshalDecode(d, &members); err != nil {
+		return err
+	}
+	*r = make(RuleSet)
+	for name, value := range members {
+		switch value.Kind() {
+		case jsontext.KindTrue:
+			(*r)[name] = true
+		case jsontext.KindFalse:
+			(*r)[name] = false
+		}
+	}
+	return nil
+}
+
+// EthActiveRulesAt asks eth_getActiveRulesAt an instant, or at the latest block's for nil. Only Subnet-EVM chains offer it:
+// see IsNotOffered.
+func (c *Client) EthActiveRulesAt(ctx context.Context, chain string, at *time.Time) (Rules, error) {
+	return evm[Rules](ctx, c, chain, "eth_getActiveRulesAt", instant(at)...)
+}
+
+// instant is the optional parameter of two methods: Unix seconds as a number.
+func instant(at *time.Time) []any {
+	if at == nil {
+		return nil
+	}
+	return []any{at.Unix()}
+}
+
+// UnmarshalJSONFrom sorts the members by the ends of their names. One of another shape than that says, such as the
+// precompile of somebody else's VM, is in Canonical alone.
+func (c *ChainConfig) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	text, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	text = text.Clone()
+	// Numbers stay as they are: as floats they would lose what is above 2^53.
+	if err := text.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
+		return err
+	}
+	c.Canonical = string(text)
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(text, &members); err != nil {
+		return err
+	}
+	c.Blocks, c.Times, c.Precompiles = map[string]uint64{}, map[string]time.Time{}, map[string]Precompile{}
+	for name, value := range members {
+		if err := c.read(name, value); err != nil {
+			if meaning := (*json.SemanticError)(nil); errors.As(err, &meaning) && meaning.Err != nil {
+				err = meaning.Err // without the name of a Go type
+			}
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if _, ok := members["chainId"]; !ok {
+		return errors.New("chainId is missing")
+	}
+	return nil
+}
+
+func (c *ChainConfig) read(name string, value jsontext.Value) error {
+	in := jsontext.NewDecoder(bytes.NewReader(value))
+	switch kind := value.Kind(); {
+	case name == "chainId":
+		return wire.Decode(in, (*wire.Uint64)(&c.ChainID))
+	case name == "feeConfig":
+		return wire.Decode(in, &c.Fees)
+	case name == "allowFeeRecipients":
+		return wire.Decode(in, &c.AllowFeeRecipients)
+	case name == "upgrades":
+		var upgrades struct {
+			Precompiles []map[string]Precompile `json:"precompileUpgrades,omitzero"`
+		}
+		err := wire.Decode(in, &upgrades)
+		c.PrecompileUpgrades = upgrades.Precompiles
+		return err
+	case kind == jsontext.KindNull:
+	case strings.HasSuffix(name, "Config"):
+		var p Precompile
+		if wire.Decode(in, &p) == nil {
+			c.Precompiles[name] = p
+		}
+	case strings.HasSuffix(name, "Block"):
+		var n wire.Uint64
+		if wire.Decode(in, &n) == nil {
+			c.Blocks[name] = uint64(n)
+		}
+	case strings.HasSuffix(name, "Time"), strings.HasSuffix(name, "Timestamp"):
+		var at wire.UnixTime
+		if wire.Decode(in, &at) == nil {
+			c.Times[name] = at.Time
+		}
+	}
+	return nil
 }

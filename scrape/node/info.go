@@ -14,7 +14,7 @@ import (
 )
 
 func info[T any](ctx context.Context, c *Client, method string, params any) (T, error) {
-	return scrape.RPC[T](ctx, c.u, "/ext/info", method, params)
+	return scrape.RPC[T](ctx, c.u, infoPath, method, params)
 }
 
 // ACP is what the validators that this node hears say about one ACP. The node's own stake counts as abstaining.

@@ -2,8 +2,10 @@
 //
 // One file holds one service, one method one call, its types beside it. A method is named as the interface names it:
 // info.getNodeID is NodeID, and outside info the service stands in front: platform.getHeight is PlatformHeight,
-// eth_blockNumber is EthBlockNumber. Every method returns a *scrape.Error where it has no answer; see the predicates
-// below for the refusals that mean something. Answers may be shared under scrape.MaxAge and must not be changed.
+// eth_blockNumber is EthBlockNumber. Methods lists them, and Call asks any of them by that name.
+//
+// Every method returns a *scrape.Error where it has no answer; see the predicates below for the refusals that mean
+// something. Answers may be shared under scrape.MaxAge and must not be changed.
 package node
 
 import (
@@ -29,9 +31,9 @@ func (c *Client) Name() string { return c.u.Name() }
 // Healthy tells whether the node itself answered the last finished call.
 func (c *Client) Healthy() bool { return c.u.Healthy() }
 
-// chainPath is the path of a chain's endpoint; chain is an alias such as C or a blockchain ID.
-func chainPath(chain, endpoint string) string {
-	return "/ext/bc/" + url.PathEscape(chain) + "/" + endpoint
+// at is a service's path with {chain} filled in; chain is an alias such as C or a blockchain ID.
+func at(path, chain string) string {
+	return strings.ReplaceAll(path, "{chain}", url.PathEscape(chain))
 }
 
 // IsNotOffered tells whether the node or chain does not know the method: an older or newer release, or a chain of

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -324,6 +325,32 @@ func TestAnAnswerThatLacksItsPointIsNotZero(t *testing.T) {
 		"eth_feeConfig":                   got(c.EthFeeConfig(ctx, "C", nil)),
 		"eth_chainId":                     got(c.EthChainID(ctx, "C")),
 		"eth_blockNumber":                 got(c.EthBlockNumber(ctx, "C")),
+		"admin.getLoggerLevel":            got(c.AdminLoggerLevel(ctx, "")),
+		"admin.getChainAliases":           got(c.AdminChainAliases(ctx, "P")),
+		"admin.loadVMs":                   got(c.AdminLoadVMs(ctx)),
+		"avm.getAllBalances":              got(c.AVMAllBalances(ctx, "X", "")),
+		"avm.getAssetDescription":         got(c.AVMAssetDescription(ctx, "X", "")),
+		"avm.getBalance":                  got(c.AVMBalance(ctx, "X", "", "")),
+		"avm.getBlock":                    got(c.AVMBlock(ctx, "X", "", "")),
+		"avm.getBlockByHeight":            got(c.AVMBlockByHeight(ctx, "X", 0, "")),
+		"avm.getHeight":                   got(c.AVMHeight(ctx, "X")),
+		"avm.getTx":                       got(c.AVMTx(ctx, "X", "", "")),
+		"avm.getTxFee":                    got(c.AVMTxFee(ctx, "X")),
+		"avm.getTxStatus":                 got(c.AVMTxStatus(ctx, "X", "")),
+		"avm.getUTXOs":                    got(c.AVMUTXOPage(ctx, "X", node.UTXOQuery{}, nil)),
+		"platform.getBalance":             got(c.PlatformBalance(ctx)),
+		"platform.getBlock":               got(c.PlatformBlock(ctx, "", "")),
+		"platform.getBlockByHeight":       got(c.PlatformBlockByHeight(ctx, 0, "")),
+		"platform.getCurrentSupply":       got(c.PlatformCurrentSupply(ctx, "")),
+		"platform.getFeeState":            got(c.PlatformFeeState(ctx)),
+		"eth_baseFee":                     got(c.EthBaseFee(ctx, "C")),
+		"eth_getBlockByNumber":            got(c.EthBlockByNumber(ctx, "C", nil)),
+		"eth_getBlockByHash":              got(c.EthBlockByHash(ctx, "C", "")),
+		"eth_getChainConfig":              got(c.EthChainConfig(ctx, "C")),
+		"eth_getActiveRulesAt":            got(c.EthActiveRulesAt(ctx, "C", nil)),
+		"GET /ext/health":                 got(c.Health(ctx)),
+		"GET /ext/health/readiness":       got(c.HealthReadiness(ctx)),
+		"GET /ext/health/liveness":        got(c.HealthLiveness(ctx)),
 	} {
 		if text, isError := answer.(string); !isError || len(text) < len(name) || text[:len(name)] != name {
 			t.Errorf("%s took an empty answer for %v", name, answer)
@@ -390,6 +417,24 @@ func TestRefusalsThatMeanSomethingAreToldApart(t *testing.T) {
 		got := meaning{node.IsNotOffered(err), node.IsNoSuchChain(err), node.IsNotValidator(err), node.IsStartTimeNotFound(err), node.IsStillBootstrapping(err)}
 		if got != c.want {
 			t.Errorf("%s: %v\n got %+v\nwant %+v", name, err, got, c.want)
+		}
+	}
+}
+
+func TestAFeeConfigIsAskedForAtTheBlockGiven(t *testing.T) {
+	var asked string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = string(body)
+	}))
+	defer server.Close()
+	u, err := scrape.New(scrape.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, block := range map[string]*uint64{`"params":[]`: nil, `"params":["0x0"]`: new(uint64(0)), `"params":["0xff"]`: new(uint64(255))} {
+		if _, _ = node.New(u).EthFeeConfig(t.Context(), "C", block); !strings.Contains(asked, want) {
+			t.Errorf("asked %s, want %s", asked, want)
 		}
 	}
 }

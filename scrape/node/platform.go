@@ -9,7 +9,7 @@ import (
 )
 
 func platform[T any](ctx context.Context, c *Client, method string, params any) (T, error) {
-	return scrape.RPC[T](ctx, c.u, "/ext/bc/P", method, params)
+	return scrape.RPC[T](ctx, c.u, platformPath, method, params)
 }
 
 // Owner is who may spend or decide: threshold of the addresses together, after locktime.
@@ -132,4 +132,66 @@ type ValidatorFeeState struct {
 // PlatformValidatorFeeState asks platform.getValidatorFeeState, which the interface does not document: see IsNotOffered.
 func (c *Client) PlatformValidatorFeeState(ctx context.Context) (ValidatorFeeState, error) {
 	return platform[ValidatorFeeState](ctx, c, "platform.getValidatorFeeState", nil)
+}
+
+// PlatformBalance is what addresses hold together, by asset ID, in the asset's smallest unit.
+type PlatformBalance struct {
+	Balances            map[string]wire.Uint64 `json:"balances"`
+	Unlockeds           map[string]wire.Uint64 `json:"unlockeds"`
+	LockedStakeables    map[string]wire.Uint64 `json:"lockedStakeables"`    // may be staked, not spent
+	LockedNotStakeables map[string]wire.Uint64 `json:"lockedNotStakeables"` // neither
+	UTXOIDs             []UTXOID               `json:"utxoIDs"`
+
+	// The same for AVAX alone, from before there were other assets.
+	Balance            *wire.NanoAVAX `json:"balance"`
+	Unlocked           *wire.NanoAVAX `json:"unlocked"`
+	LockedStakeable    *wire.NanoAVAX `json:"lockedStakeable"`
+	LockedNotStakeable *wire.NanoAVAX `json:"lockedNotStakeable"`
+}
+
+// PlatformBalance asks platform.getBalance of addresses such as P-avax1…, at least one.
+//
+// Deprecated: since node version 1.9.12, and it may vanish: see IsNotOffered.
+func (c *Client) PlatformBalance(ctx context.Context, addresses ...string) (PlatformBalance, error) {
+	return platform[PlatformBalance](ctx, c, "platform.getBalance", map[string][]string{"addresses": addresses})
+}
+
+// PlatformBlock asks platform.getBlock of a block ID: see IsNoSuchBlock. An empty encoding means Hex.
+func (c *Client) PlatformBlock(ctx context.Context, blockID string, as Encoding) (Encoded[Block], error) {
+	return platform[Encoded[Block]](ctx, c, "platform.getBlock", blockByID{blockID, as})
+}
+
+// PlatformBlockByHeight asks platform.getBlockByHeight: see IsNoSuchBlock. An empty encoding means Hex.
+func (c *Client) PlatformBlockByHeight(ctx context.Context, height uint64, as Encoding) (Encoded[Block], error) {
+	return platform[Encoded[Block]](ctx, c, "platform.getBlockByHeight", struct {
+		Height   uint64   `json:"height"`
+		Encoding Encoding `json:"encoding,omitempty"`
+	}{height, as})
+}
+
+// Supply is an upper bound on the tokens that can stake a subnet: what was burnt, fees included, is not taken off.
+type Supply struct {
+	Supply wire.Uint64  `json:"supply"` // nAVAX on the primary network
+	Height *wire.Uint64 `json:"height"` // of the P-Chain
+}
+
+// PlatformCurrentSupply asks platform.getCurrentSupply. An empty subnetID means the primary network; a subnet that has no
+// token of its own to stake, such as an L1, is an error.
+func (c *Client) PlatformCurrentSupply(ctx context.Context, subnetID string) (Supply, error) {
+	return platform[Supply](ctx, c, "platform.getCurrentSupply", struct {
+		SubnetID string `json:"subnetID,omitempty"`
+	}{subnetID})
+}
+
+// FeeState is what a P-Chain transaction pays at the P-Chain's time Timestamp.
+type FeeState struct {
+	Capacity  wire.Uint64   `json:"capacity"` // gas that may be used now
+	Excess    wire.Uint64   `json:"excess"`   // gas used above the target, from which the price follows
+	Price     wire.NanoAVAX `json:"price"`    // per unit of gas
+	Timestamp wire.Time     `json:"timestamp"`
+}
+
+// PlatformFeeState asks platform.getFeeState, which the interface does not document: see IsNotOffered.
+func (c *Client) PlatformFeeState(ctx context.Context) (FeeState, error) {
+	return platform[FeeState](ctx, c, "platform.getFeeState", nil)
 }

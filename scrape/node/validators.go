@@ -27,7 +27,7 @@ type ChainValidator struct {
 func (c *Client) ValidatorsCurrentValidators(ctx context.Context, chain string, nodeIDs ...string) ([]ChainValidator, error) {
 	answer, err := scrape.RPC[struct {
 		Validators []ChainValidator `json:"validators"`
-	}](ctx, c.u, chainPath(chain, "validators"), "validators.getCurrentValidators", struct {
+	}](ctx, c.u, at(validatorsPath, chain), "validators.getCurrentValidators", struct {
 		NodeIDs []string `json:"nodeIDs,omitempty"`
 	}{nodeIDs})
 	return answer.Validators, err

@@ -1,0 +1,145 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+// Blocks and transactions of the X- and the P-Chain, as both services write them.
+
+// Encoding is how a node writes a block or transaction.
+type Encoding string
+
+// The encodings. A node's default is Hex.
+const (
+	Hex  Encoding = "hex"
+	JSON Encoding = "json"
+)
+
+// Encoded is a block or transaction in one of its encodings.
+type Encoded[T any] struct {
+	Encoding Encoding
+	Hex      string // its bytes and a checksum of four, after 0x; empty unless the encoding is Hex
+	JSON     *T     // nil unless the encoding is JSON
+}
+
+// UnmarshalJSONFrom reads the member block or tx by what the member encoding says of it.
+func (e *Encoded[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	var answer struct {
+		Block    jsontext.Value `json:"block,omitzero"`
+		Tx       jsontext.Value `json:"tx,omitzero"`
+		Encoding Encoding       `json:"encoding"`
+	}
+	if err := wire.Decode(d, &answer); err != nil {
+		return err
+	}
+	content := answer.Block
+	if content == nil {
+		content = answer.Tx
+	}
+	if content == nil {
+		return errors.New("neither a block nor a transaction")
+	}
+	e.Encoding = answer.Encoding
+	in := jsontext.NewDecoder(bytes.NewReader(content), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	switch answer.Encoding {
+	case Hex:
+		return wire.Decode(in, &e.Hex)
+	case JSON:
+		e.JSON = new(T)
+		return wire.Decode(in, e.JSON)
+	}
+	return errors.New("encoding: neither hex nor json")
+}
+
+// Block is an accepted block of the X- or the P-Chain.
+type Block struct {
+	ID         string         `json:"id"`
+	ParentID   string         `json:"parentID"`
+	Height     wire.Uint64    `json:"height"`
+	Time       *wire.UnixTime `json:"time"`                // nil in the P-Chain's genesis and its blocks from before Banff
+	MerkleRoot string         `json:"merkleRoot,omitzero"` // of the X-Chain alone
+	Txs        []Tx           `json:"txs,omitzero"`
+	Tx         *Tx            `json:"tx"` // of a P-Chain block that proposes one
+}
+
+// Tx is a transaction of the X- or the P-Chain.
+type Tx struct {
+	ID          string       `json:"id"`
+	UnsignedTx  UnsignedTx   `json:"unsignedTx"`
+	Credentials []Credential `json:"credentials,omitzero"` // one for each input
+}
+
+// UnsignedTx is what transactions of the two chains have in common; there are kinds that have none of it.
+type UnsignedTx struct {
+	NetworkID    *wire.Uint64 `json:"networkID"`
+	BlockchainID string       `json:"blockchainID,omitzero"`
+	Outputs      []TxOutput   `json:"outputs,omitzero"`
+	Inputs       []TxInput    `json:"inputs,omitzero"`
+	Memo         string       `json:"memo,omitzero"` // hex after 0x
+
+	DestinationChain string     `json:"destinationChain,omitzero"` // of an export: blockchain ID
+	ExportedOutputs  []TxOutput `json:"exportedOutputs,omitzero"`
+	SourceChain      string     `json:"sourceChain,omitzero"` // of an import: blockchain ID
+	ImportedInputs   []TxInput  `json:"importedInputs,omitzero"`
+}
+
+// TxOutput is an amount that a transaction brings forth.
+type TxOutput struct {
+	AssetID string `json:"assetID"`
+	FxID    string `json:"fxID,omitzero"`
+	Output  Output `json:"output"`
+}
+
+// Output says how much there is and who may spend it: threshold of the addresses together, after locktime.
+type Output struct {
+	Addresses []string     `json:"addresses,omitzero"`
+	Amount    *wire.Uint64 `json:"amount"`    // in the asset's smallest unit; nil for what has none, such as an NFT
+	Locktime  *wire.Uint64 `json:"locktime"`  // Unix seconds; 0 for none
+	Threshold *wire.Uint64 `json:"threshold"` // how many of the addresses must sign
+	Output    *Output      `json:"output"`    // inside one that may be staked but not spent before its own locktime
+}
+
+// TxInput is an output that a transaction spends.
+type TxInput struct {
+	TxID        string      `json:"txID"` // of the transaction that brought the output forth
+	OutputIndex wire.Uint64 `json:"outputIndex"`
+	AssetID     string      `json:"assetID"`
+	FxID        string      `json:"fxID,omitzero"`
+	Input       Input       `json:"input"`
+}
+
+// Input says how much is spent and who signs for it.
+type Input struct {
+	Amount           *wire.Uint64  `json:"amount"`
+	SignatureIndices []wire.Uint64 `json:"signatureIndices,omitzero"` // places in the list of the output's addresses
+	Input            *Input        `json:"input"`                     // inside one that spends what may be staked only
+}
+
+// Credential holds the signatures for one input. The X-Chain wraps them once more.
+type Credential struct {
+	FxID       string      `json:"fxID,omitzero"`
+	Signatures []string    `json:"signatures,omitzero"` // hex after 0x
+	Credential *Credential `json:"credential"`
+}
+
+// UTXOID names an unspent output.
+type UTXOID struct {
+	TxID        string      `json:"txID"`
+	OutputIndex wire.Uint64 `json:"outputIndex"`
+}
+
+// blockByID and its kin are the parameters of the methods that give a block or transaction.
+type blockByID struct {
+	BlockID  string   `json:"blockID"`
+	Encoding Encoding `json:"encoding,omitempty"`
+}
+
+// IsNoSuchBlock tells whether there is no such block: it is not accepted yet, not on this chain, or forgotten by the node.
+func IsNoSuchBlock(err error) bool {
+	return refused(err, "couldn't get block") || refused(err, "cannot query unfinalized data") || errors.Is(err, errNoBlock)
+}
