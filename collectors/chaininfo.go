@@ -38,5 +38,7 @@ func collectChainInfo(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 // evmChainID asks any node that runs the chain.
 func evmChainID(ctx context.Context, ups *Upstreams, c Chain) (uint64, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
-	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (uint64, error) { return n.EthChainID(ctx, c.Ref) })
+	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (uint64, error) {
+		return ask(n, "eth_chainId "+c.Ref, func() (uint64, error) { return n.EthChainID(ctx, c.Ref) })
+	})
 }

@@ -20,6 +20,8 @@ type Spec struct {
 	Calls []string
 	// Every is the default period; a cron expression may replace it.
 	Every time.Duration
+	// Off keeps it out of the defaults.
+	Off bool
 	// Families is everything that Collect may emit.
 	Families []*metric.Family
 	// Bind makes the jobs: one per node, per node and chain, per chain, or one
@@ -29,9 +31,10 @@ type Spec struct {
 
 // Job is a collector bound to what it watches.
 type Job struct {
-	// Target names it: a node, node/chain, a chain, or "network".
+	// Target names it: a node, node/chain, a chain, an address, or "network".
 	Target string
-	// Collect asks, and fills the batch. On an error the batch is dropped.
+	// Collect asks, and fills the batch. On an error the batch is dropped,
+	// unless it is ErrNotOffered.
 	Collect func(ctx context.Context, out *metric.Batch) error
 }
 
@@ -40,20 +43,32 @@ func All() []*Spec {
 	return []*Spec{
 		up,
 		identity,
+		fleet,
 		bootstrap,
 		uptime,
 		peers,
 		connectedStake,
+		health,
 		upgrades,
 		acps,
+		admin,
 		network,
 		networkViews,
+		supply,
 		validators,
 		validatorViews,
+		addresses,
+		assets,
+		heads,
+		blocks,
+		forks,
+		chainStatus,
 		chainInfo,
+		chainConfig,
+		chainRules,
+		feeConfig,
 		l1,
 		l1Views,
-		feeConfig,
 		tps,
 	}
 }
@@ -79,12 +94,12 @@ func perNode(collect func(ctx context.Context, ups *Upstreams, n *Node, out *met
 	}
 }
 
-// perNodeAndChain binds a collector to every node and followed chain.
-func perNodeAndChain(collect func(ctx context.Context, n *Node, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
+// perNodeAndChain binds a collector to every node and each of the chains.
+func perNodeAndChain(chains func(*Upstreams) []Chain, collect func(ctx context.Context, n *Node, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
 		for _, n := range ups.Nodes() {
-			for _, c := range ups.Chains() {
+			for _, c := range chains(ups) {
 				jobs = append(jobs, Job{n.Name() + "/" + c.Name, func(ctx context.Context, out *metric.Batch) error {
 					return collect(ctx, n, c, out)
 				}})

@@ -42,10 +42,10 @@ var feeConfig = &Spec{
 }
 
 func collectFeeConfig(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	answer, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
-	if node.IsNotOffered(err) {
-		return nil // only Subnet-EVM has a fee configuration: the C-Chain has none
-	}
+	// Only Subnet-EVM has a fee configuration: the C-Chain has none.
+	answer, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.FeeConfig, error) {
+		return ask(n, "eth_feeConfig "+c.Ref, func() (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
+	})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ var identity = &Spec{
 	Name: "identity",
 	Help: "Who is the node, and what does it run?",
 	Calls: []string{
-		"info.getNodeID", "info.getNodeIP", "info.getNodeVersion", "info.getNetworkID", "info.getNetworkName", "info.getTxFee",
+		"info.getNodeID", "info.getNodeIP", "info.getNodeVersion", "info.getNetworkID", "info.getNetworkName", "avm.getTxFee",
 	},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeInfo, nodeAddressInfo, nodeIdentityInfo, nodeVMInfo, nodeTxFee},
@@ -70,14 +70,14 @@ func collectIdentity(ctx context.Context, _ *Upstreams, n *Node, out *metric.Bat
 		out.Set(nodeVMInfo, 1, n.Name(), vm, v)
 	}
 
-	fee, err := n.TxFee(ctx)
-	switch {
-	case node.IsNotOffered(err): // deprecated since v1.12.2
-	case err != nil:
-		return err
-	default:
-		out.Set(nodeTxFee, fee.TxFee.AVAX(), n.Name(), "tx")
-		out.Set(nodeTxFee, fee.CreateAssetTxFee.AVAX(), n.Name(), "create_asset")
+	fee, err := ask(n, "avm.getTxFee", func() (node.TxFee, error) { return n.AVMTxFee(ctx, "X") })
+	if node.IsStillBootstrapping(err) {
+		return nil // who it is can be told before the X-Chain is there
 	}
+	if err != nil {
+		return err
+	}
+	out.Set(nodeTxFee, fee.TxFee.AVAX(), n.Name(), "tx")
+	out.Set(nodeTxFee, fee.CreateAssetTxFee.AVAX(), n.Name(), "create_asset")
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var (
@@ -28,7 +28,7 @@ var l1Views = &Spec{
 	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID"},
 	Every:    30 * time.Second,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
-	Bind:     perNodeAndChain(collectL1Views),
+	Bind:     perNodeAndChain((*Upstreams).Chains, collectL1Views),
 }
 
 func collectL1Views(ctx context.Context, n *Node, c Chain, out *metric.Batch) error {
@@ -36,10 +36,7 @@ func collectL1Views(ctx context.Context, n *Node, c Chain, out *metric.Batch) er
 	if err != nil {
 		return err
 	}
-	set, err := n.ValidatorsCurrentValidators(ctx, c.Ref)
-	if scrape.OutcomeOf(err) == scrape.NotFound {
-		return nil // the node does not run the chain, or it is the C-Chain
-	}
+	set, err := chainSet(ctx, n, c)
 	if err != nil {
 		return err
 	}
@@ -57,4 +54,12 @@ func collectL1Views(ctx context.Context, n *Node, c Chain, out *metric.Batch) er
 	}
 	out.Set(l1ConnectedWeight, float64(connected), n.Name(), c.Name)
 	return nil
+}
+
+// chainSet asks a node for the validators of a subnet's chain. The C-Chain has
+// no such list.
+func chainSet(ctx context.Context, n *Node, c Chain) ([]node.ChainValidator, error) {
+	return ask(n, "validators.getCurrentValidators "+c.Ref, func() ([]node.ChainValidator, error) {
+		return n.ValidatorsCurrentValidators(ctx, c.Ref)
+	})
 }

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"errors"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -44,9 +45,9 @@ func collectNetworkViews(ctx context.Context, ups *Upstreams, n *Node, out *metr
 
 	subnets, err := ups.subnets(ctx)
 	for _, s := range subnets {
-		set, err := n.ValidatorsCurrentValidators(ctx, s.chain.Ref)
+		set, err := chainSet(ctx, n, s.chain)
 		switch {
-		case scrape.OutcomeOf(err) == scrape.NotFound: // the node does not run it
+		case errors.Is(err, ErrNotOffered):
 			continue
 		case err != nil:
 			return err

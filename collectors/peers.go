@@ -47,14 +47,10 @@ func collectPeers(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batc
 			}
 		}
 	}
-	names := map[string]string{"P": "P", "X": "X"}
-	for _, c := range ups.Chains() {
-		names[c.Ref] = c.Name
-	}
 	var inbound, silent int
 	versions, benched := map[string]int{}, map[string]int{}
-	for _, name := range names {
-		benched[name] = 0
+	for _, c := range ups.AllChains() {
+		benched[c.Name] = 0
 	}
 	for _, p := range answer.Peers {
 		versions[p.Version]++
@@ -65,10 +61,7 @@ func collectPeers(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batc
 			silent++
 		}
 		for _, chain := range p.Benched {
-			if name, followed := names[chain]; followed {
-				chain = name
-			}
-			benched[chain]++
+			benched[ups.named(chain)]++
 		}
 	}
 	out.Set(nodePeers, float64(answer.NumPeers), n.Name())

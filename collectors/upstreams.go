@@ -20,6 +20,13 @@ import (
 // Upstreams is whom the collectors may ask, and about what.
 type Upstreams struct {
 	Watch Watch
+	// WatchAddresses are addresses on the P- or the X-Chain, such as P-avax1….
+	WatchAddresses []string
+	// WatchAssets are assets of the X-Chain, by asset ID.
+	WatchAssets []string
+	// NetworkID is the network that the nodes should belong to: 1 is mainnet, 5
+	// is fuji, 0 whichever most of them belong to.
+	NetworkID uint64
 	// Metrics is the Metrics service; nil where it is not configured.
 	Metrics *metrics.Client
 
@@ -33,9 +40,25 @@ func (ups *Upstreams) Nodes() []*Node { return load(&ups.nodes) }
 // SetNodes replaces the list; runs under way go on with the old one.
 func (ups *Upstreams) SetNodes(nodes []*Node) { ups.nodes.Store(&nodes) }
 
+// With returns upstreams that differ in the nodes alone.
+func (ups *Upstreams) With(nodes []*Node) *Upstreams {
+	other := &Upstreams{
+		Watch: ups.Watch, WatchAddresses: ups.WatchAddresses, WatchAssets: ups.WatchAssets, NetworkID: ups.NetworkID,
+		Metrics: ups.Metrics,
+	}
+	other.SetNodes(nodes)
+	other.SetChains(ups.Chains())
+	return other
+}
+
 // Chains returns the followed chains, without P and X, which are always
 // followed. The caller must not change the list.
 func (ups *Upstreams) Chains() []Chain { return load(&ups.chains) }
+
+// AllChains returns P, X and the followed chains.
+func (ups *Upstreams) AllChains() []Chain {
+	return append([]Chain{{"P", "P"}, {"X", "X"}}, ups.Chains()...)
+}
 
 // SetChains replaces the list; runs under way go on with the old one.
 func (ups *Upstreams) SetChains(chains []Chain) { ups.chains.Store(&chains) }
@@ -61,8 +84,9 @@ func load[T any](p *atomic.Pointer[[]T]) []T {
 type Node struct {
 	*node.Client
 
-	mu sync.Mutex
-	id string
+	mu       sync.Mutex
+	id       string
+	refusals map[string]refusal // by question
 }
 
 // NewNode wraps the client of a node.
@@ -129,6 +153,17 @@ func (c Chain) Blockchain(ctx context.Context, ups *Upstreams) (node.Blockchain,
 	})
 }
 
+// named returns the configured name of what a node calls a chain, by alias or
+// blockchain ID; anything else keeps what it is called.
+func (ups *Upstreams) named(called string) string {
+	for _, c := range ups.AllChains() {
+		if c.Ref == called {
+			return c.Name
+		}
+	}
+	return called
+}
+
 // followed is a subnet with one of the followed chains that it validates.
 type followed struct {
 	subnetID string
@@ -159,26 +194,13 @@ func (ups *Upstreams) watched(ctx context.Context) (ids []string, all bool, err 
 	if ups.Watch.All || len(ups.Watch.IDs) > 0 {
 		return ups.Watch.IDs, ups.Watch.All, nil
 	}
-	nodes := ups.Nodes()
-	found := make([]string, len(nodes))
-	errs := make([]error, len(nodes))
-	// A node that does not tell who it is must not hold up the others.
-	ctx, cancel := share(ctx, 2)
-	defer cancel()
-	var wg sync.WaitGroup
-	for i, n := range nodes {
-		wg.Go(func() { found[i], errs[i] = n.ID(ctx) })
-	}
-	wg.Wait()
+	found, err := each(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (string, error) { return n.ID(ctx) })
 	for _, id := range found {
-		if id != "" && !slices.Contains(ids, id) {
+		if !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) == 0 {
-		return nil, false, errors.Join(errs...)
-	}
-	return ids, false, nil
+	return ids, false, err
 }
 
 // share returns a context with the n-th part of the time that is left.
@@ -212,9 +234,10 @@ func (ups *Upstreams) watchedEntries(ctx context.Context, n *Node) ([]node.Valid
 const nobody = "NodeID-111111111111111111116DBWJs"
 
 // first asks the nodes in turn until one answers: those first whose last
-// answer was good. "Not offered" is an answer. A node that does not answer costs
+// answer was good. That it does not know the method is an answer; that it does
+// not run the chain is not, while another may. A node that does not answer costs
 // half of the time that is left, so that a hung one does not hold up the rest.
-func first[T any](ctx context.Context, nodes []*Node, ask func(context.Context, *Node) (T, error)) (T, error) {
+func first[T any](ctx context.Context, nodes []*Node, put func(context.Context, *Node) (T, error)) (T, error) {
 	order := slices.Clone(nodes)
 	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
 	var zero T
@@ -225,7 +248,7 @@ func first[T any](ctx context.Context, nodes []*Node, ask func(context.Context, 
 			parts = 1
 		}
 		turn, cancel := share(ctx, parts)
-		v, err := ask(turn, n)
+		v, err := put(turn, n)
 		cancel()
 		if err == nil || node.IsNotOffered(err) {
 			return v, err
@@ -235,13 +258,48 @@ func first[T any](ctx context.Context, nodes []*Node, ask func(context.Context, 
 			break
 		}
 	}
+	return zero, noAnswer(errs)
+}
+
+// each asks all nodes at once and returns what they answer, in their order. One
+// that does not answer is missing, and costs half of the time that is left. The
+// error says why all are missing.
+func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *Node) (T, error)) ([]T, error) {
+	ctx, cancel := share(ctx, 2)
+	defer cancel()
+	answers := make([]T, len(nodes))
+	missing := make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		wg.Go(func() { answers[i], missing[i] = put(ctx, n) })
+	}
+	wg.Wait()
+	var found []T
+	var errs []error
+	for i, err := range missing {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", nodes[i].Name(), err))
+			continue
+		}
+		found = append(found, answers[i])
+	}
+	if len(found) == 0 {
+		return nil, noAnswer(errs)
+	}
+	return found, nil
+}
+
+// noAnswer tells in one error why no node answered.
+func noAnswer(errs []error) error {
 	switch len(errs) {
 	case 0:
-		return zero, errors.New("no node is configured")
+		return errors.New("no node is configured")
 	case 1:
-		return zero, errs[0]
+		return errs[0]
 	}
-	return zero, fmt.Errorf("none of %d nodes answers; %w", len(errs), errs[0])
+	// The one that runs the chain may be the one that fails.
+	worst := max(0, slices.IndexFunc(errs, func(err error) bool { return !errors.Is(err, ErrNotOffered) }))
+	return fmt.Errorf("none of %d nodes answers; %w", len(errs), errs[worst])
 }
 
 func rank(n *Node) int {

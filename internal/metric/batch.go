@@ -20,6 +20,7 @@ type Batch struct {
 	families []*Family
 	lines    map[*Family]*lines
 	errs     []error
+	notes    []string
 }
 
 // lines are the rendered samples of one family.
@@ -72,6 +73,15 @@ func (b *Batch) SetBool(f *Family, value bool, labels ...string) {
 func (b *Batch) SetTime(f *Family, t time.Time, labels ...string) {
 	b.Set(f, float64(t.Unix())+float64(t.Nanosecond())/1e9, labels...)
 }
+
+// Note adds a sentence about what was found that a person should read once. It
+// is logged when it first appears, and not again while it stands.
+func (b *Batch) Note(format string, args ...any) {
+	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+}
+
+// Notes returns what was noted.
+func (b *Batch) Notes() []string { return b.notes }
 
 // Err tells what was kept out: a mistake in a collector, or an upstream that
 // names the same thing twice. It is nil where every sample was taken.

@@ -143,15 +143,22 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(a.Status)
 		_, _ = w.Write([]byte(a.Response))
 	case asked.Method == "info.isBootstrapped":
-		params, _ := asked.Params.(map[string]any)
-		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"there is no chain with alias/ID '%s'","data":null},"id":1}`+"\n", params["chain"])
+		refuse(w, "there is no chain with alias/ID '%s'", asked, "chain")
+	case asked.Method == "info.getBlockchainID":
+		refuse(w, "there is no ID with alias: %s", asked, "alias")
 	default:
 		n.mu.Lock()
 		n.seen = append(n.seen, r.URL.Path+" "+asked.Method)
 		n.mu.Unlock()
 		http.Error(w, "404 page not found", http.StatusNotFound)
 	}
+}
+
+// refuse says in the node's words that it does not know what was asked for.
+func refuse(w http.ResponseWriter, words string, asked call, param string) {
+	params, _ := asked.Params.(map[string]any)
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"`+words+`","data":null},"id":1}`+"\n", params[param])
 }
 
 // find returns the recorded answer to the call, the latest by the node's age.
@@ -170,6 +177,20 @@ func (n *Node) find(r *http.Request, asked call) (Answer, bool) {
 			if filtered, ok := filter(a, asked); ok {
 				return filtered, true
 			}
+		}
+		if a, ok := shut(layer, r, age); ok {
+			return a, true
+		}
+	}
+	return Answer{}, false
+}
+
+// shut returns what a path says to every method while nothing stands behind it:
+// a chain that is not there, or not bootstrapped yet, an API that is off.
+func shut(layer []Answer, r *http.Request, age time.Duration) (Answer, bool) {
+	for _, a := range slices.Backward(layer) {
+		if a.Path == r.URL.Path && a.Method == r.Method && a.SinceStart <= age.Seconds() {
+			return a, a.Status == http.StatusNotFound || a.Status == http.StatusServiceUnavailable
 		}
 	}
 	return Answer{}, false

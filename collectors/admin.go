@@ -1,0 +1,57 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	nodeLogLevel = metric.New("avax_node_log_level",
+		"The level from which on a logger of the node writes to its file (log) or to the terminal (display); always 1. A chain's logger bears its name.",
+		"node", "logger", "output", "level")
+	nodeChainAlias = metric.New("avax_node_chain_alias_info",
+		"An alias by which the node knows P, X or a followed chain, its blockchain ID among them; always 1.", "node", "chain", "alias")
+)
+
+var admin = &Spec{
+	Name:     "admin",
+	Help:     "How loud are the node's logs, and what else does it call its chains? Off by default: the admin API can also change the node.",
+	Calls:    []string{"admin.getLoggerLevel", "admin.getChainAliases", "info.getBlockchainID"},
+	Every:    5 * time.Minute,
+	Off:      true,
+	Families: []*metric.Family{nodeLogLevel, nodeChainAlias},
+	Bind:     perNode(collectAdmin),
+}
+
+func collectAdmin(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+	levels, err := ask(n, "admin.getLoggerLevel", func() (map[string]node.LoggerLevel, error) { return n.AdminLoggerLevel(ctx, "") })
+	if err != nil {
+		return err
+	}
+	for called, level := range levels {
+		logger := ups.named(called)
+		out.Set(nodeLogLevel, 1, n.Name(), logger, "log", level.LogLevel)
+		out.Set(nodeLogLevel, 1, n.Name(), logger, "display", level.DisplayLevel)
+	}
+	for _, c := range ups.AllChains() {
+		id, err := n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref)
+		if node.IsNoSuchChain(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		aliases, err := n.AdminChainAliases(ctx, id)
+		if err != nil {
+			return err
+		}
+		for _, alias := range aliases {
+			out.Set(nodeChainAlias, 1, n.Name(), c.Name, alias)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package collectors
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	headGasUsed = metric.New("avax_chain_head_gas_used",
+		"Gas used in the newest block that any node has.", "chain")
+	headGasLimit = metric.New("avax_chain_head_gas_limit",
+		"Gas that the newest block may use.", "chain")
+	headTransactions = metric.New("avax_chain_head_transactions",
+		"Transactions in the newest block.", "chain")
+	headBaseFee = metric.New("avax_chain_head_base_fee_wei",
+		"Base fee of the newest block in wei per gas.", "chain")
+)
+
+var blocks = &Spec{
+	Name:     "blocks",
+	Help:     "What is in the newest block of an EVM chain?",
+	Calls:    []string{"eth_getBlockByNumber"},
+	Every:    headsEvery,
+	Families: []*metric.Family{headGasUsed, headGasLimit, headTransactions, headBaseFee},
+	Bind:     perChain(collectBlocks),
+}
+
+func collectBlocks(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+	found, err := newestBlocks(ctx, ups, c)
+	if err != nil {
+		return err
+	}
+	b := slices.MaxFunc(found, func(a, b nodeBlock) int { return cmp.Compare(a.Number, b.Number) })
+	out.Set(headGasUsed, float64(b.GasUsed), c.Name)
+	out.Set(headGasLimit, float64(b.GasLimit), c.Name)
+	out.Set(headTransactions, float64(len(b.Transactions)), c.Name)
+	if b.BaseFeePerGas != nil {
+		fee, _ := b.BaseFeePerGas.Float64()
+		out.Set(headBaseFee, fee, c.Name)
+	}
+	return nil
+}
+
+// nodeBlock is a block as a node has it.
+type nodeBlock struct {
+	of *Node
+	node.EthBlock
+}
+
+// newestBlocks returns the newest block of each node that has one, as the
+// collector heads was told.
+func newestBlocks(ctx context.Context, ups *Upstreams, c Chain) ([]nodeBlock, error) {
+	ctx = scrape.MaxAge(ctx, headsEvery)
+	return each(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (nodeBlock, error) {
+		b, err := newestBlock(ctx, n, c)
+		return nodeBlock{n, b}, err
+	})
+}

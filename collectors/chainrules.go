@@ -1,0 +1,61 @@
+package collectors
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	precompileActive = metric.New("avax_chain_precompile_active",
+		"1 if the precompiled contract is active in the newest block, 0 if the chain's configuration has it for later or has ended it.",
+		"chain", "precompile")
+	ruleActive = metric.New("avax_chain_rule_active",
+		"1 if the rule, such as IsEtna, holds in the newest block, 0 if not.", "chain", "rule")
+)
+
+var chainRules = &Spec{
+	Name:     "chain_rules",
+	Help:     "Which rules and precompiles does a Subnet-EVM chain go by?",
+	Calls:    []string{"eth_getActiveRulesAt", "eth_getChainConfig"},
+	Every:    5 * time.Minute,
+	Families: []*metric.Family{precompileActive, ruleActive},
+	Bind:     perChain(collectChainRules),
+}
+
+func collectChainRules(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+	rules, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Rules, error) {
+		return ask(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref, nil) })
+	})
+	if err != nil {
+		return err
+	}
+	config, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.ChainConfig, error) { return configOf(ctx, n, c) })
+	if err != nil {
+		return err
+	}
+	active := map[string]bool{}
+	for name := range config.Precompiles {
+		active[name] = false
+	}
+	for _, upgrade := range config.PrecompileUpgrades {
+		for name := range upgrade {
+			active[name] = false
+		}
+	}
+	for name := range rules.Precompiles {
+		active[name] = true
+	}
+	for name, on := range active {
+		out.SetBool(precompileActive, on, c.Name, name)
+	}
+	holds := maps.Clone(rules.EthRules)
+	maps.Copy(holds, rules.AvalancheRules)
+	for rule, on := range holds {
+		out.SetBool(ruleActive, on, c.Name, rule)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package collectors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+var (
+	nodeIdentityChanges = metric.New("avax_node_identity_changes",
+		"How often the node's ID or BLS key has changed since the exporter started: another machine answers under this name, or its keys were replaced.",
+		"node")
+	nodeDuplicate = metric.New("avax_node_duplicate",
+		"1 if another configured node answers with the same node ID: two names lead to one machine, or two machines use one key; 0 if none does.",
+		"node")
+	nodeNetworkMismatch = metric.New("avax_node_network_mismatch",
+		"1 if the node belongs to another network than AVAX_NODE_NETWORK_ID says or, where that is not set, than most of the nodes; 0 if not.",
+		"node")
+)
+
+var fleet = &Spec{
+	Name:     "fleet",
+	Help:     "Are the nodes those that they were, each once, and of one network?",
+	Calls:    []string{"info.getNodeID", "info.getNetworkID"},
+	Every:    time.Minute,
+	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
+	Bind: func(ups *Upstreams) []Job {
+		s := &seenNodes{byName: map[string]*seenNode{}}
+		return once(s.collect)(ups)
+	},
+}
+
+// seenNodes are the nodes as they were seen last, by their configured names.
+type seenNodes struct {
+	mu     sync.Mutex
+	byName map[string]*seenNode
+}
+
+type seenNode struct {
+	id, key string
+	changes int
+	notes   []string
+}
+
+// changed takes over what the node says of itself. A key that an old release
+// leaves out is not one that changed.
+func (s *seenNode) changed(name, what string, was *string, is string) bool {
+	if is == "" || is == *was {
+		return false
+	}
+	before := *was
+	*was = is
+	if before == "" {
+		return false
+	}
+	// Behind a load balancer it changes again and again: each is told once.
+	note := fmt.Sprintf("the %s of %s changed from %s to %s", what, name, before, is)
+	if !slices.Contains(s.notes, note) {
+		s.notes = append(s.notes, note)
+	}
+	return true
+}
+
+// found is what one node says of itself.
+type found struct {
+	name, id, key string
+	network       uint64
+}
+
+func (seen *seenNodes) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	if len(ups.Nodes()) == 0 {
+		return nil
+	}
+	ctx = scrape.MaxAge(ctx, 2*time.Minute) // what the collector identity was told will do
+	all, err := each(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (found, error) {
+		who, err := n.Identity(ctx)
+		if err != nil {
+			return found{}, err
+		}
+		network, err := n.NetworkID(ctx)
+		f := found{name: n.Name(), id: who.NodeID, network: network}
+		if who.POP != nil {
+			f.key = who.POP.PublicKey
+		}
+		return f, err
+	})
+	if err != nil {
+		return err
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	seen.forget(ups.Nodes())
+	names := map[string][]string{} // by node ID
+	networks := map[uint64]int{}
+	for _, f := range all {
+		names[f.id] = append(names[f.id], f.name)
+		networks[f.network]++
+	}
+	expected := ups.NetworkID
+	if expected == 0 {
+		expected = slices.MaxFunc(all, func(a, b found) int { return networks[a.network] - networks[b.network] }).network
+	}
+	for _, f := range all {
+		s := seen.byName[f.name]
+		if s == nil {
+			s = &seenNode{}
+			seen.byName[f.name] = s
+		}
+		idChanged := s.changed(f.name, "node ID", &s.id, f.id)
+		if keyChanged := s.changed(f.name, "BLS key", &s.key, f.key); idChanged || keyChanged {
+			s.changes++
+		}
+		for _, note := range s.notes {
+			out.Note("%s", note)
+		}
+		out.Set(nodeIdentityChanges, float64(s.changes), f.name)
+		out.SetBool(nodeDuplicate, len(names[f.id]) > 1, f.name)
+		if same := names[f.id]; len(same) > 1 && same[0] == f.name {
+			out.Note("%s answer with one node ID, %s", strings.Join(same, " and "), f.id)
+		}
+		out.SetBool(nodeNetworkMismatch, f.network != expected, f.name)
+		if f.network != expected {
+			out.Note("%s belongs to network %d, not to network %d", f.name, f.network, expected)
+		}
+	}
+	return nil
+}
+
+// forget leaves out the nodes that are no longer configured.
+func (seen *seenNodes) forget(present []*Node) {
+	wanted := map[string]bool{}
+	for _, n := range present {
+		wanted[n.Name()] = true
+	}
+	for name := range seen.byName {
+		if !wanted[name] {
+			delete(seen.byName, name)
+		}
+	}
+}

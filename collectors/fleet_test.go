@@ -1,0 +1,201 @@
+package collectors_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// posing leads names to other nodes and changes what they say.
+type posing struct {
+	to      http.RoundTripper
+	hosts   map[string]string // by the host that is asked
+	answers *strings.Replacer
+}
+
+func (p *posing) RoundTrip(r *http.Request) (*http.Response, error) {
+	asked := r.URL.Hostname()
+	if host, ok := p.hosts[asked]; ok {
+		r = r.Clone(r.Context())
+		r.URL.Host, r.Host = host, host
+	}
+	resp, err := p.to.RoundTrip(r)
+	if err != nil || p.answers == nil || asked != "charlie.sim" {
+		return resp, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body = io.NopCloser(bytes.NewReader([]byte(p.answers.Replace(string(body)))))
+	return resp, err
+}
+
+// fleetOf binds the collector fleet to nodes of these names.
+func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*collectors.Upstreams, func() (values map[string]float64, notes []string)) {
+	t.Helper()
+	ups := &collectors.Upstreams{}
+	var nodes []*collectors.Node
+	for _, name := range names {
+		up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, collectors.NewNode(node.New(up)))
+	}
+	ups.SetNodes(nodes)
+	for _, spec := range collectors.All() {
+		if spec.Name != "fleet" {
+			continue
+		}
+		job := spec.Bind(ups)[0]
+		return ups, func() (map[string]float64, []string) {
+			t.Helper()
+			batch := metric.NewBatch(spec.Families)
+			if err := job.Collect(scrape.MaxAge(t.Context(), 0), batch); err != nil {
+				t.Fatal(err)
+			}
+			values := map[string]float64{}
+			for _, c := range batch.Chunks() {
+				for _, s := range c.Samples() {
+					values[strings.TrimPrefix(c.Family.Name, "avax_node_")+" "+s.Labels[0]] = s.Value
+				}
+			}
+			return values, batch.Notes()
+		}
+	}
+	t.Fatal("there is no collector fleet")
+	return nil, nil
+}
+
+func TestAnotherMachineUnderANodesNameIsFoundOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		transport := &posing{to: network.Transport(), hosts: map[string]string{}}
+		_, collect := fleetOf(t, transport, "alpha", "bravo")
+		for _, step := range []struct {
+			host string
+			want float64
+		}{{"bravo.sim", 0}, {"charlie.sim", 1}, {"charlie.sim", 1}, {"bravo.sim", 2}, {"charlie.sim", 3}} {
+			transport.hosts["bravo.sim"] = step.host
+			time.Sleep(5 * time.Minute) // no answer is remembered so long
+			values, notes := collect()
+			if values["identity_changes bravo"] != step.want || values["identity_changes alpha"] != 0 {
+				t.Errorf("%s behind bravo: %v, want %v changes", step.host, values, step.want)
+			}
+			from, to := network.NodeID("bravo"), network.NodeID("charlie")
+			if step.want > 0 && !strings.Contains(strings.Join(notes, "\n"), "the node ID of bravo changed from "+from+" to "+to) {
+				t.Errorf("notes %q", notes)
+			}
+			if len(notes) > 4 {
+				t.Errorf("%d notes of a node that changes to and fro", len(notes))
+			}
+		}
+	})
+}
+
+func TestTwoNamesForOneNodeAreFoundOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		transport := &posing{to: network.Transport(), hosts: map[string]string{"bravo.sim": "alpha.sim"}}
+		_, collect := fleetOf(t, transport, "alpha", "bravo", "charlie")
+		values, notes := collect()
+		want := map[string]float64{
+			"duplicate alpha": 1, "duplicate bravo": 1, "duplicate charlie": 0,
+			"identity_changes alpha": 0, "identity_changes bravo": 0, "identity_changes charlie": 0,
+			"network_mismatch alpha": 0, "network_mismatch bravo": 0, "network_mismatch charlie": 0,
+		}
+		if diff := cmp.Diff(want, values); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"alpha and bravo answer with one node ID, " + network.NodeID("alpha")}, notes); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestANodeOfAnotherNetworkIsFoundOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		transport := &posing{to: network.Transport(), answers: strings.NewReplacer(`"networkID":"1337"`, `"networkID":"5"`)}
+		ups, collect := fleetOf(t, transport, "charlie", "alpha", "bravo")
+		for expected, want := range map[uint64][3]float64{0: {1, 0, 0}, 1337: {1, 0, 0}, 5: {0, 1, 1}} {
+			ups.NetworkID = expected
+			values, notes := collect()
+			for i, name := range []string{"charlie", "alpha", "bravo"} {
+				if values["network_mismatch "+name] != want[i] {
+					t.Errorf("expected %d: %v", expected, values)
+				}
+			}
+			if expected != 5 && (len(notes) != 1 || notes[0] != "charlie belongs to network 5, not to network 1337") {
+				t.Errorf("notes %q", notes)
+			}
+		}
+	})
+}
+
+// A node that is down is not told of, and costs nobody else's samples.
+func TestANodeThatDoesNotAnswerIsNoNewsForTheFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		ups, collect := fleetOf(t, network.Transport(), "alpha", "bravo")
+		if values, _ := collect(); len(values) != 6 {
+			t.Fatalf("%v", values)
+		}
+		network.Node("bravo").Stop()
+		time.Sleep(5 * time.Minute) // no answer is remembered so long
+		if values, _ := collect(); len(values) != 3 {
+			t.Errorf("%v", values)
+		}
+		ups.SetNodes(ups.Nodes()[:1])
+		if values, _ := collect(); len(values) != 3 {
+			t.Errorf("%v", values)
+		}
+	})
+}
+
+func TestOtherUpstreamsDifferInTheNodesAlone(t *testing.T) {
+	ups := &collectors.Upstreams{}
+	v := reflect.ValueOf(ups).Elem()
+	for i := range v.NumField() {
+		if !v.Type().Field(i).IsExported() {
+			continue
+		}
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+		case reflect.Uint64:
+			f.SetUint(7)
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Struct:
+			f.Set(reflect.ValueOf(collectors.Watch{All: true}))
+		default:
+			t.Fatalf("%s: teach this test its kind", v.Type().Field(i).Name)
+		}
+	}
+	ups.SetChains([]collectors.Chain{{Name: "C", Ref: "C"}})
+	other := ups.With(nil)
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.IsExported() && !reflect.DeepEqual(v.Field(i).Interface(), reflect.ValueOf(other).Elem().Field(i).Interface()) {
+			t.Errorf("%s is another", f.Name)
+		}
+	}
+	if len(other.Nodes()) != 0 || len(other.Chains()) != 1 {
+		t.Errorf("%d nodes, %d chains", len(other.Nodes()), len(other.Chains()))
+	}
+}

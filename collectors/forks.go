@@ -1,0 +1,56 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+var forkDetected = metric.New("avax_chain_fork_detected",
+	"1 if the node's block is another than that of more than half of the nodes, at the height of the one that is furthest behind; 0 if not. "+
+		"Without such a majority all say 1, as two nodes do that differ. Absent where no two nodes can be compared.", "node", "chain")
+
+var forks = &Spec{
+	Name:     "forks",
+	Help:     "Do the nodes have the same blocks of an EVM chain?",
+	Calls:    []string{"eth_getBlockByNumber"},
+	Every:    time.Minute,
+	Families: []*metric.Family{forkDetected},
+	Bind:     perChain(collectForks),
+}
+
+func collectForks(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+	newest, err := newestBlocks(ctx, ups, c)
+	if err != nil {
+		return err
+	}
+	if len(newest) < 2 {
+		return nil
+	}
+	var nodes []*Node
+	height := newest[0].Number
+	for _, b := range newest {
+		nodes = append(nodes, b.of)
+		height = min(height, b.Number)
+	}
+	// A node that has the block no more, or does not answer, is not compared.
+	same, err := each(ctx, nodes, func(ctx context.Context, n *Node) (nodeBlock, error) {
+		b, err := n.EthBlockByNumber(ctx, c.Ref, (*uint64)(&height))
+		return nodeBlock{n, b}, err
+	})
+	if err != nil {
+		return err
+	}
+	if len(same) < 2 {
+		return nil
+	}
+	votes := map[string]int{}
+	for _, b := range same {
+		votes[b.Hash]++
+	}
+	for _, b := range same {
+		out.SetBool(forkDetected, 2*votes[b.Hash] <= len(same), b.of.Name(), c.Name)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	chainHeight = metric.New("avax_chain_height",
+		"Height of the newest block that the node has accepted. On a chain that nobody uses, as the X-Chain often is, it stands still.",
+		"node", "chain")
+	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
+		"When that block was made, in Unix seconds; of P the chain's own clock. Absent where the X-Chain has only its first block.",
+		"node", "chain")
+)
+
+var heads = &Spec{
+	Name:     "heads",
+	Help:     "How far is the node on each chain?",
+	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
+	Every:    headsEvery,
+	Families: []*metric.Family{chainHeight, chainHeadTimestamp},
+	Bind:     perNodeAndChain((*Upstreams).AllChains, collectHeads),
+}
+
+const headsEvery = 15 * time.Second
+
+func collectHeads(ctx context.Context, n *Node, c Chain, out *metric.Batch) error {
+	height, at, err := head(ctx, n, c)
+	if err != nil {
+		return err
+	}
+	out.Set(chainHeight, float64(height), n.Name(), c.Name)
+	if !at.IsZero() {
+		out.SetTime(chainHeadTimestamp, at, n.Name(), c.Name)
+	}
+	return nil
+}
+
+// head returns the height of the newest block and when it was made; zero where
+// nobody tells.
+func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, err error) {
+	switch c.Ref {
+	case "P":
+		if height, err = n.PlatformHeight(ctx); err == nil {
+			at, err = n.PlatformTimestamp(ctx)
+		}
+	case "X":
+		height, err = ask(n, "avm.getHeight", func() (uint64, error) { return n.AVMHeight(ctx, c.Ref) })
+		if err == nil && height > 0 {
+			at, err = blockTime(ctx, n, c, height)
+		}
+	default:
+		var b node.EthBlock
+		b, err = newestBlock(ctx, n, c)
+		height, at = uint64(b.Number), b.Time()
+	}
+	return height, at, err
+}
+
+// blockTime asks when a block of the X-Chain was made, which never changes.
+func blockTime(ctx context.Context, n *Node, c Chain, height uint64) (at time.Time, err error) {
+	b, err := n.AVMBlockByHeight(scrape.MaxAge(ctx, slowFacts), c.Ref, height, node.JSON)
+	if err == nil && b.JSON != nil && b.JSON.Time != nil {
+		at = b.JSON.Time.Time
+	}
+	return at, err
+}
+
+// newestBlock asks a node for the newest block of an EVM chain.
+func newestBlock(ctx context.Context, n *Node, c Chain) (node.EthBlock, error) {
+	return ask(n, "eth_getBlockByNumber "+c.Ref, func() (node.EthBlock, error) { return n.EthBlockByNumber(ctx, c.Ref, nil) })
+}

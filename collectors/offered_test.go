@@ -1,0 +1,88 @@
+package collectors_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+func TestAMethodThatANodeDoesNotKnowIsAskedForOnceAnHour(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		for minute := range 70 {
+			if page, err := w.run(t, "fee_config", "C"); !errors.Is(err, collectors.ErrNotOffered) || page != "" {
+				t.Fatalf("after %d minutes: %q, %v", minute, page, err)
+			}
+			if got, want := w.asked("alpha", "eth_feeConfig"), 1+minute/60; got != want {
+				t.Fatalf("after %d minutes it was asked %d times, want %d", minute, got, want)
+			}
+			time.Sleep(time.Minute)
+		}
+		if got := w.asked("foxtrot", "eth_feeConfig"); got != 0 {
+			t.Errorf("the other node was asked %d times: that the method is unknown is an answer", got)
+		}
+	})
+}
+
+// A node that starts has none of its chains yet, and says what it says of a
+// chain that it does not run.
+func TestAChainThatIsNotThereYetIsAskedForAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.Node("alpha").Start()
+		time.Sleep(2 * time.Second)
+		if page, err := w.run(t, "heads", "alpha/C"); !errors.Is(err, collectors.ErrNotOffered) || page != "" {
+			t.Errorf("before the chain is created: %q, %v", page, err)
+		}
+		time.Sleep(4 * time.Second)
+		if page, err := w.run(t, "heads", "alpha/C"); scrape.OutcomeOf(err) != scrape.Bootstrapping || page != "" {
+			t.Errorf("while it bootstraps: %q, %v", page, err)
+		}
+		time.Sleep(10 * time.Second)
+		if page, err := w.run(t, "heads", "alpha/C"); err != nil || !strings.Contains(page, `avax_chain_height{node="alpha",chain="C"}`) {
+			t.Errorf("once it is there: %q, %v", page, err)
+		}
+	})
+}
+
+func TestANodeThatDoesNotRunTheChainLeavesItToTheNext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "delta", "foxtrot") // delta tracks no subnet
+		if page, err := w.run(t, "fee_config", "examplel1"); err != nil || page == "" {
+			t.Errorf("one runs it: %q, %v", page, err)
+		}
+		w.network.Node("foxtrot").Stop()
+		if _, err := w.run(t, "fee_config", "examplel1"); scrape.OutcomeOf(err) != scrape.Unreachable || errors.Is(err, collectors.ErrNotOffered) {
+			t.Errorf("the one that runs it is down: %v", err)
+		}
+		w.ask(t, "delta")
+		if _, err := w.run(t, "fee_config", "examplel1"); !errors.Is(err, collectors.ErrNotOffered) {
+			t.Errorf("nobody runs it: %v", err)
+		}
+	})
+}
+
+func TestWhatElseACollectorKnowsStandsWhereOnePartIsNotOffered(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.Node("alpha").Suffer(simnet.Refused(-32000, `rpc: can't find method "avm.GetTxFee"`), "avm.getTxFee")
+		page, err := w.run(t, "identity", "alpha")
+		if !errors.Is(err, collectors.ErrNotOffered) || !strings.Contains(page, "avax_node_info{") || strings.Contains(page, "avax_node_tx_fee_avax") {
+			t.Errorf("%q, %v", page, err)
+		}
+	})
+}
+
+func TestAnAPIThatIsOffIsNotOffered(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.Node("alpha").SetAdminAPI(false)
+		w.network.Node("alpha").Suffer(simnet.WrongHost(), "GET /ext/health")
+		for _, collector := range []string{"admin", "health"} {
+			if page, err := w.run(t, collector, "alpha"); !errors.Is(err, collectors.ErrNotOffered) || page != "" {
+				t.Errorf("%s: %q, %v", collector, page, err)
+			}
+		}
+	})
+}

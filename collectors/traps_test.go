@@ -1,0 +1,407 @@
+package collectors_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// What real nodes do and nobody would guess, each a test. That a call for an
+// L1's validators fails as a whole while one is added is a test of the whole
+// exporter, which keeps the last samples.
+
+func TestANodesViewOfItselfIsLeftOut(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "bravo")
+		w.network.Disconnect("alpha") // whoever is cut off still finds itself connected
+		time.Sleep(time.Hour)
+		alpha := w.network.NodeID("alpha")
+		says(t, w.page(t, "validator_views"), `avax_validator_connected{node="bravo",node_id="`+alpha+`"}`, "0")
+		for _, collector := range []string{"validator_views", "l1_views"} {
+			for line := range strings.Lines(w.page(t, collector)) {
+				if strings.Contains(line, `node="alpha"`) && strings.Contains(line, `node_id="`+alpha+`"`) {
+					t.Errorf("%s tells what alpha thinks of itself: %s", collector, line)
+				}
+			}
+		}
+	})
+}
+
+func TestTheUptimeClimbsFromTheOwnStakeAfterARestart(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		const rewarding, validating = `avax_node_uptime_rewarding_stake_ratio{node="alpha"}`, `avax_node_validating{node="alpha"}`
+		w.ask(t, "alpha")
+		says(t, w.page(t, "uptime"), rewarding, "1")
+		w.network.Node("alpha").Start()
+		time.Sleep(2 * time.Second)
+		silentOf(t, w.page(t, "uptime"), "avax_") // it does not know that it validates
+		time.Sleep(4 * time.Second)
+		says(t, w.page(t, "uptime"), validating, "1")
+		says(t, w.page(t, "uptime"), rewarding, "0.202677")
+		time.Sleep(time.Minute)
+		says(t, w.page(t, "uptime"), rewarding, "1")
+	})
+}
+
+// Whoever else is away takes its stake out of our uptime: it is no fault of
+// ours, and the connected stake falls with it.
+func TestTheUptimeFallsWithTheConnectedStake(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		says(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="alpha"}`, "1")
+		w.network.Disconnect("bravo")
+		time.Sleep(time.Minute)
+		says(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="alpha"}`, "0.7958289345258251")
+		says(t, w.page(t, "uptime"), `avax_node_uptime_rewarding_stake_ratio{node="alpha"}`, "0.795829")
+	})
+}
+
+// An L1 validator without a balance shows as disconnected though its node is
+// up: it is taken off the active weight, and not off the connected one again.
+func TestAnInactiveValidatorIsNotCountedAsDisconnectedToo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		time.Sleep(30 * time.Second)
+		w.network.SetBalance("examplel1", "bravo", 0)
+		// Until the node's next look at the set it shows as connected still.
+		for _, connected := range []string{"1", "0"} {
+			says(t, w.page(t, "l1_views"), `avax_l1_validator_connected{node="alpha",chain="examplel1",node_id="`+w.network.NodeID("bravo")+
+				`",validation_id="`+w.network.ValidationID("examplel1", "bravo")+`"}`, connected)
+			says(t, w.page(t, "l1"), `avax_l1_weight{chain="examplel1"}`, "370")
+			says(t, w.page(t, "l1"), `avax_l1_active_weight{chain="examplel1"}`, "270")
+			says(t, w.page(t, "l1_views"), `avax_l1_connected_weight{node="alpha",chain="examplel1"}`, "270")
+			time.Sleep(2 * time.Minute)
+		}
+	})
+}
+
+func TestAnyOrderOfAnAnswerGivesTheSamePage(t *testing.T) {
+	for _, spec := range collectors.All() {
+		inWorld(t, func(t *testing.T, w world) {
+			w.ups.Watch = collectors.Watch{All: true}
+			once := w.page(t, spec.Name)
+			for range 5 {
+				if diff := cmp.Diff(once, w.page(t, spec.Name)); diff != "" {
+					t.Errorf("%s: %s", spec.Name, diff)
+				}
+			}
+		})
+	}
+}
+
+// A permissioned subnet that became an L1 lists its old validators and its new
+// ones in one list, in two shapes.
+func TestASubnetMayHaveLegacyAndL1ValidatorsAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		added := w.network.AddL1Validator("examplepoa", "hotel", 30, 1e9)
+		page, err := w.run(t, "l1", "examplepoa")
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, page, `avax_l1_validators{chain="examplepoa",state="legacy"}`, "3")
+		says(t, page, `avax_l1_validators{chain="examplepoa",state="active"}`, "1")
+		says(t, page, `avax_l1_weight{chain="examplepoa"}`, "90")
+		hotel := fmt.Sprintf(`{chain="examplepoa",node_id="%s",validation_id="%s"}`, w.network.NodeID("hotel"), added)
+		alpha := fmt.Sprintf(`{chain="examplepoa",node_id="%s",validation_id="%s"}`, w.network.NodeID("alpha"), w.network.ValidationID("examplepoa", "alpha"))
+		says(t, page, "avax_l1_validator_balance_avax"+hotel, "1")
+		silentOf(t, page, "avax_l1_validator_balance_avax"+alpha)
+		silentOf(t, page, "avax_l1_validator_end_timestamp_seconds"+hotel)
+		if end := "avax_l1_validator_end_timestamp_seconds" + alpha; !strings.Contains(page, end) {
+			t.Errorf("not there: %s", end)
+		}
+	})
+}
+
+func TestAnAutoRenewedValidatorHasNoEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		golf, hotel := w.network.NodeID("golf"), w.network.NodeID("hotel")
+		w.ups.Watch = collectors.Watch{IDs: []string{golf, hotel}}
+		page := w.page(t, "validators")
+		says(t, page, `avax_validator_present{node_id="`+golf+`"}`, "1")
+		silentOf(t, page, `avax_validator_end_timestamp_seconds{node_id="`+golf)
+		if end := `avax_validator_end_timestamp_seconds{node_id="` + hotel; !strings.Contains(page, end) {
+			t.Errorf("not there: %s", end)
+		}
+	})
+}
+
+// A node may validate the primary network, a permissioned subnet and an L1, and
+// be registered on the L1 anew.
+func TestANodeMayValidateSeveralTimes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		before := w.network.ValidationID("examplel1", "alpha")
+		w.network.RemoveValidator("examplel1", "alpha")
+		after := w.network.AddL1Validator("examplel1", "alpha", 100, 1e9)
+		time.Sleep(3 * time.Minute)
+		info := `avax_l1_validator_info{chain="%s",node_id="` + w.network.NodeID("alpha") + `",validation_id="%s"}`
+		page := w.page(t, "l1")
+		says(t, page, fmt.Sprintf(info, "examplel1", after), "1")
+		silentOf(t, page, before)
+		says(t, page, fmt.Sprintf(info, "examplepoa", w.network.ValidationID("examplepoa", "alpha")), "1")
+		says(t, w.page(t, "validators"), `avax_validator_present{node_id="`+w.network.NodeID("alpha")+`"}`, "1")
+	})
+}
+
+// The P-Chain has an empty list of validators for a subnet that does not exist,
+// and no error: so a chain is looked up first.
+func TestAChainThatDoesNotExistIsAMistakeAndNotAnEmptySet(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}})
+		for _, collector := range []string{"l1", "chain_info"} {
+			page, err := w.run(t, collector, "mine")
+			if err == nil || !strings.Contains(err.Error(), "correct AVAX_CHAINS") || page != "" {
+				t.Errorf("%s: %q, %v", collector, page, err)
+			}
+		}
+		if _, err := w.run(t, "chain_status", "alpha"); err != nil {
+			t.Errorf("chain_status: %v", err)
+		}
+		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "notachain"}})
+		if _, err := w.run(t, "chain_status", "alpha"); err == nil || !strings.Contains(err.Error(), "correct AVAX_CHAINS") {
+			t.Errorf("chain_status: %v", err)
+		}
+	})
+}
+
+// Created is said of a chain that is not tracked and of one whose VM failed:
+// only the node's health check tells them apart.
+func TestCreatedIsSaidOfAChainWhoseVMFailed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "delta", "foxtrot") // delta tracks no subnet
+		w.network.Node("foxtrot").SetChain("examplepoa", simnet.Failed)
+		time.Sleep(time.Minute)
+		status, health := w.page(t, "chain_status"), w.page(t, "health")
+		for _, node := range []string{"delta", "foxtrot"} {
+			says(t, status, `avax_chain_status{node="`+node+`",chain="examplepoa",status="Created"}`, "1")
+			says(t, status, `avax_chain_status{node="`+node+`",chain="examplepoa",status="Syncing"}`, "0")
+		}
+		says(t, health, `avax_node_health_check_failing{node="foxtrot",check="examplepoa"}`, "1")
+		silentOf(t, health, `avax_node_health_check_failing{node="delta",check="examplepoa"}`)
+	})
+}
+
+// L1 weights are JSON numbers: read as floats, each of two would lose its last
+// bit, and so the sum.
+func TestWeightsAbove2To53AreAddedUpExactly(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		for _, name := range []string{"alpha", "bravo"} {
+			w.network.SetWeight("examplel1", name, 1<<53+1)
+		}
+		says(t, w.page(t, "l1"), `avax_l1_weight{chain="examplel1"}`, "1.8014398509482156e+16")
+		says(t, w.page(t, "l1_views"), `avax_l1_connected_weight{node="alpha",chain="examplel1"}`, "1.8014398509482156e+16")
+	})
+}
+
+func TestTheCChainHasNeitherRulesNorFeesNorValidators(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		for collector, target := range map[string]string{"chain_rules": "C", "fee_config": "C", "l1_views": "alpha/C"} {
+			if page, err := w.run(t, collector, target); !errors.Is(err, collectors.ErrNotOffered) || page != "" {
+				t.Errorf("%s: %q, %v", collector, page, err)
+			}
+		}
+		page, err := w.run(t, "chain_config", "alpha/C")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// It spells its upgrades in two ways: durangoBlockTimestamp, etnaTimestamp.
+		for _, upgrade := range []string{"durango", "etna", "cancun"} {
+			if !strings.Contains(page, `upgrade="`+upgrade+`"`) {
+				t.Errorf("no upgrade %s in %s", upgrade, page)
+			}
+		}
+	})
+}
+
+// A block that is not there is null on the C-Chain since Helicon, and an error
+// elsewhere. Behind a load balancer, the next call may meet a node that does not
+// have what the last one had.
+func TestABlockThatANodeDoesNotHaveIsNotCompared(t *testing.T) {
+	for chain, missing := range map[string]string{
+		"C":         `{"jsonrpc":"2.0","id":1,"result":null}`,
+		"examplel1": `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"cannot query unfinalized data"}}`,
+	} {
+		inWorld(t, func(t *testing.T, w world) {
+			w.ask(t, "alpha", "bravo", "foxtrot")
+			w.network.Node("alpha").FallBehind(chain)
+			time.Sleep(time.Minute)
+			*w.otherwise = func(node, method string, params []any) string {
+				if node == "foxtrot" && method == "eth_getBlockByNumber" && params[0] != "latest" {
+					return missing
+				}
+				return ""
+			}
+			page, err := w.run(t, "forks", chain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			says(t, page, `avax_chain_fork_detected{node="alpha",chain="`+chain+`"}`, "0")
+			says(t, page, `avax_chain_fork_detected{node="bravo",chain="`+chain+`"}`, "0")
+			silentOf(t, page, "foxtrot")
+		})
+	}
+}
+
+func TestAForkIsTheNodesThatTheMajorityDoesNotFollow(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		fork := func(node string) string { return `avax_chain_fork_detected{node="` + node + `",chain="C"}` }
+		w.ask(t, "alpha", "bravo", "foxtrot")
+		w.network.Node("bravo").Fork("C")
+		time.Sleep(time.Minute)
+		page, err := w.run(t, "forks", "C")
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, page, fork("alpha"), "0")
+		says(t, page, fork("bravo"), "1")
+		says(t, page, fork("foxtrot"), "0")
+
+		w.ask(t, "alpha", "bravo") // nobody can tell which of two is right
+		if page, err = w.run(t, "forks", "C"); err != nil {
+			t.Fatal(err)
+		}
+		says(t, page, fork("alpha"), "1")
+		says(t, page, fork("bravo"), "1")
+
+		w.ask(t, "bravo")
+		if page, err = w.run(t, "forks", "C"); err != nil || page != "" {
+			t.Errorf("one node alone: %q, %v", page, err)
+		}
+	})
+}
+
+// A node that is behind shows an old block as its newest.
+func TestTheNewestBlockIsThatOfTheNodeThatIsFurthest(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.Node("alpha").FallBehind("C")
+		time.Sleep(time.Hour)
+		both := w.page(t, "blocks")
+		w.ask(t, "foxtrot")
+		if diff := cmp.Diff(w.page(t, "blocks"), both); diff != "" {
+			t.Error(diff)
+		}
+		w.ask(t, "alpha")
+		if w.page(t, "blocks") == both {
+			t.Error("the stuck node shows the same block")
+		}
+	})
+}
+
+func TestAnXChainAtHeightZeroIsNormal(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		page, err := w.run(t, "heads", "alpha/X")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "avax_chain_height{node=\"alpha\",chain=\"X\"} 0\n"; page != want {
+			t.Errorf("%q, want %q", page, want)
+		}
+	})
+}
+
+// For up to half a minute after a start, most checks have not run: that is no
+// failure. What has run and fails comes with a 503, which is an answer.
+func TestAHealthCheckThatHasNotRunIsAbsent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		w.network.Node("alpha").Start()
+		time.Sleep(15 * time.Second)
+		page := w.page(t, "health")
+		silentOf(t, page, `check="C"`)
+		says(t, page, `avax_node_health_check_failing{node="alpha",check="diskspace"}`, "0")
+		w.network.Disconnect("bravo")
+		w.network.Disconnect("charlie")
+		time.Sleep(time.Minute)
+		says(t, w.page(t, "health"), `avax_node_health_check_failing{node="alpha",check="C"}`, "1")
+	})
+}
+
+func TestUnspentOutputsAreCountedOverAllPages(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.SetUTXOs(2500) // a page has 1024
+		page := w.page(t, "addresses")
+		says(t, page, `avax_utxos{chain="X",address="X-`+simnet.Owner+`"}`, "2501")
+		says(t, page, `avax_utxos{chain="P",address="P-`+simnet.Owner+`"}`, "2500")
+		says(t, page, `avax_asset_balance_tokens{address="X-`+simnet.Owner+`",asset_id="`+exm+`"}`, "2500")
+	})
+}
+
+func TestAnAssetIsToldOnceHoweverItIsNamed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ups.WatchAssets = []string{exm, "AVAX", exm}
+		for collector, target := range map[string]string{"assets": "network", "addresses": "X-" + simnet.Owner} {
+			if _, err := w.run(t, collector, target); err != nil {
+				t.Errorf("%s: %v", collector, err)
+			}
+		}
+	})
+}
+
+func TestNothingIsAskedForEmptyWatchLists(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ups.WatchAddresses, w.ups.WatchAssets = nil, nil
+		for _, collector := range []string{"addresses", "assets"} {
+			if jobs := specOf(t, collector).Bind(w.ups); len(jobs) > 0 {
+				t.Errorf("%s has %d jobs", collector, len(jobs))
+			}
+		}
+	})
+}
+
+func TestAMistakenWatchListNamesItsVariable(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ups.WatchAddresses = []string{"P-elsewhere1", "X-elsewhere1"}
+		for _, a := range w.ups.WatchAddresses {
+			if _, err := w.run(t, "addresses", a); err == nil || !strings.Contains(err.Error(), "correct AVAX_WATCH_ADDRESSES") {
+				t.Errorf("%s: %v", a, err)
+			}
+		}
+		w.ups.WatchAssets = []string{"nope"}
+		if _, err := w.run(t, "assets", "network"); err == nil || !strings.Contains(err.Error(), "correct AVAX_WATCH_ASSETS") {
+			t.Error(err)
+		}
+		w.network.Node("alpha").Stop()
+		w.network.Node("foxtrot").Stop()
+		if _, err := w.run(t, "assets", "network"); scrape.OutcomeOf(err) != scrape.Unreachable || strings.Contains(err.Error(), "AVAX_WATCH_ASSETS") {
+			t.Error(err)
+		}
+	})
+}
+
+// A node whose configuration lacks an upgrade will fork when it comes.
+func TestNodesThatDifferInTheirConfigurationHaveDifferentHashes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		*w.otherwise = func(node, method string, _ []any) string {
+			if method != "eth_getChainConfig" {
+				return ""
+			}
+			// The order of members means nothing; 9999-12-01 means not scheduled.
+			return map[string]string{
+				"alpha":   `{"id":1,"result":{"chainId":7,"etnaTimestamp":1607144400,"heliconTimestamp":253399622400}}`,
+				"foxtrot": `{"id":1,"result":{"heliconTimestamp":253399622400,"etnaTimestamp":1607144400,"chainId":7}}`,
+				"bravo":   `{"id":1,"result":{"chainId":7,"etnaTimestamp":1607144401,"heliconTimestamp":253399622400}}`,
+			}[node]
+		}
+		w.ask(t, "alpha", "foxtrot", "bravo")
+		w.ups.SetChains([]collectors.Chain{{Name: "C", Ref: "C"}})
+		page := w.page(t, "chain_config")
+		hash := map[string]string{}
+		for line := range strings.Lines(page) {
+			if node, rest, ok := strings.Cut(strings.TrimPrefix(line, `avax_chain_config_info{node="`), `",chain="C",evm_chain_id="7",hash="`); ok {
+				hash[node] = rest
+			}
+		}
+		if len(hash) != 3 || hash["alpha"] != hash["foxtrot"] || hash["alpha"] == hash["bravo"] {
+			t.Errorf("hashes: %v", hash)
+		}
+		says(t, page, `avax_chain_upgrade_timestamp_seconds{node="alpha",chain="C",upgrade="etna"}`, "1.6071444e+09")
+		silentOf(t, page, "helicon")
+	})
+}

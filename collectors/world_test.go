@@ -1,0 +1,134 @@
+package collectors_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// world is a healthy simulated network, and whom of it is asked.
+type world struct {
+	network *simnet.Network
+	ups     *collectors.Upstreams
+	// otherwise answers a call in place of the network, unless it has no words.
+	otherwise *func(node, method string, params []any) string
+}
+
+// inWorld asks alpha and foxtrot, on synthetic time.
+func inWorld(t *testing.T, test func(t *testing.T, w world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		w := world{network: network, otherwise: new(func(string, string, []any) string)}
+		w.ups = upstreams(t, w, network)
+		test(t, w)
+	})
+}
+
+// ask makes these nodes the ones that are asked.
+func (w world) ask(t *testing.T, names ...string) {
+	t.Helper()
+	var nodes []*collectors.Node
+	for _, name := range names {
+		nodes = append(nodes, collectors.NewNode(node.New(open(t, w, name))))
+	}
+	w.ups.SetNodes(nodes)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
+	if *w.otherwise != nil && r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var call struct {
+			Method string
+			Params any
+		}
+		if err := json.Unmarshal(body, &call); err != nil {
+			return nil, err
+		}
+		params, _ := call.Params.([]any)
+		if answer := (*w.otherwise)(strings.TrimSuffix(r.URL.Hostname(), ".sim"), call.Method, params); answer != "" {
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answer))}, nil
+		}
+	}
+	return w.network.Transport().RoundTrip(r)
+}
+
+// run runs a collector's job for a target once, and returns its samples.
+func (w world) run(t *testing.T, collector, target string) (samples string, err error) {
+	t.Helper()
+	spec := specOf(t, collector)
+	for _, j := range spec.Bind(w.ups) {
+		if j.Target != target {
+			continue
+		}
+		batch := metric.NewBatch(spec.Families)
+		err := j.Collect(t.Context(), batch)
+		for _, c := range batch.Chunks() {
+			samples += string(c.Text)
+		}
+		return samples, errors.Join(err, batch.Err())
+	}
+	t.Fatalf("%s has no job for %s", collector, target)
+	return "", nil
+}
+
+// page runs all jobs of a collector, none of which may fail, and returns what
+// they tell.
+func (w world) page(t *testing.T, collector string) string {
+	t.Helper()
+	return collect(t.Context(), t, specOf(t, collector), w.ups)
+}
+
+// asked counts the calls of a method to a node.
+func (w world) asked(node, method string) (n int) {
+	for _, c := range w.network.Calls() {
+		if c.Upstream == node && c.Method == method {
+			n++
+		}
+	}
+	return n
+}
+
+func specOf(t *testing.T, name string) *collectors.Spec {
+	t.Helper()
+	for _, s := range collectors.All() {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("there is no collector %s", name)
+	return nil
+}
+
+// says fails the test unless the page has the series with the value.
+func says(t *testing.T, page, series, value string) {
+	t.Helper()
+	if !strings.Contains("\n"+page, "\n"+series+" "+value+"\n") {
+		t.Errorf("not there: %s %s\nthe page:\n%s", series, value, page)
+	}
+}
+
+// silentOf fails the test if a sample on the page has the words.
+func silentOf(t *testing.T, page, words string) {
+	t.Helper()
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, "#") && strings.Contains(line, words) {
+			t.Errorf("there is %s", line)
+		}
+	}
+}
