@@ -24,6 +24,7 @@ var floors = map[string]int{
 	"internal/simnet":    0,
 	"scrape":             0,
 	"collectors":         1,
+	"internal/fleet":     1,
 	"internal/snapshot":  1,
 	"internal/schedule":  2,
 	"internal/web":       2,

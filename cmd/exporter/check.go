@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,10 +20,11 @@ import (
 // check runs every collector once and tells how it went. Its error says that
 // something is missing.
 func check(ctx context.Context, c *config, out io.Writer) error {
-	ups, err := upstreams(c, nil)
+	r, err := newRoster(c, nil)
 	if err != nil {
 		return inputError{err}
 	}
+	ups := r.own
 	ctx = scrape.MaxAge(ctx, time.Minute) // a question that several collectors ask is asked once
 	if c.autoChains {
 		chains, err := collectors.Discover(ctx, ups, ups.Chains())
@@ -31,7 +33,7 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 		}
 		ups.SetChains(chains)
 	}
-	all := jobs(c, ups)
+	all := r.jobs()
 	results := make([]error, len(all))
 	samples := make([]int, len(all))
 	var wg sync.WaitGroup
@@ -49,15 +51,18 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	failed := 0
 	for i, j := range all {
-		verdict := fmt.Sprintf("%d samples", samples[i])
-		switch {
-		case results[i] != nil:
+		mark, verdict := "ok", fmt.Sprintf("%d samples", samples[i])
+		switch err := results[i]; {
+		case errors.Is(err, collectors.ErrNotOffered) && samples[i] == 0:
+			verdict = err.Error()
+		case errors.Is(err, collectors.ErrNotOffered):
+			verdict += "; " + err.Error()
+		case err != nil:
 			failed++
-			verdict = results[i].Error()
+			mark, verdict = "FAILS", err.Error()
 		case samples[i] == 0:
 			verdict = "nothing to tell here"
 		}
-		mark := map[bool]string{true: "ok", false: "FAILS"}[results[i] == nil]
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", mark, j.Collector, j.Target, verdict)
 	}
 	if err := table.Flush(); err != nil {

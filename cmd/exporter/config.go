@@ -1,17 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/textproto"
-	"net/url"
 	"os"
 	"reflect"
 	"regexp"
@@ -24,7 +19,9 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // environment is every variable that the exporter reads, as it was written.
@@ -32,6 +29,7 @@ import (
 type environment struct {
 	Listen          string `envconfig:"LISTEN" default:":9865" desc:"Address of /metrics and the status page, as host:port."`
 	Nodes           string `envconfig:"NODES" default:"local=http://127.0.0.1:9650" desc:"Nodes to ask, as name=url, comma-separated. The name is the label node. User and password in the URL are sent as basic authentication."`
+	NodesFile       string `envconfig:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml), read again when it changes; see fleets.md. Where it is set and AVAX_NODES is not, only its nodes are asked."`
 	Chains          string `envconfig:"CHAINS" default:"C" desc:"Chains to follow beside P and X, comma-separated: an alias, or name=blockchainID (or name=alias). The name is the label chain. auto finds those that the nodes track."`
 	Validators      string `envconfig:"VALIDATORS" default:"own" desc:"Primary-network validators with series of their own: own (those of the nodes above), all, or node IDs, comma-separated."`
 	Collectors      string `envconfig:"COLLECTORS" desc:"Collectors to run: a comma-separated list, or changes to the defaults as +name and -name."`
@@ -42,6 +40,16 @@ type environment struct {
 	NodeHost        string `envconfig:"NODE_HOST" desc:"Host header sent to the nodes, for a node that answers 403 to its own name (--http-allowed-hosts)."`
 	NodeHeadersFile string `envconfig:"NODE_HEADERS_FILE" desc:"File with headers sent to the nodes, one Name: value a line, such as Authorization for nodes behind a proxy."`
 	NodeCAFile      string `envconfig:"NODE_CA_FILE" desc:"File with the PEM certificates that the nodes' certificates are checked against, in place of the system's."`
+	NodeBearerFile  string `envconfig:"NODE_BEARER_FILE" desc:"File with a token that is sent to the nodes as Authorization: Bearer. Like all files of nodes it is read again when it changes."`
+	NodeBasicFile   string `envconfig:"NODE_BASIC_AUTH_FILE" desc:"File with user:password, sent to the nodes as basic authentication."`
+	NodeCertFile    string `envconfig:"NODE_CERT_FILE" desc:"File with the PEM certificate shown to nodes that ask for one (mTLS)."`
+	NodeKeyFile     string `envconfig:"NODE_KEY_FILE" desc:"File with the PEM key of that certificate."`
+	NodeNetworkID   string `envconfig:"NODE_NETWORK_ID" desc:"Network that the nodes belong to: mainnet, fuji or a number. Empty: the one of most nodes. avax_node_network_mismatch tells of others."`
+	WatchAddresses  string `envconfig:"WATCH_ADDRESSES" desc:"Addresses on the P- or X-Chain whose balances are told, comma-separated, such as P-avax1…."`
+	WatchAssets     string `envconfig:"WATCH_ASSETS" desc:"Assets of the X-Chain that are told of, by asset ID, comma-separated."`
+	Shard           string `envconfig:"SHARD" default:"0" desc:"Which part of the nodes is this process', from 0; see fleets.md."`
+	TotalShards     string `envconfig:"TOTAL_SHARDS" default:"1" desc:"Processes that share the nodes."`
+	ReloadEndpoint  string `envconfig:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reads the nodes and their credentials anew, as SIGHUP does. Whoever reaches the port may then ask for it."`
 	MetricsURL      string `envconfig:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network; empty: not asked."`
 	LogLevel        string `envconfig:"LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR."`
 	LogFormat       string `envconfig:"LOG_FORMAT" default:"auto" desc:"text, json, or auto: text on a terminal, JSON otherwise."`
@@ -63,14 +71,17 @@ func variables() []variable {
 // config is the environment, read and found good.
 type config struct {
 	listen      string
-	nodes       []upstream
-	nodeHost    string
-	nodeHeader  http.Header
-	nodeTLS     *tls.Config
+	fleet       *fleet.Source
+	nodes       []fleet.Node // as the fleet was read at the start
+	part        fleet.Part
+	networkID   uint64 // 0: that of most nodes
+	reloadable  bool   // over HTTP
 	metricsURL  string
 	chains      []collectors.Chain
 	autoChains  bool
 	validators  collectors.Watch
+	addresses   []string
+	assets      []string
 	specs       []*collectors.Spec
 	schedules   map[string]cron.Schedule
 	timeout     time.Duration
@@ -83,21 +94,38 @@ type config struct {
 	transport http.RoundTripper
 }
 
-// upstream is a name=url pair.
-type upstream struct{ name, url string }
-
-// load reads the environment. Its error joins every problem there is, each in
-// words that say what to write instead; none of them prints a secret.
-func load() (*config, error) {
+// load reads the environment for a command. Its error joins every problem there
+// is, each in words that say what to write instead; none of them prints a secret.
+func load(command string) (*config, error) {
 	var env environment
 	if err := envconfig.Process(prefix, &env); err != nil {
 		return nil, err
 	}
+	if env.NodesFile != "" && os.Getenv(prefix+"_NODES") == "" {
+		env.Nodes = ""
+	}
+	if command == "healthcheck" || command == "demo" {
+		// They ask no configured node. A running exporter stays healthy
+		// although its files have become bad.
+		env.Nodes, env.NodesFile = defaults().Nodes, ""
+		env.NodeHeadersFile, env.NodeBearerFile, env.NodeBasicFile = "", "", ""
+		env.NodeCAFile, env.NodeCertFile, env.NodeKeyFile = "", "", ""
+	}
 	return env.parse()
 }
 
+// defaults is the environment of an operator who sets nothing.
+func defaults() environment {
+	var env environment
+	v := reflect.ValueOf(&env).Elem()
+	for i := range v.NumField() {
+		v.Field(i).SetString(v.Type().Field(i).Tag.Get("default"))
+	}
+	return env
+}
+
 func (env environment) parse() (*config, error) {
-	c := &config{nodeHost: env.NodeHost}
+	c := &config{}
 	problems := unknownVariables(os.Environ())
 	note := func(variable string, errs ...error) {
 		for _, err := range errs {
@@ -111,8 +139,14 @@ func (env environment) parse() (*config, error) {
 
 	c.listen, err = parseListen(env.Listen)
 	note("LISTEN", err)
-	c.nodes, errs = parseNodes(env.Nodes)
-	note("NODES", errs...)
+	c.fleet = &fleet.Source{File: env.NodesFile, Access: fleet.Access{
+		Host: env.NodeHost, HeadersFile: env.NodeHeadersFile, BearerFile: env.NodeBearerFile, BasicAuthFile: env.NodeBasicFile,
+		CAFile: env.NodeCAFile, CertFile: env.NodeCertFile, KeyFile: env.NodeKeyFile,
+	}}
+	if env.Nodes != "" || env.NodesFile == "" {
+		c.fleet.Nodes, errs = parseNodes(env.Nodes)
+		note("NODES", errs...)
+	}
 	c.chains, c.autoChains, errs = parseChains(env.Chains)
 	note("CHAINS", errs...)
 	c.validators, errs = parseWatch(env.Validators)
@@ -127,13 +161,29 @@ func (env environment) parse() (*config, error) {
 	note("CONCURRENCY", err)
 	c.maxBody, err = parseBytes(env.MaxBody)
 	note("MAX_BODY", err)
-	c.nodeHeader, err = readHeaders(env.NodeHeadersFile)
-	note("NODE_HEADERS_FILE", err)
-	c.nodeTLS, err = readCA(env.NodeCAFile)
-	note("NODE_CA_FILE", err)
+	if c.nodes, err = c.fleet.Read(); err != nil {
+		problems = append(problems, err) // names its variables
+	}
+	c.networkID, err = parseNetworkID(env.NodeNetworkID)
+	note("NODE_NETWORK_ID", err)
+	c.addresses, errs = parseList(env.WatchAddresses, addressForm, "write addresses such as P-avax1… or X-fuji1…")
+	note("WATCH_ADDRESSES", errs...)
+	c.assets, errs = parseList(env.WatchAssets, idForm, "write asset IDs, of about fifty letters and digits")
+	note("WATCH_ASSETS", errs...)
+	c.part.Of, err = parseCount(env.TotalShards)
+	note("TOTAL_SHARDS", err)
+	c.part.Shard, err = strconv.Atoi(env.Shard)
+	if err != nil || c.part.Shard < 0 || c.part.Of > 0 && c.part.Shard >= c.part.Of {
+		note("SHARD", fmt.Errorf("%q: write a whole number from 0 to %d: one less than AVAX_TOTAL_SHARDS at most", env.Shard, max(0, c.part.Of-1)))
+	}
+	if c.part.Of > 1 && c.autoChains {
+		note("CHAINS", errors.New("auto finds what the nodes of one shard track, and shard 0 tells of the chains for all: list the chains"))
+	}
+	c.reloadable, err = parseBool(env.ReloadEndpoint)
+	note("RELOAD_ENDPOINT", err)
 	if env.MetricsURL != "" {
 		c.metricsURL = env.MetricsURL
-		note("METRICS_URL", checkURL(env.MetricsURL))
+		note("METRICS_URL", scrape.CheckURL(env.MetricsURL))
 	}
 	if err := c.logLevel.UnmarshalText([]byte(env.LogLevel)); err != nil {
 		note("LOG_LEVEL", fmt.Errorf("%q: write DEBUG, INFO, WARN or ERROR", env.LogLevel))
@@ -201,11 +251,8 @@ func parseListen(s string) (string, error) {
 	return s, nil
 }
 
-// nameForm is what may stand as a label value and in a list.
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
-
-func parseNodes(s string) ([]upstream, []error) {
-	var nodes []upstream
+func parseNodes(s string) ([]fleet.Node, []error) {
+	var nodes []fleet.Node
 	var errs []error
 	seen := map[string]bool{}
 	for item := range fields(s, ",") {
@@ -214,15 +261,15 @@ func parseNodes(s string) ([]upstream, []error) {
 		switch {
 		case !ok || strings.Contains(n, ":"):
 			errs = append(errs, fmt.Errorf("%s: write name=url, such as local=http://127.0.0.1:9650", redact(item)))
-		case !nameForm.MatchString(n):
+		case !fleet.ValidName(n):
 			errs = append(errs, fmt.Errorf("%q: a node's name is made of letters, digits, dots, dashes and underscores", n))
 		case seen[n]:
 			errs = append(errs, fmt.Errorf("%q names two nodes: give each a name of its own", n))
 		default:
-			if err := checkURL(u); err != nil {
+			if err := scrape.CheckURL(u); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", n, err))
 			}
-			nodes = append(nodes, upstream{n, u})
+			nodes = append(nodes, fleet.Node{Name: n, URL: u})
 		}
 		seen[n] = true
 	}
@@ -230,23 +277,6 @@ func parseNodes(s string) ([]upstream, []error) {
 		errs = append(errs, errors.New("no node: write name=url, such as local=http://127.0.0.1:9650"))
 	}
 	return nodes, errs
-}
-
-// checkURL tells what is wrong with an upstream's address without repeating
-// the password in it.
-func checkURL(s string) error {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s is no URL: write http://host:port", redact(s))
-	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("%s: write http:// or https:// before the host", redact(s))
-	case u.Hostname() == "":
-		return fmt.Errorf("%s has no host: write http://host:port", redact(s))
-	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%s: an address ends before ? and #", redact(s))
-	}
-	return nil
 }
 
 // redact hides what stands before an @, where a password might be, and what
@@ -278,7 +308,7 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 			ref = n
 		}
 		switch {
-		case !nameForm.MatchString(n) || !nameForm.MatchString(ref):
+		case !fleet.ValidName(n) || !fleet.ValidName(ref):
 			errs = append(errs, fmt.Errorf("%q: write an alias such as C, or name=blockchainID", item))
 		case ref == "P" || ref == "X":
 			errs = append(errs, fmt.Errorf("%q: P and X are always followed, leave them out", item))
@@ -347,7 +377,7 @@ func selectCollectors(all []*collectors.Spec, s string) ([]*collectors.Spec, []e
 	for _, spec := range all {
 		on, named := chosen[spec.Name]
 		if !named {
-			on = list == 0
+			on = list == 0 && !spec.Off
 		}
 		if on {
 			specs = append(specs, spec)
@@ -407,46 +437,49 @@ func parseBytes(s string) (int64, error) {
 	return n * unit, nil
 }
 
-// readHeaders reads "Name: value" lines. Its errors name the line, never the text.
-func readHeaders(path string) (http.Header, error) {
-	if path == "" {
-		return nil, nil
+func parseNetworkID(s string) (uint64, error) {
+	switch s {
+	case "":
+		return 0, nil
+	case "mainnet":
+		return 1, nil
+	case "fuji":
+		return 5, nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: give a file that this user may read", err)
+	id, err := strconv.ParseUint(s, 10, 32)
+	if err != nil || id == 0 {
+		return 0, fmt.Errorf("%q: write mainnet, fuji or the network's number", s)
 	}
-	defer f.Close()
-	header := http.Header{}
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		key, value, ok := strings.Cut(line, ":")
-		key = textproto.TrimString(key)
-		if !ok || key == "" || strings.ContainsAny(key, " \t") {
-			return nil, fmt.Errorf("%s, line %d: write Name: value", path, n)
-		}
-		header.Add(key, textproto.TrimString(value))
-	}
-	return header, lines.Err()
+	return id, nil
 }
 
-func readCA(path string) (*tls.Config, error) {
-	if path == "" {
-		return nil, nil
+var (
+	addressForm = regexp.MustCompile(`^[PX]-[a-z]+1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38}$`) // bech32 of 20 bytes
+	idForm      = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{36,50}$`)                        // cb58 of 32 bytes
+)
+
+// parseList reads a comma-separated list of items that all have a form.
+func parseList(s string, form *regexp.Regexp, write string) (items []string, errs []error) {
+	for item := range fields(s, ",") {
+		switch {
+		case !form.MatchString(item):
+			errs = append(errs, fmt.Errorf("%q: %s", item, write))
+		case slices.Contains(items, item):
+			errs = append(errs, fmt.Errorf("%s stands there twice", item))
+		}
+		items = append(items, item)
 	}
-	pem, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: give a file that this user may read", err)
+	return items, errs
+}
+
+func parseBool(s string) (bool, error) {
+	switch s {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate: give PEM blocks that begin with -----BEGIN CERTIFICATE-----", path)
-	}
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+	return false, fmt.Errorf("%q: write true or false", s)
 }
 
 // fields yields the trimmed, non-empty items of a list.

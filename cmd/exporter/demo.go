@@ -10,6 +10,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -31,10 +32,14 @@ func demo(ctx context.Context, c *config, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c.nodes = nil
+	c.fleet = &fleet.Source{}
 	for _, name := range demoNodes {
-		c.nodes = append(c.nodes, upstream{name, urls[name]})
+		c.fleet.Nodes = append(c.fleet.Nodes, fleet.Node{Name: name, URL: urls[name]})
 	}
+	if c.nodes, err = c.fleet.Read(); err != nil {
+		return err
+	}
+	c.part = fleet.Part{}
 	c.metricsURL = urls["metrics"]
 	c.chains = []collectors.Chain{
 		{Name: "C", Ref: "C"},

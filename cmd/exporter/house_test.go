@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +19,11 @@ type exporter struct{ url string }
 // and returns when every collector has run once.
 func start(t *testing.T, env environment) exporter {
 	t.Helper()
+	return startLogging(t, env, t.Output())
+}
+
+func startLogging(t *testing.T, env environment, log io.Writer) exporter {
+	t.Helper()
 	env.Listen = "127.0.0.1:0"
 	c, err := env.parse()
 	if err != nil {
@@ -29,7 +33,7 @@ func start(t *testing.T, env environment) exporter {
 	address := make(chan net.Addr, 1)
 	stopped := make(chan error, 1)
 	go func() {
-		stopped <- run(ctx, c, slog.New(slog.NewTextHandler(t.Output(), nil)), func(a net.Addr) { address <- a })
+		stopped <- run(ctx, c, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), func(a net.Addr) { address <- a })
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -101,14 +105,4 @@ func samples(t *testing.T, page string) map[string]float64 {
 		values[line[:i]] = v
 	}
 	return values
-}
-
-// defaults is the environment of an operator who sets nothing.
-func defaults() environment {
-	var env environment
-	v := reflect.ValueOf(&env).Elem()
-	for i := range v.NumField() {
-		v.Field(i).SetString(v.Type().Field(i).Tag.Get("default"))
-	}
-	return env
 }

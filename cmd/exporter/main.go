@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,7 @@ usage: avax-exporter [command]
   (none)       ask the nodes and serve /metrics
   demo         the same, over a simulated network with incidents
   check        read the configuration, ask every upstream once, tell what is missing
+  call         ask one method of a node and print the answer: see call --help
   healthcheck  exit 0 if the exporter on this machine answers
   rules        print the built-in alert rules
   dashboards   print the built-in Grafana dashboard
@@ -63,10 +65,21 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if len(args) > 0 {
 		name = args[0]
 	}
-	if len(args) > 1 {
+	if len(args) > 1 && name != "call" {
 		return inputError{fmt.Errorf("%s takes no arguments; see avax-exporter help", name)}
 	}
+	var asked request
 	switch name {
+	case "call":
+		var err error
+		asked, err = parseCall(args[1:])
+		if errors.Is(err, flag.ErrHelp) {
+			printCallUsage(stdout)
+			return nil
+		}
+		if err != nil {
+			return inputError{fmt.Errorf("call: %w; see avax-exporter call --help", err)}
+		}
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(stdout, usage)
 		for _, v := range variables() {
@@ -91,7 +104,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return inputError{fmt.Errorf("there is no command %q; see avax-exporter help", name)}
 	}
 
-	c, err := load()
+	c, err := load(name)
 	if err != nil {
 		return inputError{fmt.Errorf("the configuration has mistakes:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))}
 	}
@@ -100,6 +113,8 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return demo(ctx, c, stderr)
 	case "check":
 		return check(ctx, c, stdout)
+	case "call":
+		return call(ctx, c, asked, stdout)
 	case "healthcheck":
 		return healthcheck(ctx, c)
 	}

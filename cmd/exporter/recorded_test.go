@@ -20,8 +20,14 @@ var update = flag.Bool("update", false, "write the golden pages anew; read the d
 // The node that was recorded, and the one without peers.
 const (
 	recordedNode = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"
-	l1Validator  = `chain="examplel1",node_id="NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN",validation_id="KbYH4Gyg1uZpmNbTGECZrTFoxmQtvzCmDvu2z4KT4qXgeZVAo"`
+	// It owns everything on the recorded network.
+	recordedAddress = "P-custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"
+
+	l1Validator = `chain="examplel1",node_id="NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN",validation_id="KbYH4Gyg1uZpmNbTGECZrTFoxmQtvzCmDvu2z4KT4qXgeZVAo"`
 )
+
+// upgradeOf is what follows up to the name of the chain.
+const upgradeOf = `avax_chain_upgrade_timestamp_seconds{node="local",chain=`
 
 const gone = -1 // in a story: the series is absent
 
@@ -57,8 +63,38 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				`avax_chain_fee_config_min_base_fee_wei{chain="examplel1"}`:                  1e9,
 				`avax_upgrade_timestamp_seconds{node="local",upgrade="helicon"}`:             1795198084,
 				`avax_network_validators{subnet_id="11111111111111111111111111111111LpoYY"}`: 7,
+
+				`avax_chain_height{node="local",chain="P"}`:                                      14,
+				`avax_chain_height{node="local",chain="X"}`:                                      0,
+				`avax_chain_height{node="local",chain="C"}`:                                      55,
+				`avax_chain_head_timestamp_seconds{node="local",chain="P"}`:                      1795198147,
+				`avax_chain_head_timestamp_seconds{node="local",chain="X"}`:                      gone,
+				`avax_chain_head_timestamp_seconds{node="local",chain="C"}`:                      1795198163.526,
+				`avax_chain_head_base_fee_wei{chain="C"}`:                                        1,
+				`avax_chain_head_gas_used{chain="examplel1"}`:                                    21000,
+				`avax_chain_status{node="local",chain="examplel1",status="Validating"}`:          1,
+				`avax_chain_precompile_active{chain="examplel1",precompile="feeManagerConfig"}`:  1,
+				`avax_chain_precompile_active{chain="examplel1",precompile="txAllowListConfig"}`: 0, // an hour later
+				`avax_chain_rule_active{chain="examplel1",rule="IsHelicon"}`:                     1,
+				upgradeOf + `"examplel1",upgrade="feeManagerConfig:disable"}`:                    1795199154,
+				upgradeOf + `"C",upgrade="helicon"}`:                                             1795198084,
+				`avax_network_supply_avax{subnet_id="11111111111111111111111111111111LpoYY"}`:    361177296.012368394,
+				`avax_network_blockchains`:                                                       4,
+				`avax_node_health_check_failing{node="local",check="examplel1"}`:                 0,
+				`avax_chain_processing_blocks{node="local",chain="examplepoa"}`:                  0,
+				`avax_node_tx_fee_avax{node="local",kind="tx"}`:                                  0.001,
+				`avax_platform_balance_avax{address="` + recordedAddress + `",state="unlocked"}`: 29994522.89963999,
+				`avax_utxos{chain="P",address="` + recordedAddress + `"}`:                        2,
+				`avax_node_log_level{node="local",logger="examplel1",output="log",level="INFO"}`: 1,
+				`avax_node_chain_alias_info{node="local",chain="X",alias="myxchain"}`:            1,
+				`avax_exporter_collector_success{collector="fee_config",target="C"}`:             1, // not offered there
+				`avax_exporter_collector_success{collector="chain_rules",target="C"}`:            1,
 			},
-			none: []string{"avax_validator_uptime_ratio", "avax_node_unknown_upgrade_timestamp_seconds"}, // a node's view of itself
+			none: []string{
+				"avax_validator_uptime_ratio", // a node's view of itself
+				"avax_node_unknown_upgrade_timestamp_seconds",
+				"avax_chain_fork_detected", // nobody to compare with
+			},
 		},
 		{
 			name: "bootstrapping", layers: []string{"bootstrapping"},
@@ -74,8 +110,19 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				`avax_node_chain_bootstrapped{node="local",chain="C"}`:         0,
 				`avax_node_chain_present{node="local",chain="examplel1"}`:      0,
 				`avax_node_chain_bootstrapped{node="local",chain="examplel1"}`: gone,
+
+				`avax_node_health_check_failing{node="local",check="P"}`:                       1,
+				`avax_node_health_check_failing{node="local",check="bootstrapped"}`:            1,
+				`avax_node_health_check_failing{node="local",check="diskspace"}`:               0,
+				`avax_exporter_collector_success{collector="heads",target="local/P"}`:          0,
+				`avax_exporter_collector_success{collector="heads",target="local/C"}`:          1, // it has none yet
+				`avax_exporter_collector_success{collector="identity",target="local"}`:         1, // without fees
+				`avax_node_log_level{node="local",logger="main",output="display",level="OFF"}`: 1,
 			},
-			none: []string{"avax_validator_", "avax_network_", "avax_l1_", "avax_chain_", "avax_node_uptime_", "avax_node_connected_"},
+			none: []string{
+				"avax_validator_", "avax_network_", "avax_l1_", "avax_chain_", "avax_platform_", "avax_utxos", "avax_asset_",
+				"avax_node_uptime_", "avax_node_connected_", "avax_node_tx_fee_",
+			},
 		},
 		{
 			name: "start_up_refused", layers: []string{"start_up", "healthy"}, age: time.Second,
@@ -89,8 +136,11 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				`avax_node_chain_bootstrapped{node="local",chain="P"}`: 0,
 				`avax_node_chain_bootstrapped{node="local",chain="C"}`: 0,
 				`avax_node_validating{node="local"}`:                   gone, // it does not know yet
+
+				`avax_node_health_check_failing{node="local",check="diskspace"}`: 0,
+				`avax_node_health_check_failing{node="local",check="C"}`:         gone, // it has not run
 			},
-			none: []string{"avax_validator_", "avax_node_uptime_"},
+			none: []string{"avax_validator_", "avax_node_uptime_", `avax_chain_height{node="local",chain="P"}`, `avax_chain_height{node="local",chain="C"}`},
 		},
 		{
 			name: "start_up_bootstrapped", layers: []string{"start_up", "healthy"}, age: 20 * time.Second,
@@ -111,6 +161,13 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				`avax_node_uptime_rewarding_stake_ratio{node="local"}`: 0.800109,
 				`avax_node_uptime_weighted_ratio{node="local"}`:        0.794113,
 				`avax_node_peers{node="local"}`:                        6,
+
+				`avax_node_health_check_failing{node="local",check="router"}`:            1,
+				`avax_node_health_check_failing{node="local",check="examplepoa"}`:        1,
+				`avax_node_health_check_failing{node="local",check="C"}`:                 0,
+				`avax_chain_processing_blocks{node="local",chain="examplepoa"}`:          8, // stuck; the others are idle
+				`avax_chain_longest_processing_seconds{node="local",chain="examplepoa"}`: 28.855371884,
+				`avax_chain_processing_blocks{node="local",chain="examplel1"}`:           0,
 			},
 		},
 		{
@@ -133,16 +190,30 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				`avax_node_chain_present{node="local",chain="examplel1"}`:      0,
 				`avax_node_chain_bootstrapped{node="local",chain="examplel1"}`: gone,
 				`avax_l1_validators{chain="examplel1",state="active"}`:         5, // the P-Chain tells all the same
-				`avax_validator_present{node_id="` + recordedNode + `"}`:       1,
+
+				`avax_chain_status{node="local",chain="examplel1",status="Created"}`:           1,
+				`avax_chain_status{node="local",chain="examplel1",status="Validating"}`:        0,
+				`avax_exporter_collector_success{collector="heads",target="local/examplel1"}`:  1, // no head to tell of
+				`avax_exporter_collector_success{collector="fee_config",target="examplel1"}`:   1,
+				`avax_chain_height{node="local",chain="examplel1"}`:                            gone,
+				`avax_node_chain_alias_info{node="local",chain="examplel1",alias="examplel1"}`: gone,
+				`avax_exporter_collector_success{collector="chain_config",target="local/C"}`:   1,
+				`avax_validator_present{node_id="` + recordedNode + `"}`:                       1,
 			},
-			none: []string{"avax_l1_connected_weight", "avax_l1_validator_connected", "avax_chain_fee_config_"},
+			none: []string{
+				"avax_l1_connected_weight", "avax_l1_validator_connected", "avax_chain_fee_config_",
+				"avax_chain_rule_active", "avax_chain_precompile_active",
+			},
 		},
 		{
 			name: "admin_disabled", layers: []string{"admin_disabled", "healthy"},
 			want: map[string]float64{
 				`avax_node_up{node="local"}`:                           1,
 				`avax_node_uptime_rewarding_stake_ratio{node="local"}`: 1,
+
+				`avax_exporter_collector_success{collector="admin",target="local"}`: 1, // not offered
 			},
+			none: []string{"avax_node_log_level", "avax_node_chain_alias_info"},
 		},
 	} {
 		t.Run(story.name, func(t *testing.T) {
@@ -157,6 +228,8 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 			t.Cleanup(server.Close)
 			env := defaults()
 			env.Nodes = "local=" + server.URL
+			env.Collectors = "+admin"
+			env.WatchAddresses = recordedAddress
 			env.Chains = "C,examplel1=" + recorded.L1Chain + ",examplepoa=" + recorded.PoAChain
 
 			_, page := start(t, env).get(t, "/metrics")

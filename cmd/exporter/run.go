@@ -9,6 +9,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -17,19 +20,23 @@ import (
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/web"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
-	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 // house is everything between the upstreams and the listener.
 type house struct {
-	ups       *collectors.Upstreams
+	roster    *roster
 	scheduler *schedule.Scheduler
 	site      *web.Site
+	watch     *fleet.Watch
+	log       *slog.Logger
+
+	mu sync.Mutex // held by who changes the roster and its jobs
 }
 
 // build wires the house from the cellar to the roof. It runs until ctx ends.
@@ -41,11 +48,11 @@ func build(ctx context.Context, c *config, log *slog.Logger) (*house, error) {
 		promcollectors.NewProcessCollector(promcollectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector("avax_exporter"),
 	)
-	ups, err := upstreams(c, scrape.NewMetrics(registry))
+	roster, err := newRoster(c, scrape.NewMetrics(registry))
 	if err != nil {
 		return nil, inputError{err}
 	}
-	registry.MustRegister(ups)
+	registry.MustRegister(roster.own)
 
 	// Ground: the snapshot that is served.
 	store := snapshot.New()
@@ -53,12 +60,15 @@ func build(ctx context.Context, c *config, log *slog.Logger) (*house, error) {
 
 	// Upstairs: the clock, and what people see.
 	scheduler := schedule.Start(ctx, store, log, registry)
-	scheduler.Set(jobs(c, ups))
-	if c.autoChains {
-		go followChains(ctx, c, ups, scheduler, log)
-	}
+	scheduler.Set(roster.jobs())
 	site := &web.Site{Store: store, Registry: registry, Progress: scheduler.Progress, Version: version(), Log: log}
-	return &house{ups, scheduler, site}, nil
+	h := &house{roster: roster, scheduler: scheduler, site: site, log: log}
+	if c.autoChains {
+		go h.followChains(ctx)
+	}
+	h.watch = fleet.NewWatch(c.fleet, h.take, log, registry)
+	go h.watch.Run(ctx)
+	return h, nil
 }
 
 // run serves the house until ctx ends. serving, if not nil, is told the
@@ -75,8 +85,24 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	go func() {
+		for {
+			select {
+			case <-hup:
+				_ = h.watch.Reload() // has told
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	mux := http.NewServeMux()
+	mux.Handle("/", h.site.Handler())
+	mux.Handle("/-/reload", reload(c, h.watch.Reload))
 	server := &http.Server{
-		Handler:           h.site.Handler(),
+		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute,
@@ -86,7 +112,7 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	log.Info("serving", "metrics", pageURL(listener.Addr())+"/metrics", "nodes", len(c.nodes), "version", version())
+	log.Info("serving", "metrics", pageURL(listener.Addr())+"/metrics", "nodes", len(h.roster.own.Nodes()), "version", version())
 	if serving != nil {
 		serving(listener.Addr())
 	}
@@ -105,23 +131,9 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 	return err
 }
 
-// upstreams makes the clients. It asks nothing.
-func upstreams(c *config, m *scrape.Metrics) (*collectors.Upstreams, error) {
-	ups := &collectors.Upstreams{Watch: c.validators}
-	var nodes []*collectors.Node
-	var errs []error
-	for _, n := range c.nodes {
-		up, err := scrape.New(scrape.Options{
-			Name: n.name, URL: n.url, Header: c.nodeHeader, Host: c.nodeHost, TLS: c.nodeTLS,
-			Timeout: c.timeout, Concurrency: c.concurrency, MaxBody: c.maxBody, Metrics: m, Transport: c.transport,
-		})
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		nodes = append(nodes, collectors.NewNode(node.New(up)))
-	}
-	ups.SetNodes(nodes)
+// services makes the clients of all that is no node. It asks nothing.
+func services(c *config, m *scrape.Metrics) (*collectors.Upstreams, error) {
+	ups := &collectors.Upstreams{Watch: c.validators, WatchAddresses: c.addresses, WatchAssets: c.assets, NetworkID: c.networkID}
 	ups.SetChains(c.chains)
 	if c.metricsURL != "" {
 		up, err := scrape.New(scrape.Options{
@@ -129,52 +141,34 @@ func upstreams(c *config, m *scrape.Metrics) (*collectors.Upstreams, error) {
 			Timeout: c.timeout, Concurrency: c.concurrency, MaxBody: c.maxBody, Metrics: m, Transport: c.transport,
 		})
 		if err != nil {
-			errs = append(errs, err)
-		} else {
-			ups.Metrics = metrics.New(up)
+			return nil, err
 		}
+		ups.Metrics = metrics.New(up)
 	}
-	return ups, errors.Join(errs...)
-}
-
-// jobs binds the chosen collectors to the upstreams and gives each its schedule.
-func jobs(c *config, ups *collectors.Upstreams) []schedule.Job {
-	var all []schedule.Job
-	for _, spec := range c.specs {
-		for _, j := range spec.Bind(ups) {
-			when := c.schedules[spec.Name]
-			if when == nil {
-				when = schedule.Every(spec.Every, j.Target)
-			}
-			all = append(all, schedule.Job{
-				Key:      snapshot.Key{Collector: spec.Name, Target: j.Target},
-				Families: spec.Families,
-				When:     when,
-				Collect:  j.Collect,
-			})
-		}
-	}
-	return all
+	return ups, nil
 }
 
 // followChains looks for the chains that the nodes track: often until every
 // node has told, then now and again.
-func followChains(ctx context.Context, c *config, ups *collectors.Upstreams, scheduler *schedule.Scheduler, log *slog.Logger) {
+func (h *house) followChains(ctx context.Context) {
 	const soon, later = 15 * time.Second, 5 * time.Minute
+	ups := h.roster.own
 	for {
 		pass, cancel := context.WithTimeout(ctx, time.Minute)
 		chains, err := collectors.Discover(pass, ups, ups.Chains())
 		cancel()
 		for _, chain := range chains[len(ups.Chains()):] {
-			log.Info("found a chain that the nodes track", "chain", chain.Name, "blockchain_id", chain.Ref)
+			h.log.Info("found a chain that the nodes track", "chain", chain.Name, "blockchain_id", chain.Ref)
 		}
 		if len(chains) > len(ups.Chains()) {
+			h.mu.Lock()
 			ups.SetChains(chains)
-			scheduler.Set(jobs(c, ups))
+			h.scheduler.Set(h.roster.jobs())
+			h.mu.Unlock()
 		}
 		wait := later
 		if err != nil {
-			log.Debug("looking for chains", "err", err)
+			h.log.Debug("looking for chains", "err", err)
 			wait = soon
 		}
 		select {

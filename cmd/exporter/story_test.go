@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ func TestStories(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Values["story"] = &story{}
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector would hold up the end of every process for a second
 			// The port is free at this moment; the process takes it at once.
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
@@ -49,7 +51,11 @@ func TestStories(t *testing.T) {
 			"heal":       heal,
 			"eventually": eventually,
 			"get":        get,
+			"remember":   remember,
 			"exitcode":   exitCode,
+			"write":      write,
+			"hangup":     hangUp,
+			"post":       post,
 		},
 	})
 }
@@ -137,6 +143,16 @@ func get(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(page), 0o600))
 }
 
+// remember: remember VARIABLE PATTERN — sets a variable to what the group in the
+// pattern matches in the last program's output.
+func remember(ts *testscript.TestScript, _ bool, args []string) {
+	found := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("%s does not match", args[1])
+	}
+	ts.Setenv(args[0], found[1])
+}
+
 // exitCode: exitcode CODE PROGRAM… — runs a program that must end so, with its
 // error output in the file stderr.txt.
 func exitCode(ts *testscript.TestScript, _ bool, args []string) {
@@ -150,5 +166,37 @@ func exitCode(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("stderr.txt"), []byte(ts.ReadFile("stderr")), 0o600))
 	if got != want {
 		ts.Fatalf("exit code %d, want %d (%v)", got, want, err)
+	}
+}
+
+// write: write FILE LINE… — writes a file at once, as a rename does.
+func write(ts *testscript.TestScript, _ bool, args []string) {
+	temporary := ts.MkAbs(args[0] + ".new")
+	ts.Check(os.WriteFile(temporary, []byte(strings.Join(args[1:], "\n")), 0o600))
+	ts.Check(os.Rename(temporary, ts.MkAbs(args[0])))
+}
+
+// hangUp: hangup — sends SIGHUP to the story's programs.
+func hangUp(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, c := range ts.BackgroundCmds() {
+		ts.Check(c.Process.Signal(syscall.SIGHUP))
+	}
+}
+
+// post: post PATH STATUS FILE — asks with POST and stores the answer, which must
+// have that status.
+func post(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+ts.Getenv("AVAX_LISTEN")+args[0], nil)
+	ts.Check(err)
+	resp, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), body, 0o600))
+	if got := strconv.Itoa(resp.StatusCode); got != args[1] {
+		ts.Fatalf("status %s, want %s:\n%s", got, args[1], body)
 	}
 }

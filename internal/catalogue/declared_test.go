@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -51,6 +52,7 @@ func own(t *testing.T) []row {
 	registry.MustRegister(snapshot.New(), &collectors.Upstreams{})
 	scrape.NewMetrics(registry)
 	schedule.Start(t.Context(), snapshot.New(), slog.New(slog.DiscardHandler), registry)
+	fleet.NewWatch(&fleet.Source{}, nil, slog.New(slog.DiscardHandler), registry)
 
 	descs := make(chan *prometheus.Desc, 100)
 	registry.Describe(descs)

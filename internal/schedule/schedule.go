@@ -4,9 +4,11 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/robfig/cron/v3"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -42,20 +45,21 @@ type Scheduler struct {
 	// failing counts the jobs that fail for one cause, so that a dead node is
 	// told once and not once for each of its collectors.
 	failing map[cause]int
-	runs    sync.WaitGroup
 }
 
-// cause is why jobs fail: whom they asked (a target's first path segment), and
-// how that ended.
+// asks returns whom a job asks: its target's first path segment.
+func asks(target string) string {
+	whom, _, _ := strings.Cut(target, "/")
+	return whom
+}
+
+// cause is why jobs fail: whom they asked, and how that ended.
 type cause struct {
 	target  string
 	outcome scrape.Outcome
 }
 
-func causeOf(r snapshot.Run) cause {
-	target, _, _ := strings.Cut(r.Target, "/")
-	return cause{target, scrape.OutcomeOf(r.Err)}
-}
+func causeOf(r snapshot.Run) cause { return cause{asks(r.Target), scrape.OutcomeOf(r.Err)} }
 
 // job is a Job while it is wanted.
 type job struct {
@@ -65,6 +69,8 @@ type job struct {
 	entry  cron.EntryID
 	// turn is held by the run under way: a run never overlaps itself.
 	turn sync.Mutex
+	// told are the notes of the last good run; whoever holds the turn has them.
+	told []string
 }
 
 // Start returns a running scheduler without jobs. It runs until ctx ends.
@@ -98,16 +104,17 @@ func (s *Scheduler) Set(jobs []Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wanted := make(map[snapshot.Key]bool, len(jobs))
-	targets := map[string]int{}
+	asked := map[string]int{}
 	for _, j := range jobs {
 		wanted[j.Key] = true
 		if s.jobs[j.Key] != nil {
 			continue
 		}
-		if _, seen := targets[j.Target]; !seen {
-			targets[j.Target] = len(targets)
+		whom := asks(j.Target)
+		if _, seen := asked[whom]; !seen {
+			asked[whom] = len(asked)
 		}
-		s.add(j, time.Duration(targets[j.Target])*firstSpread)
+		s.add(j, time.Now().Add(time.Duration(asked[whom])*firstSpread))
 	}
 	for k, j := range s.jobs {
 		if !wanted[k] {
@@ -119,21 +126,14 @@ func (s *Scheduler) Set(jobs []Job) {
 // firstSpread keeps the first pass over many targets from being one burst.
 const firstSpread = 5 * time.Millisecond
 
-// add starts a job: its ticks, and its first pass after a short delay.
-func (s *Scheduler) add(j Job, delay time.Duration) {
+// add starts a job: its first pass at that moment, and its ticks.
+func (s *Scheduler) add(j Job, at time.Time) {
 	added := &job{Job: j}
 	added.ctx, added.cancel = context.WithCancel(s.ctx)
 	s.jobs[j.Key] = added
 	s.skipped.WithLabelValues(j.Collector, j.Target)
 	s.panics.WithLabelValues(j.Collector, j.Target)
-	added.entry = s.cron.Schedule(j.When, cron.FuncJob(func() { s.run(added) }))
-	s.runs.Go(func() {
-		select {
-		case <-time.After(delay):
-			s.run(added)
-		case <-added.ctx.Done():
-		}
-	})
+	added.entry = s.cron.Schedule(&firstPass{Schedule: j.When, at: at}, cron.FuncJob(func() { s.run(added) }))
 }
 
 // remove ends a job and forgets it. The caller holds s.mu.
@@ -153,7 +153,6 @@ func (s *Scheduler) remove(j *job) {
 func (s *Scheduler) Wait() {
 	<-s.ctx.Done()
 	<-s.cron.Stop().Done()
-	s.runs.Wait()
 }
 
 // Progress tells how many of the wanted jobs have ended their first run, good
@@ -183,12 +182,21 @@ func (s *Scheduler) run(j *job) {
 
 	batch := metric.NewBatch(j.Families)
 	err := s.collect(ctx, j, batch)
+	if errors.Is(err, collectors.ErrNotOffered) {
+		err = nil
+	}
 	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, start), Err: err}
 	if err == nil {
 		r.Chunks = batch.Chunks()
 		if kept := batch.Err(); kept != nil {
 			s.log.Warn("samples kept out", "collector", j.Collector, "target", j.Target, "err", kept)
 		}
+		for _, note := range batch.Notes() {
+			if !slices.Contains(j.told, note) {
+				s.log.Warn(note, "collector", j.Collector, "target", j.Target)
+			}
+		}
+		j.told = batch.Notes()
 	}
 	s.put(j, r)
 }

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/robfig/cron/v3"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
@@ -314,4 +316,100 @@ func TestABadCronExpressionTellsWhatToWrite(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "@every 30s") {
 		t.Errorf("error %v", err)
 	}
+}
+
+func TestWhatIsNotOfferedFailsNoRun(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
+			out.Set(gauge, 1, "alpha")
+			return fmt.Errorf("%w: eth_feeConfig: no such method", collectors.ErrNotOffered)
+		})})
+		time.Sleep(time.Second)
+		if run := h.store.Last(snapshot.Key{Collector: "test", Target: "alpha"}); run.Err != nil {
+			t.Errorf("the run failed: %v", run.Err)
+		}
+		if page := h.served(); !strings.Contains(page, `avax_test_gauge{target="alpha"} 1`) {
+			t.Errorf("what the batch held is not served: %q", page)
+		}
+		if h.log.Len() > 0 {
+			t.Errorf("logged: %s", h.log)
+		}
+	})
+}
+
+// The first run comes at any moment; the tick that would fall into it is not
+// one that was skipped.
+func TestNoTickFallsIntoTheFirstRun(t *testing.T) {
+	for _, phase := range []time.Duration{time.Millisecond, time.Second, 4 * time.Second, 6 * time.Second} {
+		inHouse(t, func(t *testing.T, h house) {
+			var runs atomic.Int64
+			j := job("alpha", func(context.Context, *metric.Batch) error {
+				runs.Add(1)
+				time.Sleep(4500 * time.Millisecond)
+				return nil
+			})
+			j.When = inPhase{time.Now().Add(phase)}
+			h.Set([]schedule.Job{j})
+			time.Sleep(10*period + phase - time.Millisecond)
+			want := int64(10)
+			if phase >= period/2 {
+				want = 11
+			}
+			if got := runs.Load(); got != want {
+				t.Errorf("tick after %v: %d runs in ten periods, want %d", phase, got, want)
+			}
+			if n := skippedTicks(t, h); n != 0 {
+				t.Errorf("tick after %v: %v skipped", phase, n)
+			}
+		})
+	}
+}
+
+// inPhase ticks at that moment and every period after it.
+type inPhase struct{ first time.Time }
+
+func (p inPhase) Next(t time.Time) time.Time {
+	next := p.first
+	for !next.After(t) {
+		next = next.Add(period)
+	}
+	return next
+}
+
+func skippedTicks(t *testing.T, h house) (n float64) {
+	t.Helper()
+	families, err := h.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "avax_exporter_collector_skipped_total" {
+			for _, m := range f.GetMetric() {
+				n += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
+}
+
+func TestANoteIsLoggedOnceWhileItStands(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		var odd atomic.Bool
+		odd.Store(true)
+		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
+			if odd.Load() {
+				out.Note("%s is odd", "alpha")
+			}
+			return nil
+		})})
+		for _, on := range []bool{true, false, true} {
+			odd.Store(on)
+			time.Sleep(5 * period)
+		}
+		h.stop()
+		h.Wait()
+		if n := strings.Count(h.log.String(), `level=WARN msg="alpha is odd" collector=test target=alpha`); n != 2 {
+			t.Errorf("told %d times, want once for each time that it came up:\n%s", n, h.log)
+		}
+	})
 }

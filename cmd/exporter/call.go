@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+const callUsage = `usage: avax-exporter call [--node NAME] [--chain CHAIN] [--yes] METHOD [PARAMETERS]
+       avax-exporter call avg_tps CHAINID [PAGETOKEN]
+
+Asks a method of a node, or the Metrics service, once, and prints the result. The
+parameters are one JSON value: an object or, for eth_…, a list.
+
+  --node NAME    the configured node to ask (default the first)
+  --chain CHAIN  name, alias or blockchain ID of the chain to ask (default X for
+                 avm.…, C for eth_…)
+  --yes          call a method although it changes the node
+
+Methods; what stands in brackets may be left out:
+
+`
+
+// avgTPS is the one method of the Metrics service.
+const avgTPS = "avg_tps"
+
+// request is what the command call was given.
+type request struct {
+	node, chain string
+	method      node.Method
+	params      jsontext.Value // nil for none
+
+	ofMetrics          bool
+	chainID, pageToken string // for the Metrics service
+}
+
+// parseCall reads the arguments of the command call. Its error is flag.ErrHelp
+// or says what to write instead.
+func parseCall(args []string) (r request, err error) {
+	flags := flag.NewFlagSet("call", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&r.node, "node", "", "")
+	flags.StringVar(&r.chain, "chain", "", "")
+	yes := flags.Bool("yes", false, "")
+	var words []string
+	for rest := args; len(rest) > 0; { // a flag may stand anywhere
+		if err := flags.Parse(rest); err != nil {
+			return r, err
+		}
+		if rest = flags.Args(); len(rest) > 0 {
+			words, rest = append(words, rest[0]), rest[1:]
+		}
+	}
+	if len(words) == 0 {
+		return r, errors.New("name a method")
+	}
+	name, words := words[0], words[1:]
+	if name == avgTPS {
+		if len(words) != 1 && len(words) != 2 || r.node != "" || r.chain != "" {
+			return r, errors.New("write avg_tps, the chain's number and, for a further page, its token")
+		}
+		r.ofMetrics, r.chainID = true, words[0]
+		if len(words) == 2 {
+			r.pageToken = words[1]
+		}
+		return r, nil
+	}
+
+	methods := node.Methods()
+	i := slices.IndexFunc(methods, func(m node.Method) bool { return m.Name == name })
+	if i < 0 {
+		return r, fmt.Errorf("there is no method %q; near it are %s", name, strings.Join(near(name, methods), ", "))
+	}
+	r.method = methods[i]
+	switch {
+	case len(words) > 1:
+		return r, fmt.Errorf("write the parameters as one JSON value in quotes: %s", r.method.Usage())
+	case len(words) == 1:
+		r.params = jsontext.Value(words[0])
+	}
+	if err := r.method.Check(r.params); err != nil {
+		return r, err
+	}
+	if r.method.Changes != "" && !*yes {
+		return r, fmt.Errorf("%s changes the node: it would %s; add --yes to do it", name, r.method.Changes)
+	}
+	service, _, _ := strings.Cut(name, ".")
+	switch {
+	case r.chain != "" && !r.method.OfChain():
+		return r, fmt.Errorf("%s is not asked of a chain: leave --chain out", name)
+	case r.chain != "" || !r.method.OfChain():
+	case service == "avm":
+		r.chain = "X"
+	case strings.HasPrefix(name, "eth_"):
+		r.chain = "C"
+	default:
+		return r, fmt.Errorf("%s is asked of a chain: name it with --chain", name)
+	}
+	return r, nil
+}
+
+// near returns the three methods whose names come closest.
+func near(name string, methods []node.Method) []string {
+	name = strings.ToLower(name)
+	far := func(m node.Method) int {
+		known := strings.ToLower(m.Name)
+		d := distance(name, known)
+		if strings.Contains(known, name) || strings.Contains(name, known) {
+			d -= max(len(name), len(known)) // more than any two names can differ by
+		}
+		return d
+	}
+	slices.SortStableFunc(methods, func(a, b node.Method) int { return far(a) - far(b) })
+	var names []string
+	for _, m := range methods[:3] {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// printCallUsage tells how to call, and every method there is.
+func printCallUsage(out io.Writer) {
+	fmt.Fprint(out, callUsage)
+	for _, m := range node.Methods() {
+		remark := ""
+		switch {
+		case m.Changes != "":
+			remark = "  (changes the node)"
+		case m.Deprecated != "":
+			remark = "  (deprecated, " + m.Deprecated + ")"
+		}
+		fmt.Fprintf(out, "  %s%s\n", m.Usage(), remark)
+	}
+}
+
+// call puts the request to its upstream and prints the result.
+func call(ctx context.Context, c *config, r request, out io.Writer) error {
+	c.part = fleet.Part{} // a person may ask every node, whoever watches it
+	everybody, err := newRoster(c, nil)
+	if err != nil {
+		return inputError{err}
+	}
+	answer, err := r.ask(ctx, everybody.own)
+	if err != nil {
+		return err
+	}
+	if err := answer.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, string(answer))
+	return err
+}
+
+func (r request) ask(ctx context.Context, ups *collectors.Upstreams) (jsontext.Value, error) {
+	if r.ofMetrics {
+		if ups.Metrics == nil {
+			return nil, inputError{errors.New("there is no Metrics service to ask: set AVAX_METRICS_URL")}
+		}
+		return ups.Metrics.AvgTPSPage(ctx, r.chainID, r.pageToken)
+	}
+	var names []string
+	for _, n := range ups.Nodes() {
+		if r.node == "" || r.node == n.Name() {
+			chain := r.chain
+			for _, known := range ups.Chains() {
+				if known.Name == r.chain {
+					chain = known.Ref
+				}
+			}
+			answer, err := n.Call(ctx, r.method, chain, r.params)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", n.Name(), err)
+			}
+			return answer, nil
+		}
+		names = append(names, n.Name())
+	}
+	return nil, inputError{fmt.Errorf("there is no node %q; there are %s", r.node, strings.Join(names, ", "))}
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+func TestTheStoryCallsEveryMethod(t *testing.T) {
+	story, err := os.ReadFile("testdata/script/call.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{avgTPS}
+	for _, m := range node.Methods() {
+		names = append(names, m.Name)
+	}
+	for _, name := range names {
+		if !regexp.MustCompile(`(?m)^exec avax-exporter call (--\S+ )?(\S+ )?` + regexp.QuoteMeta(name) + `( |$)`).Match(story) {
+			t.Errorf("%s is not called in testdata/script/call.txtar", name)
+		}
+	}
+}

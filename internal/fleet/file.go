@@ -1,0 +1,299 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// CheckFile tells what is wrong with the name of a file of nodes.
+func CheckFile(path string) error {
+	if !slices.Contains([]string{".json", ".yml", ".yaml"}, filepath.Ext(path)) {
+		return fmt.Errorf("%s: the ending tells the format: name it .json, .yml or .yaml", path)
+	}
+	return nil
+}
+
+// file adds the nodes of a file to those that there are.
+func (r *reading) file(path string, general Access, nodes []Node) []Node {
+	at := func(line int, format string, args ...any) {
+		r.problem(line, "AVAX_NODES_FILE: %s, line %d: %w", path, line, fmt.Errorf(format, args...))
+	}
+	data, err := r.open(path)
+	if err == nil {
+		err = CheckFile(path)
+	}
+	if err != nil {
+		r.problem(1, "AVAX_NODES_FILE: %w", err)
+		return nodes
+	}
+	parse := parseYAML
+	if filepath.Ext(path) == ".json" {
+		parse = parseJSON
+	}
+	list, err := parse(data)
+	if err != nil {
+		r.problem(1, "AVAX_NODES_FILE: %s, %w", path, err)
+		return nodes
+	}
+	taken := map[string]bool{}
+	for _, n := range nodes {
+		taken[n.Name] = true
+	}
+	for _, t := range targets(list, at) {
+		n, own, ok := t.node(path, at)
+		if !ok {
+			continue
+		}
+		if taken[n.Name] {
+			at(t.line, "%q names two nodes: give each a group of its own with the label node", n.Name)
+			continue
+		}
+		taken[n.Name] = true
+		nodes = append(nodes, r.node(n, own, general, func(s setting) (int, string) {
+			line := t.labels[s.label()].Line
+			return line, fmt.Sprintf("AVAX_NODES_FILE: %s, line %d: %s", path, line, s.label())
+		}))
+	}
+	return nodes
+}
+
+// target is one node of the file.
+type target struct {
+	text   string
+	line   int
+	alone  bool // in its group
+	labels map[string]yaml.Node
+}
+
+// targets walks the groups of a file.
+func targets(list *yaml.Node, at func(line int, format string, args ...any)) []target {
+	const like = "write a list of groups: targets: [host:port], labels: {node: name}"
+	if list.Kind != yaml.SequenceNode {
+		at(list.Line, like)
+		return nil
+	}
+	var all []target
+	for _, g := range list.Content {
+		var group map[string]yaml.Node
+		if g = resolved(g); g.Kind != yaml.MappingNode {
+			at(g.Line, like)
+			continue
+		}
+		if err := g.Decode(&group); err != nil {
+			at(lineOf(err, g.Line), "%s", wordsOf(err))
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(group)) {
+			if key != "targets" && key != "labels" {
+				at(group[key].Line, "a group has targets and labels, no %q", key)
+			}
+		}
+		labels := map[string]yaml.Node{}
+		if l, has := group["labels"]; has {
+			l := resolved(&l)
+			if l.Kind != yaml.MappingNode {
+				at(l.Line, "write labels as {name: value}")
+				continue
+			}
+			if err := l.Decode(&labels); err != nil {
+				at(lineOf(err, l.Line), "%s", wordsOf(err))
+				continue
+			}
+		}
+		list := group["targets"]
+		hosts := resolved(&list)
+		if hosts.Kind != yaml.SequenceNode {
+			at(cmp.Or(hosts.Line, g.Line), "write targets as [host:port, …]")
+			continue
+		}
+		for _, h := range hosts.Content {
+			if h = resolved(h); h.Kind != yaml.ScalarNode || h.Value == "" {
+				at(h.Line, "write a target as host:port or URL")
+				continue
+			}
+			all = append(all, target{h.Value, h.Line, len(hosts.Content) == 1, labels})
+		}
+	}
+	return all
+}
+
+// resolved is what an alias stands for.
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// notOurs are the labels that only a Prometheus server reads of the same file.
+var notOurs = regexp.MustCompile(`^__(address|metrics_path|scrape_interval|scrape_timeout|name)__$|^__(param|meta|tmp)_`)
+
+// node reads a target and its labels.
+func (t target) node(path string, at func(line int, format string, args ...any)) (n Node, own Access, ok bool) {
+	ok = true
+	wrong := func(line int, format string, args ...any) {
+		at(line, format, args...)
+		ok = false
+	}
+	var name, scheme string
+	for _, key := range slices.Sorted(maps.Keys(t.labels)) {
+		value := t.labels[key]
+		v := resolved(&value)
+		i := slices.IndexFunc(settings, func(s setting) bool { return s.label() == key })
+		switch {
+		case v.Kind != yaml.ScalarNode:
+			wrong(value.Line, "%s: write one value", key)
+		case i >= 0:
+			*settings[i].of(&own) = v.Value
+		case key == "node":
+			name = v.Value
+		case key == "__scheme__":
+			if scheme = v.Value; scheme != "http" && scheme != "https" {
+				wrong(value.Line, "%s: write http or https", key)
+				scheme = ""
+			}
+		case strings.HasPrefix(key, "__") && !notOurs.MatchString(key):
+			wrong(value.Line, "there is no setting %q; there are __scheme__, %s", key, strings.Join(labelNames(), ", "))
+		}
+	}
+	for _, s := range settings {
+		if file := s.of(&own); strings.HasSuffix(s.name, "_file") && *file != "" && !filepath.IsAbs(*file) {
+			*file = filepath.Join(filepath.Dir(path), *file)
+		}
+	}
+	n.URL = t.text
+	switch {
+	case strings.Contains(t.text, "@"):
+		wrong(t.line, "no user and no password in this file: put user:password into a file of its own, and that file's name into __basic_auth_file__")
+		return n, own, false
+	case !strings.Contains(t.text, "://"):
+		n.URL = cmp.Or(scheme, "http") + "://" + t.text
+	case scheme != "":
+		wrong(t.line, "a URL has its scheme: leave out __scheme__")
+	}
+	if err := scrape.CheckURL(n.URL); err != nil {
+		wrong(t.line, "%w", err)
+		return n, own, false
+	}
+	if n.Name = name; !t.alone || name == "" {
+		n.Name = nameOf(t.text)
+	}
+	if !ValidName(n.Name) {
+		wrong(t.line, "%q: a node's name is made of letters, digits, dots, dashes and underscores", n.Name)
+	}
+	return n, own, ok
+}
+
+func labelNames() []string {
+	var names []string
+	for _, s := range settings {
+		names = append(names, s.label())
+	}
+	return names
+}
+
+var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]`)
+
+// nameOf makes a name of host, port and path: 10.0.0.1:9650 is 10.0.0.1-9650.
+func nameOf(target string) string {
+	_, rest, ok := strings.Cut(target, "://")
+	if !ok {
+		rest = target
+	}
+	return strings.Trim(unfit.ReplaceAllString(rest, "-"), "-._")
+}
+
+// parseYAML returns the document.
+func parseYAML(data []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	switch err := decoder.Decode(&doc); {
+	case errors.Is(err, io.EOF) || err == nil && doc.Content[0].Tag == "!!null":
+		return nil, errors.New("line 1: the file is empty: write [] where there is no node")
+	case err != nil:
+		return nil, fmt.Errorf("line %d: %s", lineOf(err, 1), wordsOf(err))
+	}
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("line %d: the file goes on after its list: write one document", max(1, second.Line))
+	}
+	return doc.Content[0], nil
+}
+
+var yamlError = regexp.MustCompile(`line (\d+): (.*)`)
+
+// lineOf finds the line in a YAML error.
+func lineOf(err error, otherwise int) int {
+	if m := yamlError.FindStringSubmatch(err.Error()); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			return n
+		}
+	}
+	return otherwise
+}
+
+// wordsOf is a YAML error without its line.
+func wordsOf(err error) string {
+	if m := yamlError.FindStringSubmatch(err.Error()); m != nil {
+		return "no YAML: " + m[2]
+	}
+	return "no YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
+}
+
+// parseJSON returns the document in the terms of YAML, which knows lines.
+func parseJSON(data []byte) (*yaml.Node, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(data))
+	line := func() int { return 1 + bytes.Count(data[:min(int(d.InputOffset()), len(data))], []byte("\n")) }
+	var value func() (*yaml.Node, error)
+	value = func() (*yaml.Node, error) {
+		token, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		n := &yaml.Node{Line: line()}
+		switch token.Kind() {
+		case '[', '{':
+			n.Kind = map[jsontext.Kind]yaml.Kind{'[': yaml.SequenceNode, '{': yaml.MappingNode}[token.Kind()]
+			for k := d.PeekKind(); k != ']' && k != '}'; k = d.PeekKind() {
+				item, err := value()
+				if err != nil {
+					return nil, err
+				}
+				n.Content = append(n.Content, item)
+			}
+			_, err = d.ReadToken()
+		default:
+			n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!str", token.String()
+		}
+		return n, err
+	}
+	doc, err := value()
+	if err == nil {
+		if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
+			err = errors.New("the file goes on after its list")
+		}
+	}
+	var syntax *jsontext.SyntacticError
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, errors.New("line 1: the file is empty: write [] where there is no node")
+	case errors.As(err, &syntax):
+		return nil, fmt.Errorf("line %d: no JSON: %w", 1+bytes.Count(data[:min(int(syntax.ByteOffset), len(data))], []byte("\n")), syntax.Err)
+	case err != nil:
+		return nil, fmt.Errorf("line %d: no JSON: %w", line(), err)
+	}
+	return doc, nil
+}

@@ -1,0 +1,195 @@
+// Package fleet tells which nodes are asked, and by what credentials: those of
+// AVAX_NODES and those of a file in Prometheus' file_sd format. What stands in
+// files is read anew while the exporter runs; secrets stand in files alone.
+package fleet
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Node is a node as it is configured, with its credentials.
+type Node struct {
+	Name   string
+	URL    string      // with user and password where AVAX_NODES gives them
+	Host   string      // Host header in place of the URL's
+	Header http.Header // Authorization included
+	// TLS is nil where nothing is configured. Equal contents of its files have
+	// the same pointer, over all nodes and readings.
+	TLS *tls.Config
+
+	access Access // where all of it stands
+}
+
+// Same tells whether both are one entry: name, URL, Host and the paths of its
+// files. What stands in the files may differ.
+func (n Node) Same(o Node) bool { return n.Name == o.Name && n.URL == o.URL && n.access == o.access }
+
+// SameCredentials tells whether what stands in the files is the same, too.
+func (n Node) SameCredentials(o Node) bool {
+	return n.TLS == o.TLS && maps.EqualFunc(n.Header, o.Header, slices.Equal)
+}
+
+// Access says how nodes let the exporter in. Its fields are the variables
+// AVAX_NODE_HOST, …, and the labels __host__, … of the file.
+type Access struct {
+	Host          string
+	HeadersFile   string // lines of Name: value
+	BearerFile    string // a token
+	BasicAuthFile string // user:password
+	CAFile        string // PEM, in place of the system's authorities
+	CertFile      string // PEM, the certificate that the nodes ask for
+	KeyFile       string // PEM
+}
+
+// setting is a field of Access.
+type setting struct {
+	name string
+	of   func(*Access) *string
+}
+
+var settings = []setting{
+	{"host", func(a *Access) *string { return &a.Host }},
+	{"headers_file", func(a *Access) *string { return &a.HeadersFile }},
+	{"bearer_file", func(a *Access) *string { return &a.BearerFile }},
+	{"basic_auth_file", func(a *Access) *string { return &a.BasicAuthFile }},
+	{"ca_file", func(a *Access) *string { return &a.CAFile }},
+	{"cert_file", func(a *Access) *string { return &a.CertFile }},
+	{"key_file", func(a *Access) *string { return &a.KeyFile }},
+}
+
+func (s setting) variable() string { return "AVAX_NODE_" + strings.ToUpper(s.name) }
+func (s setting) label() string    { return "__" + s.name + "__" }
+
+// over returns the access of a node that says a for itself, where all the
+// others say general. A token and a password are one thing, and so are a
+// certificate and its key: whoever says one part for itself says all of it.
+func (a Access) over(general Access, hasUser bool) Access {
+	if a.BearerFile != "" || a.BasicAuthFile != "" || hasUser {
+		general.BearerFile, general.BasicAuthFile = "", ""
+	}
+	if a.CertFile != "" || a.KeyFile != "" {
+		general.CertFile, general.KeyFile = "", ""
+	}
+	for _, s := range settings {
+		*s.of(&a) = cmp.Or(*s.of(&a), *s.of(&general))
+	}
+	return a
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// ValidName tells whether s may stand as a label value and in a list.
+func ValidName(s string) bool { return nameForm.MatchString(s) }
+
+// Source is where the nodes stand. Its zero value holds none.
+type Source struct {
+	Nodes  []Node // of AVAX_NODES: name and URL
+	File   string // AVAX_NODES_FILE, or empty
+	Access Access // of all nodes that say nothing else
+
+	files map[string]content                // that the last reading looked at
+	tls   map[[sha256.Size]byte]*tls.Config // that it made, by contents
+}
+
+// Read reads the file and all that it names. Its error joins every problem,
+// each in words that name the place and say what to write; none shows what
+// stands in a file.
+func (s *Source) Read() ([]Node, error) {
+	r := &reading{
+		files: map[string]content{}, made: map[Access]credentials{},
+		tls: map[[sha256.Size]byte]*tls.Config{}, knownTLS: s.tls,
+	}
+	for _, p := range r.credentials(s.Access).problems {
+		r.problem(0, "%s: %w", p.setting.variable(), p.err)
+	}
+	var nodes []Node
+	for _, n := range s.Nodes {
+		nodes = append(nodes, r.node(n, Access{}, s.Access, nil))
+	}
+	if s.File != "" {
+		nodes = r.file(s.File, s.Access, nodes)
+	}
+	s.files = r.files
+	if len(r.problems) > 0 {
+		slices.SortStableFunc(r.problems, func(a, b lined) int { return a.line - b.line })
+		errs := make([]error, len(r.problems))
+		for i, p := range r.problems {
+			errs[i] = p.error
+		}
+		return nil, errors.Join(errs...)
+	}
+	s.tls = r.tls
+	return nodes, nil
+}
+
+// reading is one look at everything.
+type reading struct {
+	files    map[string]content
+	made     map[Access]credentials
+	tls      map[[sha256.Size]byte]*tls.Config
+	knownTLS map[[sha256.Size]byte]*tls.Config
+	problems []lined
+}
+
+// lined is a problem with its line in the file of nodes, 0 for one elsewhere.
+type lined struct {
+	error
+	line int
+}
+
+// problem notes a problem, each once: a thousand nodes may share a setting.
+func (r *reading) problem(line int, format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	if !slices.ContainsFunc(r.problems, func(p lined) bool { return p.Error() == err.Error() }) {
+		r.problems = append(r.problems, lined{err, line})
+	}
+}
+
+// content is a file as it was found.
+type content struct {
+	data []byte
+	err  error
+}
+
+func (r *reading) open(path string) ([]byte, error) {
+	c, known := r.files[path]
+	if !known {
+		c.data, c.err = os.ReadFile(path)
+		if c.err != nil {
+			c.err = fmt.Errorf("%w: give a file that this user may read", c.err)
+		}
+		r.files[path] = c
+	}
+	return c.data, c.err
+}
+
+// node adds the credentials. where, if not nil, tells where the node's own
+// settings stand.
+func (r *reading) node(n Node, own, general Access, where func(setting) (line int, place string)) Node {
+	u, err := url.Parse(n.URL)
+	n.access = own.over(general, err == nil && u.User != nil)
+	if own.HeadersFile != "" && own.BearerFile+own.BasicAuthFile == "" && r.headers(own.HeadersFile).Get("Authorization") != "" {
+		n.access.BearerFile, n.access.BasicAuthFile = "", ""
+	}
+	made := r.credentials(n.access)
+	for _, p := range made.problems {
+		line, place := 0, p.setting.variable()
+		if *p.setting.of(&own) != "" {
+			line, place = where(p.setting)
+		}
+		r.problem(line, "%s: %w", place, p.err)
+	}
+	n.Host, n.Header, n.TLS = n.access.Host, made.header, made.tls
+	return n
+}

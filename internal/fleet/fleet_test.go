@@ -1,0 +1,346 @@
+package fleet_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
+)
+
+// write writes files into a folder of the test and goes there.
+func write(t *testing.T, files map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range files {
+		put(t, name, text)
+	}
+}
+
+func put(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// certificate makes a self-signed certificate and its key.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+}
+
+// told is what a node's door is made from.
+type told struct{ Name, URL, Host, Authorization, Key string }
+
+func read(t *testing.T, s *fleet.Source) []told {
+	t.Helper()
+	nodes, err := s.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []told
+	for _, n := range nodes {
+		all = append(all, told{n.Name, n.URL, n.Host, n.Header.Get("Authorization"), n.Header.Get("X-Key")})
+	}
+	return all
+}
+
+const inYAML = `
+- targets: [10.0.0.1:9650]
+  labels: {node: alpha, region: eu, __host__: alpha.internal}
+- targets:
+    - 10.0.0.2:9650
+    - "[fd00::3]:9650"
+    - https://proxy.example.com/node-4
+  labels:
+    node: many
+    __bearer_file__: secrets/token
+    __metrics_path__: /ext/metrics
+- targets: [node5:9650]
+  labels: {__scheme__: https, __headers_file__: secrets/headers, __basic_auth_file__: secrets/basic}
+- targets: []
+`
+
+const inJSON = `[
+	{"targets": ["10.0.0.1:9650"], "labels": {"node": "alpha", "region": "eu", "__host__": "alpha.internal"}},
+	{"targets": ["10.0.0.2:9650", "[fd00::3]:9650", "https://proxy.example.com\/node-4"],
+	 "labels": {"node": "many", "__bearer_file__": "secrets/token", "__metrics_path__": "/ext/metrics"}},
+	{"targets": ["node5:9650"],
+	 "labels": {"__scheme__": "https", "__headers_file__": "secrets/headers", "__basic_auth_file__": "secrets/basic"}},
+	{"targets": []}
+]`
+
+func TestAFileOfNodesReadsTheSameInYAMLAndJSON(t *testing.T) {
+	write(t, map[string]string{
+		"etc/nodes.yml": inYAML, "etc/nodes.json": inJSON,
+		"etc/secrets/token": "t0ken\n", "etc/secrets/headers": "# for the proxy\nX-Key: k\n", "etc/secrets/basic": "user:pass\n",
+	})
+	want := []told{
+		{Name: "alpha", URL: "http://10.0.0.1:9650", Host: "alpha.internal"},
+		{Name: "10.0.0.2-9650", URL: "http://10.0.0.2:9650", Authorization: "Bearer t0ken"},
+		{Name: "fd00--3--9650", URL: "http://[fd00::3]:9650", Authorization: "Bearer t0ken"},
+		{Name: "proxy.example.com-node-4", URL: "https://proxy.example.com/node-4", Authorization: "Bearer t0ken"},
+		{Name: "node5-9650", URL: "https://node5:9650", Authorization: "Basic dXNlcjpwYXNz", Key: "k"},
+	}
+	for _, file := range []string{"etc/nodes.yml", "etc/nodes.json"} {
+		if diff := cmp.Diff(want, read(t, &fleet.Source{File: file})); diff != "" {
+			t.Errorf("%s:\n%s", file, diff)
+		}
+	}
+}
+
+func TestAliasesAndMergesOfYAMLAreResolved(t *testing.T) {
+	write(t, map[string]string{"token": "t0ken", "nodes.yaml": `
+- targets: &hosts [a:1]
+  labels: &ours {__bearer_file__: token, node: first}
+- targets: ["b:1"]
+  labels: {<<: *ours, node: second}
+`})
+	want := []told{
+		{Name: "first", URL: "http://a:1", Authorization: "Bearer t0ken"},
+		{Name: "second", URL: "http://b:1", Authorization: "Bearer t0ken"},
+	}
+	if diff := cmp.Diff(want, read(t, &fleet.Source{File: "nodes.yaml"})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatANodeSaysForItselfGoesBeforeWhatAllSay(t *testing.T) {
+	write(t, map[string]string{
+		"all": "X-Key: all\nAuthorization: Custom all", "token": "all", "own": "X-Key: own\nAuthorization: Custom own",
+		"owntoken": "own", "basic": "u:p", "nodes.yml": `
+- {targets: ["plain:1"]}
+- {targets: ["headers:1"], labels: {__headers_file__: own}}
+- {targets: ["token:1"], labels: {__bearer_file__: owntoken, __host__: own}}
+- {targets: ["basic:1"], labels: {__basic_auth_file__: basic}}
+`,
+	})
+	source := &fleet.Source{
+		Nodes:  []fleet.Node{{Name: "fixed", URL: "http://fixed"}, {Name: "user", URL: "http://u:p@user"}},
+		File:   "nodes.yml",
+		Access: fleet.Access{Host: "all", BearerFile: "token", HeadersFile: "all"},
+	}
+	want := []told{
+		{"fixed", "http://fixed", "all", "Bearer all", "all"},
+		{"user", "http://u:p@user", "all", "Custom all", "all"},
+		{"plain-1", "http://plain:1", "all", "Bearer all", "all"},
+		{"headers-1", "http://headers:1", "all", "Custom own", "own"},
+		{"token-1", "http://token:1", "own", "Bearer own", "all"},
+		{"basic-1", "http://basic:1", "all", "Basic dTpw", "all"},
+	}
+	if diff := cmp.Diff(want, read(t, source)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Each mistake is told with file, line and what to write; a value never is.
+func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
+	cert, key := certificate(t)
+	other, _ := certificate(t)
+	for name, c := range map[string]struct{ file, text, want string }{
+		"missing":              {"gone.yml", "", `gone.yml: no such file or directory: give a file that this user may read`},
+		"ending":               {"nodes.txt", "[]", `nodes.txt: the ending tells the format: name it .json, .yml or .yaml`},
+		"empty":                {"nodes.yml", "", `nodes.yml, line 1: the file is empty: write [] where there is no node`},
+		"empty JSON":           {"nodes.json", "\n", `nodes.json, line 1: the file is empty: write [] where there is no node`},
+		"null":                 {"nodes.yml", "~", `nodes.yml, line 1: the file is empty: write [] where there is no node`},
+		"no list":              {"nodes.yml", "\ntargets: [canary]", `nodes.yml, line 2: write a list of groups: targets: [host:port], labels: {node: name}`},
+		"no list in JSON":      {"nodes.json", "\n\n\"canary\"", `nodes.json, line 3: write a list of groups: targets: [host:port], labels: {node: name}`},
+		"no group":             {"nodes.yml", "- canary", `nodes.yml, line 1: write a list of groups: targets: [host:port], labels: {node: name}`},
+		"YAML":                 {"nodes.yml", "- targets: [a:1]\n  labels: {\n- x: canary", `nodes.yml, line 2: no YAML: did not find expected node content`},
+		"a tab":                {"nodes.yml", "- targets:\n\t- a:1", `nodes.yml, line 2: no YAML: found character that cannot start any token`},
+		"two documents":        {"nodes.yml", "[]\n---\n[]", `nodes.yml, line 2: the file goes on after its list: write one document`},
+		"JSON":                 {"nodes.json", "[\n {\"targets\": [\"a:1\"],}\n]", `nodes.json, line 2: no JSON: invalid character ',' at start of value`},
+		"half of JSON":         {"nodes.json", "[\n {\"targets\": [\"a:1\"", `nodes.json, line 2: no JSON: unexpected EOF`},
+		"after JSON":           {"nodes.json", "[]\n[]", `nodes.json, line 2: no JSON: the file goes on after its list`},
+		"a key twice":          {"nodes.yml", "- targets: [a:1]\n  targets: [b:1]", `nodes.yml, line 2: no YAML: mapping key "targets" already defined at line 1`},
+		"a key twice in JSON":  {"nodes.json", "[{\"targets\": [],\n\"targets\": []}]", `nodes.json, line 2: no JSON: duplicate object member name`},
+		"another key":          {"nodes.yml", "- targets: [a:1]\n  label: {node: canary}", `nodes.yml, line 2: a group has targets and labels, no "label"`},
+		"no targets":           {"nodes.yml", "- labels: {node: a}", `nodes.yml, line 1: write targets as [host:port, …]`},
+		"targets no list":      {"nodes.yml", "- targets: canary", `nodes.yml, line 1: write targets as [host:port, …]`},
+		"a target no text":     {"nodes.yml", "- targets:\n  - {canary: 1}", `nodes.yml, line 2: write a target as host:port or URL`},
+		"labels no map":        {"nodes.yml", "- targets: [a:1]\n  labels: canary", `nodes.yml, line 2: write labels as {name: value}`},
+		"a label no text":      {"nodes.yml", "- targets: [a:1]\n  labels:\n    node: [canary]", `nodes.yml, line 3: node: write one value`},
+		"a misspelt setting":   {"nodes.yml", "- targets: [a:1]\n  labels: {__token__: canary}", `nodes.yml, line 2: there is no setting "__token__"; there are __scheme__, __host__, __headers_file__, __bearer_file__, __basic_auth_file__, __ca_file__, __cert_file__, __key_file__`},
+		"scheme":               {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 2: __scheme__: write http or https`},
+		"scheme of a URL":      {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: a URL has its scheme: leave out __scheme__`},
+		"a name twice":         {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}", `nodes.yml, line 3: "x" names two nodes: give each a group of its own with the label node`},
+		"a name":               {"nodes.yml", "- targets: [a:1]\n  labels: {node: 'x y'}", `nodes.yml, line 1: "x y": a node's name is made of letters, digits, dots, dashes and underscores`},
+		"a password":           {"nodes.yml", "- targets: ['http://u:canary@a:1']", `nodes.yml, line 1: no user and no password in this file: put user:password into a file of its own, and that file's name into __basic_auth_file__`},
+		"an address":           {"nodes.yml", "- targets: ['ftp://a:1']", `nodes.yml, line 1: no address that can be asked: write http://a:1 or https://a:1`},
+		"a query":              {"nodes.yml", "- targets: ['a:1/?canary']", `nodes.yml, line 1: the address has a part after ? or #: leave it out, and put a key into a header`},
+		"a token missing":      {"nodes.yml", "- targets: [a:1, b:1]\n  labels: {__bearer_file__: gone}", `nodes.yml, line 2: __bearer_file__: open gone: no such file or directory: give a file that this user may read`},
+		"a token of two words": {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: words}", `nodes.yml, line 2: __bearer_file__: words: write one token, on one line`},
+		"no password":          {"nodes.yml", "- targets: [a:1]\n  labels: {__basic_auth_file__: words}", `nodes.yml, line 2: __basic_auth_file__: words: write user:password, on one line`},
+		"no header":            {"nodes.yml", "- targets: [a:1]\n  labels: {__headers_file__: words}", `nodes.yml, line 2: __headers_file__: words, line 1: write Name: value`},
+		"token and password":   {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: token, __basic_auth_file__: basic}", `nodes.yml, line 2: __basic_auth_file__: a token is configured as well: leave one of them out`},
+		"authorities":          {"nodes.yml", "- targets: [a:1]\n  labels: {__ca_file__: token}", `nodes.yml, line 2: __ca_file__: token holds no certificate: give PEM blocks that begin with -----BEGIN CERTIFICATE-----`},
+		"certificate alone":    {"nodes.yml", "- targets: [a:1]\n  labels: {__cert_file__: cert}", `nodes.yml, line 2: __cert_file__: a certificate is of no use without its key: name that file, too`},
+		"key alone":            {"nodes.yml", "- targets: [a:1]\n  labels: {__key_file__: key}", `nodes.yml, line 2: __key_file__: a key is of no use without its certificate: name that file, too`},
+		"foreign key":          {"nodes.yml", "- targets: [a:1]\n  labels: {__cert_file__: other, __key_file__: key}", `nodes.yml, line 2: __key_file__: other and key are no certificate and its key: tls: private key does not match public key`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(t, map[string]string{
+				"words": "two canary", "token": "canary", "basic": "u:canary", "cert": cert, "key": key, "other": other,
+			})
+			if c.file != "gone.yml" {
+				put(t, c.file, c.text)
+			}
+			want := "AVAX_NODES_FILE: " + c.want
+			if c.file == "gone.yml" {
+				want = "AVAX_NODES_FILE: open " + c.want
+			}
+			_, err := (&fleet.Source{File: c.file}).Read()
+			if err == nil || err.Error() != want {
+				t.Errorf("\n got %v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+func TestAllProblemsAreToldAtOnceEachOnce(t *testing.T) {
+	write(t, map[string]string{"nodes.yml": `
+- targets: [a:1, b:1]
+  labels: {__bearer_file__: gone}
+- targets: ['ftp://c']
+- targets: [d:1]
+`})
+	_, err := (&fleet.Source{File: "nodes.yml", Access: fleet.Access{CAFile: "none", KeyFile: "key"}}).Read()
+	want := `AVAX_NODE_CA_FILE: open none: no such file or directory: give a file that this user may read
+AVAX_NODE_KEY_FILE: open key: no such file or directory: give a file that this user may read
+AVAX_NODES_FILE: nodes.yml, line 3: __bearer_file__: open gone: no such file or directory: give a file that this user may read
+AVAX_NODES_FILE: nodes.yml, line 4: no address that can be asked: write http://c or https://c`
+	if err == nil || err.Error() != want {
+		t.Errorf("\n got %v\nwant %s", err, want)
+	}
+}
+
+// What is written decides whether a node is the same one; what stands in its
+// files, and where in the file it stands, does not.
+func TestANodeIsTheSameWhileItsEntryIs(t *testing.T) {
+	cert, key := certificate(t)
+	write(t, map[string]string{"token": "one", "cert": cert, "key": key, "ca": cert})
+	source := &fleet.Source{File: "nodes.yml"}
+	entry := func(target, labels string) fleet.Node {
+		t.Helper()
+		put(t, "nodes.yml", "- targets: ["+target+"]\n  labels: {node: a, "+labels+"}")
+		nodes, err := source.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return nodes[0]
+	}
+	const labels = "__bearer_file__: token, __ca_file__: ca"
+	first := entry("a:1", labels)
+	if again := entry("a:1", labels+", region: eu"); !again.Same(first) || !again.SameCredentials(first) {
+		t.Error("nothing of the entry has changed")
+	}
+	put(t, "token", "two")
+	if rotated := entry("a:1", labels); !rotated.Same(first) || rotated.SameCredentials(first) {
+		t.Error("the token alone has changed")
+	}
+	put(t, "token", "one")
+	other, _ := certificate(t)
+	put(t, "ca", other)
+	if rotated := entry("a:1", labels); !rotated.Same(first) || rotated.SameCredentials(first) {
+		t.Error("the authority alone has changed")
+	}
+	for _, c := range [][2]string{{"a:2", labels}, {"a:1", labels + ", __host__: x"}, {"a:1", "__bearer_file__: ./ca"}, {"a:1", labels + ", __cert_file__: cert, __key_file__: key"}} {
+		if strings.Contains(c[1], "./ca") {
+			put(t, "ca", "token")
+		} else {
+			put(t, "ca", cert)
+		}
+		if entry(c[0], c[1]).Same(first) {
+			t.Errorf("%v is the same", c)
+		}
+	}
+}
+
+func TestEveryNodeIsInOneShardAndOneShardMoreMovesFew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		of := rapid.IntRange(1, 8).Draw(t, "shards")
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z0-9][a-z0-9.-]{0,20}`), 200, 200, rapid.ID[string]).Draw(t, "names")
+		home := func(of int, name string) int {
+			at := -1
+			for shard := range of {
+				if (fleet.Part{Shard: shard, Of: of}).Holds(name) {
+					if at >= 0 {
+						t.Fatalf("%q is in shards %d and %d of %d", name, at, shard, of)
+					}
+					at = shard
+				}
+			}
+			if at < 0 {
+				t.Fatalf("%q is in no shard of %d", name, of)
+			}
+			return at
+		}
+		moved, held := 0, make([]int, of)
+		for _, name := range names {
+			before, after := home(of, name), home(of+1, name)
+			held[before]++
+			if before != after {
+				moved++
+				if after != of {
+					t.Errorf("%q moves from %d to %d, which was there before", name, before, after)
+				}
+			}
+		}
+		fair := len(names) / (of + 1)
+		if moved > 2*fair+10 {
+			t.Errorf("%d of %d nodes move to shard %d, its fair part is %d", moved, len(names), of, fair)
+		}
+		for shard, n := range held {
+			if fair := len(names) / of; n > 2*fair+10 || n < fair/2-10 {
+				t.Errorf("shard %d of %d has %d nodes, its fair part is %d", shard, of, n, fair)
+			}
+		}
+	})
+}
+
+// The parts of running processes depend on it: it never changes.
+func TestAShardIsForEver(t *testing.T) {
+	for name, want := range map[string]int{"alpha": 1, "bravo": 0, "10.0.0.1-9650": 1} {
+		for shard := range 3 {
+			if got := (fleet.Part{Shard: shard, Of: 3}).Holds(name); got != (shard == want) {
+				t.Errorf("shard %d of 3 holds %s: %v, its home is %d", shard, name, got, want)
+			}
+		}
+	}
+	if !(fleet.Part{}).Holds("alpha") {
+		t.Error("the only process does not hold alpha")
+	}
+}

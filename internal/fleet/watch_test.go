@@ -1,0 +1,208 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
+)
+
+// watched is a running watch and what it has given away.
+type watched struct {
+	*fleet.Watch
+	registry *prometheus.Registry
+
+	mu    sync.Mutex
+	taken []fleet.Node
+	times int
+	fails error
+	log   strings.Builder
+}
+
+// watching runs a watch over nodes.yml on synthetic time.
+func watching(t *testing.T, test func(t *testing.T, w *watched)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		source := &fleet.Source{File: "nodes.yml"}
+		nodes, err := source.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &watched{registry: prometheus.NewPedanticRegistry(), taken: nodes}
+		take := func(nodes []fleet.Node) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.fails == nil {
+				w.taken, w.times = nodes, w.times+1
+			}
+			return w.fails
+		}
+		w.Watch = fleet.NewWatch(source, take, slog.New(slog.NewTextHandler(&w.log, nil)), w.registry)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.Run(ctx)
+		test(t, w)
+	})
+}
+
+// names are those of the nodes that were taken last.
+func (w *watched) names() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var names []string
+	for _, n := range w.taken {
+		names = append(names, n.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+func (w *watched) gauge(t *testing.T, name string) float64 {
+	t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("no %s", name)
+	return 0
+}
+
+// settle lets time pass, and everything that it starts come to rest.
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+const (
+	successful = "avax_exporter_config_last_reload_successful"
+	since      = "avax_exporter_config_last_reload_success_timestamp_seconds"
+	soon       = 10 * time.Second // a change has been taken over
+)
+
+func TestAChangedFileIsTakenOverWithinSeconds(t *testing.T) {
+	write(t, map[string]string{"nodes.yml": "- targets: [a]", "token": "one"})
+	watching(t, func(t *testing.T, w *watched) {
+		start := time.Now()
+		settle(time.Hour)
+		if w.times != 0 {
+			t.Errorf("read anew %d times although nothing changed", w.times)
+		}
+		put(t, "nodes.yml", "- targets: [a, b]\n  labels: {__bearer_file__: token}")
+		settle(soon)
+		if got := w.names(); got != "a b" {
+			t.Fatalf("nodes %q", got)
+		}
+		put(t, "token", "two") // a file that the file names
+		settle(soon)
+		if got := w.taken[0].Header.Get("Authorization"); got != "Bearer two" {
+			t.Errorf("the node is asked with %q", got)
+		}
+		if w.gauge(t, successful) != 1 || w.gauge(t, since) < float64(start.Add(time.Hour).Unix()) {
+			t.Errorf("successful %v, since %v", w.gauge(t, successful), w.gauge(t, since))
+		}
+		if problems, err := testutil.GatherAndLint(w.registry); err != nil || len(problems) > 0 {
+			t.Errorf("%v, %v", problems, err)
+		}
+	})
+}
+
+// Kubernetes puts a ConfigMap's files behind a link and turns that.
+func TestALinkThatLeadsElsewhereIsAChange(t *testing.T) {
+	write(t, map[string]string{"v1/nodes.yml": "- targets: [a]", "v2/nodes.yml": "- targets: [b]"})
+	link := func(old, name string) {
+		t.Helper()
+		if err := os.Symlink(old, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("v1", "..data")
+	link("..data/nodes.yml", "nodes.yml")
+	watching(t, func(t *testing.T, w *watched) {
+		link("v2", "..tmp")
+		if err := os.Rename("..tmp", "..data"); err != nil {
+			t.Fatal(err)
+		}
+		settle(soon)
+		if got := w.names(); got != "b" {
+			t.Errorf("nodes %q, want b", got)
+		}
+	})
+}
+
+func TestABadFileKeepsTheOldNodesAndIsToldOnce(t *testing.T) {
+	write(t, map[string]string{"nodes.yml": "- targets: [a]"})
+	watching(t, func(t *testing.T, w *watched) {
+		start := w.gauge(t, since)
+		put(t, "nodes.yml", "- targets: [b]\n- targets: ['ftp://c', 'x y']")
+		settle(time.Hour)
+		if w.names() != "a" || w.gauge(t, successful) != 0 || w.gauge(t, since) != start {
+			t.Errorf("nodes %q, successful %v, since %v", w.names(), w.gauge(t, successful), w.gauge(t, since))
+		}
+		log := w.log.String()
+		if strings.Count(log, "the old nodes stay") != 2 || strings.Count(log, "nodes.yml, line 2: no address that can be asked") != 2 {
+			t.Errorf("the log is:\n%s", log)
+		}
+		put(t, "nodes.yml", "- targets: [b]")
+		settle(soon)
+		if w.names() != "b" || w.gauge(t, successful) != 1 {
+			t.Errorf("after it is good again: nodes %q, successful %v", w.names(), w.gauge(t, successful))
+		}
+	})
+}
+
+// Whoever writes a file in place is not read half way through.
+func TestAFileThatStillGrowsIsNotTakenOver(t *testing.T) {
+	write(t, map[string]string{"nodes.yml": "- targets: [a]"})
+	watching(t, func(t *testing.T, w *watched) {
+		text := ""
+		for _, name := range []string{"b", "c", "d", "e"} {
+			text += "- targets: [" + name + "]\n"
+			put(t, "nodes.yml", text)
+			settle(3 * time.Second)
+			if got := w.names(); got != "a" {
+				t.Fatalf("nodes %q while the file grows", got)
+			}
+		}
+		settle(soon)
+		if got := w.names(); got != "b c d e" {
+			t.Errorf("nodes %q", got)
+		}
+	})
+}
+
+func TestReloadReadsAtOnceAndTellsWhatIsWrong(t *testing.T) {
+	write(t, map[string]string{"nodes.yml": "- targets: [a]"})
+	watching(t, func(t *testing.T, w *watched) {
+		put(t, "nodes.yml", "- targets: [b]")
+		if err := w.Reload(); err != nil || w.names() != "b" {
+			t.Errorf("nodes %q, error %v", w.names(), err)
+		}
+		settle(time.Minute)
+		if w.times != 1 {
+			t.Errorf("the look after it took the same again: %d times", w.times)
+		}
+		put(t, "nodes.yml", "")
+		if err := w.Reload(); err == nil || !strings.Contains(err.Error(), "nodes.yml, line 1: the file is empty") {
+			t.Errorf("error %v", err)
+		}
+		put(t, "nodes.yml", "- targets: [c]")
+		w.fails = errors.New("no door")
+		if err := w.Reload(); !errors.Is(err, w.fails) || w.gauge(t, successful) != 0 {
+			t.Errorf("error %v, successful %v", err, w.gauge(t, successful))
+		}
+	})
+}
