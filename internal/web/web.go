@@ -36,7 +36,25 @@ func (s *Site) Handler() http.Handler {
 	mux.Handle("GET /metrics", s.metrics())
 	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.HandleFunc("GET /-/ready", s.ready)
-	return mux
+	mux.HandleFunc("GET /", notFound)
+	return strict(mux)
+}
+
+// strict sets what holds for every answer: nothing is stored, guessed, framed
+// or fetched from elsewhere.
+func strict(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Cache-Control", "no-store")
+		header.Set("Content-Security-Policy", policy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		h.ServeHTTP(w, r)
+	})
+}
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "no such page: there are /, /metrics, /-/healthy and /-/ready", http.StatusNotFound)
 }
 
 // healthy answers 200 as long as the process serves: restart it if it does not.
@@ -70,18 +88,24 @@ func (s *Site) metrics() http.Handler {
 		}
 		w.Header().Set("Content-Type", string(format))
 		w.Header().Add("Vary", "Accept")
-		w.Header().Add("Vary", "Accept-Encoding")
-		var body io.Writer = w
-		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			w.Header().Set("Content-Encoding", "gzip")
-			zipped := gzip.NewWriter(w)
-			defer zipped.Close()
-			body = zipped
-		}
+		body, done := zip(w, r)
+		defer done()
 		if err := s.write(body, format); err != nil {
 			s.Log.Debug("scraper went away", "err", err)
 		}
 	})
+}
+
+// zip returns where the body goes, packed for those who can unpack it, and what
+// ends it.
+func zip(w http.ResponseWriter, r *http.Request) (body io.Writer, done func()) {
+	w.Header().Add("Vary", "Accept-Encoding")
+	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		return w, func() {}
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	zipped := gzip.NewWriter(w)
+	return zipped, func() { _ = zipped.Close() }
 }
 
 // write writes one page. The snapshot's lines are the same in both text

@@ -1,0 +1,200 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+)
+
+// chromium is a headless Chromium with one tab, spoken to over the pipe of its
+// DevTools protocol: a JSON message and a zero byte, either way. It belongs to
+// one goroutine.
+type chromium struct {
+	t       testing.TB
+	to      *os.File
+	from    *bufio.Reader
+	session string
+	calls   int
+	// complaints are what the page logged that a person would see as an error.
+	complaints []string
+	loaded     int
+}
+
+// patience bounds all that the browser does for one test.
+const patience = 90 * time.Second
+
+// openChromium starts a Chromium that ends with the test.
+func openChromium(t testing.TB) *chromium {
+	t.Helper()
+	binary := stack.Binary(t, "chromium")
+	home, err := os.MkdirTemp("", "chromium") //nolint:usetesting // it makes sockets in here, and their paths have to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, theirWrite, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirRead, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	command := exec.CommandContext(t.Context(), binary,
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+		"--user-data-dir="+home, "--remote-debugging-pipe", "about:blank")
+	command.ExtraFiles = []*os.File{theirRead, theirWrite} // its files 3 and 4
+	command.Stderr = &log
+	command.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home)
+	command.WaitDelay = time.Second
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// The main process alone would leave its children behind.
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = theirRead.Close(), theirWrite.Close()
+	tooLong := time.AfterFunc(patience, func() { _ = command.Cancel() })
+	t.Cleanup(func() { // the test's context has ended, so Chromium is being killed
+		tooLong.Stop()
+		_ = command.Wait()
+		_, _, _ = read.Close(), write.Close(), os.RemoveAll(home)
+		if t.Failed() {
+			t.Logf("chromium:\n%s", &log)
+		}
+	})
+
+	c := &chromium{t: t, to: write, from: bufio.NewReader(read)}
+	var target struct{ TargetID string }
+	c.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	var attached struct{ SessionID string }
+	c.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	c.session = attached.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
+		c.call(domain+".enable", nil, nil)
+	}
+	return c
+}
+
+// call asks the browser and decodes what it answers.
+func (c *chromium) call(method string, params, result any) {
+	c.t.Helper()
+	c.calls++
+	message := map[string]any{"id": c.calls, "method": method}
+	if params != nil {
+		message["params"] = params
+	}
+	if c.session != "" {
+		message["sessionId"] = c.session
+	}
+	text, err := json.Marshal(message)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := c.to.Write(append(text, 0)); err != nil {
+		c.t.Fatalf("%s: chromium has ended: %v", method, err)
+	}
+	for {
+		answer := c.next(method)
+		if answer.ID != c.calls {
+			continue
+		}
+		if answer.Error != nil {
+			c.t.Fatalf("%s: %s", method, answer.Error.Message)
+		}
+		if result != nil {
+			if err := json.Unmarshal(answer.Result, result); err != nil {
+				c.t.Fatalf("%s: %v", method, err)
+			}
+		}
+		return
+	}
+}
+
+type message struct {
+	ID     int
+	Method string
+	Result json.RawMessage
+	Error  *struct{ Message string }
+	Params json.RawMessage
+}
+
+// next reads one message and notes what it says of the page.
+func (c *chromium) next(doing string) message {
+	c.t.Helper()
+	text, err := c.from.ReadBytes(0)
+	if err != nil {
+		c.t.Fatalf("%s: chromium has ended, or took more than %s: %v", doing, patience, err)
+	}
+	var m message
+	if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
+		c.t.Fatal(err)
+	}
+	switch m.Method {
+	case "Page.loadEventFired":
+		c.loaded++
+	case "Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Network.loadingFailed", "Page.javascriptDialogOpening":
+		c.complaints = append(c.complaints, fmt.Sprintf("%s: %s", m.Method, m.Params))
+	}
+	return m
+}
+
+// window is how the page is looked at.
+type window struct {
+	width, height int
+	scheme        string // light or dark
+}
+
+// visit loads the page in the window.
+func (c *chromium) visit(url string, w window) {
+	c.t.Helper()
+	c.call("Emulation.setDeviceMetricsOverride", map[string]any{
+		"width": w.width, "height": w.height, "deviceScaleFactor": 1, "mobile": w.width < 600,
+	}, nil)
+	c.call("Emulation.setEmulatedMedia", map[string]any{
+		"features": []any{map[string]any{"name": "prefers-color-scheme", "value": w.scheme}},
+	}, nil)
+	before := c.loaded
+	c.call("Page.navigate", map[string]any{"url": url}, nil)
+	for c.loaded == before {
+		c.next("loading " + url)
+	}
+}
+
+// eval evaluates a JavaScript expression beside the page, which itself may run none.
+func eval[T any](c *chromium, expression string) T {
+	c.t.Helper()
+	var answer struct {
+		Result           struct{ Value T }
+		ExceptionDetails *struct{ Text string }
+	}
+	c.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &answer)
+	if answer.ExceptionDetails != nil {
+		c.t.Fatalf("%s: %s", expression, answer.ExceptionDetails.Text)
+	}
+	return answer.Result.Value
+}
+
+// screenshot writes a PNG of the whole page.
+func (c *chromium) screenshot(file string) {
+	c.t.Helper()
+	var answer struct{ Data string }
+	c.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true, "optimizeForSpeed": true}, &answer)
+	picture, err := base64.StdEncoding.DecodeString(answer.Data)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, picture, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}

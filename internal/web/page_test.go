@@ -1,0 +1,367 @@
+package web
+
+import (
+	"compress/gzip"
+	"flag"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+var update = flag.Bool("update", false, "write testdata/status.html anew; read the difference before you keep it")
+
+// ask asks the site for a page.
+func ask(t testing.TB, s *Site, method, path string, header ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w.Result()
+}
+
+func read(t testing.TB, from io.Reader) string {
+	t.Helper()
+	text, err := io.ReadAll(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// statusOf returns the page, without its style.
+func statusOf(t testing.TB, s *Site) string {
+	t.Helper()
+	answer := ask(t, s, http.MethodGet, "/")
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("/ answers %s", answer.Status)
+	}
+	return strings.Replace(read(t, answer.Body), statusCSS, "…", 1)
+}
+
+// incident is a site with a little of everything.
+func incident(t testing.TB) *Site {
+	s := told(t, `
+		avax_node_up{node="alpha"} 1
+		avax_node_info{node="alpha",node_id="NodeID-alpha",version="avalanchego/1.15.0"} 1
+		avax_node_chain_present{node="alpha",chain="P"} 1
+		avax_node_chain_bootstrapped{node="alpha",chain="P"} 1
+		avax_node_chain_present{node="alpha",chain="C"} 1
+		avax_node_chain_bootstrapped{node="alpha",chain="C"} 0
+		avax_chain_height{node="alpha",chain="P"} 21034
+		avax_chain_head_timestamp_seconds{node="alpha",chain="P"} `+in(-3*time.Second)+`
+		avax_node_validating{node="alpha"} 1
+		avax_node_uptime_rewarding_stake_ratio{node="alpha"} 0.7
+		avax_node_uptime_weighted_ratio{node="alpha"} 0.93
+		avax_node_connected_stake_ratio{node="alpha"} 0.991
+		avax_node_peers{node="alpha"} 1201
+		avax_node_peers_inbound{node="alpha"} 640
+		avax_node_up{node="bravo"} 0
+		avax_validator_present{node_id="NodeID-alpha"} 1
+		avax_validator_end_timestamp_seconds{node_id="NodeID-alpha"} `+in(5*24*time.Hour)+`
+		avax_validator_stake_avax{node_id="NodeID-alpha"} 2000
+		avax_validator_uptime_ratio{node="bravo",node_id="NodeID-alpha"} 0.91
+		avax_validator_present{node_id="NodeID-bravo"} 0
+		avax_chain_info{chain="one",subnet_id="subnet1"} 1
+		avax_l1_weight{chain="one"} 100
+		avax_l1_active_weight{chain="one"} 85
+		avax_l1_validators{chain="one",state="active"} 1
+		avax_l1_validators{chain="one",state="inactive"} 1
+		avax_l1_connected_weight{chain="one",node="alpha"} 85
+		avax_l1_validator_active{chain="one",node_id="NodeID-alpha",validation_id="V1"} 1
+		avax_l1_validator_weight{chain="one",node_id="NodeID-alpha",validation_id="V1"} 85
+		avax_l1_validator_balance_avax{chain="one",node_id="NodeID-alpha",validation_id="V1"} 0.2
+		avax_l1_validator_active{chain="one",node_id="NodeID-dry",validation_id="V2"} 0
+		avax_l1_validator_weight{chain="one",node_id="NodeID-dry",validation_id="V2"} 15
+		avax_l1_validator_balance_avax{chain="one",node_id="NodeID-dry",validation_id="V2"} 0`)
+	fail(s, "peers", "bravo", outcome("info.peers", scrape.Unreachable, "dial tcp 10.0.0.2:9650: connect: connection refused"))
+	fail(s, "fee_config", "alpha/C", outcome("eth_feeConfig", scrape.Bootstrapping, "HTTP 503: the chain is not done bootstrapping"))
+	fail(s, "tps", "one", outcome("GET /v1/avg_tps/{chainId}", scrape.RateLimited, "HTTP 429: asked too often"))
+	return s
+}
+
+func TestThePageReadsAsItsGolden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const file = "testdata/status.html"
+		page := statusOf(t, incident(t))
+		if *update {
+			if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), page); diff != "" {
+			t.Errorf("go test ./internal/web -update writes it anew:\n%s", diff)
+		}
+	})
+}
+
+// scenes are pages of all kinds.
+func scenes(t *testing.T) map[string]*Site {
+	demo := openDemo(t)
+	demo.run(t.Context(), time.Hour)
+	demo.network.Node("bravo").Suffer(simnet.WrongHost())
+	demo.network.Node("foxtrot").Stop()
+	demo.run(t.Context(), time.Hour)
+	return map[string]*Site{"empty": newSite(), "incident": incident(t), "demo": demo.site, "hostile": hostile(t)}
+}
+
+func TestEveryLinkOfThePageLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	href := regexp.MustCompile(`href="([^"]*)"`)
+	id := regexp.MustCompile(` id="([^"]*)"`)
+	for name, s := range scenes(t) {
+		page := statusOf(t, s)
+		var ids []string
+		for _, m := range id.FindAllStringSubmatch(page, -1) {
+			anchor := html.UnescapeString(m[1])
+			if slices.Contains(ids, anchor) {
+				t.Errorf("%s: two places are called %s", name, anchor)
+			}
+			ids = append(ids, anchor)
+		}
+		for _, m := range href.FindAllStringSubmatch(page, -1) {
+			link := html.UnescapeString(m[1])
+			switch file, inDocs := strings.CutPrefix(link, repository+"/blob/main/"); {
+			case strings.HasPrefix(link, "data:"):
+			case strings.HasPrefix(link, "#"):
+				anchor, err := url.PathUnescape(link[1:])
+				if err != nil || !slices.Contains(ids, anchor) {
+					t.Errorf("%s: %s leads nowhere: %v", name, link, err)
+				}
+			case inDocs:
+				file, _, _ = strings.Cut(file, "#")
+				if _, err := os.Stat("../../" + file); err != nil {
+					t.Errorf("%s: %s: %v", name, link, err)
+				}
+			case strings.Contains(link, ":") || strings.HasPrefix(link, "/"):
+				t.Errorf("%s: %s is none of the links that the page may have", name, link)
+			default:
+				if answer := ask(t, s, http.MethodGet, "/"+link); answer.StatusCode != http.StatusOK {
+					t.Errorf("%s: /%s answers %s", name, link, answer.Status)
+				}
+			}
+		}
+	}
+	for _, k := range kinds {
+		if _, err := os.Stat("../../docs/runbooks/" + k.alert + ".md"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// hostileTexts may come from a node, a chain's owner, or a proxy.
+var hostileTexts = []string{
+	`<script>document.title="owned"</script>`,
+	`"><img src=x onerror=alert(1)>`,
+	`</style></title><iframe src=javascript:alert(2)>`,
+	`' onclick='alert(3)`,
+	`{{.Version}}`,
+}
+
+func hostile(t testing.TB) *Site {
+	s := newSite()
+	s.Version = hostileTexts[0]
+	texts := hostileTexts
+	batch := snapshot.Key{Collector: "test", Target: "network"}
+	putSamples(t, s, batch,
+		sample{"avax_node_up", []string{"node", texts[1]}, 1},
+		sample{"avax_node_up", []string{"node", "down" + texts[3]}, 0},
+		sample{"avax_node_info", []string{"node", texts[1], "node_id", texts[2], "version", texts[0]}, 1},
+		sample{"avax_node_chain_present", []string{"node", texts[1], "chain", texts[4]}, 0},
+		sample{"avax_validator_present", []string{"node_id", texts[2]}, 1},
+		sample{"avax_chain_info", []string{"chain", texts[0], "subnet_id", texts[3]}, 1},
+		sample{"avax_l1_weight", []string{"chain", texts[0]}, 1},
+		sample{"avax_l1_validator_active", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 1},
+		sample{"avax_l1_validator_balance_avax", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 0.5},
+	)
+	fail(s, texts[3], texts[1], outcome("info.peers", scrape.Rejected, strings.Join(texts, " ")))
+	return s
+}
+
+func TestHostileTextIsShownAsText(t *testing.T) {
+	page := statusOf(t, hostile(t))
+	for _, markup := range []string{"<script", "<img", "<iframe", "onclick='", `="javascript:`} {
+		if strings.Contains(strings.ToLower(page), markup) {
+			t.Errorf("%s stands in the page", markup)
+		}
+	}
+	for _, text := range hostileTexts {
+		if !strings.Contains(html.UnescapeString(page), text) {
+			t.Errorf("%s is not shown", text)
+		}
+	}
+}
+
+func TestEveryAnswerIsStrict(t *testing.T) {
+	s := incident(t)
+	for path, want := range map[string]int{"/": 200, "/metrics": 200, "/-/healthy": 200, "/-/ready": 200, "/nowhere": 404, "/index.html": 404} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			answer := ask(t, s, method, path)
+			if answer.StatusCode != want {
+				t.Errorf("%s %s: %s, want %d", method, path, answer.Status, want)
+			}
+			h := answer.Header
+			if h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
+				t.Errorf("%s %s: %v", method, path, h)
+			}
+			policy := h.Get("Content-Security-Policy")
+			if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") ||
+				strings.Contains(policy, "script") || strings.Contains(policy, "unsafe") {
+				t.Errorf("%s %s: %s", method, path, policy)
+			}
+			if kind, plain := h.Get("Content-Type"), strings.HasPrefix(h.Get("Content-Type"), "text/plain"); plain == (path == "/") {
+				t.Errorf("%s %s is %s", method, path, kind)
+			}
+		}
+		if answer := ask(t, s, http.MethodPost, path); answer.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("POST %s: %s", path, answer.Status)
+		}
+	}
+	if body := read(t, ask(t, s, http.MethodGet, "/nowhere").Body); !strings.Contains(body, "/metrics") || strings.Contains(body, "<") {
+		t.Errorf("the 404 page: %s", body)
+	}
+	if strings.Contains(statusOf(t, s), "style=") {
+		t.Error("the policy lets no style attribute through")
+	}
+}
+
+func TestHeadHasTheHeadersAndNoBody(t *testing.T) {
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodHead, serve(t, incident(t))+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if body := read(t, answer.Body); body != "" || answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("%s, %v, %q", answer.Status, answer.Header, body)
+	}
+}
+
+func TestThePageIsPackedForThoseWhoCanUnpackIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := incident(t)
+		answer := ask(t, s, http.MethodGet, "/", "Accept-Encoding", "gzip")
+		if answer.Header.Get("Content-Encoding") != "gzip" || answer.Header.Get("Vary") != "Accept-Encoding" {
+			t.Fatal(answer.Header)
+		}
+		unpacked, err := gzip.NewReader(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Replace(read(t, unpacked), statusCSS, "…", 1); got != statusOf(t, s) {
+			t.Error("packed and unpacked pages differ")
+		}
+	})
+}
+
+func TestReadyTellsWhenEveryCollectorHasRun(t *testing.T) {
+	s := newSite()
+	for _, test := range []struct{ ran, of, want int }{{0, 0, 503}, {0, 3, 503}, {2, 3, 503}, {3, 3, 200}} {
+		s.Progress = func() (int, int) { return test.ran, test.of }
+		if got := ask(t, s, http.MethodGet, "/-/ready").StatusCode; got != test.want {
+			t.Errorf("%d of %d have run: %d, want %d", test.ran, test.of, got, test.want)
+		}
+		if got := ask(t, s, http.MethodGet, "/-/healthy").StatusCode; got != http.StatusOK {
+			t.Errorf("healthy: %d", got)
+		}
+	}
+}
+
+func TestAnExporterThatHasJustStartedSaysSo(t *testing.T) {
+	s := newSite()
+	s.Progress = func() (ran, of int) { return 0, 60 }
+	page := statusOf(t, s)
+	for _, want := range []string{"<title>Waiting for the first answers – avax-exporter</title>", "0 of 60 collectors have run", "None has run yet"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not on the page:\n%s", want, page)
+		}
+	}
+}
+
+// fleet is a site over n nodes that validate the primary network, follow three
+// chains and see a hundred L1 validators.
+func fleet(t testing.TB, n int) *Site {
+	s := newSite()
+	for i := range n {
+		node := fmt.Sprintf("node%04d", i)
+		all := []sample{
+			{"avax_node_up", []string{"node", node}, 1},
+			{"avax_node_info", []string{"node", node, "node_id", "NodeID-" + node, "version", "avalanchego/1.15.0"}, 1},
+			{"avax_node_validating", []string{"node", node}, 1},
+			{"avax_node_uptime_rewarding_stake_ratio", []string{"node", node}, 1},
+			{"avax_node_uptime_weighted_ratio", []string{"node", node}, 1},
+			{"avax_node_connected_stake_ratio", []string{"node", node}, 1},
+			{"avax_node_peers", []string{"node", node}, 1200},
+			{"avax_node_peers_inbound", []string{"node", node}, 600},
+			{"avax_validator_present", []string{"node_id", "NodeID-" + node}, 1},
+			{"avax_validator_stake_avax", []string{"node_id", "NodeID-" + node}, 2000},
+		}
+		for _, chain := range []string{"P", "X", "C", "one"} {
+			all = append(all,
+				sample{"avax_node_chain_present", []string{"node", node, "chain", chain}, 1},
+				sample{"avax_node_chain_bootstrapped", []string{"node", node, "chain", chain}, 1},
+				sample{"avax_chain_height", []string{"node", node, "chain", chain}, 1e6},
+				sample{"avax_chain_head_timestamp_seconds", []string{"node", node, "chain", chain}, float64(time.Now().Unix())})
+		}
+		for v := range 100 {
+			id := fmt.Sprintf("validator%03d", v)
+			all = append(all, sample{"avax_l1_validator_connected", []string{"node", node, "chain", "one", "node_id", "NodeID-" + id, "validation_id", id}, 1})
+			if i == 0 {
+				all = append(all, sample{"avax_l1_validator_active", []string{"chain", "one", "node_id", "NodeID-" + id, "validation_id", id}, 1})
+			}
+		}
+		putSamples(t, s, snapshot.Key{Collector: "all", Target: node}, all...)
+		if i%10 == 0 {
+			fail(s, "peers", node, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
+		}
+	}
+	put(t, s, snapshot.Key{Collector: "l1", Target: "one"}, `avax_l1_weight{chain="one"} 100`)
+	return s
+}
+
+func TestAPageOfAThousandNodesIsQuick(t *testing.T) {
+	s := fleet(t, 1000)
+	began := time.Now()
+	page := statusOf(t, s)
+	if took := time.Since(began); took > 5*time.Second { // alone it takes a fifth of one, on a busy machine with the race detector many times that
+		t.Errorf("the page took %s", took)
+	}
+	if n := strings.Count(page, `<article class="card well" id="node-`); n != 1000 {
+		t.Errorf("%d nodes are on the page", n)
+	}
+	if !strings.Contains(page, "976 more nodes") {
+		t.Error("they are not folded away")
+	}
+}
+
+func BenchmarkStatusOfAThousandNodes(b *testing.B) {
+	s := fleet(b, 1000)
+	for b.Loop() {
+		statusOf(b, s)
+	}
+}

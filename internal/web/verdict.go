@@ -1,0 +1,179 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// level is how urgent something is; its text is a class in the page's style.
+type level int
+
+const (
+	well level = iota
+	note       // good to know
+	warn       // can wait until the morning
+	bad        // cannot
+)
+
+// off is what is neither well nor a problem.
+const off level = -1
+
+func (l level) String() string { return [...]string{"off", "well", "note", "warn", "bad"}[l-off] }
+
+// kind is a kind of problem: an alert of alerts/rules.yml, with the values
+// under which it is a note, a warning or bad. The page tells what is so now; an
+// alert waits, and knows what was.
+type kind struct {
+	alert           string
+	one, many       string
+	note, warn, bad float64
+}
+
+const (
+	day = 24 * 60 * 60.0 // seconds
+	// feePerDay is the lowest fee of an L1 validator in AVAX: 512 nAVAX a second.
+	feePerDay = 512e-9 * day
+)
+
+// kinds are what the page looks for, worst first among the equally urgent.
+var kinds = []kind{
+	{alert: "AvaxNodeDown", one: "node is down", many: "nodes are down"},
+	{alert: "AvaxDataTooOld", one: "collector has stopped", many: "collectors have stopped"},
+	{alert: "AvaxValidatorMissing", one: "validator is not in the set", many: "validators are not in the set"},
+	{alert: "AvaxChainNotBootstrapped", one: "chain is not bootstrapped", many: "chains are not bootstrapped"},
+	{alert: "AvaxRewardStakeLow", one: "reward is at risk", many: "rewards are at risk", warn: 0.95, bad: 0.8},
+	{alert: "AvaxL1ActiveWeightLow", one: "L1 has too little active weight", many: "L1s have too little active weight", warn: 0.9, bad: 0.8},
+	{alert: "AvaxL1ConnectedWeightLow", one: "L1 is reached too little", many: "L1s are reached too little", warn: 0.9, bad: 0.8},
+	{alert: "AvaxL1ValidatorInactive", one: "L1 validator is inactive", many: "L1 validators are inactive"},
+	{alert: "AvaxConnectedStakeLow", one: "node reaches too little stake", many: "nodes reach too little stake", warn: 0.9, bad: 0.8},
+	{alert: "AvaxUnknownUpgradeSoon", one: "node does not know an upgrade that is near", many: "nodes do not know an upgrade that is near", warn: 7 * day, bad: 3 * day},
+	{alert: "AvaxL1BalanceLow", one: "L1 validator is low on balance", many: "L1 validators are low on balance", warn: 30 * feePerDay, bad: 7 * feePerDay},
+	{alert: "AvaxStakeEndsSoon", one: "stake ends soon", many: "stakes end soon", note: 14 * day, warn: 7 * day, bad: 1 * day},
+	{alert: "AvaxUpstreamForbidden", one: "collector is not let in", many: "collectors are not let in"},
+	{alert: "AvaxCollectorFailing", one: "collector fails", many: "collectors fail"},
+	{alert: "AvaxUpgradeImminent", one: "upgrade is near", many: "upgrades are near", note: 1 * day},
+}
+
+func kindOf(alert string) int {
+	return slices.IndexFunc(kinds, func(k kind) bool { return k.alert == alert })
+}
+
+// under tells how urgent the value makes the alert. An absent value is not urgent.
+func under(alert string, v *float64) level {
+	k := kinds[kindOf(alert)]
+	switch {
+	case v == nil:
+		return well
+	case *v < k.bad:
+		return bad
+	case *v < k.warn:
+		return warn
+	case *v < k.note:
+		return note
+	}
+	return well
+}
+
+// place is where on the page a problem shows.
+type place struct {
+	Text, Anchor string
+	Level        level
+}
+
+// problem is a kind of problem with everything that has it.
+type problem struct {
+	kind   int
+	count  int
+	Level  level // of the most urgent one
+	Places []place
+}
+
+// Alert is the alert whose runbook helps.
+func (p problem) Alert() string { return kinds[p.kind].alert }
+
+// Text counts: "2 nodes are down".
+func (p problem) Text() string { return plural(p.count, kinds[p.kind].one, kinds[p.kind].many) }
+
+// mostPlaces is how many places of one problem are named.
+const mostPlaces = 5
+
+// More is how many places are not named.
+func (p problem) More() int { return max(0, len(p.Places)-mostPlaces) }
+
+// Named are the places that are named.
+func (p problem) Named() []place { return p.Places[:min(len(p.Places), mostPlaces)] }
+
+// problems are what was found, one of each kind.
+type problems map[int]*problem
+
+// add counts n problems of a kind at one place; well is none.
+func (ps problems) add(alert string, l level, n int, at place) {
+	if l <= well {
+		return
+	}
+	k := kindOf(alert)
+	if ps[k] == nil {
+		ps[k] = &problem{kind: k}
+	}
+	p := ps[k]
+	p.count += n
+	p.Level = max(p.Level, l)
+	at.Level = l
+	p.Places = append(p.Places, at)
+}
+
+// verdict is the answer to "is all well?".
+type verdict struct {
+	Level    level
+	Title    string
+	Waiting  bool     // not every collector has run
+	Sums     []string // what it rests on
+	Problems []problem
+}
+
+// Icon is the colour of the page's icon.
+func (v verdict) Icon() string {
+	return map[level]string{well: "2da44e", note: "4c8bf5", warn: "d4960c", bad: "d1242f"}[v.Level]
+}
+
+// judge says what is wrong, worst first. Nothing is called well before every
+// collector has run.
+func (ps problems) judge(ran, of int) verdict {
+	v := verdict{}
+	for _, p := range ps {
+		slices.SortStableFunc(p.Places, func(a, b place) int { return cmp.Compare(b.Level, a.Level) })
+		v.Problems = append(v.Problems, *p)
+		v.Level = max(v.Level, p.Level)
+	}
+	slices.SortFunc(v.Problems, func(a, b problem) int {
+		return cmp.Or(-cmp.Compare(a.Level, b.Level), cmp.Compare(a.kind, b.kind))
+	})
+	numbers := [bad + 1]int{}
+	for _, p := range v.Problems {
+		numbers[p.Level]++
+	}
+	var parts []string
+	if n := numbers[bad]; n > 0 {
+		parts = append(parts, plural(n, "urgent problem", "urgent problems"))
+	}
+	switch n := numbers[warn]; {
+	case n > 0 && len(parts) > 0:
+		parts = append(parts, count(float64(n))+" that can wait")
+	case n > 0:
+		parts = append(parts, plural(n, "problem that can wait", "problems that can wait"))
+	}
+	v.Title = strings.Join(parts, ", ")
+	v.Waiting = ran < of || of == 0
+	switch {
+	case len(parts) == 0 && v.Waiting:
+		v.Title, v.Level = "Waiting for the first answers", note
+	case len(parts) == 0:
+		v.Title, v.Level = "All is well", well
+	}
+	if v.Waiting {
+		v.Sums = append(v.Sums, fmt.Sprintf("%d of %d collectors have run", ran, of))
+	}
+	return v
+}

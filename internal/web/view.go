@@ -1,0 +1,106 @@
+package web
+
+import (
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+)
+
+// Limits of a page: beyond them it says how many more there are.
+const (
+	openNodes   = 24  // nodes that are not folded away
+	mostRows    = 50  // of one table
+	mostL1Rows  = 500 // of all tables of L1 validators together
+	openL1s     = 3   // L1s that are open although they are well
+	mostCauses  = 50  // of failing collectors
+	mostOfACard = 3   // causes on the card of a node that is down
+)
+
+// view is what the page shows.
+type view struct {
+	Version          string
+	Now              time.Time
+	Verdict          verdict
+	Nodes, MoreNodes []*nodeView // worst first
+	Validators       []validatorView
+	MoreValidators   int
+	L1s              []*l1View
+	Failing          []*failure
+	MoreFailing      int
+	Collectors       []collectorView
+}
+
+// figure is a value with its name.
+type figure struct {
+	Name string
+	cell
+}
+
+// remark is one thing that is wrong at its place.
+type remark struct {
+	Text, Alert string
+	Level       level
+}
+
+// page gathers a view. Its parts add to the view what they show, to the problems
+// what they find wrong, and to the sums what the verdict rests on.
+type page struct {
+	view
+	facts
+	jobs     []snapshot.Job
+	problems problems
+	sums     []string
+	// Own nodes' names by their node IDs, and the other way round.
+	names, ids map[string]string
+}
+
+func (s *Site) view(now time.Time) view {
+	jobs := s.Store.Jobs()
+	p := &page{
+		view: view{Version: s.Version, Now: now}, facts: factsOf(jobs, now), jobs: jobs,
+		problems: problems{}, names: map[string]string{}, ids: map[string]string{},
+	}
+	// Who a node was is still true when it is down, so whatever a good run ever
+	// told will do: no sample has an end before the zero time.
+	ever := time.Time{}
+	factsOf(jobs, ever).each("avax_node_info", []string{"node", "node_id"}, func(l labels, _ float64) {
+		p.ids[l[0]], p.names[l[1]] = l[1], l[0]
+	})
+	p.addNodes()
+	p.addValidators()
+	p.addL1s()
+	p.addRuns()
+	p.Verdict = p.problems.judge(s.Progress())
+	p.Verdict.Sums = append(p.Verdict.Sums, p.sums...)
+	return p.view
+}
+
+// sum tells "3 of 4 nodes up", where there is anything to tell.
+func (p *page) sum(n, of int, one, many, state string) {
+	if of > 0 {
+		p.sums = append(p.sums, count(float64(n))+" of "+plural(of, one, many)+" "+state)
+	}
+}
+
+// left is how many seconds it is until the moment, in Unix seconds; nil where
+// there is none.
+func (p *page) left(until *float64) *float64 {
+	if until == nil {
+		return nil
+	}
+	left := *until - float64(p.Now.UnixMilli())/1000
+	return &left
+}
+
+// notTold is why a value is absent that a well node has.
+const notTold = "no fresh answer: see what fails"
+
+// brief names a few and counts the rest.
+func brief(names []string) string {
+	const few = 3
+	if len(names) > few {
+		return strings.Join(names[:few], ", ") + " and " + count(float64(len(names)-few)) + " more"
+	}
+	return strings.Join(names, ", ")
+}
