@@ -1,0 +1,35 @@
+package data
+
+import (
+	"context"
+
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+// Block is a block of an EVM chain, with sums over the chain up to it.
+type Block struct {
+	ChainID                string        `json:"chainId,omitzero"`
+	BlockNumber            wire.Uint64   `json:"blockNumber"`
+	BlockHash              string        `json:"blockHash"`
+	ParentHash             string        `json:"parentHash"`
+	BlockTimestamp         wire.UnixTime `json:"blockTimestamp"`
+	BlockTimestampMilli    *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks from before Granite
+	BlockMinDelayExcess    *wire.Uint64  `json:"blockMinDelayExcess"`        // nil in blocks from before Granite
+	TxCount                wire.Uint64   `json:"txCount"`
+	BaseFee                Amount        `json:"baseFee"` // wei per gas
+	GasUsed                Amount        `json:"gasUsed"`
+	GasLimit               Amount        `json:"gasLimit"`
+	GasCost                Amount        `json:"gasCost"`
+	FeesSpent              Amount        `json:"feesSpent"`              // in wei
+	CumulativeTransactions wire.Uint64   `json:"cumulativeTransactions"` // of the chain, up to this block
+}
+
+// Block asks GET /v1/chains/{chainId}/blocks/{blockId} of a block's number or hash. A block that the service does not know,
+// or does not know yet, is an error with the outcome not_found.
+func (c *Client) Block(ctx context.Context, chainID, id string) (Block, error) {
+	q := ask(block)
+	q.chain(chainID)
+	q.want(blockID.MatchString(id), "blockId %s: write the number of a block, or its hash, 64 hex digits after 0x", quote(id))
+	q.fill("blockId", id, "")
+	return get[Block](ctx, c, q)
+}

@@ -1,0 +1,192 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// What the service grants, in compute units, to callers without a key (to all of an IP address together) and to those
+// with a free one.
+const (
+	KeylessPerMinute = 6_000
+	KeylessPerDay    = 1_200_000
+	FreePerMinute    = 8_000
+	FreePerDay       = 2_000_000
+)
+
+// Budget is how many compute units may be spent within any minute and within any day. Its Admit belongs into
+// scrape.Options.Admit, of every Upstream that shares it. It is safe for concurrent use and must not be copied; its fields
+// must not be changed once it is in use. What has been spent is forgotten when the exporter stops.
+type Budget struct {
+	PerMinute, PerDay int // 0: no limit
+
+	mu          sync.Mutex
+	began       time.Time
+	minute, day window
+}
+
+// windows makes the windows at the first use.
+func (b *Budget) windows() (now time.Duration, all []*window) {
+	if b.began.IsZero() {
+		b.began = time.Now()
+		b.minute = window{name: "minute", length: time.Minute, step: 10 * time.Millisecond}
+		b.day = window{name: "day", length: 24 * time.Hour, step: time.Minute}
+	}
+	b.minute.limit, b.day.limit = b.PerMinute, b.PerDay
+	now = time.Since(b.began)
+	b.minute.forget(now)
+	b.day.forget(now)
+	return now, []*window{&b.minute, &b.day}
+}
+
+// Admit spends what a request costs. Where that would be more than the budget has left, nothing is spent, and the error is a
+// *scrape.Error with the outcome rate_limited and the numbers.
+func (b *Budget) Admit(op string) error {
+	units := Units(op)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, windows := b.windows()
+	for _, w := range windows {
+		if err := w.room(now, units); err != nil {
+			return &scrape.Error{Op: op, Outcome: scrape.RateLimited, Err: err}
+		}
+	}
+	for _, w := range windows {
+		w.spend(now, units)
+	}
+	return nil
+}
+
+// Spent is how many compute units were spent in the last minute and in the last day, to the minute.
+func (b *Budget) Spent() (inMinute, inDay int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.windows()
+	return b.minute.spent, b.day.spent
+}
+
+// Units is what a request costs in compute units, by its op. What is not among Endpoints counts as the dearest of them.
+func Units(op string) int {
+	if e := endpointOf(op); e != nil {
+		return e.Units
+	}
+	return xl
+}
+
+func endpointOf(op string) *Endpoint {
+	for _, e := range endpoints {
+		if e.Op() == op {
+			return e
+		}
+	}
+	return nil
+}
+
+// window adds up what was spent in the time just gone by. What was spent within the same step leaves together, the step's
+// end counting for all of it, so that never too little is remembered.
+type window struct {
+	name         string
+	length, step time.Duration
+	limit        int
+	spent        int
+	spendings    []spending // oldest first
+}
+
+type spending struct {
+	leaves time.Duration
+	units  int
+}
+
+func (w *window) forget(now time.Duration) {
+	for len(w.spendings) > 0 && w.spendings[0].leaves <= now {
+		w.spent -= w.spendings[0].units
+		w.spendings = w.spendings[1:]
+	}
+}
+
+func (w *window) spend(now time.Duration, units int) {
+	w.spent += units
+	leaves := now.Truncate(w.step) + w.step + w.length
+	if n := len(w.spendings); n > 0 && w.spendings[n-1].leaves == leaves {
+		w.spendings[n-1].units += units
+		return
+	}
+	w.spendings = append(w.spendings, spending{leaves, units})
+}
+
+// room tells why so many units more do not fit.
+func (w *window) room(now time.Duration, units int) error {
+	if w.limit <= 0 || w.spent+units <= w.limit {
+		return nil
+	}
+	if units > w.limit {
+		return fmt.Errorf("it costs %d compute units, and the budget has %d a %s: raise the budget", units, w.limit, w.name)
+	}
+	left := w.spent
+	var wait time.Duration
+	for _, s := range w.spendings {
+		if left+units <= w.limit {
+			break
+		}
+		left -= s.units
+		wait = s.leaves - now
+	}
+	wait = max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second)
+	return fmt.Errorf("it costs %d compute units, and of %d a %s %d are spent: wait %s, ask less often, or raise the budget",
+		units, w.limit, w.name, w.spent, wait)
+}
+
+// Load is requests that are made again and again.
+type Load struct {
+	Op    string        // as Endpoint.Op; a walk is a request a page
+	Calls int           // each time
+	Every time.Duration // a second or more
+}
+
+// Need is how many compute units a plan needs.
+type Need struct {
+	PerMinute int // in the worst minute, with all that can fall into it
+	PerDay    int // in a day
+}
+
+// Plan adds up what loads need, made on time, without repetitions and shared answers. An error says what is wrong with a
+// load.
+func Plan(loads ...Load) (Need, error) {
+	var need Need
+	var errs []error
+	for _, l := range loads {
+		e := endpointOf(l.Op)
+		switch {
+		case e == nil:
+			errs = append(errs, fmt.Errorf("%s: the data service has no such endpoint", l.Op))
+		case l.Every < time.Second:
+			errs = append(errs, fmt.Errorf("%s: every %s is too often: write a second or more", l.Op, l.Every))
+		case l.Calls < 0:
+			errs = append(errs, fmt.Errorf("%s: %d calls: write 0 or more", l.Op, l.Calls))
+		default:
+			need.PerMinute += ticks(time.Minute, l.Every) * l.Calls * e.Units
+			need.PerDay += ticks(24*time.Hour, l.Every) * l.Calls * e.Units
+		}
+	}
+	return need, errors.Join(errs...)
+}
+
+// ticks is how often at most something that happens once a period falls into a span.
+func ticks(span, period time.Duration) int { return int((span-1)/period) + 1 }
+
+// Check tells whether a plan fits the budget; the error names every number that does not.
+func (b *Budget) Check(n Need) error {
+	var errs []error
+	if b.PerMinute > 0 && n.PerMinute > b.PerMinute {
+		errs = append(errs, fmt.Errorf("the plan needs up to %d compute units a minute, and the budget has %d: watch less, ask less often, or raise the budget", n.PerMinute, b.PerMinute))
+	}
+	if b.PerDay > 0 && n.PerDay > b.PerDay {
+		errs = append(errs, fmt.Errorf("the plan needs up to %d compute units a day, and the budget has %d: watch less, ask less often, or raise the budget", n.PerDay, b.PerDay))
+	}
+	return errors.Join(errs...)
+}

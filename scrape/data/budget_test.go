@@ -1,0 +1,245 @@
+package data_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+const (
+	rewardsOp = "GET /v1/networks/{network}/rewards"                              // 100 units
+	nativeOp  = "GET /v1/chains/{chainId}/addresses/{address}/balances:getNative" // 20
+	blockOp   = "GET /v1/chains/{chainId}/blocks/{blockId}"                       // 10
+)
+
+func TestACallBeyondTheBudgetOfAMinuteIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &data.Budget{PerMinute: 120}
+		requests := 0
+		u, err := scrape.New(scrape.Options{Name: "data", URL: "http://data", Admit: b.Admit, Transport: transport(func(*http.Request) (*http.Response, error) {
+			requests++
+			return respond(200, string(fixture(t, "block"))), nil
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := data.New(u)
+		for range 6 {
+			if _, err := c.Block(t.Context(), "1", "1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(20 * time.Second)
+		for range 6 {
+			if _, err := c.Block(t.Context(), "1", "1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = c.Block(t.Context(), "1", "1")
+		if want := blockOp + ": rate_limited: it costs 10 compute units, and of 120 a minute 120 are spent: wait 41s, ask less often, or raise the budget"; err == nil || err.Error() != want || scrape.OutcomeOf(err) != scrape.RateLimited {
+			t.Errorf("got %v", err)
+		}
+		if minute, day := b.Spent(); minute != 120 || day != 120 || requests != 12 || !u.Healthy() {
+			t.Errorf("spent %d and %d with %d requests", minute, day, requests)
+		}
+		time.Sleep(41 * time.Second)
+		if minute, _ := b.Spent(); minute != 60 {
+			t.Errorf("a minute after the first: %d are spent", minute)
+		}
+		if _, err = c.Block(t.Context(), "1", "1"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestACallBeyondTheBudgetOfADayIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &data.Budget{PerMinute: 100, PerDay: 250}
+		for range 2 {
+			if err := b.Admit(rewardsOp); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+		}
+		err := b.Admit(rewardsOp)
+		if want := rewardsOp + ": rate_limited: it costs 100 compute units, and of 250 a day 200 are spent: wait 22h1m0s, ask less often, or raise the budget"; err == nil || err.Error() != want {
+			t.Errorf("got %v", err)
+		}
+		if err := b.Admit(nativeOp); err != nil {
+			t.Errorf("a smaller one fits: %v", err)
+		}
+		time.Sleep(22*time.Hour + time.Minute)
+		if err := b.Admit(rewardsOp); err != nil {
+			t.Errorf("a day after the first: %v", err)
+		}
+		if minute, day := b.Spent(); minute != 100 || day != 220 {
+			t.Errorf("spent %d and %d", minute, day)
+		}
+	})
+}
+
+func TestACallThatNeverFitsSaysSo(t *testing.T) {
+	err := (&data.Budget{PerMinute: 50}).Admit(rewardsOp)
+	if want := rewardsOp + ": rate_limited: it costs 100 compute units, and the budget has 50 a minute: raise the budget"; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	if err := new(data.Budget).Admit(rewardsOp); err != nil {
+		t.Errorf("without limits: %v", err)
+	}
+}
+
+func TestRepeatedRequestsAreSpentAndSharedAnswersAreNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, requests := &data.Budget{}, 0
+		u, err := scrape.New(scrape.Options{URL: "http://data", Admit: b.Admit, Transport: transport(func(*http.Request) (*http.Response, error) {
+			if requests++; requests < 3 {
+				return respond(502, ""), nil
+			}
+			return respond(200, string(fixture(t, "block"))), nil
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := data.New(u).Block(scrape.MaxAge(t.Context(), time.Minute), "1", "1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if minute, _ := b.Spent(); minute != 30 || requests != 3 {
+			t.Errorf("%d units for %d requests", minute, requests)
+		}
+	})
+}
+
+func TestNoWindowEverHoldsMoreThanTheBudget(t *testing.T) {
+	type call struct {
+		pause time.Duration
+		op    string
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		limit := rapid.IntRange(100, 400).Draw(r, "limit")
+		b, window, longest := &data.Budget{PerMinute: limit}, time.Minute, 20*time.Second
+		if rapid.Bool().Draw(r, "day") {
+			b, window, longest = &data.Budget{PerDay: limit}, 24*time.Hour, 8*time.Hour
+		}
+		calls := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) call {
+			return call{time.Duration(rapid.Int64Range(0, int64(longest)).Draw(r, "pause")), rapid.SampledFrom([]string{rewardsOp, nativeOp, blockOp}).Draw(r, "op")}
+		}), 1, 60).Draw(r, "calls")
+
+		var problem string
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			var at []time.Duration
+			var units []int
+			for _, c := range calls {
+				time.Sleep(c.pause)
+				if b.Admit(c.op) == nil {
+					at, units = append(at, time.Since(began)), append(units, data.Units(c.op))
+				}
+			}
+			for last := range at {
+				sum := 0
+				for i := range last + 1 {
+					if at[last]-at[i] < window {
+						sum += units[i]
+					}
+				}
+				if sum > limit {
+					problem = fmt.Sprintf("%d units within %s, %d are allowed: %v at %v", sum, window, limit, units, at)
+				}
+			}
+			if minute, day := b.Spent(); minute > day {
+				problem = fmt.Sprintf("%d in a minute, %d in a day", minute, day)
+			}
+		})
+		if problem != "" {
+			r.Fatal(problem)
+		}
+	})
+}
+
+func TestAPlanIsAddedUp(t *testing.T) {
+	need, err := data.Plan(
+		data.Load{Op: rewardsOp, Calls: 3, Every: time.Hour},         // 300 at once, 24 times
+		data.Load{Op: nativeOp, Calls: 5, Every: 5 * time.Minute},    // 100 at once, 288 times
+		data.Load{Op: blockOp, Calls: 2, Every: 15 * time.Second},    // 80 a minute
+		data.Load{Op: nativeOp, Calls: 1, Every: 7 * 24 * time.Hour}, // not oftener than once a day
+		data.Load{Op: blockOp, Calls: 0, Every: time.Second},
+	)
+	if want := (data.Need{PerMinute: 300 + 100 + 80 + 20, PerDay: 24*300 + 288*100 + 1440*80 + 20}); need != want || err != nil {
+		t.Errorf("got %+v, want %+v, %v", need, want, err)
+	}
+	_, err = data.Plan(data.Load{Op: "GET /v1/x", Calls: 1, Every: time.Hour}, data.Load{Op: blockOp, Calls: 1}, data.Load{Op: blockOp, Calls: -1, Every: time.Hour})
+	if want := "GET /v1/x: the data service has no such endpoint\n" + blockOp + ": every 0s is too often: write a second or more\n" + blockOp + ": -1 calls: write 0 or more"; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAPlanThatDoesNotFitIsToldWithTheNumbers(t *testing.T) {
+	b := &data.Budget{PerMinute: data.KeylessPerMinute, PerDay: data.KeylessPerDay}
+	if err := b.Check(data.Need{PerMinute: 6000, PerDay: 1200000}); err != nil {
+		t.Error(err)
+	}
+	err := b.Check(data.Need{PerMinute: 6001, PerDay: 1200001})
+	if err == nil || !strings.Contains(err.Error(), "needs up to 6001 compute units a minute, and the budget has 6000") || !strings.Contains(err.Error(), "needs up to 1200001 compute units a day, and the budget has 1200000") {
+		t.Errorf("got %v", err)
+	}
+	if err := new(data.Budget).Check(data.Need{PerMinute: 1 << 40}); err != nil {
+		t.Errorf("without limits: %v", err)
+	}
+}
+
+// TestNoTimetableNeedsMoreThanItsPlan plays every tick of some days, whenever the loads begin.
+func TestNoTimetableNeedsMoreThanItsPlan(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var loads []data.Load
+		var begins []time.Duration
+		var units []int // of one tick
+		together := rapid.Bool().Draw(r, "all begin at once")
+		for range rapid.IntRange(1, 4).Draw(r, "loads") {
+			l := data.Load{
+				Op:    rapid.SampledFrom([]string{rewardsOp, nativeOp, blockOp}).Draw(r, "op"),
+				Calls: rapid.IntRange(0, 5).Draw(r, "calls"),
+				Every: time.Duration(rapid.IntRange(20, 3*86400).Draw(r, "every")) * time.Second,
+			}
+			begin := time.Duration(0)
+			if !together {
+				begin = time.Duration(rapid.Int64Range(0, int64(l.Every)-1).Draw(r, "begin"))
+			}
+			loads, begins, units = append(loads, l), append(begins, begin), append(units, l.Calls*data.Units(l.Op))
+		}
+		need, err := data.Plan(loads...)
+		if err != nil {
+			r.Fatal(err)
+		}
+		within := func(from, span time.Duration) (sum int) { // of the ticks from that moment on, its end excluded
+			for i, l := range loads {
+				first := begins[i]
+				if from > first {
+					first += (from - first + l.Every - 1) / l.Every * l.Every
+				}
+				for at := first; at < from+span; at += l.Every {
+					sum += units[i]
+				}
+			}
+			return sum
+		}
+		if together && (within(0, time.Minute) != need.PerMinute || within(0, 24*time.Hour) != need.PerDay) {
+			r.Fatalf("the worst case is %d a minute and %d a day, the plan says %+v", within(0, time.Minute), within(0, 24*time.Hour), need)
+		}
+		for range 5 {
+			from := time.Duration(rapid.Int64Range(0, int64(100*time.Hour)).Draw(r, "from"))
+			if minute, day := within(from, time.Minute), within(from, 24*time.Hour); minute > need.PerMinute || day > need.PerDay {
+				r.Fatalf("%d within a minute and %d within a day, the plan says %+v", minute, day, need)
+			}
+		}
+	})
+}

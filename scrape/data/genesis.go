@@ -1,0 +1,128 @@
+package data
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+// Genesis is what a chain began with, as whoever created it wrote it. It may be large.
+type Genesis struct {
+	Raw jsontext.Value // an object, or a string that may hold one
+}
+
+// UnmarshalJSONFrom reads the next value of d, whatever it is.
+func (g *Genesis) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	g.Raw = value.Clone()
+	return err
+}
+
+// EVM reads the genesis of an EVM chain, which another VM's is not.
+func (g *Genesis) EVM() (EVMGenesis, error) {
+	raw := g.Raw
+	if raw.Kind() == jsontext.KindString {
+		text, err := jsontext.AppendUnquote(nil, raw)
+		if err != nil {
+			return EVMGenesis{}, err
+		}
+		raw = text
+	}
+	var genesis EVMGenesis
+	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if d.PeekKind() != jsontext.KindBeginObject {
+		return EVMGenesis{}, errors.New("not the genesis of an EVM chain: no object")
+	}
+	if err := wire.Decode(d, &genesis); err != nil {
+		return EVMGenesis{}, err
+	}
+	if genesis.Config == nil {
+		return EVMGenesis{}, errors.New("not the genesis of an EVM chain: it has no config")
+	}
+	return genesis, nil
+}
+
+// EVMGenesis is the first block of an EVM chain, and the rules that it began with.
+type EVMGenesis struct {
+	Config        *EVMConfig                `json:"config"`
+	Alloc         map[string]GenesisAccount `json:"alloc,omitzero"` // by address
+	AirdropHash   string                    `json:"airdropHash,omitzero"`
+	AirdropAmount *wire.HexInt              `json:"airdropAmount"`
+	BaseFeePerGas *wire.HexInt              `json:"baseFeePerGas"`
+	BlobGasUsed   *wire.HexInt              `json:"blobGasUsed"`
+	ExcessBlobGas *wire.HexInt              `json:"excessBlobGas"`
+	Coinbase      string                    `json:"coinbase,omitzero"`
+	Difficulty    *wire.HexInt              `json:"difficulty"`
+	ExtraData     string                    `json:"extraData,omitzero"`
+	GasLimit      *wire.HexInt              `json:"gasLimit"`
+	GasUsed       *wire.HexInt              `json:"gasUsed"`
+	MixHash       string                    `json:"mixHash,omitzero"`
+	Nonce         *wire.HexInt              `json:"nonce"`
+	Number        *wire.HexInt              `json:"number"`
+	ParentHash    string                    `json:"parentHash,omitzero"`
+	Timestamp     *wire.HexInt              `json:"timestamp"` // Unix seconds
+}
+
+// GenesisAccount is what an address has from the first.
+type GenesisAccount struct {
+	Balance *wire.HexInt      `json:"balance"`
+	Code    string            `json:"code,omitzero"`
+	Storage map[string]string `json:"storage,omitzero"`
+}
+
+// EVMConfig is the rules of an EVM chain: from which block or Unix time on they hold.
+type EVMConfig struct {
+	ChainID             *wire.Uint64 `json:"chainId"`
+	HomesteadBlock      *wire.Uint64 `json:"homesteadBlock"`
+	EIP150Block         *wire.Uint64 `json:"eip150Block"`
+	EIP150Hash          string       `json:"eip150Hash,omitzero"`
+	EIP155Block         *wire.Uint64 `json:"eip155Block"`
+	EIP158Block         *wire.Uint64 `json:"eip158Block"`
+	ByzantiumBlock      *wire.Uint64 `json:"byzantiumBlock"`
+	ConstantinopleBlock *wire.Uint64 `json:"constantinopleBlock"`
+	PetersburgBlock     *wire.Uint64 `json:"petersburgBlock"`
+	IstanbulBlock       *wire.Uint64 `json:"istanbulBlock"`
+	MuirGlacierBlock    *wire.Uint64 `json:"muirGlacierBlock"`
+	BerlinBlock         *wire.Uint64 `json:"berlinBlock"`
+	LondonBlock         *wire.Uint64 `json:"londonBlock"`
+	SubnetEVMTimestamp  *wire.Uint64 `json:"subnetEVMTimestamp"`
+	AllowFeeRecipients  *bool        `json:"allowFeeRecipients"`
+	FeeConfig           *FeeConfig   `json:"feeConfig"`
+	WarpConfig          *WarpConfig  `json:"warpConfig"`
+
+	TxAllowListConfig               *AllowList `json:"txAllowListConfig"`
+	ContractDeployerAllowListConfig *AllowList `json:"contractDeployerAllowListConfig"`
+	ContractNativeMinterConfig      *AllowList `json:"contractNativeMinterConfig"`
+	FeeManagerConfig                *AllowList `json:"feeManagerConfig"`
+	RewardManagerConfig             *AllowList `json:"rewardManagerConfig"`
+}
+
+// FeeConfig is how an EVM chain began to price gas, in wei per gas, gas and seconds.
+type FeeConfig struct {
+	GasLimit                 *Amount `json:"gasLimit"`
+	TargetBlockRate          *Amount `json:"targetBlockRate"`
+	MinBaseFee               *Amount `json:"minBaseFee"`
+	TargetGas                *Amount `json:"targetGas"`
+	BaseFeeChangeDenominator *Amount `json:"baseFeeChangeDenominator"`
+	MinBlockGasCost          *Amount `json:"minBlockGasCost"`
+	MaxBlockGasCost          *Amount `json:"maxBlockGasCost"`
+	BlockGasCostStep         *Amount `json:"blockGasCostStep"`
+}
+
+// WarpConfig is how an EVM chain verifies messages of other chains.
+type WarpConfig struct {
+	BlockTimestamp               *wire.Uint64 `json:"blockTimestamp"`
+	QuorumNumerator              *wire.Uint64 `json:"quorumNumerator"`
+	RequirePrimaryNetworkSigners *bool        `json:"requirePrimaryNetworkSigners"`
+}
+
+// AllowList is who may use a precompiled contract, and from which Unix time on.
+type AllowList struct {
+	BlockTimestamp   *wire.Uint64 `json:"blockTimestamp"`
+	AdminAddresses   []string     `json:"adminAddresses,omitzero"`
+	ManagerAddresses []string     `json:"managerAddresses,omitzero"`
+	EnabledAddresses []string     `json:"enabledAddresses,omitzero"`
+}

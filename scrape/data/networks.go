@@ -1,0 +1,89 @@
+package data
+
+import (
+	"context"
+	"iter"
+
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+// BlockchainQuery says in which order blockchains are wanted.
+type BlockchainQuery struct {
+	SortOrder string // Ascending or Descending; empty: as the service likes
+	Paging
+}
+
+// Blockchain is a chain of the primary network, of a subnet or L1.
+type Blockchain struct {
+	BlockchainID         string        `json:"blockchainId"`
+	BlockchainName       string        `json:"blockchainName"`
+	SubnetID             string        `json:"subnetId"`
+	VMID                 string        `json:"vmId"`
+	EVMChainID           *wire.Uint64  `json:"evmChainId"` // nil for another VM
+	CreateBlockTimestamp wire.UnixTime `json:"createBlockTimestamp"`
+	CreateBlockNumber    wire.Int64    `json:"createBlockNumber"` // -1 for the chains that were there from the first
+	GenesisData          *Genesis      `json:"genesisData"`       // nil where the service leaves it out, as it may in a list
+}
+
+// BlockchainPage is one page of blockchains.
+type BlockchainPage struct {
+	Blockchains   []Blockchain `json:"blockchains"`
+	NextPageToken string       `json:"nextPageToken,omitzero"`
+}
+
+func (p BlockchainPage) content() ([]Blockchain, string) { return p.Blockchains, p.NextPageToken }
+
+// BlockchainPage asks GET /v1/networks/{network}/blockchains for one page.
+func (c *Client) BlockchainPage(ctx context.Context, network string, b BlockchainQuery, pageToken string) (BlockchainPage, error) {
+	q := ask(blockchains)
+	q.network(network)
+	q.sort(b.SortOrder)
+	q.page(b.Paging, pageToken)
+	return get[BlockchainPage](ctx, c, q)
+}
+
+// Blockchains walks through all blockchains of a network.
+func (c *Client) Blockchains(ctx context.Context, network string, b BlockchainQuery) iter.Seq2[Blockchain, error] {
+	b.Paging = b.forWalk(blockchains)
+	return walk(ctx, blockchains, b.MaxPages, func(ctx context.Context, token string) (BlockchainPage, error) {
+		return c.BlockchainPage(ctx, network, b, token)
+	}, func(b Blockchain) string { return b.BlockchainID })
+}
+
+// Subnet is a subnet or L1.
+type Subnet struct {
+	SubnetID                  string        `json:"subnetId"`
+	CreateBlockTimestamp      wire.UnixTime `json:"createBlockTimestamp"`
+	CreateBlockIndex          wire.Int64    `json:"createBlockIndex"`
+	IsL1                      bool          `json:"isL1"`
+	L1ConversionTxHash        string        `json:"l1ConversionTransactionHash,omitzero"`
+	L1ValidatorManagerDetails *L1Manager    `json:"l1ValidatorManagerDetails"`
+	SubnetOwnershipInfo       *Ownership    `json:"subnetOwnershipInfo"`
+	Blockchains               []Blockchain  `json:"blockchains"`
+
+	// Out of date where SubnetOwnershipInfo is there.
+	OwnerAddresses []string     `json:"ownerAddresses,omitzero"`
+	Threshold      *wire.Uint64 `json:"threshold"`
+	Locktime       *wire.Float  `json:"locktime"`
+}
+
+// L1Manager is the contract that manages the validators of an L1.
+type L1Manager struct {
+	BlockchainID    string `json:"blockchainId"`
+	ContractAddress string `json:"contractAddress"`
+}
+
+// Ownership says who may change a subnet: threshold of the addresses together, after locktime.
+type Ownership struct {
+	Addresses []string    `json:"addresses"`
+	Threshold wire.Uint64 `json:"threshold"`
+	Locktime  wire.Float  `json:"locktime"` // Unix seconds; 0 for none
+}
+
+// Subnet asks GET /v1/networks/{network}/subnets/{subnetId}.
+func (c *Client) Subnet(ctx context.Context, network, subnetID string) (Subnet, error) {
+	q := ask(subnet)
+	q.network(network)
+	q.fill("subnetId", subnetID, "the ID of a subnet")
+	return get[Subnet](ctx, c, q)
+}

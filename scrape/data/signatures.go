@@ -1,0 +1,60 @@
+package data
+
+import "context"
+
+// SignatureQuery is a message whose signatures are wanted: exactly one of Message and Justification is set.
+type SignatureQuery struct {
+	Message       string // hex, with or without 0x
+	Justification string // hex, with or without 0x
+
+	SigningSubnetID        string // hex or cb58; empty: the subnet of the chain that the message comes from
+	QuorumPercentage       *int   // 0 to 100; nil: 67
+	QuorumPercentageBuffer int    // 0 to 100; with QuorumPercentage at most 100
+	PChainHeight           uint64 // whose validators sign; 0: those at the proposed height
+}
+
+// defaultQuorum is the percentage where none is sent.
+const defaultQuorum = 67
+
+type signedMessage struct {
+	SignedMessage string `json:"signedMessage"`
+}
+
+// AggregateSignatures asks POST /v1/signatureAggregator/{network}/aggregateSignatures: the service collects the validators'
+// signatures of a cross-chain message. The answer is the signed message, in hex. It is asked once; too few signatures are
+// an error.
+func (c *Client) AggregateSignatures(ctx context.Context, network string, s SignatureQuery) (string, error) {
+	q := ask(aggregateSignatures)
+	q.network(network)
+	q.want((s.Message == "") != (s.Justification == ""), "write exactly one of message and justification")
+	q.want(s.Message == "" || hexBytes.MatchString(s.Message), "message: write bytes in hex, with or without 0x")
+	q.want(s.Justification == "" || hexBytes.MatchString(s.Justification), "justification: write bytes in hex, with or without 0x")
+	q.want(s.SigningSubnetID == "" || idOrHex.MatchString(s.SigningSubnetID), "signingSubnetId %s: write the ID of a subnet, in cb58 or hex", quote(s.SigningSubnetID))
+	quorum, buffer, by := defaultQuorum, s.QuorumPercentageBuffer, " (the default)"
+	if s.QuorumPercentage != nil {
+		quorum, by = *s.QuorumPercentage, ""
+	}
+	q.want(quorum >= 0 && quorum <= 100, "quorumPercentage %d: write 0 to 100", quorum)
+	q.want(buffer >= 0 && buffer <= 100, "quorumPercentageBuffer %d: write 0 to 100", buffer)
+	q.want(quorum+buffer <= 100, "quorumPercentage %d%s and quorumPercentageBuffer %d are more than 100 together: write less", quorum, by, buffer)
+
+	answer, err := post[signedMessage](ctx, c, q, struct {
+		Message                string `json:"message,omitzero"`
+		Justification          string `json:"justification,omitzero"`
+		SigningSubnetID        string `json:"signingSubnetId,omitzero"`
+		QuorumPercentage       *int   `json:"quorumPercentage,omitzero"`
+		QuorumPercentageBuffer int    `json:"quorumPercentageBuffer,omitzero"`
+		PChainHeight           uint64 `json:"pChainHeight,omitzero"`
+	}(s))
+	return answer.SignedMessage, err
+}
+
+// AggregatedSignatures asks GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}: the signed message, in hex,
+// that a transaction of the P- or X-Chain sends to an L1.
+func (c *Client) AggregatedSignatures(ctx context.Context, network, txHash string) (string, error) {
+	q := ask(aggregatedSignatures)
+	q.network(network)
+	q.fill("txHash", txHash, "the ID of a transaction of the P- or X-Chain")
+	answer, err := get[signedMessage](ctx, c, q)
+	return answer.SignedMessage, err
+}

@@ -1,0 +1,115 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+// BlockRange says in which blocks transactions are wanted. Nil is open: from the first block, to the latest.
+type BlockRange struct {
+	StartBlock *uint64 // the first
+	EndBlock   *uint64 // the one after the last
+	Paging
+}
+
+// ERC721Transfer is an NFT that changed hands.
+type ERC721Transfer struct {
+	TxHash              string        `json:"txHash"`
+	LogIndex            wire.Uint64   `json:"logIndex"`
+	BlockNumber         wire.Uint64   `json:"blockNumber"`
+	BlockHash           string        `json:"blockHash"`
+	BlockTimestamp      wire.UnixTime `json:"blockTimestamp"`
+	BlockTimestampMilli *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks from before Granite
+	From                Party         `json:"from"`
+	To                  Party         `json:"to"`
+	Token               Collectible   `json:"erc721Token"`
+}
+
+// ERC721TransferPage is one page of NFT transfers.
+type ERC721TransferPage struct {
+	Transfers     []ERC721Transfer `json:"transactions"`
+	NextPageToken string           `json:"nextPageToken,omitzero"`
+}
+
+func (p ERC721TransferPage) content() ([]ERC721Transfer, string) { return p.Transfers, p.NextPageToken }
+
+// ERC721TransferPage asks GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc721 for one page.
+func (c *Client) ERC721TransferPage(ctx context.Context, chainID, address string, r BlockRange, pageToken string) (ERC721TransferPage, error) {
+	return get[ERC721TransferPage](ctx, c, askBlocks(erc721Transfers, chainID, address, r, pageToken))
+}
+
+// ERC721Transfers walks through the NFT transfers of an address.
+func (c *Client) ERC721Transfers(ctx context.Context, chainID, address string, r BlockRange) iter.Seq2[ERC721Transfer, error] {
+	r.Paging = r.forWalk(erc721Transfers)
+	return walk(ctx, erc721Transfers, r.MaxPages, func(ctx context.Context, token string) (ERC721TransferPage, error) {
+		return c.ERC721TransferPage(ctx, chainID, address, r, token)
+	}, func(t ERC721Transfer) string { return fmt.Sprint(t.TxHash, t.LogIndex) })
+}
+
+// The types of internal transactions. The service lists calls with a value and creations only.
+const (
+	InternalUnknown      = "UNKNOWN"
+	InternalCall         = "CALL"
+	InternalCallCode     = "CALLCODE"
+	InternalDelegateCall = "DELEGATECALL"
+	InternalStaticCall   = "STATICCALL"
+	InternalCreate       = "CREATE"
+	InternalCreate2      = "CREATE2"
+	InternalCreate3      = "CREATE3"
+)
+
+// InternalTransaction is a call that a contract made.
+type InternalTransaction struct {
+	TxHash              string        `json:"txHash"`
+	BlockNumber         wire.Uint64   `json:"blockNumber"`
+	BlockHash           string        `json:"blockHash"`
+	BlockTimestamp      wire.UnixTime `json:"blockTimestamp"`
+	BlockTimestampMilli *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks from before Granite
+	From                Party         `json:"from"`
+	To                  Party         `json:"to"`
+	InternalTxType      string        `json:"internalTxType"`
+	Value               Amount        `json:"value"` // in wei of the chain's token
+	IsReverted          bool          `json:"isReverted"`
+	GasUsed             Amount        `json:"gasUsed"`
+	GasLimit            Amount        `json:"gasLimit"`
+}
+
+// id is all there is of an internal transaction: it has no number, and two of one transaction can be alike.
+func (t InternalTransaction) id() string {
+	return fmt.Sprint(t.TxHash, t.From.Address, t.To.Address, t.InternalTxType, t.Value, t.IsReverted, t.GasUsed, t.GasLimit)
+}
+
+// InternalTransactionPage is one page of internal transactions.
+type InternalTransactionPage struct {
+	Transactions  []InternalTransaction `json:"transactions"`
+	NextPageToken string                `json:"nextPageToken,omitzero"`
+}
+
+func (p InternalTransactionPage) content() ([]InternalTransaction, string) {
+	return p.Transactions, p.NextPageToken
+}
+
+// InternalTransactionPage asks GET /v1/chains/{chainId}/addresses/{address}/transactions:listInternals for one page.
+func (c *Client) InternalTransactionPage(ctx context.Context, chainID, address string, r BlockRange, pageToken string) (InternalTransactionPage, error) {
+	return get[InternalTransactionPage](ctx, c, askBlocks(internalTransactions, chainID, address, r, pageToken))
+}
+
+// InternalTransactions walks through the internal transactions of an address.
+func (c *Client) InternalTransactions(ctx context.Context, chainID, address string, r BlockRange) iter.Seq2[InternalTransaction, error] {
+	r.Paging = r.forWalk(internalTransactions)
+	return walk(ctx, internalTransactions, r.MaxPages, func(ctx context.Context, token string) (InternalTransactionPage, error) {
+		return c.InternalTransactionPage(ctx, chainID, address, r, token)
+	}, InternalTransaction.id)
+}
+
+func askBlocks(e *Endpoint, chainID, address string, r BlockRange, pageToken string) *question {
+	q := ask(e)
+	q.chain(chainID)
+	q.address(address)
+	q.blocks(r)
+	q.page(r.Paging, pageToken)
+	return q
+}

@@ -1,0 +1,187 @@
+package data_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+// list is a service with one list of contracts, two a page. A token is the place of the page and the walk it belongs to.
+type list struct {
+	addresses []string
+	expires   map[int]int // how often the token of a page, by number, turns out to be expired
+	words     string      // of that refusal
+	requests  []string    // the tokens asked for
+	walk      int
+}
+
+func (l *list) answer(r *http.Request) (*http.Response, error) {
+	token := r.URL.Query().Get("pageToken")
+	l.requests = append(l.requests, token)
+	if token == "" {
+		l.walk++
+		token = fmt.Sprint("0-", l.walk)
+	}
+	number, walk, _ := strings.Cut(token, "-")
+	n, _ := strconv.Atoi(number)
+	if l.expires[n] > 0 || walk != fmt.Sprint(l.walk) {
+		l.expires[n]--
+		return refuse(400, l.words), nil
+	}
+	var items []string
+	for _, a := range l.addresses[min(2*n, len(l.addresses)):min(2*n+2, len(l.addresses))] {
+		items = append(items, `{"address":"`+a+`","ercType":"UNKNOWN"}`)
+	}
+	next := ""
+	if 2*n+2 < len(l.addresses) {
+		next = fmt.Sprintf("%d-%d", n+1, l.walk)
+	}
+	return respond(200, `{"contracts":[`+strings.Join(items, ",")+`],"nextPageToken":"`+next+`"}`), nil
+}
+
+const expired = "pageToken is invalid or expired"
+
+func (l *list) client(t *testing.T) *data.Client {
+	if l.words == "" {
+		l.words = expired
+	}
+	return data.New(open(t, l.answer))
+}
+
+// collect walks to the end.
+func collect(t *testing.T, c *data.Client, p data.Paging) (got []string, err error) {
+	t.Helper()
+	for contract, err := range c.Deployments(t.Context(), "1", wallet, p) {
+		if err != nil {
+			return got, err
+		}
+		got = append(got, contract.Address)
+	}
+	return got, nil
+}
+
+func TestAWalkBeginsAgainWhereATokenHasExpiredAndYieldsNothingTwice(t *testing.T) {
+	all := []string{"a", "b", "c", "d", "e", "f", "f", "g"}
+	for name, l := range map[string]*list{
+		"in the middle":                  {addresses: all, expires: map[int]int{2: 1}},
+		"in other words":                 {addresses: all, expires: map[int]int{1: 1}, words: "The Page Token has expired"},
+		"twice, further the second time": {addresses: all, expires: map[int]int{1: 1, 3: 1}},
+	} {
+		got, err := collect(t, l.client(t), data.Paging{})
+		if err != nil || !slices.Equal(got, all) {
+			t.Errorf("%s: got %q, %v; asked for %q", name, got, err, l.requests)
+		}
+		if begun := len(slices.DeleteFunc(slices.Clone(l.requests), func(s string) bool { return s != "" })); begun < 2 {
+			t.Errorf("%s: begun %d times", name, begun)
+		}
+	}
+}
+
+func TestAWalkThatGetsNoFurtherGivesUp(t *testing.T) {
+	l := &list{addresses: []string{"a", "b", "c", "d", "e"}, expires: map[int]int{1: 99}}
+	got, err := collect(t, l.client(t), data.Paging{})
+	if want := "GET /v1/chains/{chainId}/contracts/{address}/deployments: rejected: HTTP 400: " + expired; err == nil || err.Error() != want || len(got) != 2 || len(l.requests) != 4 {
+		t.Errorf("got %q, %v after %q", got, err, l.requests)
+	}
+}
+
+func TestARefusalThatNamesNoTokenIsNoExpiry(t *testing.T) {
+	l := &list{addresses: []string{"a", "b", "c"}, expires: map[int]int{1: 1}, words: "chainId is unknown"}
+	if got, err := collect(t, l.client(t), data.Paging{}); scrape.OutcomeOf(err) != scrape.Rejected || len(got) != 2 || len(l.requests) != 2 {
+		t.Errorf("got %q, %v after %q", got, err, l.requests)
+	}
+	l = &list{expires: map[int]int{0: 1}}
+	if _, err := collect(t, l.client(t), data.Paging{}); err == nil || len(l.requests) != 1 {
+		t.Errorf("without a token: %v after %q", err, l.requests)
+	}
+}
+
+func TestANewBeginningIsAskedAfresh(t *testing.T) {
+	l := &list{addresses: []string{"a", "b", "c"}, expires: map[int]int{}}
+	c, ctx := l.client(t), scrape.MaxAge(t.Context(), time.Hour)
+	for _, err := range c.Deployments(ctx, "1", wallet, data.Paging{}) { // the first page is remembered
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	l.walk++ // the service forgets the token in it
+	if n, err := count(c.Deployments(ctx, "1", wallet, data.Paging{})); n != 3 || err != nil {
+		t.Errorf("%d items, %v", n, err)
+	}
+	if want := []string{"", "1-1", "", "1-3"}; !slices.Equal(l.requests, want) {
+		t.Errorf("asked for %q, want %q", l.requests, want)
+	}
+}
+
+func TestAWalkIsBoundByItsPages(t *testing.T) {
+	l := &list{addresses: []string{"a", "b", "c", "d", "e", "f"}, expires: map[int]int{}}
+	c := l.client(t)
+	got, err := collect(t, c, data.Paging{MaxPages: 2})
+	if want := "GET /v1/chains/{chainId}/contracts/{address}/deployments: too_large: there are more than 2 pages: narrow the question, or allow for more (MaxPages)"; err == nil || err.Error() != want || !data.IsTruncated(err) || len(got) != 4 || len(l.requests) != 2 {
+		t.Errorf("got %q, %v after %q", got, err, l.requests)
+	}
+	for _, enough := range []int{3, 4, 0, -1} {
+		if got, err := collect(t, c, data.Paging{MaxPages: enough}); err != nil || len(got) != 6 || data.IsTruncated(err) {
+			t.Errorf("%d pages: got %q, %v", enough, got, err)
+		}
+	}
+	endless := 0
+	c = data.New(open(t, func(*http.Request) (*http.Response, error) {
+		endless++
+		return respond(200, fmt.Sprintf(`{"contracts":[],"nextPageToken":"%d"}`, endless)), nil
+	}))
+	if _, err := collect(t, c, data.Paging{}); !data.IsTruncated(err) || endless != 100 {
+		t.Errorf("%v after %d pages", err, endless)
+	}
+}
+
+func TestAPageThatNamesItselfEndsTheWalk(t *testing.T) {
+	requests := 0
+	c := data.New(open(t, func(*http.Request) (*http.Response, error) {
+		requests++
+		return respond(200, `{"contracts":[{"address":"a","ercType":"UNKNOWN"}],"nextPageToken":"same"}`), nil
+	}))
+	if got, err := collect(t, c, data.Paging{}); scrape.OutcomeOf(err) != scrape.Malformed || len(got) != 2 || requests != 2 {
+		t.Errorf("got %q, %v after %d pages", got, err, requests)
+	}
+}
+
+func TestACallerThatHasEnoughAsksForNoMore(t *testing.T) {
+	l := &list{addresses: []string{"a", "b", "c", "d"}, expires: map[int]int{}}
+	walk := l.client(t).Deployments(t.Context(), "1", wallet, data.Paging{})
+	for range 2 { // each walk begins with the first page
+		for contract, err := range walk {
+			if contract.Address != "a" || err != nil {
+				t.Errorf("got %+v, %v", contract, err)
+			}
+			break
+		}
+	}
+	if !slices.Equal(l.requests, []string{"", ""}) {
+		t.Errorf("asked for %q", l.requests)
+	}
+}
+
+func TestWhateverExpiresEveryItemComesOnce(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		addresses := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 12).Draw(r, "addresses")
+		l := &list{addresses: addresses, expires: map[int]int{}}
+		for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(1, 5), 0, 5, rapid.ID[int]).Draw(r, "expired") {
+			l.expires[n] = 1
+		}
+		got, err := collect(t, l.client(t), data.Paging{})
+		if err != nil || !slices.Equal(got, addresses) {
+			r.Fatalf("got %q, %v; asked for %q", got, err, l.requests)
+		}
+	})
+}
