@@ -25,6 +25,7 @@ build: ## Build bin/avax-exporter, static
 
 .PHONY: test
 test: rules ## Run all tests: the alert rules, the program, and it with a real Prometheus and Alertmanager
+	cd internal/tools/openapi && go test $(TESTFLAGS) ./...
 	go test $(shell internal/tools/race) -shuffle=on $(TESTFLAGS) ./...
 
 .PHONY: rules

@@ -319,7 +319,8 @@ func (n *Network) SetUTXOs(count int) { n.change(func(time.Time) { n.avaxUTXOs =
 
 // What may be done to chains and to the metrics service.
 
-// SetBlockPeriod sets the time between the blocks of a chain. With 0 no further block comes, as on a quiet L1.
+// SetBlockPeriod sets the time between the blocks of a chain. With 0 no further block comes, as on a quiet L1. The
+// X-Chain is quiet in the scene; once it is not, the data service tells of a transaction in each of its blocks.
 func (n *Network) SetBlockPeriod(chain string, every time.Duration) {
 	n.change(func(now time.Time) { n.mustChain(chain).heads.pace(now, every) })
 }

@@ -247,6 +247,7 @@ var kinds = []struct {
 	{"precise time", regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]+Z$`)},
 	{"node ID", regexp.MustCompile(`^NodeID-[1-9A-HJ-NP-Za-km-z]{28,33}$`)},
 	{"ID", regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{37,52}$`)},
+	{"EVM address", regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)},
 	{"hex", regexp.MustCompile(`^0x[0-9a-f]*$`)},
 }
 

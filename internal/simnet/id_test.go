@@ -2,8 +2,10 @@ package simnet
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestCB58ReadsRealIDs(t *testing.T) {
@@ -34,5 +36,46 @@ func TestCB58ReadsRealIDs(t *testing.T) {
 		if _, err := parseCB58(s, 32); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", s, err, want)
 		}
+	}
+}
+
+func TestAMessageIsSignedByTheSubnetItIsFrom(t *testing.T) {
+	net := New(Options{})
+	l1 := net.mustChain("examplel1")
+	id, err := parseCB58(l1.id, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := append([]byte{0, 0, 0, 0, 5, 57}, id...)
+	if s := net.sourceSubnet(append(message, 1, 2, 3)); s != l1.subnet {
+		t.Errorf("from examplel1, signed by %s", s.id)
+	}
+	if s := net.sourceSubnet(message[:37]); s != net.primary {
+		t.Errorf("cut off, signed by %s", s.id)
+	}
+	subnet, err := parseCB58(l1.subnet.id, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := net.subnetNamed(fmt.Sprintf("0x%X", subnet)); s != l1.subnet {
+		t.Errorf("in hexadecimal it is not found")
+	}
+}
+
+func TestThePastHadThePaceOfThePresent(t *testing.T) {
+	origin := time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)
+	h := heads{{100, origin, 2 * time.Second}}
+	for back, want := range map[time.Duration]head{
+		0:               {100, origin},
+		time.Second:     {99, origin.Add(-2 * time.Second)},
+		3 * time.Second: {98, origin.Add(-4 * time.Second)},
+		time.Hour:       {0, origin.Add(-200 * time.Second)},
+	} {
+		if got := h.at(origin.Add(-back)); got != want || h.timeOf(got.height) != want.time {
+			t.Errorf("%v before: %v at %v, want %v", back, got, h.timeOf(got.height), want)
+		}
+	}
+	if quiet := (heads{{7, origin, 0}}); quiet.at(origin.Add(-time.Hour)) != (head{7, origin}) {
+		t.Errorf("a chain that stands still: %v", quiet.at(origin.Add(-time.Hour)))
 	}
 }

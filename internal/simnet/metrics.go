@@ -17,13 +17,14 @@ const (
 )
 
 func newMetrics(net *Network) *Service {
+	const series = 100 // compute units; the scale is not that of the data service
 	s := newService(net, "metrics", []route{
-		{"GET", "/v1/avg_tps/{chainId}", xl, (*request).avgTPS},
+		{"GET", "/v1/avg_tps/{chainId}", series, (*request).avgTPS},
 		{"GET", "/v2/health-check", free, (*request).health},
 		{"GET", "/v2/chains", free, (*request).metricsChains},
 		{"GET", "/v2/chains/{chainId}", free, (*request).metricsChain},
-		{"GET", "/v2/chains/{chainId}/metrics/{metric}", xl, (*request).chainMetric},
-		{"GET", "/v2/chains/{chainId}/rollingWindowMetrics/{metric}", xl, (*request).rollingMetric},
+		{"GET", "/v2/chains/{chainId}/metrics/{metric}", series, (*request).chainMetric},
+		{"GET", "/v2/chains/{chainId}/rollingWindowMetrics/{metric}", series, (*request).rollingMetric},
 	})
 	s.listed = true
 	return s

@@ -116,3 +116,69 @@ func TestTheMetricsServiceFailsLikeOthers(t *testing.T) {
 	}
 	metrics.tps("total")
 }
+
+func TestVersion2TellsTheSameDaysAsVersion1(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := simnet.New(simnet.Options{})
+		time.Sleep(6*time.Hour + 7*time.Minute)
+		net.SetTPS("99999", 8)
+		metrics := dial(t, net, "metrics")
+		type point struct {
+			Timestamp int64
+			Value     float64
+		}
+		const path = "/v2/chains/99999/metrics/avgTps?timeInterval=day&pageSize=30"
+		days := list[point](metrics, path, "results")
+		if len(days) != 365 || days[0].Value != 2 {
+			t.Errorf("%d days, the newest with %v", len(days), days[0].Value)
+		}
+		for i, old := range metrics.tps("99999").Results {
+			if days[i] != point(old) {
+				t.Errorf("day %d: %+v and %+v", i, days[i], old)
+			}
+		}
+		end := days[3].Timestamp
+		some := list[point](metrics, fmt.Sprintf("%s&startTimestamp=%d&endTimestamp=%d", path, end-86_400, end), "results")
+		if len(some) != 2 || some[0] != days[3] {
+			t.Errorf("two days: %+v", some)
+		}
+		var window struct{ Result map[string]float64 }
+		metrics.get("/v2/chains/99999/rollingWindowMetrics/avgTps", &window)
+		if len(window.Result) != 7 || window.Result["lastHour"] != 8 || window.Result["lastWeek"] > 2.5 || window.Result["lastWeek"] < 1 {
+			t.Errorf("rolling: %v", window.Result)
+		}
+		for ask, want := range map[string]string{
+			"/v2/chains/99999/metrics/txCount?timeInterval=hour":      "200",
+			"/v2/chains/12345/metrics/avgTps":                         "200",
+			"/v2/chains/mainnet/rollingWindowMetrics/avgTps":          "200",
+			"/v2/chains/testnet/metrics/maxTps":                       "200",
+			"/v2/chains/12345":                                        "404 [Chain 12345 not found]",
+			"/v2/chains/beam/metrics/avgTps":                          "400 [chainId must be an EVM chain id or one of: total, mainnet, testnet]",
+			"/v2/chains/99999/metrics/avgTps?timeInterval=hour":       "400 [timeInterval must be one of the following values: day]",
+			"/v2/chains/99999/metrics/avgTps?pageSize=2161":           "400 [pageSize must not be greater than 2160]",
+			"/v2/chains/99999/metrics/speed":                          "400 [metric must be one of the following values: activeAddresses",
+			"/v2/chains/99999/rollingWindowMetrics/cumulativeTxCount": "400 [metric must be one of the following values: activeAddresses",
+		} {
+			if got := metrics.get(ask, new(any)); !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %s", ask, got)
+			}
+		}
+		if n := len(list[any](metrics, "/v2/chains", "chains")) - len(list[any](metrics, "/v2/chains?network=fuji", "chains")); n != 3 {
+			t.Errorf("%d chains", n)
+		}
+	})
+}
+
+func TestANewerMetricsServiceHasNoVersion1(t *testing.T) {
+	net := simnet.New(simnet.Options{})
+	metrics := dial(t, net, "metrics")
+	net.RetireMetricsV1(true)
+	if end := metrics.get("/v1/avg_tps/43112", nil); end != "404 [Cannot GET /v1/avg_tps/43112]" {
+		t.Error(end)
+	}
+	if end := metrics.get("/v2/chains/43112/metrics/avgTps", new(any)); end != "200" {
+		t.Error(end)
+	}
+	net.RetireMetricsV1(false)
+	metrics.tps("43112")
+}

@@ -72,6 +72,9 @@ func TestAStoppedNodeRefusesAndReturnsOnItsPort(t *testing.T) {
 	if body, err := get(t.Context(), urls["metrics"]+"/v1/avg_tps/43112"); err != nil || !strings.Contains(body, `"status":200`) {
 		t.Errorf("the others go on: %q, %v", body, err)
 	}
+	if body, err := get(t.Context(), urls["data"]+"/v1/chains/43112/blocks/1249999"); err != nil || !strings.Contains(body, `"blockNumber":"1249999"`) {
+		t.Errorf("and so does the data service: %q, %v", body, err)
+	}
 	net.Node("alpha").Start()
 	eventually(t, health, func(_ string, err error) bool { return err == nil })
 	cancel()

@@ -22,6 +22,9 @@
 // only), golf (auto-renewed validator) and hotel (small validator); the last two are peers without an API.
 // Chains are named P, X, C, examplel1 and examplepoa. A method that takes a name also takes the ID; it panics
 // on a name that the scene does not have, since that is a mistake of the caller and not a state of a network.
+//
+// To the data service the network is mainnet. On its EVM chains there are the addresses from Account to
+// Messenger; what happens to them began 23 hours before New and goes on by the clock.
 package simnet
 
 import (
