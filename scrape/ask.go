@@ -66,8 +66,8 @@ func (u *Upstream) request(ctx context.Context, c call) (any, error) {
 	value, err := u.exchange(ctx, c)
 	took := time.Since(began)
 	outcome := OutcomeOf(err)
-	if outcome == Unreachable && errors.Is(ctx.Err(), context.Canceled) {
-		return nil, ctx.Err() // given up: says nothing about the upstream
+	if outcome == Unreachable && errors.Is(context.Cause(ctx), context.Canceled) {
+		return nil, ctx.Err() // given up: says nothing about the upstream, as its callers' time being up does
 	}
 	if outcome == Unreachable && ctx.Err() != nil {
 		outcome = Timeout

@@ -25,6 +25,42 @@ func maxAge(ctx context.Context) time.Duration {
 	return d
 }
 
+// Sharing is MaxAge for a whole run of questions. The function tells when the oldest of the answers that the run was
+// given was asked for, so that a run need not pass for younger than what it was told; answers that a single question
+// was granted under a longer MaxAge of its own do not count. It is zero where nothing was shared.
+func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time.Time) {
+	r := &run{granted: d}
+	return context.WithValue(MaxAge(ctx, d), runKey{}, r), r.oldest
+}
+
+type runKey struct{}
+
+// run notes the age of what it is given.
+type run struct {
+	granted time.Duration
+	mu      sync.Mutex
+	asked   time.Time
+}
+
+func (r *run) oldest() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked
+}
+
+// given notes an answer that was asked for at that time, under a MaxAge of d.
+func given(ctx context.Context, d time.Duration, asked time.Time) {
+	r, _ := ctx.Value(runKey{}).(*run)
+	if r == nil || d > r.granted {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked.IsZero() || asked.Before(r.asked) {
+		r.asked = asked
+	}
+}
+
 // question identifies an answer that can be shared.
 type question struct {
 	op, path, params string
@@ -35,8 +71,8 @@ type question struct {
 type shared struct {
 	asked   time.Time // its age counts from here, so that it is never younger than it claims
 	keep    time.Duration
-	waiting int // callers that would have it; the last to leave takes the call with it
-	leave   context.CancelFunc
+	waiting int                     // callers that would have it; the last to leave takes the call with it
+	leave   context.CancelCauseFunc // with why the last one left
 
 	done  chan struct{} // closed when value and err stand
 	value any
@@ -83,6 +119,7 @@ func (a *answers) get(ctx context.Context, q question, d time.Duration, ask func
 	s := a.join(ctx, q, d, ask)
 	select {
 	case <-s.done:
+		given(ctx, d, s.asked)
 		return s.value, s.err
 	case <-ctx.Done():
 	}
@@ -94,7 +131,7 @@ func (a *answers) get(ctx context.Context, q question, d time.Duration, ask func
 	default:
 	}
 	if s.waiting--; s.waiting == 0 {
-		s.leave()
+		s.leave(ctx.Err())
 		a.forget(q, s)
 	}
 	return nil, ctx.Err()
@@ -116,11 +153,11 @@ func (a *answers) join(ctx context.Context, q question, d time.Duration, ask fun
 			return s
 		}
 	}
-	ctx, cancel := context.WithCancel(withPatience(context.WithoutCancel(ctx), ctx))
+	ctx, cancel := context.WithCancelCause(withPatience(context.WithoutCancel(ctx), ctx))
 	s := &shared{asked: time.Now(), keep: d, waiting: 1, leave: cancel, done: make(chan struct{})}
 	a.remember(q, s)
 	go func() {
-		defer cancel()
+		defer cancel(nil)
 		value, err := guard(ctx, ask)
 		a.mu.Lock()
 		defer a.mu.Unlock()

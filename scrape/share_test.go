@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -208,5 +212,39 @@ func TestASharedErrorReachesAllWhoWait(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	})
+}
+
+// A hung upstream is told as such also where every caller's time is up before
+// the call's own.
+func TestASharedCallWhoseCallersRunOutOfTimeCountsAsATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		u, err := scrape.New(scrape.Options{
+			Name: "alpha", URL: "http://alpha.test", Timeout: time.Minute, Metrics: scrape.NewMetrics(registry),
+			Transport: transport(func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, context.Cause(r.Context())
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err = askHeight(scrape.MaxAge(ctx, time.Second), u, nil); scrape.OutcomeOf(err) != scrape.Timeout {
+			t.Errorf("the caller is told %v", err)
+		}
+		synctest.Wait()
+		if u.Healthy() {
+			t.Error("the upstream still counts as healthy")
+		}
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP avax_exporter_upstream_requests_total Requests to an upstream by how they ended. A repeated request counts again, a shared answer does not.
+# TYPE avax_exporter_upstream_requests_total counter
+avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="timeout",upstream="alpha"} 1
+`), "avax_exporter_upstream_requests_total"); err != nil {
+			t.Error(err)
+		}
 	})
 }

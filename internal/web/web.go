@@ -8,7 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,6 +29,8 @@ type Site struct {
 	Progress func() (ran, of int)
 	Version  string
 	Log      *slog.Logger
+
+	wasReady atomic.Bool
 }
 
 // Handler returns the routes.
@@ -63,10 +67,14 @@ func (s *Site) healthy(w http.ResponseWriter, _ *http.Request) {
 }
 
 // ready answers 200 once every collector has ended its first run, good or bad:
-// from then on what is absent from /metrics is absent from the upstreams.
+// from then on what is absent from /metrics is absent from the upstreams. A
+// chain or node that is found later does not take that back.
 func (s *Site) ready(w http.ResponseWriter, _ *http.Request) {
 	ran, of := s.Progress()
-	if ran < of || of == 0 {
+	if ran == of {
+		s.wasReady.Store(true)
+	}
+	if !s.wasReady.Load() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprintf(w, "%d of %d first runs have ended\n", ran, of)
 		return
@@ -100,12 +108,27 @@ func (s *Site) metrics() http.Handler {
 // ends it.
 func zip(w http.ResponseWriter, r *http.Request) (body io.Writer, done func()) {
 	w.Header().Add("Vary", "Accept-Encoding")
-	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if !takesGzip(r.Header.Values("Accept-Encoding")) {
 		return w, func() {}
 	}
 	w.Header().Set("Content-Encoding", "gzip")
 	zipped := gzip.NewWriter(w)
 	return zipped, func() { _ = zipped.Close() }
+}
+
+// takesGzip tells whether gzip is among the encodings that are accepted, with
+// a weight other than 0.
+func takesGzip(accepted []string) bool {
+	for item := range strings.SplitSeq(strings.Join(accepted, ","), ",") {
+		name, parameters, _ := strings.Cut(item, ";")
+		if strings.TrimSpace(name) != "gzip" {
+			continue
+		}
+		weight, weighed := strings.CutPrefix(strings.TrimSpace(parameters), "q=")
+		q, err := strconv.ParseFloat(weight, 64)
+		return !weighed || err == nil && q > 0
+	}
+	return false
 }
 
 // write writes one page. The snapshot's lines are the same in both text
