@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -23,13 +24,17 @@ var chainInfo = &Spec{
 }
 
 func collectChainInfo(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	b, err := c.Blockchain(ctx, ups)
+	b, err := c.find(ctx, ups)
 	if err != nil {
 		return err
 	}
 	var evm string
-	if id, err := evmChainID(ctx, ups, c); err == nil {
+	id, err := evmChainID(ctx, ups, c)
+	switch {
+	case err == nil:
 		evm = strconv.FormatUint(id, 10)
+	case !errors.Is(err, ErrNotOffered):
+		return err
 	}
 	out.Set(chainInfoFamily, 1, c.Name, b.ID, b.SubnetID, b.VMID, b.Name, evm)
 	return nil

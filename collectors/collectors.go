@@ -20,18 +20,34 @@ type Spec struct {
 	Calls []string
 	// Every is the default period; a cron expression may replace it.
 	Every time.Duration
+	// Pace, if not nil, gives the default period where it depends on who is watched.
+	Pace func(Watch) time.Duration
 	// Off keeps it out of the defaults.
 	Off bool
 	// Families is everything that Collect may emit.
 	Families []*metric.Family
-	// Bind makes the jobs: one per node, per node and chain, per chain, or one
-	// for the network. It asks nothing.
+	// Bind makes the jobs: one per node, per node and chain, per chain, per
+	// watched item, or one for the network. It asks nothing.
 	Bind func(*Upstreams) []Job
+	// Cost tells of a collector that asks the Data service how often one run of
+	// all its jobs calls what, by the names in Calls, on a usual day: no history
+	// to be read, each list on one page unless the collector says otherwise. Nil:
+	// it asks the Data service nothing. It asks nothing itself.
+	Cost func(*Upstreams) map[string]int
+}
+
+// Period is the default period where these validators are watched.
+func (s *Spec) Period(w Watch) time.Duration {
+	if s.Pace != nil {
+		return s.Pace(w)
+	}
+	return s.Every
 }
 
 // Job is a collector bound to what it watches.
 type Job struct {
-	// Target names it: a node, node/chain, a chain, an address, or "network".
+	// Target names it: a node, node/chain, a chain, an address, address/chain,
+	// another watched item, or "network".
 	Target string
 	// Collect asks, and fills the batch. On an error the batch is dropped,
 	// unless it is ErrNotOffered.
@@ -70,6 +86,20 @@ func All() []*Spec {
 		l1,
 		l1Views,
 		tps,
+		dataUp,
+		dataIndex,
+		dataBlockchains,
+		subnets,
+		rewards,
+		nativeBalances,
+		collectibles,
+		transfers,
+		internalTransactions,
+		deployments,
+		assetTransactions,
+		icm,
+		signatures,
+		nftMetadata,
 	}
 }
 

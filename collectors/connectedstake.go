@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -30,6 +31,9 @@ var connectedStake = &Spec{
 }
 
 func collectConnectedStake(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+	if n.foreign.Load() {
+		return fmt.Errorf("%w: the node belongs to another network than the others: run an exporter of its own for it", ErrNotOffered)
+	}
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err
@@ -100,7 +104,7 @@ func announced(peers []node.Peer, stake map[string]uint64) (at time.Time, most b
 // its delegators' included, and the sum. Any node is asked, at the pace of
 // full sets.
 func primaryStake(ctx context.Context, ups *Upstreams) (byNode map[string]uint64, all uint64, err error) {
-	set, err := fullSet(ctx, ups, node.PrimaryNetworkID)
+	set, err := anySet(scrape.MaxAge(ctx, fullSetEvery), ups, node.PrimaryNetworkID)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -111,14 +115,6 @@ func primaryStake(ctx context.Context, ups *Upstreams) (byNode map[string]uint64
 		all += s
 	}
 	return byNode, all, nil
-}
-
-// fullSet asks any node for a whole validator set, at its slower pace.
-func fullSet(ctx context.Context, ups *Upstreams, subnetID string) ([]node.Validator, error) {
-	ctx = scrape.MaxAge(ctx, fullSetEvery)
-	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
-		return n.PlatformCurrentValidators(ctx, subnetID)
-	})
 }
 
 // stakeOf is what the validator votes with: its own stake and its delegators'.

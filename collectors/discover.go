@@ -17,9 +17,19 @@ import (
 // found stays: a node that is down does not take its chains with it. The error
 // tells of nodes that could not be asked; the chains stand all the same.
 func Discover(ctx context.Context, ups *Upstreams, known []Chain) ([]Chain, error) {
-	ctx = scrape.MaxAge(ctx, 0)
 	found := slices.Clone(known)
 	var errs []error
+	// A chain that is followed by an alias is not followed twice.
+	ids := map[string]bool{}
+	for _, c := range known {
+		b, err := c.Blockchain(ctx, ups)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		ids[b.ID] = true
+	}
+	ctx = scrape.MaxAge(ctx, 0)
 	for _, n := range ups.Nodes() {
 		all, err := n.PlatformBlockchains(ctx)
 		if err != nil {
@@ -28,7 +38,7 @@ func Discover(ctx context.Context, ups *Upstreams, known []Chain) ([]Chain, erro
 		}
 		slices.SortFunc(all, func(a, b node.Blockchain) int { return cmp.Compare(a.ID, b.ID) })
 		for _, b := range all {
-			if b.SubnetID == node.PrimaryNetworkID || slices.ContainsFunc(found, func(c Chain) bool { return c.Ref == b.ID }) {
+			if b.SubnetID == node.PrimaryNetworkID || ids[b.ID] || slices.ContainsFunc(found, func(c Chain) bool { return c.Ref == b.ID }) {
 				continue
 			}
 			status, err := n.PlatformBlockchainStatus(ctx, b.ID)

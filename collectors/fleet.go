@@ -69,6 +69,7 @@ func (s *seenNode) changed(name, what string, was *string, is string) bool {
 
 // found is what one node says of itself.
 type found struct {
+	node          *Node
 	name, id, key string
 	network       uint64
 }
@@ -84,7 +85,7 @@ func (seen *seenNodes) collect(ctx context.Context, ups *Upstreams, out *metric.
 			return found{}, err
 		}
 		network, err := n.NetworkID(ctx)
-		f := found{name: n.Name(), id: who.NodeID, network: network}
+		f := found{node: n, name: n.Name(), id: who.NodeID, network: network}
 		if who.POP != nil {
 			f.key = who.POP.PublicKey
 		}
@@ -124,6 +125,7 @@ func (seen *seenNodes) collect(ctx context.Context, ups *Upstreams, out *metric.
 		if same := names[f.id]; len(same) > 1 && same[0] == f.name {
 			out.Note("%s answer with one node ID, %s", strings.Join(same, " and "), f.id)
 		}
+		f.node.foreign.Store(f.network != expected)
 		out.SetBool(nodeNetworkMismatch, f.network != expected, f.name)
 		if f.network != expected {
 			out.Note("%s belongs to network %d, not to network %d", f.name, f.network, expected)

@@ -2,9 +2,11 @@ package collectors_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -198,4 +200,27 @@ func TestOtherUpstreamsDifferInTheNodesAlone(t *testing.T) {
 	if len(other.Nodes()) != 0 || len(other.Chains()) != 1 {
 		t.Errorf("%d nodes, %d chains", len(other.Nodes()), len(other.Chains()))
 	}
+}
+
+// In a fleet some nodes are always down: those that never told who they are must
+// not be waited for in every run of every other node.
+func TestANodeThatNeverToldWhoItIsIsWaitedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		network.Node("bravo").Suffer(simnet.Hung())
+		ups, _ := fleetOf(t, network.Transport(), "alpha", "bravo")
+		i := slices.IndexFunc(collectors.All(), func(s *collectors.Spec) bool { return s.Name == "validator_views" })
+		spec := collectors.All()[i]
+		for run, longest := range []time.Duration{15 * time.Second, 0} {
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			if err := spec.Bind(ups)[0].Collect(ctx, metric.NewBatch(spec.Families)); err != nil {
+				t.Errorf("run %d: %v", run+1, err)
+			}
+			cancel()
+			if took := time.Since(began); took > longest {
+				t.Errorf("run %d of alpha took %v", run+1, took)
+			}
+		}
+	})
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -44,19 +45,33 @@ func scene() *simnet.Network {
 	n.SetPrecompile("examplel1", "feeManagerConfig", false, time.Now().Add(time.Minute))
 	n.SetPrecompile("examplel1", "txAllowListConfig", true, time.Now().Add(time.Hour))
 	time.Sleep(10 * time.Minute) // what has just happened has its effect
+	n.HoldICM(true)
 	return n
 }
 
 // exm is an asset of the network of seed 1 that its owner holds beside AVAX.
 const exm = "VDn2yqg9vtPqizn3LJV8GnKKXBx7n3i1hKWEVsAjLsa1v2ivY"
 
-// upstreams asks alpha and foxtrot of the network, and its metrics service.
+// conversion is the transaction that made examplel1 an L1, in that network.
+const conversion = "2tzwYYGPioh2hA639aBuSTnKyeGrhmrMvLYvzMfEbMYnRircuf"
+
+// upstreams asks alpha and foxtrot of the network, and its services.
 func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Network) *collectors.Upstreams {
 	t.Helper()
 	ups := &collectors.Upstreams{
 		Metrics:        metrics.New(open(t, transport, "metrics")),
 		WatchAddresses: []string{"P-" + simnet.Owner, "X-" + simnet.Owner},
 		WatchAssets:    []string{exm},
+
+		Data: data.New(open(t, transport, "data")), Network: data.Mainnet, Currency: data.USD,
+		WatchEVM:       []string{simnet.Account, simnet.Relayer},
+		WatchContracts: []string{simnet.Account},
+		WatchTokens: []collectors.Token{
+			{Chain: "C", Contract: simnet.Collection, ID: "3"},
+			{Chain: "C", Contract: simnet.Collection, ID: "11", Reindex: true},
+			{Chain: "C", Contract: simnet.Items, ID: "1", Reindex: true},
+		},
+		WatchSignatures: []collectors.Probe{{Name: "conversion", TxHash: conversion}},
 	}
 	ups.SetNodes([]*collectors.Node{
 		collectors.NewNode(node.New(open(t, transport, "alpha"))),
@@ -112,6 +127,10 @@ func TestEachCollectorTellsWhatStandsInItsGoldenPage(t *testing.T) {
 				ups := upstreams(t, network.Transport(), network)
 				network.ResetCalls()
 				page := collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
+				if spec.Cost != nil { // it tells, too, what has happened since
+					time.Sleep(2 * time.Hour)
+					page = collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
+				}
 
 				golden(t, filepath.Join("testdata", spec.Name+".prom"), page)
 				for _, f := range spec.Families {

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -36,7 +37,7 @@ var l1 = &Spec{
 	Name:  "l1",
 	Help:  "What does the P-Chain say of the followed chains' validators?",
 	Calls: []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
-	Every: time.Minute,
+	Every: 2 * time.Minute,
 	Families: []*metric.Family{
 		l1Validators, l1Weight, l1ActiveWeight,
 		l1ValidatorInfo, l1ValidatorWeight, l1ValidatorActive, l1ValidatorStart, l1ValidatorEnd, l1ValidatorBalance,
@@ -62,12 +63,13 @@ func collectL1(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) 
 	var weight, activeWeight uint64
 	for _, v := range set {
 		state, id := "legacy", v.TxID
-		switch {
-		case v.ValidationID != "":
-			id = v.ValidationID
-			state = "inactive"
-			if v.Balance != nil && *v.Balance > 0 {
-				state = "active"
+		if v.ValidationID != "" {
+			if v.Balance == nil {
+				return fmt.Errorf("validator %s of %s has no balance in the P-Chain's answer", v.NodeID, c.Name)
+			}
+			state, id = "active", v.ValidationID
+			if *v.Balance == 0 {
+				state = "inactive"
 			}
 		}
 		states[state]++

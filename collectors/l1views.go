@@ -28,7 +28,7 @@ var l1Views = &Spec{
 	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID"},
 	Every:    30 * time.Second,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
-	Bind:     perNodeAndChain((*Upstreams).Chains, collectL1Views),
+	Bind:     perNodeAndChain((*Upstreams).subnetChains, collectL1Views),
 }
 
 func collectL1Views(ctx context.Context, n *Node, c Chain, out *metric.Batch) error {

@@ -25,11 +25,13 @@ var network = &Spec{
 	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{networkValidators, networkStake, networkDelegatedStake, networkDelegators},
-	Bind:     once(collectNetwork),
+	Bind: func(ups *Upstreams) []Job {
+		return append(once(collectNetwork)(ups), perChain(collectSubnetSize)(ups)...)
+	},
 }
 
 func collectNetwork(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	primary, err := fullSet(ctx, ups, node.PrimaryNetworkID)
+	primary, err := anySet(ctx, ups, node.PrimaryNetworkID)
 	if err != nil {
 		return err
 	}
@@ -48,14 +50,30 @@ func collectNetwork(ctx context.Context, ups *Upstreams, out *metric.Batch) erro
 	out.Set(networkStake, stake.AVAX(), node.PrimaryNetworkID)
 	out.Set(networkDelegatedStake, delegated.AVAX(), node.PrimaryNetworkID)
 	out.Set(networkDelegators, float64(delegators), node.PrimaryNetworkID)
+	return nil
+}
 
-	subnets, err := ups.subnets(ctx)
-	for _, s := range subnets {
-		set, err := fullSet(ctx, ups, s.subnetID)
-		if err != nil {
-			return err
-		}
-		out.Set(networkValidators, float64(len(set)), s.subnetID)
+// collectSubnetSize is a job of its own for each chain: one that is not found, or
+// bootstraps, costs only itself.
+func collectSubnetSize(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+	b, err := c.Blockchain(ctx, ups)
+	if err != nil {
+		return err
 	}
-	return err
+	if b.SubnetID == node.PrimaryNetworkID || !ups.leads(ctx, c, b.SubnetID) {
+		return nil
+	}
+	set, err := anySet(ctx, ups, b.SubnetID)
+	if err != nil {
+		return err
+	}
+	out.Set(networkValidators, float64(len(set)), b.SubnetID)
+	return nil
+}
+
+// anySet asks any node for a whole validator set.
+func anySet(ctx context.Context, ups *Upstreams, subnetID string) ([]node.Validator, error) {
+	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
+		return n.PlatformCurrentValidators(ctx, subnetID)
+	})
 }

@@ -2,10 +2,8 @@ package collectors
 
 import (
 	"context"
-	"errors"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -19,21 +17,25 @@ var networkViews = &Spec{
 	Calls:    []string{"platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID", "info.getNodeID"},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{networkConnectedStake},
-	Bind:     perNode(collectNetworkViews),
+	Bind: func(ups *Upstreams) []Job {
+		jobs := perNode(collectPrimaryView)(ups)
+		return append(jobs, perNodeAndChain((*Upstreams).subnetChains, func(ctx context.Context, n *Node, c Chain, out *metric.Batch) error {
+			return collectSubnetView(ctx, ups, n, c, out)
+		})(ups)...)
+	},
 }
 
-func collectNetworkViews(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+func collectPrimaryView(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err
 	}
-	ctx = scrape.MaxAge(ctx, fullSetEvery)
-	primary, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID)
+	set, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID)
 	if err != nil {
 		return err
 	}
 	var connected, all uint64
-	for _, v := range primary {
+	for _, v := range set {
 		all += stakeOf(v)
 		if v.NodeID == self || v.Connected != nil && *v.Connected {
 			connected += stakeOf(v)
@@ -42,26 +44,34 @@ func collectNetworkViews(ctx context.Context, ups *Upstreams, n *Node, out *metr
 	if all > 0 {
 		out.Set(networkConnectedStake, float64(connected)/float64(all), n.Name(), node.PrimaryNetworkID)
 	}
+	return nil
+}
 
-	subnets, err := ups.subnets(ctx)
-	for _, s := range subnets {
-		set, err := chainSet(ctx, n, s.chain)
-		switch {
-		case errors.Is(err, ErrNotOffered):
-			continue
-		case err != nil:
-			return err
-		}
-		connected, all = 0, 0
-		for _, v := range set {
-			all += uint64(v.Weight)
-			if v.NodeID == self || v.IsConnected {
-				connected += uint64(v.Weight)
-			}
-		}
-		if all > 0 {
-			out.Set(networkConnectedStake, float64(connected)/float64(all), n.Name(), s.subnetID)
+func collectSubnetView(ctx context.Context, ups *Upstreams, n *Node, c Chain, out *metric.Batch) error {
+	b, err := c.Blockchain(ctx, ups)
+	if err != nil {
+		return err
+	}
+	if b.SubnetID == node.PrimaryNetworkID || !ups.leads(ctx, c, b.SubnetID) {
+		return nil
+	}
+	self, err := n.ID(ctx)
+	if err != nil {
+		return err
+	}
+	set, err := chainSet(ctx, n, c)
+	if err != nil {
+		return err
+	}
+	var connected, all uint64
+	for _, v := range set {
+		all += uint64(v.Weight)
+		if v.NodeID == self || v.IsConnected {
+			connected += uint64(v.Weight)
 		}
 	}
-	return err
+	if all > 0 {
+		out.Set(networkConnectedStake, float64(connected)/float64(all), n.Name(), b.SubnetID)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package collectors
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -15,11 +16,17 @@ import (
 // stands.
 var ErrNotOffered = errors.New("not offered here")
 
-// refusalHolds is how long a node is taken at its word that it does not know a
-// method: upgrades are rare, ticks are not.
+// refusalHolds is how long an upstream is taken at its word that it does not
+// know the answer: upgrades are rare, ticks are not.
 const refusalHolds = time.Hour
 
-// refusal is a node's word that it does not know a method.
+// refusals are questions that an upstream does not know the answer to, by name.
+type refusals struct {
+	refusing sync.Mutex
+	said     map[string]refusal
+}
+
+// refusal is an upstream's word that it does not know the answer.
 type refusal struct {
 	err   error
 	until time.Time
@@ -45,21 +52,21 @@ func ask[T any](n *Node, question string, put func() (T, error)) (T, error) {
 	return answer, err
 }
 
-// refused returns what the node said to the question, while that holds.
-func (n *Node) refused(question string) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if r := n.refusals[question]; time.Now().Before(r.until) {
-		return r.err
+// refused returns what was said to the question, while that holds.
+func (r *refusals) refused(question string) error {
+	r.refusing.Lock()
+	defer r.refusing.Unlock()
+	if said := r.said[question]; time.Now().Before(said.until) {
+		return said.err
 	}
 	return nil
 }
 
-func (n *Node) refuse(question string, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.refusals == nil {
-		n.refusals = map[string]refusal{}
+func (r *refusals) refuse(question string, err error) {
+	r.refusing.Lock()
+	defer r.refusing.Unlock()
+	if r.said == nil {
+		r.said = map[string]refusal{}
 	}
-	n.refusals[question] = refusal{err, time.Now().Add(refusalHolds)}
+	r.said[question] = refusal{err, time.Now().Add(refusalHolds)}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -35,7 +34,6 @@ func collectSupply(ctx context.Context, ups *Upstreams, out *metric.Batch) error
 	}
 	out.Set(networkSupply, wire.NanoAVAX(s.Supply).AVAX(), node.PrimaryNetworkID)
 
-	ctx = scrape.MaxAge(ctx, slowFacts)
 	all, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
 	if err != nil {
 		return err

@@ -200,9 +200,9 @@ func TestWeightsAbove2To53AreAddedUpExactly(t *testing.T) {
 	})
 }
 
-func TestTheCChainHasNeitherRulesNorFeesNorValidators(t *testing.T) {
+func TestTheCChainHasNeitherRulesNorFees(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		for collector, target := range map[string]string{"chain_rules": "C", "fee_config": "C", "l1_views": "alpha/C"} {
+		for collector, target := range map[string]string{"chain_rules": "C", "fee_config": "C"} {
 			if page, err := w.run(t, collector, target); !errors.Is(err, collectors.ErrNotOffered) || page != "" {
 				t.Errorf("%s: %q, %v", collector, page, err)
 			}

@@ -23,7 +23,7 @@ var up = &Spec{
 }
 
 func collectUp(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
-	_, err := n.NodeVersion(scrape.MaxAge(ctx, 0))
+	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // asked afresh, and left for the others
 	out.SetBool(nodeUp, err == nil, n.Name())
 	return nil
 }

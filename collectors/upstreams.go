@@ -12,7 +12,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -30,8 +32,45 @@ type Upstreams struct {
 	// Metrics is the Metrics service; nil where it is not configured.
 	Metrics *metrics.Client
 
+	// Data is the Data service; nil where it is not configured. What follows is
+	// asked of it alone.
+	Data *data.Client
+	// Network is what the Data service calls the network: mainnet, fuji or testnet.
+	Network string
+	// Currency is that in which it tells what something is worth, such as usd.
+	Currency string
+	// WatchEVM are addresses on the followed EVM chains, such as 0x1f….
+	WatchEVM []string
+	// WatchContracts are EVM addresses whose deployments are counted.
+	WatchContracts []string
+	// WatchTokens are NFTs whose metadata is watched.
+	WatchTokens []Token
+	// WatchSignatures are synthetic probes of the signature aggregator.
+	WatchSignatures []Probe
+	// State remembers how far lists were read. Nil, what was read is forgotten
+	// when the exporter stops.
+	State *state.Dir
+
 	nodes  atomic.Pointer[[]*Node]
 	chains atomic.Pointer[[]Chain]
+	service
+}
+
+// Token is a watched NFT.
+type Token struct {
+	Chain    string // the name of a followed chain
+	Contract string // the address of its collection, such as 0x1f…
+	ID       string // decimal
+	// Reindex says that the Data service is asked to read the metadata again,
+	// once an hour at most, while it has no good copy.
+	Reindex bool
+}
+
+// Probe is a transaction of the P- or X-Chain whose message the signature
+// aggregator is asked to have signed, again and again, to see whether it can.
+type Probe struct {
+	Name   string // the label probe
+	TxHash string
 }
 
 // Nodes returns the configured nodes. The caller must not change the list.
@@ -45,6 +84,9 @@ func (ups *Upstreams) With(nodes []*Node) *Upstreams {
 	other := &Upstreams{
 		Watch: ups.Watch, WatchAddresses: ups.WatchAddresses, WatchAssets: ups.WatchAssets, NetworkID: ups.NetworkID,
 		Metrics: ups.Metrics,
+		Data:    ups.Data, Network: ups.Network, Currency: ups.Currency,
+		WatchEVM: ups.WatchEVM, WatchContracts: ups.WatchContracts, WatchTokens: ups.WatchTokens, WatchSignatures: ups.WatchSignatures,
+		State: ups.State,
 	}
 	other.SetNodes(nodes)
 	other.SetChains(ups.Chains())
@@ -84,9 +126,12 @@ func load[T any](p *atomic.Pointer[[]T]) []T {
 type Node struct {
 	*node.Client
 
-	mu       sync.Mutex
-	id       string
-	refusals map[string]refusal // by question
+	mu sync.Mutex
+	id string
+	refusals
+	// foreign says that the node belongs to another network than the others: it
+	// knows nothing of their validators, nor they of its.
+	foreign atomic.Bool
 }
 
 // NewNode wraps the client of a node.
@@ -96,14 +141,18 @@ func NewNode(c *node.Client) *Node { return &Node{Client: c} }
 // is down: its validator's entry is looked up just then. Whether an ID has
 // changed is found out by the collector identity.
 func (n *Node) ID(ctx context.Context) (string, error) {
-	n.mu.Lock()
-	known := n.id
-	n.mu.Unlock()
-	if known != "" {
-		return known, nil
+	if id := n.known(); id != "" {
+		return id, nil
 	}
 	who, err := n.Identity(ctx)
 	return who.NodeID, err
+}
+
+// known is the node's ID, or empty where it has not told it yet.
+func (n *Node) known() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.id
 }
 
 // Identity asks who the node is, and remembers its ID.
@@ -131,9 +180,14 @@ type Chain struct {
 	Ref  string // the alias or blockchain ID that the nodes are asked for
 }
 
-// Blockchain finds the chain on the P-Chain, asking any node.
+// Blockchain finds the chain on the P-Chain, for a collector that asks more
+// than this: what was told ten minutes ago will do.
 func (c Chain) Blockchain(ctx context.Context, ups *Upstreams) (node.Blockchain, error) {
-	ctx = scrape.MaxAge(ctx, slowFacts)
+	return c.find(scrape.MaxAge(ctx, slowFacts), ups)
+}
+
+// find asks any node for the chain.
+func (c Chain) find(ctx context.Context, ups *Upstreams) (node.Blockchain, error) {
 	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Blockchain, error) {
 		all, err := n.PlatformBlockchains(ctx)
 		if err != nil {
@@ -164,28 +218,24 @@ func (ups *Upstreams) named(called string) string {
 	return called
 }
 
-// followed is a subnet with one of the followed chains that it validates.
-type followed struct {
-	subnetID string
-	chain    Chain
-}
-
-// subnets returns the subnets of the followed chains, each once, without the
-// primary network. A chain that is not found costs only itself.
-func (ups *Upstreams) subnets(ctx context.Context) ([]followed, error) {
-	var all []followed
-	var errs []error
-	for _, c := range ups.Chains() {
-		b, err := c.Blockchain(ctx, ups)
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case b.SubnetID == node.PrimaryNetworkID:
-		case !slices.ContainsFunc(all, func(f followed) bool { return f.subnetID == b.SubnetID }):
-			all = append(all, followed{b.SubnetID, c})
+// leads tells whether c is the first of the followed chains of its subnet: facts
+// of the subnet are told once.
+func (ups *Upstreams) leads(ctx context.Context, c Chain, subnetID string) bool {
+	for _, other := range ups.Chains() {
+		if other == c {
+			return true
+		}
+		if b, err := other.Blockchain(ctx, ups); err == nil && b.SubnetID == subnetID {
+			return false
 		}
 	}
-	return all, errors.Join(errs...)
+	return true
+}
+
+// subnetChains returns the followed chains but the C-Chain, which the primary
+// network validates.
+func (ups *Upstreams) subnetChains() []Chain {
+	return slices.DeleteFunc(slices.Clone(ups.Chains()), func(c Chain) bool { return c.Ref == "C" })
 }
 
 // watched returns the IDs of the watched validators; all is true where every
@@ -194,13 +244,29 @@ func (ups *Upstreams) watched(ctx context.Context) (ids []string, all bool, err 
 	if ups.Watch.All || len(ups.Watch.IDs) > 0 {
 		return ups.Watch.IDs, ups.Watch.All, nil
 	}
-	found, err := each(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (string, error) { return n.ID(ctx) })
-	for _, id := range found {
-		if !slices.Contains(ids, id) {
+	// Every node's collectors ask this again and again: a node that does not
+	// answer is not waited for while others are known. Once it answers, its own
+	// collectors find out who it is.
+	var unknown []*Node
+	for _, n := range ups.Nodes() {
+		switch id := n.known(); {
+		case id != "":
 			ids = append(ids, id)
+		case n.Healthy():
+			unknown = append(unknown, n)
 		}
 	}
-	return ids, false, err
+	if len(ids) == 0 && len(unknown) == 0 {
+		unknown = ups.Nodes()
+	}
+	if len(unknown) > 0 || len(ids) == 0 {
+		found, err := each(ctx, unknown, func(ctx context.Context, n *Node) (string, error) { return n.ID(ctx) })
+		if ids = append(ids, found...); len(ids) == 0 {
+			return nil, false, err
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), false, nil
 }
 
 // share returns a context with the n-th part of the time that is left.
@@ -212,20 +278,31 @@ func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(n))
 }
 
-// watchedEntries asks a node for the watched validators' entries: by their IDs, or
-// for the whole set at its slower pace.
-func (ups *Upstreams) watchedEntries(ctx context.Context, n *Node) ([]node.Validator, error) {
+// watchedPace is how often the watched validators' entries are asked: where all
+// are watched, at the pace of full sets.
+func watchedPace(w Watch) time.Duration {
+	if w.All {
+		return fullSetEvery
+	}
+	return time.Minute
+}
+
+// watchedEntries asks a node for the entries of the watched validators and of
+// the others named, or for the whole set.
+func (ups *Upstreams) watchedEntries(ctx context.Context, n *Node, others ...string) ([]node.Validator, error) {
 	ids, all, err := ups.watched(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if all {
-		return n.PlatformCurrentValidators(scrape.MaxAge(ctx, fullSetEvery), node.PrimaryNetworkID)
+		return n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID)
 	}
-	if len(ids) == 1 {
+	ids = slices.Concat(ids, others)
+	slices.Sort(ids)
+	if ids = slices.Compact(ids); len(ids) == 1 {
 		// Asked for exactly one, a node adds all its delegators, which may be
 		// thousands. An ID that nobody has leaves them out.
-		ids = append(slices.Clone(ids), nobody)
+		ids = append(ids, nobody)
 	}
 	return n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
 }
@@ -238,7 +315,7 @@ const nobody = "NodeID-111111111111111111116DBWJs"
 // not run the chain is not, while another may. A node that does not answer costs
 // half of the time that is left, so that a hung one does not hold up the rest.
 func first[T any](ctx context.Context, nodes []*Node, put func(context.Context, *Node) (T, error)) (T, error) {
-	order := slices.Clone(nodes)
+	order := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n.foreign.Load() })
 	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
 	var zero T
 	var errs []error
@@ -293,13 +370,13 @@ func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *
 func noAnswer(errs []error) error {
 	switch len(errs) {
 	case 0:
-		return errors.New("no node is configured")
+		return errors.New("there is no node to ask: name some in AVAX_NODES, all of one network")
 	case 1:
 		return errs[0]
 	}
 	// The one that runs the chain may be the one that fails.
 	worst := max(0, slices.IndexFunc(errs, func(err error) bool { return !errors.Is(err, ErrNotOffered) }))
-	return fmt.Errorf("none of %d nodes answers; %w", len(errs), errs[worst])
+	return fmt.Errorf("none of %d nodes could tell; %w", len(errs), errs[worst])
 }
 
 func rank(n *Node) int {

@@ -10,7 +10,7 @@ import (
 
 var (
 	nodeValidating = metric.New("avax_node_validating",
-		"1 if the node is a primary-network validator in its own eyes, 0 if not; absent while the P-Chain bootstraps.", "node")
+		"1 if the node is a primary-network validator in its own eyes, 0 if not; absent while it cannot tell yet.", "node")
 	nodeRewardingStake = metric.New("avax_node_uptime_rewarding_stake_ratio",
 		"Share of all stake (0 to 1) whose nodes are connected and saw this node up for as long as its reward requires: what the vote would be today. "+
 			"It starts at the node's own stake after a restart.", "node")
@@ -30,7 +30,7 @@ var uptime = &Spec{
 func collectUptime(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
 	u, err := n.Uptime(ctx)
 	switch {
-	case node.IsNotValidator(err):
+	case node.IsNotValidator(err), node.IsStartTimeNotFound(err): // the latter without sybil protection
 		out.Set(nodeValidating, 0, n.Name())
 		return nil
 	case node.IsStillBootstrapping(err): // it does not know yet

@@ -2,6 +2,8 @@ package collectors
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,6 +39,7 @@ var validators = &Spec{
 	Help:  "What does the P-Chain say of the watched validators?",
 	Calls: []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every: time.Minute,
+	Pace:  watchedPace,
 	Families: []*metric.Family{
 		validatorPresent, validatorStart, validatorEnd, validatorStake, validatorDelegatedStake, validatorDelegators,
 		validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
@@ -55,10 +58,6 @@ type seenValidators struct {
 }
 
 func (seen *seenValidators) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	entries, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) { return ups.watchedEntries(ctx, n) })
-	if err != nil {
-		return err
-	}
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
 	if seen.ids == nil {
@@ -66,6 +65,14 @@ func (seen *seenValidators) collect(ctx context.Context, ups *Upstreams, out *me
 		for _, id := range ups.Watch.IDs {
 			seen.ids[id] = true
 		}
+	}
+	// An own node may have become another one since: both are asked for.
+	before := slices.Collect(maps.Keys(seen.ids))
+	entries, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
+		return ups.watchedEntries(ctx, n, before...)
+	})
+	if err != nil {
+		return err
 	}
 	present := map[string]bool{}
 	for _, v := range entries {

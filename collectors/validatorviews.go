@@ -20,6 +20,7 @@ var validatorViews = &Spec{
 	Help:     "How does the node see the watched validators?",
 	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,
+	Pace:     watchedPace,
 	Families: []*metric.Family{validatorUptime, validatorConnected},
 	Bind:     perNode(collectValidatorViews),
 }

@@ -22,6 +22,7 @@ var floors = map[string]int{
 	"internal/metric":    0,
 	"internal/recorded":  0, // serves tests alone
 	"internal/simnet":    0,
+	"internal/state":     0,
 	"scrape":             0,
 	"collectors":         1,
 	"internal/fleet":     1,

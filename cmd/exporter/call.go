@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -19,13 +18,15 @@ import (
 const callUsage = `usage: avax-exporter call [--node NAME] [--chain CHAIN] [--yes] METHOD [PARAMETERS]
        avax-exporter call avg_tps CHAINID [PAGETOKEN]
 
-Asks a method of a node, or the Metrics service, once, and prints the result. The
-parameters are one JSON value: an object or, for eth_…, a list.
+Asks a method of a node, the Data service (data.…) or the Metrics service (avg_tps)
+once, and prints the result. The parameters are one JSON value: an object or, for
+eth_…, a list. Where the Data service is asked about a network, it is AVAX_NETWORK
+unless the parameters name one.
 
   --node NAME    the configured node to ask (default the first)
   --chain CHAIN  name, alias or blockchain ID of the chain to ask (default X for
                  avm.…, C for eth_…)
-  --yes          call a method although it changes the node
+  --yes          call a method although it changes something
 
 Methods; what stands in brackets may be left out:
 
@@ -76,7 +77,7 @@ func parseCall(args []string) (r request, err error) {
 		return r, nil
 	}
 
-	methods := node.Methods()
+	methods := append(node.Methods(), dataMethods()...)
 	i := slices.IndexFunc(methods, func(m node.Method) bool { return m.Name == name })
 	if i < 0 {
 		return r, fmt.Errorf("there is no method %q; near it are %s", name, strings.Join(near(name, methods), ", "))
@@ -92,10 +93,12 @@ func parseCall(args []string) (r request, err error) {
 		return r, err
 	}
 	if r.method.Changes != "" && !*yes {
-		return r, fmt.Errorf("%s changes the node: it would %s; add --yes to do it", name, r.method.Changes)
+		return r, fmt.Errorf("%s would %s; add --yes to do it", name, r.method.Changes)
 	}
 	service, _, _ := strings.Cut(name, ".")
 	switch {
+	case service == "data" && r.node != "":
+		return r, fmt.Errorf("%s is not asked of a node: leave --node out", name)
 	case r.chain != "" && !r.method.OfChain():
 		return r, fmt.Errorf("%s is not asked of a chain: leave --chain out", name)
 	case r.chain != "" || !r.method.OfChain():
@@ -131,11 +134,14 @@ func near(name string, methods []node.Method) []string {
 // printCallUsage tells how to call, and every method there is.
 func printCallUsage(out io.Writer) {
 	fmt.Fprint(out, callUsage)
-	for _, m := range node.Methods() {
+	for _, m := range append(node.Methods(), dataMethods()...) {
 		remark := ""
+		if e := endpointOf(m); e != nil {
+			remark = "  " + e.Op()
+		}
 		switch {
 		case m.Changes != "":
-			remark = "  (changes the node)"
+			remark += "  (changes something: --yes)"
 		case m.Deprecated != "":
 			remark = "  (deprecated, " + m.Deprecated + ")"
 		}
@@ -150,8 +156,12 @@ func call(ctx context.Context, c *config, r request, out io.Writer) error {
 	if err != nil {
 		return inputError{err}
 	}
-	answer, err := r.ask(ctx, everybody.own)
+	answer, err := r.ask(ctx, everybody)
 	if err != nil {
+		return err
+	}
+	if answer == nil {
+		_, err = fmt.Fprintln(out, "done")
 		return err
 	}
 	if err := answer.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
@@ -161,7 +171,14 @@ func call(ctx context.Context, c *config, r request, out io.Writer) error {
 	return err
 }
 
-func (r request) ask(ctx context.Context, ups *collectors.Upstreams) (jsontext.Value, error) {
+func (r request) ask(ctx context.Context, everybody *roster) (jsontext.Value, error) {
+	ups := everybody.own
+	if e := endpointOf(r.method); e != nil {
+		if everybody.data == nil {
+			return nil, inputError{errors.New("there is no Data service to ask: set AVAX_DATA_URL")}
+		}
+		return everybody.data.call(ctx, e, everybody.c.network, r.params)
+	}
 	if r.ofMetrics {
 		if ups.Metrics == nil {
 			return nil, inputError{errors.New("there is no Metrics service to ask: set AVAX_METRICS_URL")}

@@ -33,6 +33,13 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 		}
 		ups.SetChains(chains)
 	}
+	spent, err := r.plan()
+	if err != nil {
+		return inputError{err}
+	}
+	if err := spent.check(); err != nil {
+		return errors.Join(spent.print(out), inputError{err})
+	}
 	all := r.jobs()
 	results := make([]error, len(all))
 	samples := make([]int, len(all))
@@ -65,7 +72,7 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", mark, j.Collector, j.Target, verdict)
 	}
-	if err := table.Flush(); err != nil {
+	if err := errors.Join(table.Flush(), spent.print(out)); err != nil {
 		return err
 	}
 	if failed > 0 {

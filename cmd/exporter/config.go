@@ -21,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -45,12 +46,22 @@ type environment struct {
 	NodeCertFile    string `envconfig:"NODE_CERT_FILE" desc:"File with the PEM certificate shown to nodes that ask for one (mTLS)."`
 	NodeKeyFile     string `envconfig:"NODE_KEY_FILE" desc:"File with the PEM key of that certificate."`
 	NodeNetworkID   string `envconfig:"NODE_NETWORK_ID" desc:"Network that the nodes belong to: mainnet, fuji or a number. Empty: the one of most nodes. avax_node_network_mismatch tells of others."`
-	WatchAddresses  string `envconfig:"WATCH_ADDRESSES" desc:"Addresses on the P- or X-Chain whose balances are told, comma-separated, such as P-avax1…."`
+	WatchAddresses  string `envconfig:"WATCH_ADDRESSES" desc:"Addresses that are told of, comma-separated: of the P- or X-Chain, such as P-avax1…, asked of the nodes; of EVM chains, such as 0x1f…, asked of the Data service on each of AVAX_CHAINS, in any case of their letters."`
 	WatchAssets     string `envconfig:"WATCH_ASSETS" desc:"Assets of the X-Chain that are told of, by asset ID, comma-separated."`
+	WatchContracts  string `envconfig:"WATCH_CONTRACTS" desc:"Addresses whose deployed contracts the Data service counts on each of AVAX_CHAINS that is an EVM chain, comma-separated, such as 0x1f…."`
+	WatchTokens     string `envconfig:"WATCH_TOKENS" desc:"NFTs that addresses of AVAX_WATCH_ADDRESSES hold, and whose metadata the Data service is to have, comma-separated, as chain/contract/id, such as C/0x1f…/7. With :reindex at the end the service is asked to read them anew where it has no good copy: once an hour at most."`
+	WatchSignatures string `envconfig:"WATCH_SIGNATURES" desc:"Probes of the signature aggregator, comma-separated, as name=txHash: a transaction of the P- or X-Chain that sends a message to an L1. The name is the label probe."`
 	Shard           string `envconfig:"SHARD" default:"0" desc:"Which part of the nodes is this process', from 0; see fleets.md."`
 	TotalShards     string `envconfig:"TOTAL_SHARDS" default:"1" desc:"Processes that share the nodes."`
 	ReloadEndpoint  string `envconfig:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reads the nodes and their credentials anew, as SIGHUP does. Whoever reaches the port may then ask for it."`
 	MetricsURL      string `envconfig:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network; empty: not asked."`
+	DataURL         string `envconfig:"DATA_URL" desc:"Address of the Data service, such as https://data-api.avax.network; empty: not asked. See data-service.md."`
+	DataKeyFile     string `envconfig:"DATA_API_KEY_FILE" desc:"File with the key for the Data service; read again when it changes. Empty: asked without one."`
+	DataKeyHeader   string `envconfig:"DATA_API_KEY_HEADER" default:"x-service-api-key" desc:"Header that the key is sent in; some addresses of the service want x-glacier-api-key."`
+	DataBudget      string `envconfig:"DATA_BUDGET" default:"6000/m,1200000/d" desc:"Compute units that may be spent at the Data service within any minute and any day. The default is what callers without a key are granted; with a free key it is 8000/m,2000000/d. One that is left out has no limit."`
+	Network         string `envconfig:"NETWORK" default:"mainnet" desc:"Network that the Data service is asked about: mainnet, fuji or testnet."`
+	Currency        string `envconfig:"CURRENCY" default:"usd" desc:"Currency in which the Data service tells what something is worth: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
+	StateDir        string `envconfig:"STATE_DIR" desc:"Directory, which must be there, for what is added up over time, so that it is not asked for again after a restart; see data-service.md. Empty: it is asked for again."`
 	LogLevel        string `envconfig:"LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR."`
 	LogFormat       string `envconfig:"LOG_FORMAT" default:"auto" desc:"text, json, or auto: text on a terminal, JSON otherwise."`
 }
@@ -77,11 +88,23 @@ type config struct {
 	networkID   uint64 // 0: that of most nodes
 	reloadable  bool   // over HTTP
 	metricsURL  string
+	dataURL     string
+	key         keyFile // for the Data service
+	perMinute   int     // compute units there; 0: any number
+	perDay      int
+	network     string
+	currency    string
 	chains      []collectors.Chain
 	autoChains  bool
 	validators  collectors.Watch
-	addresses   []string
+	addresses   []string // of the P- or X-Chain
+	evm         []string // addresses of EVM chains
 	assets      []string
+	contracts   []string
+	tokens      []collectors.Token
+	probes      []collectors.Probe
+	stateDir    string
+	state       *state.Dir // what is remembered there; nil before build, and where nothing is
 	specs       []*collectors.Spec
 	schedules   map[string]cron.Schedule
 	timeout     time.Duration
@@ -110,6 +133,7 @@ func load(command string) (*config, error) {
 		env.Nodes, env.NodesFile = defaults().Nodes, ""
 		env.NodeHeadersFile, env.NodeBearerFile, env.NodeBasicFile = "", "", ""
 		env.NodeCAFile, env.NodeCertFile, env.NodeKeyFile = "", "", ""
+		env.DataKeyFile, env.StateDir = "", ""
 	}
 	return env.parse()
 }
@@ -166,10 +190,7 @@ func (env environment) parse() (*config, error) {
 	}
 	c.networkID, err = parseNetworkID(env.NodeNetworkID)
 	note("NODE_NETWORK_ID", err)
-	c.addresses, errs = parseList(env.WatchAddresses, addressForm, "write addresses such as P-avax1… or X-fuji1…")
-	note("WATCH_ADDRESSES", errs...)
-	c.assets, errs = parseList(env.WatchAssets, idForm, "write asset IDs, of about fifty letters and digits")
-	note("WATCH_ASSETS", errs...)
+	env.parseWatched(c, note)
 	c.part.Of, err = parseCount(env.TotalShards)
 	note("TOTAL_SHARDS", err)
 	c.part.Shard, err = strconv.Atoi(env.Shard)
@@ -185,6 +206,7 @@ func (env environment) parse() (*config, error) {
 		c.metricsURL = env.MetricsURL
 		note("METRICS_URL", scrape.CheckURL(env.MetricsURL))
 	}
+	env.parseData(c, note)
 	if err := c.logLevel.UnmarshalText([]byte(env.LogLevel)); err != nil {
 		note("LOG_LEVEL", fmt.Errorf("%q: write DEBUG, INFO, WARN or ERROR", env.LogLevel))
 	}
@@ -361,7 +383,7 @@ func selectCollectors(all []*collectors.Spec, s string) ([]*collectors.Spec, []e
 	for item := range fields(s, ",") {
 		n := strings.TrimLeft(item, "+-")
 		if byName[n] == nil {
-			errs = append(errs, fmt.Errorf("there is no collector %q; there are %s", n, strings.Join(names, ", ")))
+			errs = append(errs, fmt.Errorf("there is no collector %q; did you mean %s? docs/metrics.md lists them", n, closest(n, names)))
 		}
 		if n == item {
 			list++
@@ -451,25 +473,6 @@ func parseNetworkID(s string) (uint64, error) {
 		return 0, fmt.Errorf("%q: write mainnet, fuji or the network's number", s)
 	}
 	return id, nil
-}
-
-var (
-	addressForm = regexp.MustCompile(`^[PX]-[a-z]+1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38}$`) // bech32 of 20 bytes
-	idForm      = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{36,50}$`)                        // cb58 of 32 bytes
-)
-
-// parseList reads a comma-separated list of items that all have a form.
-func parseList(s string, form *regexp.Regexp, write string) (items []string, errs []error) {
-	for item := range fields(s, ",") {
-		switch {
-		case !form.MatchString(item):
-			errs = append(errs, fmt.Errorf("%q: %s", item, write))
-		case slices.Contains(items, item):
-			errs = append(errs, fmt.Errorf("%s stands there twice", item))
-		}
-		items = append(items, item)
-	}
-	return items, errs
 }
 
 func parseBool(s string) (bool, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 // demoNodes are the nodes of the simulated network that the demo asks: three
@@ -27,29 +29,13 @@ func demo(ctx context.Context, c *config, stderr io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	log := newLogger(c, stderr)
-	network := simnet.New(simnet.Options{Seed: 1})
+	network := demoNetwork()
 	urls, err := network.Serve(ctx)
 	if err != nil {
 		return err
 	}
-	c.fleet = &fleet.Source{}
-	for _, name := range demoNodes {
-		c.fleet.Nodes = append(c.fleet.Nodes, fleet.Node{Name: name, URL: urls[name]})
-	}
-	if c.nodes, err = c.fleet.Read(); err != nil {
+	if err := c.ask(network, urls); err != nil {
 		return err
-	}
-	c.part = fleet.Part{}
-	c.metricsURL = urls["metrics"]
-	c.chains = []collectors.Chain{
-		{Name: "C", Ref: "C"},
-		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
-		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
-	}
-	for _, spec := range c.specs {
-		if c.schedules[spec.Name] == nil {
-			c.schedules[spec.Name] = cron.Every(demoEvery)
-		}
 	}
 	log.Info("simulated network", "nodes", len(c.nodes), "l1", "examplel1", "permissioned", "examplepoa")
 	return run(ctx, c, log, func(address net.Addr) {
@@ -58,12 +44,66 @@ func demo(ctx context.Context, c *config, stderr io.Writer) error {
 	})
 }
 
+// demoNetwork is the network that the demo asks.
+func demoNetwork() *simnet.Network {
+	network := simnet.New(simnet.Options{Seed: 1})
+	network.SetBlockPeriod("X", 20*time.Second)
+	return network
+}
+
+// ask makes the configuration one that asks the simulated network at these
+// addresses, and watches a little of everything there.
+func (c *config) ask(network *simnet.Network, urls map[string]string) (err error) {
+	c.fleet = &fleet.Source{}
+	for _, name := range demoNodes {
+		c.fleet.Nodes = append(c.fleet.Nodes, fleet.Node{Name: name, URL: urls[name]})
+	}
+	if c.nodes, err = c.fleet.Read(); err != nil {
+		return err
+	}
+	c.part = fleet.Part{}
+	c.autoChains = false
+	c.chains = []collectors.Chain{
+		{Name: "C", Ref: "C"},
+		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
+		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
+	}
+	c.metricsURL, c.dataURL, c.key = urls["metrics"], urls["data"], keyFile{}
+	c.network, c.perMinute, c.perDay = data.Mainnet, demoUnits, 0
+	c.addresses = []string{"P-" + simnet.Owner, "X-" + simnet.Owner}
+	c.assets = []string{demoAsset}
+	c.evm = []string{simnet.Account, simnet.Partner}
+	c.contracts = []string{simnet.Account}
+	c.tokens = []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}, {Chain: "C", Contract: simnet.Items, ID: "1"}}
+	c.probes = []collectors.Probe{{Name: "conversion", TxHash: demoConversion}}
+	for _, spec := range c.specs {
+		if c.schedules[spec.Name] == nil {
+			c.schedules[spec.Name] = cron.Every(demoEvery)
+		}
+	}
+	return nil
+}
+
+// In the simulated network of the demo's seed: an asset that simnet.Owner holds
+// beside AVAX, and the transaction that made examplel1 an L1.
+const (
+	demoAsset      = "VDn2yqg9vtPqizn3LJV8GnKKXBx7n3i1hKWEVsAjLsa1v2ivY"
+	demoConversion = "2tzwYYGPioh2hA639aBuSTnKyeGrhmrMvLYvzMfEbMYnRircuf"
+)
+
+// demoOwner is the address of twenty zero bytes, whose key nobody has.
+const demoOwner = "custom1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq4mlve4"
+
+// demoUnits are compute units a minute: many, as everything is asked so often.
+const demoUnits = 100_000
+
 // incident is something that happens to the simulated network for a while.
 type incident struct {
 	what  string // happens
 	look  string // at which family, for what
 	begin func(*simnet.Network)
 	end   func(*simnet.Network)
+	lasts time.Duration // 0: the usual time; longer, the next one does not wait for its end
 }
 
 var incidents = []incident{
@@ -101,7 +141,7 @@ var incidents = []incident{
 		what:  "validator charlie leaves the primary network's set",
 		look:  `avax_validator_present is 0 for it`,
 		begin: func(n *simnet.Network) { n.RemoveValidator("P", "charlie") },
-		end:   func(n *simnet.Network) { n.AddValidator("charlie", 2_000_000e9, 180*24*time.Hour) },
+		end:   func(n *simnet.Network) { n.AddValidator("charlie", 1_950_000e9, 180*24*time.Hour) },
 	},
 	{
 		what: "examplel1 doubles its lowest base fee",
@@ -137,11 +177,34 @@ var incidents = []incident{
 		begin: func(n *simnet.Network) { n.MetricsService().Stop() },
 		end:   func(n *simnet.Network) { n.MetricsService().Start() },
 	},
+	{
+		what:  "the relayers between the C-Chain and examplel1 are down: messages are held up",
+		look:  `within ten minutes one waits: avax_icm_messages{status="pending"} and avax_icm_oldest_pending_timestamp_seconds`,
+		begin: func(n *simnet.Network) { n.HoldICM(true) },
+		end:   func(n *simnet.Network) { n.HoldICM(false) },
+		lasts: 11 * time.Minute,
+	},
+	{
+		what:  "examplel1's subnet has another owner",
+		look:  `avax_subnet_owner_info: the old address is gone, a new one there`,
+		begin: func(n *simnet.Network) { n.SetOwner("examplel1", []string{demoOwner}, 1) },
+		end:   func(n *simnet.Network) { n.SetOwner("examplel1", []string{simnet.Owner}, 1) },
+	},
+	{
+		what:  "the Data service is down",
+		look:  `avax_data_up is 0, and after three periods what it alone tells is gone`,
+		begin: func(n *simnet.Network) { n.DataService().Stop() },
+		end:   func(n *simnet.Network) { n.DataService().Start() },
+	},
 }
+
+const (
+	quiet = 20 * time.Second // before an incident
+	usual = 40 * time.Second // how long it lasts
+)
 
 // play lets the incidents happen, one after the other, for ever.
 func play(ctx context.Context, network *simnet.Network, log *slog.Logger) {
-	const quiet, lasts = 20 * time.Second, 40 * time.Second
 	for i := 0; ; i++ {
 		now := incidents[i%len(incidents)]
 		if !wait(ctx, quiet) {
@@ -149,11 +212,17 @@ func play(ctx context.Context, network *simnet.Network, log *slog.Logger) {
 		}
 		log.Warn("incident: "+now.what, "look", now.look)
 		now.begin(network)
-		if !wait(ctx, lasts) {
-			return
+		end := func() {
+			if wait(ctx, cmp.Or(now.lasts, usual)) {
+				now.end(network)
+				log.Info("healed: " + now.what)
+			}
 		}
-		now.end(network)
-		log.Info("healed: " + now.what)
+		if now.lasts > usual {
+			go end()
+		} else {
+			end()
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -22,6 +23,14 @@ type bubble struct {
 	network *simnet.Network
 }
 
+// scenery is what a bubble is made of.
+type scenery struct {
+	network   *simnet.Network
+	env       environment
+	transport http.RoundTripper
+	log       io.Writer
+}
+
 // inBubble asks alpha and bravo, and follows C and examplel1, each collector at
 // its own pace.
 func inBubble(t *testing.T, test func(t *testing.T, b bubble)) {
@@ -31,31 +40,47 @@ func inBubble(t *testing.T, test func(t *testing.T, b bubble)) {
 
 func inBubbleWith(t *testing.T, schedules string, test func(t *testing.T, b bubble)) {
 	t.Helper()
+	inBubbleAs(t, func(s *scenery) { s.env.Schedules = schedules }, test)
+}
+
+// inBubbleAs lets the scenery be changed before it is used.
+func inBubbleAs(t *testing.T, change func(*scenery), test func(t *testing.T, b bubble)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
-		env := defaults()
-		env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
-		env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
-		env.MetricsURL = "http://metrics.sim"
-		env.Schedules = schedules
-		c, err := env.parse()
+		s := scenery{network: network, env: defaults(), transport: network.Transport(), log: io.Discard}
+		s.env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
+		s.env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
+		s.env.MetricsURL = "http://metrics.sim"
+		change(&s)
+		c, err := s.env.parse()
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.transport = network.Transport()
-		ctx, cancel := context.WithCancel(t.Context())
-		h, err := build(ctx, c, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer h.scheduler.Wait()
-		defer cancel()
-		time.Sleep(30 * time.Second)
-		if ran, of := h.scheduler.Progress(); ran != of {
-			t.Fatalf("%d of %d jobs have run", ran, of)
-		}
-		test(t, bubble{h, network})
+		c.transport = s.transport
+		b := bubble{live(t, c, s.log), network}
+		test(t, b)
 	})
+}
+
+// live builds the house, which stands until the test ends, and returns when
+// every collector has run.
+func live(t *testing.T, c *config, log io.Writer) *house {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	h, err := build(ctx, c, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		h.scheduler.Wait()
+	})
+	time.Sleep(30 * time.Second)
+	if ran, of := h.scheduler.Progress(); ran != of {
+		t.Fatalf("%d of %d jobs have run", ran, of)
+	}
+	return h
 }
 
 // page asks for /metrics. It must answer at once: on this clock, any wait for an

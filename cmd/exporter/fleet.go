@@ -19,6 +19,7 @@ import (
 type roster struct {
 	c       *config
 	metrics *scrape.Metrics
+	data    *dataService // nil where it is not asked
 	doors   []door
 	// own asks this process' part of the nodes. whole asks every node of the
 	// fleet, its own first, for the facts of the network and of chains; it is nil
@@ -35,11 +36,11 @@ type door struct {
 
 // newRoster asks nothing.
 func newRoster(c *config, m *scrape.Metrics) (*roster, error) {
-	own, err := services(c, m)
+	own, service, err := services(c, m)
 	if err != nil {
 		return nil, err
 	}
-	r := &roster{c: c, metrics: m, own: own}
+	r := &roster{c: c, metrics: m, data: service, own: own}
 	switch {
 	case c.part.Of <= 1:
 		r.whole = own
@@ -136,14 +137,10 @@ func (r *roster) jobs() []schedule.Job {
 			bound = append(bound, slices.DeleteFunc(spec.Bind(r.whole), func(j collectors.Job) bool { return !general[j.Target] })...)
 		}
 		for _, j := range bound {
-			when := r.c.schedules[spec.Name]
-			if when == nil {
-				when = schedule.Every(spec.Every, j.Target)
-			}
 			all = append(all, schedule.Job{
 				Key:      snapshot.Key{Collector: spec.Name, Target: j.Target},
 				Families: spec.Families,
-				When:     when,
+				When:     r.c.when(spec, j.Target),
 				Collect:  j.Collect,
 			})
 		}
@@ -186,8 +183,23 @@ func (h *house) take(nodes []fleet.Node) error {
 	}
 	h.roster.set(after)
 	h.scheduler.Set(h.roster.jobs())
+	h.reckon()
 	h.log.Info("nodes read anew", "nodes", len(h.roster.own.Nodes()), "added", added, "gone", len(gone))
 	return nil
+}
+
+// reload reads the nodes, their credentials and the key of the Data service
+// anew. What cannot be read is told, and the old stays.
+func (h *house) reload() error {
+	err := h.watch.Reload()
+	if h.roster.data == nil {
+		return err
+	}
+	_, keyErr := h.roster.data.renew()
+	if keyErr != nil {
+		h.log.Error("the old key stays", "err", keyErr)
+	}
+	return errors.Join(err, keyErr)
 }
 
 // reload is POST /-/reload, where it is wanted.
@@ -201,7 +213,7 @@ func reload(c *config, read func() error) http.Handler {
 			http.Error(w, "use POST", http.StatusMethodNotAllowed)
 		default:
 			if err := read(); err != nil {
-				http.Error(w, fmt.Sprintf("the old nodes stay:\n%v", err), http.StatusInternalServerError)
+				http.Error(w, fmt.Sprintf("the old ones stay:\n%v", err), http.StatusInternalServerError)
 				return
 			}
 			fmt.Fprintln(w, "read anew")

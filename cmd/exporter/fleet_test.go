@@ -1,9 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -51,7 +50,7 @@ func inFleet(t *testing.T, test func(t *testing.T, b fleetBubble)) {
 	})
 }
 
-// settled builds a house in a bubble that runs until the test ends.
+// settled is an exporter in a bubble whose collectors have run once.
 func settled(t *testing.T, env environment, network *simnet.Network) bubble {
 	t.Helper()
 	c, err := env.parse()
@@ -59,17 +58,7 @@ func settled(t *testing.T, env environment, network *simnet.Network) bubble {
 		t.Fatal(err)
 	}
 	c.transport = network.Transport()
-	ctx, cancel := context.WithCancel(t.Context())
-	h, err := build(ctx, c, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cancel(); h.scheduler.Wait() })
-	time.Sleep(30 * time.Second)
-	if ran, of := h.scheduler.Progress(); ran != of {
-		t.Fatalf("%d of %d jobs have run", ran, of)
-	}
-	return bubble{h, network}
+	return bubble{live(t, c, io.Discard), network}
 }
 
 // asked counts the questions to the node.

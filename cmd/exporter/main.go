@@ -33,7 +33,7 @@ usage: avax-exporter [command]
   (none)       ask the nodes and serve /metrics
   demo         the same, over a simulated network with incidents
   check        read the configuration, ask every upstream once, tell what is missing
-  call         ask one method of a node and print the answer: see call --help
+  call         ask one method of a node or service and print the answer: see call --help
   healthcheck  exit 0 if the exporter on this machine answers
   rules        print the built-in alert rules
   dashboards   print the built-in Grafana dashboard

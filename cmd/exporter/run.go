@@ -23,6 +23,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/internal/web"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
@@ -48,11 +49,28 @@ func build(ctx context.Context, c *config, log *slog.Logger) (*house, error) {
 		promcollectors.NewProcessCollector(promcollectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector("avax_exporter"),
 	)
+	if c.stateDir != "" {
+		var err error
+		if c.state, err = state.Open(c.stateDir); err != nil {
+			return nil, inputError{fmt.Errorf("AVAX_STATE_DIR: %w", err)}
+		}
+		if c.state.WasEmpty() {
+			log.Info("nothing is remembered yet: what is added up over time is read from its beginning", "dir", c.stateDir)
+		}
+	}
 	roster, err := newRoster(c, scrape.NewMetrics(registry))
 	if err != nil {
 		return nil, inputError{err}
 	}
 	registry.MustRegister(roster.own)
+	if roster.data != nil {
+		spent, err := roster.plan()
+		if err := errors.Join(err, spent.check()); err != nil {
+			return nil, inputError{err}
+		}
+		registry.MustRegister(roster.data)
+		go roster.data.follow(ctx, log)
+	}
 
 	// Ground: the snapshot that is served.
 	store := snapshot.New()
@@ -92,7 +110,7 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 		for {
 			select {
 			case <-hup:
-				_ = h.watch.Reload() // has told
+				_ = h.reload() // has told
 			case <-ctx.Done():
 				return
 			}
@@ -100,7 +118,7 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 	}()
 	mux := http.NewServeMux()
 	mux.Handle("/", h.site.Handler())
-	mux.Handle("/-/reload", reload(c, h.watch.Reload))
+	mux.Handle("/-/reload", reload(c, h.reload))
 	server := &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -131,9 +149,15 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 	return err
 }
 
-// services makes the clients of all that is no node. It asks nothing.
-func services(c *config, m *scrape.Metrics) (*collectors.Upstreams, error) {
-	ups := &collectors.Upstreams{Watch: c.validators, WatchAddresses: c.addresses, WatchAssets: c.assets, NetworkID: c.networkID}
+// services makes the clients of all that is no node; the Data service is nil
+// where it is not asked. It asks nothing.
+func services(c *config, m *scrape.Metrics) (*collectors.Upstreams, *dataService, error) {
+	ups := &collectors.Upstreams{
+		Watch: c.validators, NetworkID: c.networkID, Network: c.network, Currency: c.currency,
+		WatchAddresses: c.addresses, WatchAssets: c.assets,
+		WatchEVM: c.evm, WatchContracts: c.contracts, WatchTokens: c.tokens, WatchSignatures: c.probes,
+		State: c.state,
+	}
 	ups.SetChains(c.chains)
 	if c.metricsURL != "" {
 		up, err := scrape.New(scrape.Options{
@@ -141,11 +165,19 @@ func services(c *config, m *scrape.Metrics) (*collectors.Upstreams, error) {
 			Timeout: c.timeout, Concurrency: c.concurrency, MaxBody: c.maxBody, Metrics: m, Transport: c.transport,
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		ups.Metrics = metrics.New(up)
 	}
-	return ups, nil
+	if c.dataURL == "" {
+		return ups, nil, nil
+	}
+	service, err := newDataService(c, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	ups.Data = service.Client
+	return ups, service, nil
 }
 
 // followChains looks for the chains that the nodes track: often until every
@@ -164,6 +196,7 @@ func (h *house) followChains(ctx context.Context) {
 			h.mu.Lock()
 			ups.SetChains(chains)
 			h.scheduler.Set(h.roster.jobs())
+			h.reckon()
 			h.mu.Unlock()
 		}
 		wait := later

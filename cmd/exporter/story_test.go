@@ -49,6 +49,7 @@ func TestStories(t *testing.T) {
 			"network":    startNetwork,
 			"suffer":     suffer,
 			"heal":       heal,
+			"goodkey":    goodKey,
 			"eventually": eventually,
 			"get":        get,
 			"remember":   remember,
@@ -78,28 +79,54 @@ func startNetwork(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-var ills = map[string]func(*simnet.Node){
-	"death":     (*simnet.Node).Stop,
-	"hanging":   func(n *simnet.Node) { n.Suffer(simnet.Hung()) },
-	"lying":     func(n *simnet.Node) { n.Suffer(simnet.WrongShape()) },
-	"limits":    func(n *simnet.Node) { n.Suffer(simnet.RateLimited(time.Second)) },
-	"a-proxy":   func(n *simnet.Node) { n.Suffer(simnet.HTML()) },
-	"host-name": func(n *simnet.Node) { n.Suffer(simnet.WrongHost()) },
+// upstream is a node or a service of the simulated network.
+type upstream interface {
+	Stop()
+	Start()
+	Suffer(f simnet.Fault, calls ...string)
+	Recover()
 }
 
-// suffer: suffer NODE ILL
+func (s *story) upstream(name string) upstream {
+	switch name {
+	case "data":
+		return s.network.DataService()
+	case "metrics":
+		return s.network.MetricsService()
+	}
+	return s.network.Node(name)
+}
+
+var ills = map[string]func(upstream){
+	"death":     upstream.Stop,
+	"hanging":   func(u upstream) { u.Suffer(simnet.Hung()) },
+	"lying":     func(u upstream) { u.Suffer(simnet.WrongShape()) },
+	"limits":    func(u upstream) { u.Suffer(simnet.RateLimited(time.Second)) },
+	"a-proxy":   func(u upstream) { u.Suffer(simnet.HTML()) },
+	"host-name": func(u upstream) { u.Suffer(simnet.WrongHost()) },
+}
+
+// suffer: suffer UPSTREAM ILL
 func suffer(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 || ills[args[1]] == nil {
-		ts.Fatalf("usage: suffer NODE ILL")
+		ts.Fatalf("usage: suffer UPSTREAM ILL")
 	}
-	ills[args[1]](of(ts).network.Node(args[0]))
+	ills[args[1]](of(ts).upstream(args[0]))
 }
 
-// heal: heal NODE
+// heal: heal UPSTREAM
 func heal(ts *testscript.TestScript, _ bool, args []string) {
-	n := of(ts).network.Node(args[0])
-	n.Recover()
-	n.Start()
+	u := of(ts).upstream(args[0])
+	u.Recover()
+	u.Start()
+}
+
+// goodKey: goodkey KEY STATUS — sets the only key that the Data service takes,
+// and with which status it refuses another.
+func goodKey(ts *testscript.TestScript, _ bool, args []string) {
+	status, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	of(ts).network.DataService().SetKey(args[0], status)
 }
 
 // fetch asks the story's exporter for a page.

@@ -59,7 +59,6 @@ func (w *Watch) Reload() error {
 	defer w.mu.Unlock()
 	nodes, err := w.source.Read()
 	w.read = digest(w.source.files)
-	w.polled = w.read
 	if err == nil {
 		err = w.take(nodes)
 	}

@@ -26,7 +26,8 @@ import (
 type Job struct {
 	snapshot.Key
 	Families []*metric.Family
-	When     cron.Schedule
+	// When is comparable: jobs of equal schedules tick together.
+	When cron.Schedule
 	// Collect asks and fills the batch. It must end when its context does.
 	Collect func(context.Context, *metric.Batch) error
 }
@@ -45,6 +46,15 @@ type Scheduler struct {
 	// failing counts the jobs that fail for one cause, so that a dead node is
 	// told once and not once for each of its collectors.
 	failing map[cause]int
+	beats   map[cron.Schedule]*beat
+	runs    sync.WaitGroup
+}
+
+// beat is one entry of the clock for all jobs of one schedule: cron sorts its
+// entries at every tick, and a fleet has tens of thousands of jobs.
+type beat struct {
+	entry cron.EntryID
+	jobs  map[*job]bool
 }
 
 // asks returns whom a job asks: its target's first path segment.
@@ -66,7 +76,9 @@ type job struct {
 	Job
 	ctx    context.Context
 	cancel context.CancelFunc
-	entry  cron.EntryID
+	// from is when ticks begin to count: while the first run may be under way
+	// they do not.
+	from time.Time
 	// turn is held by the run under way: a run never overlaps itself.
 	turn sync.Mutex
 	// told are the notes of the last good run; whoever holds the turn has them.
@@ -84,6 +96,7 @@ func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg pro
 		jobs:  map[snapshot.Key]*job{},
 
 		failing: map[cause]int{},
+		beats:   map[cron.Schedule]*beat{},
 		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "avax_exporter_collector_skipped_total",
 			Help: "Runs that were left out because the collector's last run for this target had not ended.",
@@ -104,41 +117,94 @@ func (s *Scheduler) Set(jobs []Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wanted := make(map[snapshot.Key]bool, len(jobs))
-	asked := map[string]int{}
+	var added []*job
 	for _, j := range jobs {
 		wanted[j.Key] = true
-		if s.jobs[j.Key] != nil {
-			continue
+		if s.jobs[j.Key] == nil {
+			added = append(added, s.add(j))
 		}
-		whom := asks(j.Target)
-		if _, seen := asked[whom]; !seen {
-			asked[whom] = len(asked)
-		}
-		s.add(j, time.Now().Add(time.Duration(asked[whom])*firstSpread))
 	}
 	for k, j := range s.jobs {
 		if !wanted[k] {
 			s.remove(j)
 		}
 	}
+	s.start(added)
 }
 
-// firstSpread keeps the first pass over many targets from being one burst.
-const firstSpread = 5 * time.Millisecond
-
-// add starts a job: its first pass at that moment, and its ticks.
-func (s *Scheduler) add(j Job, at time.Time) {
+// add gives a job its ticks. The caller holds s.mu.
+func (s *Scheduler) add(j Job) *job {
 	added := &job{Job: j}
 	added.ctx, added.cancel = context.WithCancel(s.ctx)
 	s.jobs[j.Key] = added
 	s.skipped.WithLabelValues(j.Collector, j.Target)
 	s.panics.WithLabelValues(j.Collector, j.Target)
-	added.entry = s.cron.Schedule(&firstPass{Schedule: j.When, at: at}, cron.FuncJob(func() { s.run(added) }))
+	b := s.beats[j.When]
+	if b == nil {
+		b = &beat{jobs: map[*job]bool{}}
+		s.beats[j.When] = b
+		b.entry = s.cron.Schedule(j.When, cron.FuncJob(func() { s.tick(b) }))
+	}
+	b.jobs[added] = true
+	return added
+}
+
+// tick runs the jobs of one beat.
+func (s *Scheduler) tick(b *beat) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for j := range b.jobs {
+		if !now.Before(j.from) {
+			s.runs.Go(func() { s.run(j) })
+		}
+	}
+}
+
+// firstSpread keeps the first pass over many targets from being one burst. The
+// jobs that ask the same start together, so that they can share answers.
+const firstSpread = 5 * time.Millisecond
+
+// longestFirst is how long a first run may keep off ticks: nobody who wants a
+// run on the hour should miss one.
+const longestFirst = 30 * time.Second
+
+// start makes the first pass over jobs. The caller holds s.mu.
+func (s *Scheduler) start(jobs []*job) {
+	turns := map[string]int{}
+	var passes [][]*job
+	for _, j := range jobs {
+		n, seen := turns[asks(j.Target)]
+		if !seen {
+			n = len(passes)
+			turns[asks(j.Target)] = n
+			passes = append(passes, nil)
+		}
+		passes[n] = append(passes[n], j)
+		at := time.Now().Add(time.Duration(n) * firstSpread)
+		j.from = at.Add(min(period(j.When, at)/2, longestFirst))
+	}
+	s.runs.Go(func() {
+		for _, together := range passes {
+			for _, j := range together {
+				s.runs.Go(func() { s.run(j) })
+			}
+			select {
+			case <-time.After(firstSpread):
+			case <-s.ctx.Done():
+				return
+			}
+		}
+	})
 }
 
 // remove ends a job and forgets it. The caller holds s.mu.
 func (s *Scheduler) remove(j *job) {
-	s.cron.Remove(j.entry)
+	b := s.beats[j.When]
+	if delete(b.jobs, j); len(b.jobs) == 0 {
+		s.cron.Remove(b.entry)
+		delete(s.beats, j.When)
+	}
 	j.cancel()
 	delete(s.jobs, j.Key)
 	if last := s.store.Last(j.Key); last.Err != nil {
@@ -153,6 +219,7 @@ func (s *Scheduler) remove(j *job) {
 func (s *Scheduler) Wait() {
 	<-s.ctx.Done()
 	<-s.cron.Stop().Done()
+	s.runs.Wait()
 }
 
 // Progress tells how many of the wanted jobs have ended their first run, good
@@ -166,6 +233,9 @@ func (s *Scheduler) Progress() (ran, of int) {
 
 // run does the job once, unless its last run is still under way.
 func (s *Scheduler) run(j *job) {
+	if j.ctx.Err() != nil {
+		return
+	}
 	if !j.turn.TryLock() {
 		s.skipped.WithLabelValues(j.Collector, j.Target).Inc()
 		return
@@ -178,14 +248,19 @@ func (s *Scheduler) run(j *job) {
 	defer cancel()
 	// The jobs of one target tick together: what one of them was told in this
 	// half of the period will do for the others.
-	ctx = scrape.MaxAge(ctx, deadline)
+	ctx, oldest := scrape.Sharing(ctx, deadline)
 
 	batch := metric.NewBatch(j.Families)
 	err := s.collect(ctx, j, batch)
 	if errors.Is(err, collectors.ErrNotOffered) {
 		err = nil
 	}
-	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, start), Err: err}
+	// Samples are as old as the oldest answer that they were made from.
+	told := start
+	if shared := oldest(); !shared.IsZero() && shared.Before(start) {
+		told = shared
+	}
+	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, told), Err: err}
 	if err == nil {
 		r.Chunks = batch.Chunks()
 		if kept := batch.Err(); kept != nil {

@@ -16,9 +16,13 @@ var seed = maphash.MakeSeed()
 // period tick together, so that they can share answers; different targets are
 // spread over the period. The target's first path segment counts.
 func Every(period time.Duration, target string) cron.Schedule {
-	phase := time.Duration(maphash.String(seed, asks(target)) % uint64(period))
+	phase := time.Duration(maphash.String(seed, asks(target))%phases) * period / phases
 	return every{period, phase}
 }
+
+// phases is over how many moments of a period targets are spread: enough for no
+// burst, and so few that the clock of a large fleet has few entries.
+const phases = 128
 
 type every struct{ period, phase time.Duration }
 
@@ -26,32 +30,6 @@ type every struct{ period, phase time.Duration }
 func (e every) Next(t time.Time) time.Time {
 	since := time.Duration(t.UnixNano()) - e.phase
 	return t.Add(e.period - (since%e.period+e.period)%e.period)
-}
-
-// firstPass puts a tick before those of a schedule. One of theirs that would
-// follow within half a period, while the first run may still be under way, is
-// left out.
-type firstPass struct {
-	cron.Schedule
-	at    time.Time
-	calls int
-}
-
-// Next implements cron.Schedule. Cron calls it once when the job is added, and
-// whenever it starts a run.
-func (f *firstPass) Next(t time.Time) time.Time {
-	f.calls++
-	if f.calls == 1 {
-		if t.Before(f.at) {
-			return f.at
-		}
-		return t
-	}
-	next := f.Schedule.Next(t)
-	if f.calls == 2 && next.Sub(t) < period(f.Schedule, t)/2 {
-		next = f.Schedule.Next(next)
-	}
-	return next
 }
 
 // Cron reads a cron expression of five fields, or a descriptor such as

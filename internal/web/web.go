@@ -71,7 +71,7 @@ func (s *Site) healthy(w http.ResponseWriter, _ *http.Request) {
 // chain or node that is found later does not take that back.
 func (s *Site) ready(w http.ResponseWriter, _ *http.Request) {
 	ran, of := s.Progress()
-	if ran == of {
+	if ran == of && of > 0 {
 		s.wasReady.Store(true)
 	}
 	if !s.wasReady.Load() {

@@ -1,0 +1,85 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+var assetTransactionsFamily = metric.New("avax_asset_transactions",
+	"X-Chain transactions of a watched asset by type, from a day before it was first followed.", "asset_id", "type")
+
+var assetTransactions = &Spec{
+	Name:     "asset_transactions",
+	Help:     "Did somebody move, create or export a watched asset of the X-Chain? Asked where AVAX_WATCH_ASSETS is set.",
+	Calls:    []string{opAssetTransactions},
+	Every:    15 * time.Minute,
+	Families: []*metric.Family{assetTransactionsFamily},
+	Bind:     bindAssetTransactions,
+	Cost:     calls(opAssetTransactions, 1, bindAssetTransactions),
+}
+
+func bindAssetTransactions(ups *Upstreams) []Job {
+	if ups.Data == nil {
+		return nil
+	}
+	var jobs []Job
+	for _, asset := range ups.WatchAssets {
+		jobs = append(jobs, Job{asset, func(ctx context.Context, out *metric.Batch) error {
+			return collectAssetTransactions(ctx, ups, asset, out)
+		}})
+	}
+	return jobs
+}
+
+// transactionBook is what was counted of an asset since it is followed.
+type transactionBook struct {
+	Newest time.Time       // of the newest transaction
+	Seen   map[string]bool // those of just then
+	Counts map[string]int  // by type
+}
+
+func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
+	name := ups.bookOf("asset", asset)
+	book := recall[transactionBook](ups, out, name)
+	if book.Newest.IsZero() {
+		book.Newest = time.Now().Add(-24 * time.Hour).Truncate(time.Second)
+	}
+	if book.Counts == nil {
+		book.Counts = map[string]int{}
+	}
+	newest, seen := book.Newest, book.Seen
+	// Whether the start itself is in the range, nobody says.
+	news := data.AssetTransactionQuery{Start: book.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: followedPages}}
+	for t, err := range ups.Data.AssetTransactions(ctx, ups.Network, data.XChain, asset, news) {
+		if data.IsTruncated(err) {
+			out.Note("of %s there are more transactions than are read in one run: not all of them are counted", asset)
+			break
+		}
+		if err != nil {
+			return misnamed(err, "AVAX_WATCH_ASSETS")
+		}
+		at := t.Timestamp.Time
+		if at.Before(book.Newest) || at.Equal(book.Newest) && book.Seen[t.TxHash] {
+			continue
+		}
+		book.Counts[t.TxType]++
+		if at.After(newest) {
+			newest, seen = at, map[string]bool{}
+		}
+		if at.Equal(newest) {
+			if seen == nil {
+				seen = map[string]bool{}
+			}
+			seen[t.TxHash] = true
+		}
+	}
+	book.Newest, book.Seen = newest, seen
+	keep(ups, out, name, book)
+	for kind, count := range book.Counts {
+		out.Set(assetTransactionsFamily, float64(count), asset, kind)
+	}
+	return nil
+}

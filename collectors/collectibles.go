@@ -1,0 +1,40 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+var addressCollectibles = metric.New("avax_address_collectibles",
+	"Tokens of ERC-721 (NFTs) and ERC-1155 that a watched address holds. One of ERC-1155 counts once, however much of it there is.",
+	"chain", "address", "type")
+
+var collectibles = &Spec{
+	Name:     "collectibles",
+	Help:     "How many collectibles do the watched EVM addresses hold?",
+	Calls:    []string{opCollectibles, "platform.getBlockchains", "info.getBlockchainID"},
+	Every:    10 * time.Minute,
+	Families: []*metric.Family{addressCollectibles},
+	Bind:     perAddress(watchEVM, collectCollectibles),
+	Cost:     calls(opCollectibles, 1, perAddress(watchEVM, nil)),
+}
+
+func collectCollectibles(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
+	held, err := ofChain(ctx, ups, c, opCollectibles+" "+address, func(chainID string) (map[string]int, error) {
+		held := map[string]int{data.ERC721: 0, data.ERC1155: 0}
+		for t, err := range ups.Data.Collectibles(ctx, chainID, address, data.CollectibleQuery{}) {
+			if err != nil {
+				return nil, err
+			}
+			held[t.ERCType]++
+		}
+		return held, nil
+	})
+	for kind, count := range held {
+		out.Set(addressCollectibles, float64(count), c.Name, address, kind)
+	}
+	return err
+}

@@ -1,0 +1,939 @@
+package collectors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+const (
+	opRewards   = "GET /v1/networks/{network}/rewards"
+	opBlock     = "GET /v1/chains/{chainId}/blocks/{blockId}"
+	opMessages  = "GET /v1/icm/addresses/{address}/messages"
+	opSubnet    = "GET /v1/networks/{network}/subnets/{subnetId}"
+	opBalance   = "GET /v1/chains/{chainId}/addresses/{address}/balances:getNative"
+	opSignature = "GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}"
+)
+
+// restart is a new process that finds the state of the one before.
+func (w *world) restart(t *testing.T, path string) {
+	t.Helper()
+	dir, err := state.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ups = upstreams(t, w, w.network)
+	w.ups.State = dir
+}
+
+// tell runs a job once, and returns its samples and its notes.
+func (w *world) tell(ctx context.Context, t *testing.T, collector, target string) (samples string, notes []string) {
+	t.Helper()
+	spec := specOf(t, collector)
+	i := slices.IndexFunc(spec.Bind(w.ups), func(j collectors.Job) bool { return j.Target == target })
+	if i < 0 {
+		t.Fatalf("%s has no job for %s", collector, target)
+	}
+	batch := metric.NewBatch(spec.Families)
+	if err := spec.Bind(w.ups)[i].Collect(ctx, batch); err != nil {
+		t.Errorf("%s of %s: %v", collector, target, err)
+	}
+	for _, c := range batch.Chunks() {
+		samples += string(c.Text)
+	}
+	return samples, batch.Notes()
+}
+
+// sum adds up the series of a family that have all the words.
+func sum(t *testing.T, samples, family string, words ...string) (total float64) {
+	t.Helper()
+next:
+	for line := range strings.Lines(samples) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
+		if !strings.HasPrefix(series, family+"{") {
+			continue
+		}
+		for _, word := range words {
+			if !strings.Contains(series, word+`"`) {
+				continue next
+			}
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += n
+	}
+	return total
+}
+
+func TestTheLedgerOfRewardsGoesOnAfterARestartAndCountsNothingTwice(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		path := t.TempDir()
+		w.restart(t, path)
+		before, _ := w.tell(t.Context(), t, "rewards", "alpha")
+		if n := sum(t, before, "avax_rewards"); n != 8 {
+			t.Fatalf("%v rewards", n)
+		}
+		for paid := range 5 {
+			for range 2 {
+				w.restart(t, path)
+				w.network.ResetCalls()
+				now, notes := w.tell(t.Context(), t, "rewards", "alpha")
+				if got, want := sum(t, now, "avax_rewards"), 8+float64(2*paid); got != want {
+					t.Errorf("%v rewards, want %v", got, want)
+				}
+				if got := sum(t, now, "avax_rewards_avax", `"DELEGATOR`) - sum(t, before, "avax_rewards_avax", `"DELEGATOR`); got != float64(2*paid) {
+					t.Errorf("%v AVAX, want %v", got, 2*paid)
+				}
+				if calls := w.asked("data", opRewards); calls != 1 || len(notes) > 0 {
+					t.Errorf("%d calls, %q: history is read again", calls, notes)
+				}
+			}
+			w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
+			w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000) // in the same second
+			time.Sleep([]time.Duration{time.Minute, time.Hour, 5 * 24 * time.Hour, 10 * 24 * time.Hour, time.Hour}[paid])
+		}
+	})
+}
+
+// longHistory pays alpha so often that a run that has only a moment does not
+// read it all.
+func longHistory(w world) (rewards int) {
+	for range 450 {
+		w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
+		time.Sleep(time.Hour)
+	}
+	return 458
+}
+
+func TestALongHistoryIsReadInPartsThatOutliveARestart(t *testing.T) {
+	for name, c := range map[string]struct{ pause, enough time.Duration }{
+		"at once":                         {time.Hour, 10 * time.Second},
+		"when the page token has expired": {25 * time.Hour, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				path, rewards := t.TempDir(), longHistory(w)
+				for run := 1; ; run++ {
+					w.restart(t, path)
+					enough := c.enough
+					if run <= 2 {
+						enough = 10 * time.Second
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), enough)
+					samples, notes := w.tell(ctx, t, "rewards", "alpha")
+					cancel()
+					if samples == "" && run < 10 {
+						if len(notes) != 1 || !strings.Contains(notes[0], "takes more than one run") {
+							t.Errorf("run %d: %q", run, notes)
+						}
+						w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
+						rewards++
+						time.Sleep(c.pause)
+						continue
+					}
+					if n := sum(t, samples, "avax_rewards"); n != float64(rewards) || run < 3 {
+						t.Errorf("%v rewards after %d runs, want %d after some", n, run, rewards)
+					}
+					break
+				}
+			})
+		})
+	}
+}
+
+func TestHistoriesLeaveMostOfTheBudgetToOthers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		longHistory(w)
+		w.network.ResetCalls()
+		w.ups.Watch.IDs = []string{w.network.NodeID("alpha"), w.network.NodeID("bravo")}
+		if page := w.page(t, "rewards"); sum(t, page, "avax_rewards", w.network.NodeID("alpha")) != 458 {
+			t.Errorf("not all is read:\n%s", page)
+		}
+		inMinute := 0
+		calls := w.network.Calls()
+		for i, c := range calls {
+			n := 0
+			for _, other := range calls[i:] {
+				if other.At.Sub(c.At) < time.Minute {
+					n += 100
+				}
+			}
+			inMinute = max(inMinute, n)
+		}
+		if inMinute > 1500 {
+			t.Errorf("%d compute units in a minute", inMinute)
+		}
+	})
+}
+
+func TestARewardHasItsWorthOnceThePriceIsKnown(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		before, _ := w.run(t, "rewards", "alpha")
+		w.network.PayReward("alpha", data.RewardDelegator, 10_000_000_000)
+		time.Sleep(time.Hour)
+		fresh, _ := w.run(t, "rewards", "alpha")
+		w.network.PayReward("alpha", "ANOTHER", 10_000_000_000)
+		time.Sleep(time.Hour)
+		w.page(t, "rewards")
+		time.Sleep(23 * time.Hour)
+		priced, _ := w.run(t, "rewards", "alpha")
+		const family = "avax_rewards_value"
+		if a, b := sum(t, before, family, "usd"), sum(t, fresh, family, "usd"); a != b || a == 0 {
+			t.Errorf("worth %v without a price, was %v", b, a)
+		}
+		if more := sum(t, priced, family, `DELEGATOR",currency="usd`) - sum(t, fresh, family, `DELEGATOR",currency="usd`); more < 10*20 || more > 10*40 {
+			t.Errorf("10 AVAX are worth %v", more)
+		}
+	})
+}
+
+func TestAValidatorThatWasNeverPaidHasALedgerFromTheFirstReward(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		path := t.TempDir()
+		w.restart(t, path)
+		if samples, notes := w.tell(t.Context(), t, "rewards", "foxtrot"); samples != "" || len(notes) > 0 {
+			t.Errorf("%s, %q", samples, notes)
+		}
+		for range 3 {
+			w.network.PayReward("foxtrot", "A_NEW_TYPE", 1_000_000_000)
+			time.Sleep(5 * 24 * time.Hour)
+		}
+		w.restart(t, path)
+		samples, _ := w.tell(t.Context(), t, "rewards", "foxtrot")
+		says(t, samples, `avax_rewards_avax{node_id="`+w.network.NodeID("foxtrot")+`",type="A_NEW_TYPE"}`, "3")
+	})
+}
+
+// damage spoils every file of a directory.
+func damage(t *testing.T, path string, spoil func(file string) error) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(path, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, f := range files {
+		if err := spoil(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestADamagedOrLostLedgerIsReadAnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(file string) error
+		told  int
+	}{
+		"damaged": {func(file string) error { return os.WriteFile(file, []byte(`{"Since`), 0o600) }, 1},
+		"lost":    {os.Remove, 0},
+		"edited":  {func(file string) error { return os.WriteFile(file, []byte(`{}`), 0o600) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				path := t.TempDir()
+				w.restart(t, path)
+				before, _ := w.tell(t.Context(), t, "rewards", "alpha")
+				damage(t, path, c.spoil)
+				time.Sleep(time.Hour)
+				w.restart(t, path)
+				for run := range 2 {
+					after, notes := w.tell(t.Context(), t, "rewards", "alpha")
+					if after != before {
+						t.Errorf("run %d:\n%s\nwant\n%s", run, after, before)
+					}
+					if want := c.told * (1 - run); len(notes) != want || want > 0 && !strings.Contains(notes[0], "begins anew") {
+						t.Errorf("run %d told %q", run, notes)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestWhateverStandsInABookNoCollectorPanics(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		path := t.TempDir()
+		run := func() {
+			w.restart(t, path)
+			w.ups.WatchEVM = w.ups.WatchEVM[:1]
+			w.ups.SetChains(w.ups.Chains()[:1])
+			for _, collector := range []string{"rewards", "transfers", "internal_transactions", "asset_transactions", "icm", "nft_metadata"} {
+				w.page(t, collector)
+			}
+		}
+		run()
+		for _, content := range []string{`null`, `{}`, `[]`, `7`,
+			`{"Since":"2000-01-01T00:00:00Z","Newest":"2000-01-01T00:00:00Z","Whole":true}`,
+			`{"Settled":{"VALIDATOR":null},"Open":{"x":null},"Recent":{"x":null},"Lanes":[null,{}],"Counts":null,"Seen":null}`,
+		} {
+			damage(t, path, func(file string) error { return os.WriteFile(file, []byte(content), 0o600) })
+			run()
+		}
+	})
+}
+
+func TestADiskThatTakesNothingNeitherBlindsNorStopsALedger(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		full := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(full, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.ups.State, _ = state.Open(full)
+		_, told := w.tell(t.Context(), t, "rewards", "alpha")
+		w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
+		time.Sleep(time.Hour)
+		samples, toldAgain := w.tell(t.Context(), t, "rewards", "alpha")
+		if sum(t, samples, "avax_rewards") != 9 || len(toldAgain) != 1 || !slices.Contains(told, toldAgain[0]) {
+			t.Errorf("%s\ntold %q, then %q", samples, told, toldAgain)
+		}
+	})
+}
+
+func TestTwoNodesWithOneIDShareALedger(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		var nodes []*collectors.Node
+		for _, name := range []string{"one", "other"} {
+			up, err := scrape.New(scrape.Options{Name: name, URL: "http://alpha.sim", Transport: w})
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes = append(nodes, collectors.NewNode(node.New(up)))
+		}
+		w.ups.SetNodes(nodes)
+		for range 2 {
+			if page := w.page(t, "rewards"); strings.Count(page, `type="VALIDATOR"}`) != 3 {
+				t.Errorf("not once:\n%s", page)
+			}
+		}
+		w.ups.SetNodes(nodes[1:])
+		if page := w.page(t, "rewards"); strings.Count(page, `type="VALIDATOR"}`) != 3 {
+			t.Errorf("gone with the other node:\n%s", page)
+		}
+	})
+}
+
+func TestASubnetOfTwoFollowedChainsIsToldOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		l1 := w.network.Chain("examplel1").ID
+		w.ups.SetChains([]collectors.Chain{{Name: "one", Ref: l1}, {Name: "other", Ref: l1}, {Name: "C", Ref: "C"}})
+		for range 2 {
+			if page := w.page(t, "subnets"); strings.Count(page, "\navax_subnet_info{") != 1 {
+				t.Errorf("not once:\n%s", page)
+			}
+		}
+		w.ups.SetChains(w.ups.Chains()[1:])
+		if page := w.page(t, "subnets"); strings.Count(page, "\navax_subnet_info{") != 1 {
+			t.Errorf("gone with the other chain:\n%s", page)
+		}
+	})
+}
+
+func TestTheOwnerOfASubnetIsThePresentOneAndNotThatOfTheDeprecatedFields(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.SetOwner("examplel1", []string{"custom1new", "custom1newer", "custom1new"}, 2)
+		w.network.SetManager("examplel1", "C", "0x00000000000000000000000000000000000000ff")
+		time.Sleep(10 * time.Second)
+		samples, err := w.run(t, "subnets", "examplel1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := w.network.Chain("examplel1").SubnetID
+		silentOf(t, samples, simnet.Owner)
+		says(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="custom1new"}`, "1")
+		says(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="custom1newer"}`, "1")
+		says(t, samples, `avax_subnet_owner_threshold{subnet_id="`+id+`"}`, "2")
+		says(t, samples, `avax_subnet_info{subnet_id="`+id+`",is_l1="true",manager_blockchain_id="`+w.network.Chain("C").ID+
+			`",manager_address="0x00000000000000000000000000000000000000ff"}`, "1")
+	})
+}
+
+func TestWhatCameAndWentIsCountedOnceWheneverItIsIndexed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		path := t.TempDir()
+		target := simnet.Account + "/C"
+		var samples string
+		for run := range 40 {
+			switch run {
+			case 10:
+				w.network.SetIndexLag("C", 90*time.Minute) // stands still
+			case 25:
+				w.network.SetIndexLag("C", 2*time.Second)
+			}
+			if run%3 == 0 {
+				w.restart(t, path)
+			}
+			samples, _ = w.tell(t.Context(), t, "transfers", target)
+			if run == 0 && sum(t, samples, "avax_address_transfers") != 0 {
+				t.Errorf("more than news:\n%s", samples)
+			}
+			time.Sleep(10 * time.Minute)
+		}
+		samples, _ = w.tell(t.Context(), t, "transfers", target)
+		// One every half hour, the first in the block that was the newest at the start.
+		if n := sum(t, samples, "avax_address_transfers"); n != 14 {
+			t.Errorf("%v transfers in 400 minutes:\n%s", n, samples)
+		}
+	})
+}
+
+func TestCallsInOneTransactionThatLookAlikeAreCountedEach(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		head := 1_250_000
+		calls := 2
+		w.data(func(r *http.Request) string {
+			if !strings.HasSuffix(r.URL.Path, ":listInternals") {
+				return ""
+			}
+			var items []string
+			for i := range calls {
+				items = append(items, fmt.Sprintf(`{"blockNumber":"%d","blockTimestamp":1,"blockHash":"0x1","txHash":"0x2","from":{"address":"%s"},"to":{"address":"%s"},
+					"internalTxType":"CALL","value":"5","isReverted":%v,"gasUsed":"7","gasLimit":"8"}`, head, strings.ToLower(simnet.Account), simnet.Partner, i == 0))
+			}
+			return `{"transactions":[` + strings.Join(items, ",") + `]}`
+		})
+		for _, c := range []struct{ calls, head, want int }{{3, 1_250_010, 2}, {3, 1_250_010, 2}, {5, 1_250_010, 4}, {2, 1_250_011, 5}} {
+			calls, head = c.calls, c.head
+			samples, _ := w.tell(t.Context(), t, "internal_transactions", simnet.Account+"/C")
+			if n := sum(t, samples, "avax_address_internal_transactions", "out"); n != float64(c.want) {
+				t.Errorf("%+v: counted %v", c, n)
+			}
+		}
+	})
+}
+
+// data answers questions to the Data service in the network's place, unless it
+// has no words.
+func (w *world) data(answer func(r *http.Request) string) {
+	w.ups.Data = data.New(func() *scrape.Upstream {
+		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: transport(func(r *http.Request) (*http.Response, error) {
+			words := answer(r)
+			if words == "" {
+				return w.network.Transport().RoundTrip(r)
+			}
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(words))}, nil
+		})})
+		if err != nil {
+			panic(err)
+		}
+		return up
+	}())
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestAMessageIsOneOfThreeShapesAndIsCountedOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		path := t.TempDir()
+		count := func(status string) float64 {
+			t.Helper()
+			w.restart(t, path)
+			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+			return sum(t, samples, "avax_icm_messages", `source="C`, `"`+status)
+		}
+		all := func() float64 {
+			return count(data.ICMDelivered) + count(data.ICMPending) + count(data.ICMDeliveredSourceNotIndexed)
+		}
+		began := all() // sent every ten minutes, delivered within the minute
+		time.Sleep(5 * time.Minute)
+		if n := count(data.ICMPending); n != 0 {
+			t.Errorf("%v pending", n)
+		}
+
+		w.network.SetIndexLag("C", 24*time.Hour) // stands still
+		time.Sleep(time.Hour)
+		if n := count(data.ICMDeliveredSourceNotIndexed); n != 6 {
+			t.Errorf("%v of which the sending is not known", n)
+		}
+		w.network.SetIndexLag("C", 2*time.Second)
+		if n := count(data.ICMDeliveredSourceNotIndexed); n != 0 {
+			t.Errorf("%v of which the sending is still not known", n)
+		}
+
+		w.network.HoldICM(true)
+		held := time.Now()
+		time.Sleep(3 * time.Hour)
+		if n := count(data.ICMPending); n != 18 {
+			t.Errorf("%v pending", n)
+		}
+		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+		const lane = `{address="` + simnet.Account + `",source="C",destination="examplel1"}`
+		if oldest := sum(t, samples, "avax_icm_oldest_pending_timestamp_seconds", `source="C`); oldest < float64(held.Unix()) || oldest > float64(held.Unix())+600 {
+			t.Errorf("oldest from %v, held since %v", oldest, held.Unix())
+		}
+		w.network.HoldICM(false)
+		time.Sleep(time.Minute)
+		if n := count(data.ICMPending); n != 0 {
+			t.Errorf("%v still pending", n)
+		}
+		samples, _ = w.tell(t.Context(), t, "icm", simnet.Account)
+		silentOf(t, samples, "avax_icm_oldest_pending_timestamp_seconds"+lane)
+		if n := all() - began; n != 25 { // the first at the very start
+			t.Errorf("%v messages in four hours", n)
+		}
+		w.network.ResetCalls()
+		w.restart(t, path)
+		if w.page(t, "icm"); w.asked("data", opMessages) != 2 {
+			t.Errorf("%d calls for two addresses", w.asked("data", opMessages))
+		}
+	})
+}
+
+// message is one from chain S, as the service tells it.
+func message(id, status, destination string, sent time.Time) string {
+	source, delivery := "", ""
+	if !sent.IsZero() {
+		source = fmt.Sprintf(`,"sourceTransaction":{"txHash":"0x3","timestamp":%d,"gasSpent":"1"}`, sent.Unix())
+	}
+	if status == data.ICMDelivered && !sent.IsZero() {
+		delivery = fmt.Sprintf(`,"destinationTransaction":{"txHash":"0x4","timestamp":%d,"gasSpent":"1"}`, sent.Unix()+9)
+	}
+	return fmt.Sprintf(`{"messageId":"%s","status":"%s","sourceBlockchainId":"S","destinationBlockchainId":"%s","messageNonce":"1",
+		"from":"0x1","to":"0x2","messageExecuted":false,"receiptDelivered":false%s%s}`, id, status, destination, source, delivery)
+}
+
+// Some messages nobody ever delivers.
+func TestAMessageThatStaysPendingMakesNothingCountTwiceAndIsGivenUpAfterAWeek(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		const family = "avax_icm_messages"
+		sent, began := 0, time.Now()
+		w.data(func(r *http.Request) string {
+			var list []string
+			for i := sent; i >= 0; i-- {
+				status := data.ICMDelivered
+				if i == 0 {
+					status = data.ICMPending
+				}
+				list = append(list, message(strconv.Itoa(i), status, "T", began.Add(time.Duration(i)*30*time.Minute)))
+			}
+			return `{"messages":[` + strings.Join(list, ",") + `]}`
+		})
+		for sent = range 8 * 48 {
+			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+			if delivered := sum(t, samples, family, `"delivered`); delivered != float64(sent) || sum(t, samples, family, "pending") != 1 {
+				t.Fatalf("after %d messages:\n%s", sent, samples)
+			}
+			if followed := strings.Contains(samples, "avax_icm_oldest_pending"); followed != (sent < 7*48) {
+				t.Fatalf("after %d messages it is followed: %v", sent, followed)
+			}
+			time.Sleep(30 * time.Minute)
+		}
+	})
+}
+
+func TestAPendingMessageThatIsTakenBackIsNotWaitedFor(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		began, list := time.Now(), ""
+		w.data(func(*http.Request) string { return `{"messages":[` + list + `]}` })
+		list = message("2", data.ICMPending, "T", began) + "," + message("1", data.ICMDelivered, "T", began.Add(-time.Minute))
+		if samples, _ := w.tell(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 1 {
+			t.Errorf("not pending:\n%s", samples)
+		}
+		list = message("1", data.ICMDelivered, "T", began.Add(-time.Minute))
+		if samples, _ := w.tell(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 0 || sum(t, samples, "avax_icm_messages") != 1 {
+			t.Errorf("still pending:\n%s", samples)
+		}
+	})
+}
+
+// The documents do not say whether the start of a range of time is in it.
+func TestATransactionOfAnAssetIsCountedOnceWhetherOrNotTheRangeHoldsItsStart(t *testing.T) {
+	for _, inclusive := range []bool{true, false} {
+		inWorld(t, func(t *testing.T, w world) {
+			var times []time.Time
+			w.data(func(r *http.Request) string {
+				start, err := strconv.ParseInt(r.URL.Query().Get("startTimestamp"), 10, 64)
+				if err != nil {
+					t.Error(err)
+				}
+				var list []string
+				for i, at := range slices.Backward(times) {
+					if at.Unix() > start || inclusive && at.Unix() == start {
+						list = append(list, fmt.Sprintf(`{"txHash":"%d","txType":"BaseTx","timestamp":%d,"consumedUtxos":[],"emittedUtxos":[],"amountUnlocked":[],"amountCreated":[]}`, i, at.Unix()))
+					}
+				}
+				return `{"transactions":[` + strings.Join(list, ",") + `],"chainInfo":{"chainName":"x-chain","network":"mainnet"}}`
+			})
+			for range 20 {
+				now := time.Now()
+				times = append(times, now.Add(-time.Second), now, now)
+				samples, _ := w.tell(t.Context(), t, "asset_transactions", exm)
+				if n := sum(t, samples, "avax_asset_transactions"); n != float64(len(times)) {
+					t.Errorf("counted %v of %d", n, len(times))
+				}
+				times = append(times, now) // in the same second, only known later
+				time.Sleep(time.Second + time.Duration(len(times)%2)*time.Minute)
+			}
+		})
+	}
+}
+
+func TestAStatusThatNobodyKnowsIsToldAsItIs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.data(func(r *http.Request) string {
+			if !strings.HasSuffix(r.URL.Path, "/messages") {
+				return ""
+			}
+			return `{"messages":[` + message("1", "delivered", "T", time.Time{}) + "," + message("2", "lost", w.network.Chain("C").ID, time.Now()) + `]}`
+		})
+		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+		says(t, samples, `avax_icm_messages{address="`+simnet.Account+`",source="S",destination="C",status="lost"}`, "1")
+		if n := sum(t, samples, "avax_icm_messages"); n != 1 {
+			t.Errorf("%v messages, want only the one of which a transaction is known:\n%s", n, samples)
+		}
+	})
+}
+
+func TestATokenIsIndexedAnewOnceAnHourAtMostAcrossRestartsAndOnlyWhereToldSo(t *testing.T) {
+	const contract = "0x00000000000000000000000000000000000000aa"
+	for name, c := range map[string]struct {
+		reindex bool
+		status  string
+		want    int
+	}{
+		"told so":           {true, data.NFTUnreachableTokenURI, 4},
+		"not told":          {false, data.NFTUnreachableTokenURI, 0},
+		"there is no need":  {true, "indexed", 0},
+		"by a full disk":    {true, data.NFTUnindexed, 4},
+		"and it is refused": {true, data.NFTUnindexed, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				path, asked := t.TempDir(), []time.Time(nil)
+				full, err := state.Open(filepath.Join(os.DevNull, "x"))
+				if err == nil {
+					t.Fatal("opened")
+				}
+				for range 20 { // ten minutes each: at 0:00, 1:00, 2:00 and 3:00
+					w.restart(t, path)
+					if strings.Contains(name, "disk") {
+						w.ups.State = full
+					}
+					w.ups.WatchTokens = []collectors.Token{{Chain: "C", Contract: contract, ID: "7", Reindex: c.reindex}}
+					w.data(func(r *http.Request) string {
+						if strings.HasSuffix(r.URL.Path, ":reindex") {
+							asked = append(asked, time.Now())
+							if strings.Contains(name, "refused") {
+								return "{" // broken
+							}
+							return " "
+						}
+						return `{"collectibleBalances":[{"address":"` + contract + `","tokenId":"7","ercType":"ERC-721","chainId":"1","metadata":{"indexStatus":"` + c.status + `"}}]}`
+					})
+					samples, _ := w.tell(t.Context(), t, "nft_metadata", contract+"/7/C")
+					says(t, samples, `avax_nft_metadata_indexed{chain="C",contract="`+contract+`",token="7"}`, map[bool]string{true: "1", false: "0"}[c.status == "indexed"])
+					time.Sleep(10 * time.Minute)
+				}
+				if len(asked) != c.want {
+					t.Errorf("asked %d times, want %d: %v", len(asked), c.want, asked)
+				}
+				for i := range max(0, len(asked)-1) {
+					if asked[i+1].Sub(asked[i]) < time.Hour {
+						t.Errorf("asked at %v and %v", asked[i], asked[i+1])
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestATokenThatNoWatchedAddressHoldsIsTold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ups.WatchTokens = []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "12345", Reindex: true}}
+		samples, notes := w.tell(t.Context(), t, "nft_metadata", simnet.Collection+"/12345/C")
+		if samples != "" || len(notes) != 1 || !strings.Contains(notes[0], "add who does") {
+			t.Errorf("%s, %q", samples, notes)
+		}
+	})
+}
+
+// newestOf finds out with many calls what the Data service knows.
+func (w world) newestOf(t *testing.T, chain string, from uint64) uint64 {
+	t.Helper()
+	id := w.network.Chain(chain).ID
+	for n := from; ; n++ {
+		if _, err := w.ups.Data.Block(t.Context(), id, strconv.FormatUint(n+1, 10)); scrape.OutcomeOf(err) == scrape.NotFound {
+			return n
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheNewestIndexedBlockIsFoundInFewCalls(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		height := func(limit int) (found uint64, calls int) {
+			t.Helper()
+			w.network.ResetCalls()
+			samples, err := w.run(t, "data_index", "C")
+			if err == nil {
+				found = uint64(sum(t, samples, "avax_data_indexed_height"))
+			}
+			if calls = w.asked("data", opBlock); calls > limit {
+				t.Errorf("%d calls, want %d at most", calls, limit)
+			}
+			return found, calls
+		}
+		settle := func(lag time.Duration, runs, limit int) {
+			t.Helper()
+			w.network.SetIndexLag("C", lag)
+			for range runs {
+				height(10)
+				time.Sleep(time.Minute)
+			}
+			for range 5 {
+				found, _ := height(limit)
+				if want := w.newestOf(t, "C", max(found, 1)); found != want {
+					t.Errorf("lag %v: found %d, there is %d", lag, found, want)
+				}
+				time.Sleep(time.Minute)
+			}
+		}
+		settle(2*time.Second, 0, 3)
+		settle(48*time.Hour, 0, 4) // stands still from one run to the next
+		settle(2*time.Second, 2, 3)
+		settle(40*time.Minute, 45, 8) // is behind, and goes on
+		settle(2*time.Second, 2, 3)
+		w.restart(t, t.TempDir())
+		w.network.SetIndexLag("C", 48*time.Hour)
+		time.Sleep(2 * time.Hour)
+		settle(48*time.Hour, 4, 4) // far behind when the exporter starts
+	})
+}
+
+func TestAChainThatTheServiceDoesNotIndexIsLeftInPeaceForAnHour(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		run := func(want int) {
+			t.Helper()
+			w.network.ResetCalls()
+			if page := w.page(t, "data_index"); strings.Contains(page, "examplel1") {
+				t.Errorf("told of:\n%s", page)
+			}
+			if calls := w.asked("data", opBlock); calls != want {
+				t.Errorf("%d calls, want %d", calls, want)
+			}
+		}
+		w.ups.SetChains(slices.DeleteFunc(w.ups.Chains(), func(c collectors.Chain) bool { return c.Name != "examplel1" }))
+		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "Chain not found"), opBlock)
+		run(2)
+		time.Sleep(59 * time.Minute)
+		run(0)
+		time.Sleep(2 * time.Minute)
+		run(2)
+	})
+}
+
+// What was there a moment ago and is not found any more is no chain that the
+// service does not index: the samples outlive that, and it is told.
+func TestWhatTheServiceKnewAndNoLongerKnowsIsAFailure(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.page(t, "native_balances")
+		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "no healthy upstream"), opBalance)
+		if _, err := w.run(t, "native_balances", simnet.Account+"/C"); scrape.OutcomeOf(err) != scrape.NotFound || errors.Is(err, collectors.ErrNotOffered) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestAmountsAreExactToTheNearestFloat(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		wei, _ := new(big.Int).SetString("123456789012345678901234567", 10)
+		w.network.SetNativeBalance("C", simnet.Account, wei)
+		samples, _ := w.tell(t.Context(), t, "native_balances", simnet.Account+"/C")
+		says(t, samples, `avax_address_balance_tokens{chain="C",address="`+simnet.Account+`",symbol="AVAX"}`, "1.2345678901234567e+08")
+	})
+}
+
+func TestOneWatchedItemThatFailsCostsNoOther(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ups.WatchSignatures = append(w.ups.WatchSignatures, collectors.Probe{Name: "mistyped", TxHash: exm})
+		_, err := w.run(t, "signatures", "mistyped")
+		if err == nil || !strings.HasPrefix(err.Error(), opSignature+": not_found: ") || !strings.HasSuffix(err.Error(), ": correct AVAX_WATCH_SIGNATURES") {
+			t.Errorf("%v", err)
+		}
+		samples, _ := w.tell(t.Context(), t, "signatures", "conversion")
+		says(t, samples, `avax_signature_aggregation_up{probe="conversion"}`, "1")
+	})
+}
+
+func TestAProbeFailsWhereTooFewValidatorsSign(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		ctx := scrape.MaxAge(t.Context(), time.Hour)
+		w.tell(ctx, t, "signatures", "conversion")
+		for _, name := range []string{"alpha", "bravo"} {
+			w.network.SetSigning(name, false)
+		}
+		samples, notes := w.tell(ctx, t, "signatures", "conversion")
+		says(t, samples, `avax_signature_aggregation_up{probe="conversion"}`, "0")
+		silentOf(t, samples, "avax_signature_aggregation_seconds")
+		if len(notes) != 1 || !strings.Contains(notes[0], "signature weight is insufficient") {
+			t.Errorf("%q", notes)
+		}
+	})
+}
+
+func TestARefusedKeyIsToldAndNotTakenForAServiceThatIsDown(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+			w.network.DataService().SetKey("good", status)
+			up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, Header: http.Header{"X-Service-Api-Key": {"bad"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.ups.Data = data.New(up)
+			samples, notes := w.tell(t.Context(), t, "data_up", "data")
+			says(t, samples, "avax_data_up", "1")
+			if len(notes) != 1 || !strings.Contains(notes[0], "AVAX_DATA_API_KEY_FILE") {
+				t.Errorf("%q", notes)
+			}
+			if _, err := w.run(t, "subnets", "examplel1"); !data.IsKeyRejected(err) {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+}
+
+func TestAServiceThatIsDownTakesItsSamplesAfterThreePeriodsAndNothingElse(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		ctx, cancel := context.WithCancel(t.Context())
+		store := snapshot.New()
+		scheduler := schedule.Start(ctx, store, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		defer scheduler.Wait()
+		defer cancel()
+		var jobs []schedule.Job
+		for _, name := range []string{"data_up", "up", "subnets"} {
+			spec := specOf(t, name)
+			for _, j := range spec.Bind(w.ups) {
+				jobs = append(jobs, schedule.Job{
+					Key: snapshot.Key{Collector: name, Target: j.Target}, Families: spec.Families,
+					When: schedule.Every(spec.Every, j.Target), Collect: j.Collect,
+				})
+			}
+		}
+		scheduler.Set(jobs)
+		value := func(family string) (values int, sum float64) {
+			for _, v := range store.Values(family, time.Now()) {
+				values++
+				sum += v.Value
+			}
+			return values, sum
+		}
+		time.Sleep(10 * time.Minute)
+		for _, outage := range []func(){
+			w.network.DataService().Stop,
+			func() { w.network.DataService().Suffer(simnet.Hung()) },
+			func() { w.network.DataService().Suffer(simnet.HTML()) },
+			func() { w.network.DataService().Suffer(simnet.Unavailable()) },
+		} {
+			if n, up := value("avax_data_up"); n != 1 || up != 1 {
+				t.Fatalf("up: %d series, %v", n, up)
+			}
+			outage()
+			time.Sleep(2 * time.Minute)
+			if n, up := value("avax_data_up"); n != 1 || up != 0 {
+				t.Errorf("down: %d series, %v", n, up)
+			}
+			time.Sleep(7 * time.Minute)
+			if n, _ := value("avax_subnet_info"); n != 2 {
+				t.Errorf("%d subnets within three periods", n)
+			}
+			time.Sleep(7 * time.Minute)
+			if n, _ := value("avax_subnet_info"); n != 0 {
+				t.Errorf("%d subnets after three periods", n)
+			}
+			if n, up := value("avax_node_up"); n != 2 || up != 2 {
+				t.Errorf("nodes: %d series, %v", n, up)
+			}
+			w.network.DataService().Start()
+			w.network.DataService().Recover()
+			time.Sleep(6 * time.Minute)
+			if n, _ := value("avax_subnet_info"); n != 2 {
+				t.Errorf("%d subnets after the recovery", n)
+			}
+		}
+	})
+}
+
+func TestTheServiceIsAskedWhileAllNodesAreDown(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		names := []string{"subnets", "native_balances", "collectibles", "deployments", "icm", "rewards", "transfers"}
+		for _, name := range names {
+			w.page(t, name)
+		}
+		for _, n := range w.network.Nodes() {
+			n.Stop()
+		}
+		time.Sleep(time.Hour)
+		for _, name := range names {
+			if page := w.page(t, name); !strings.Contains(page, "avax_") {
+				t.Errorf("%s tells nothing", name)
+			}
+		}
+	})
+}
+
+// The plan that the exporter makes of the budget rests on these numbers.
+func TestNoCollectorAsksTheDataServiceMoreThanItsCost(t *testing.T) {
+	for _, spec := range collectors.All() {
+		inWorld(t, func(t *testing.T, w world) {
+			w.page(t, spec.Name)
+			time.Sleep(spec.Every)
+			w.network.ResetCalls()
+			w.page(t, spec.Name)
+			if spec.Cost == nil {
+				if slices.ContainsFunc(w.network.Calls(), func(c simnet.Call) bool { return c.Upstream == "data" }) {
+					t.Errorf("%s asks the Data service and names no cost", spec.Name)
+				}
+				return
+			}
+			cost := spec.Cost(w.ups)
+			for op := range cost {
+				if !slices.Contains(spec.Calls, op) || !slices.ContainsFunc(data.Endpoints(), func(e data.Endpoint) bool { return e.Op() == op }) {
+					t.Errorf("%s has a cost for %s", spec.Name, op)
+				}
+			}
+			for _, op := range spec.Calls {
+				if strings.HasPrefix(op, "GET /v1/") && cost[op] == 0 {
+					t.Errorf("%s has no cost for %s", spec.Name, op)
+				}
+				if n := w.asked("data", op); n > cost[op] {
+					t.Errorf("%s made %d calls of %s, its cost is %d", spec.Name, n, op, cost[op])
+				}
+			}
+			w.ups.Data = nil
+			if jobs := len(spec.Bind(w.ups)); jobs != 0 {
+				t.Errorf("%s has %d jobs without the service", spec.Name, jobs)
+			}
+			for op, n := range spec.Cost(w.ups) {
+				if n != 0 {
+					t.Errorf("%s costs %d of %s without the service", spec.Name, n, op)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+var dataBlockchainsFamily = metric.New("avax_data_blockchains",
+	"Blockchains that the Data service lists, those of the primary network included.", "network")
+
+var dataBlockchains = &Spec{
+	Name:     "data_blockchains",
+	Help:     "How many blockchains does the Data service know of?",
+	Calls:    []string{opBlockchains},
+	Every:    time.Hour,
+	Families: []*metric.Family{dataBlockchainsFamily},
+	Bind:     bindDataBlockchains,
+	Cost:     calls(opBlockchains, blockchainPages, bindDataBlockchains),
+}
+
+// blockchainPages is how many pages there are of a network with 2,000 chains.
+const blockchainPages = 4
+
+func bindDataBlockchains(ups *Upstreams) []Job {
+	if ups.Data == nil {
+		return nil
+	}
+	return []Job{{ups.Network, func(ctx context.Context, out *metric.Batch) error {
+		count := 0
+		for _, err := range ups.Data.Blockchains(ctx, ups.Network, data.BlockchainQuery{}) {
+			if err != nil {
+				return err
+			}
+			count++
+		}
+		out.Set(dataBlockchainsFamily, float64(count), ups.Network)
+		return nil
+	}}}
+}

@@ -1,0 +1,42 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+var dataUpFamily = metric.New("avax_data_up",
+	"1 if the Data service answered its last poll, be it with a refusal of the key or the rate; 0 if it did not.")
+
+// dataUp says 0 for a dead service, and so it never fails, as up does not. That
+// a key or the rate is refused is no failure of the service; it is told in the
+// log, and the other collectors fail.
+var dataUp = &Spec{
+	Name:     "data_up",
+	Help:     "Does the Data service answer? Asked, as all that follows, where AVAX_DATA_URL is set.",
+	Calls:    []string{opBlockchains},
+	Every:    time.Minute,
+	Families: []*metric.Family{dataUpFamily},
+	Bind:     bindDataUp,
+	Cost:     calls(opBlockchains, 1, bindDataUp),
+}
+
+func bindDataUp(ups *Upstreams) []Job {
+	if ups.Data == nil {
+		return nil
+	}
+	return []Job{{ups.Data.Name(), func(ctx context.Context, out *metric.Batch) error {
+		_, err := ups.Data.BlockchainPage(scrape.MaxAge(ctx, 0), ups.Network, data.BlockchainQuery{Paging: data.Paging{PageSize: 1}}, "")
+		switch outcome := scrape.OutcomeOf(err); outcome {
+		case scrape.Forbidden, scrape.RateLimited, scrape.Rejected:
+			out.Note("%v", err)
+			err = nil
+		}
+		out.SetBool(dataUpFamily, err == nil)
+		return nil
+	}}}
+}

@@ -1,0 +1,39 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+var addressDeployments = metric.New("avax_address_deployments",
+	"Contracts that a watched address has deployed.", "chain", "address")
+
+var deployments = &Spec{
+	Name:     "deployments",
+	Help:     "Did somebody deploy a contract in the name of a watched deployer? Asked where AVAX_WATCH_CONTRACTS is set.",
+	Calls:    []string{opDeployments, "platform.getBlockchains", "info.getBlockchainID"},
+	Every:    15 * time.Minute,
+	Families: []*metric.Family{addressDeployments},
+	Bind:     perAddress(watchContracts, collectDeployments),
+	Cost:     calls(opDeployments, 1, perAddress(watchContracts, nil)),
+}
+
+func collectDeployments(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
+	count, err := ofChain(ctx, ups, c, opDeployments+" "+address, func(chainID string) (count int, err error) {
+		for _, err := range ups.Data.Deployments(ctx, chainID, address, data.Paging{}) {
+			if err != nil {
+				return 0, err
+			}
+			count++
+		}
+		return count, nil
+	})
+	if err != nil {
+		return err
+	}
+	out.Set(addressDeployments, float64(count), c.Name, address)
+	return nil
+}

@@ -1,0 +1,241 @@
+package collectors
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+var (
+	icmMessages = metric.New("avax_icm_messages",
+		"Messages between chains that a watched address sent or received, from a day before it was first followed: waiting (pending), and arrived (delivered, "+
+			"or delivered_source_not_indexed while the Data service does not know the sending). Chains have their configured names, others their blockchain IDs.",
+		"address", "source", "destination", "status")
+	icmOldestPending = metric.New("avax_icm_oldest_pending_timestamp_seconds",
+		"When the oldest message was sent that waits for its delivery, in Unix seconds; absent where none waits. A message is given up after a week.", "address", "source", "destination")
+	icmLastDelivery = metric.New("avax_icm_last_delivery_seconds",
+		"How long the message took that was delivered last.", "address", "source", "destination")
+)
+
+var icm = &Spec{
+	Name:     "icm",
+	Help:     "Do messages between chains arrive? Those of the watched EVM addresses.",
+	Calls:    []string{opICMMessages, "platform.getBlockchains", "info.getBlockchainID"},
+	Every:    2 * time.Minute,
+	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery},
+	Bind:     bindICM,
+	Cost:     calls(opICMMessages, 1, bindICM),
+}
+
+func bindICM(ups *Upstreams) []Job {
+	if ups.Data == nil {
+		return nil
+	}
+	var jobs []Job
+	for _, address := range ups.WatchEVM {
+		jobs = append(jobs, Job{address, func(ctx context.Context, out *metric.Batch) error {
+			return collectICM(ctx, ups, address, out)
+		}})
+	}
+	return jobs
+}
+
+func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
+	name := ups.bookOf("icm", address)
+	book := recall[icmBook](ups, out, name)
+	query := data.ICMQuery{Network: ups.Network, Paging: data.Paging{PageSize: icmPage, MaxPages: followedPages}}
+	truncated, err := book.read(ups.Data.ICMMessages(ctx, address, query))
+	if err != nil {
+		return mistaken(err, "AVAX_WATCH_ADDRESSES")
+	}
+	if truncated {
+		out.Note("of %s there are more messages than are read in one run: not all of them are counted", address)
+	}
+	keep(ups, out, name, book)
+
+	names := map[string]string{}
+	for _, c := range ups.Chains() {
+		if b, err := ups.blockchain(ctx, c); err == nil {
+			names[b.ID] = c.Name
+		}
+	}
+	book.tell(out, address, func(blockchainID string) string {
+		if name, followed := names[blockchainID]; followed {
+			return name
+		}
+		return blockchainID
+	})
+	return nil
+}
+
+// icmBook is what was read of an address' messages since it is followed.
+type icmBook struct {
+	Newest time.Time             // of the newest message
+	Deep   time.Time             // when it was read down to the oldest that is pending
+	Recent map[string]icmMessage // those that may be told again, otherwise: by ID
+	Lanes  []icmLane             // sums over the others
+}
+
+// icmMessage is what is kept of a message.
+type icmMessage struct {
+	Source, Destination string
+	Status              string
+	At                  time.Time // when it was sent, or arrived where nobody knows
+	Arrived             time.Time // zero where it did not, or nobody knows
+}
+
+// icmLane is a way from a chain to another.
+type icmLane struct {
+	Source, Destination string
+	Counts              map[string]int // by status
+	LastArrived         time.Time
+	LastTook            time.Duration
+}
+
+const (
+	// icmBegins is how far back the first run looks.
+	icmBegins = 24 * time.Hour
+	// icmRecent is how much later than others a message may become known, and
+	// how long it may take until its sending does.
+	icmRecent = time.Hour
+	// icmPage is how many messages are read for one call.
+	icmPage = 100
+	// icmDeepEvery is how often more calls are made for messages that are pending:
+	// some are so for ever, with all that came later on top.
+	icmDeepEvery = time.Hour
+	// icmGivesUp is how long a message is followed that is not delivered.
+	icmGivesUp = 7 * 24 * time.Hour
+)
+
+// read reads from the newest down to where nothing can have changed. What is
+// pending is looked for on the first page, and further down now and again.
+func (b *icmBook) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool, err error) {
+	now := time.Now()
+	if b.Newest.IsZero() {
+		b.Newest = now.Add(icmRecent - icmBegins)
+	}
+	if b.Recent == nil {
+		b.Recent = map[string]icmMessage{}
+	}
+	b.Lanes = slices.DeleteFunc(b.Lanes, func(l icmLane) bool { return l.Counts == nil }) // somebody has edited it
+	from := b.Newest.Add(-icmRecent)                                                      // what is older was read
+	down := from
+	for _, m := range b.Recent {
+		down = earlier(down, m.At)
+	}
+	deep := now.Sub(b.Deep) >= icmDeepEvery
+	if deep {
+		b.Deep = now
+	}
+
+	told := map[string]bool{}
+	var reached time.Time // what came later was told
+	read := 0
+	for message, err := range newest {
+		if data.IsTruncated(err) {
+			truncated = true
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		m := keptOf(message)
+		if m.At.IsZero() {
+			continue // no transaction is known of it
+		}
+		if reached = m.At; m.At.Before(down) {
+			break
+		}
+		told[message.MessageID] = true
+		if _, open := b.Recent[message.MessageID]; open || !m.At.Before(from) {
+			b.Recent[message.MessageID] = m
+			b.Newest = later(b.Newest, m.At)
+		}
+		if read++; read%icmPage == 0 && !deep && m.At.Before(from) {
+			break
+		}
+	}
+	for id, m := range b.Recent {
+		if m.Status == data.ICMPending && !told[id] && m.At.After(reached) {
+			delete(b.Recent, id) // the service has taken it back
+		}
+	}
+	b.settle(now)
+	return truncated, nil
+}
+
+func keptOf(m data.ICMMessage) icmMessage {
+	k := icmMessage{Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID, Status: m.Status}
+	if m.DestinationTransaction != nil {
+		k.Arrived = m.DestinationTransaction.Timestamp.Time
+		k.At = k.Arrived
+	}
+	if m.SourceTransaction != nil {
+		k.At = m.SourceTransaction.Timestamp.Time
+	}
+	return k
+}
+
+// settle adds to the sums what is not read again.
+func (b *icmBook) settle(now time.Time) {
+	for id, m := range b.Recent {
+		open := !m.At.Before(b.Newest.Add(-icmRecent)) || m.Status == data.ICMPending && now.Sub(m.At) < icmGivesUp
+		if !open {
+			b.Lanes = addMessage(b.Lanes, m)
+			delete(b.Recent, id)
+		}
+	}
+}
+
+// addMessage adds a message to the sums of its lane.
+func addMessage(lanes []icmLane, m icmMessage) []icmLane {
+	i := 0
+	for i < len(lanes) && (lanes[i].Source != m.Source || lanes[i].Destination != m.Destination) {
+		i++
+	}
+	if i == len(lanes) {
+		lanes = append(lanes, icmLane{Source: m.Source, Destination: m.Destination, Counts: map[string]int{}})
+	}
+	l := &lanes[i]
+	l.Counts[m.Status]++
+	if m.Status == data.ICMDelivered && m.Arrived.After(l.LastArrived) {
+		l.LastArrived, l.LastTook = m.Arrived, m.Arrived.Sub(m.At)
+	}
+	return lanes
+}
+
+func (b *icmBook) tell(out *metric.Batch, address string, named func(blockchainID string) string) {
+	var lanes []icmLane
+	for _, l := range b.Lanes {
+		l.Counts = maps.Clone(l.Counts)
+		lanes = append(lanes, l)
+	}
+	oldest := map[[2]string]time.Time{}
+	for _, m := range b.Recent {
+		lanes = addMessage(lanes, m)
+		lane := [2]string{m.Source, m.Destination}
+		if known, pending := oldest[lane]; m.Status == data.ICMPending && (!pending || m.At.Before(known)) {
+			oldest[lane] = m.At
+		}
+	}
+	for _, l := range lanes {
+		from, to := named(l.Source), named(l.Destination)
+		for _, status := range []string{data.ICMPending, data.ICMDelivered, data.ICMDeliveredSourceNotIndexed} {
+			l.Counts[status] += 0
+		}
+		for status, n := range l.Counts { // others may come up
+			out.Set(icmMessages, float64(n), address, from, to, status)
+		}
+		if at, pending := oldest[[2]string{l.Source, l.Destination}]; pending {
+			out.SetTime(icmOldestPending, at, address, from, to)
+		}
+		if !l.LastArrived.IsZero() {
+			out.Set(icmLastDelivery, l.LastTook.Seconds(), address, from, to)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package collectors
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+var addressInternals = metric.New("avax_address_internal_transactions",
+	"Calls with a value, and creations of contracts, that contracts made to a watched address (in) or in its name (out) since it is followed. Reverted ones do not count.",
+	"chain", "address", "direction")
+
+var internalTransactions = &Spec{
+	Name:     "internal_transactions",
+	Help:     "Did contracts move what the watched EVM addresses hold?",
+	Calls:    []string{opInternalTransactions, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID"},
+	Every:    10 * time.Minute,
+	Families: []*metric.Family{addressInternals},
+	Bind:     perAddress(watchEVM, collectInternalTransactions),
+	Cost:     calls(opInternalTransactions, 1, perAddress(watchEVM, nil)),
+}
+
+func collectInternalTransactions(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
+	return follow(ctx, ups, c, address, opInternalTransactions, addressInternals, out, func(chainID string, r data.BlockRange) iter.Seq2[passage, error] {
+		return passages(ups.Data.InternalTransactions(ctx, chainID, address, r), func(t data.InternalTransaction) passage {
+			if t.IsReverted {
+				return passage{}
+			}
+			id := fmt.Sprint(t.TxHash, " ", t.From.Address, " ", t.To.Address, " ", t.InternalTxType, " ", t.Value, " ", t.GasUsed)
+			return passage{uint64(t.BlockNumber), id, t.From.Address, t.To.Address}
+		})
+	})
+}

@@ -1,0 +1,127 @@
+package collectors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+var (
+	nftTimestamp = metric.New("avax_nft_metadata_timestamp_seconds",
+		"When the Data service last read the metadata of a watched token, in Unix seconds; absent where it never did, or no watched address holds the token.",
+		"chain", "contract", "token")
+	nftIndexed = metric.New("avax_nft_metadata_indexed",
+		"1 if the Data service has a good copy of the metadata, 0 if not; absent where no watched address holds the token.", "chain", "contract", "token")
+)
+
+var nftMetadata = &Spec{
+	Name: "nft_metadata",
+	Help: "Has the Data service read the metadata of the watched tokens? Asked where AVAX_WATCH_TOKENS is set. " +
+		"A token is looked for among what AVAX_WATCH_ADDRESSES hold, for there is no other way to ask.",
+	Calls:    []string{opCollectibles, opReindex, "platform.getBlockchains", "info.getBlockchainID"},
+	Every:    10 * time.Minute,
+	Families: []*metric.Family{nftTimestamp, nftIndexed},
+	Bind:     bindNFTMetadata,
+	Cost: func(ups *Upstreams) map[string]int {
+		reindexed := 0
+		for _, t := range ups.WatchTokens {
+			if t.Reindex {
+				reindexed++
+			}
+		}
+		jobs := len(bindNFTMetadata(ups))
+		return map[string]int{opCollectibles: jobs * len(ups.WatchEVM), opReindex: min(jobs, reindexed)}
+	},
+}
+
+func bindNFTMetadata(ups *Upstreams) []Job {
+	if ups.Data == nil {
+		return nil
+	}
+	var jobs []Job
+	for _, t := range ups.WatchTokens {
+		i := slices.IndexFunc(ups.Chains(), func(c Chain) bool { return c.Name == t.Chain })
+		if i < 0 {
+			continue // until AVAX_CHAINS=auto finds it
+		}
+		c := ups.Chains()[i]
+		jobs = append(jobs, Job{t.Contract + "/" + t.ID + "/" + c.Name, func(ctx context.Context, out *metric.Batch) error {
+			return collectNFTMetadata(ctx, ups, c, t, out)
+		}})
+	}
+	return jobs
+}
+
+func collectNFTMetadata(ctx context.Context, ups *Upstreams, c Chain, t Token, out *metric.Batch) error {
+	_, err := ofChain(ctx, ups, c, opCollectibles+" "+t.Contract+" "+t.ID, func(chainID string) (none struct{}, err error) {
+		found, err := ups.findToken(ctx, chainID, t)
+		if err != nil {
+			return none, err
+		}
+		if found == nil {
+			out.Note("no address of AVAX_WATCH_ADDRESSES holds token %s of %s on %s: add who does", t.ID, t.Contract, t.Chain)
+			return none, nil
+		}
+		out.SetBool(nftIndexed, found.Metadata.Indexed(), t.Chain, t.Contract, t.ID)
+		if m := found.Metadata; m != nil && m.MetadataLastUpdatedTimestamp != nil {
+			out.SetTime(nftTimestamp, m.MetadataLastUpdatedTimestamp.Time, t.Chain, t.Contract, t.ID)
+		}
+		if t.Reindex && !found.Metadata.Indexed() {
+			ups.reindex(ctx, chainID, t, out)
+		}
+		return none, nil
+	})
+	return err
+}
+
+// findToken looks for a token among what the watched addresses hold, where it
+// was the last time first; it is nil where none holds it.
+func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token) (*data.Collectible, error) {
+	name := ups.bookOf("holder", chainID, strings.ToLower(t.Contract), t.ID)
+	last, _, _ := state.Load[string](&ups.memory, name)
+	order := slices.Clone(ups.WatchEVM)
+	slices.SortStableFunc(order, func(a, b string) int {
+		switch last {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return 0
+	})
+	for _, address := range order {
+		for held, err := range ups.Data.Collectibles(ctx, chainID, address, data.CollectibleQuery{ContractAddress: t.Contract}) {
+			if err != nil {
+				return nil, err
+			}
+			if held.TokenID == t.ID {
+				return &held, ups.memory.Save(name, address)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// reindexEvery is how often the service may be asked to index one token anew.
+const reindexEvery = time.Hour
+
+// reindex asks the service to read the metadata anew, unless it was asked within
+// the hour. That is noted before it is asked: an exporter that ends just then
+// does not ask again.
+func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out *metric.Batch) {
+	name := ups.bookOf("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
+	last := recall[time.Time](ups, out, name)
+	if since := time.Since(last); since >= 0 && since < reindexEvery {
+		return
+	}
+	keep(ups, out, name, time.Now())
+	if err := ups.Data.Reindex(ctx, chainID, t.Contract, t.ID); err != nil {
+		out.Note("token %s of %s on %s: %v", t.ID, t.Contract, t.Chain, fmt.Errorf("not indexed anew: %w", err))
+	}
+}

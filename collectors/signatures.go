@@ -1,0 +1,56 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+var (
+	signatureUp = metric.New("avax_signature_aggregation_up",
+		"1 if the aggregator collected the validators' signatures of the probe's message, 0 if it did not, be it that it does not answer.", "probe")
+	signatureTook = metric.New("avax_signature_aggregation_seconds",
+		"How long that took, repetitions included; absent where it failed.", "probe")
+)
+
+var signatures = &Spec{
+	Name:     "signatures",
+	Help:     "Do enough validators sign a message to an L1? Asked where AVAX_WATCH_SIGNATURES is set.",
+	Calls:    []string{opSignatures},
+	Every:    5 * time.Minute,
+	Families: []*metric.Family{signatureUp, signatureTook},
+	Bind:     bindSignatures,
+	Cost:     calls(opSignatures, 1, bindSignatures),
+}
+
+func bindSignatures(ups *Upstreams) []Job {
+	if ups.Data == nil {
+		return nil
+	}
+	var jobs []Job
+	for _, p := range ups.WatchSignatures {
+		jobs = append(jobs, Job{p.Name, func(ctx context.Context, out *metric.Batch) error {
+			return collectSignatures(ctx, ups, p, out)
+		}})
+	}
+	return jobs
+}
+
+func collectSignatures(ctx context.Context, ups *Upstreams, p Probe, out *metric.Batch) error {
+	began := time.Now()
+	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Network, p.TxHash)
+	took := time.Since(began)
+	switch scrape.OutcomeOf(err) {
+	case scrape.Rejected, scrape.NotFound, scrape.Forbidden, scrape.RateLimited:
+		return misnamed(err, "AVAX_WATCH_SIGNATURES") // says nothing about the validators
+	}
+	out.SetBool(signatureUp, err == nil, p.Name)
+	if err == nil {
+		out.Set(signatureTook, took.Seconds(), p.Name)
+		return nil
+	}
+	out.Note("%v", err)
+	return nil
+}

@@ -1,0 +1,70 @@
+package collectors
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	subnetInfo = metric.New("avax_subnet_info",
+		"The subnet of a followed chain; always 1. is_l1 is true or false. The chain and the contract that manage the validators of an L1 are empty where there are none.",
+		"subnet_id", "is_l1", "manager_blockchain_id", "manager_address")
+	subnetOwner = metric.New("avax_subnet_owner_info",
+		"An address whose key may change the subnet; always 1.", "subnet_id", "address")
+	subnetThreshold = metric.New("avax_subnet_owner_threshold",
+		"How many of the owners' keys it takes together.", "subnet_id")
+)
+
+var subnets = &Spec{
+	Name:     "subnets",
+	Help:     "Who owns the subnets of the followed chains, and what manages their validators?",
+	Calls:    []string{opSubnet, "platform.getBlockchains", "info.getBlockchainID"},
+	Every:    5 * time.Minute,
+	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
+	Bind:     bindSubnets,
+	Cost:     calls(opSubnet, 1, bindSubnets),
+}
+
+func bindSubnets(ups *Upstreams) []Job {
+	if ups.Data == nil {
+		return nil
+	}
+	return perChain(collectOwners)(ups)
+}
+
+func collectOwners(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+	b, err := ups.blockchain(ctx, c)
+	if err != nil || b.SubnetID == node.PrimaryNetworkID {
+		return err
+	}
+	followed := func(name string) bool {
+		return slices.ContainsFunc(ups.Chains(), func(c Chain) bool { return c.Name == name })
+	}
+	if !ups.claim("subnet "+b.SubnetID, c.Name, followed) {
+		return nil
+	}
+	s, err := ofChain(ctx, ups, c, opSubnet, func(string) (data.Subnet, error) {
+		return ups.Data.Subnet(ctx, ups.Network, b.SubnetID)
+	})
+	if err != nil {
+		return err
+	}
+	var manager data.L1Manager
+	if s.L1ValidatorManagerDetails != nil {
+		manager = *s.L1ValidatorManagerDetails
+	}
+	out.Set(subnetInfo, 1, s.SubnetID, strconv.FormatBool(s.IsL1), manager.BlockchainID, manager.ContractAddress)
+	if owner := s.SubnetOwnershipInfo; owner != nil {
+		for _, address := range slices.Compact(slices.Sorted(slices.Values(owner.Addresses))) {
+			out.Set(subnetOwner, 1, s.SubnetID, address)
+		}
+		out.Set(subnetThreshold, float64(owner.Threshold), s.SubnetID)
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package state_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/avax-exporter/avax-exporter/internal/state"
+)
+
+type book struct {
+	Count int
+	Seen  map[string]bool
+}
+
+func open(t *testing.T, path string) *state.Dir {
+	t.Helper()
+	d, err := state.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func save(t *testing.T, d *state.Dir, key string, value any) {
+	t.Helper()
+	if err := d.Save(key, value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds fails the test unless the value is remembered under the key.
+func holds(t *testing.T, d *state.Dir, key string, want book) {
+	t.Helper()
+	got, found, err := state.Load[book](d, key)
+	if !found || err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%s: found %v, %v, %+v, want %+v", key, found, err, got, want)
+	}
+}
+
+// only returns the one file in a directory.
+func only(t *testing.T, path string) string {
+	t.Helper()
+	entries, err := os.ReadDir(path)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("%v, %v: not one file", entries, err)
+	}
+	return filepath.Join(path, entries[0].Name())
+}
+
+var some = book{7, map[string]bool{"a": true}}
+
+func TestWhatIsSavedIsThereAfterARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "on demand")
+	d := open(t, path)
+	if !d.WasEmpty() {
+		t.Error("a new directory was not empty")
+	}
+	save(t, d, "rewards NodeID-a/usd", some)
+	save(t, d, "other", book{Count: 1})
+	save(t, d, "other", book{Count: 2})
+	holds(t, d, "other", book{Count: 2})
+
+	again := open(t, path)
+	if again.WasEmpty() {
+		t.Error("what was saved is gone")
+	}
+	holds(t, again, "rewards NodeID-a/usd", some)
+	holds(t, again, "other", book{Count: 2})
+	if got, found, err := state.Load[book](again, "nothing"); found || err != nil || got.Count != 0 {
+		t.Errorf("of nothing: %+v, %v, %v", got, found, err)
+	}
+}
+
+func TestWhatHasNotChangedIsNotWrittenAgain(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	save(t, d, "a", some)
+	d = open(t, path)
+	holds(t, d, "a", some)
+	if err := os.Remove(only(t, path)); err != nil {
+		t.Fatal(err)
+	}
+	save(t, d, "a", some)
+	if entries, _ := os.ReadDir(path); len(entries) != 0 {
+		t.Errorf("written again: %v", entries)
+	}
+	save(t, d, "a", book{Count: 8})
+	holds(t, open(t, path), "a", book{Count: 8})
+}
+
+func TestTheZeroDirRemembersInMemory(t *testing.T) {
+	var d state.Dir
+	if _, found, err := state.Load[book](&d, "a"); found || err != nil {
+		t.Errorf("%v, %v", found, err)
+	}
+	save(t, &d, "a", some)
+	holds(t, &d, "a", some)
+}
+
+func TestWhatIsLoadedBelongsToTheCaller(t *testing.T) {
+	d := open(t, t.TempDir())
+	save(t, d, "a", some)
+	got, _, _ := state.Load[book](d, "a")
+	got.Seen["b"] = true
+	holds(t, d, "a", some)
+}
+
+func TestDamageIsToldUntilItIsSavedAnew(t *testing.T) {
+	for name, content := range map[string]string{
+		"cut":         `{"Count":7,"Se`,
+		"empty":       ``,
+		"other bytes": "\x00\x01\x02",
+		"other type":  `{"Count":"seven"}`,
+		"huge":        `{"Count":7}` + strings.Repeat(" ", 1<<20),
+	} {
+		path := t.TempDir()
+		save(t, open(t, path), "a", some)
+		if err := os.WriteFile(only(t, path), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d := open(t, path)
+		for range 2 {
+			got, found, err := state.Load[book](d, "a")
+			var damaged *state.DamagedError
+			if found || !errors.As(err, &damaged) || damaged.Key != "a" || got.Count != 0 || got.Seen != nil {
+				t.Errorf("%s: %+v, %v, %v", name, got, found, err)
+			}
+			if err != nil && !strings.HasPrefix(err.Error(), "what was remembered of a cannot be read and begins anew: ") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		save(t, d, "a", some)
+		holds(t, d, "a", some)
+		holds(t, open(t, path), "a", some)
+	}
+}
+
+func TestALostFileBeginsAnew(t *testing.T) {
+	path := t.TempDir()
+	save(t, open(t, path), "a", some)
+	if err := os.Remove(only(t, path)); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, path)
+	if _, found, err := state.Load[book](d, "a"); found || err != nil || !d.WasEmpty() {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// A directory that is a file, or below one, takes no file whoever we are.
+func TestADiskThatTakesNothingCostsNothingThatIsKnown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{path, filepath.Join(path, "below")} {
+		d, err := state.Open(path)
+		if err == nil {
+			t.Fatal("opened")
+		}
+		first, second := d.Save("a", book{Count: 1}), d.Save("a", some)
+		if first == nil || second == nil || first.Error() != second.Error() {
+			t.Errorf("told %v, then %v: want the same", first, second)
+		}
+		if first != nil && !strings.HasPrefix(first.Error(), "a is remembered until the exporter stops and no longer: ") {
+			t.Error(first)
+		}
+		holds(t, d, "a", some)
+	}
+}
+
+func TestADiskThatTakesFilesAgainGetsThem(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gone")
+	d := open(t, path)
+	save(t, d, "a", book{Count: 1})
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // nothing can be made there
+		t.Fatal(err)
+	}
+	if err := d.Save("a", book{Count: 2}); err == nil {
+		t.Error("nothing told")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	save(t, d, "a", book{Count: 3})
+	holds(t, open(t, path), "a", book{Count: 3})
+}
+
+func TestAValueThatIsTooLargeStaysInMemory(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	large := strings.Repeat("x", 1<<20)
+	if err := d.Save("a", large); err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("%v", err)
+	}
+	if got, found, err := state.Load[string](d, "a"); got != large || !found || err != nil {
+		t.Errorf("found %v, %v", found, err)
+	}
+	if entries, _ := os.ReadDir(path); len(entries) != 0 {
+		t.Errorf("%v", entries)
+	}
+}
+
+func TestWhatAKilledProcessLeftIsCleanedUp(t *testing.T) {
+	path := t.TempDir()
+	save(t, open(t, path), "a", some)
+	if err := os.WriteFile(filepath.Join(path, "123.tmp"), []byte(`{"Cou`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, open(t, path), "a", some)
+	only(t, path)
+}
+
+func TestTheFilesOfLongAgoGoWhenThereAreTooMany(t *testing.T) {
+	state.SetMostFiles(t, 20)
+	path := t.TempDir()
+	d := open(t, path)
+	save(t, d, "oldest", some)
+	old := only(t, path)
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 19 {
+		if err := os.WriteFile(filepath.Join(path, fmt.Sprint(i, ".json")), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(t, d, "newest", some)
+	if _, err := os.Stat(old); !os.IsNotExist(err) {
+		t.Errorf("the oldest is there: %v", err)
+	}
+	holds(t, open(t, path), "newest", some)
+}
+
+func TestAnyKeyIsItsOwn(t *testing.T) {
+	path, run := t.TempDir(), 0
+	rapid.Check(t, func(r *rapid.T) {
+		run++
+		here := filepath.Join(path, fmt.Sprint(run))
+		d := open(t, here)
+		keys := rapid.SliceOfNDistinct(rapid.StringN(0, 300, -1), 1, 3, rapid.ID[string]).Draw(r, "keys")
+		for i, key := range keys {
+			if err := d.Save(key, i); err != nil {
+				r.Fatal(err)
+			}
+		}
+		again := open(t, here)
+		for i, key := range keys {
+			if got, found, err := state.Load[int](again, key); got != i || !found || err != nil {
+				r.Errorf("%q: %d, %v, %v, want %d", key, got, found, err, i)
+			}
+		}
+	})
+}
+
+func TestManyMaySaveAtOnce(t *testing.T) {
+	d := open(t, t.TempDir())
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			key := fmt.Sprint(i % 2)
+			for range 5 {
+				if err := d.Save(key, some); err != nil {
+					t.Error(err)
+				}
+				holds(t, d, key, some)
+			}
+		})
+	}
+	wg.Wait()
+}
