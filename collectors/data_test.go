@@ -212,6 +212,22 @@ func TestARewardHasItsWorthOnceThePriceIsKnown(t *testing.T) {
 	})
 }
 
+func TestRewardsThatTheServiceTellsLateAreCounted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.page(t, "rewards")
+		w.network.SetIndexLag("P", 30*24*time.Hour) // stands still
+		for range 9 {
+			w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
+			time.Sleep(24 * time.Hour)
+			w.page(t, "rewards")
+		}
+		w.network.SetIndexLag("P", 2*time.Second)
+		if samples, _ := w.tell(t.Context(), t, "rewards", "alpha"); sum(t, samples, "avax_rewards") != 8+9 {
+			t.Errorf("not all:\n%s", samples)
+		}
+	})
+}
+
 func TestAValidatorThatWasNeverPaidHasALedgerFromTheFirstReward(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		path := t.TempDir()

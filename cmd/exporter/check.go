@@ -82,16 +82,34 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 	return nil
 }
 
-// checkJob runs one job. The collector up never fails, so its verdict is read
-// from what it says.
+// missing are families whose 0 is what an operator wants to be told of, with the
+// words for it, the labels' values in their order.
+var missing = map[string]string{
+	"avax_node_up":            "node %s does not answer",
+	"avax_validator_present":  "validator %s is not in the set",
+	"avax_node_chain_present": "node %s runs no chain %s: it does not track it, has not created it yet, or its VM did not start",
+	"avax_data_up":            "the Data service does not answer",
+}
+
+// checkJob runs one job within the time that it will have.
 func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
+	ctx, cancel := context.WithTimeout(ctx, schedule.Deadline(j.When, time.Now()))
+	defer cancel()
 	if err := j.Collect(ctx, batch); err != nil {
 		return err
 	}
 	for _, chunk := range batch.Chunks() {
+		words := missing[chunk.Family.Name]
+		if words == "" {
+			continue
+		}
 		for _, s := range chunk.Samples() {
-			if chunk.Family.Name == "avax_node_up" && s.Value == 0 {
-				return fmt.Errorf("node %s does not answer", s.Labels[0])
+			if s.Value == 0 {
+				labels := make([]any, len(s.Labels))
+				for i, l := range s.Labels {
+					labels[i] = l
+				}
+				return fmt.Errorf(words, labels...)
 			}
 		}
 	}

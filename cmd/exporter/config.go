@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/kelseyhightower/envconfig"
-	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
@@ -28,42 +27,42 @@ import (
 // environment is every variable that the exporter reads, as it was written.
 // The tags are the documentation: docs/configuration.md is made from them.
 type environment struct {
-	Listen          string `envconfig:"LISTEN" default:":9865" desc:"Address of /metrics and the status page, as host:port."`
-	Nodes           string `envconfig:"NODES" default:"local=http://127.0.0.1:9650" desc:"Nodes to ask, as name=url, comma-separated. The name is the label node. User and password in the URL are sent as basic authentication."`
-	NodesFile       string `envconfig:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml), read again when it changes; see fleets.md. Where it is set and AVAX_NODES is not, only its nodes are asked."`
-	Chains          string `envconfig:"CHAINS" default:"C" desc:"Chains to follow beside P and X, comma-separated: an alias, or name=blockchainID (or name=alias). The name is the label chain. auto finds those that the nodes track."`
-	Validators      string `envconfig:"VALIDATORS" default:"own" desc:"Primary-network validators with series of their own: own (those of the nodes above), all, or node IDs, comma-separated."`
-	Collectors      string `envconfig:"COLLECTORS" desc:"Collectors to run: a comma-separated list, or changes to the defaults as +name and -name."`
-	Schedules       string `envconfig:"SCHEDULES" desc:"Other periods, as collector=expression, semicolon-separated. The expression is cron's, such as @every 30s or */5 * * * *."`
-	Timeout         string `envconfig:"TIMEOUT" default:"10s" desc:"How long one call to an upstream may take."`
-	Concurrency     string `envconfig:"CONCURRENCY" default:"4" desc:"Calls at once to one upstream."`
-	MaxBody         string `envconfig:"MAX_BODY" default:"64MiB" desc:"The largest answer that is read, as bytes, KiB, MiB or GiB."`
-	NodeHost        string `envconfig:"NODE_HOST" desc:"Host header sent to the nodes, for a node that answers 403 to its own name (--http-allowed-hosts)."`
-	NodeHeadersFile string `envconfig:"NODE_HEADERS_FILE" desc:"File with headers sent to the nodes, one Name: value a line, such as Authorization for nodes behind a proxy."`
-	NodeCAFile      string `envconfig:"NODE_CA_FILE" desc:"File with the PEM certificates that the nodes' certificates are checked against, in place of the system's."`
-	NodeBearerFile  string `envconfig:"NODE_BEARER_FILE" desc:"File with a token that is sent to the nodes as Authorization: Bearer. Like all files of nodes it is read again when it changes."`
-	NodeBasicFile   string `envconfig:"NODE_BASIC_AUTH_FILE" desc:"File with user:password, sent to the nodes as basic authentication."`
-	NodeCertFile    string `envconfig:"NODE_CERT_FILE" desc:"File with the PEM certificate shown to nodes that ask for one (mTLS)."`
-	NodeKeyFile     string `envconfig:"NODE_KEY_FILE" desc:"File with the PEM key of that certificate."`
-	NodeNetworkID   string `envconfig:"NODE_NETWORK_ID" desc:"Network that the nodes belong to: mainnet, fuji or a number. Empty: the one of most nodes. avax_node_network_mismatch tells of others."`
-	WatchAddresses  string `envconfig:"WATCH_ADDRESSES" desc:"Addresses that are told of, comma-separated: of the P- or X-Chain, such as P-avax1…, asked of the nodes; of EVM chains, such as 0x1f…, asked of the Data service on each of AVAX_CHAINS, in any case of their letters."`
-	WatchAssets     string `envconfig:"WATCH_ASSETS" desc:"Assets of the X-Chain that are told of, by asset ID, comma-separated."`
-	WatchContracts  string `envconfig:"WATCH_CONTRACTS" desc:"Addresses whose deployed contracts the Data service counts on each of AVAX_CHAINS that is an EVM chain, comma-separated, such as 0x1f…."`
-	WatchTokens     string `envconfig:"WATCH_TOKENS" desc:"NFTs that addresses of AVAX_WATCH_ADDRESSES hold, and whose metadata the Data service is to have, comma-separated, as chain/contract/id, such as C/0x1f…/7. With :reindex at the end the service is asked to read them anew where it has no good copy: once an hour at most."`
-	WatchSignatures string `envconfig:"WATCH_SIGNATURES" desc:"Probes of the signature aggregator, comma-separated, as name=txHash: a transaction of the P- or X-Chain that sends a message to an L1. The name is the label probe."`
-	Shard           string `envconfig:"SHARD" default:"0" desc:"Which part of the nodes is this process', from 0; see fleets.md."`
-	TotalShards     string `envconfig:"TOTAL_SHARDS" default:"1" desc:"Processes that share the nodes."`
-	ReloadEndpoint  string `envconfig:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reads the nodes and their credentials anew, as SIGHUP does. Whoever reaches the port may then ask for it."`
-	MetricsURL      string `envconfig:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network; empty: not asked."`
-	DataURL         string `envconfig:"DATA_URL" desc:"Address of the Data service, such as https://data-api.avax.network; empty: not asked. See data-service.md."`
-	DataKeyFile     string `envconfig:"DATA_API_KEY_FILE" desc:"File with the key for the Data service; read again when it changes. Empty: asked without one."`
-	DataKeyHeader   string `envconfig:"DATA_API_KEY_HEADER" default:"x-service-api-key" desc:"Header that the key is sent in; some addresses of the service want x-glacier-api-key."`
-	DataBudget      string `envconfig:"DATA_BUDGET" default:"6000/m,1200000/d" desc:"Compute units that may be spent at the Data service within any minute and any day. The default is what callers without a key are granted; with a free key it is 8000/m,2000000/d. One that is left out has no limit."`
-	Network         string `envconfig:"NETWORK" default:"mainnet" desc:"Network that the Data service is asked about: mainnet, fuji or testnet."`
-	Currency        string `envconfig:"CURRENCY" default:"usd" desc:"Currency in which the Data service tells what something is worth: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
-	StateDir        string `envconfig:"STATE_DIR" desc:"Directory, which must be there, for what is added up over time, so that it is not asked for again after a restart; see data-service.md. Empty: it is asked for again."`
-	LogLevel        string `envconfig:"LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR."`
-	LogFormat       string `envconfig:"LOG_FORMAT" default:"auto" desc:"text, json, or auto: text on a terminal, JSON otherwise."`
+	Listen            string `split_words:"true" name:"LISTEN" default:":9865" desc:"Address of /metrics and the status page, as host:port."`
+	Nodes             string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" desc:"Nodes to ask, as name=url, comma-separated. The name is the label node. User and password in the URL are sent as basic authentication."`
+	NodesFile         string `split_words:"true" name:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml), read again when it changes; see fleets.md. Where it is set and AVAX_NODES is not, only its nodes are asked."`
+	Chains            string `split_words:"true" name:"CHAINS" default:"C" desc:"Chains to follow beside P and X, comma-separated: an alias, or name=blockchainID (or name=alias). The name is the label chain. auto finds those that the nodes track."`
+	Validators        string `split_words:"true" name:"VALIDATORS" default:"own" desc:"Primary-network validators with series of their own: own (those of the nodes above), all, or node IDs, comma-separated."`
+	Collectors        string `split_words:"true" name:"COLLECTORS" desc:"Collectors to run: a comma-separated list, or changes to the defaults as +name and -name."`
+	Schedules         string `split_words:"true" name:"SCHEDULES" desc:"Other periods, as collector=expression, semicolon-separated. The expression is cron's, such as @every 30s or */5 * * * *."`
+	Timeout           string `split_words:"true" name:"TIMEOUT" default:"10s" desc:"How long one call to an upstream may take."`
+	Concurrency       string `split_words:"true" name:"CONCURRENCY" default:"4" desc:"Calls at once to one upstream."`
+	MaxBody           string `split_words:"true" name:"MAX_BODY" default:"64MiB" desc:"The largest answer that is read, as bytes, KiB, MiB or GiB."`
+	NodeHost          string `split_words:"true" name:"NODE_HOST" desc:"Host header sent to the nodes, for a node that answers 403 to its own name (--http-allowed-hosts)."`
+	NodeHeadersFile   string `split_words:"true" name:"NODE_HEADERS_FILE" desc:"File with headers sent to the nodes, one Name: value a line, such as Authorization for nodes behind a proxy."`
+	NodeCAFile        string `split_words:"true" name:"NODE_CA_FILE" desc:"File with the PEM certificates that the nodes' certificates are checked against, in place of the system's."`
+	NodeBearerFile    string `split_words:"true" name:"NODE_BEARER_FILE" desc:"File with a token that is sent to the nodes as Authorization: Bearer. Like all files of nodes it is read again when it changes."`
+	NodeBasicAuthFile string `split_words:"true" name:"NODE_BASIC_AUTH_FILE" desc:"File with user:password, sent to the nodes as basic authentication."`
+	NodeCertFile      string `split_words:"true" name:"NODE_CERT_FILE" desc:"File with the PEM certificate shown to nodes that ask for one (mTLS)."`
+	NodeKeyFile       string `split_words:"true" name:"NODE_KEY_FILE" desc:"File with the PEM key of that certificate."`
+	NodeNetworkID     string `split_words:"true" name:"NODE_NETWORK_ID" desc:"Network that the nodes belong to: mainnet, fuji or a number. Empty: the one of most nodes. avax_node_network_mismatch tells of others."`
+	WatchAddresses    string `split_words:"true" name:"WATCH_ADDRESSES" desc:"Addresses that are told of, comma-separated: of the P- or X-Chain, such as P-avax1…, asked of the nodes; of EVM chains, such as 0x1f…, asked of the Data service on each of AVAX_CHAINS, in any case of their letters."`
+	WatchAssets       string `split_words:"true" name:"WATCH_ASSETS" desc:"Assets of the X-Chain that are told of, by asset ID, comma-separated."`
+	WatchContracts    string `split_words:"true" name:"WATCH_CONTRACTS" desc:"Addresses whose deployed contracts the Data service counts on each of AVAX_CHAINS that is an EVM chain, comma-separated, such as 0x1f…."`
+	WatchTokens       string `split_words:"true" name:"WATCH_TOKENS" desc:"NFTs that addresses of AVAX_WATCH_ADDRESSES hold, and whose metadata the Data service is to have, comma-separated, as chain/contract/id, such as C/0x1f…/7. With :reindex at the end the service is asked to read them anew where it has no good copy: once an hour at most."`
+	WatchSignatures   string `split_words:"true" name:"WATCH_SIGNATURES" desc:"Probes of the signature aggregator, comma-separated, as name=txHash: a transaction of the P- or X-Chain that sends a message to an L1. The name is the label probe."`
+	Shard             string `split_words:"true" name:"SHARD" default:"0" desc:"Which part of the nodes is this process', from 0; see fleets.md."`
+	TotalShards       string `split_words:"true" name:"TOTAL_SHARDS" default:"1" desc:"Processes that share the nodes."`
+	ReloadEndpoint    string `split_words:"true" name:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reads the nodes and their credentials anew, as SIGHUP does. Whoever reaches the port may then ask for it."`
+	MetricsURL        string `split_words:"true" name:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network; empty: not asked."`
+	DataURL           string `split_words:"true" name:"DATA_URL" desc:"Address of the Data service, such as https://data-api.avax.network; empty: not asked. See data-service.md."`
+	DataAPIKeyFile    string `split_words:"true" name:"DATA_API_KEY_FILE" desc:"File with the key for the Data service; read again when it changes. Empty: asked without one."`
+	DataAPIKeyHeader  string `split_words:"true" name:"DATA_API_KEY_HEADER" default:"x-service-api-key" desc:"Header that the key is sent in; some addresses of the service want x-glacier-api-key."`
+	DataBudget        string `split_words:"true" name:"DATA_BUDGET" default:"6000/m,1200000/d" desc:"Compute units that may be spent at the Data service within any minute and any day. The default is what callers without a key are granted; with a free key it is 8000/m,2000000/d. One that is left out has no limit."`
+	Network           string `split_words:"true" name:"NETWORK" default:"mainnet" desc:"Network that the Data service is asked about: mainnet, fuji or testnet."`
+	Currency          string `split_words:"true" name:"CURRENCY" default:"usd" desc:"Currency in which the Data service tells what something is worth: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
+	StateDir          string `split_words:"true" name:"STATE_DIR" desc:"Directory, which must be there, for what is added up over time, so that it is not asked for again after a restart; see data-service.md. Empty: it is asked for again."`
+	LogLevel          string `split_words:"true" name:"LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR."`
+	LogFormat         string `split_words:"true" name:"LOG_FORMAT" default:"auto" desc:"text, json, or auto: text on a terminal, JSON otherwise."`
 }
 
 const prefix = "AVAX"
@@ -74,7 +73,7 @@ type variable struct{ Name, Default, Description string }
 func variables() []variable {
 	var all []variable
 	for f := range reflect.TypeFor[environment]().Fields() {
-		all = append(all, variable{prefix + "_" + f.Tag.Get("envconfig"), f.Tag.Get("default"), f.Tag.Get("desc")})
+		all = append(all, variable{prefix + "_" + f.Tag.Get("name"), f.Tag.Get("default"), f.Tag.Get("desc")})
 	}
 	return all
 }
@@ -106,7 +105,7 @@ type config struct {
 	stateDir    string
 	state       *state.Dir // what is remembered there; nil before build, and where nothing is
 	specs       []*collectors.Spec
-	schedules   map[string]cron.Schedule
+	schedules   map[string]schedule.Pace
 	timeout     time.Duration
 	concurrency int
 	maxBody     int64
@@ -131,9 +130,9 @@ func load(command string) (*config, error) {
 		// They ask no configured node. A running exporter stays healthy
 		// although its files have become bad.
 		env.Nodes, env.NodesFile = defaults().Nodes, ""
-		env.NodeHeadersFile, env.NodeBearerFile, env.NodeBasicFile = "", "", ""
+		env.NodeHeadersFile, env.NodeBearerFile, env.NodeBasicAuthFile = "", "", ""
 		env.NodeCAFile, env.NodeCertFile, env.NodeKeyFile = "", "", ""
-		env.DataKeyFile, env.StateDir = "", ""
+		env.DataAPIKeyFile, env.StateDir = "", ""
 	}
 	return env.parse()
 }
@@ -164,7 +163,7 @@ func (env environment) parse() (*config, error) {
 	c.listen, err = parseListen(env.Listen)
 	note("LISTEN", err)
 	c.fleet = &fleet.Source{File: env.NodesFile, Access: fleet.Access{
-		Host: env.NodeHost, HeadersFile: env.NodeHeadersFile, BearerFile: env.NodeBearerFile, BasicAuthFile: env.NodeBasicFile,
+		Host: env.NodeHost, HeadersFile: env.NodeHeadersFile, BearerFile: env.NodeBearerFile, BasicAuthFile: env.NodeBasicAuthFile,
 		CAFile: env.NodeCAFile, CertFile: env.NodeCertFile, KeyFile: env.NodeKeyFile,
 	}}
 	if env.Nodes != "" || env.NodesFile == "" {
@@ -218,8 +217,7 @@ func (env environment) parse() (*config, error) {
 }
 
 // unknownVariables reports each AVAX_ variable that nobody reads: a misspelt
-// name must not pass for a default. AVAX_EXPORTER_… is left alone: Kubernetes
-// sets such for a Service named avax-exporter.
+// name must not pass for a default.
 func unknownVariables(environ []string) []error {
 	var known []string
 	for _, v := range variables() {
@@ -227,8 +225,8 @@ func unknownVariables(environ []string) []error {
 	}
 	var errs []error
 	for _, pair := range environ {
-		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, prefix+"_") || strings.HasPrefix(name, prefix+"_EXPORTER_") || slices.Contains(known, name) {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, prefix+"_") || slices.Contains(known, name) || ofKubernetes(name, value) {
 			continue
 		}
 		errs = append(errs, fmt.Errorf("%s: there is no such variable; did you mean %s?", name, closest(name, known)))
@@ -236,6 +234,14 @@ func unknownVariables(environ []string) []error {
 	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return errs
 }
+
+// ofKubernetes tells whether this is one of the variables that Kubernetes sets
+// for every Service: those of avax-exporter begin as ours do.
+func ofKubernetes(name, value string) bool {
+	return serviceLink.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
+}
+
+var serviceLink = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?$`)
 
 // closest returns the name with the smallest edit distance.
 func closest(name string, known []string) string {
@@ -263,6 +269,7 @@ func distance(a, b string) int {
 }
 
 func parseListen(s string) (string, error) {
+	s = strings.TrimSpace(s)
 	_, port, err := net.SplitHostPort(s)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
@@ -277,14 +284,18 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 	var nodes []fleet.Node
 	var errs []error
 	seen := map[string]bool{}
+	number := 0
 	for item := range fields(s, ",") {
+		number++
 		n, u, ok := strings.Cut(item, "=")
 		n, u = strings.TrimSpace(n), strings.TrimSpace(u)
 		switch {
-		case !ok || strings.Contains(n, ":"):
-			errs = append(errs, fmt.Errorf("%s: write name=url, such as local=http://127.0.0.1:9650", redact(item)))
-		case !fleet.ValidName(n):
-			errs = append(errs, fmt.Errorf("%q: a node's name is made of letters, digits, dots, dashes and underscores", n))
+		case !ok || !fleet.ValidName(n):
+			// Nothing of it is printed: it may be the half of a password.
+			errs = append(errs, fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650, the name of letters, digits, dots, dashes and underscores; "+
+				"a comma in a password is written %%2C", number))
+		case slices.Contains(serviceNames, n):
+			errs = append(errs, fmt.Errorf("%q is the name of a service: give the node another", n))
 		case seen[n]:
 			errs = append(errs, fmt.Errorf("%q names two nodes: give each a name of its own", n))
 		default:
@@ -301,22 +312,8 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 	return nodes, errs
 }
 
-// redact hides what stands before an @, where a password might be, and what
-// stands after a question mark.
-func redact(s string) string {
-	s, _, cut := strings.Cut(s, "?")
-	if cut {
-		s += "?…"
-	}
-	if at := strings.LastIndex(s, "@"); at >= 0 {
-		start := 0
-		if i := strings.Index(s, "://"); i >= 0 && i < at {
-			start = i + len("://")
-		}
-		s = s[:start] + "…" + s[at:]
-	}
-	return strconv.Quote(s)
-}
+// serviceNames are the upstreams that are no nodes, by their label upstream.
+var serviceNames = []string{"metrics", "data"}
 
 func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) {
 	seen := map[string]bool{}
@@ -332,14 +329,19 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 		switch {
 		case !fleet.ValidName(n) || !fleet.ValidName(ref):
 			errs = append(errs, fmt.Errorf("%q: write an alias such as C, or name=blockchainID", item))
-		case ref == "P" || ref == "X":
-			errs = append(errs, fmt.Errorf("%q: P and X are always followed, leave them out", item))
+		case ref == "P" || ref == "X" || n == "P" || n == "X":
+			errs = append(errs, fmt.Errorf("%q: P and X are always followed, and no other chain has their names", item))
+		case slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == ref }):
+			errs = append(errs, fmt.Errorf("%q stands there twice", ref))
 		case seen[n]:
 			errs = append(errs, fmt.Errorf("%q names two chains: give each a name of its own", n))
 		default:
 			chains = append(chains, collectors.Chain{Name: n, Ref: ref})
 		}
 		seen[n] = true
+	}
+	if auto && !slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == "C" || c.Name == "C" }) {
+		chains = append(chains, collectors.Chain{Name: "C", Ref: "C"}) // every node of the primary network runs it
 	}
 	return chains, auto, errs
 }
@@ -408,8 +410,8 @@ func selectCollectors(all []*collectors.Spec, s string) ([]*collectors.Spec, []e
 	return specs, errs
 }
 
-func parseSchedules(s string) (map[string]cron.Schedule, []error) {
-	schedules := map[string]cron.Schedule{}
+func parseSchedules(s string) (map[string]schedule.Pace, []error) {
+	schedules := map[string]schedule.Pace{}
 	var errs []error
 	for item := range fields(s, ";") {
 		collector, expression, ok := strings.Cut(item, "=")
@@ -424,7 +426,7 @@ func parseSchedules(s string) (map[string]cron.Schedule, []error) {
 		if _, twice := schedules[collector]; twice {
 			errs = append(errs, fmt.Errorf("%s has two schedules", collector))
 		}
-		when, err := schedule.Cron(strings.TrimSpace(expression))
+		when, err := schedule.Parse(strings.TrimSpace(expression))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", collector, err))
 		}

@@ -29,13 +29,13 @@ func (env environment) parseData(c *config, note func(variable string, errs ...e
 	if c.dataURL != "" {
 		note("DATA_URL", scrape.CheckURL(c.dataURL))
 	}
-	c.key = keyFile{path: env.DataKeyFile, header: env.DataKeyHeader}
+	c.key = keyFile{path: env.DataAPIKeyFile, header: env.DataAPIKeyHeader}
 	_, err = c.key.read()
 	note("DATA_API_KEY_FILE", err)
 	if c.key.path != "" && c.dataURL == "" {
 		note("DATA_API_KEY_FILE", errors.New("a key is of no use without its service: set AVAX_DATA_URL"))
 	}
-	note("DATA_API_KEY_HEADER", checkKeyHeader(env.DataKeyHeader))
+	note("DATA_API_KEY_HEADER", checkKeyHeader(env.DataAPIKeyHeader))
 	c.perMinute, c.perDay, err = parseBudget(env.DataBudget)
 	note("DATA_BUDGET", err)
 	c.network = env.Network

@@ -12,6 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -48,11 +49,14 @@ func demo(ctx context.Context, c *config, stderr io.Writer) error {
 func demoNetwork() *simnet.Network {
 	network := simnet.New(simnet.Options{Seed: 1})
 	network.SetBlockPeriod("X", 20*time.Second)
+	for _, n := range network.Nodes() {
+		n.SetAdminAPI(true)
+	}
 	return network
 }
 
 // ask makes the configuration one that asks the simulated network at these
-// addresses, and watches a little of everything there.
+// addresses, with every collector, and watches a little of everything there.
 func (c *config) ask(network *simnet.Network, urls map[string]string) (err error) {
 	c.fleet = &fleet.Source{}
 	for _, name := range demoNodes {
@@ -76,9 +80,10 @@ func (c *config) ask(network *simnet.Network, urls map[string]string) (err error
 	c.contracts = []string{simnet.Account}
 	c.tokens = []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}, {Chain: "C", Contract: simnet.Items, ID: "1"}}
 	c.probes = []collectors.Probe{{Name: "conversion", TxHash: demoConversion}}
+	c.specs = collectors.All()
 	for _, spec := range c.specs {
 		if c.schedules[spec.Name] == nil {
-			c.schedules[spec.Name] = cron.Every(demoEvery)
+			c.schedules[spec.Name] = func(target string) cron.Schedule { return schedule.Every(demoEvery, target) }
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ This page is made from the code by ` + "`make docs`" + `.
 The exporter is configured by environment variables. All mistakes are reported
 at once, with what to write instead, and end the start with exit code 2; so
 does a variable that begins with ` + "`AVAX_`" + ` and is not in this table (but for
-` + "`AVAX_EXPORTER_…`" + `, which Kubernetes sets for a Service of that name).
+those that Kubernetes sets for a Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `).
 ` + "`avax-exporter check`" + ` tries a configuration out.
 
 | variable | default | meaning |

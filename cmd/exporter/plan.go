@@ -67,8 +67,8 @@ func (r *roster) plan() (plan, error) {
 
 // when is the schedule of a collector's job for a target.
 func (c *config) when(spec *collectors.Spec, target string) cron.Schedule {
-	if when := c.schedules[spec.Name]; when != nil {
-		return when
+	if pace := c.schedules[spec.Name]; pace != nil {
+		return pace(target)
 	}
 	return schedule.Every(spec.Period(c.validators), target)
 }

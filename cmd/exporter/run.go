@@ -139,9 +139,12 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		grace, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		grace, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer done()
 		err = server.Shutdown(grace)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close() // a client that does not read, or never asked, is not waited for
+		}
 	}
 	cancel()
 	h.scheduler.Wait()

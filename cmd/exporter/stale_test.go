@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
 // bubbleOf is inBubble over an environment of the test's own.
-func bubbleOf(t *testing.T, set func(*environment, *simnet.Network), test func(t *testing.T, b bubble)) {
+func bubbleOf(t *testing.T, set func(*environment, *simnet.Network), test func(t *testing.T, b bubble), adjust ...func(*config)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
@@ -23,6 +24,9 @@ func bubbleOf(t *testing.T, set func(*environment, *simnet.Network), test func(t
 		c, err := env.parse()
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, a := range adjust {
+			a(c)
 		}
 		c.transport = network.Transport()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -101,13 +105,14 @@ func TestAWrongChainDoesNotTakeThePrimaryNetworksFiguresWithIt(t *testing.T) {
 // Two chains of one subnet tell its facts once.
 func TestTwoChainsOfOneSubnetTellItsFactsOnce(t *testing.T) {
 	bubbleOf(t, func(env *environment, network *simnet.Network) {
-		id := network.Chain("examplel1").ID
-		env.Chains = "one=" + id + ",two=" + id
+		env.Chains = "one=" + network.Chain("examplel1").ID
 	}, func(t *testing.T, b bubble) {
 		b.fetch(t, acceptProtobuf, "identity") // client_golang's way of finding a series twice
 		subnet := b.network.Chain("examplel1").SubnetID
 		if got := b.page(t)[`avax_network_validators{subnet_id="`+subnet+`"}`]; got != 5 {
 			t.Errorf("%v validators, want 5", got)
 		}
+	}, func(c *config) {
+		c.chains = append(c.chains, collectors.Chain{Name: "two", Ref: c.chains[0].Ref})
 	})
 }

@@ -243,7 +243,7 @@ func (s *Scheduler) run(j *job) {
 	defer j.turn.Unlock()
 
 	start := time.Now()
-	deadline := period(j.When, start) / 2
+	deadline := Deadline(j.When, start)
 	ctx, cancel := context.WithTimeout(j.ctx, deadline)
 	defer cancel()
 	// The jobs of one target tick together: what one of them was told in this

@@ -290,10 +290,12 @@ func TestProgressCountsFirstRuns(t *testing.T) {
 
 func TestAnUnevenCronScheduleKeepsSamplesForThreeTicks(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
-		when, err := schedule.Cron("0 0,1 * * *") // midnight and one o'clock
+		pace, err := schedule.Parse("0 0,1 * * *") // midnight and one o'clock
 		if err != nil {
 			t.Fatal(err)
 		}
+		when := pace("alpha")
+		time.Sleep(12 * time.Hour) // three times the hour to come are over long before the third tick
 		j := job("alpha", func(_ context.Context, out *metric.Batch) error { out.Set(gauge, 1, "alpha"); return nil })
 		j.When = when
 		h.Set([]schedule.Job{j})
@@ -312,10 +314,27 @@ func nth(s cron.Schedule, t time.Time, n int) time.Time {
 	return t
 }
 
-func TestABadCronExpressionTellsWhatToWrite(t *testing.T) {
-	_, err := schedule.Cron("every minute")
-	if err == nil || !strings.Contains(err.Error(), "@every 30s") {
-		t.Errorf("error %v", err)
+func TestABadScheduleTellsWhatToWrite(t *testing.T) {
+	for _, expression := range []string{"every minute", "@every 100ms", "@every -5m", "@every soon", "0 0 30 2 *", ""} {
+		if _, err := schedule.Parse(expression); err == nil || !strings.Contains(err.Error(), "@every 30s") {
+			t.Errorf("%q: error %v", expression, err)
+		}
+	}
+}
+
+// A period of one's own is spread over the targets as the default one is.
+func TestAConfiguredPeriodIsSpreadOverTheTargets(t *testing.T) {
+	pace, err := schedule.Parse("@every 10s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	moments := map[time.Time]bool{}
+	for _, target := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		moments[pace(target).Next(now)] = true
+	}
+	if len(moments) < 5 {
+		t.Errorf("eight targets tick at %d moments", len(moments))
 	}
 }
 

@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"hash/maphash"
+	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -32,15 +33,28 @@ func (e every) Next(t time.Time) time.Time {
 	return t.Add(e.period - (since%e.period+e.period)%e.period)
 }
 
-// Cron reads a cron expression of five fields, or a descriptor such as
-// "@hourly" or "@every 30s".
-func Cron(expression string) (cron.Schedule, error) {
+// Pace gives each target its schedule.
+type Pace func(target string) cron.Schedule
+
+// Parse reads a cron expression of five fields, or a descriptor such as
+// "@hourly". "@every 30s" spreads the targets over the period as Every does.
+func Parse(expression string) (Pace, error) {
+	const write = `write five fields as in "*/5 * * * *", or "@every 30s"`
+	if text, ok := strings.CutPrefix(expression, "@every "); ok {
+		period, err := time.ParseDuration(strings.TrimSpace(text))
+		if err != nil || period < time.Second {
+			return nil, fmt.Errorf("%q: write a period of at least a second, as in \"@every 30s\"", expression)
+		}
+		return func(target string) cron.Schedule { return Every(period, target) }, nil
+	}
 	s, err := cron.ParseStandard(expression)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no cron expression (%w): write five fields as in \"*/5 * * * *\", or \"@every 30s\"",
-			expression, err)
+		return nil, fmt.Errorf("%q is no cron expression (%w): %s", expression, err, write)
 	}
-	return s, nil
+	if s.Next(time.Now()).IsZero() {
+		return nil, fmt.Errorf("%q never comes: %s", expression, write)
+	}
+	return func(string) cron.Schedule { return s }, nil
 }
 
 // period is the time between the two ticks that follow t.
@@ -48,6 +62,9 @@ func period(s cron.Schedule, t time.Time) time.Duration {
 	next := s.Next(t)
 	return s.Next(next).Sub(next)
 }
+
+// Deadline is how long a run that begins at t may take: half its period.
+func Deadline(s cron.Schedule, t time.Time) time.Duration { return period(s, t) / 2 }
 
 // until is when samples of a run that began at t have outlived it: three
 // periods, or three ticks where the schedule is uneven.
