@@ -60,7 +60,7 @@ func collectSubnetSize(ctx context.Context, ups *Upstreams, c Chain, out *metric
 	if err != nil {
 		return err
 	}
-	if b.SubnetID == node.PrimaryNetworkID || !ups.leads(ctx, c, b.SubnetID) {
+	if b.SubnetID == node.PrimaryNetworkID || !ups.speaks(c, "size of "+b.SubnetID) {
 		return nil
 	}
 	set, err := anySet(ctx, ups, b.SubnetID)

@@ -14,7 +14,7 @@ var networkConnectedStake = metric.New("avax_network_connected_stake_ratio",
 var networkViews = &Spec{
 	Name:     "network_views",
 	Help:     "How much of each validator set does the node see connected?",
-	Calls:    []string{"platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID", "info.getNodeID"},
+	Calls:    []string{"platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getNodeID"},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{networkConnectedStake},
 	Bind: func(ups *Upstreams) []Job {
@@ -52,7 +52,7 @@ func collectSubnetView(ctx context.Context, ups *Upstreams, n *Node, c Chain, ou
 	if err != nil {
 		return err
 	}
-	if b.SubnetID == node.PrimaryNetworkID || !ups.leads(ctx, c, b.SubnetID) {
+	if b.SubnetID == node.PrimaryNetworkID || !ups.speaks(c, n.Name()+"'s view of "+b.SubnetID) {
 		return nil
 	}
 	self, err := n.ID(ctx)

@@ -43,10 +43,7 @@ func collectOwners(ctx context.Context, ups *Upstreams, c Chain, out *metric.Bat
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
 	}
-	followed := func(name string) bool {
-		return slices.ContainsFunc(ups.Chains(), func(c Chain) bool { return c.Name == name })
-	}
-	if !ups.claim("subnet "+b.SubnetID, c.Name, followed) {
+	if !ups.speaks(c, "owners of "+b.SubnetID) {
 		return nil
 	}
 	s, err := ofChain(ctx, ups, c, opSubnet, func(string) (data.Subnet, error) {

@@ -218,18 +218,12 @@ func (ups *Upstreams) named(called string) string {
 	return called
 }
 
-// leads tells whether c is the first of the followed chains of its subnet: facts
-// of the subnet are told once.
-func (ups *Upstreams) leads(ctx context.Context, c Chain, subnetID string) bool {
-	for _, other := range ups.Chains() {
-		if other == c {
-			return true
-		}
-		if b, err := other.Blockchain(ctx, ups); err == nil && b.SubnetID == subnetID {
-			return false
-		}
-	}
-	return true
+// speaks tells whether the jobs of this chain are those that tell a fact of its
+// subnet: where two followed chains share one, it is told once.
+func (ups *Upstreams) speaks(c Chain, fact string) bool {
+	return ups.claim(fact, c.Name, func(name string) bool {
+		return slices.ContainsFunc(ups.Chains(), func(other Chain) bool { return other.Name == name })
+	})
 }
 
 // subnetChains returns the followed chains but the C-Chain, which the primary

@@ -52,7 +52,7 @@ func build(ctx context.Context, c *config, log *slog.Logger) (*house, error) {
 	if c.stateDir != "" {
 		var err error
 		if c.state, err = state.Open(c.stateDir); err != nil {
-			return nil, inputError{fmt.Errorf("AVAX_STATE_DIR: %w", err)}
+			log.Warn("AVAX_STATE_DIR cannot be used, what is added up is remembered in memory alone", "err", err)
 		}
 		if c.state.WasEmpty() {
 			log.Info("nothing is remembered yet: what is added up over time is read from its beginning", "dir", c.stateDir)
