@@ -16,8 +16,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -182,33 +180,6 @@ func (s *dataService) follow(ctx context.Context, log *slog.Logger) {
 		if changed {
 			log.Info("key read anew", "upstream", s.Name())
 		}
-	}
-}
-
-var (
-	budgetUnits = prometheus.NewDesc("avax_exporter_data_budget_units",
-		"Compute units that AVAX_DATA_BUDGET allows to be spent within any minute and any day.", []string{"window"}, nil)
-	spentUnits = prometheus.NewDesc("avax_exporter_data_spent_units",
-		"Compute units that were spent at the Data service in the last minute and in the last day, since the exporter started.", []string{"window"}, nil)
-)
-
-// Describe implements prometheus.Collector.
-func (s *dataService) Describe(ch chan<- *prometheus.Desc) {
-	ch <- budgetUnits
-	ch <- spentUnits
-}
-
-// Collect implements prometheus.Collector.
-func (s *dataService) Collect(ch chan<- prometheus.Metric) {
-	inMinute, inDay := s.budget.Spent()
-	for _, w := range []struct {
-		name         string
-		limit, spent int
-	}{{"minute", s.budget.PerMinute, inMinute}, {"day", s.budget.PerDay, inDay}} {
-		if w.limit > 0 {
-			ch <- prometheus.MustNewConstMetric(budgetUnits, prometheus.GaugeValue, float64(w.limit), w.name)
-		}
-		ch <- prometheus.MustNewConstMetric(spentUnits, prometheus.GaugeValue, float64(w.spent), w.name)
 	}
 }
 

@@ -68,7 +68,7 @@ func build(ctx context.Context, c *config, log *slog.Logger) (*house, error) {
 		if err := errors.Join(err, spent.check()); err != nil {
 			return nil, inputError{err}
 		}
-		registry.MustRegister(roster.data)
+		registry.MustRegister(roster.data.budget)
 		go roster.data.follow(ctx, log)
 	}
 

@@ -17,6 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 // row is a declared family.
@@ -49,7 +50,7 @@ func declared(t *testing.T) map[string]row {
 func own(t *testing.T) []row {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(snapshot.New(), &collectors.Upstreams{})
+	registry.MustRegister(snapshot.New(), &collectors.Upstreams{}, &data.Budget{})
 	scrape.NewMetrics(registry)
 	schedule.Start(t.Context(), snapshot.New(), slog.New(slog.DiscardHandler), registry)
 	fleet.NewWatch(&fleet.Source{}, nil, slog.New(slog.DiscardHandler), registry)

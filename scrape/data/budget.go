@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -189,4 +191,31 @@ func (b *Budget) Check(n Need) error {
 		errs = append(errs, fmt.Errorf("the plan needs up to %d compute units a day, and the budget has %d: watch less, ask less often, or raise the budget", n.PerDay, b.PerDay))
 	}
 	return errors.Join(errs...)
+}
+
+var (
+	budgetUnits = prometheus.NewDesc("avax_exporter_data_budget_units",
+		"Compute units that may be spent at the Data service within any minute and any day.", []string{"window"}, nil)
+	spentUnits = prometheus.NewDesc("avax_exporter_data_spent_units",
+		"Compute units that were spent at the Data service in the last minute and in the last day, since the exporter started.", []string{"window"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (b *Budget) Describe(ch chan<- *prometheus.Desc) {
+	ch <- budgetUnits
+	ch <- spentUnits
+}
+
+// Collect implements prometheus.Collector.
+func (b *Budget) Collect(ch chan<- prometheus.Metric) {
+	inMinute, inDay := b.Spent()
+	for _, w := range []struct {
+		name         string
+		limit, spent int
+	}{{"minute", b.PerMinute, inMinute}, {"day", b.PerDay, inDay}} {
+		if w.limit > 0 {
+			ch <- prometheus.MustNewConstMetric(budgetUnits, prometheus.GaugeValue, float64(w.limit), w.name)
+		}
+		ch <- prometheus.MustNewConstMetric(spentUnits, prometheus.GaugeValue, float64(w.spent), w.name)
+	}
 }

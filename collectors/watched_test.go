@@ -1,0 +1,148 @@
+package collectors_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+// idsAsked returns the node IDs of the latest platform.getCurrentValidators.
+func (w world) idsAsked(t *testing.T) []string {
+	t.Helper()
+	for _, c := range slices.Backward(w.network.Calls()) {
+		if c.Method != "platform.getCurrentValidators" {
+			continue
+		}
+		var params struct{ NodeIDs []string }
+		if err := json.Unmarshal(c.Params, &params); err != nil {
+			t.Fatal(err)
+		}
+		return params.NodeIDs
+	}
+	t.Fatal("nobody asked")
+	return nil
+}
+
+// Asked for exactly one validator, a node adds all its delegators.
+func TestOneValidatorIsAskedForWithoutItsDelegators(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		says(t, w.page(t, "validators"), `avax_validator_present{node_id="`+w.network.NodeID("alpha")+`"}`, "1")
+		if ids := w.idsAsked(t); len(ids) != 2 {
+			t.Errorf("asked for %v", ids)
+		}
+	})
+}
+
+func TestListedValidatorsAreTheWatchedOnes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		const stranger = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"
+		w.ups.Watch = collectors.Watch{IDs: []string{w.network.NodeID("charlie"), stranger}}
+		page := w.page(t, "validators")
+		says(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
+		says(t, page, `avax_validator_present{node_id="`+stranger+`"}`, "0")
+		if strings.Contains(page, w.network.NodeID("alpha")) {
+			t.Error("the own node is told of although it is not listed")
+		}
+	})
+}
+
+func TestAllValidatorsAreWatchedAtThePaceOfFullSets(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ups.Watch = collectors.Watch{All: true}
+		if n := strings.Count(w.page(t, "validators"), "\navax_validator_present{"); n != 7 {
+			t.Errorf("%d validators, want 7", n)
+		}
+		for _, name := range []string{"validators", "validator_views"} {
+			if got := specOf(t, name).Period(w.ups.Watch); got != 5*time.Minute {
+				t.Errorf("%s every %v", name, got)
+			}
+			if got := specOf(t, name).Period(collectors.Watch{}); got != time.Minute {
+				t.Errorf("%s every %v where the own ones are watched", name, got)
+			}
+		}
+	})
+}
+
+// A node may become another one under its name: the validator that it was is
+// still in the set, and is not missing.
+func TestAValidatorThatMovedToAnotherNodeIsNotMissing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		alpha := w.network.NodeID("alpha")
+		for _, j := range specOf(t, "validators").Bind(w.ups) {
+			says(t, w.once(t, "validators", j), `avax_validator_present{node_id="`+alpha+`"}`, "1")
+			w.ask(t, "charlie") // the same name in the configuration of an operator
+			page := w.once(t, "validators", j)
+			says(t, page, `avax_validator_present{node_id="`+alpha+`"}`, "1")
+			says(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
+		}
+	})
+}
+
+// A node of another network knows nothing of the others' validators.
+func TestANodeOfAnotherNetworkIsNotAskedForTheOthers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "bravo", "alpha", "charlie")
+		*w.otherwise = func(node, method string, _ []any) string {
+			if node == "bravo" && method == "info.getNetworkID" {
+				return `{"jsonrpc":"2.0","result":{"networkID":"5"},"id":1}`
+			}
+			return ""
+		}
+		says(t, w.page(t, "fleet"), `avax_node_network_mismatch{node="bravo"}`, "1")
+		w.network.ResetCalls()
+		w.page(t, "network")
+		if n := w.asked("bravo", "platform.getCurrentValidators"); n != 0 {
+			t.Errorf("bravo was asked %d times", n)
+		}
+		silentOf(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="bravo"}`)
+	})
+}
+
+func TestDiscoveredChainsHaveNamesThatAreFitForALabel(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		*w.otherwise = func(_, method string, _ []any) string {
+			switch method {
+			case "platform.getBlockchains":
+				return `{"jsonrpc":"2.0","result":{"blockchains":[
+					{"id":"a","name":"plain","subnetID":"s","vmID":"v"},
+					{"id":"b","name":"plain","subnetID":"s","vmID":"v"},
+					{"id":"c","name":"C","subnetID":"s","vmID":"v"},
+					{"id":"d","name":"<b>bold</b>","subnetID":"s","vmID":"v"},
+					{"id":"e","name":"known","subnetID":"s","vmID":"v"},
+					{"id":"f","name":"C-Chain","subnetID":"11111111111111111111111111111111LpoYY","vmID":"v"}]},"id":1}`
+			case "platform.getBlockchainStatus":
+				return `{"jsonrpc":"2.0","result":{"status":"Syncing"},"id":1}`
+			}
+			return ""
+		}
+		known := []collectors.Chain{{Name: "mine", Ref: "e"}}
+		found, err := collectors.Discover(t.Context(), w.ups, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []collectors.Chain{{Name: "mine", Ref: "e"}, {Name: "plain", Ref: "a"}, {Name: "b", Ref: "b"}, {Name: "c", Ref: "c"}, {Name: "d", Ref: "d"}}
+		if !slices.Equal(found, want) {
+			t.Errorf("found %v, want %v", found, want)
+		}
+	})
+}
+
+// once runs one job of a collector, which may not fail, and returns its samples.
+func (w world) once(t *testing.T, collector string, j collectors.Job) (samples string) {
+	t.Helper()
+	batch := metric.NewBatch(specOf(t, collector).Families)
+	if err := j.Collect(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range batch.Chunks() {
+		samples += string(c.Text)
+	}
+	return samples
+}
