@@ -49,6 +49,11 @@ func TestListedValidatorsAreTheWatchedOnes(t *testing.T) {
 		if strings.Contains(page, w.network.NodeID("alpha")) {
 			t.Error("the own node is told of although it is not listed")
 		}
+		views := w.page(t, "validator_views")
+		says(t, views, `avax_validator_connected{node="alpha",node_id="`+w.network.NodeID("charlie")+`"}`, "1")
+		if strings.Contains(views, w.network.NodeID("hotel")) {
+			t.Error("a validator that is not listed is looked at")
+		}
 	})
 }
 
