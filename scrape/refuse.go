@@ -3,6 +3,7 @@ package scrape
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -116,11 +117,14 @@ func (u *Upstream) broken(op string, err error) error {
 	}
 	text := err.Error()
 	var certificate *tls.CertificateVerificationError
+	var name x509.HostnameError
 	switch {
 	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		text = "the connection was closed before an answer"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		text = "the connection was closed in the middle of the answer"
+	case errors.As(err, &name):
+		text += ": ask it by a name that its certificate is for"
 	case errors.As(err, &certificate):
 		text += ": name the authority that signed it in the CA file of this upstream (AVAX_NODE_CA_FILE for nodes)"
 	}

@@ -198,7 +198,7 @@ func (u *Upstream) explain(op string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return &Error{op, Timeout, &reason{"the caller gave up", err}}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{op, Timeout, &reason{"no answer before the caller's deadline", err}}
+		return &Error{op, Timeout, &reason{"no answer in the time that was left: a run of a collector has half its period", err}}
 	}
 	return &Error{op, OutcomeOf(err), &reason{u.clean(err.Error()), err}}
 }

@@ -109,7 +109,7 @@ func TestACallerThatGivesUpDoesNotTakeTheAnswerFromTheOthers(t *testing.T) {
 		var wg sync.WaitGroup
 		for ctx, want := range map[context.Context]string{
 			impatient:                               "platform.getHeight: timeout: the caller gave up",
-			hasty:                                   "platform.getHeight: timeout: no answer before the caller's deadline",
+			hasty:                                   "platform.getHeight: timeout: no answer in the time that was left: a run of a collector has half its period",
 			scrape.MaxAge(t.Context(), time.Minute): "",
 		} {
 			wg.Go(func() {

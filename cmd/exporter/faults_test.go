@@ -29,6 +29,7 @@ type scenery struct {
 	env       environment
 	transport http.RoundTripper
 	log       io.Writer
+	adjust    func(*config) // what no environment would say
 }
 
 // inBubble asks alpha and bravo, and follows C and examplel1, each collector at
@@ -56,6 +57,9 @@ func inBubbleAs(t *testing.T, change func(*scenery), test func(t *testing.T, b b
 		c, err := s.env.parse()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if s.adjust != nil {
+			s.adjust(c)
 		}
 		c.transport = s.transport
 		b := bubble{live(t, c, s.log), network}

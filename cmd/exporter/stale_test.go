@@ -1,58 +1,22 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
-
-// bubbleOf is inBubble over an environment of the test's own.
-func bubbleOf(t *testing.T, set func(*environment, *simnet.Network), test func(t *testing.T, b bubble), adjust ...func(*config)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		network := simnet.New(simnet.Options{Seed: 1})
-		env := defaults()
-		env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
-		set(&env, network)
-		c, err := env.parse()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, a := range adjust {
-			a(c)
-		}
-		c.transport = network.Transport()
-		ctx, cancel := context.WithCancel(t.Context())
-		h, err := build(ctx, c, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer h.scheduler.Wait()
-		defer cancel()
-		time.Sleep(30 * time.Second)
-		test(t, bubble{house: h, network: network})
-	})
-}
 
 // No answer that is shared makes a dead node's samples live longer: whatever is
 // watched, after three periods of the slowest collector none is left.
 func TestNothingOfADeadNodeOutlivesThreePeriods(t *testing.T) {
 	for _, watch := range []string{"own", "all"} {
-		for _, chains := range []string{"C", "C,examplel1=%s"} {
+		for _, chains := range []string{"C", "C,examplel1=ID"} {
 			t.Run(watch+" "+chains, func(t *testing.T) {
-				bubbleOf(t, func(env *environment, network *simnet.Network) {
-					env.Validators = watch
-					env.Chains = chains
-					if strings.Contains(chains, "%") {
-						env.Chains = fmt.Sprintf(chains, network.Chain("examplel1").ID)
-					}
+				inBubbleAs(t, func(s *scenery) {
+					s.env.Validators = watch
+					s.env.Chains = strings.ReplaceAll(chains, "ID", s.network.Chain("examplel1").ID)
 				}, func(t *testing.T, b bubble) {
 					time.Sleep(13 * time.Minute) // the collectors have settled
 					b.network.Node("bravo").Stop()
@@ -69,7 +33,7 @@ func TestNothingOfADeadNodeOutlivesThreePeriods(t *testing.T) {
 // What changes upstream is told at the next tick, by an answer that is at most
 // half a period old.
 func TestAChangeIsToldWithinAPeriodAndAHalf(t *testing.T) {
-	bubbleOf(t, func(env *environment, _ *simnet.Network) { env.Validators = "all" }, func(t *testing.T, b bubble) {
+	inBubbleAs(t, func(s *scenery) { s.env.Validators = "all" }, func(t *testing.T, b bubble) {
 		const size = `avax_network_validators{subnet_id="11111111111111111111111111111111LpoYY"}`
 		before := b.page(t)[size]
 		b.network.RemoveValidator("P", "hotel")
@@ -86,7 +50,7 @@ func TestAChangeIsToldWithinAPeriodAndAHalf(t *testing.T) {
 
 // A chain that is not found costs only itself.
 func TestAWrongChainDoesNotTakeThePrimaryNetworksFiguresWithIt(t *testing.T) {
-	bubbleOf(t, func(env *environment, _ *simnet.Network) { env.Chains = "C,wrong" }, func(t *testing.T, b bubble) {
+	inBubbleAs(t, func(s *scenery) { s.env.Chains = "C,wrong" }, func(t *testing.T, b bubble) {
 		page := b.page(t)
 		for _, series := range []string{
 			`avax_network_validators{subnet_id="11111111111111111111111111111111LpoYY"}`,
@@ -104,15 +68,15 @@ func TestAWrongChainDoesNotTakeThePrimaryNetworksFiguresWithIt(t *testing.T) {
 
 // Two chains of one subnet tell its facts once.
 func TestTwoChainsOfOneSubnetTellItsFactsOnce(t *testing.T) {
-	bubbleOf(t, func(env *environment, network *simnet.Network) {
-		env.Chains = "one=" + network.Chain("examplel1").ID
+	inBubbleAs(t, func(s *scenery) {
+		id := s.network.Chain("examplel1").ID
+		s.env.Chains = "one=" + id
+		s.adjust = func(c *config) { c.chains = append(c.chains, collectors.Chain{Name: "two", Ref: id}) }
 	}, func(t *testing.T, b bubble) {
 		b.fetch(t, acceptProtobuf, "identity") // client_golang's way of finding a series twice
 		subnet := b.network.Chain("examplel1").SubnetID
 		if got := b.page(t)[`avax_network_validators{subnet_id="`+subnet+`"}`]; got != 5 {
 			t.Errorf("%v validators, want 5", got)
 		}
-	}, func(c *config) {
-		c.chains = append(c.chains, collectors.Chain{Name: "two", Ref: c.chains[0].Ref})
 	})
 }

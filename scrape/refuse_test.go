@@ -1,0 +1,34 @@
+package scrape_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// The remedy differs: another name, or another authority.
+func TestABadCertificateSaysWhatToChange(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	known := x509.NewCertPool()
+	known.AddCert(server.Certificate())
+	for words, o := range map[string]scrape.Options{
+		"AVAX_NODE_CA_FILE": {URL: server.URL, TLS: &tls.Config{RootCAs: x509.NewCertPool()}},
+		"ask it by a name":  {URL: server.URL, TLS: &tls.Config{RootCAs: known, ServerName: "another.test"}},
+	} {
+		o.Name = "local"
+		u, err := scrape.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = scrape.RPC[string](t.Context(), u, "/ext/info", "info.getNodeIP", nil)
+		if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), words) {
+			t.Errorf("%v, want words on %s", err, words)
+		}
+	}
+}
