@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -29,29 +30,50 @@ func Discover(ctx context.Context, ups *Upstreams, known []Chain) ([]Chain, erro
 		}
 		ids[b.ID] = true
 	}
+	nodes := ups.Nodes()
+	tracked := make([][]node.Blockchain, len(nodes))
+	failed := make([]error, len(nodes))
 	ctx = scrape.MaxAge(ctx, 0)
-	for _, n := range ups.Nodes() {
-		all, err := n.PlatformBlockchains(ctx)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("node %s: %w", n.Name(), err))
-			continue
+	var wg sync.WaitGroup
+	for i, n := range nodes { // at once: one that does not answer holds up no other
+		wg.Go(func() { tracked[i], failed[i] = n.tracked(ctx, ids) })
+	}
+	wg.Wait()
+	for i, n := range nodes {
+		if failed[i] != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", n.Name(), failed[i]))
 		}
-		slices.SortFunc(all, func(a, b node.Blockchain) int { return cmp.Compare(a.ID, b.ID) })
-		for _, b := range all {
-			if b.SubnetID == node.PrimaryNetworkID || ids[b.ID] || slices.ContainsFunc(found, func(c Chain) bool { return c.Ref == b.ID }) {
-				continue
-			}
-			status, err := n.PlatformBlockchainStatus(ctx, b.ID)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("node %s: %w", n.Name(), err))
-				break
-			}
-			if status == "Validating" || status == "Syncing" {
+		for _, b := range tracked[i] {
+			if !slices.ContainsFunc(found, func(c Chain) bool { return c.Ref == b.ID }) {
 				found = append(found, Chain{Name: nameFor(b, found), Ref: b.ID})
 			}
 		}
 	}
 	return found, errors.Join(errs...)
+}
+
+// tracked returns the chains of subnets that the node tracks, by ID, without
+// those known already; with an error those that it told of before.
+func (n *Node) tracked(ctx context.Context, known map[string]bool) ([]node.Blockchain, error) {
+	all, err := n.PlatformBlockchains(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b node.Blockchain) int { return cmp.Compare(a.ID, b.ID) })
+	var tracked []node.Blockchain
+	for _, b := range all {
+		if b.SubnetID == node.PrimaryNetworkID || known[b.ID] {
+			continue
+		}
+		status, err := n.PlatformBlockchainStatus(ctx, b.ID)
+		if err != nil {
+			return tracked, err
+		}
+		if status == "Validating" || status == "Syncing" {
+			tracked = append(tracked, b)
+		}
+	}
+	return tracked, nil
 }
 
 // nameFor gives a discovered chain its own name where that is fit for a label
