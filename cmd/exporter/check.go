@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/web"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -57,8 +60,9 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	failed := 0
+	var troubles []*trouble
 	for i, j := range all {
-		mark, verdict := "ok", fmt.Sprintf("%d samples", samples[i])
+		verdict := fmt.Sprintf("%d samples", samples[i])
 		switch err := results[i]; {
 		case errors.Is(err, collectors.ErrNotOffered) && samples[i] == 0:
 			verdict = err.Error()
@@ -66,13 +70,23 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 			verdict += "; " + err.Error()
 		case err != nil:
 			failed++
-			mark, verdict = "FAILS", err.Error()
+			troubles = add(troubles, j, err)
+			continue
 		case samples[i] == 0:
 			verdict = "nothing to tell here"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", mark, j.Collector, j.Target, verdict)
+		fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", j.Collector, j.Target, verdict)
 	}
-	if err := errors.Join(table.Flush(), spent.print(out)); err != nil {
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, t := range troubles {
+		fmt.Fprintf(out, "FAILS  %s of %s: %v\n", few(t.collectors), few(t.targets), t.err)
+		if t.remedy != "" {
+			fmt.Fprintf(out, "       %s\n", t.remedy)
+		}
+	}
+	if err := spent.print(out); err != nil {
 		return err
 	}
 	if failed > 0 {
@@ -80,6 +94,44 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "all %d checks passed\n", len(all))
 	return nil
+}
+
+// trouble is one cause with all that it stops: a dead node fails every collector
+// in the same words.
+type trouble struct {
+	err                 error
+	cause, remedy       string
+	collectors, targets []string
+}
+
+// add puts an error to those of the same cause.
+func add(troubles []*trouble, j schedule.Job, err error) []*trouble {
+	cause, remedy := err.Error(), ""
+	if call := (*scrape.Error)(nil); errors.As(err, &call) && call.Err != nil {
+		cause, remedy = string(call.Outcome)+call.Err.Error(), web.Remedy(err)
+	}
+	i := slices.IndexFunc(troubles, func(t *trouble) bool { return t.cause == cause })
+	if i < 0 {
+		i = len(troubles)
+		troubles = append(troubles, &trouble{err: err, cause: cause, remedy: remedy})
+	}
+	t := troubles[i]
+	if !slices.Contains(t.collectors, j.Collector) {
+		t.collectors = append(t.collectors, j.Collector)
+	}
+	if !slices.Contains(t.targets, j.Target) {
+		t.targets = append(t.targets, j.Target)
+	}
+	return troubles
+}
+
+// few names the first of many.
+func few(names []string) string {
+	const most = 2
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // missing are families whose 0 is what an operator wants to be told of, with the

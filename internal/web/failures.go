@@ -101,6 +101,12 @@ type failure struct {
 // Label says briefly what fails about whom.
 func (f *failure) Label() string { return brief(f.Collectors) + " of " + brief(f.Targets) }
 
+// Remedy says what to do about an error of a collector.
+func Remedy(err error) string {
+	f, _ := failureOf(err)
+	return f.Do
+}
+
 // failureOf reads an error. cause is the same for errors that are one problem.
 func failureOf(err error) (f *failure, cause string) {
 	outcome := scrape.OutcomeOf(err)
