@@ -237,7 +237,7 @@ func newLogger(c *config, w io.Writer) *slog.Logger {
 	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: c.logLevel, TimeFormat: time.TimeOnly, NoColor: !terminal}))
 }
 
-// isTerminal tells a terminal from a file, a pipe and /dev/null's kin.
+// isTerminal tells a terminal from a file and a pipe.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

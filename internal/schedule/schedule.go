@@ -263,15 +263,16 @@ func (s *Scheduler) run(j *job) {
 	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, told), Err: err}
 	if err == nil {
 		r.Chunks = batch.Chunks()
+		notes := batch.Notes()
 		if kept := batch.Err(); kept != nil {
-			s.log.Warn("samples kept out", "collector", j.Collector, "target", j.Target, "err", kept)
+			notes = append(notes, "samples kept out: "+kept.Error())
 		}
-		for _, note := range batch.Notes() {
-			if !slices.Contains(j.told, note) {
+		for _, note := range notes {
+			if !slices.Contains(j.told, note) { // once, while it stands
 				s.log.Warn(note, "collector", j.Collector, "target", j.Target)
 			}
 		}
-		j.told = batch.Notes()
+		j.told = notes
 	}
 	s.put(j, r)
 }

@@ -270,6 +270,23 @@ func TestTheLogTellsAFailureOnceAndItsEnd(t *testing.T) {
 	})
 }
 
+// An upstream that names one thing twice does so at every tick.
+func TestSamplesThatAreKeptOutAreToldOnce(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
+			out.Set(gauge, 1, "alpha")
+			out.Set(gauge, 2, "alpha")
+			return nil
+		})})
+		time.Sleep(5 * period)
+		h.stop()
+		h.Wait()
+		if n := strings.Count(h.log.String(), "set twice"); n != 1 {
+			t.Errorf("told %d times:\n%s", n, h.log)
+		}
+	})
+}
+
 func TestProgressCountsFirstRuns(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var runs atomic.Int64
