@@ -22,11 +22,13 @@ var floors = map[string]int{
 	"internal/metric":    0,
 	"internal/recorded":  0, // serves tests alone
 	"internal/simnet":    0,
+	"internal/staking":   0,
 	"internal/state":     0,
 	"scrape":             0,
 	"collectors":         1,
 	"internal/fleet":     1,
 	"internal/snapshot":  1,
+	"internal/explain":   2,
 	"internal/schedule":  2,
 	"internal/web":       2,
 	"cmd/exporter":       3,
