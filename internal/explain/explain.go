@@ -19,6 +19,9 @@ import (
 // most is how many samples of a family are shown before the rest is counted.
 const most = 10
 
+// few is how many numbers may stand in the place of one name.
+const few = 4
+
 // Name writes what is behind an alert of the built-in rules or a family, for
 // one target: a node, a chain, an ID or any other value of a label. Without a
 // target it is told for all. The error names what is not known, and what is.
@@ -204,8 +207,8 @@ func (e *explanation) fill(expr string) string {
 	})
 }
 
-// fillFor puts numbers into a family's formula: of each family in it the one
-// sample that agrees with this one in all labels that both have.
+// fillFor puts numbers into a family's formula: of each family in it the sample
+// that agrees with this one in all labels that both have, or the few samples.
 func (e *explanation) fillFor(formula string, of Sample) string {
 	formula = strings.ReplaceAll(formula, "time()", number(float64(e.page.At.UnixMilli())/1e3))
 	return replaceSelectors(formula, func(s selector) string {
@@ -217,10 +220,14 @@ func (e *explanation) fillFor(formula string, of Sample) string {
 			}
 			return !matches(s.matchers, x.Labels)
 		})
-		if len(agree) == 1 && !s.ranged {
-			return agree[0].number()
+		if len(agree) == 0 || len(agree) > few || s.ranged {
+			return s.text
 		}
-		return s.text
+		var numbers []string
+		for _, x := range agree {
+			numbers = append(numbers, x.number())
+		}
+		return strings.Join(numbers, ", ")
 	})
 }
 

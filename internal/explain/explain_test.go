@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
@@ -68,7 +69,7 @@ func TestAnAlertIsToldWithItsNumbersCallsAndRunbook(t *testing.T) {
 	text := told(t, "AvaxRewardStakeLow", "alpha")
 	demand(t, text,
 		"AvaxRewardStakeLow (page) fires when this has held for 15m",
-		"0.42 < scalar(0.8)",
+		"put in:\n\n    0.42", "scalar(0.8)",
 		`avax_node_uptime_rewarding_stake_ratio{node="alpha"} 0.42`,
 		"asked by collector uptime: info.uptime",
 		"about alpha: the last run succeeded; good answer 12s ago",
@@ -157,7 +158,7 @@ func TestEverySelectorIsFound(t *testing.T) {
 				continue
 			}
 			for _, m := range parsed {
-				if m.Name != labels.MetricName && !matches(s.matchers, exampleFor(parsed)) {
+				if m.Name != model.MetricNameLabel && !matches(s.matchers, exampleFor(parsed)) {
 					t.Errorf("%s: %s does not take labels that it asks for", where, s.matchers)
 				}
 			}
@@ -192,7 +193,7 @@ func exampleFor(all []*labels.Matcher) map[string]string {
 		case labels.MatchEqual:
 			fit[m.Name] = m.Value
 		case labels.MatchRegexp:
-			fit[m.Name], _, _ = strings.Cut(strings.Trim(m.Value, "()"), "|")
+			fit[m.Name], _, _ = strings.Cut(strings.TrimPrefix(strings.Trim(m.Value, "()"), "?i:"), "|")
 		case labels.MatchNotEqual, labels.MatchNotRegexp:
 			fit[m.Name] = "neither"
 		}
