@@ -356,7 +356,10 @@ func (a *Alerting) look() {
 
 // remember writes down for how long alerts have been active.
 func (a *Alerting) remember(last bool) {
-	err := a.memory.note(a.rules.RuleGroups(), time.Now(), last)
+	wrote, err := a.memory.note(a.rules.RuleGroups(), time.Now(), last)
+	if !wrote {
+		return
+	}
 	saved, text := 1.0, ""
 	if a.o.State == nil {
 		saved = 0

@@ -65,8 +65,8 @@ func (r *remembered) recall(s *store, now time.Time) error {
 	return app.Commit()
 }
 
-// note writes down what is active now, if that is news.
-func (r *remembered) note(groups []*rules.Group, now time.Time, last bool) error {
+// note writes down what is active now, if that is news, and tells whether it did.
+func (r *remembered) note(groups []*rules.Group, now time.Time, last bool) (wrote bool, err error) {
 	var seen []active
 	carried := map[string]bool{} // alerts whose rule has not been told of the past yet
 	for _, g := range groups {
@@ -91,9 +91,9 @@ func (r *remembered) note(groups []*rules.Group, now time.Time, last bool) error
 	slices.SortFunc(seen, func(a, b active) int {
 		return slices.Compare(labels.FromMap(a.Labels).Bytes(nil), labels.FromMap(b.Labels).Bytes(nil))
 	})
-	if !last && slices.EqualFunc(seen, r.known, active.same) && (len(seen) == 0 || now.Sub(r.at) < rewrite) {
-		return nil
+	if !last && slices.EqualFunc(seen, r.known, active.same) && now.Sub(r.at) < rewrite {
+		return false, nil
 	}
 	r.known, r.at = seen, now
-	return r.dir.Save(stateKey, seen)
+	return true, r.dir.Save(stateKey, seen)
 }
