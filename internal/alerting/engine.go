@@ -96,7 +96,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	a := &Alerting{
 		o: o, log: o.Log, metrics: NewMetrics(o.Registerer), external: labels.FromMap(o.ExternalLabels),
 		page: newMemory(), loader: &given{set}, set: set, troubles: map[string]string{},
-		memory:  remembered{dir: o.State},
+		memory:  remembered{dir: o.State, every: o.Interval},
 		sampled: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if a.memory.dir == nil {

@@ -22,9 +22,9 @@ const (
 	forState = "ALERTS_FOR_STATE"
 	// outage is how old a remembered alert may be: Prometheus' own tolerance.
 	outage = time.Hour
-	// rewrite is after how long the same alerts are written again: a process that
-	// is killed forgets no more of a `for` than that.
-	rewrite = time.Minute
+	// rewrite is after how many intervals the same alerts are written again: a
+	// process that is killed forgets no more of a `for` than that.
+	rewrite = 4
 )
 
 // active is an alert that was active: since when, and when it was last seen so.
@@ -39,7 +39,8 @@ func (a active) same(b active) bool { return a.Since == b.Since && maps.Equal(a.
 // remembered keeps for how long alerts have been active, over a restart.
 type remembered struct {
 	dir   *state.Dir
-	known []active // as they were last written, or read
+	every time.Duration // the interval of alerting
+	known []active      // as they were last written, or read
 	at    time.Time
 	err   string // of the last write
 }
@@ -91,7 +92,7 @@ func (r *remembered) note(groups []*rules.Group, now time.Time, last bool) (wrot
 	slices.SortFunc(seen, func(a, b active) int {
 		return slices.Compare(labels.FromMap(a.Labels).Bytes(nil), labels.FromMap(b.Labels).Bytes(nil))
 	})
-	if !last && slices.EqualFunc(seen, r.known, active.same) && now.Sub(r.at) < rewrite {
+	if !last && slices.EqualFunc(seen, r.known, active.same) && now.Sub(r.at) < rewrite*r.every {
 		return false, nil
 	}
 	r.known, r.at = seen, now
