@@ -26,6 +26,7 @@ var floors = map[string]int{
 	"internal/state":     0,
 	"scrape":             0,
 	"collectors":         1,
+	"internal/alerting":  1,
 	"internal/fleet":     1,
 	"internal/snapshot":  1,
 	"internal/explain":   2,

@@ -76,6 +76,9 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 		}
 		fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", j.Collector, j.Target, verdict)
 	}
+	if c.alerting.On() {
+		fmt.Fprintf(table, "ok\trules\t%s\t%d alerts, %d recording rules\n", c.rules.Name, c.rules.Alerts, c.rules.Recording)
+	}
 	if err := table.Flush(); err != nil {
 		return err
 	}

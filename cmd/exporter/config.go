@@ -18,6 +18,7 @@ import (
 	"github.com/kelseyhightower/envconfig"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/state"
@@ -27,42 +28,50 @@ import (
 // environment is every variable that the exporter reads, as it was written.
 // The tags are the documentation: docs/configuration.md is made from them.
 type environment struct {
-	Listen            string `split_words:"true" name:"LISTEN" default:":9865" desc:"Address of /metrics and the status page, as host:port."`
-	Nodes             string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" desc:"Nodes to ask, as name=url, comma-separated. The name is the label node. User and password in the URL are sent as basic authentication."`
-	NodesFile         string `split_words:"true" name:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml), read again when it changes; see fleets.md. Where it is set and AVAX_NODES is not, only its nodes are asked."`
-	Chains            string `split_words:"true" name:"CHAINS" default:"C" desc:"Chains to follow beside P and X, comma-separated: an alias, or name=blockchainID (or name=alias). The name is the label chain. auto finds those that the nodes track."`
-	Validators        string `split_words:"true" name:"VALIDATORS" default:"own" desc:"Primary-network validators with series of their own: own (those of the nodes above), all, or node IDs, comma-separated."`
-	Collectors        string `split_words:"true" name:"COLLECTORS" desc:"Collectors to run: a comma-separated list, or changes to the defaults as +name and -name."`
-	Schedules         string `split_words:"true" name:"SCHEDULES" desc:"Other periods, as collector=expression, semicolon-separated. The expression is cron's, such as @every 30s or */5 * * * *."`
-	Timeout           string `split_words:"true" name:"TIMEOUT" default:"10s" desc:"How long one call to an upstream may take."`
-	Concurrency       string `split_words:"true" name:"CONCURRENCY" default:"4" desc:"Calls at once to one upstream."`
-	MaxBody           string `split_words:"true" name:"MAX_BODY" default:"64MiB" desc:"The largest answer that is read, as bytes, KiB, MiB or GiB."`
-	NodeHost          string `split_words:"true" name:"NODE_HOST" desc:"Host header sent to the nodes, for a node that answers 403 to its own name (--http-allowed-hosts)."`
-	NodeHeadersFile   string `split_words:"true" name:"NODE_HEADERS_FILE" desc:"File with headers sent to the nodes, one Name: value a line, such as Authorization for nodes behind a proxy."`
-	NodeCAFile        string `split_words:"true" name:"NODE_CA_FILE" desc:"File with the PEM certificates that the nodes' certificates are checked against, in place of the system's."`
-	NodeBearerFile    string `split_words:"true" name:"NODE_BEARER_FILE" desc:"File with a token that is sent to the nodes as Authorization: Bearer. Like all files of nodes it is read again when it changes."`
-	NodeBasicAuthFile string `split_words:"true" name:"NODE_BASIC_AUTH_FILE" desc:"File with user:password, sent to the nodes as basic authentication."`
-	NodeCertFile      string `split_words:"true" name:"NODE_CERT_FILE" desc:"File with the PEM certificate shown to nodes that ask for one (mTLS)."`
-	NodeKeyFile       string `split_words:"true" name:"NODE_KEY_FILE" desc:"File with the PEM key of that certificate."`
-	NodeNetworkID     string `split_words:"true" name:"NODE_NETWORK_ID" desc:"Network that the nodes belong to: mainnet, fuji or a number. Empty: the one of most nodes. avax_node_network_mismatch tells of others."`
-	WatchAddresses    string `split_words:"true" name:"WATCH_ADDRESSES" desc:"Addresses that are told of, comma-separated: of the P- or X-Chain, such as P-avax1…, asked of the nodes; of EVM chains, such as 0x1f…, asked of the Data service on each of AVAX_CHAINS, in any case of their letters."`
-	WatchAssets       string `split_words:"true" name:"WATCH_ASSETS" desc:"Assets of the X-Chain that are told of, by asset ID, comma-separated."`
-	WatchContracts    string `split_words:"true" name:"WATCH_CONTRACTS" desc:"Addresses whose deployed contracts the Data service counts on each of AVAX_CHAINS that is an EVM chain, comma-separated, such as 0x1f…."`
-	WatchTokens       string `split_words:"true" name:"WATCH_TOKENS" desc:"NFTs that addresses of AVAX_WATCH_ADDRESSES hold, and whose metadata the Data service is to have, comma-separated, as chain/contract/id, such as C/0x1f…/7. With :reindex at the end the service is asked to read them anew where it has no good copy: once an hour at most."`
-	WatchSignatures   string `split_words:"true" name:"WATCH_SIGNATURES" desc:"Probes of the signature aggregator, comma-separated, as name=txHash: a transaction of the P- or X-Chain that sends a message to an L1. The name is the label probe."`
-	Shard             string `split_words:"true" name:"SHARD" default:"0" desc:"Which part of the nodes is this process', from 0; see fleets.md."`
-	TotalShards       string `split_words:"true" name:"TOTAL_SHARDS" default:"1" desc:"Processes that share the nodes."`
-	ReloadEndpoint    string `split_words:"true" name:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reads the nodes and their credentials anew, as SIGHUP does. Whoever reaches the port may then ask for it."`
-	MetricsURL        string `split_words:"true" name:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network; empty: not asked."`
-	DataURL           string `split_words:"true" name:"DATA_URL" desc:"Address of the Data service, such as https://data-api.avax.network; empty: not asked. See data-service.md."`
-	DataAPIKeyFile    string `split_words:"true" name:"DATA_API_KEY_FILE" desc:"File with the key for the Data service; read again when it changes. Empty: asked without one."`
-	DataAPIKeyHeader  string `split_words:"true" name:"DATA_API_KEY_HEADER" default:"x-service-api-key" desc:"Header that the key is sent in; some addresses of the service want x-glacier-api-key."`
-	DataBudget        string `split_words:"true" name:"DATA_BUDGET" default:"6000/m,1200000/d" desc:"Compute units that may be spent at the Data service within any minute and any day. The default is what callers without a key are granted; with a free key it is 8000/m,2000000/d. One that is left out has no limit."`
-	Network           string `split_words:"true" name:"NETWORK" default:"mainnet" desc:"Network that the Data service is asked about: mainnet, fuji or testnet."`
-	Currency          string `split_words:"true" name:"CURRENCY" default:"usd" desc:"Currency in which the Data service tells what something is worth: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
-	StateDir          string `split_words:"true" name:"STATE_DIR" desc:"Directory, which must be there, for what is added up over time, so that it is not asked for again after a restart; see data-service.md. Empty: it is asked for again."`
-	LogLevel          string `split_words:"true" name:"LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR."`
-	LogFormat         string `split_words:"true" name:"LOG_FORMAT" default:"auto" desc:"text, json, or auto: text on a terminal, JSON otherwise."`
+	Listen                 string `split_words:"true" name:"LISTEN" default:":9865" desc:"Address of /metrics and the status page, as host:port."`
+	Nodes                  string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" desc:"Nodes to ask, as name=url, comma-separated. The name is the label node. User and password in the URL are sent as basic authentication."`
+	NodesFile              string `split_words:"true" name:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml), read again when it changes; see fleets.md. Where it is set and AVAX_NODES is not, only its nodes are asked."`
+	Chains                 string `split_words:"true" name:"CHAINS" default:"C" desc:"Chains to follow beside P and X, comma-separated: an alias, or name=blockchainID (or name=alias). The name is the label chain. auto finds those that the nodes track."`
+	Validators             string `split_words:"true" name:"VALIDATORS" default:"own" desc:"Primary-network validators with series of their own: own (those of the nodes above), all, or node IDs, comma-separated."`
+	Collectors             string `split_words:"true" name:"COLLECTORS" desc:"Collectors to run: a comma-separated list, or changes to the defaults as +name and -name."`
+	Schedules              string `split_words:"true" name:"SCHEDULES" desc:"Other periods, as collector=expression, semicolon-separated. The expression is cron's, such as @every 30s or */5 * * * *."`
+	Timeout                string `split_words:"true" name:"TIMEOUT" default:"10s" desc:"How long one call to an upstream may take."`
+	Concurrency            string `split_words:"true" name:"CONCURRENCY" default:"4" desc:"Calls at once to one upstream."`
+	MaxBody                string `split_words:"true" name:"MAX_BODY" default:"64MiB" desc:"The largest answer that is read, as bytes, KiB, MiB or GiB."`
+	NodeHost               string `split_words:"true" name:"NODE_HOST" desc:"Host header sent to the nodes, for a node that answers 403 to its own name (--http-allowed-hosts)."`
+	NodeHeadersFile        string `split_words:"true" name:"NODE_HEADERS_FILE" desc:"File with headers sent to the nodes, one Name: value a line, such as Authorization for nodes behind a proxy."`
+	NodeCAFile             string `split_words:"true" name:"NODE_CA_FILE" desc:"File with the PEM certificates that the nodes' certificates are checked against, in place of the system's."`
+	NodeBearerFile         string `split_words:"true" name:"NODE_BEARER_FILE" desc:"File with a token that is sent to the nodes as Authorization: Bearer. Like all files of nodes it is read again when it changes."`
+	NodeBasicAuthFile      string `split_words:"true" name:"NODE_BASIC_AUTH_FILE" desc:"File with user:password, sent to the nodes as basic authentication."`
+	NodeCertFile           string `split_words:"true" name:"NODE_CERT_FILE" desc:"File with the PEM certificate shown to nodes that ask for one (mTLS)."`
+	NodeKeyFile            string `split_words:"true" name:"NODE_KEY_FILE" desc:"File with the PEM key of that certificate."`
+	NodeNetworkID          string `split_words:"true" name:"NODE_NETWORK_ID" desc:"Network that the nodes belong to: mainnet, fuji or a number. Empty: the one of most nodes. avax_node_network_mismatch tells of others."`
+	WatchAddresses         string `split_words:"true" name:"WATCH_ADDRESSES" desc:"Addresses that are told of, comma-separated: of the P- or X-Chain, such as P-avax1…, asked of the nodes; of EVM chains, such as 0x1f…, asked of the Data service on each of AVAX_CHAINS, in any case of their letters."`
+	WatchAssets            string `split_words:"true" name:"WATCH_ASSETS" desc:"Assets of the X-Chain that are told of, by asset ID, comma-separated."`
+	WatchContracts         string `split_words:"true" name:"WATCH_CONTRACTS" desc:"Addresses whose deployed contracts the Data service counts on each of AVAX_CHAINS that is an EVM chain, comma-separated, such as 0x1f…."`
+	WatchTokens            string `split_words:"true" name:"WATCH_TOKENS" desc:"NFTs that addresses of AVAX_WATCH_ADDRESSES hold, and whose metadata the Data service is to have, comma-separated, as chain/contract/id, such as C/0x1f…/7. With :reindex at the end the service is asked to read them anew where it has no good copy: once an hour at most."`
+	WatchSignatures        string `split_words:"true" name:"WATCH_SIGNATURES" desc:"Probes of the signature aggregator, comma-separated, as name=txHash: a transaction of the P- or X-Chain that sends a message to an L1. The name is the label probe."`
+	Shard                  string `split_words:"true" name:"SHARD" default:"0" desc:"Which part of the nodes is this process', from 0; see fleets.md."`
+	TotalShards            string `split_words:"true" name:"TOTAL_SHARDS" default:"1" desc:"Processes that share the nodes."`
+	ReloadEndpoint         string `split_words:"true" name:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reads the nodes and their credentials anew, as SIGHUP does. Whoever reaches the port may then ask for it."`
+	MetricsURL             string `split_words:"true" name:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network; empty: not asked."`
+	DataURL                string `split_words:"true" name:"DATA_URL" desc:"Address of the Data service, such as https://data-api.avax.network; empty: not asked. See data-service.md."`
+	DataAPIKeyFile         string `split_words:"true" name:"DATA_API_KEY_FILE" desc:"File with the key for the Data service; read again when it changes. Empty: asked without one."`
+	DataAPIKeyHeader       string `split_words:"true" name:"DATA_API_KEY_HEADER" default:"x-service-api-key" desc:"Header that the key is sent in; some addresses of the service want x-glacier-api-key."`
+	DataBudget             string `split_words:"true" name:"DATA_BUDGET" default:"6000/m,1200000/d" desc:"Compute units that may be spent at the Data service within any minute and any day. The default is what callers without a key are granted; with a free key it is 8000/m,2000000/d. One that is left out has no limit."`
+	Network                string `split_words:"true" name:"NETWORK" default:"mainnet" desc:"Network that the Data service is asked about: mainnet, fuji or testnet."`
+	Currency               string `split_words:"true" name:"CURRENCY" default:"usd" desc:"Currency in which the Data service tells what something is worth: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
+	StateDir               string `split_words:"true" name:"STATE_DIR" desc:"Directory, which must be there, for what is added up over time, so that it is not asked for again after a restart; see data-service.md. Empty: it is asked for again."`
+	Alertmanagers          string `split_words:"true" name:"ALERTMANAGERS" desc:"Alertmanagers to page, as URLs, comma-separated: the exporter then evaluates the alert rules itself, without a Prometheus; see alerting.md."`
+	AlertmanagerConfigFile string `split_words:"true" name:"ALERTMANAGER_CONFIG_FILE" desc:"File with the block alerting of Prometheus' configuration: TLS, credentials and relabelling for the Alertmanagers, or more of them."`
+	RulesFile              string `split_words:"true" name:"RULES_FILE" desc:"File with the alert rules to evaluate in place of the built-in ones, in Prometheus' format; read anew on SIGHUP."`
+	ExternalLabels         string `split_words:"true" name:"EXTERNAL_LABELS" desc:"Labels added to every alert, comma-separated, as name=value."`
+	ExternalURL            string `split_words:"true" name:"EXTERNAL_URL" desc:"Where people reach this exporter: the link in a page leads there. Empty: http:// and AVAX_ALERTING_INSTANCE."`
+	AlertingJob            string `split_words:"true" name:"ALERTING_JOB" default:"avax-exporter" desc:"Label job of alerts: that under which a Prometheus scrapes this exporter."`
+	AlertingInstance       string `split_words:"true" name:"ALERTING_INSTANCE" desc:"Label instance of alerts: the target as a Prometheus names it. Empty: this machine's name with the port of AVAX_LISTEN."`
+	AlertingInterval       string `split_words:"true" name:"ALERTING_INTERVAL" default:"15s" desc:"How often alert rules are evaluated, and the metrics sampled for it."`
+	LogLevel               string `split_words:"true" name:"LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR."`
+	LogFormat              string `split_words:"true" name:"LOG_FORMAT" default:"auto" desc:"text, json, or auto: text on a terminal, JSON otherwise."`
 }
 
 const prefix = "AVAX"
@@ -109,6 +118,8 @@ type config struct {
 	timeout     time.Duration
 	concurrency int
 	maxBody     int64
+	alerting    alerting.Config
+	rules       alerting.RulesSummary // that alerting evaluates; empty where it is off
 	logLevel    slog.Level
 	logFormat   string
 
@@ -133,6 +144,9 @@ func load(command string) (*config, error) {
 		env.NodeHeadersFile, env.NodeBearerFile, env.NodeBasicAuthFile = "", "", ""
 		env.NodeCAFile, env.NodeCertFile, env.NodeKeyFile = "", "", ""
 		env.DataAPIKeyFile, env.StateDir = "", ""
+	}
+	if command == "healthcheck" {
+		env.Alertmanagers, env.AlertmanagerConfigFile, env.RulesFile = "", "", ""
 	}
 	return env.parse()
 }
@@ -206,6 +220,7 @@ func (env environment) parse() (*config, error) {
 		note("METRICS_URL", scrape.CheckURL(env.MetricsURL))
 	}
 	env.parseData(c, note)
+	env.parseAlerting(c, note)
 	if err := c.logLevel.UnmarshalText([]byte(env.LogLevel)); err != nil {
 		note("LOG_LEVEL", fmt.Errorf("%q: write DEBUG, INFO, WARN or ERROR", env.LogLevel))
 	}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -59,6 +60,9 @@ func checkDir(path string) error {
 	f, err := os.CreateTemp(path, "check-*.tmp")
 	if err == nil {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil // a full disk is something to page for, not to stay down for
 	}
 	var e *fs.PathError
 	if errors.As(err, &e) {

@@ -188,10 +188,13 @@ func (h *house) take(nodes []fleet.Node) error {
 	return nil
 }
 
-// reload reads the nodes, their credentials and the key of the Data service
-// anew. What cannot be read is told, and the old stays.
+// reload reads the nodes, their credentials, the key of the Data service and the
+// alert rules anew. What cannot be read is told, and the old stays.
 func (h *house) reload() error {
 	err := h.watch.Reload()
+	if h.alerting != nil {
+		err = errors.Join(err, h.alerting.Reload()) // has told
+	}
 	if h.roster.data == nil {
 		return err
 	}

@@ -11,12 +11,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
 	promversion "github.com/prometheus/common/version"
 
-	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/dashboards"
 )
 
@@ -36,7 +36,7 @@ usage: avax-exporter [command]
   call         ask one method of a node or service and print the answer: see call --help
   explain      tell where an alert or a number comes from: see explain --help
   healthcheck  exit 0 if the exporter on this machine answers
-  rules        print the built-in alert rules
+  rules        print the built-in alert rules; --out DIR writes them as files
   dashboards   print the built-in Grafana dashboard
   version      print the version
 
@@ -66,7 +66,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if len(args) > 0 {
 		name = args[0]
 	}
-	if len(args) > 1 && name != "call" && name != "explain" {
+	if len(args) > 1 && !slices.Contains([]string{"call", "explain", "rules"}, name) {
 		return inputError{fmt.Errorf("%s takes no arguments; see avax-exporter help", name)}
 	}
 	var asked request
@@ -106,8 +106,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		fmt.Fprintln(stdout, "avax-exporter", version())
 		return nil
 	case "rules":
-		_, err := stdout.Write(alerts.Rules)
-		return err
+		return rules(args[1:], stdout)
 	case "dashboards":
 		_, err := stdout.Write(dashboards.Overview)
 		return err

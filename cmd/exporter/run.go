@@ -20,6 +20,7 @@ import (
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
@@ -35,6 +36,7 @@ type house struct {
 	scheduler *schedule.Scheduler
 	site      *web.Site
 	watch     *fleet.Watch
+	alerting  *alerting.Alerting // nil where it is off
 	log       *slog.Logger
 
 	mu sync.Mutex // held by who changes the roster and its jobs
@@ -80,7 +82,10 @@ func build(ctx context.Context, c *config, log *slog.Logger) (*house, error) {
 	scheduler := schedule.Start(ctx, store, log, registry)
 	scheduler.Set(roster.jobs())
 	site := &web.Site{Store: store, Registry: registry, Progress: scheduler.Progress, Version: version(), Log: log}
-	h := &house{roster: roster, scheduler: scheduler, site: site, log: log}
+	if site.Alerting, err = startAlerting(ctx, c, site.Handler(), scheduler.Progress, registry, log); err != nil {
+		return nil, err
+	}
+	h := &house{roster: roster, scheduler: scheduler, site: site, alerting: site.Alerting, log: log}
 	if c.autoChains {
 		go h.followChains(ctx)
 	}
@@ -148,6 +153,9 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 	}
 	cancel()
 	h.scheduler.Wait()
+	if h.alerting != nil {
+		h.alerting.Wait()
+	}
 	log.Info("stopped")
 	return err
 }

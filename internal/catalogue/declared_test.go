@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
@@ -52,6 +53,7 @@ func own(t *testing.T) []row {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(snapshot.New(), &collectors.Upstreams{}, &data.Budget{})
 	scrape.NewMetrics(registry)
+	alerting.NewMetrics(registry)
 	schedule.Start(t.Context(), snapshot.New(), slog.New(slog.DiscardHandler), registry)
 	fleet.NewWatch(&fleet.Source{}, nil, slog.New(slog.DiscardHandler), registry)
 

@@ -3,12 +3,8 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,64 +15,17 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// startExporter builds the program, runs it with the environment until the test
-// ends, and returns its base URL.
-func startExporter(t *testing.T, environment ...string) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "avax-exporter")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/exporter")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = append(os.Environ(), append(environment, "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json")...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address := make(chan string, 1)
-	logged := make(chan struct{})
-	go func() {
-		defer close(logged)
-		for lines := bufio.NewScanner(log); lines.Scan(); {
-			t.Log(lines.Text())
-			var line struct{ Metrics string }
-			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Metrics != "" {
-				address <- strings.TrimSuffix(line.Metrics, "/metrics")
-			}
-		}
-	}()
-	t.Cleanup(func() { // after the test's context has ended
-		<-logged
-		if err := cmd.Wait(); !errors.Is(err, context.Canceled) { // how Wait calls a good end after an interrupt
-			t.Errorf("the exporter ended: %v", err)
-		}
-	})
-	select {
-	case url := <-address:
-		return url
-	case <-logged:
-		t.Fatal("the exporter ended before it served")
-	case <-time.After(10 * time.Second):
-		t.Fatal("the exporter does not serve")
-	}
-	return ""
-}
-
 // everySecond is a schedule for the collectors whose alerts this test awaits.
 const everySecond = "AVAX_SCHEDULES=up=@every 1s;bootstrap=@every 1s;uptime=@every 1s;peers=@every 1s;connected_stake=@every 1s;validators=@every 1s;l1=@every 1s;l1_views=@every 1s"
 
 func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
+	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	exporter := startExporter(t, everySecond,
+	exporter := start(t, everySecond,
 		"AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"],
 		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
 	)
@@ -88,7 +37,7 @@ func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
 	}
 	pages := stack.Webhook(t)
 	prometheus := stack.Prometheus(t, stack.PrometheusConfig{
-		Targets:       []string{exporter},
+		Targets:       []string{exporter.url},
 		RuleFiles:     []string{rules},
 		Alertmanagers: []string{stack.Alertmanager(t, pages.URL)},
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
@@ -25,6 +26,8 @@ type Site struct {
 	Store *snapshot.Store
 	// Registry holds the exporter's own metrics.
 	Registry prometheus.Gatherer
+	// Alerting evaluates alert rules; nil where it is off.
+	Alerting *alerting.Alerting
 	// Progress tells how many of the jobs have ended their first run.
 	Progress func() (ran, of int)
 	Version  string
@@ -40,6 +43,7 @@ func (s *Site) Handler() http.Handler {
 	mux.Handle("GET /metrics", s.metrics())
 	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.HandleFunc("GET /-/ready", s.ready)
+	s.alertRoutes(mux)
 	mux.HandleFunc("GET /", notFound)
 	return strict(mux)
 }

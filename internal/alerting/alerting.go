@@ -1,0 +1,115 @@
+// Package alerting evaluates alert rules over the exporter's own metrics and
+// pages Alertmanager, for those who run no Prometheus: with Prometheus' own
+// scraper, head block, rule manager and notifier, so that a rules file means
+// the same in both places.
+//
+// It is the only package that links Prometheus. Built with the tag noalerting
+// it is a stub, and so is the program without it.
+package alerting
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/internal/state"
+)
+
+// Config is what the operator decides.
+type Config struct {
+	// Rules are evaluated unless RulesFile names a file that takes their place.
+	Rules     []byte
+	RulesFile string
+	// Alertmanagers are URLs. AlertmanagerFile is a file with the block alerting of
+	// Prometheus' configuration: how they are asked, or more of them.
+	Alertmanagers    []string
+	AlertmanagerFile string
+	ExternalLabels   map[string]string
+	// Job and Instance are the labels that a Prometheus would give what it scrapes
+	// here: alerts of both are then the same to Alertmanager.
+	Job, Instance string
+	// URL is where people reach this exporter: a page leads there.
+	URL      string
+	Interval time.Duration // between samples, and between evaluations
+}
+
+// On tells whether anybody is to be paged.
+func (c Config) On() bool { return len(c.Alertmanagers) > 0 || c.AlertmanagerFile != "" }
+
+// Options is what alerting works with.
+type Options struct {
+	Config
+	// Metrics serves /metrics, the page that is sampled.
+	Metrics http.Handler
+	// Ready tells whether what is absent from the page is absent from the upstreams.
+	Ready      func() bool
+	State      *state.Dir // keeps for how long alerts have been active; may be nil
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+
+	// The delays are Prometheus' own, but for the tests.
+	ResendDelay    time.Duration // 0: a minute
+	ForGracePeriod time.Duration // 0: a minute
+	Patience       time.Duration // with an exporter that does not become ready; 0: two minutes
+	// Transport replaces the network to Alertmanager in tests.
+	Transport http.RoundTripper
+}
+
+// The names of the states in which an alert is told of.
+const (
+	Pending = "pending"
+	Firing  = "firing"
+)
+
+// Group is a group of rules as Prometheus' /api/v1/rules tells of it.
+type Group struct {
+	Name, File string
+	Interval   time.Duration
+	Limit      int
+	Took       time.Duration
+	Evaluated  time.Time // zero before the first time
+	Rules      []Rule
+}
+
+// Rule is an alerting rule, or a recording one: Alerting tells.
+type Rule struct {
+	Name, Query   string
+	Alerting      bool
+	State         string // of an alerting rule: inactive, Pending or Firing
+	For           time.Duration
+	KeepFiringFor time.Duration
+	Labels        map[string]string
+	Annotations   map[string]string
+	Alerts        []Alert
+	Health        string // ok, err or unknown
+	LastError     string
+	Took          time.Duration
+	Evaluated     time.Time
+}
+
+// Alert is one active alert of a rule.
+type Alert struct {
+	Labels          map[string]string
+	Annotations     map[string]string
+	State           string
+	ActiveAt        time.Time
+	KeepFiringSince time.Time // zero: its cause still holds
+	Value           float64
+}
+
+// Receiver is an Alertmanager.
+type Receiver struct {
+	Name string // host and port
+	// Asked is false until there was something to send.
+	Asked, Up bool
+	Since     time.Time // when Up became what it is
+	Err       string    // why it is not up
+}
+
+// RulesSummary tells what a rules file holds.
+type RulesSummary struct {
+	Name              string
+	Alerts, Recording int
+}

@@ -1,0 +1,470 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/internal/state"
+)
+
+const (
+	nodeUp   = `up_node{node="alpha"} 1`
+	nodeDown = `up_node{node="alpha"} 0`
+)
+
+func TestAnAlertPagesAfterItsTimeAndItsEndResolves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(5*time.Minute))
+		w.show(nodeUp)
+		a, stop := w.start()
+		defer stop()
+		time.Sleep(5 * time.Minute)
+		w.show(nodeDown)
+		fell := time.Now()
+		time.Sleep(5 * time.Minute)
+		if begun, _ := w.paged("Down"); len(begun) > 0 {
+			t.Fatalf("paged before its time: %v", begun)
+		}
+		if got := w.metric("avax_exporter_alerts"); !strings.Contains(got, `{state="pending"} 1`) {
+			t.Errorf("while it is pending:\n%s", got)
+		}
+		time.Sleep(time.Minute)
+		begun, _ := w.paged("Down")
+		if len(begun) != 1 {
+			t.Fatalf("pages: %v", begun)
+		}
+		if late := begun[0].at.Sub(fell) - 5*time.Minute; late > 45*time.Second {
+			t.Errorf("paged %s late", late)
+		}
+		want := map[string]string{"alertname": "Down", "node": "alpha", "severity": "page", "job": "avax-exporter", "instance": "here:9865", "cluster": "home"}
+		if diff := cmp.Diff(want, begun[0].Labels); diff != "" {
+			t.Errorf("labels: %s", diff)
+		}
+		if got, want := begun[0].Annotations["summary"], "Node alpha of home is down, 0"; got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+		if got, want := begun[0].Link, "http://here:9865/alerts#Down"; got != want {
+			t.Errorf("it leads to %s, want %s", got, want)
+		}
+		if g := a.Groups(); len(g) != 1 || g[0].Rules[0].State != Firing || g[0].Rules[0].Alerts[0].Labels["node"] != "alpha" {
+			t.Errorf("groups are told as %+v", g)
+		}
+		w.show(nodeUp)
+		healed := time.Now()
+		time.Sleep(time.Minute)
+		if _, ended := w.paged("Down"); len(ended) != 1 || ended[0].at.Sub(healed) > 45*time.Second {
+			t.Errorf("all-clears: %v", ended)
+		}
+	})
+}
+
+// A series that is gone is gone at once, not when its last value is five minutes old.
+func TestWhatVanishesIsNoticedAtTheNextEvaluation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, `groups: [{name: g, rules: [{alert: Gone, expr: absent(up_node)}]}]`)
+		w.show(nodeUp)
+		_, stop := w.start()
+		defer stop()
+		time.Sleep(5 * time.Minute)
+		if begun, _ := w.paged("Gone"); len(begun) > 0 {
+			t.Fatalf("it is there: %v", begun)
+		}
+		w.show("other 1")
+		time.Sleep(45 * time.Second)
+		if begun, _ := w.paged("Gone"); len(begun) != 1 {
+			t.Errorf("pages: %v", begun)
+		}
+	})
+}
+
+// absent() would page falsely if rules ran before the first sample.
+func TestRulesWaitForTheFirstSampleThatCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, `groups: [{name: g, rules: [{alert: Gone, expr: absent(up_node)}]}]`)
+		w.set(func() { w.unready = true })
+		w.show("other 1") // the collectors have not run yet
+		_, stop := w.start()
+		defer stop()
+		time.Sleep(100 * time.Second)
+		w.show(nodeUp)
+		w.set(func() { w.unready = false })
+		time.Sleep(5 * time.Minute)
+		if begun, _ := w.paged("Gone"); len(begun) > 0 {
+			t.Errorf("paged falsely: %v", begun)
+		}
+		if !strings.Contains(w.logged(), "alert rules run") {
+			t.Errorf("the log says:\n%s", w.logged())
+		}
+	})
+}
+
+func TestAnExporterThatNeverBecomesReadyPagesNevertheless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, `groups: [{name: g, rules: [{alert: Watchdog, expr: vector(1)}]}]`)
+		w.set(func() { w.unready = true })
+		_, stop := w.start()
+		defer stop()
+		time.Sleep(3 * time.Minute)
+		if begun, _ := w.paged("Watchdog"); len(begun) != 1 {
+			t.Errorf("pages: %v", begun)
+		}
+	})
+}
+
+func TestOnlyWhatARuleNamesIsSampled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, `
+groups:
+  - name: g
+    rules:
+      - {record: 'node:sum', expr: 'sum(height)'}
+      - alert: Down
+        expr: up_node == 0 and on () {__name__=~"peers.*"} > 1
+        annotations:
+          summary: '{{ with query "version_info" }}{{ . | first | label "version" }}{{ end }}'
+`)
+		w.show(nodeUp, "height 7", "peers_total 3", `version_info{version="1"} 1`, "other 1", "height_of_others 2")
+		a, stop := w.start()
+		defer stop()
+		time.Sleep(time.Minute)
+		q, err := a.store.Querier(0, time.Now().UnixMilli())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer q.Close()
+		got, _, err := q.LabelValues(t.Context(), "__name__", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"height", "node:sum", "peers_total", "scrape_duration_seconds", "scrape_samples_post_metric_relabeling",
+			"scrape_samples_scraped", "scrape_series_added", "up", "up_node", "version_info",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestARestartInTheMiddleOfAForGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(10*time.Minute))
+		w.show(nodeDown)
+		_, stop := w.start()
+		time.Sleep(8 * time.Minute)
+		stop()
+		time.Sleep(time.Minute)
+		_, stop = w.start()
+		defer stop()
+		again := time.Now()
+		time.Sleep(8 * time.Minute)
+		begun, _ := w.paged("Down")
+		if len(begun) != 1 || begun[0].at.Sub(again) > 4*time.Minute {
+			t.Errorf("two of ten minutes were left at %s; pages: %v", again, begun)
+		}
+	})
+}
+
+func TestAKilledProcessForgetsAMinuteAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(10*time.Minute))
+		w.show(nodeDown)
+		_, stop := w.start()
+		time.Sleep(8 * time.Minute)
+		before := w.state
+		w.state = t.TempDir()
+		copyDir(t, before, w.state) // as it stands when the process is killed
+		stop()
+		_, stop = w.start()
+		defer stop()
+		again := time.Now()
+		time.Sleep(8 * time.Minute)
+		begun, _ := w.paged("Down")
+		if len(begun) != 1 || begun[0].at.Sub(again) > 5*time.Minute {
+			t.Errorf("about two of ten minutes were left at %s; pages: %v", again, begun)
+		}
+	})
+}
+
+func TestARestartWhileFiringPagesNobodyAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(5*time.Minute))
+		w.show(nodeDown)
+		_, stop := w.start()
+		time.Sleep(8 * time.Minute)
+		for range 3 {
+			stop()
+			time.Sleep(20 * time.Second)
+			_, stop = w.start()
+			time.Sleep(5 * time.Minute)
+		}
+		defer stop()
+		if begun, ended := w.paged("Down"); len(begun) != 1 || len(ended) != 0 {
+			t.Errorf("pages: %v, all-clears: %v", begun, ended)
+		}
+		w.show(nodeUp)
+		time.Sleep(time.Minute)
+		if _, ended := w.paged("Down"); len(ended) != 1 {
+			t.Errorf("all-clears: %v", ended)
+		}
+	})
+}
+
+// What was remembered counts for an hour. Nor does a file of the future, left by
+// a clock that was wrong, keep new samples out.
+func TestWhatIsTooOldOrOfTheFutureIsNotRemembered(t *testing.T) {
+	for name, gap := range map[string]time.Duration{"two hours later": 2 * time.Hour, "before": -24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, down(10*time.Minute))
+				w.show(nodeDown)
+				_, stop := w.start()
+				time.Sleep(9 * time.Minute)
+				stop()
+				if gap > 0 {
+					time.Sleep(gap)
+				} else {
+					shift(t, w.state, -gap)
+				}
+				_, stop = w.start()
+				defer stop()
+				time.Sleep(9 * time.Minute)
+				if begun, _ := w.paged("Down"); len(begun) != 0 {
+					t.Errorf("pages: %v", begun)
+				}
+				time.Sleep(3 * time.Minute)
+				if begun, _ := w.paged("Down"); len(begun) != 1 {
+					t.Errorf("pages: %v", begun)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAlertmanagerThatIsDownForTenMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, `
+groups:
+  - name: g
+    rules:
+      - {alert: Watchdog, expr: vector(1)}
+      - {alert: Down, expr: up_node == 0}
+      - {alert: Slow, expr: slow == 1}
+`)
+		w.show(nodeUp, "slow 0")
+		_, stop := w.start()
+		defer stop()
+		time.Sleep(3 * time.Minute)
+		w.set(func() { w.dead = true })
+		time.Sleep(time.Minute)
+		w.show(nodeDown, "slow 1")
+		time.Sleep(3 * time.Minute)
+		w.show(nodeDown, "slow 0") // one of them comes and goes
+		time.Sleep(6 * time.Minute)
+		if got := w.metric("avax_exporter_alertmanager_up"); !strings.Contains(got, `{alertmanager="pager:9093"} 0`) {
+			t.Errorf("while it is down:\n%s", got)
+		}
+		w.set(func() { w.dead = false })
+		back := time.Now()
+		time.Sleep(75 * time.Second)
+		if begun, _ := w.paged("Down"); len(begun) != 1 || begun[0].at.Sub(back) > 75*time.Second {
+			t.Errorf("it is back since %s; pages: %v", back, begun)
+		}
+		if begun, _ := w.paged("Slow"); len(begun) != 0 {
+			t.Errorf("pages: %v", begun)
+		}
+		if got := w.metric("avax_exporter_notifications_total"); !strings.Contains(got, `{outcome="missed"} 1`) {
+			t.Errorf("after it:\n%s", got)
+		}
+		if got := w.metric("avax_exporter_alertmanager_up"); !strings.Contains(got, `{alertmanager="pager:9093"} 1`) {
+			t.Errorf("after it:\n%s", got)
+		}
+		for _, line := range []string{"does not take alerts", "takes alerts again", "came and went", "alert=Slow"} {
+			if n := strings.Count(w.logged(), line); n != 1 {
+				t.Errorf("%q stands %d times in the log:\n%s", line, n, w.logged())
+			}
+		}
+	})
+}
+
+// As long as one of several takes an alert, nobody has missed it.
+func TestOneOfTwoAlertmanagersWillDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(0))
+		w.show(nodeUp)
+		a, stop := w.start(func(o *Options) {
+			o.Alertmanagers = append(o.Alertmanagers, "http://dead:9093")
+			o.Transport = only{w, "pager:9093"}
+		})
+		defer stop()
+		for range 3 {
+			w.show(nodeDown)
+			time.Sleep(2 * time.Minute)
+			w.show(nodeUp)
+			time.Sleep(2 * time.Minute)
+		}
+		if begun, ended := w.paged("Down"); len(begun) != 3 || len(ended) != 3 {
+			t.Errorf("pages: %v, all-clears: %v", begun, ended)
+		}
+		if got := w.metric("avax_exporter_notifications_total"); !strings.Contains(got, `{outcome="missed"} 0`) {
+			t.Errorf("in the end:\n%s", got)
+		}
+		if r := a.Receivers(); len(r) != 2 || r[0].Name != "dead:9093" || r[0].Up || !r[1].Up {
+			t.Errorf("receivers are told as %+v", r)
+		}
+	})
+}
+
+func TestADirectoryThatTakesNothingStopsNoPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(5*time.Minute))
+		w.state = "/proc" // nobody can make a file there
+		w.show(nodeDown)
+		_, stop := w.start()
+		defer stop()
+		time.Sleep(10 * time.Minute)
+		if begun, _ := w.paged("Down"); len(begun) != 1 {
+			t.Errorf("pages: %v", begun)
+		}
+		if got := w.metric("avax_exporter_alerts_remembered"); !strings.Contains(got, "avax_exporter_alerts_remembered 0") {
+			t.Errorf("it is told as:\n%s", got)
+		}
+		if n := strings.Count(w.logged(), "a restart would forget"); n != 1 {
+			t.Errorf("told %d times:\n%s", n, w.logged())
+		}
+	})
+}
+
+func TestABadRulesFileStopsTheStart(t *testing.T) {
+	w := newWorld(t, `groups: [{name: g, rules: [{alert: A, expr: 'up =='}]}]`)
+	_, err := Start(t.Context(), Options{Config: Config{RulesFile: w.rules, Alertmanagers: []string{"http://pager"}}})
+	if err == nil || !strings.Contains(err.Error(), "AVAX_RULES_FILE") || !strings.Contains(err.Error(), "parse error") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestABadRulesFileAtAReloadLeavesTheOldRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(5*time.Minute))
+		w.show(nodeDown, "late 1")
+		a, stop := w.start()
+		defer stop()
+		time.Sleep(3 * time.Minute)
+		w.write("groups: [{name: nodes, rules: [{alert: Down, expr: ')'}]}]")
+		if err := a.Reload(); err == nil {
+			t.Error("no error")
+		}
+		if got := w.metric("avax_exporter_rules_last_reload_successful"); !strings.Contains(got, "successful 0") {
+			t.Errorf("it is told as:\n%s", got)
+		}
+		time.Sleep(time.Minute)
+		if begun, _ := w.paged("Down"); len(begun) != 0 {
+			t.Errorf("pages: %v", begun)
+		}
+		// A good one: the group that did not change goes on where it was.
+		w.write(down(5*time.Minute) + `
+  - name: more
+    rules: [{alert: Late, expr: late == 1}]
+`)
+		if err := a.Reload(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(150 * time.Second)
+		for _, alert := range []string{"Down", "Late"} {
+			if begun, _ := w.paged(alert); len(begun) != 1 {
+				t.Errorf("pages of %s: %v", alert, begun)
+			}
+		}
+		if got := w.metric("avax_exporter_rules_last_reload_successful"); !strings.Contains(got, "successful 1") {
+			t.Errorf("it is told as:\n%s", got)
+		}
+	})
+}
+
+func TestARuleThatCannotBeEvaluatedIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, `groups: [{name: g, rules: [{alert: Mixed, expr: 'a == on (x) group_left () b'}]}]`)
+		w.show(`a{x="1"} 1`, `b{x="1",y="1"} 1`, `b{x="1",y="2"} 1`)
+		a, stop := w.start()
+		defer stop()
+		time.Sleep(3 * time.Minute)
+		if n := strings.Count(w.logged(), "a rule cannot be evaluated"); n != 1 {
+			t.Errorf("told %d times:\n%s", n, w.logged())
+		}
+		if got := a.Groups()[0].Rules[0]; got.Health != "err" || !strings.Contains(got.LastError, "many-to-many") {
+			t.Errorf("it is told as %+v", got)
+		}
+		w.show(`a{x="1"} 1`, `b{x="1",y="1"} 1`)
+		time.Sleep(time.Minute)
+		if !strings.Contains(w.logged(), "a rule can be evaluated again") {
+			t.Errorf("the log says:\n%s", w.logged())
+		}
+	})
+}
+
+// Two exporters with the same view are one to Alertmanager.
+func TestTwoWithTheSameViewPageOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(5*time.Minute))
+		w.show(nodeDown)
+		_, first := w.start()
+		defer first()
+		_, second := (&world{t: t, rules: w.rules, state: t.TempDir(), page: w.page}).start(func(o *Options) { o.Transport = w })
+		time.Sleep(10 * time.Minute)
+		second()
+		time.Sleep(10 * time.Minute)
+		if begun, ended := w.paged("Down"); len(begun) != 1 || len(ended) != 0 {
+			t.Errorf("pages: %v, all-clears: %v", begun, ended)
+		}
+	})
+}
+
+// only lets nobody through but one.
+type only struct {
+	http.RoundTripper
+	host string
+}
+
+func (o only) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Host != o.host {
+		return nil, errors.New("connection refused")
+	}
+	return o.RoundTripper.RoundTrip(req)
+}
+
+// copyDir copies the files of a directory.
+func copyDir(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shift moves what is remembered by so much into the future.
+func shift(t *testing.T, path string, by time.Duration) {
+	t.Helper()
+	dir, err := state.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, found, err := state.Load[[]active](dir, stateKey)
+	if err != nil || !found {
+		t.Fatalf("nothing is remembered (%v)", err)
+	}
+	for i := range known {
+		known[i].Since += int64(by.Seconds())
+		known[i].Seen += int64(by.Seconds())
+	}
+	if err := dir.Save(stateKey, known); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,176 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/collectors"
+)
+
+// BenchmarkAlertingOn50000Series tells what alerting costs at an interval of 15 s
+// with the whole window in memory and the built-in rules: where every one of
+// 50,000 series is of a family that some rule names, and where a fifth is.
+func BenchmarkAlertingOn50000Series(b *testing.B) {
+	set, err := parseRules(builtIn, alerts.Rules)
+	if err != nil {
+		b.Fatal(err)
+	}
+	named := regexp.MustCompile("^(?:" + set.families + ")$").MatchString
+	for _, share := range []int{1, 5} {
+		b.Run(fmt.Sprintf("sampled=%d", 50_000/share), func(b *testing.B) {
+			page := append(seriesOf(50_000/share, named), seriesOf(50_000-50_000/share, func(name string) bool { return !named(name) })...)
+			for b.Loop() {
+				// Synthetic time is for tests alone.
+				ok := testing.RunTests(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{
+					Name: b.Name(), F: func(t *testing.T) { synctest.Test(t, func(t *testing.T) { cost(t, b, page, named) }) },
+				}})
+				if !ok {
+					b.FailNow()
+				}
+			}
+		})
+	}
+}
+
+// seriesOf makes so many series of the collectors' families, of nodes that are well.
+func seriesOf(n int, wanted func(string) bool) []labels.Labels {
+	var series []labels.Labels
+	for node := 0; ; node++ {
+		before := len(series)
+		for _, spec := range collectors.All() {
+			for _, f := range spec.Families {
+				if !wanted(f.Name) || len(f.Labels) == 0 {
+					continue
+				}
+				if len(series) == n {
+					return series
+				}
+				l := labels.NewBuilder(labels.FromStrings("__name__", f.Name))
+				for _, name := range f.Labels {
+					l.Set(name, name+"-"+strconv.Itoa(node))
+				}
+				series = append(series, l.Labels())
+			}
+		}
+		if len(series) == before {
+			return series
+		}
+	}
+}
+
+// well is a value with which nothing is wrong.
+func well(family string) float64 {
+	switch {
+	case strings.HasSuffix(family, "_timestamp_seconds"):
+		return float64(time.Now().AddDate(1, 0, 0).Unix())
+	case strings.HasSuffix(family, "_avax"):
+		return 1e6
+	}
+	return 1
+}
+
+// cost runs alerting for some minutes over a full window, and reports.
+func cost(t *testing.T, b *testing.B, series []labels.Labels, named func(string) bool) {
+	const interval, ticks = 15 * time.Second, 20
+	w := newWorld(t, string(alerts.Rules))
+	var page bytes.Buffer
+	for _, l := range series {
+		fmt.Fprintf(&page, "%s%s %g\n", l.Get("__name__"), labels.NewBuilder(l).Del("__name__").Labels(), well(l.Get("__name__")))
+	}
+	w.show(page.String())
+	before := heap()
+	filled := make(chan struct{})
+	a, stop := w.start(func(o *Options) {
+		o.Metrics = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			<-filled
+			w.ServeHTTP(rw, r)
+		})
+	})
+	defer stop()
+	var kept []labels.Labels
+	for _, l := range series {
+		if named(l.Get("__name__")) {
+			kept = append(kept, labels.NewBuilder(l).Set("job", "avax-exporter").Set("instance", "here:9865").Labels())
+		}
+	}
+	refs := make([]storage.SeriesRef, len(kept))
+	now := time.Now()
+	for i, at := 0, now.Add(-window); at.Before(now); i, at = i+1, at.Add(interval) {
+		app := a.store.Appender(t.Context())
+		for n, l := range kept {
+			value := well(l.Get("__name__"))
+			if n%3 == 0 && !strings.HasSuffix(l.Get("__name__"), "_block") {
+				value += float64(i) * 1.37 // a third of them moves
+			}
+			var err error
+			if refs[n], err = app.Append(refs[n], l, at.UnixMilli(), value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := app.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(filled)
+	time.Sleep(2 * time.Minute) // until rules run and every cache is warm
+	used := processor()
+	time.Sleep(ticks * interval)
+	used = processor() - used
+	perTick := used / ticks
+	b.ReportMetric(perTick.Seconds()*1000, "cpu-ms/tick")
+	b.ReportMetric(100*perTick.Seconds()/interval.Seconds(), "%-of-a-core")
+	b.ReportMetric(float64(heap()-before)/1e6, "heap-MB")
+	b.ReportMetric(float64(size(t, w.state)), "disk-B")
+	b.ReportMetric(0, "ns/op")
+}
+
+// heap is what lives.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// processor is the time that this process has had of the processor.
+func processor() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// size sums up the files in a directory.
+func size(t *testing.T, path string) (n int64) {
+	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := os.Stat(filepath.Join(path, e.Name()))
+		if err == nil {
+			n += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,164 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/prometheus/notifier"
+)
+
+// delivery stands between Prometheus' notifier and the network: it sees how each
+// Alertmanager takes what it is sent.
+type delivery struct {
+	metrics   *Metrics
+	log       *slog.Logger
+	transport http.RoundTripper // nil: that of the notifier
+	url       string            // where a page leads
+	stopping  context.Context   // ended: nothing is waited for any longer
+
+	mu        sync.Mutex
+	receivers map[string]Receiver
+	// told are alerts that some Alertmanager has taken, owed those that none has,
+	// by their labels; with the time until which they hold.
+	told, owed map[string]time.Time
+}
+
+func newDelivery(o Options, m *Metrics, stopping context.Context) *delivery {
+	return &delivery{
+		metrics: m, log: o.Log, transport: o.Transport, url: strings.TrimSuffix(o.URL, "/"), stopping: stopping,
+		receivers: map[string]Receiver{}, told: map[string]time.Time{}, owed: map[string]time.Time{},
+	}
+}
+
+// sender gives alerts the link to their page here; Prometheus would name its own.
+type sender struct {
+	*notifier.Manager
+	url string
+}
+
+func (s sender) Send(alerts ...*notifier.Alert) {
+	for _, a := range alerts {
+		a.GeneratorURL = s.url + "/alerts#" + url.PathEscape(a.Name())
+	}
+	s.Manager.Send(alerts...)
+}
+
+// post is an alert as it goes over the wire.
+type post struct {
+	Labels   map[string]string `json:"labels"`
+	StartsAt time.Time         `json:"startsAt"`
+	EndsAt   time.Time         `json:"endsAt"`
+}
+
+// do sends one batch for the notifier and notes how that went.
+func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer context.AfterFunc(d.stopping, cancel)()
+	if d.transport != nil {
+		client = &http.Client{Transport: d.transport}
+	}
+	var batch []post
+	if body, err := req.GetBody(); err == nil {
+		if err := json.NewDecoder(body).Decode(&batch); err != nil {
+			d.log.Error("a notification cannot be read back", "err", err)
+		}
+	}
+	resp, err := client.Do(req.WithContext(ctx))
+	trouble := err
+	if err == nil && resp.StatusCode/100 != 2 {
+		trouble = fmt.Errorf("answers %s", resp.Status)
+	}
+	d.note(req.URL.Host, batch, trouble, time.Now())
+	return resp, err //nolint:bodyclose // the notifier does
+}
+
+// note records how an Alertmanager took a batch.
+func (d *delivery) note(name string, batch []post, err error, now time.Time) {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // it names the URL
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := d.receivers[name]
+	after := Receiver{Name: name, Asked: true, Up: err == nil, Since: before.Since}
+	if !before.Asked || before.Up != after.Up {
+		after.Since = now
+	}
+	if err != nil {
+		after.Err = err.Error()
+	}
+	d.receivers[name] = after
+	switch {
+	case err != nil && (!before.Asked || before.Up):
+		d.log.Error("Alertmanager does not take alerts, nobody is paged by it", "alertmanager", name, "err", err)
+	case err == nil && before.Asked && !before.Up:
+		d.log.Info("Alertmanager takes alerts again", "alertmanager", name, "after", now.Sub(before.Since).Round(time.Second))
+	}
+
+	outcome, up := delivered, 1.0
+	if err != nil {
+		outcome, up = failed, 0
+	}
+	d.metrics.up.WithLabelValues(name).Set(up)
+	d.metrics.notifications.WithLabelValues(outcome).Add(float64(len(batch)))
+	for _, a := range batch {
+		d.follow(a, err == nil, now)
+	}
+	outdated := func(_ string, until time.Time) bool { return now.Sub(until) > time.Hour } // its rule is gone
+	maps.DeleteFunc(d.told, outdated)
+	maps.DeleteFunc(d.owed, outdated)
+}
+
+// follow keeps account of one alert: who was never told of it while it fired is
+// not paged by its end.
+func (d *delivery) follow(a post, taken bool, now time.Time) {
+	raw, _ := json.Marshal(a.Labels) // its keys are sorted
+	key := string(raw)
+	_, told := d.told[key]
+	_, owed := d.owed[key]
+	switch resolved := !a.EndsAt.After(now); {
+	case resolved && owed:
+		delete(d.owed, key)
+		d.metrics.notifications.WithLabelValues(missed).Inc()
+		d.log.Warn("an alert came and went while no Alertmanager took it, nobody was paged",
+			"alert", a.Labels["alertname"], "labels", text(a.Labels), "from", a.StartsAt, "to", a.EndsAt)
+	case resolved && taken:
+		delete(d.told, key)
+	case resolved:
+	case taken:
+		delete(d.owed, key)
+		d.told[key] = a.EndsAt
+	case !told:
+		d.owed[key] = a.EndsAt
+	}
+}
+
+func (d *delivery) all() []Receiver {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.SortedFunc(maps.Values(d.receivers), func(a, b Receiver) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// text writes labels as Prometheus does, without the alert's name.
+func text(labels map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		if name != "alertname" {
+			pairs = append(pairs, fmt.Sprintf("%s=%q", name, labels[name]))
+		}
+	}
+	return "{" + strings.Join(pairs, ", ") + "}"
+}

@@ -1,0 +1,53 @@
+package alerting
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// How a notification ended.
+const (
+	delivered = "delivered"
+	failed    = "failed"
+	missed    = "missed"
+)
+
+// Metrics are the families that tell how alerting fares.
+type Metrics struct {
+	alerts        *prometheus.GaugeVec
+	notifications *prometheus.CounterVec
+	up            *prometheus.GaugeVec
+	reloaded      prometheus.Gauge
+	remembered    prometheus.Gauge
+}
+
+// NewMetrics registers them.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		alerts: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "avax_exporter_alerts",
+			Help: "Active alerts of in-process alerting, by state: pending (its time is not over) or firing.",
+		}, []string{"state"}),
+		notifications: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "avax_exporter_notifications_total",
+			Help: "Alerts told to an Alertmanager, reminders and resolutions included, by outcome: delivered, failed, or missed (it came and went while no Alertmanager took it, so nobody was paged).",
+		}, []string{"outcome"}),
+		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "avax_exporter_alertmanager_up",
+			Help: "1 if the Alertmanager took what it was last sent, 0 if not; absent until there was something to send.",
+		}, []string{"alertmanager"}),
+		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_rules_last_reload_successful",
+			Help: "1 if the alert rules are those that were last read, 0 if these had a mistake and the old ones stay.",
+		}),
+		remembered: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_alerts_remembered",
+			Help: "1 if it is on disk for how long alerts have been active, 0 if a restart would forget it.",
+		}),
+	}
+	for _, s := range []string{Pending, Firing} {
+		m.alerts.WithLabelValues(s)
+	}
+	for _, o := range []string{delivered, failed, missed} {
+		m.notifications.WithLabelValues(o)
+	}
+	r.MustRegister(m.alerts, m.notifications, m.up, m.reloaded, m.remembered)
+	return m
+}

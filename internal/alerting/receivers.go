@@ -1,0 +1,121 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/config"
+	"github.com/prometheus/prometheus/discovery"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+)
+
+// CheckAlertmanagers tells what is wrong with the Alertmanagers' URLs, and with
+// the file about them. It asks none.
+func CheckAlertmanagers(c Config) (urls, file error) {
+	for i, u := range c.Alertmanagers {
+		if _, err := parseReceiver(u); err != nil {
+			urls = errors.Join(urls, fmt.Errorf("entry %d of the list: %w", i+1, err))
+		}
+	}
+	if urls == nil {
+		_, file = receivers(c)
+	}
+	return urls, file
+}
+
+func parseReceiver(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("no address that can be asked: write one like http://127.0.0.1:9093") // the URL may hold a password
+	case u.User != nil:
+		return nil, errors.New("a user or password in the URL: write basic_auth into the file of AVAX_ALERTMANAGER_CONFIG_FILE")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("it ends in ? or #: write the address alone, such as http://127.0.0.1:9093/prefix")
+	}
+	return u, nil
+}
+
+// receivers is the block alerting of a Prometheus' configuration, from the URLs
+// and the file. An entry of the file without targets says how the URLs are asked.
+func receivers(c Config) (config.AlertingConfig, error) {
+	var block config.AlertingConfig
+	if c.AlertmanagerFile != "" {
+		content, err := os.ReadFile(c.AlertmanagerFile)
+		if err != nil {
+			return block, err
+		}
+		if block, err = parseBlock(content); err != nil {
+			return block, fmt.Errorf("%s: %w", c.AlertmanagerFile, err)
+		}
+		block.SetDirectory(filepath.Dir(c.AlertmanagerFile))
+	}
+	how := config.DefaultAlertmanagerConfig
+	settings := 0
+	var own config.AlertmanagerConfigs
+	for _, a := range block.AlertmanagerConfigs {
+		if len(a.ServiceDiscoveryConfigs) > 0 {
+			own = append(own, a)
+			continue
+		}
+		how = *a
+		settings++
+	}
+	switch {
+	case settings > 1:
+		return block, fmt.Errorf("%s: %d entries without static_configs: one says how the URLs of AVAX_ALERTMANAGERS are asked, give the others their targets", c.AlertmanagerFile, settings)
+	case settings == 1 && len(c.Alertmanagers) == 0:
+		return block, fmt.Errorf("%s: an entry without static_configs says how the URLs of AVAX_ALERTMANAGERS are asked, and there are none: give it its targets", c.AlertmanagerFile)
+	case len(own) == 0 && len(c.Alertmanagers) == 0:
+		return block, fmt.Errorf("%s: no Alertmanager: name one there, or in AVAX_ALERTMANAGERS", c.AlertmanagerFile)
+	}
+	for _, s := range c.Alertmanagers {
+		u, err := parseReceiver(s)
+		if err != nil {
+			return block, err
+		}
+		a := how
+		a.Scheme = u.Scheme
+		if prefix := strings.TrimSuffix(u.Path, "/"); prefix != "" {
+			a.PathPrefix = prefix
+		}
+		target := model.LabelSet{model.AddressLabel: model.LabelValue(u.Host)}
+		a.ServiceDiscoveryConfigs = discovery.Configs{discovery.StaticConfig{{Targets: []model.LabelSet{target}, Source: "AVAX_ALERTMANAGERS"}}}
+		own = append(own, &a)
+	}
+	block.AlertmanagerConfigs = own
+	return block, nil
+}
+
+// parseBlock reads a file that holds the block alerting and nothing else.
+func parseBlock(content []byte) (config.AlertingConfig, error) {
+	loaded, err := config.Load(string(content), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return config.AlertingConfig{}, fmt.Errorf("write the block alerting of Prometheus' configuration: %w", err)
+	}
+	if len(loaded.ScrapeConfigs) > 0 || len(loaded.RuleFiles) > 0 || len(loaded.RemoteWriteConfigs) > 0 {
+		return config.AlertingConfig{}, errors.New("write the block alerting and nothing else")
+	}
+	return loaded.AlertingConfig, nil
+}
+
+// targets are the fixed addresses of each entry, as the notifier wants them.
+func targets(c config.AlertingConfig) map[string][]*targetgroup.Group {
+	sets := map[string][]*targetgroup.Group{}
+	for key, a := range c.AlertmanagerConfigs.ToMap() {
+		for _, d := range a.ServiceDiscoveryConfigs {
+			if fixed, ok := d.(discovery.StaticConfig); ok {
+				sets[key] = append(sets[key], fixed...)
+			}
+		}
+	}
+	return sets
+}

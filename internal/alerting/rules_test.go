@@ -1,0 +1,79 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+)
+
+func TestTheBuiltInRulesAreGood(t *testing.T) {
+	summary, err := CheckRules(Config{Rules: alerts.Rules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if summary.Name != "rules.yml" || summary.Alerts == 0 || summary.Recording == 0 {
+		t.Errorf("they are told as %+v", summary)
+	}
+}
+
+func TestARulesFileIsRefusedWithTheReason(t *testing.T) {
+	group := func(rule string) string { return "groups: [{name: g, rules: [" + rule + "]}]" }
+	for _, test := range []struct{ content, want string }{
+		{"groups: [", "my.yml"},
+		{"gruops: []", "gruops"},
+		{group("{alert: A, expr: 'up =='}"), "parse error"},
+		{group("{alert: A, expr: up, for: soon}"), "soon"},
+		{group("{alert: A, expr: up, annotations: {summary: '{{ .Value'}}"), "template"},
+		{group("{record: a, expr: up}"), "no alert in it"},
+		{group("{alert: A, expr: 'increase(up[3h])'}"), "A looks back 3h, and samples are kept for 2h"},
+		{group("{alert: A, expr: 'up offset 130m'}"), "looks back 2h15m"},
+		{group("{alert: A, expr: 'max_over_time(up[1h:1m] offset 90m)'}"), "looks back 2h35m"},
+		{group("{alert: A, expr: 'up @ 1700000000'}"), "looks back"},
+		{"groups: [{name: g, query_offset: 3h, rules: [{alert: A, expr: up}]}]", "looks back 3h5m"},
+	} {
+		_, err := parseRules("my.yml", []byte(test.content))
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "my.yml") {
+			t.Errorf("%s\ngives %v, want something with %q", test.content, err, test.want)
+		}
+	}
+	for _, good := range []string{"increase(up[2h])", "up offset 2h", "vector(1)", "vector(time()) > 0", "up offset -1h"} {
+		if _, err := parseRules("my.yml", []byte(group("{alert: A, expr: '"+good+"'}"))); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+}
+
+func TestFamiliesAreThoseThatARuleMayAskFor(t *testing.T) {
+	set, err := parseRules("my.yml", []byte(`
+groups:
+  - name: g
+    rules:
+      - {record: 'a:b', expr: 'sum(plain) / ignoring (x) {__name__="by.name"}'}
+      - alert: A
+        expr: 'rate({__name__=~"many_(one|two)"}[5m]) > 0'
+        labels: {owner: '{{ with query "owner_info" }}x{{ end }}'}
+        annotations:
+          summary: '{{ with printf "node_info{node=%q}" $labels.node | query }}{{ . | first | value }}{{ end }}'
+          description: Nothing here is_asked for.
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	families := regexp.MustCompile("^(?:" + set.families + ")$")
+	for name, want := range map[string]bool{
+		"plain": true, "by.name": true, "by_name": false, "many_one": true, "many_three": false, "many_one_more": false,
+		"node_info": true, "owner_info": true, "is_asked": false, "plain_and_more": false,
+	} {
+		if got := families.MatchString(name); got != want {
+			t.Errorf("%s is sampled: %v", name, got)
+		}
+	}
+	all, err := parseRules("my.yml", []byte(`groups: [{name: g, rules: [{alert: A, expr: '{job="x"} == 0'}]}]`))
+	if err != nil || !regexp.MustCompile("^(?:"+all.families+")$").MatchString("anything") {
+		t.Errorf("a rule that names no family asks for any: %v, %v", all, err)
+	}
+}

@@ -1,0 +1,135 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb"
+)
+
+const (
+	// window is how far back a rule may look.
+	window = 2 * time.Hour
+	// lookback is for how long a sample counts that was not renewed: Prometheus' default.
+	lookback = 5 * time.Minute
+)
+
+// store keeps the samples of the window in memory: Prometheus' own head block,
+// without the database around it. It is that database that writes a log and moves
+// full chunks to disk; a head left to itself never does, so a full disk means
+// nothing to it (see docs/decisions/alerting.md).
+type store struct{ *tsdb.Head }
+
+// openStore opens an empty store.
+func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb.HeadOptions)) (*store, error) {
+	options := tsdb.DefaultHeadOptions()
+	options.StripeSize = 1 << 9 // of 2^14: a few thousand series, not millions
+	options.ChunkWriteQueueSize = 0
+	if configure != nil {
+		configure(options)
+	}
+	// The head wants an empty directory, and has no use for it afterwards.
+	dir, err := emptyDir()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	options.ChunkDirRoot = dir
+	head, err := tsdb.NewHead(reg, log, nil, nil, options, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := head.Init(math.MinInt64); err != nil {
+		return nil, err
+	}
+	return &store{head}, nil
+}
+
+// emptyDir makes a directory for a moment, wherever that is possible: a full disk
+// must not keep a restarted exporter from paging.
+func emptyDir() (string, error) {
+	var errs []error
+	for _, parent := range []string{"/dev/shm", os.Getenv("RUNTIME_DIRECTORY"), os.TempDir(), os.Getenv("STATE_DIRECTORY")} {
+		if !filepath.IsAbs(parent) {
+			continue
+		}
+		dir, err := os.MkdirTemp(parent, "avax-exporter-")
+		if err == nil {
+			return dir, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("no directory can be made for a moment, set TMPDIR to one that this user may write: %w", errors.Join(errs...))
+}
+
+// Querier implements storage.Queryable as tsdb.DB does: a querier that would read
+// what is being dropped begins after it.
+func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
+	if maxt < s.MinTime() {
+		return storage.NoopQuerier(), nil
+	}
+	q, err := tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, mint, maxt), mint, maxt)
+	if err != nil {
+		return nil, err
+	}
+	late, again, from := s.IsQuerierCollidingWithTruncation(mint, maxt)
+	if !late && !again {
+		return q, nil
+	}
+	if late {
+		if err := q.Close(); err != nil {
+			return nil, err
+		}
+	}
+	if !again {
+		return storage.NoopQuerier(), nil
+	}
+	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, from, maxt), from, maxt)
+}
+
+// drop forgets what is older than the window.
+func (s *store) drop(now time.Time) error {
+	return s.Truncate(now.Add(-window - lookback).UnixMilli())
+}
+
+// Close releases the memory. The head's own Close would write its chunks to disk
+// first, and panic if that is full: so there are none by then.
+func (s *store) Close() error {
+	if err := s.Truncate(math.MaxInt64); err != nil {
+		return err
+	}
+	return s.Head.Close()
+}
+
+// committing is a store that tells of each scrape that it took.
+type committing struct {
+	storage.AppendableV2
+	committed func()
+}
+
+func (c committing) AppenderV2(ctx context.Context) storage.AppenderV2 {
+	return committingAppender{c.AppendableV2.AppenderV2(ctx), c.committed}
+}
+
+type committingAppender struct {
+	storage.AppenderV2
+	committed func()
+}
+
+func (a committingAppender) Commit() error {
+	err := a.AppenderV2.Commit()
+	if err == nil {
+		a.committed()
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+)
+
+func open(t testing.TB, configure func(*tsdb.HeadOptions)) *store {
+	t.Helper()
+	s, err := openStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), configure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// fill appends a sample of so many series at each time.
+func fill(t testing.TB, s *store, series int, from, to time.Time, every time.Duration) {
+	t.Helper()
+	for at := from; at.Before(to); at = at.Add(every) {
+		app := s.Appender(t.Context())
+		for i := range series {
+			name := labels.FromStrings("__name__", "height", "node", string(rune('a'+i)))
+			if _, err := app.Append(0, name, at.UnixMilli(), float64(at.Unix())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := app.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheStoreKeepsItsWindowAndNoMore(t *testing.T) {
+	s := open(t, nil)
+	begin := time.Unix(1_800_000_000, 0)
+	now := begin.Add(time.Hour)
+	fill(t, s, 21, begin, now, 15*time.Second) // one of them ends here
+	for range 6 * 6 {                          // six hours
+		fill(t, s, 20, now, now.Add(dropEvery), 15*time.Second)
+		now = now.Add(dropEvery)
+		if err := s.drop(now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q, err := s.Querier(now.Add(-window).UnixMilli(), now.UnixMilli())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := q.Select(t.Context(), true, nil, labels.MustNewMatcher(labels.MatchEqual, "__name__", "height"))
+	series := 0
+	for set.Next() {
+		series++
+		samples := 0
+		for it := set.At().Iterator(nil); it.Next() != chunkenc.ValNone; {
+			samples++
+		}
+		if want := int(window / (15 * time.Second)); samples != want {
+			t.Errorf("%s has %d samples of the window, want %d", set.At().Labels(), samples, want)
+		}
+	}
+	if err := q.Close(); err != nil || series != 20 || s.NumSeries() != 20 {
+		t.Errorf("%d series, and %d at all, want 20 (%v)", series, s.NumSeries(), err)
+	}
+	if oldest := now.Sub(time.UnixMilli(s.MinTime())); oldest > window+lookback+dropEvery {
+		t.Errorf("the oldest sample is of %s ago", oldest)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The directory that the store was opened in is gone, so the first file that it
+// wrote would end the process, as a full disk does to Prometheus' database.
+func TestTheStoreWritesNothing(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	s := open(t, nil)
+	begin := time.Unix(1_800_000_000, 0)
+	for i := range 4 {
+		from := begin.Add(time.Duration(i) * time.Hour)
+		fill(t, s, 20, from, from.Add(time.Hour), 15*time.Second)
+		if err := s.drop(from.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range []string{tmp, "/dev/shm"} {
+		if left, _ := filepath.Glob(filepath.Join(dir, "avax-exporter-*")); len(left) > 0 {
+			t.Errorf("left behind: %s", left)
+		}
+	}
+}
+
+// Prometheus' own acceptance tests of PromQL, all of them, over the store.
+func TestTheStoreAnswersAsPrometheusDoes(t *testing.T) {
+	engine := promqltest.NewTestEngine(t, false, lookback, promqltest.DefaultMaxSamplesPerQuery)
+	promqltest.RunBuiltinTestsWithStorage(t, engine, func(t testing.TB) storage.Storage {
+		s := open(t, func(o *tsdb.HeadOptions) {
+			o.ChunkRange = 24 * time.Hour.Milliseconds() // a series after the other, hours long
+			o.EnableSTStorage.Store(true)
+			o.EnableHistogramSTEncoding.Store(true)
+			o.FloatChunkEncoding.Store(uint32(chunkenc.EncXOR2))
+		})
+		return whole{s}
+	})
+}
+
+// whole makes the store all that the acceptance tests ask for.
+type whole struct{ *store }
+
+func (whole) ChunkQuerier(int64, int64) (storage.ChunkQuerier, error) {
+	return storage.NoopChunkedQuerier(), nil
+}
+
+func (whole) StartTime() (int64, error) { return 0, nil }

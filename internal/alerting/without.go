@@ -1,0 +1,37 @@
+//go:build noalerting
+
+package alerting
+
+import (
+	"context"
+	"errors"
+)
+
+// Built tells that this program cannot page: it was built with the tag noalerting.
+const Built = false
+
+var errNotBuilt = errors.New("this program was built without alerting (tag noalerting): take the usual one, or let a Prometheus evaluate the rules")
+
+// Alerting does nothing.
+type Alerting struct{}
+
+// Start returns an error.
+func Start(context.Context, Options) (*Alerting, error) { return nil, errNotBuilt }
+
+// CheckRules returns an error.
+func CheckRules(Config) (RulesSummary, error) { return RulesSummary{}, errNotBuilt }
+
+// CheckAlertmanagers returns an error.
+func CheckAlertmanagers(Config) (urls, file error) { return errNotBuilt, nil }
+
+// Wait returns at once.
+func (*Alerting) Wait() {}
+
+// Reload does nothing.
+func (*Alerting) Reload() error { return nil }
+
+// Groups returns none.
+func (*Alerting) Groups() []Group { return nil }
+
+// Receivers returns none.
+func (*Alerting) Receivers() []Receiver { return nil }

@@ -1,0 +1,225 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/avax-exporter/avax-exporter/internal/state"
+)
+
+// TestMain reads the machine's resolver configuration, which is kept for good:
+// not within the synthetic time of the test that happens to come first.
+func TestMain(m *testing.M) {
+	name, _ := os.Hostname()
+	_, _ = net.LookupHost(name)
+	os.Exit(m.Run())
+}
+
+// world is what alerting works with in a test: a page that the test writes, an
+// Alertmanager that keeps account as a real one does, and a log.
+type world struct {
+	t     *testing.T
+	rules string // a file
+	state string // a directory
+
+	mu       sync.Mutex
+	page     string
+	unready  bool
+	dead     bool // the Alertmanager
+	pages    []event
+	active   map[string]time.Time // alerts that the Alertmanager knows, until when
+	log      bytes.Buffer
+	reporter *prometheus.Registry
+}
+
+// event is a page, or the end of one.
+type event struct {
+	at       time.Time
+	resolved bool
+	post
+	Annotations map[string]string
+	Link        string
+}
+
+func newWorld(t *testing.T, rules string) *world {
+	w := &world{t: t, state: t.TempDir(), rules: filepath.Join(t.TempDir(), "rules.yml"), active: map[string]time.Time{}}
+	w.write(rules)
+	return w
+}
+
+// write replaces the rules file.
+func (w *world) write(rules string) {
+	w.t.Helper()
+	if err := os.WriteFile(w.rules, []byte(rules), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// show makes this the page, a line for each sample.
+func (w *world) show(lines ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.page = strings.Join(lines, "\n") + "\n"
+}
+
+func (w *world) set(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+// ServeHTTP is the exporter's page.
+func (w *world) ServeHTTP(rw http.ResponseWriter, _ *http.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rw.Header().Set("Content-Type", "text/plain; version=0.0.4")
+	_, _ = io.WriteString(rw, w.page)
+}
+
+// RoundTrip is the Alertmanager.
+func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		return nil, errors.New("connection refused")
+	}
+	var batch []struct {
+		post
+		Annotations  map[string]string
+		GeneratorURL string
+	}
+	if err := json.NewDecoder(req.Body).Decode(&batch); err != nil {
+		w.t.Errorf("the Alertmanager was sent: %v", err)
+	}
+	now := time.Now()
+	for _, a := range batch {
+		key := text(a.Labels) + a.Labels["alertname"]
+		known := w.active[key].After(now)
+		resolved := !a.EndsAt.After(now)
+		if known == resolved { // it begins or ends
+			w.pages = append(w.pages, event{now, resolved, a.post, a.Annotations, a.GeneratorURL})
+		}
+		w.active[key] = a.EndsAt
+	}
+	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: http.NoBody, Request: req}, nil
+}
+
+// paged returns the pages of an alert so far.
+func (w *world) paged(alert string) (begun, ended []event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.pages {
+		switch {
+		case e.Labels["alertname"] != alert:
+		case e.resolved:
+			ended = append(ended, e)
+		default:
+			begun = append(begun, e)
+		}
+	}
+	return begun, ended
+}
+
+func (w *world) logged() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.String()
+}
+
+// Write is the log.
+func (w *world) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(line)
+}
+
+// start runs alerting. The function that it returns stops it and waits.
+func (w *world) start(change ...func(*Options)) (*Alerting, func()) {
+	w.t.Helper()
+	// The scraper looks this machine's name up, to spread its work over time. A
+	// lookup that others may wait for as well would not end within synthetic time.
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("no name is looked up in a test")
+	}}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.reporter = prometheus.NewRegistry()
+	dir, err := state.Open(w.state)
+	if err != nil {
+		w.t.Logf("state: %v", err)
+	}
+	o := Options{
+		Config: Config{
+			RulesFile: w.rules, Alertmanagers: []string{"http://pager:9093"}, ExternalLabels: map[string]string{"cluster": "home"},
+			Job: "avax-exporter", Instance: "here:9865", URL: "http://here:9865", Interval: 15 * time.Second,
+		},
+		Metrics: w, State: dir, Registerer: w.reporter, Transport: w,
+		Ready: func() bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return !w.unready
+		},
+		Log: slog.New(slog.NewTextHandler(w, nil)),
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	a, err := Start(ctx, o)
+	if err != nil {
+		cancel()
+		w.t.Fatal(err)
+	}
+	synctest.Wait() // until it has looked its name up
+	var once sync.Once
+	stop := func() {
+		once.Do(func() {
+			cancel()
+			a.Wait()
+		})
+	}
+	return a, stop
+}
+
+// metric returns a family of the exporter's own as text.
+func (w *world) metric(name string) string {
+	w.t.Helper()
+	text, err := testutil.CollectAndFormat(w.reporter, expfmt.TypeTextPlain, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// down is an alert on a node that is down, after this long.
+func down(after time.Duration) string {
+	return fmt.Sprintf(`
+groups:
+  - name: nodes
+    rules:
+      - alert: Down
+        expr: up_node == 0
+        for: %s
+        labels: {severity: page}
+        annotations:
+          summary: Node {{ $labels.node }} of {{ $externalLabels.cluster }} is down, {{ $value }}
+`, after)
+}

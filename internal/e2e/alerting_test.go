@@ -1,0 +1,337 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// shortRules is a file with the rules as they are, but for the time that a cause
+// has to last.
+func shortRules(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rules.yml")
+	short := stack.ShortenRules(t, alerts.Rules, func(time.Duration) time.Duration { return time.Second })
+	if err := os.WriteFile(path, short, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// world is a simulated network with an Alertmanager and what it pages.
+type world struct {
+	network *simnet.Network
+	pages   *stack.Receiver
+	// environment lets an exporter ask the network and page by itself.
+	environment []string
+}
+
+func newWorld(t *testing.T, rules string) world {
+	t.Helper()
+	w := world{network: simnet.New(simnet.Options{Seed: 1}), pages: stack.Webhook(t)}
+	urls, err := w.network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.environment = []string{
+		everySecond,
+		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"],
+		"AVAX_CHAINS=C,examplel1=" + w.network.Chain("examplel1").ID,
+		"AVAX_ALERTMANAGERS=" + stack.Alertmanager(t, w.pages.URL),
+		"AVAX_RULES_FILE=" + rules,
+		"AVAX_ALERTING_INTERVAL=200ms",
+	}
+	return w
+}
+
+// incident is what happens to the network, and the alert that has to page.
+type incident struct {
+	name       string
+	begin, end func(*simnet.Network)
+	alert      string
+	labels     map[string]string
+	says       string
+}
+
+var incidents = []incident{
+	{
+		name:   "alpha loses bootstrap",
+		begin:  func(n *simnet.Network) { n.Node("alpha").SetChain("C", simnet.Bootstrapping) },
+		end:    func(n *simnet.Network) { n.Node("alpha").SetChain("C", simnet.Running) },
+		alert:  "AvaxChainNotBootstrapped",
+		labels: map[string]string{"node": "alpha", "chain": "C", "severity": "page"},
+		says:   "alpha",
+	},
+	{
+		name:   "alpha loses uptime",
+		begin:  func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) },
+		end:    func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(99) },
+		alert:  "AvaxRewardStakeLow",
+		labels: map[string]string{"node": "alpha", "severity": "page"},
+		says:   "alpha",
+	},
+	{
+		name:   "an L1 validator runs dry",
+		begin:  func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 0) },
+		end:    func(n *simnet.Network) { n.TopUp("examplel1", "echo", 500e9) },
+		alert:  "AvaxL1ValidatorInactive",
+		labels: map[string]string{"chain": "examplel1"},
+		says:   "examplel1",
+	},
+}
+
+// of matches an alert of the incident.
+func (i incident) of(match func(stack.Alert) bool) func(stack.Alert) bool {
+	return func(a stack.Alert) bool {
+		for name, value := range i.labels {
+			if a.Labels[name] != value {
+				return false
+			}
+		}
+		return match(a)
+	}
+}
+
+func TestTheExporterPagesWithoutAPrometheus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, shortRules(t))
+	exporter := start(t, w.environment...)
+	w.pages.Wait(stack.Firing("AvaxWatchdog"), 30*time.Second)
+	for _, i := range incidents {
+		i.begin(w.network)
+		page := w.pages.Wait(i.of(stack.Firing(i.alert)), 30*time.Second)
+		if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) ||
+			!strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") || !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
+			t.Errorf("%s: the page says %v, and leads to %s", i.name, page.Annotations, page.GeneratorURL)
+		}
+		i.end(w.network)
+		w.pages.Wait(i.of(stack.Resolved(i.alert)), 30*time.Second)
+	}
+	for _, a := range w.pages.Alerts() {
+		if a.Labels["node"] == "bravo" && a.Labels["severity"] == "page" {
+			t.Errorf("bravo had no incident, and yet: %v", a)
+		}
+	}
+	if log := exporter.logged(); strings.Contains(log, `"level":"ERROR"`) {
+		t.Errorf("the log tells of an error")
+	}
+}
+
+// told is an alert of /api/v1/alerts, of a Prometheus or of the exporter.
+type told struct {
+	Labels, Annotations map[string]string
+	State, Value        string
+	ActiveAt            time.Time
+}
+
+// active returns the active alerts that somebody tells of, by their labels.
+func active(t *testing.T, url string) (map[string]told, error) {
+	t.Helper()
+	var answer struct{ Data struct{ Alerts []told } }
+	if err := getJSON(t.Context(), url+"/api/v1/alerts", &answer); err != nil {
+		return nil, err
+	}
+	byLabels := map[string]told{}
+	for _, a := range answer.Data.Alerts {
+		byLabels[fmt.Sprint(a.Labels)] = a
+	}
+	return byLabels, nil
+}
+
+// The same rules, the same labels: whoever evaluates them, Alertmanager is told
+// the same, and so may both be at once.
+func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
+	t.Parallel()
+	const interval = time.Second
+	rules := shortRules(t)
+	w := newWorld(t, rules)
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), "AVAX_ALERTING_INTERVAL=1s", "AVAX_EXTERNAL_LABELS=cluster=home")...)
+	scraped := stack.Webhook(t)
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{
+		Targets: []string{exporter.url}, RuleFiles: []string{rules}, Alertmanagers: []string{stack.Alertmanager(t, scraped.URL)},
+		ScrapeInterval: interval, EvaluationInterval: interval, ExternalLabels: map[string]string{"cluster": "home"},
+	})
+	same := func() string {
+		theirs, err := active(t, prometheus.URL)
+		if err != nil {
+			return err.Error()
+		}
+		ours, err := active(t, exporter.url)
+		if err != nil {
+			return err.Error()
+		}
+		if len(theirs) < 2 || len(ours) < 2 { // the watchdog, and one more at least
+			return fmt.Sprintf("alerts: %d of Prometheus, %d of the exporter", len(theirs), len(ours))
+		}
+		strip := func(all map[string]told) map[string]told {
+			out := maps.Clone(all)
+			for k, a := range out {
+				a.ActiveAt, a.Value = time.Time{}, "" // these are a matter of when the page was read
+				out[k] = a
+			}
+			return out
+		}
+		return cmp.Diff(strip(theirs), strip(ours))
+	}
+	eventually(t, 30*time.Second, same)
+	both := []*stack.Receiver{scraped, w.pages}
+	for _, i := range incidents {
+		i.begin(w.network)
+		var at []time.Time
+		for _, r := range both {
+			at = append(at, r.Wait(i.of(stack.Firing(i.alert)), 30*time.Second).StartsAt)
+		}
+		// Each reads the page at a moment of its own, and evaluates at another.
+		if apart := at[0].Sub(at[1]).Abs(); apart > 2*interval {
+			t.Errorf("%s: the two fire %s apart", i.name, apart)
+		}
+		eventually(t, 30*time.Second, same)
+		i.end(w.network)
+		for _, r := range both {
+			r.Wait(i.of(stack.Resolved(i.alert)), 30*time.Second)
+		}
+		eventually(t, 30*time.Second, same)
+	}
+	seen := make([][]string, len(both))
+	for n, r := range both {
+		set := map[string]bool{}
+		for _, a := range r.Alerts() {
+			set[fmt.Sprint(a.Status, a.Labels)] = true
+		}
+		seen[n] = slices.Sorted(maps.Keys(set))
+	}
+	if diff := cmp.Diff(seen[0], seen[1]); diff != "" {
+		t.Errorf("Prometheus paged (-), the exporter (+):\n%s", diff)
+	}
+	// The JSON is the one that others know how to read.
+	shape := func(url string) []string {
+		var answer map[string]any
+		if err := getJSON(t.Context(), url+"/api/v1/rules", &answer); err != nil {
+			t.Fatal(err)
+		}
+		return shapeOf("", answer)
+	}
+	if diff := cmp.Diff(shape(prometheus.URL), shape(exporter.url)); diff != "" {
+		t.Errorf("/api/v1/rules of Prometheus (-), of the exporter (+):\n%s", diff)
+	}
+}
+
+// shapeOf lists the paths of a JSON value, leaving out what differs from host to
+// host or comes and goes.
+func shapeOf(path string, v any) []string {
+	set := map[string]bool{}
+	var walk func(string, any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, inner := range v {
+				if strings.HasSuffix(path, "labels") || strings.HasSuffix(path, "annotations") {
+					continue
+				}
+				walk(path+"."+k, inner)
+			}
+		case []any:
+			for _, inner := range v {
+				walk(path+"[]", inner)
+			}
+		default:
+			set[fmt.Sprintf("%s %T", path, v)] = true
+		}
+	}
+	walk(path, v)
+	return slices.Sorted(maps.Keys(set))
+}
+
+// A rule whose time is never over, and one that pages at once.
+const patient = `
+groups:
+  - name: patient
+    rules:
+      - {alert: Patient, expr: avax_node_up == 1, for: 1h, labels: {severity: page}}
+      - {alert: Prompt, expr: avax_node_up == 1, labels: {severity: page}}
+`
+
+func rulesFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rules.yml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAKilledExporterGoesOnAndPagesNobodyAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, rulesFile(t, patient))
+	environment := append(w.environment, "AVAX_STATE_DIR="+t.TempDir())
+	first := start(t, environment...)
+	w.pages.Wait(stack.Firing("Prompt"), 30*time.Second)
+	since := func(p *process) (at time.Time) {
+		all, err := active(t, p.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range all {
+			if a.Labels["alertname"] == "Patient" && a.Labels["node"] == "alpha" {
+				at = a.ActiveAt
+			}
+		}
+		return at
+	}
+	// Until it has been pending for some time, and that has been written down.
+	eventually(t, 30*time.Second, func() string {
+		if at := since(first); at.IsZero() || time.Since(at) < 5*time.Second {
+			return "it has not been pending for long"
+		}
+		return ""
+	})
+	first.end(syscall.SIGKILL)
+	again := time.Now()
+	second := start(t, environment...)
+	eventually(t, 30*time.Second, func() string {
+		if at := since(second); at.IsZero() || at.After(again.Add(-2*time.Second)) {
+			return fmt.Sprintf("it is pending since %s, and was long before the restart at %s", at, again)
+		}
+		return ""
+	})
+	prompt := 0
+	for _, a := range w.pages.Alerts() {
+		if a.Labels["alertname"] == "Prompt" && a.Labels["node"] == "alpha" {
+			prompt++
+		}
+	}
+	if prompt != 1 {
+		t.Errorf("Prompt was told %d times: %+v", prompt, w.pages.Alerts())
+	}
+}
+
+// The process may not write one byte into any file: so a full disk looks to it.
+func TestAFullDiskNeitherBlindsNorKills(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, shortRules(t))
+	exporter := startAs(t, []string{"sh", "-c", `ulimit -f 0 && exec "$0"`}, append(w.environment, "AVAX_STATE_DIR="+t.TempDir())...)
+	w.pages.Wait(stack.Firing("AvaxWatchdog"), 30*time.Second)
+	i := incidents[0]
+	i.begin(w.network)
+	w.pages.Wait(i.of(stack.Firing(i.alert)), 30*time.Second)
+	eventually(t, 10*time.Second, func() string {
+		if !strings.Contains(exporter.logged(), "a restart would forget for how long alerts have been active") {
+			return "the log does not tell that nothing can be written"
+		}
+		return ""
+	})
+	i.end(w.network)
+	w.pages.Wait(i.of(stack.Resolved(i.alert)), 30*time.Second)
+}

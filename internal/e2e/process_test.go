@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// program builds the exporter once for all tests.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "avax-exporter-e2e-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "avax-exporter")
+	if out, err := exec.Command("go", "build", "-o", path, "../../cmd/exporter").CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := program(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// process is a running exporter.
+type process struct {
+	url string
+	cmd *exec.Cmd
+
+	t     *testing.T
+	ended chan struct{} // closed when the process has
+	mu    sync.Mutex
+	log   strings.Builder
+}
+
+// start runs the program with the environment until the test ends.
+func start(t *testing.T, environment ...string) *process {
+	t.Helper()
+	return startAs(t, nil, environment...)
+}
+
+// startAs does so by another program, which is given ours as its last argument.
+func startAs(t *testing.T, by []string, environment ...string) *process {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := append(by, path)
+	p := &process{t: t, cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
+	p.cmd.Env = append(append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json"), environment...)
+	log, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := make(chan string, 1)
+	go func() {
+		defer close(p.ended)
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			t.Log(lines.Text())
+			p.mu.Lock()
+			p.log.WriteString(lines.Text() + "\n")
+			p.mu.Unlock()
+			var line struct{ Metrics string }
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Metrics != "" {
+				address <- strings.TrimSuffix(line.Metrics, "/metrics")
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		if p.cmd.ProcessState == nil {
+			p.end(os.Interrupt)
+		}
+	})
+	select {
+	case p.url = <-address:
+	case <-p.ended:
+		t.Fatal("the exporter ended before it served")
+	case <-time.After(20 * time.Second):
+		t.Fatal("the exporter does not serve")
+	}
+	return p
+}
+
+// end sends the signal and waits; after an interrupt the process has to end well.
+func (p *process) end(signal os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		p.t.Error(err)
+	}
+	<-p.ended
+	if err := p.cmd.Wait(); err != nil && signal != syscall.SIGKILL {
+		p.t.Errorf("the exporter ended: %v", err)
+	}
+}
+
+func (p *process) logged() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// get asks for a page as JSON.
+func (p *process) get(path string, into any) error {
+	return getJSON(p.t.Context(), p.url+path, into)
+}
+
+func getJSON(ctx context.Context, url string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return json.NewDecoder(resp.Body).Decode(into)
+}
+
+// freeAddress is one that nobody listens on at this moment.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// eventually waits until the condition holds, and fails with what it says is
+// missing.
+func eventually(t *testing.T, within time.Duration, condition func() (missing string)) {
+	t.Helper()
+	for end := time.Now().Add(within); ; {
+		missing := condition()
+		if missing == "" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("after %s: %s", within, missing)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
