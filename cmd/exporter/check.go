@@ -169,7 +169,8 @@ func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
 }
 
 // healthcheck asks the exporter that listens where this configuration says: the
-// container's own health check, which has no shell.
+// container's own health check, which has no shell. It needs no key: that the
+// listener asks for TLS or a password tells as well that it serves.
 func healthcheck(ctx context.Context, c *config) error {
 	host, port, err := net.SplitHostPort(c.listen)
 	if err != nil {
@@ -189,8 +190,11 @@ func healthcheck(ctx context.Context, c *config) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("/-/healthy answers %s", resp.Status)
+	switch resp.StatusCode {
+	case http.StatusOK,
+		http.StatusBadRequest,                               // it wants TLS
+		http.StatusUnauthorized, http.StatusTooManyRequests: // it wants a password, or less haste
+		return nil
 	}
-	return nil
+	return fmt.Errorf("/-/healthy answers %s", resp.Status)
 }
