@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -171,26 +171,21 @@ func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
 }
 
 // healthcheck asks the exporter that listens where this configuration says: the
-// container's own health check, which has no shell.
+// container's own health check, which has no shell. It needs no key: that the
+// listener asks for TLS or a password tells as well that it serves.
 func healthcheck(ctx context.Context, c *config) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	resp, err := askExporter(ctx, ownURL(c.listen)+"/-/healthy")
+	resp, err := askExporter(ctx, ownURL(c.listen, false)+"/-/healthy")
 	if err != nil {
 		return err
 	}
-	return resp.Body.Close()
-}
-
-// ownURL is where the exporter on this machine answers that listens at this
-// address.
-func ownURL(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return "http://" + listen
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK,
+		http.StatusBadRequest,                               // it wants TLS
+		http.StatusUnauthorized, http.StatusTooManyRequests: // it wants a password, or less haste
+		return nil
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "localhost"
-	}
-	return "http://" + net.JoinHostPort(host, port)
+	return fmt.Errorf("/-/healthy answers %s", resp.Status)
 }

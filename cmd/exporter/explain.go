@@ -54,7 +54,7 @@ func parseExplain(args []string) (w wanted, err error) {
 func explainName(ctx context.Context, c *config, w wanted, out io.Writer) error {
 	base := strings.TrimSuffix(w.from, "/")
 	if base == "" {
-		base = ownURL(c.listen)
+		base = ownURL(c.listen, c.tls)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -63,6 +63,9 @@ func explainName(ctx context.Context, c *config, w wanted, out io.Writer) error 
 		return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s/metrics answers %s; name an exporter that serves it, with --from", base, resp.Status)
+	}
 	page, err := explain.Read(resp.Body, time.Now())
 	if err != nil {
 		return fmt.Errorf("%s/metrics: %w", base, err)
@@ -79,12 +82,5 @@ func askExporter(ctx context.Context, url string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("%s answers %s", url, resp.Status), resp.Body.Close())
-	}
-	return resp, nil
+	return http.DefaultClient.Do(req)
 }
