@@ -77,9 +77,11 @@ func (seen *seenValidators) collect(ctx context.Context, ups *Upstreams, out *me
 	}
 	present := map[string]bool{}
 	for v := range entries {
-		present[v.NodeID] = true
 		if !ups.Watch.All {
 			seen.ids[v.NodeID] = true
+		}
+		if seen.ids[v.NodeID] { // a whole set is not remembered
+			present[v.NodeID] = true
 		}
 		setValidator(out, v)
 	}

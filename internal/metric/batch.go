@@ -42,9 +42,7 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 		return
 	}
 	b.series = appendSeries(b.series[:0], f, labels)
-	if !into.add(b.series, value) {
-		b.errs = append(b.errs, fmt.Errorf("%s: set twice", b.series))
-	}
+	into.add(b.series, value)
 }
 
 // SetBool adds 1 for true and 0 for false.
@@ -72,18 +70,31 @@ func (b *Batch) Notes() []string { return b.notes }
 
 // Err tells what was kept out: a mistake in a collector, or an upstream that
 // names the same thing twice. It is nil where every sample was taken.
-func (b *Batch) Err() error { return errors.Join(b.errs...) }
+func (b *Batch) Err() error {
+	b.seal()
+	return errors.Join(b.errs...)
+}
 
 // Chunks returns what was set, a chunk for each family that has samples, in
 // the order in which the families were declared.
 func (b *Batch) Chunks() []Chunk {
+	b.seal()
 	var chunks []Chunk
 	for _, f := range b.families {
-		if l := b.lines[f]; len(l.seen) > 0 {
+		if l := b.lines[f]; len(l.hashes) > 0 {
 			chunks = append(chunks, l.chunk(f))
 		}
 	}
 	return chunks
+}
+
+// seal keeps out what was set twice.
+func (b *Batch) seal() {
+	for _, f := range b.families {
+		for _, series := range b.lines[f].seal() {
+			b.errs = append(b.errs, fmt.Errorf("%s: set twice", series))
+		}
+	}
 }
 
 func appendSeries(to []byte, f *Family, labels []string) []byte {

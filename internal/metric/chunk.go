@@ -17,12 +17,12 @@ type Chunk struct {
 	Series int
 
 	short []byte // the text where it is short: the store packs it with that of other jobs
-	long  pack.Block
+	long  pack.Page
 }
 
 // Text returns the lines, for those who read them: a page packs them with AddTo.
 func (c Chunk) Text() []byte {
-	if c.long.Len() > 0 {
+	if c.long != nil {
 		return c.long.Append(nil)
 	}
 	return bytes.Clone(c.short)
@@ -30,7 +30,7 @@ func (c Chunk) Text() []byte {
 
 // AddTo adds the lines to a page.
 func (c Chunk) AddTo(p *pack.Packer) {
-	if c.long.Len() > 0 {
+	if c.long != nil {
 		p.Add(c.long)
 		return
 	}
@@ -47,61 +47,93 @@ const (
 
 // lines are the samples of one family while they are found.
 type lines struct {
-	text []byte
-	at   []span
-	full []pack.Block
-	// seen are the series by their hash: that two of a million have the same is
-	// less likely than one in ten million.
-	seen map[uint64]struct{}
+	text   []byte
+	full   pack.Page // what came before text
+	hashes []uint64  // of the series: equal ones have equal hashes
+	sealed int       // how many of them are known to be all different
 }
-
-// span is where a line lies in text: upstreams give their lists in random order,
-// and each piece that is packed is put in order.
-type span struct{ from, to int }
 
 var seed = maphash.MakeSeed()
 
-// add renders a sample, unless there is one of this series.
-func (l *lines) add(series []byte, value float64) (added bool) {
-	hash := maphash.Bytes(seed, series)
-	if _, twice := l.seen[hash]; twice {
-		return false
-	}
-	if l.seen == nil {
-		l.seen = map[uint64]struct{}{}
-	}
-	l.seen[hash] = struct{}{}
-	from := len(l.text)
+// add renders a sample.
+func (l *lines) add(series []byte, value float64) {
+	l.hashes = append(l.hashes, maphash.Bytes(seed, series))
 	l.text = append(append(l.text, series...), ' ')
 	l.text = append(strconv.AppendFloat(l.text, value, 'g', -1, 64), '\n')
-	l.at = append(l.at, span{from, len(l.text)})
 	if len(l.text) >= mostText {
-		l.full = append(l.full, pack.Pack(l.ordered()))
-		l.text, l.at = l.text[:0], l.at[:0]
+		l.pack()
 	}
-	return true
 }
 
-// ordered returns the lines that are not packed.
-func (l *lines) ordered() []byte {
-	text := func(s span) []byte { return l.text[s.from:s.to] }
-	slices.SortFunc(l.at, func(a, b span) int { return bytes.Compare(text(a), text(b)) })
-	ordered := make([]byte, 0, len(l.text))
-	for _, s := range l.at {
-		ordered = append(ordered, text(s)...)
-	}
-	return ordered
+func (l *lines) pack() {
+	l.full = append(l.full, pack.Pack(l.text))
+	l.text = l.text[:0]
 }
 
+// seal keeps the first sample of each series, and returns the series that were
+// set again. Until then only their hashes are known: to look a series up for
+// each sample would take more memory than all samples do.
+func (l *lines) seal() (twice [][]byte) {
+	if l.sealed == len(l.hashes) {
+		return nil
+	}
+	slices.Sort(l.hashes)
+	l.sealed = len(l.hashes)
+	if !anyTwice(l.hashes) {
+		return nil
+	}
+	all := lines{}
+	seen := map[string]bool{}
+	for line := range bytes.Lines(append(l.full.Append(nil), l.text...)) {
+		end := bytes.LastIndexByte(line, ' ')
+		if series := string(line[:end]); !seen[series] {
+			seen[series] = true
+			all.hashes = append(all.hashes, maphash.Bytes(seed, line[:end]))
+			if all.text = append(all.text, line...); len(all.text) >= mostText {
+				all.pack()
+			}
+		} else {
+			twice = append(twice, line[:end])
+		}
+	}
+	slices.Sort(all.hashes)
+	all.sealed = len(all.hashes)
+	*l = all
+	return twice
+}
+
+// anyTwice tells whether two of the ordered hashes are equal.
+func anyTwice(hashes []uint64) bool {
+	for i := 1; i < len(hashes); i++ {
+		if hashes[i] == hashes[i-1] {
+			return true
+		}
+	}
+	return false
+}
+
+// chunk returns the samples. Short ones are put in order: upstreams give their
+// lists in random order.
 func (l *lines) chunk(f *Family) Chunk {
-	c := Chunk{Family: f, Series: len(l.seen)}
-	rest := l.ordered()
+	c := Chunk{Family: f, Series: len(l.hashes)}
+	rest := l.text
+	if len(l.full) == 0 {
+		rest = ordered(rest)
+	}
 	if len(l.full) == 0 && len(rest) < leastPacked {
 		c.short = rest
 		return c
 	}
-	c.long = pack.Join(append(slices.Clip(l.full), pack.Pack(rest)))
+	c.long = slices.Clone(l.full)
+	if len(rest) > 0 {
+		c.long = append(c.long, pack.Pack(rest))
+	}
 	return c
+}
+
+func ordered(text []byte) []byte {
+	lines := slices.SortedFunc(bytes.Lines(text), bytes.Compare)
+	return slices.Concat(lines...)
 }
 
 // Sample is one line of a chunk, read back.
@@ -115,7 +147,7 @@ type Sample struct {
 // people, a scraper that asks for protobuf.
 func (c Chunk) Samples() []Sample {
 	text := c.short
-	if c.long.Len() > 0 {
+	if c.long != nil {
 		text = c.long.Append(nil)
 	}
 	samples := make([]Sample, 0, c.Series)

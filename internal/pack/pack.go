@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/flate"
@@ -38,47 +39,12 @@ func Pack(text []byte) Block {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// Join strings blocks together to one.
-func Join(blocks []Block) Block {
-	switch len(blocks) {
-	case 0:
-		return Block{}
-	case 1:
-		return blocks[0]
-	}
-	var all Block
-	for _, b := range blocks {
-		all.size += b.size
-		all.sum = b.after(all.sum)
-	}
-	all.shift = shiftBy(all.size)
-	all.deflated = make([]byte, 0, Page(blocks).packed())
-	for _, b := range blocks {
-		all.deflated = append(all.deflated, b.deflated...)
-	}
-	return all
-}
-
 // after is the CRC-32 of a text with this one after it.
 func (b Block) after(sum uint32) uint32 {
 	if b.size == 0 {
 		return sum
 	}
 	return times(b.shift, sum) ^ b.sum
-}
-
-// Len is the length of the text in bytes.
-func (b Block) Len() int { return b.size }
-
-// WriteTo writes the text.
-func (b Block) WriteTo(w io.Writer) (int64, error) { return Page{b}.WriteTo(w) }
-
-// Append appends the text.
-func (b Block) Append(to []byte) []byte {
-	buffer := bytes.NewBuffer(to)
-	buffer.Grow(b.size)
-	_, _ = b.WriteTo(buffer) // a buffer takes everything
-	return buffer.Bytes()
 }
 
 // Page is a text in blocks.
@@ -124,6 +90,13 @@ func (p Page) WriteTo(w io.Writer) (int64, error) {
 		}
 	}
 	return n, nil
+}
+
+// Append appends the text.
+func (p Page) Append(to []byte) []byte {
+	text := bytes.NewBuffer(slices.Grow(to, p.Len()))
+	_, _ = p.WriteTo(text) // a buffer takes everything
+	return text.Bytes()
 }
 
 // unpacker is what unpacking needs, kept for the next time.
@@ -188,10 +161,10 @@ func (p *Packer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Add takes a block, which follows what was written before.
-func (p *Packer) Add(b Block) {
+// Add takes blocks, which follow what was written before.
+func (p *Packer) Add(blocks Page) {
 	p.pack()
-	p.page = append(p.page, b)
+	p.page = append(p.page, blocks...)
 }
 
 func (p *Packer) pack() {

@@ -24,30 +24,28 @@ func TestBlocksStrungTogetherAreOneGzipMember(t *testing.T) {
 			want = append(want, text...)
 			page = append(page, pack.Pack(text))
 		}
-		for name, p := range map[string]pack.Page{"page": page, "joined": {pack.Join(page)}} {
-			var zipped bytes.Buffer
-			if err := p.WriteGzip(&zipped); err != nil {
-				t.Fatal(err)
-			}
-			if zipped.Len() != p.GzipLen() || p.Len() != len(want) {
-				t.Errorf("%s: %d bytes of %d, not %d of %d", name, zipped.Len(), len(want), p.GzipLen(), p.Len())
-			}
-			reader, err := gzip.NewReader(&zipped)
-			if err != nil {
-				t.Fatal(err)
-			}
-			reader.Multistream(false)
-			got, err := io.ReadAll(reader)
-			if err != nil || !bytes.Equal(got, want) {
-				t.Errorf("%s: unzipped %d bytes, want %d: %v", name, len(got), len(want), err)
-			}
-			if zipped.Len() != 0 {
-				t.Errorf("%s: %d bytes follow the member", name, zipped.Len())
-			}
-			var text bytes.Buffer
-			if n, err := p.WriteTo(&text); err != nil || n != int64(len(want)) || !bytes.Equal(text.Bytes(), want) {
-				t.Errorf("%s: unpacked %d bytes, want %d: %v", name, n, len(want), err)
-			}
+		var zipped bytes.Buffer
+		if err := page.WriteGzip(&zipped); err != nil {
+			t.Fatal(err)
+		}
+		if zipped.Len() != page.GzipLen() || page.Len() != len(want) {
+			t.Errorf("%d bytes of %d, not %d of %d", zipped.Len(), len(want), page.GzipLen(), page.Len())
+		}
+		reader, err := gzip.NewReader(&zipped)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader.Multistream(false)
+		got, err := io.ReadAll(reader)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("unzipped %d bytes, want %d: %v", len(got), len(want), err)
+		}
+		if zipped.Len() != 0 {
+			t.Errorf("%d bytes follow the member", zipped.Len())
+		}
+		var text bytes.Buffer
+		if n, err := page.WriteTo(&text); err != nil || n != int64(len(want)) || !bytes.Equal(text.Bytes(), want) {
+			t.Errorf("unpacked %d bytes, want %d: %v", n, len(want), err)
 		}
 	})
 }
@@ -60,11 +58,11 @@ func TestAPackerKeepsTheOrderOfTextAndBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.Add(pack.Pack([]byte("c")))
+	p.Add(pack.Page{pack.Pack([]byte("c"))})
 	if _, err := io.WriteString(&p, "d"); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(pack.Join(p.Page()).Append([]byte("-"))); got != "-a"+long+"bcd" {
+	if got := string(p.Page().Append([]byte("-"))); got != "-a"+long+"bcd" {
 		t.Errorf("%d bytes in another order", len(got))
 	}
 }
@@ -82,7 +80,7 @@ func TestAReaderThatWentAwayIsAnError(t *testing.T) {
 		t.Error("text: no error")
 	}
 	// What is kept for the next reader is as new.
-	if got := string(page[0].Append(nil)); got != "text" {
+	if got := string(page.Append(nil)); got != "text" {
 		t.Errorf("then %q", got)
 	}
 }

@@ -13,7 +13,11 @@ import (
 // ValidatorSet is a whole validator set, kept in little memory: of each
 // validator it has who it is, its stake, its period, its rewards and how the node sees it.
 // Owners, keys and what only an L1 has are left out; they make up most of an answer.
-type ValidatorSet struct{ members []member }
+type ValidatorSet struct {
+	pieces [][]member // all but the last of pieceSize: a slice that grows leaves its smaller selves behind
+}
+
+const pieceSize = 1024
 
 // PlatformValidatorSet asks platform.getCurrentValidators for a whole set, in random order. It reads the answer as it
 // comes: of one with 100,000 validators, 110 MB, it keeps 15 MB. An empty subnetID means the primary network.
@@ -30,14 +34,31 @@ func (c *Client) PlatformValidatorSet(ctx context.Context, subnetID string) (*Va
 }
 
 // Len is how many validators there are.
-func (s *ValidatorSet) Len() int { return len(s.members) }
+func (s *ValidatorSet) Len() int {
+	n := 0
+	for _, p := range s.pieces {
+		n += len(p)
+	}
+	return n
+}
+
+func (s *ValidatorSet) add(m member) {
+	last := len(s.pieces) - 1
+	if last < 0 || len(s.pieces[last]) == pieceSize {
+		s.pieces = append(s.pieces, make([]member, 0, pieceSize))
+		last++
+	}
+	s.pieces[last] = append(s.pieces[last], m)
+}
 
 // All yields the validators. What the set does not keep is absent.
 func (s *ValidatorSet) All() iter.Seq[Validator] {
 	return func(yield func(Validator) bool) {
-		for i := range s.members {
-			if !yield(s.members[i].validator()) {
-				return
+		for _, piece := range s.pieces {
+			for _, m := range piece {
+				if !yield(m.validator()) {
+					return
+				}
 			}
 		}
 	}
@@ -51,13 +72,12 @@ func (s *ValidatorSet) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	s.members = []member{}
 	for d.PeekKind() != jsontext.KindEndArray {
 		var e entry
 		if err := wire.Decode(d, &e); err != nil {
 			return err
 		}
-		s.members = append(s.members, e.member())
+		s.add(e.member())
 	}
 	_, err := d.ReadToken()
 	return err
