@@ -144,12 +144,12 @@ func announced(peers []node.Peer, stake map[string]uint64) (at time.Time, most b
 // its delegators' included, and the sum. Any node is asked, at the pace of
 // full sets.
 func primaryStake(ctx context.Context, ups *Upstreams) (byNode map[string]uint64, all uint64, err error) {
-	set, err := anySet(scrape.MaxAge(ctx, fullSetEvery), ups, node.PrimaryNetworkID)
+	set, err := primarySet(scrape.MaxAge(ctx, fullSetEvery), ups)
 	if err != nil {
 		return nil, 0, err
 	}
-	byNode = make(map[string]uint64, len(set))
-	for _, v := range set {
+	byNode = make(map[string]uint64, set.Len())
+	for v := range set.All() {
 		s := stakeOf(v)
 		byNode[v.NodeID] += s
 		all += s

@@ -62,7 +62,7 @@ func (w *world) tell(ctx context.Context, t *testing.T, collector, target string
 		t.Errorf("%s of %s: %v", collector, target, err)
 	}
 	for _, c := range batch.Chunks() {
-		samples += string(c.Text)
+		samples += string(c.Text())
 	}
 	return samples, batch.Notes()
 }

@@ -53,9 +53,7 @@ func collectL1(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) 
 	if b.SubnetID == node.PrimaryNetworkID {
 		return nil
 	}
-	set, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
-		return n.PlatformCurrentValidators(ctx, b.SubnetID)
-	})
+	set, err := subnetSet(ctx, ups, b.SubnetID)
 	if err != nil {
 		return err
 	}

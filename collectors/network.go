@@ -31,13 +31,13 @@ var network = &Spec{
 }
 
 func collectNetwork(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	primary, err := anySet(ctx, ups, node.PrimaryNetworkID)
+	primary, err := primarySet(ctx, ups)
 	if err != nil {
 		return err
 	}
 	var stake, delegated wire.NanoAVAX
 	var delegators uint64
-	for _, v := range primary {
+	for v := range primary.All() {
 		stake += wire.NanoAVAX(v.Weight)
 		if v.DelegatorWeight != nil {
 			delegated += *v.DelegatorWeight
@@ -46,7 +46,7 @@ func collectNetwork(ctx context.Context, ups *Upstreams, out *metric.Batch) erro
 			delegators += uint64(*v.DelegatorCount)
 		}
 	}
-	out.Set(networkValidators, float64(len(primary)), node.PrimaryNetworkID)
+	out.Set(networkValidators, float64(primary.Len()), node.PrimaryNetworkID)
 	out.Set(networkStake, stake.AVAX(), node.PrimaryNetworkID)
 	out.Set(networkDelegatedStake, delegated.AVAX(), node.PrimaryNetworkID)
 	out.Set(networkDelegators, float64(delegators), node.PrimaryNetworkID)
@@ -63,7 +63,7 @@ func collectSubnetSize(ctx context.Context, ups *Upstreams, c Chain, out *metric
 	if b.SubnetID == node.PrimaryNetworkID || !ups.speaks(c, "size of "+b.SubnetID) {
 		return nil
 	}
-	set, err := anySet(ctx, ups, b.SubnetID)
+	set, err := subnetSet(ctx, ups, b.SubnetID)
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,16 @@ func collectSubnetSize(ctx context.Context, ups *Upstreams, c Chain, out *metric
 	return nil
 }
 
-// anySet asks any node for a whole validator set.
-func anySet(ctx context.Context, ups *Upstreams, subnetID string) ([]node.Validator, error) {
+// subnetSet asks any node for the validators of a subnet.
+func subnetSet(ctx context.Context, ups *Upstreams, subnetID string) ([]node.Validator, error) {
 	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
 		return n.PlatformCurrentValidators(ctx, subnetID)
+	})
+}
+
+// primarySet asks any node for the primary network's validators.
+func primarySet(ctx context.Context, ups *Upstreams) (*node.ValidatorSet, error) {
+	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (*node.ValidatorSet, error) {
+		return n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
 	})
 }

@@ -30,12 +30,12 @@ func collectPrimaryView(ctx context.Context, _ *Upstreams, n *Node, out *metric.
 	if err != nil {
 		return err
 	}
-	set, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID)
+	set, err := n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
 	if err != nil {
 		return err
 	}
 	var connected, all uint64
-	for _, v := range set {
+	for v := range set.All() {
 		all += stakeOf(v)
 		if v.NodeID == self || v.Connected != nil && *v.Connected {
 			connected += stakeOf(v)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -63,7 +64,11 @@ var requirements = []struct {
 
 func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
 	entries, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
-		return ups.watchedEntries(ctx, n)
+		entries, err := ups.watchedEntries(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		return slices.Collect(entries), nil
 	})
 	if err != nil {
 		return err
@@ -249,7 +254,7 @@ func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 	}
 	type sight struct {
 		by      string
-		entries []node.Validator
+		entries iter.Seq[node.Validator]
 	}
 	sights, _ := each(ctx, observers, func(ctx context.Context, n *Node) (sight, error) {
 		entries, err := p.ups.watchedEntries(ctx, n)
@@ -257,7 +262,7 @@ func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 	})
 	views := map[string][]staking.View{}
 	for _, s := range sights {
-		for _, v := range s.entries {
+		for v := range s.entries {
 			if v.NodeID != s.by && v.Uptime != nil {
 				views[v.NodeID] = append(views[v.NodeID], staking.View{NodeID: s.by, Stake: p.stake[s.by], Uptime: v.Uptime.Ratio()})
 			}

@@ -193,7 +193,7 @@ func lookAt(ctx context.Context, ups *Upstreams, c Chain, ids map[*Node]string) 
 	if len(at.seen) > 0 {
 		return at
 	}
-	set, err := anySet(ctx, ups, b.SubnetID)
+	set, err := subnetSet(ctx, ups, b.SubnetID)
 	if err != nil {
 		at.members = nil
 	}

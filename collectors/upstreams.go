@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -305,13 +306,17 @@ func watchedPace(w Watch) time.Duration {
 
 // watchedEntries asks a node for the entries of the watched validators and of
 // the others named, or for the whole set.
-func (ups *Upstreams) watchedEntries(ctx context.Context, n *Node, others ...string) ([]node.Validator, error) {
+func (ups *Upstreams) watchedEntries(ctx context.Context, n *Node, others ...string) (iter.Seq[node.Validator], error) {
 	ids, all, err := ups.watched(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if all {
-		return n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID)
+		set, err := n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
+		if err != nil {
+			return nil, err
+		}
+		return set.All(), nil
 	}
 	ids = slices.Concat(ids, others)
 	slices.Sort(ids)
@@ -320,7 +325,8 @@ func (ups *Upstreams) watchedEntries(ctx context.Context, n *Node, others ...str
 		// thousands. An ID that nobody has leaves them out.
 		ids = append(ids, nobody)
 	}
-	return n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
+	entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
+	return slices.Values(entries), err
 }
 
 // nobody is the node ID of twenty zero bytes.

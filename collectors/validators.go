@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -68,17 +69,19 @@ func (seen *seenValidators) collect(ctx context.Context, ups *Upstreams, out *me
 	}
 	// An own node may have become another one since: both are asked for.
 	before := slices.Collect(maps.Keys(seen.ids))
-	entries, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
+	entries, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
 		return ups.watchedEntries(ctx, n, before...)
 	})
 	if err != nil {
 		return err
 	}
 	present := map[string]bool{}
-	for _, v := range entries {
-		present[v.NodeID] = true
+	for v := range entries {
 		if !ups.Watch.All {
 			seen.ids[v.NodeID] = true
+		}
+		if seen.ids[v.NodeID] { // a whole set is not remembered
+			present[v.NodeID] = true
 		}
 		setValidator(out, v)
 	}

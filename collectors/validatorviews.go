@@ -34,7 +34,7 @@ func collectValidatorViews(ctx context.Context, ups *Upstreams, n *Node, out *me
 	if err != nil {
 		return err
 	}
-	for _, v := range entries {
+	for v := range entries {
 		if v.NodeID == self {
 			continue
 		}

@@ -46,26 +46,18 @@ avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="ok",upstr
 avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="unavailable",upstream="local"} 1
 # HELP avax_exporter_upstream_request_duration_seconds Time from sending a request to an upstream to the end of its answer, however it ended.
 # TYPE avax_exporter_upstream_request_duration_seconds histogram
-avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.005"} 2
-avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.025"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.01"} 2
 avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.1"} 2
-avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.25"} 2
 avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.5"} 2
-avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="1"} 2
 avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="2.5"} 2
-avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="5"} 2
 avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="10"} 2
 avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="+Inf"} 2
 avax_exporter_upstream_request_duration_seconds_sum{op="GET /v1/height/{chain}",upstream="local"} 0
 avax_exporter_upstream_request_duration_seconds_count{op="GET /v1/height/{chain}",upstream="local"} 2
-avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.005"} 1
-avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.025"} 1
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.01"} 1
 avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.1"} 1
-avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.25"} 1
 avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.5"} 2
-avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="1"} 2
 avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="2.5"} 2
-avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="5"} 2
 avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="10"} 2
 avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="+Inf"} 2
 avax_exporter_upstream_request_duration_seconds_sum{op="platform.getHeight",upstream="local"} 0.3

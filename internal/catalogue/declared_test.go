@@ -61,6 +61,9 @@ func own(t *testing.T) []row {
 	registry.Describe(descs)
 	close(descs)
 	var rows []row
+	for _, f := range snapshot.Health {
+		rows = append(rows, row{Name: f.Name, Type: "gauge", Help: f.Help, Labels: f.Labels})
+	}
 	for d := range descs {
 		rows = append(rows, readDesc(t, d.String()))
 	}

@@ -25,7 +25,7 @@ func page(b *metric.Batch) string {
 	var page strings.Builder
 	for _, c := range b.Chunks() {
 		page.Write(c.Family.Header())
-		page.Write(c.Text)
+		page.Write(c.Text())
 	}
 	return page.String()
 }
@@ -60,7 +60,7 @@ func TestABatchKeepsOutAndReportsWhatWouldBreakTheScrape(t *testing.T) {
 	b.Set(labeled, 1, "alpha", "C")
 	b.Set(labeled, 2, "alpha", "C")
 
-	if got, want := string(b.Chunks()[0].Text), "avax_test_labeled{node=\"alpha\",chain=\"C\"} 1\n"; got != want {
+	if got, want := string(b.Chunks()[0].Text()), "avax_test_labeled{node=\"alpha\",chain=\"C\"} 1\n"; got != want {
 		t.Errorf("served %q, want %q", got, want)
 	}
 	err := b.Err()
@@ -112,7 +112,7 @@ func TestTextThatIsNotUTF8AndNumbersThatAreNoneDoNotBreakThePage(t *testing.T) {
 	b := metric.NewBatch([]*metric.Family{plain, labeled})
 	b.Set(plain, math.NaN())
 	b.Set(labeled, math.Inf(-1), "a\xffb", "")
-	if got, want := string(b.Chunks()[1].Text), "avax_test_labeled{node=\"a\uFFFDb\",chain=\"\"} -Inf\n"; got != want {
+	if got, want := string(b.Chunks()[1].Text()), "avax_test_labeled{node=\"a\uFFFDb\",chain=\"\"} -Inf\n"; got != want {
 		t.Errorf("served %q, want %q", got, want)
 	}
 	if got := b.Chunks()[0].Samples()[0].Value; !math.IsNaN(got) {

@@ -228,7 +228,7 @@ func (s *Scheduler) Progress() (ran, of int) {
 	s.mu.Lock()
 	of = len(s.jobs)
 	s.mu.Unlock()
-	return min(len(s.store.Jobs()), of), of
+	return min(s.store.Len(), of), of
 }
 
 // run does the job once, unless its last run is still under way.

@@ -1,78 +1,106 @@
 package snapshot
 
 import (
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// Gather returns what may be served now in client_golang's own terms, for a
-// scraper that asks for protobuf.
-func (s *Store) Gather() ([]*dto.MetricFamily, error) {
-	var out []*dto.MetricFamily
-	for _, f := range s.families(time.Now()) {
-		mf := &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: dto.MetricType_GAUGE.Enum()}
-		for _, c := range f.chunks {
-			for _, sample := range c.Samples() {
-				m := &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(sample.Value)}}
-				for i, name := range f.Labels {
-					m.Label = append(m.Label, &dto.LabelPair{Name: proto.String(name), Value: proto.String(sample.Labels[i])})
-				}
-				mf.Metric = append(mf.Metric, m)
+// Families yields what Page shows in client_golang's own terms, for a scraper
+// that asks for protobuf: one family at a time, since in these terms a sample
+// takes many times its line.
+func (s *Store) Families(t time.Time) iter.Seq[*dto.MetricFamily] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire(t)
+	var families [][]*chunk
+	for _, sh := range []*shelf{&s.samples, &s.health} {
+		for _, f := range sh.ordered() {
+			families = append(families, slices.Clone(f.chunks))
+		}
+	}
+	return func(yield func(*dto.MetricFamily) bool) {
+		for _, chunks := range families {
+			if !yield(familyOf(chunks)) {
+				return
 			}
 		}
-		out = append(out, mf)
 	}
-	return out, nil
+}
+
+// Gather implements prometheus.Gatherer: all that Page shows now.
+func (s *Store) Gather() ([]*dto.MetricFamily, error) {
+	return slices.Collect(s.Families(time.Now())), nil
+}
+
+func familyOf(chunks []*chunk) *dto.MetricFamily {
+	f := chunks[0].Family
+	mf := &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: dto.MetricType_GAUGE.Enum()}
+	for _, c := range chunks {
+		for _, sample := range c.Samples() {
+			m := &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(sample.Value)}}
+			for i, name := range f.Labels {
+				m.Label = append(m.Label, &dto.LabelPair{Name: proto.String(name), Value: proto.String(sample.Labels[i])})
+			}
+			mf.Metric = append(mf.Metric, m)
+		}
+	}
+	return mf
 }
 
 var (
-	success = prometheus.NewDesc("avax_exporter_collector_success",
+	success = metric.New("avax_exporter_collector_success",
 		"1 if the collector's last run for this target succeeded, 0 if it failed; absent until the first run has ended.",
-		[]string{"collector", "target"}, nil)
-	duration = prometheus.NewDesc("avax_exporter_collector_duration_seconds",
+		"collector", "target")
+	duration = metric.New("avax_exporter_collector_duration_seconds",
 		"How long the collector's last run for this target took.",
-		[]string{"collector", "target"}, nil)
-	lastSuccess = prometheus.NewDesc("avax_exporter_collector_last_success_timestamp_seconds",
+		"collector", "target")
+	lastSuccess = metric.New("avax_exporter_collector_last_success_timestamp_seconds",
 		"When the collector's last successful run for this target began; absent until there was one.",
-		[]string{"collector", "target"}, nil)
-	series = prometheus.NewDesc("avax_exporter_series",
-		"Series that the collector serves at this moment, over all its targets.",
-		[]string{"collector"}, nil)
+		"collector", "target")
 )
 
-// Describe implements prometheus.Collector: the store tells how its jobs fare.
-func (s *Store) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{success, duration, lastSuccess, series} {
-		ch <- d
+// Health are the families that tell how the jobs fare. They are rendered with
+// each run: a fleet has tens of thousands of jobs, and in a registry their
+// gauges would cost each scrape more than all the rest.
+var Health = []*metric.Family{success, duration, lastSuccess}
+
+func healthOf(j *Job) []metric.Chunk {
+	b := metric.NewBatch(Health)
+	b.SetBool(success, j.Last.Err == nil, j.Last.Collector, j.Last.Target)
+	b.Set(duration, j.Last.Took.Seconds(), j.Last.Collector, j.Last.Target)
+	if !j.Good.At.IsZero() {
+		b.Set(lastSuccess, float64(j.Good.At.UnixMilli())/1e3, j.Last.Collector, j.Last.Target)
 	}
+	return b.Chunks()
 }
+
+var series = prometheus.NewDesc("avax_exporter_series",
+	"Series that the collector serves at this moment, over all its targets.",
+	[]string{"collector"}, nil)
+
+// Describe implements prometheus.Collector.
+func (s *Store) Describe(ch chan<- *prometheus.Desc) { ch <- series }
 
 // Collect implements prometheus.Collector.
 func (s *Store) Collect(ch chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
 	now := time.Now()
 	served := map[string]int{}
-	for _, j := range s.Jobs() {
-		ok := 0.0
-		if j.Last.Err == nil {
-			ok = 1
-		}
-		gauge(success, ok, j.Last.Collector, j.Last.Target)
-		gauge(duration, j.Last.Took.Seconds(), j.Last.Collector, j.Last.Target)
-		if !j.Good.At.IsZero() {
-			gauge(lastSuccess, float64(j.Good.At.UnixMilli())/1e3, j.Last.Collector, j.Last.Target)
-		}
-		served[j.Last.Collector] += 0
+	s.mu.RLock()
+	for k, j := range s.jobs {
+		served[k.Collector] += 0
 		for _, c := range j.Fresh(now) {
-			served[j.Last.Collector] += c.Series
+			served[k.Collector] += c.Series
 		}
 	}
+	s.mu.RUnlock()
 	for collector, n := range served {
-		gauge(series, float64(n), collector)
+		ch <- prometheus.MustNewConstMetric(series, prometheus.GaugeValue, float64(n), collector)
 	}
 }

@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -119,6 +120,22 @@ func TestADeletedJobTakesItsSamplesWithIt(t *testing.T) {
 	}
 }
 
+// Families that did not change are not packed anew, and a page that was begun
+// before a change is not taken for the one after it.
+func TestAPageFollowsEveryChange(t *testing.T) {
+	s := snapshot.New()
+	for i := range 5 {
+		s.Put(run(alpha, float64(i)))
+		s.Put(run(bravo, float64(i)))
+		before := page(t, s)
+		s.Put(run(bravo, 100))
+		after := page(t, s)
+		if before == after || !strings.Contains(after, `avax_test_height{node="bravo"} 100`) || !strings.Contains(after, fmt.Sprintf(`avax_test_height{node="alpha"} %d`, i)) {
+			t.Errorf("after a change:\n%s", after)
+		}
+	}
+}
+
 // The text page and the one that a protobuf scraper gets are the same.
 func TestGatherTellsWhatThePageTells(t *testing.T) {
 	s := snapshot.New()
@@ -134,7 +151,11 @@ func TestGatherTellsWhatThePageTells(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(page(t, s), text.String()); diff != "" {
+	var whole strings.Builder
+	if _, err := s.Page(time.Now()).WriteTo(&whole); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(whole.String(), text.String()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -160,7 +181,7 @@ avax_exporter_series{collector="test"} 2
 `
 		r := prometheus.NewPedanticRegistry()
 		r.MustRegister(s)
-		if err := testutil.GatherAndCompare(r, strings.NewReader(want), "avax_exporter_collector_last_success_timestamp_seconds",
+		if err := testutil.GatherAndCompare(prometheus.Gatherers{s, r}, strings.NewReader(want), "avax_exporter_collector_last_success_timestamp_seconds",
 			"avax_exporter_collector_success", "avax_exporter_series"); err != nil {
 			t.Error(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
 // Key names a job: which collector, asked of whom.
@@ -39,6 +40,8 @@ type Run struct {
 type Job struct {
 	Last Run // the latest run, good or bad
 	Good Run // the latest good run; its Key is empty if there was none
+
+	health []metric.Chunk
 }
 
 // Fresh returns the samples that may be served at t.
@@ -51,32 +54,78 @@ func (j Job) Fresh(t time.Time) []metric.Chunk {
 
 // Store keeps a Job for every Key. The scheduler is its only writer.
 type Store struct {
-	mu   sync.RWMutex
-	jobs map[Key]*Job // a *Job is replaced, never changed
+	mu      sync.RWMutex
+	jobs    map[Key]*Job // a *Job is replaced, never changed
+	samples shelf
+	health  shelf     // how the jobs fare
+	until   time.Time // before this, none of the samples vanishes
+
+	packing sync.Mutex // held by the one scrape that packs
 }
 
 // New returns an empty store.
-func New() *Store { return &Store{jobs: map[Key]*Job{}} }
+func New() *Store {
+	return &Store{jobs: map[Key]*Job{}, samples: newShelf(), health: newShelf()}
+}
 
 // Put records a run.
 func (s *Store) Put(r Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	old := s.jobs[r.Key]
+	if old == nil {
+		old = &Job{}
+	}
 	next := &Job{Last: r, Good: r}
 	if r.Err != nil {
-		next.Good = Run{}
-		if old := s.jobs[r.Key]; old != nil {
-			next.Good = old.Good
+		next.Good = old.Good
+	}
+	next.health = healthOf(next)
+	s.jobs[r.Key] = next
+	s.health.replace(r.Key, old.health, next.health)
+	if r.Err == nil {
+		s.samples.replace(r.Key, old.Good.Chunks, r.Chunks)
+		if r.Until.Before(s.until) {
+			s.until = r.Until
 		}
 	}
-	s.jobs[r.Key] = next
 }
 
 // Delete forgets a job that is no longer wanted, with its samples.
 func (s *Store) Delete(k Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.jobs, k)
+	if j := s.jobs[k]; j != nil {
+		delete(s.jobs, k)
+		s.health.replace(k, j.health, nil)
+		s.samples.replace(k, j.Good.Chunks, nil)
+	}
+}
+
+// expire takes the samples away whose time is over. The caller holds s.mu.
+func (s *Store) expire(t time.Time) {
+	if t.Before(s.until) {
+		return
+	}
+	s.until = t.Add(24 * time.Hour)
+	for k, j := range s.jobs {
+		switch {
+		case len(j.Good.Chunks) == 0:
+		case t.Before(j.Good.Until):
+			if j.Good.Until.Before(s.until) {
+				s.until = j.Good.Until
+			}
+		default:
+			s.samples.replace(k, j.Good.Chunks, nil)
+		}
+	}
+}
+
+// Len returns how many jobs have run.
+func (s *Store) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.jobs)
 }
 
 // Jobs returns every job that has run, ordered by collector and target.
@@ -101,33 +150,6 @@ func (s *Store) Last(k Key) Run {
 	return Run{}
 }
 
-// family is one family with the chunks of all jobs that feed it.
-type family struct {
-	*metric.Family
-	chunks []metric.Chunk
-}
-
-// families returns what may be served at t, ordered by name.
-func (s *Store) families(t time.Time) []family {
-	byName := map[string]*family{}
-	for _, j := range s.Jobs() {
-		for _, c := range j.Fresh(t) {
-			f := byName[c.Family.Name]
-			if f == nil {
-				f = &family{Family: c.Family}
-				byName[c.Family.Name] = f
-			}
-			f.chunks = append(f.chunks, c)
-		}
-	}
-	all := make([]family, 0, len(byName))
-	for _, f := range byName {
-		all = append(all, *f)
-	}
-	slices.SortFunc(all, func(a, b family) int { return cmp.Compare(a.Name, b.Name) })
-	return all
-}
-
 // Value is a sample with its labels by name.
 type Value struct {
 	Labels map[string]string
@@ -136,19 +158,18 @@ type Value struct {
 
 // Values returns the samples of one family that may be served at t.
 func (s *Store) Values(name string, t time.Time) []Value {
+	s.mu.Lock()
+	s.expire(t)
+	chunks := s.samples.chunks(name)
+	s.mu.Unlock()
 	var values []Value
-	for _, j := range s.Jobs() {
-		for _, c := range j.Fresh(t) {
-			if c.Family.Name != name {
-				continue
+	for _, c := range chunks {
+		for _, sample := range c.Samples() {
+			v := Value{Labels: make(map[string]string, len(sample.Labels)), Value: sample.Value}
+			for i, label := range sample.Labels {
+				v.Labels[c.Family.Labels[i]] = label
 			}
-			for _, sample := range c.Samples() {
-				v := Value{Labels: make(map[string]string, len(sample.Labels)), Value: sample.Value}
-				for i, label := range sample.Labels {
-					v.Labels[c.Family.Labels[i]] = label
-				}
-				values = append(values, v)
-			}
+			values = append(values, v)
 		}
 	}
 	return values
@@ -175,18 +196,45 @@ func (s *Store) Tables(t time.Time) []Table {
 	return tables
 }
 
-// Write writes what may be served at t: lines that are both the text format
-// and OpenMetrics, without OpenMetrics' closing line.
+// Page returns what may be served at t, and how the jobs fare: lines that are
+// both the text format and OpenMetrics, without OpenMetrics' closing line. Only
+// the families that have changed since the last call are packed anew.
+func (s *Store) Page(t time.Time) pack.Page { return s.page(t, &s.samples, &s.health) }
+
+// Write writes what may be served at t, without how the jobs fare.
 func (s *Store) Write(w io.Writer, t time.Time) error {
-	for _, f := range s.families(t) {
-		if _, err := w.Write(f.Header()); err != nil {
-			return err
+	_, err := s.page(t, &s.samples).WriteTo(w)
+	return err
+}
+
+func (s *Store) page(t time.Time, shelves ...*shelf) pack.Page {
+	s.packing.Lock()
+	defer s.packing.Unlock()
+	// One look at all shelves: a page never holds two states of one job.
+	var parts []*part
+	s.mu.Lock()
+	s.expire(t)
+	for _, sh := range shelves {
+		parts = append(parts, sh.parts()...)
+	}
+	s.mu.Unlock()
+
+	var page pack.Page
+	var packed []*part
+	for _, p := range parts {
+		if p.page == nil {
+			p.pack()
+			packed = append(packed, p)
 		}
-		for _, c := range f.chunks {
-			if _, err := w.Write(c.Text); err != nil {
-				return err
-			}
+		page = append(page, p.page...)
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range packed {
+		if p.of.changes == p.changes {
+			p.of.page = p.page
 		}
 	}
-	return nil
+	return page
 }

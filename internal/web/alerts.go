@@ -154,8 +154,8 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	body, done := zip(w, r)
-	defer done()
+	body := zip(w, encodingOf(w, r))
+	defer body.Close()
 	_, _ = page.WriteTo(body)
 }
 

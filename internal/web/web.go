@@ -3,19 +3,12 @@
 package web
 
 import (
-	"compress/gzip"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/prometheus/common/expfmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
@@ -40,7 +33,7 @@ type Site struct {
 func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.status)
-	mux.Handle("GET /metrics", s.metrics())
+	mux.Handle("GET /metrics", newScrapes(s))
 	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.HandleFunc("GET /-/ready", s.ready)
 	s.alertRoutes(mux)
@@ -84,75 +77,4 @@ func (s *Site) ready(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ready")
-}
-
-// metrics serves the snapshot and the exporter's own metrics.
-func (s *Site) metrics() http.Handler {
-	protobuf := promhttp.HandlerFor(prometheus.Gatherers{s.Store, s.Registry}, promhttp.HandlerOpts{
-		ErrorLog:      slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
-		ErrorHandling: promhttp.ContinueOnError,
-	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		format := expfmt.NegotiateAccept(r.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
-		if format.FormatType() == expfmt.TypeProtoDelim {
-			protobuf.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", string(format))
-		w.Header().Add("Vary", "Accept")
-		body, done := zip(w, r)
-		defer done()
-		if err := s.write(body, format); err != nil {
-			s.Log.Debug("scraper went away", "err", err)
-		}
-	})
-}
-
-// zip returns where the body goes, packed for those who can unpack it, and what
-// ends it.
-func zip(w http.ResponseWriter, r *http.Request) (body io.Writer, done func()) {
-	w.Header().Add("Vary", "Accept-Encoding")
-	if !takesGzip(r.Header.Values("Accept-Encoding")) {
-		return w, func() {}
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	zipped := gzip.NewWriter(w)
-	return zipped, func() { _ = zipped.Close() }
-}
-
-// takesGzip tells whether gzip is among the encodings that are accepted, with
-// a weight other than 0.
-func takesGzip(accepted []string) bool {
-	for item := range strings.SplitSeq(strings.Join(accepted, ","), ",") {
-		name, parameters, _ := strings.Cut(item, ";")
-		if strings.TrimSpace(name) != "gzip" {
-			continue
-		}
-		weight, weighed := strings.CutPrefix(strings.TrimSpace(parameters), "q=")
-		q, err := strconv.ParseFloat(weight, 64)
-		return !weighed || err == nil && q > 0
-	}
-	return false
-}
-
-// write writes one page. The snapshot's lines are the same in both text
-// formats; client_golang's encoder writes the rest and the end.
-func (s *Site) write(w io.Writer, format expfmt.Format) error {
-	if err := s.Store.Write(w, time.Now()); err != nil {
-		return err
-	}
-	families, err := s.Registry.Gather()
-	if err != nil {
-		s.Log.Warn("some of the exporter's own metrics are missing", "err", err)
-	}
-	enc := expfmt.NewEncoder(w, format)
-	for _, f := range families {
-		if err := enc.Encode(f); err != nil {
-			return err
-		}
-	}
-	if end, ok := enc.(expfmt.Closer); ok {
-		return end.Close()
-	}
-	return nil
 }

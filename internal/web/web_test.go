@@ -10,22 +10,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-func TestGzipGoesToThoseWhoTakeIt(t *testing.T) {
-	for accepted, want := range map[string]bool{
-		"":                      false,
-		"gzip":                  true,
-		"deflate, gzip;q=1.0":   true,
-		"gzip;q=0":              false,
-		"gzip; q=0.0, identity": false,
-		"br,zstd":               false,
-		"x-gzip":                false,
-	} {
-		if got := takesGzip(http.Header{"Accept-Encoding": {accepted}}.Values("Accept-Encoding")); got != want {
-			t.Errorf("%q: %v, want %v", accepted, got, want)
-		}
-	}
-}
-
 // A Service must not lose its endpoint because a chain was found.
 func TestReadinessIsNotTakenBack(t *testing.T) {
 	ran, of := 1, 2

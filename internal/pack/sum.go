@@ -1,0 +1,48 @@
+package pack
+
+import "hash/crc32"
+
+// The CRC-32 of two texts in a row follows from those of each: it is that of the
+// first, shifted by the length of the second, plus that of the second. CRCs are
+// polynomials over GF(2) modulo the one of crc32.IEEE, their highest power in
+// the lowest bit; to shift by a bit is to multiply by x. (zlib's crc32_combine.)
+
+// times multiplies two polynomials.
+func times(a, b uint32) uint32 {
+	var product uint32
+	for ; a != 0; a <<= 1 {
+		if a&(1<<31) != 0 {
+			product ^= b
+		}
+		if b&1 != 0 {
+			b = b>>1 ^ crc32.IEEE
+		} else {
+			b >>= 1
+		}
+	}
+	return product
+}
+
+// powers are x to the power of 8, 16, 32 and so on: shifts by 1, 2, 4 bytes.
+var powers = func() (p [63]uint32) {
+	power := uint32(1) << 30 // x
+	for range 3 {
+		power = times(power, power)
+	}
+	for i := range p {
+		p[i] = power
+		power = times(power, power)
+	}
+	return p
+}()
+
+// shiftBy is what shifts by n bytes.
+func shiftBy(n int) uint32 {
+	shift := uint32(1) << 31 // 1
+	for i := 0; n > 0; i, n = i+1, n>>1 {
+		if n&1 != 0 {
+			shift = times(powers[i], shift)
+		}
+	}
+	return shift
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A subject is what is measured, in a process of its own, so that neither the
+// asking nor another subject counts: this program, run again with the subject's name.
+type subject struct {
+	cmd *exec.Cmd
+	url string
+	ctx context.Context
+}
+
+// subjects are the processes by name. Each gets its arguments and returns what it serves.
+var subjects = map[string]func(args []string) (http.Handler, error){
+	"page":          servePage,
+	"registry":      serveRegistry,
+	"file":          serveFile,
+	"refresh":       serveRefresh,
+	"json_exporter": serveJSONExporter,
+}
+
+// start runs a subject until stop.
+func start(ctx context.Context, name string, args ...any) (*subject, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	arguments := []string{name}
+	for _, a := range args {
+		arguments = append(arguments, fmt.Sprint(a))
+	}
+	s := &subject{cmd: exec.CommandContext(ctx, self, arguments...), ctx: ctx}
+	s.cmd.Stderr = os.Stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		s.stop()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	s.url = strings.TrimSpace(line)
+	return s, nil
+}
+
+func (s *subject) stop() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// runSubject is the subject's side.
+func runSubject(ctx context.Context, name string, args []string) error {
+	handlerOf, known := subjects[name]
+	if !known {
+		return fmt.Errorf("there is no subject %q", name)
+	}
+	handler, err := handlerOf(args)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", handler)
+	mux.HandleFunc("/usage", serveUsage)
+	mux.HandleFunc("/settle", func(http.ResponseWriter, *http.Request) {
+		debug.FreeOSMemory()
+		// From here on, VmHWM is the peak from here on (proc(5), clear_refs).
+		_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+	})
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("http://%s\n", listener.Addr())
+	return (&http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}).Serve(listener)
+}
+
+// usage is what a process has used.
+type usage struct {
+	CPU            time.Duration
+	Allocated      uint64 // bytes
+	Objects        uint64
+	Resident, Peak int64 // bytes
+}
+
+func serveUsage(w http.ResponseWriter, _ *http.Request) {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	var r syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r) // never fails for the process itself
+	resident, peak, _ := residentOf("self")
+	_ = json.NewEncoder(w).Encode(usage{
+		CPU:       time.Duration(r.Utime.Nano() + r.Stime.Nano()),
+		Allocated: memory.TotalAlloc, Objects: memory.Mallocs, Resident: resident, Peak: peak,
+	})
+}
+
+// residentOf reads a process' resident memory and its peak, in bytes.
+func residentOf(pid string) (now, peak int64, err error) {
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		switch name {
+		case "VmRSS":
+			now = kib << 10
+		case "VmHWM":
+			peak = kib << 10
+		}
+	}
+	return now, peak, nil
+}
+
+// get asks the subject and returns the body as it came, unpacked by nobody.
+func (s *subject) get(path string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(s.ctx, http.MethodGet, s.url+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", acceptPrometheus)
+	r.Header.Set("Accept-Encoding", "gzip")
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var body bytes.Buffer
+	if _, err := io.Copy(&body, resp.Body); err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s: %s", path, resp.Status, body.Bytes())
+	}
+	return body.Bytes(), nil
+}
+
+// What Prometheus 3 sends.
+const acceptPrometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4," +
+	"text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
+
+var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
+
+func (s *subject) usage() (u usage, err error) {
+	body, err := s.get("/usage")
+	if err != nil {
+		return u, err
+	}
+	return u, json.Unmarshal(body, &u)
+}
+
+// measure does something n times and returns what one time costs.
+func (s *subject) measure(n int, do func() error) (each usage, err error) {
+	before, err := s.usage()
+	if err != nil {
+		return each, err
+	}
+	for range n {
+		if err := do(); err != nil {
+			return each, err
+		}
+	}
+	after, err := s.usage()
+	return usage{
+		CPU:       (after.CPU - before.CPU) / time.Duration(n),
+		Allocated: (after.Allocated - before.Allocated) / uint64(n),
+		Objects:   (after.Objects - before.Objects) / uint64(n),
+		Resident:  after.Resident, Peak: after.Peak,
+	}, err
+}
+
+// ask asks for the paths in turn.
+func (s *subject) ask(paths ...string) func() error {
+	return func() error {
+		var errs []error
+		for _, p := range paths {
+			_, err := s.get(p)
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	}
+}

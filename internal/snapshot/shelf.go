@@ -1,0 +1,130 @@
+package snapshot
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/pack"
+)
+
+// shelf keeps chunks by family, as a page shows them.
+type shelf struct {
+	families map[string]*family
+	names    []string // of the families, ordered; nil after a change of them
+}
+
+func newShelf() shelf { return shelf{families: map[string]*family{}} }
+
+// family is one family with the chunks of all jobs that feed it.
+type family struct {
+	chunks  []*chunk  // ordered by job; a *chunk is replaced, never changed
+	page    pack.Page // nil after a change
+	changes int
+}
+
+type chunk struct {
+	job Key
+	metric.Chunk
+}
+
+// replace puts the new chunks of a job in the place of the old.
+func (s *shelf) replace(k Key, old, chunks []metric.Chunk) {
+	for _, c := range chunks {
+		f := s.families[c.Family.Name]
+		if f == nil {
+			f = &family{}
+			s.families[c.Family.Name], s.names = f, nil
+		}
+		f.set(k, &chunk{k, c})
+	}
+	for _, c := range old {
+		name := c.Family.Name
+		if slices.ContainsFunc(chunks, func(c metric.Chunk) bool { return c.Family.Name == name }) {
+			continue
+		}
+		// What has expired is gone already.
+		if f := s.families[name]; f != nil {
+			if f.remove(k); len(f.chunks) == 0 {
+				delete(s.families, name)
+				s.names = nil
+			}
+		}
+	}
+}
+
+func (f *family) find(k Key) (int, bool) {
+	return slices.BinarySearchFunc(f.chunks, k, func(c *chunk, k Key) int { return c.job.compare(k) })
+}
+
+func (f *family) set(k Key, c *chunk) {
+	if i, has := f.find(k); has {
+		f.chunks[i] = c
+	} else {
+		f.chunks = slices.Insert(f.chunks, i, c)
+	}
+	f.changed()
+}
+
+func (f *family) remove(k Key) {
+	if i, has := f.find(k); has {
+		f.chunks = slices.Delete(f.chunks, i, i+1)
+		f.changed()
+	}
+}
+
+func (f *family) changed() {
+	f.page = nil
+	f.changes++
+}
+
+// ordered are the families by name.
+func (s *shelf) ordered() []*family {
+	if s.names == nil {
+		s.names = slices.Sorted(maps.Keys(s.families))
+	}
+	all := make([]*family, len(s.names))
+	for i, name := range s.names {
+		all[i] = s.families[name]
+	}
+	return all
+}
+
+// chunks are those of one family, as they are now.
+func (s *shelf) chunks(name string) []*chunk {
+	if f := s.families[name]; f != nil {
+		return slices.Clone(f.chunks)
+	}
+	return nil
+}
+
+// part is one family of a page, as it was at one moment.
+type part struct {
+	of      *family
+	changes int
+	chunks  []*chunk  // where they are to be packed
+	page    pack.Page // otherwise
+}
+
+// parts are all families as they are now.
+func (s *shelf) parts() []*part {
+	families := s.ordered()
+	parts := make([]*part, len(families))
+	for i, f := range families {
+		parts[i] = &part{of: f, changes: f.changes, page: f.page}
+		if f.page == nil {
+			parts[i].chunks = slices.Clone(f.chunks)
+		}
+	}
+	return parts
+}
+
+// pack makes the part's page.
+func (p *part) pack() {
+	var to pack.Packer
+	_, _ = to.Write(p.chunks[0].Family.Header()) // never fails
+	for _, c := range p.chunks {
+		c.AddTo(&to)
+	}
+	p.page = to.Page()
+}

@@ -1,0 +1,429 @@
+package web
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/klauspost/compress/zstd"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	promlabels "github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+	"pgregory.net/rapid"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+)
+
+// What scrapers send as Accept and Accept-Encoding.
+var scrapers = map[string]struct{ accept, encoding, mediaType, packed string }{
+	"Prometheus 2": {
+		"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "gzip",
+		"application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores", "gzip",
+	},
+	"Prometheus 3": {
+		"application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1", "gzip",
+		"application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=allow-utf-8", "gzip",
+	},
+	"Prometheus 3, native histograms": {
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1", "gzip",
+		"application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=allow-utf-8", "gzip",
+	},
+	"protobuf as it is": {
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited", "",
+		"application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=underscores", "",
+	},
+	"protobuf, zstd": {
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited", "zstd",
+		"application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=underscores", "zstd",
+	},
+	"VictoriaMetrics": {
+		"text/plain;version=0.0.4;q=1,*/*;q=0.1", "gzip",
+		"text/plain; version=0.0.4; charset=utf-8; escaping=underscores", "gzip",
+	},
+	"curl": {"*/*", "", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", ""},
+	"curl --compressed": {
+		"*/*", "deflate, gzip, br, zstd", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", "gzip",
+	},
+	"zstd alone": {"*/*", "zstd, gzip;q=0", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", "zstd"},
+	"a browser": {
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "gzip, deflate, br, zstd",
+		"text/plain; version=0.0.4; charset=utf-8; escaping=underscores", "gzip",
+	},
+	"OpenMetrics as it is": {
+		"application/openmetrics-text;version=1.0.0", "identity",
+		"application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores", "",
+	},
+}
+
+// siteOf serves what is in the store and the registry.
+func siteOf(store *snapshot.Store, registry *prometheus.Registry) *Site {
+	return &Site{Store: store, Registry: registry, Log: slog.New(slog.DiscardHandler), Progress: func() (int, int) { return 0, 0 }}
+}
+
+// fetch asks a handler as a scraper does, and unpacks the answer.
+func fetch(t interface {
+	Fatalf(string, ...any)
+	Context() context.Context
+}, h http.Handler, accept, encoding string,
+) (http.Header, []byte) {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+	r.Header.Set("Accept", accept)
+	if encoding != "" {
+		r.Header.Set("Accept-Encoding", encoding)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		t.Fatalf("answers %d: %s", w.Code, w.Body)
+	}
+	var body io.Reader = w.Body
+	var err error
+	switch packed := w.Header().Get("Content-Encoding"); packed {
+	case "gzip":
+		body, err = gzip.NewReader(w.Body)
+	case "zstd":
+		body, err = zstd.NewReader(w.Body)
+	case "":
+	default:
+		t.Fatalf("packed as %s", packed)
+	}
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	text, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatalf("the page does not end well: %v", err)
+	}
+	return w.Header(), text
+}
+
+// samplesOf reads a page with the parser that a Prometheus server would use.
+func samplesOf(t interface{ Fatalf(string, ...any) }, contentType string, page []byte) map[string]float64 {
+	p, err := textparse.New(page, contentType, promlabels.NewSymbolTable(), textparse.ParserOptions{FallbackContentType: "text/plain"})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	found := map[string]float64{}
+	for {
+		entry, err := p.Next()
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		if err != nil {
+			t.Fatalf("%s: %v in\n%q", contentType, err, page)
+		}
+		if entry != textparse.EntrySeries {
+			continue
+		}
+		_, _, value := p.Series()
+		var series promlabels.Labels
+		p.Labels(&series)
+		if _, twice := found[series.String()]; twice {
+			t.Fatalf("%s stands twice", series)
+		}
+		found[series.String()] = value
+	}
+}
+
+// anyLabel draws label values with all that has a meaning in some format.
+var anyLabel = rapid.OneOf(
+	rapid.StringOfN(rapid.SampledFrom([]rune("a\"\\\n{},= #é\u2028\U0001F53A\x00\r\t")), 0, 6, -1),
+	rapid.String(),
+	rapid.SampledFrom([]string{"alpha", "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg", ""}),
+)
+
+var anyValue = rapid.OneOf(
+	rapid.Float64(),
+	rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, -1, math.MaxFloat64, math.SmallestNonzeroFloat64, 1.7e9}),
+)
+
+// Whatever collectors find, the page is sample for sample what an ordinary
+// client_golang registry would have served, to whoever asks.
+func TestThePageIsWhatARegistryWouldHaveServed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store, all := snapshot.New(), prometheus.NewRegistry()
+		declared := map[string]*metric.Family{}
+		gauges := map[string]*prometheus.GaugeVec{}
+		for i := range rapid.IntRange(1, 4).Draw(t, "families") {
+			name := fmt.Sprintf("avax_test_%d", i)
+			names := []string{"job", "node", "chain"}[:rapid.IntRange(1, 3).Draw(t, "labels")]
+			help := anyLabel.Draw(t, "help")
+			declared[name] = metric.New(name, strings.ToValidUTF8(help, "?"), names...)
+			gauges[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, names)
+			all.MustRegister(gauges[name])
+		}
+		families := slices.Collect(maps.Values(declared))
+		// Now and then some families are longer than what is packed at a time.
+		sizes := []int{0, 1, 2, 20}
+		if rapid.IntRange(0, 29).Draw(t, "long") == 0 {
+			sizes = []int{1, 1500}
+		}
+		for name, value := range map[string]float64{"success": 1, "duration_seconds": 0.25, "last_success_timestamp_seconds": 1.5e9} {
+			name = "avax_exporter_collector_" + name
+			gauges[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: "How jobs fare."}, []string{"collector", "target"})
+			all.MustRegister(gauges[name])
+			for i := range 3 {
+				gauges[name].WithLabelValues("test", fmt.Sprintf("job%d", i)).Set(value)
+			}
+		}
+		for i := range 3 {
+			job := fmt.Sprintf("job%d", i)
+			batch := metric.NewBatch(families)
+			for _, f := range families {
+				many := rapid.SampledFrom(sizes).Draw(t, "samples")
+				other, value := anyLabel.Draw(t, "label"), anyValue.Draw(t, "value")
+				for n := range many {
+					values := []string{job, fmt.Sprint(n, other), other}[:len(f.Labels)]
+					if len(f.Labels) == 1 && n > 0 {
+						break
+					}
+					batch.Set(f, value, values...)
+					gauges[f.Name].WithLabelValues(values...).Set(value)
+					value += float64(n)
+				}
+			}
+			if err := batch.Err(); err != nil {
+				t.Fatalf("kept out: %v", err)
+			}
+			store.Put(snapshot.Run{
+				Key: snapshot.Key{Collector: "test", Target: job}, At: time.Unix(1.5e9, 0), Took: 250 * time.Millisecond,
+				Until: time.Now().Add(time.Hour), Chunks: batch.Chunks(),
+			})
+		}
+		own := prometheus.NewRegistry()
+		counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "avax_own_total", Help: "Own."})
+		histogram := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "avax_own_seconds", Help: "Own.", NativeHistogramBucketFactor: 1.1, Buckets: []float64{1, 2}})
+		counter.Add(3)
+		histogram.Observe(1.5)
+		for _, r := range []*prometheus.Registry{own, all} {
+			r.MustRegister(counter, histogram)
+		}
+		slow := promhttp.HandlerFor(all, promhttp.HandlerOpts{EnableOpenMetrics: true})
+		fast := siteOf(store, own).Handler()
+
+		who := rapid.SampledFrom(slices.Sorted(maps.Keys(scrapers))).Draw(t, "scraper")
+		s := scrapers[who]
+		typed, page := fetch(t, fast, s.accept, s.encoding)
+		wantTyped, wantPage := fetch(t, slow, s.accept, "identity")
+		got, want := samplesOf(t, typed.Get("Content-Type"), page), samplesOf(t, wantTyped.Get("Content-Type"), wantPage)
+		if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+			t.Fatalf("%s: the registry's page (-) and ours (+) differ:\n%s", who, diff)
+		}
+	})
+}
+
+// Each is answered in the format that it prefers, packed as it can unpack.
+func TestEveryScraperIsAnsweredAsItAsks(t *testing.T) {
+	h := siteOf(snapshot.New(), prometheus.NewRegistry()).Handler()
+	for who, s := range scrapers {
+		header, _ := fetch(t, h, s.accept, s.encoding)
+		got := [2]string{header.Get("Content-Type"), header.Get("Content-Encoding")}
+		if want := [2]string{s.mediaType, s.packed}; got != want {
+			t.Errorf("%s is answered as %q, want %q", who, got, want)
+		}
+		if vary := header.Values("Vary"); !slices.Equal(vary, []string{"Accept", "Accept-Encoding"}) {
+			t.Errorf("%s: Vary is %q", who, vary)
+		}
+		head := ask(t, siteOf(snapshot.New(), prometheus.NewRegistry()), http.MethodHead, "/metrics", "Accept", s.accept, "Accept-Encoding", s.encoding)
+		if got := [2]string{head.Header.Get("Content-Type"), head.Header.Get("Content-Encoding")}; got != [2]string{s.mediaType, s.packed} {
+			t.Errorf("HEAD of %s is answered as %q", who, got)
+		}
+		if body, err := io.ReadAll(head.Body); err != nil || len(body) > 0 {
+			t.Errorf("HEAD of %s has a body of %d bytes (%v)", who, len(body), err)
+		}
+	}
+}
+
+func TestTheEncodingIsOneThatIsAccepted(t *testing.T) {
+	for accepted, want := range map[string]string{
+		"":                         "",
+		"gzip":                     "gzip",
+		"GZIP":                     "gzip",
+		"deflate, gzip;q=1.0":      "gzip",
+		"gzip;q=0":                 "",
+		"gzip; q=0.0, identity":    "",
+		"gzip;q=none":              "",
+		"br,zstd":                  "zstd",
+		"zstd;q=1, gzip;q=0.5":     "gzip", // at hand
+		"x-gzip":                   "",
+		"*":                        "gzip",
+		"gzip;q=0, *;q=0.1":        "zstd",
+		"identity;q=1, *;q=0":      "",
+		"deflate;q=0.5,zstd;q=0.1": "zstd",
+	} {
+		if got := choose([]string{accepted}); got != want {
+			t.Errorf("%q: %q, want %q", accepted, got, want)
+		}
+	}
+}
+
+// storeOf has one job that tells the same number in two families, one of them long.
+func storeOf(number int) *snapshot.Store {
+	store := snapshot.New()
+	putNumber(store, number)
+	return store
+}
+
+var (
+	few  = metric.New("avax_test_few", "One series.", "node")
+	many = metric.New("avax_test_many", "Hundreds of series.", "node", "id")
+)
+
+func putNumber(store *snapshot.Store, number int) {
+	b := metric.NewBatch([]*metric.Family{few, many})
+	b.Set(few, float64(number), "alpha")
+	for i := range 300 {
+		b.Set(many, float64(number), "alpha", fmt.Sprint(i))
+	}
+	store.Put(snapshot.Run{Key: snapshot.Key{Collector: "test", Target: "alpha"}, At: time.Now(), Until: time.Now().Add(time.Hour), Chunks: b.Chunks()})
+}
+
+// While a job changes all the time, every page of every scraper shows one state
+// of it, whole.
+func TestAPageNeverMixesTwoStatesOfOneJob(t *testing.T) {
+	store := storeOf(0)
+	h := siteOf(store, prometheus.NewRegistry()).Handler()
+	var wg sync.WaitGroup
+	for _, s := range scrapers {
+		wg.Go(func() {
+			for range 3 {
+				header, page := fetch(t, h, s.accept, s.encoding)
+				states, series := map[float64]bool{}, 0
+				for name, value := range samplesOf(t, header.Get("Content-Type"), page) {
+					if strings.Contains(name, "avax_test_") {
+						states[value] = true
+						series++
+					}
+				}
+				if len(states) != 1 || series != 301 {
+					t.Errorf("%d series of %d states", series, len(states))
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 200 {
+			putNumber(store, i)
+		}
+	}()
+	wg.Wait()
+	<-done
+}
+
+// stuck is a scraper that reads nothing until it is let go.
+type stuck struct {
+	*httptest.ResponseRecorder
+	writing chan struct{}
+	once    sync.Once
+	letGo   chan struct{}
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	s.once.Do(func() { s.writing <- struct{}{} })
+	<-s.letGo
+	return s.ResponseRecorder.Write(p)
+}
+
+func TestScrapersThatDoNotReadOnFillNoMemory(t *testing.T) {
+	for format, c := range map[string]struct {
+		accept string
+		most   int
+	}{"text": {"*/*", mostScrapes}, "protobuf": {scrapers["protobuf as it is"].accept, mostProtobuf}} {
+		t.Run(format, func(t *testing.T) {
+			h := siteOf(storeOf(1), prometheus.NewRegistry()).Handler()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+			r.Header.Set("Accept", c.accept)
+			writing, letGo := make(chan struct{}), make(chan struct{})
+			var wg sync.WaitGroup
+			for range c.most {
+				w := &stuck{ResponseRecorder: httptest.NewRecorder(), writing: writing, letGo: letGo}
+				wg.Go(func() { h.ServeHTTP(w, r) })
+				<-writing
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
+				t.Errorf("one too many is answered %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+			}
+			close(letGo)
+			wg.Wait()
+			fetch(t, h, c.accept, "")
+		})
+	}
+}
+
+// A scraper that hangs up early is cut off, and costs the next one nothing.
+func TestAScraperThatHangsUpTakesNothingWithIt(t *testing.T) {
+	h := siteOf(storeOf(1), prometheus.NewRegistry()).Handler()
+	server := httptest.NewServer(h)
+	defer server.Close()
+	for who, times := range map[string]int{"Prometheus 3": mostScrapes + 1, "curl": mostScrapes + 1, "protobuf as it is": mostProtobuf + 1} {
+		s := scrapers[who]
+		for range times {
+			ctx, cancel := context.WithCancel(t.Context())
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/metrics", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept", s.accept)
+			r.Header.Set("Accept-Encoding", s.encoding)
+			resp, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.StatusCode == http.StatusOK {
+				_, _ = resp.Body.Read(make([]byte, 1))
+			}
+			cancel()
+			_ = resp.Body.Close()
+		}
+	}
+	server.Close() // waits for those that were cut off
+	header, page := fetch(t, h, "*/*", "gzip")
+	if n := len(samplesOf(t, header.Get("Content-Type"), page)); n != 304 {
+		t.Errorf("then %d series", n)
+	}
+}
+
+// Scrapers that come within a second share what the registry tells.
+func TestTheExportersOwnMetricsAreCollectedOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0.0
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "avax_own", Help: "How often it was asked."}, func() float64 {
+			asked++
+			return asked
+		}))
+		h := siteOf(storeOf(1), registry).Handler()
+		own := func() float64 {
+			header, page := fetch(t, h, "*/*", "gzip")
+			return samplesOf(t, header.Get("Content-Type"), page)[`{__name__="avax_own"}`]
+		}
+		if a, b := own(), own(); a != 1 || b != 1 {
+			t.Errorf("asked %v and %v times", a, b)
+		}
+		time.Sleep(ownAge)
+		if got := own(); got != 2 {
+			t.Errorf("a second later: %v", got)
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package node
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+// ValidatorSet is a whole validator set, kept in little memory: of each
+// validator it has who it is, its stake, its period, its rewards and how the node sees it.
+// Owners, keys and what only an L1 has are left out; they make up most of an answer.
+type ValidatorSet struct {
+	pieces [][]member // all but the last of pieceSize: a slice that grows leaves its smaller selves behind
+}
+
+const pieceSize = 1024
+
+// PlatformValidatorSet asks platform.getCurrentValidators for a whole set, in random order. It reads the answer as it
+// comes: of one with 100,000 validators, 110 MB, it keeps 15 MB. An empty subnetID means the primary network.
+func (c *Client) PlatformValidatorSet(ctx context.Context, subnetID string) (*ValidatorSet, error) {
+	answer, err := platform[struct {
+		Validators ValidatorSet `json:"validators"`
+	}](ctx, c, "platform.getCurrentValidators", struct {
+		SubnetID string `json:"subnetID,omitempty"`
+	}{subnetID})
+	if err != nil {
+		return nil, err
+	}
+	return &answer.Validators, nil
+}
+
+// Len is how many validators there are.
+func (s *ValidatorSet) Len() int {
+	n := 0
+	for _, p := range s.pieces {
+		n += len(p)
+	}
+	return n
+}
+
+func (s *ValidatorSet) add(m member) {
+	last := len(s.pieces) - 1
+	if last < 0 || len(s.pieces[last]) == pieceSize {
+		s.pieces = append(s.pieces, make([]member, 0, pieceSize))
+		last++
+	}
+	s.pieces[last] = append(s.pieces[last], m)
+}
+
+// All yields the validators. What the set does not keep is absent.
+func (s *ValidatorSet) All() iter.Seq[Validator] {
+	return func(yield func(Validator) bool) {
+		for _, piece := range s.pieces {
+			for _, m := range piece {
+				if !yield(m.validator()) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// UnmarshalJSONFrom reads the list, one validator at a time.
+func (s *ValidatorSet) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindBeginArray {
+		return wire.Decode(d, &[]entry{}) // tells what is wrong
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != jsontext.KindEndArray {
+		var e entry
+		if err := wire.Decode(d, &e); err != nil {
+			return err
+		}
+		s.add(e.member())
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// entry is the part of a Validator that is read.
+type entry struct {
+	NodeID                 string         `json:"nodeID"`
+	Weight                 wire.Uint64    `json:"weight"`
+	StartTime              wire.UnixTime  `json:"startTime"`
+	EndTime                *wire.UnixTime `json:"endTime"`
+	PotentialReward        *wire.NanoAVAX `json:"potentialReward"`
+	AccruedDelegateeReward *wire.NanoAVAX `json:"accruedDelegateeReward"`
+	DelegationFee          *wire.Percent  `json:"delegationFee"`
+	Uptime                 *wire.Percent  `json:"uptime"`
+	Connected              *bool          `json:"connected"`
+	DelegatorCount         *wire.Uint64   `json:"delegatorCount"`
+	DelegatorWeight        *wire.NanoAVAX `json:"delegatorWeight"`
+	NextPeriod             *wire.Seconds  `json:"nextPeriod"`
+}
+
+// member is an entry without pointers: with them, a set would take three times
+// the memory.
+type member struct {
+	nodeID                 string
+	weight                 wire.Uint64
+	start, end             int64 // Unix seconds
+	potentialReward        wire.NanoAVAX
+	accruedDelegateeReward wire.NanoAVAX
+	delegationFee, uptime  wire.Percent
+	delegatorCount         wire.Uint64
+	delegatorWeight        wire.NanoAVAX
+	nextPeriod             time.Duration
+	connected              bool
+	has                    fields
+}
+
+// fields are the facts that a member has.
+type fields uint16
+
+const (
+	hasEnd fields = 1 << iota
+	hasPotentialReward
+	hasAccruedDelegateeReward
+	hasDelegationFee
+	hasUptime
+	hasConnected
+	hasDelegatorCount
+	hasDelegatorWeight
+	hasNextPeriod
+)
+
+func (e entry) member() member {
+	m := member{nodeID: e.NodeID, weight: e.Weight, start: e.StartTime.Unix()}
+	if e.EndTime != nil {
+		m.end, m.has = e.EndTime.Unix(), m.has|hasEnd
+	}
+	if e.NextPeriod != nil {
+		m.nextPeriod, m.has = e.NextPeriod.Duration, m.has|hasNextPeriod
+	}
+	take(&m, &m.potentialReward, e.PotentialReward, hasPotentialReward)
+	take(&m, &m.accruedDelegateeReward, e.AccruedDelegateeReward, hasAccruedDelegateeReward)
+	take(&m, &m.delegationFee, e.DelegationFee, hasDelegationFee)
+	take(&m, &m.uptime, e.Uptime, hasUptime)
+	take(&m, &m.connected, e.Connected, hasConnected)
+	take(&m, &m.delegatorCount, e.DelegatorCount, hasDelegatorCount)
+	take(&m, &m.delegatorWeight, e.DelegatorWeight, hasDelegatorWeight)
+	return m
+}
+
+func take[T any](m *member, into, from *T, has fields) {
+	if from != nil {
+		*into = *from
+		m.has |= has
+	}
+}
+
+func (m member) validator() Validator {
+	v := Validator{NodeID: m.nodeID, Weight: m.weight, StartTime: wire.UnixTime{Time: time.Unix(m.start, 0).UTC()}}
+	if m.has&hasEnd != 0 {
+		v.EndTime = &wire.UnixTime{Time: time.Unix(m.end, 0).UTC()}
+	}
+	if m.has&hasNextPeriod != 0 {
+		v.NextPeriod = &wire.Seconds{Duration: m.nextPeriod}
+	}
+	v.PotentialReward = give(m, m.potentialReward, hasPotentialReward)
+	v.AccruedDelegateeReward = give(m, m.accruedDelegateeReward, hasAccruedDelegateeReward)
+	v.DelegationFee = give(m, m.delegationFee, hasDelegationFee)
+	v.Uptime = give(m, m.uptime, hasUptime)
+	v.Connected = give(m, m.connected, hasConnected)
+	v.DelegatorCount = give(m, m.delegatorCount, hasDelegatorCount)
+	v.DelegatorWeight = give(m, m.delegatorWeight, hasDelegatorWeight)
+	return v
+}
+
+func give[T any](m member, value T, has fields) *T {
+	if m.has&has == 0 {
+		return nil
+	}
+	return &value
+}
