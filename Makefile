@@ -33,6 +33,10 @@ rules: tools ## Check the alert rules and run their tests
 	.tools/bin/promtool check rules --lint=all --lint-fatal $(rules)
 	.tools/bin/promtool test rules $(wildcard alerts/*_test.yml)
 
+.PHONY: check-rules
+check-rules: tools ## Make a mistake in each alert rule in turn, and demand that its tests notice (a few minutes)
+	go test -tags mutation -run TestEveryMistakeIsNoticed -count=1 -timeout=30m -v ./alerts
+
 .PHONY: check
 check: vet lint fresh check-deploy test ## Run all that CI runs
 

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,14 +22,25 @@ const (
 	runbookURL = "https://github.com/avax-exporter/avax-exporter/blob/main/docs/runbooks/"
 	watchdog   = "AvaxWatchdog"
 	threshold  = "avax:threshold"
+	expected   = "avax:fee_config_expected" // ours, and thus of no exporter
 )
 
 var promQL = parser.NewParser(parser.Options{})
 
-// rules returns the rules of Rules in their order, and those of them that are alerts.
+// rules returns the rules of both files in their order, and those of them that are alerts.
 func rules(t *testing.T) (all, alerts []rulefmt.Rule) {
 	t.Helper()
-	file, errs := rulefmt.Parse(Rules, false, model.LegacyValidation, promQL, slog.New(slog.DiscardHandler))
+	for _, text := range [][]byte{Rules, Companion} {
+		read, found := parse(t, text)
+		all, alerts = append(all, read...), append(alerts, found...)
+	}
+	return all, alerts
+}
+
+// parse returns the rules of one file.
+func parse(t *testing.T, text []byte) (all, alerts []rulefmt.Rule) {
+	t.Helper()
+	file, errs := rulefmt.Parse(text, false, model.LegacyValidation, promQL, slog.New(slog.DiscardHandler))
 	for _, err := range errs {
 		t.Error(err)
 	}
@@ -83,7 +95,7 @@ func TestAlertsAndRunbooksArePaired(t *testing.T) {
 	}
 	for _, page := range pages {
 		if name := strings.TrimSuffix(filepath.Base(page), ".md"); !known[name] {
-			t.Errorf("%s: no alert of that name in rules.yml", page)
+			t.Errorf("%s: no alert of that name", page)
 		}
 	}
 	for name := range known {
@@ -104,63 +116,180 @@ func TestAlertsAndRunbooksArePaired(t *testing.T) {
 	}
 }
 
-// promtool passes a case whose alert does not exist, and a rule without a case.
-func TestEachAlertIsSeenToFireAndToKeepQuiet(t *testing.T) {
-	var file struct {
-		Tests []struct {
-			Cases []struct {
-				Alert string `yaml:"alertname"`
-				Exp   []struct {
-					Labels map[string]string `yaml:"exp_labels"`
-				} `yaml:"exp_alerts"`
-			} `yaml:"alert_rule_test"`
-		}
-	}
-	body, err := os.ReadFile("rules_test.yml")
+// tests returns the groups of every file of promtool tests.
+func tests(t *testing.T) (groups []testGroup) {
+	t.Helper()
+	files, err := filepath.Glob("*_test.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := yaml.Unmarshal(body, &file); err != nil {
-		t.Fatal(err)
-	}
-	type firing struct{ alert, severity, within string }
-	fires, quiet := map[firing]bool{}, map[string]bool{}
-	for _, test := range file.Tests {
-		for _, c := range test.Cases {
-			if len(c.Exp) == 0 {
-				quiet[c.Alert] = true
-			}
-			for _, e := range c.Exp {
-				fires[firing{c.Alert, e.Labels["severity"], e.Labels["within"]}] = true
-			}
+	for _, name := range files {
+		body, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
 		}
+		var file struct {
+			Tests []testGroup `yaml:"tests"`
+		}
+		if err := yaml.Unmarshal(body, &file); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		groups = append(groups, file.Tests...)
 	}
+	return groups
+}
 
+type testGroup struct {
+	Name  string
+	Input []struct{ Series string } `yaml:"input_series"`
+	Cases []struct {
+		At    string `yaml:"eval_time"`
+		Alert string `yaml:"alertname"`
+		Exp   []struct {
+			Labels      map[string]string `yaml:"exp_labels"`
+			Annotations map[string]string `yaml:"exp_annotations"`
+		} `yaml:"exp_alerts"`
+	} `yaml:"alert_rule_test"`
+}
+
+// kind is what a group tries, if its name tells one that every alert must pass.
+func (g testGroup) kind() string {
+	kind, _, _ := strings.Cut(g.Name, ": ")
+	return kind
+}
+
+// families are those that the group has samples of.
+func (g testGroup) families() map[string]bool {
+	names := map[string]bool{}
+	for _, in := range g.Input {
+		name, _, _ := strings.Cut(in.Series, "{")
+		names[name] = true
+	}
+	return names
+}
+
+// An alert may stand in the file once for each severity and bar.
+type tier struct{ alert, severity, within string }
+
+func (f tier) String() string { return strings.TrimSpace(f.alert + " " + f.severity + " " + f.within) }
+
+func tierOf(alert string, labels map[string]string) tier {
+	return tier{alert, labels["severity"], labels["within"]}
+}
+
+// promtool passes a case whose alert does not exist, and a rule without a case.
+func TestEachAlertIsSeenToFireAndToResolve(t *testing.T) {
+	said := map[tier][]string{} // the annotations that its rule has
 	_, alerts := rules(t)
-	known := map[string]bool{}
 	for _, r := range alerts {
-		known[r.Alert] = true
-		f := firing{r.Alert, r.Labels["severity"], r.Labels["within"]}
-		if !fires[f] {
-			t.Errorf("rules_test.yml: no case in which %s fires as %s %s", f.alert, f.severity, f.within)
-		}
-		if !quiet[r.Alert] && r.Alert != watchdog {
-			t.Errorf("rules_test.yml: no case in which %s keeps quiet", r.Alert)
+		said[tierOf(r.Alert, r.Labels)] = slices.Sorted(maps.Keys(r.Annotations))
+	}
+	fires, resolves := map[tier]bool{}, map[tier]bool{}
+	for _, g := range tests(t) {
+		firing := map[string]model.Duration{} // since when, by all labels
+		tiers := map[string]tier{}
+		for _, c := range g.Cases {
+			at, err := model.ParseDuration(c.At)
+			if err != nil {
+				t.Fatalf("%s: %v", g.Name, err)
+			}
+			now := map[string]bool{}
+			for _, e := range c.Exp {
+				f := tierOf(c.Alert, e.Labels)
+				if got := slices.Sorted(maps.Keys(e.Annotations)); !slices.Equal(got, said[f]) {
+					t.Errorf("%s: at %s %s is held to %q, and says %q", g.Name, c.At, f, got, said[f])
+				}
+				key := labels.FromMap(e.Labels).String() + c.Alert
+				tiers[key], now[key], fires[f] = f, true, true
+				if since, already := firing[key]; !already || at < since {
+					firing[key] = at
+				}
+			}
+			for key, since := range firing {
+				if f := tiers[key]; f.alert == c.Alert && since < at && !now[key] {
+					resolves[f] = true
+				}
+			}
+			if !slices.ContainsFunc(alerts, func(r rulefmt.Rule) bool { return r.Alert == c.Alert }) {
+				t.Errorf("%s: there is no alert %s", g.Name, c.Alert)
+			}
 		}
 	}
-	for name := range quiet {
-		if !known[name] {
-			t.Errorf("rules_test.yml: %s is no alert of rules.yml", name)
+	for f := range said {
+		if !fires[f] {
+			t.Errorf("no case in which %s fires", f)
+		}
+		if f.alert != watchdog && !resolves[f] {
+			t.Errorf("no case in which %s fires and later, in the same group, does not", f)
 		}
 	}
 }
 
-// A threshold that is not recorded compares as NaN: its alert would never fire.
+// What every alert must bear is tried in groups of these kinds, in which it keeps quiet although its families have samples.
+func TestEachAlertIsSeenToKeepQuiet(t *testing.T) {
+	all, alerts := parse(t, Rules)    // what the companion watches shows such things by itself
+	recorded := map[string][]string{} // what a recording rule is made from
+	for _, r := range all {
+		if r.Record != "" {
+			recorded[r.Record] = append(recorded[r.Record], r.Expr)
+		}
+	}
+	var families func(expr string, into map[string]bool)
+	families = func(expr string, into map[string]bool) {
+		for _, s := range selectors(t, expr) {
+			if into[s.Name] {
+				continue
+			}
+			into[s.Name] = true
+			for _, from := range recorded[s.Name] {
+				families(from, into)
+			}
+		}
+	}
+	groups := tests(t)
+	for _, r := range alerts {
+		if r.Alert == watchdog {
+			continue
+		}
+		needs := map[string]bool{}
+		families(r.Expr, needs)
+		for _, kind := range []string{"absent", "at the bar", "restart"} {
+			quiet := false
+			for _, g := range groups {
+				if g.kind() != kind {
+					continue
+				}
+				has := g.families()
+				complete := true
+				for name := range needs {
+					complete = complete && (recorded[name] != nil || has[name])
+				}
+				asked := false
+				for _, c := range g.Cases {
+					if c.Alert == r.Alert {
+						asked = true
+						if len(c.Exp) > 0 {
+							t.Errorf("%s: %s fires at %s", g.Name, r.Alert, c.At)
+						}
+					}
+				}
+				quiet = quiet || asked && complete
+			}
+			if !quiet {
+				t.Errorf("no group %q with samples of %q and a case in which %s keeps quiet", kind+": …", slices.Sorted(maps.Keys(needs)), r.Alert)
+			}
+		}
+	}
+}
+
+// Where no threshold matches, or two do, the comparison is with NaN: the alert would never fire.
 func TestThresholdsAreRecordedAndUsed(t *testing.T) {
 	all, _ := rules(t)
 	recorded := map[string]bool{} // by labels; true once a rule uses it
+	var bars []map[string]string
 	for _, r := range all {
 		if r.Record == threshold {
+			bars = append(bars, r.Labels)
 			recorded[labels.FromMap(r.Labels).String()] = false
 		}
 	}
@@ -175,14 +304,21 @@ func TestThresholdsAreRecordedAndUsed(t *testing.T) {
 					want[m.Name] = m.Value
 				}
 			}
-			if r.Alert != "" && want["alert"] == r.Alert && want["severity"] != "" && want["severity"] != r.Labels["severity"] {
-				t.Errorf("%s, %s: takes the threshold of %s", r.Alert, r.Labels["severity"], want["severity"])
+			for _, label := range []string{"severity", "within"} {
+				if r.Alert != "" && want["alert"] == r.Alert && want[label] != "" && want[label] != r.Labels[label] {
+					t.Errorf("%s %s: takes the threshold of %s", r.Alert, r.Labels[label], want[label])
+				}
 			}
-			key := labels.FromMap(want).String()
-			if _, ok := recorded[key]; !ok {
-				t.Errorf("%s: no %s%s is recorded", r.Alert, threshold, key)
+			found := 0
+			for _, bar := range bars {
+				if !slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name != model.MetricNameLabel && !m.Matches(bar[m.Name]) }) {
+					found++
+				}
 			}
-			recorded[key] = true
+			if found != 1 {
+				t.Errorf("%s%s: %d thresholds match %s", r.Record, r.Alert, found, s)
+			}
+			recorded[labels.FromMap(want).String()] = true
 		}
 	}
 	for key, used := range recorded {
@@ -200,7 +336,7 @@ func TestRulesDoNotMixExporters(t *testing.T) {
 		inspect(t, r.Expr, func(n parser.Node) {
 			switch n := n.(type) {
 			case *parser.BinaryExpr:
-				if n.VectorMatching != nil && n.VectorMatching.On {
+				if n.VectorMatching != nil && n.VectorMatching.On && n.RHS.String() != expected {
 					t.Errorf("%s%s: matches on(), want ignoring(): %s", r.Record, r.Alert, n)
 				}
 			case *parser.AggregateExpr:
@@ -213,7 +349,7 @@ func TestRulesDoNotMixExporters(t *testing.T) {
 }
 
 func TestNoRuleLooksBackMoreThanTwoHours(t *testing.T) {
-	all, _ := rules(t)
+	all, _ := parse(t, Rules) // the other file is for a Prometheus server alone
 	const limit = 2 * time.Hour
 	for _, r := range all {
 		inspect(t, r.Expr, func(n parser.Node) {

@@ -1,7 +1,8 @@
 // Package alerts holds the alert rules: one file for a Prometheus server and
-// for the exporter's own alerting alike.
+// for the exporter's own alerting alike, and one for what else a Prometheus
+// server may scrape.
 //
-// rules_test.yml beside it holds their tests, for promtool test rules, and
+// The _test.yml beside each holds its tests, for promtool test rules, and
 // docs/runbooks has a page for each alert.
 package alerts
 
@@ -12,3 +13,9 @@ import _ "embed"
 //
 //go:embed rules.yml
 var Rules []byte
+
+// Companion is companion.yml, in the same format: rules over the node's own
+// /ext/metrics, node_exporter and the ICM relayer.
+//
+//go:embed companion.yml
+var Companion []byte

@@ -1,5 +1,8 @@
-// Package dashboards holds the Grafana dashboards that are built in.
+// Package dashboards holds the Grafana dashboards that are built in. They are
+// drawn by the command draw: change it there, then run make docs.
 package dashboards
+
+//go:generate go run ./draw
 
 import "embed"
 

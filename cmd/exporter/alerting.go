@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -106,38 +104,4 @@ func startAlerting(ctx context.Context, c *config, metrics http.Handler, progres
 		return nil, inputError{err}
 	}
 	return a, nil
-}
-
-// ruleFiles are the files of rules that are built in.
-var ruleFiles = []struct {
-	name    string
-	content []byte
-}{
-	{"rules.yml", alerts.Rules},
-}
-
-// rules prints the rules that alerting evaluates, or writes all files into a directory.
-func rules(args []string, stdout io.Writer) error {
-	switch {
-	case len(args) == 0:
-		_, err := stdout.Write(alerts.Rules)
-		return err
-	case len(args) == 2 && args[0] == "--out":
-	case len(args) == 1 && strings.HasPrefix(args[0], "--out="):
-		args = strings.SplitN(args[0], "=", 2)
-	default:
-		return inputError{errors.New("rules: write rules, or rules --out DIR")}
-	}
-	dir := args[1]
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for _, f := range ruleFiles {
-		path := filepath.Join(dir, f.name)
-		if err := os.WriteFile(path, f.content, 0o644); err != nil {
-			return err
-		}
-		fmt.Fprintln(stdout, path)
-	}
-	return nil
 }

@@ -45,10 +45,14 @@ func demo(ctx context.Context, c *config, stderr io.Writer) error {
 	})
 }
 
-// demoNetwork is the network that the demo asks.
+// demoNetwork is the network that the demo asks, in which all is well: the
+// balances last for more than a month.
 func demoNetwork() *simnet.Network {
 	network := simnet.New(simnet.Options{Seed: 1})
 	network.SetBlockPeriod("X", 20*time.Second)
+	for _, name := range []string{"charlie", "echo"} {
+		network.TopUp("examplel1", name, demoTopUp)
+	}
 	for _, n := range network.Nodes() {
 		n.SetAdminAPI(true)
 	}
@@ -99,6 +103,9 @@ const (
 // demoOwner is the address of twenty zero bytes, whose key nobody has.
 const demoOwner = "custom1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq4mlve4"
 
+// demoTopUp, in nAVAX, lasts for 226 days.
+const demoTopUp = 10e9
+
 // demoUnits are compute units a minute: many, as everything is asked so often.
 const demoUnits = 100_000
 
@@ -108,7 +115,8 @@ type incident struct {
 	look  string // at which family, for what
 	begin func(*simnet.Network)
 	end   func(*simnet.Network)
-	lasts time.Duration // 0: the usual time; longer, the next one does not wait for its end
+	ended string        // what its end is, where nothing heals
+	lasts time.Duration // 0: the usual time; longer than a few minutes, the next one does not wait for its end
 }
 
 var incidents = []incident{
@@ -134,7 +142,34 @@ var incidents = []incident{
 		what:  "an L1 validator, echo, runs out of balance",
 		look:  `avax_l1_validator_balance_avax falls to 0, then avax_l1_validators{chain="examplel1",state="inactive"} is 1`,
 		begin: func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 512*10) },
-		end:   func(n *simnet.Network) { n.TopUp("examplel1", "echo", 1e9) },
+		end:   func(n *simnet.Network) { n.TopUp("examplel1", "echo", demoTopUp) },
+	},
+	{
+		what: "nobody has topped up examplel1: within two minutes most of its weight runs dry",
+		look: `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"} falls to 0, avax_l1_validator_runway_seconds and ` +
+			`avax_l1_top_up_avax say who lacks how much: so does /api/v1/l1/examplel1/plan`,
+		begin: func(n *simnet.Network) {
+			for name, left := range runDry {
+				n.SetBalance("examplel1", name, 512*uint64(left.Seconds()))
+			}
+		},
+		end: func(n *simnet.Network) {
+			for name := range runDry {
+				n.TopUp("examplel1", name, demoTopUp)
+			}
+		},
+		lasts: 3 * time.Minute,
+	},
+	{
+		what:  "bravo's peers saw it up for 60 % only: its downtime budget is overspent, and no uptime brings the reward back",
+		look:  `avax_validator_reward_reachable is 0 for it, avax_validator_downtime_used_seconds above avax_validator_downtime_budget_seconds`,
+		begin: func(n *simnet.Network) { n.Node("bravo").SetObservedUptime(60) },
+		end: func(n *simnet.Network) {
+			n.RemoveValidator("P", "bravo")
+			n.Node("bravo").SetObservedUptime(-1)
+			n.AddValidator("bravo", 2_050_000e9, 90*24*time.Hour)
+		},
+		ended: "bravo's period is over without its reward: with a new one a new budget begins",
 	},
 	{
 		what:  "alpha hangs: it takes connections and never answers",
@@ -170,7 +205,7 @@ var incidents = []incident{
 	},
 	{
 		what: "the peers announce an upgrade in two days that our nodes do not know",
-		look: `avax_node_unknown_upgrade_timestamp_seconds appears`,
+		look: `avax_node_unknown_upgrade_timestamp_seconds appears on alpha and bravo, to whom most of the stake that they reach announces it`,
 		begin: func(n *simnet.Network) {
 			n.AnnounceUpgrade(time.Now().Add(48*time.Hour), "delta", "echo", "golf", "hotel")
 		},
@@ -203,9 +238,14 @@ var incidents = []incident{
 	},
 }
 
+// runDry is how long the balances of examplel1 last while nobody tops it up. The
+// loss of foxtrot takes its active weight from 81 to 54 %.
+var runDry = map[string]time.Duration{"echo": 50 * time.Second, "charlie": 80 * time.Second, "foxtrot": 110 * time.Second}
+
 const (
-	quiet = 20 * time.Second // before an incident
-	usual = 40 * time.Second // how long it lasts
+	quiet   = 20 * time.Second // before an incident
+	usual   = 40 * time.Second // how long it lasts
+	tooLong = 5 * time.Minute  // for the next one to wait
 )
 
 // play lets the incidents happen, one after the other, for ever.
@@ -220,10 +260,10 @@ func play(ctx context.Context, network *simnet.Network, log *slog.Logger) {
 		end := func() {
 			if wait(ctx, cmp.Or(now.lasts, usual)) {
 				now.end(network)
-				log.Info("healed: " + now.what)
+				log.Info(cmp.Or(now.ended, "healed: "+now.what))
 			}
 		}
-		if now.lasts > usual {
+		if now.lasts > tooLong {
 			go end()
 		} else {
 			end()

@@ -16,8 +16,6 @@ import (
 	"syscall"
 
 	promversion "github.com/prometheus/common/version"
-
-	"github.com/avax-exporter/avax-exporter/dashboards"
 )
 
 func main() {
@@ -41,7 +39,7 @@ usage: avax-exporter [command]
   explain      tell where an alert or a number comes from: see explain --help
   healthcheck  exit 0 if the exporter on this machine answers
   rules        print the built-in alert rules; --out DIR writes them as files
-  dashboards   print the built-in Grafana dashboard
+  dashboards   print the overview for Grafana; --out DIR writes all dashboards as files
   version      print the version
 
 It is configured by environment variables:
@@ -70,7 +68,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if len(args) > 0 {
 		name = args[0]
 	}
-	if len(args) > 1 && !slices.Contains([]string{"call", "explain", "rules"}, name) {
+	if len(args) > 1 && !slices.Contains([]string{"call", "explain", "rules", "dashboards"}, name) {
 		return inputError{fmt.Errorf("%s takes no arguments; see avax-exporter help", name)}
 	}
 	var asked request
@@ -110,10 +108,13 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		fmt.Fprintln(stdout, "avax-exporter", version())
 		return nil
 	case "rules":
-		return rules(args[1:], stdout)
+		return ruleFiles().give(name, args[1:], stdout)
 	case "dashboards":
-		_, err := stdout.Write(dashboards.Overview)
-		return err
+		files, err := dashboardFiles()
+		if err != nil {
+			return err
+		}
+		return files.give(name, args[1:], stdout)
 	case "", "demo", "check", "healthcheck":
 	default:
 		return inputError{fmt.Errorf("there is no command %q; see avax-exporter help", name)}

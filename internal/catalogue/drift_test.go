@@ -45,7 +45,7 @@ func spoken(t *testing.T) names {
 			}
 		}
 	}
-	for _, g := range rules(t) {
+	for _, g := range slices.Concat(rules(t, alerts.Rules), rules(t, alerts.Companion)) {
 		for _, r := range g.Rules {
 			if r.Record != "" {
 				n.labelsOf[r.Record] = nil
@@ -127,10 +127,10 @@ type group struct {
 	}
 }
 
-func rules(t *testing.T) []group {
+func rules(t *testing.T, text []byte) []group {
 	t.Helper()
 	var file struct{ Groups []group }
-	if err := yaml.Unmarshal(alerts.Rules, &file); err != nil {
+	if err := yaml.Unmarshal(text, &file); err != nil {
 		t.Fatal(err)
 	}
 	return file.Groups
@@ -139,7 +139,7 @@ func rules(t *testing.T) []group {
 func TestRulesSpeakOfDeclaredFamiliesAndLabels(t *testing.T) {
 	n := spoken(t)
 	checked := 0
-	for _, g := range rules(t) {
+	for _, g := range rules(t, alerts.Rules) {
 		for _, r := range g.Rules {
 			n.check(t, g.Name+": "+r.Alert+r.Record, r.Expr)
 			checked++
@@ -203,4 +203,61 @@ func fill(expr string) string {
 		expr = strings.ReplaceAll(expr, d, "5m")
 	}
 	return variable.ReplaceAllString(expr, "x")
+}
+
+// dashboardURL is a path to a dashboard, or a link where there is an external
+// label grafana_url.
+var (
+	dashboardURL = regexp.MustCompile(`^\{\{ \$externalLabels\.grafana_url \}\}/d/([a-z0-9-]+)(?:\?(.+))?$`)
+	dashboardVar = regexp.MustCompile(`^var-([a-z0-9_]+)=\{\{ \$labels\.([a-z0-9_]+) \}\}$`)
+)
+
+func TestAlertsLeadToDashboardsThatExist(t *testing.T) {
+	variables := map[string][]string{} // by the dashboard's uid
+	files, err := fs.Glob(dashboards.Files, "*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := dashboards.Files.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d struct {
+			UID        string
+			Templating struct{ List []struct{ Name string } }
+		}
+		if err := json.Unmarshal(text, &d); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		variables[d.UID] = []string{}
+		for _, v := range d.Templating.List {
+			variables[d.UID] = append(variables[d.UID], v.Name)
+		}
+	}
+	for _, g := range append(rules(t, alerts.Rules), rules(t, alerts.Companion)...) {
+		for _, r := range g.Rules {
+			if r.Alert == "" {
+				continue
+			}
+			link := r.Annotations["dashboard_url"]
+			m := dashboardURL.FindStringSubmatch(link)
+			if m == nil {
+				t.Errorf("%s: dashboard_url is %q, want %s", r.Alert, link, dashboardURL)
+				continue
+			}
+			has, known := variables[m[1]]
+			if !known {
+				t.Errorf("%s: there is no dashboard %s", r.Alert, m[1])
+			}
+			if m[2] == "" {
+				continue
+			}
+			for v := range strings.SplitSeq(m[2], "&") {
+				if set := dashboardVar.FindStringSubmatch(v); set == nil || known && !slices.Contains(has, set[1]) {
+					t.Errorf("%s: dashboard %s has no variable for %q", r.Alert, m[1], v)
+				}
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -68,4 +69,62 @@ func (v values) of(names ...string) *float64 {
 func (v values) is(value float64, names ...string) bool {
 	got := v.of(names...)
 	return got != nil && *got == value
+}
+
+// nodes are who the own nodes are. That is still true when one is down, so
+// whatever a good run ever told will do.
+type nodes struct {
+	all        []string          // configured names
+	names, ids map[string]string // configured names by node IDs, and the other way round
+}
+
+func nodesOf(jobs []snapshot.Job) nodes {
+	n := nodes{names: map[string]string{}, ids: map[string]string{}}
+	ever := factsOf(jobs, time.Time{}) // no sample has an end before the zero time
+	ever.each("avax_node_info", []string{"node", "node_id"}, func(l labels, _ float64) {
+		n.ids[l[0]], n.names[l[1]] = l[1], l[0]
+	})
+	ever.each("avax_node_up", []string{"node"}, func(l labels, _ float64) { n.all = append(n.all, l[0]) })
+	slices.Sort(n.all)
+	return n
+}
+
+// network is the target of jobs that are about all nodes or chains at once.
+const network = "network"
+
+// oldest is when the oldest good run of these jobs began whose samples are
+// fresh; nil where there is none.
+func oldest(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) bool) *time.Time {
+	var at *time.Time
+	for _, j := range jobs {
+		if of(j.Last.Key) && now.Before(j.Good.Until) && (at == nil || j.Good.At.Before(*at)) {
+			at = &j.Good.At
+		}
+	}
+	return at
+}
+
+// why says why these jobs have told nothing fresh of something.
+func (s *Site) why(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) bool) string {
+	var failing []string
+	ran := false
+	for _, j := range jobs {
+		if !of(j.Last.Key) {
+			continue
+		}
+		ran = true
+		switch {
+		case j.Last.Err != nil:
+			failing = append(failing, "collector "+j.Last.Collector+" of "+j.Last.Target+" fails: "+j.Last.Err.Error())
+		case !now.Before(j.Good.Until):
+			failing = append(failing, "collector "+j.Last.Collector+" of "+j.Last.Target+" has not run since "+j.Good.At.UTC().Format(time.RFC3339))
+		}
+	}
+	switch {
+	case len(failing) > 0:
+		return strings.Join(failing, "; ")
+	case !ran:
+		return "no collector that tells it has run here; of several shards shard 0 knows"
+	}
+	return "the last runs did not tell"
 }

@@ -40,6 +40,11 @@ func (p *page) addNodes() {
 	inbound := p.by("avax_node_peers_inbound", "node")
 	reached := p.by("avax_node_connected_stake_ratio", "node")
 	unknown := p.by("avax_node_unknown_upgrade_timestamp_seconds", "node")
+	newer := p.by("avax_node_newer_version_stake_ratio", "node")
+	forked := p.by("avax_chain_fork_detected", "node", "chain")
+	unhealthy := p.failingChecks()
+	narrow := p.narrowL1s()
+	stops := p.stops()
 
 	nodes := map[string]*nodeView{}
 	node := func(name string) *nodeView {
@@ -52,7 +57,7 @@ func (p *page) addNodes() {
 	for l := range up {
 		node(l[0])
 	}
-	for _, family := range []values{present, heights} {
+	for _, family := range []values{present, heights, forked} {
 		for l := range family {
 			node(l[0])
 			chains[l[0]] = appendNew(chains[l[0]], l[1])
@@ -104,6 +109,10 @@ func (p *page) addNodes() {
 			if height := heights.of(name, chain); height != nil {
 				c.Height = cell{Text: count(*height), Title: "height of the newest block"}
 			}
+			if forked.is(1, name, chain) {
+				c.State = cell{Text: "forked", Title: "its block is another than the other nodes' at the same height", Level: bad}
+				wrong("AvaxForkDetected", bad, "has another block of chain "+chain+" than the other nodes", name+" on "+chain)
+			}
 			if made := heads.of(name, chain); made != nil {
 				c.Head = moment(p.Now, made, "")
 				c.Head.Title = "when the newest block was made: " + c.Head.Title
@@ -120,6 +129,17 @@ func (p *page) addNodes() {
 		when := moment(p.Now, unknown.of(name), "").Text
 		wrong("AvaxUnknownUpgradeSoon", under("AvaxUnknownUpgradeSoon", p.left(unknown.of(name))),
 			"does not know the network's upgrade "+when, name+" "+when)
+		if ahead := newer.of(name); ahead != nil {
+			wrong("AvaxVersionBehindNetwork", over("AvaxVersionBehindNetwork", ahead), percent(*ahead)+" of stake runs a newer version", name)
+		}
+		if slices.Contains(unhealthy[name], "diskspace") {
+			wrong("AvaxNodeDiskLow", bad, "calls its disk too full", name)
+		}
+		if checks := unexplained(n, unhealthy[name], narrow); len(checks) > 0 {
+			wrong("AvaxHealthCheckFailing", warn, "calls itself unhealthy: "+brief(checks), name+": "+brief(checks))
+		}
+
+		slices.SortStableFunc(n.Remarks, func(a, b remark) int { return cmp.Compare(b.Level, a.Level) })
 
 		noVotes := notTold
 		switch {
@@ -138,6 +158,14 @@ func (p *page) addNodes() {
 			{"Weighted uptime", show(uptimes.of(name), percent, noVotes)},
 			{"Stake reached", show(reach, percent, notTold).as(under("AvaxConnectedStakeLow", reach))},
 			{"Peers", connections},
+			{"Safe to stop", stops[name].cell()},
+		}
+		// What is well is not told.
+		if checks := unhealthy[name]; len(checks) > 0 {
+			n.Figures = append(n.Figures, figure{"Failing checks", cell{Text: brief(checks), Title: "in the node's own eyes: " + strings.Join(checks, ", ")}})
+		}
+		if ahead := newer.of(name); ahead != nil && *ahead > 0 {
+			n.Figures = append(n.Figures, figure{"Newer version", cell{Text: percent(*ahead), Title: "share of stake that is connected and runs a newer version"}})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *nodeView) int {
@@ -147,6 +175,57 @@ func (p *page) addNodes() {
 	p.MoreNodes = all[len(p.Nodes):]
 	p.sum(ups, asked, "node", "nodes", "up")
 	p.addUpgrades()
+}
+
+// failingChecks are the health checks that fail, by node.
+func (p *page) failingChecks() map[string][]string {
+	failing := map[string][]string{}
+	for l, failed := range p.by("avax_node_health_check_failing", "node", "check") {
+		if failed == 1 {
+			failing[l[0]] = append(failing[l[0]], l[1])
+		}
+	}
+	for _, checks := range failing {
+		slices.SortFunc(checks, compareChains)
+	}
+	return failing
+}
+
+// narrowL1s are the L1s of which a node reaches too little weight, by chain and node.
+func (p *page) narrowL1s() map[labels]bool {
+	weights := p.by("avax_l1_weight", "chain")
+	narrow := map[labels]bool{}
+	for l, weight := range p.by("avax_l1_connected_weight", "chain", "node") {
+		if whole := weights.of(l[0]); whole != nil {
+			share := weight / *whole
+			narrow[l] = under("AvaxL1ConnectedWeightLow", &share) == bad
+		}
+	}
+	return narrow
+}
+
+// unexplained are those of the failing checks of a node that do not follow from
+// what its remarks and its L1s say: one cause is told once.
+func unexplained(n *nodeView, checks []string, narrow map[labels]bool) []string {
+	said := func(alert string) bool {
+		return slices.ContainsFunc(n.Remarks, func(r remark) bool { return r.Alert == alert })
+	}
+	return slices.DeleteFunc(slices.Clone(checks), func(check string) bool {
+		switch check {
+		case "diskspace":
+			return said("AvaxNodeDiskLow")
+		case "bootstrapped":
+			return said("AvaxChainNotBootstrapped")
+		case "futureupgrade":
+			return said("AvaxUnknownUpgradeSoon")
+		case "P", "X", "C":
+			if said("AvaxConnectedStakeLow") {
+				return true
+			}
+		}
+		return narrow[labels{check, n.Name}] ||
+			slices.ContainsFunc(n.Chains, func(c chainView) bool { return c.Name == check && c.State.Level == bad })
+	})
 }
 
 // rewardRisk follows AvaxRewardStakeLow: where the stake that the node does not

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -91,7 +92,43 @@ func incident(t testing.TB) *Site {
 		avax_l1_validator_balance_avax{chain="one",node_id="NodeID-alpha",validation_id="V1"} 0.2
 		avax_l1_validator_active{chain="one",node_id="NodeID-dry",validation_id="V2"} 0
 		avax_l1_validator_weight{chain="one",node_id="NodeID-dry",validation_id="V2"} 15
-		avax_l1_validator_balance_avax{chain="one",node_id="NodeID-dry",validation_id="V2"} 0`)
+		avax_l1_validator_balance_avax{chain="one",node_id="NodeID-dry",validation_id="V2"} 0
+		avax_l1_validator_burn_avax_per_day{chain="one",node_id="NodeID-alpha",validation_id="V1"} 0.0442368
+		avax_l1_validator_burn_avax_per_day{chain="one",node_id="NodeID-dry",validation_id="V2"} 0.0442368
+		avax_l1_validator_runway_seconds{chain="one",node_id="NodeID-alpha",validation_id="V1"} 390625
+		avax_l1_validator_runway_seconds{chain="one",node_id="NodeID-dry",validation_id="V2"} 0
+		avax_l1_quorum_loss_seconds{chain="one",quorum="0.80"} 390625
+		avax_l1_quorum_loss_seconds{chain="one",quorum="0.75"} 390625
+		avax_l1_quorum_loss_seconds{chain="one",quorum="0.67"} 390625
+		avax_l1_top_up_avax{chain="one",days="30"} 2.454208
+		avax_l1_safe_to_stop{chain="one",node_id="NodeID-alpha"} 0
+		avax_node_safe_to_stop{node="alpha"} 0
+		avax_node_stop_leaves_ratio{node="alpha",chain="one"} 0
+		avax_node_stop_leaves_ratio{node="alpha",chain="P"} 0.97
+		avax_node_newer_version_stake_ratio{node="alpha"} 0.85
+		avax_node_health_check_failing{node="alpha",check="C"} 1
+		avax_node_health_check_failing{node="alpha",check="diskspace"} 1
+		avax_chain_fork_detected{node="alpha",chain="P"} 1
+		avax_fleet_variants{fact="version",subject="network"} 2
+		avax_fleet_variants{fact="chain_config",subject="one"} 2
+		avax_validator_uptime_requirement_ratio{node_id="NodeID-alpha"} 0.8
+		avax_validator_downtime_budget_seconds{node_id="NodeID-alpha"} 241920
+		avax_validator_downtime_used_seconds{node_id="NodeID-alpha"} 250000
+		avax_validator_reward_reachable{node_id="NodeID-alpha"} 0
+		avax_validator_weighted_uptime_ratio{node_id="NodeID-alpha"} 0.7
+		avax_validator_views_stake_ratio{node_id="NodeID-alpha"} 0.98
+		avax_validator_votes_yes_ratio{node_id="NodeID-alpha",requirement="0.8"} 0.31
+		avax_validator_votes_yes_ratio{node_id="NodeID-alpha",requirement="0.9"} 0.02
+		avax_validator_reward_reachable_at{node_id="NodeID-alpha",requirement="0.8"} 0
+		avax_validator_reward_reachable_at{node_id="NodeID-alpha",requirement="0.9"} 0`)
+	putTable(s, snapshot.Key{Collector: "variants", Target: "network"}, metric.Table{
+		About: "Where the nodes differ.", Columns: []string{"Fact", "Of", "Value", "Nodes"},
+		Rows: [][]string{{"version", "network", "avalanchego/1.15.0", "alpha"}, {"version", "network", "avalanchego/1.15.1", "bravo"}},
+	})
+	putTable(s, snapshot.Key{Collector: "reward_budget", Target: "network"}, metric.Table{
+		About: "Who would vote no.", Columns: []string{"Validator", "Peer", "Its stake in AVAX", "Saw the validator up"},
+		Rows: [][]string{{"NodeID-alpha", "NodeID-peer", "2000", "61.00 %"}}, LeftOut: 3,
+	})
 	fail(s, "peers", "bravo", outcome("info.peers", scrape.Unreachable, "dial tcp 10.0.0.2:9650: connect: connection refused"))
 	fail(s, "fee_config", "alpha/C", outcome("eth_feeConfig", scrape.Bootstrapping, "HTTP 503: the chain is not done bootstrapping"))
 	fail(s, "tps", "one", outcome("GET /v1/avg_tps/{chainId}", scrape.RateLimited, "HTTP 429: asked too often"))
@@ -195,7 +232,20 @@ func hostile(t testing.TB) *Site {
 		sample{"avax_l1_weight", []string{"chain", texts[0]}, 1},
 		sample{"avax_l1_validator_active", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 1},
 		sample{"avax_l1_validator_balance_avax", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 0.5},
+		sample{"avax_l1_validator_weight", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 1},
+		sample{"avax_l1_validator_burn_avax_per_day", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 1},
+		sample{"avax_node_health_check_failing", []string{"node", texts[1], "check", texts[3]}, 1},
+		sample{"avax_chain_fork_detected", []string{"node", texts[1], "chain", texts[4]}, 1},
+		sample{"avax_node_stop_leaves_ratio", []string{"node", texts[1], "chain", texts[0]}, 0.5},
+		sample{"avax_fleet_variants", []string{"fact", "chain_config", "subject", texts[1]}, 2},
+		sample{"avax_validator_uptime_requirement_ratio", []string{"node_id", texts[2]}, 0.9},
+		sample{"avax_validator_reward_reachable", []string{"node_id", texts[2]}, 0},
 	)
+	putTable(s, snapshot.Key{Collector: "variants", Target: "network"},
+		metric.Table{About: texts[0], Columns: []string{texts[1], texts[3]}, Rows: [][]string{{texts[2], texts[4]}}})
+	// A chain's name is part of a link.
+	put(t, s, snapshot.Key{Collector: "l1", Target: "../a?b#c d%2F"}, l1Lines("../a?b#c d%2F", "a 1 100 50"))
+	put(t, s, snapshot.Key{Collector: "l1_runway", Target: "../a?b#c d%2F"}, burnLines("../a?b#c d%2F", floor, "a"))
 	fail(s, texts[3], texts[1], outcome("info.peers", scrape.Rejected, strings.Join(texts, " ")))
 	return s
 }
@@ -216,7 +266,10 @@ func TestHostileTextIsShownAsText(t *testing.T) {
 
 func TestEveryAnswerIsStrict(t *testing.T) {
 	s := incident(t)
-	for path, want := range map[string]int{"/": 200, "/metrics": 200, "/-/healthy": 200, "/-/ready": 200, "/nowhere": 404, "/index.html": 404} {
+	for path, want := range map[string]int{
+		"/": 200, "/metrics": 200, "/-/healthy": 200, "/-/ready": 200, "/nowhere": 404, "/index.html": 404,
+		"/safe-to-stop": 400, "/safe-to-stop?node=alpha": 409, "/safe-to-stop?node=x": 404, "/api/v1/l1/none/plan": 404, "/api/v1/l1/one/plan?days=x": 400,
+	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			answer := ask(t, s, method, path)
 			if answer.StatusCode != want {
@@ -231,7 +284,14 @@ func TestEveryAnswerIsStrict(t *testing.T) {
 				strings.Contains(policy, "script") || strings.Contains(policy, "unsafe") {
 				t.Errorf("%s %s: %s", method, path, policy)
 			}
-			if kind, plain := h.Get("Content-Type"), strings.HasPrefix(h.Get("Content-Type"), "text/plain"); plain == (path == "/") {
+			wantKind := "text/plain"
+			switch {
+			case path == "/":
+				wantKind = "text/html"
+			case strings.HasPrefix(path, "/api/"):
+				wantKind = "application/json"
+			}
+			if kind := h.Get("Content-Type"); !strings.HasPrefix(kind, wantKind) {
 				t.Errorf("%s %s is %s", method, path, kind)
 			}
 		}
@@ -320,6 +380,14 @@ func fleet(t testing.TB, n int) *Site {
 			{"avax_node_peers_inbound", []string{"node", node}, 600},
 			{"avax_validator_present", []string{"node_id", "NodeID-" + node}, 1},
 			{"avax_validator_stake_avax", []string{"node_id", "NodeID-" + node}, 2000},
+			{"avax_validator_uptime_requirement_ratio", []string{"node_id", "NodeID-" + node}, 0.9},
+			{"avax_validator_reward_reachable", []string{"node_id", "NodeID-" + node}, 1},
+			{"avax_node_safe_to_stop", []string{"node", node}, 1},
+			{"avax_node_stop_leaves_ratio", []string{"node", node, "chain", "P"}, 0.99},
+			{"avax_node_newer_version_stake_ratio", []string{"node", node}, 0.1},
+		}
+		for _, check := range []string{"P", "X", "C", "one", "network", "diskspace", "bls", "database", "router", "bootstrapped", "futureupgrade"} {
+			all = append(all, sample{"avax_node_health_check_failing", []string{"node", node, "check", check}, 0})
 		}
 		for _, chain := range []string{"P", "X", "C", "one"} {
 			all = append(all,

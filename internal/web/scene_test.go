@@ -84,7 +84,7 @@ func (d demo) run(ctx context.Context, until time.Duration) {
 			err := j.Collect(scrape.MaxAge(ctx, time.Millisecond), batch)
 			r.Took, r.Until = time.Since(r.At), r.At.Add(until)
 			if err == nil || errors.Is(err, collectors.ErrNotOffered) {
-				r.Chunks = batch.Chunks()
+				r.Chunks, r.Tables = batch.Chunks(), batch.Tables()
 			} else {
 				r.Err = err
 			}

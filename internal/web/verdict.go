@@ -23,36 +23,42 @@ const off level = -1
 func (l level) String() string { return [...]string{"off", "well", "note", "warn", "bad"}[l-off] }
 
 // kind is a kind of problem: an alert of alerts/rules.yml, with the values
-// under which it is a note, a warning or bad. The page tells what is so now; an
-// alert waits, and knows what was.
+// under or over which it is a note, a warning or bad. The page tells what is so
+// now; an alert waits, and knows what was.
 type kind struct {
 	alert           string
 	one, many       string
 	note, warn, bad float64
 }
 
-const (
-	day = 24 * 60 * 60.0 // seconds
-	// feePerDay is the lowest fee of an L1 validator in AVAX: 512 nAVAX a second.
-	feePerDay = 512e-9 * day
-)
+const day = 24 * 60 * 60.0 // seconds
 
 // kinds are what the page looks for, worst first among the equally urgent.
 var kinds = []kind{
 	{alert: "AvaxNodeDown", one: "node is down", many: "nodes are down"},
 	{alert: "AvaxDataTooOld", one: "collector has stopped", many: "collectors have stopped"},
+	{alert: "AvaxForkDetected", one: "node has forked off", many: "nodes have forked off"},
 	{alert: "AvaxValidatorMissing", one: "validator is not in the set", many: "validators are not in the set"},
 	{alert: "AvaxChainNotBootstrapped", one: "chain is not bootstrapped", many: "chains are not bootstrapped"},
+	{alert: "AvaxRewardUnreachable", one: "reward is out of reach", many: "rewards are out of reach"},
 	{alert: "AvaxRewardStakeLow", one: "reward is at risk", many: "rewards are at risk", warn: 0.95, bad: 0.8},
 	{alert: "AvaxL1ActiveWeightLow", one: "L1 has too little active weight", many: "L1s have too little active weight", warn: 0.9, bad: 0.8},
 	{alert: "AvaxL1ConnectedWeightLow", one: "L1 is reached too little", many: "L1s are reached too little", warn: 0.9, bad: 0.8},
+	{alert: "AvaxL1QuorumLossForecast", one: "L1 will lose its quorum", many: "L1s will lose their quorum", warn: 14 * day, bad: 3 * day},
 	{alert: "AvaxL1ValidatorInactive", one: "L1 validator is inactive", many: "L1 validators are inactive"},
 	{alert: "AvaxConnectedStakeLow", one: "node reaches too little stake", many: "nodes reach too little stake", warn: 0.9, bad: 0.8},
+	{alert: "AvaxNodeDiskLow", one: "disk is nearly full", many: "disks are nearly full"},
 	{alert: "AvaxUnknownUpgradeSoon", one: "node does not know an upgrade that is near", many: "nodes do not know an upgrade that is near", warn: 7 * day, bad: 3 * day},
-	{alert: "AvaxL1BalanceLow", one: "L1 validator is low on balance", many: "L1 validators are low on balance", warn: 30 * feePerDay, bad: 7 * feePerDay},
+	{alert: "AvaxUpgradeScheduleMismatch", one: "upgrade schedule differs", many: "upgrade schedules differ", bad: 3 * day},
+	{alert: "AvaxChainConfigDrift", one: "chain configuration differs", many: "chain configurations differ", bad: 1 * day},
+	{alert: "AvaxL1RunwayLow", one: "L1 validator runs dry", many: "L1 validators run dry", warn: 30 * day, bad: 7 * day},
+	{alert: "AvaxDowntimeBudgetLow", one: "downtime budget is low", many: "downtime budgets are low", warn: 0.5, bad: 0.75},
 	{alert: "AvaxStakeEndsSoon", one: "stake ends soon", many: "stakes end soon", note: 14 * day, warn: 7 * day, bad: 1 * day},
+	{alert: "AvaxHealthCheckFailing", one: "node calls itself unhealthy", many: "nodes call themselves unhealthy"},
+	{alert: "AvaxVersionSkew", one: "version differs", many: "versions differ"},
 	{alert: "AvaxUpstreamForbidden", one: "collector is not let in", many: "collectors are not let in"},
 	{alert: "AvaxCollectorFailing", one: "collector fails", many: "collectors fail"},
+	{alert: "AvaxVersionBehindNetwork", one: "node runs an old version", many: "nodes run an old version", note: 0.5, warn: 0.8},
 	{alert: "AvaxUpgradeImminent", one: "upgrade is near", many: "upgrades are near", note: 1 * day},
 }
 
@@ -71,6 +77,21 @@ func under(alert string, v *float64) level {
 	case *v < k.warn:
 		return warn
 	case *v < k.note:
+		return note
+	}
+	return well
+}
+
+// over tells how urgent a value is that should be low.
+func over(alert string, v *float64) level {
+	k := kinds[kindOf(alert)]
+	exceeds := func(bar float64) bool { return v != nil && bar > 0 && *v > bar }
+	switch {
+	case exceeds(k.bad):
+		return bad
+	case exceeds(k.warn):
+		return warn
+	case exceeds(k.note):
 		return note
 	}
 	return well
@@ -122,6 +143,11 @@ func (ps problems) add(alert string, l level, n int, at place) {
 	p.Level = max(p.Level, l)
 	at.Level = l
 	p.Places = append(p.Places, at)
+}
+
+// has tells whether there is a problem of one of these kinds.
+func (ps problems) has(alerts ...string) bool {
+	return slices.ContainsFunc(alerts, func(alert string) bool { return ps[kindOf(alert)] != nil })
 }
 
 // verdict is the answer to "is all well?".

@@ -13,6 +13,9 @@ const (
 	mostRows    = 50  // of one table
 	mostL1Rows  = 500 // of all tables of L1 validators together
 	openL1s     = 3   // L1s that are open although they are well
+	mostBudgets = 20  // validators with their reward budget
+	mostFacts   = 20  // rows of a collector's own table
+	mostTables  = 20  // of one kind
 	mostCauses  = 50  // of failing collectors
 	mostOfACard = 3   // causes on the card of a node that is down
 )
@@ -25,10 +28,15 @@ type view struct {
 	Nodes, MoreNodes []*nodeView // worst first
 	Validators       []validatorView
 	MoreValidators   int
+	Budgets          []budgetView
+	MoreBudgets      int
 	L1s              []*l1View
-	Failing          []*failure
-	MoreFailing      int
-	Collectors       []collectorView
+	Differences      []remark // between the own nodes
+	// Tables of collectors: of who would vote no, of what the nodes differ in, and others.
+	Dissenters, Variants, Facts tables
+	Failing                     []*failure
+	MoreFailing                 int
+	Collectors                  []collectorView
 }
 
 // figure is a value with its name.
@@ -48,28 +56,23 @@ type remark struct {
 type page struct {
 	view
 	facts
+	nodes
 	jobs     []snapshot.Job
 	problems problems
 	sums     []string
-	// Own nodes' names by their node IDs, and the other way round.
-	names, ids map[string]string
 }
 
 func (s *Site) view(now time.Time) view {
 	jobs := s.Store.Jobs()
 	p := &page{
-		view: view{Version: s.Version, Now: now}, facts: factsOf(jobs, now), jobs: jobs,
-		problems: problems{}, names: map[string]string{}, ids: map[string]string{},
+		view: view{Version: s.Version, Now: now}, facts: factsOf(jobs, now), nodes: nodesOf(jobs), jobs: jobs, problems: problems{},
 	}
-	// Who a node was is still true when it is down, so whatever a good run ever
-	// told will do: no sample has an end before the zero time.
-	ever := time.Time{}
-	factsOf(jobs, ever).each("avax_node_info", []string{"node", "node_id"}, func(l labels, _ float64) {
-		p.ids[l[0]], p.names[l[1]] = l[1], l[0]
-	})
 	p.addNodes()
+	p.addDifferences()
 	p.addValidators()
+	p.addBudgets()
 	p.addL1s()
+	p.addTables(s.Store.Tables(now))
 	p.addRuns()
 	p.Verdict = p.problems.judge(s.Progress())
 	p.Verdict.Sums = append(p.Verdict.Sums, p.sums...)
@@ -91,6 +94,12 @@ func (p *page) left(until *float64) *float64 {
 	}
 	left := *until - float64(p.Now.UnixMilli())/1000
 	return &left
+}
+
+// in shows the moment that is so many seconds away.
+func (p *page) in(seconds float64) cell {
+	at := float64(p.Now.UnixMilli())/1000 + seconds
+	return moment(p.Now, &at, "")
 }
 
 // notTold is why a value is absent that a well node has.

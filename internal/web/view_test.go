@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -194,17 +195,142 @@ func TestTheVerdictCountsWhatIsWrongWorstFirst(t *testing.T) {
 				avax_l1_validator_active{chain="one",node_id="NodeID-well",validation_id="V3"} 1
 				avax_l1_validator_balance_avax{chain="one",node_id="NodeID-dry",validation_id="V1"} 0
 				avax_l1_validator_balance_avax{chain="one",node_id="NodeID-low",validation_id="V2"} 0.5
-				avax_l1_validator_balance_avax{chain="one",node_id="NodeID-well",validation_id="V3"} 5`, `
+				avax_l1_validator_balance_avax{chain="one",node_id="NodeID-well",validation_id="V3"} 5
+				avax_l1_validator_active{chain="one",node_id="NodeID-free",validation_id="V4"} 1
+				avax_l1_validator_balance_avax{chain="one",node_id="NodeID-free",validation_id="V4"} 0.1
+				avax_l1_validator_burn_avax_per_day{chain="one",node_id="NodeID-free",validation_id="V4"} 0`, `
 				bad: 2 urgent problems, 1 that can wait
 				bad: 1 L1 is reached too little [AvaxL1ConnectedWeightLow]: one by b, a #l1-one,
 				bad: 1 L1 validator is inactive [AvaxL1ValidatorInactive]: NodeID-dry of one #l1-one-V1,
-				warn: 1 L1 validator is low on balance [AvaxL1BalanceLow]: NodeID-low of one: 0.5 AVAX #l1-one-V2,`},
+				warn: 1 L1 validator runs dry [AvaxL1RunwayLow]: NodeID-low of one in 11 days #l1-one-V2,`},
 			"an L1 whose inactive validators explain what is not reached": {`
 				avax_l1_weight{chain="one"} 100
 				avax_l1_active_weight{chain="one"} 70
 				avax_l1_connected_weight{chain="one",node="a"} 70`, `
 				bad: 1 urgent problem
 				bad: 1 L1 has too little active weight [AvaxL1ActiveWeightLow]: one #l1-one,`},
+			"a fork, told once per chain and node": {`
+				avax_node_up{node="a"} 1
+				avax_node_up{node="b"} 1
+				avax_node_up{node="down"} 0
+				avax_node_chain_present{node="a",chain="C"} 1
+				avax_node_chain_present{node="b",chain="C"} 1
+				avax_node_chain_present{node="down",chain="C"} 1
+				avax_chain_fork_detected{node="a",chain="C"} 1
+				avax_chain_fork_detected{node="b",chain="C"} 0
+				avax_chain_fork_detected{node="down",chain="C"} 1`, `
+				bad: 2 urgent problems
+				bad: 1 node is down [AvaxNodeDown]: down #node-down,
+				bad: 1 node has forked off [AvaxForkDetected]: a on C #node-a,`},
+			"health checks that nothing else explains": {`
+				avax_node_up{node="a"} 1
+				avax_node_health_check_failing{node="a",check="diskspace"} 1
+				avax_node_health_check_failing{node="a",check="bls"} 1
+				avax_node_health_check_failing{node="a",check="X"} 1
+				avax_node_health_check_failing{node="a",check="network"} 0`, `
+				bad: 1 urgent problem, 1 that can wait
+				bad: 1 disk is nearly full [AvaxNodeDiskLow]: a #node-a,
+				warn: 1 node calls itself unhealthy [AvaxHealthCheckFailing]: a: X, bls #node-a,`},
+			"health checks that follow from what is told anyway": {`
+				avax_node_up{node="a"} 1
+				avax_node_chain_present{node="a",chain="far"} 1
+				avax_node_chain_bootstrapped{node="a",chain="far"} 0
+				avax_node_connected_stake_ratio{node="a"} 0.7
+				avax_node_unknown_upgrade_timestamp_seconds{node="a"} ` + in(day) + `
+				avax_l1_weight{chain="one"} 100
+				avax_l1_connected_weight{chain="one",node="a"} 70
+				avax_node_health_check_failing{node="a",check="bootstrapped"} 1
+				avax_node_health_check_failing{node="a",check="far"} 1
+				avax_node_health_check_failing{node="a",check="P"} 1
+				avax_node_health_check_failing{node="a",check="C"} 1
+				avax_node_health_check_failing{node="a",check="one"} 1
+				avax_node_health_check_failing{node="a",check="futureupgrade"} 1`, `
+				bad: 4 urgent problems
+				bad: 1 chain is not bootstrapped [AvaxChainNotBootstrapped]: far on a #node-a,
+				bad: 1 L1 is reached too little [AvaxL1ConnectedWeightLow]: one by a #l1-one,
+				bad: 1 node reaches too little stake [AvaxConnectedStakeLow]: a #node-a,
+				bad: 1 node does not know an upgrade that is near [AvaxUnknownUpgradeSoon]: a in 24 h #node-a,`},
+			"old versions": {`
+				avax_node_up{node="a"} 1
+				avax_node_up{node="b"} 1
+				avax_node_up{node="c"} 1
+				avax_node_newer_version_stake_ratio{node="a"} 0.81
+				avax_node_newer_version_stake_ratio{node="b"} 0.51
+				avax_node_newer_version_stake_ratio{node="c"} 0.5`, `
+				warn: 1 problem that can wait
+				warn: 2 nodes run an old version [AvaxVersionBehindNetwork]: a #node-a, b #node-b,`},
+			"nodes that differ": {`
+				avax_fleet_variants{fact="version",subject="network"} 3
+				avax_fleet_variants{fact="chain_config",subject="one"} 2
+				avax_fleet_variants{fact="chain_config",subject="C"} 1
+				avax_fleet_variants{fact="precompiles",subject="one"} 2
+				avax_fleet_variants{fact="upgrades",subject="network"} 2
+				avax_fleet_variants{fact="vm_version",subject="evm"} 2
+				avax_fleet_variants{fact="vm_version",subject="custom"} 2
+				avax_upgrade_timestamp_seconds{node="a",upgrade="past"} ` + in(-day) + `
+				avax_upgrade_timestamp_seconds{node="a",upgrade="next"} ` + in(4*day) + `
+				avax_chain_upgrade_timestamp_seconds{node="a",chain="C",upgrade="x"} ` + in(time.Hour) + `
+				avax_chain_upgrade_timestamp_seconds{node="a",chain="one",upgrade="x"} ` + in(2*day), `
+				warn: 3 problems that can wait
+				warn: 1 upgrade schedule differs [AvaxUpgradeScheduleMismatch]: known upgrades #differences,
+				warn: 2 chain configurations differ [AvaxChainConfigDrift]: configuration of one #differences, precompiles of one #differences,
+				warn: 2 versions differ [AvaxVersionSkew]: version #differences, VM version of custom #differences,`},
+			"nodes that differ shortly before it matters": {`
+				avax_fleet_variants{fact="precompiles",subject="one"} 2
+				avax_fleet_variants{fact="upgrades",subject="network"} 2
+				avax_upgrade_timestamp_seconds{node="a",upgrade="next"} ` + in(2*day) + `
+				avax_chain_upgrade_timestamp_seconds{node="a",chain="one",upgrade="x"} ` + in(time.Hour), `
+				bad: 2 urgent problems
+				bad: 1 upgrade schedule differs [AvaxUpgradeScheduleMismatch]: known upgrades #differences,
+				bad: 1 chain configuration differs [AvaxChainConfigDrift]: precompiles of one #differences,`},
+			"rewards that are out of reach, and those that may be": {`
+				avax_validator_uptime_requirement_ratio{node_id="NodeID-lost"} 0.8
+				avax_validator_downtime_budget_seconds{node_id="NodeID-lost"} 1000
+				avax_validator_downtime_used_seconds{node_id="NodeID-lost"} 1001
+				avax_validator_reward_reachable{node_id="NodeID-lost"} 0
+				avax_validator_views_stake_ratio{node_id="NodeID-lost"} 0.9
+				avax_validator_uptime_requirement_ratio{node_id="NodeID-unsure"} 0.8
+				avax_validator_downtime_budget_seconds{node_id="NodeID-unsure"} 1000
+				avax_validator_downtime_used_seconds{node_id="NodeID-unsure"} 1001
+				avax_validator_reward_reachable{node_id="NodeID-unsure"} 0
+				avax_validator_views_stake_ratio{node_id="NodeID-unsure"} 0.1
+				avax_validator_uptime_requirement_ratio{node_id="NodeID-low"} 0.9
+				avax_validator_downtime_budget_seconds{node_id="NodeID-low"} 36000
+				avax_validator_downtime_used_seconds{node_id="NodeID-low"} 27001
+				avax_validator_reward_reachable{node_id="NodeID-low"} 1
+				avax_validator_uptime_requirement_ratio{node_id="NodeID-half"} 0.9
+				avax_validator_downtime_budget_seconds{node_id="NodeID-half"} 36000
+				avax_validator_downtime_used_seconds{node_id="NodeID-half"} 18360
+				avax_validator_reward_reachable{node_id="NodeID-half"} 1
+				avax_validator_uptime_requirement_ratio{node_id="NodeID-well"} 0.9
+				avax_validator_downtime_budget_seconds{node_id="NodeID-well"} 36000
+				avax_validator_downtime_used_seconds{node_id="NodeID-well"} 18000
+				avax_validator_uptime_requirement_ratio{node_id="NodeID-none"} 1
+				avax_validator_downtime_budget_seconds{node_id="NodeID-none"} 0
+				avax_validator_downtime_used_seconds{node_id="NodeID-none"} 0
+				avax_validator_reward_reachable{node_id="NodeID-none"} 1
+				avax_validator_reward_reachable{node_id="NodeID-well"} 1`, `
+				bad: 2 urgent problems
+				bad: 1 reward is out of reach [AvaxRewardUnreachable]: NodeID-lost #budget-NodeID-lost,
+				bad: 2 downtime budgets are low [AvaxDowntimeBudgetLow]: NodeID-low: 2.4 h left #budget-NodeID-low, NodeID-half: 4.9 h left #budget-NodeID-half,`},
+			"an L1 that will lose its quorum, and one that has": {`
+				avax_l1_weight{chain="soon"} 100
+				avax_l1_active_weight{chain="soon"} 100
+				avax_l1_validator_active{chain="soon",node_id="NodeID-low",validation_id="V1"} 1
+				avax_l1_validator_balance_avax{chain="soon",node_id="NodeID-low",validation_id="V1"} 10
+				avax_l1_validator_burn_avax_per_day{chain="soon",node_id="NodeID-low",validation_id="V1"} 4
+				avax_l1_validator_runway_seconds{chain="soon",node_id="NodeID-low",validation_id="V1"} 216060
+				avax_l1_quorum_loss_seconds{chain="soon",quorum="0.80"} 216060
+				avax_l1_quorum_loss_seconds{chain="soon",quorum="0.75"} 1216000
+				avax_l1_weight{chain="gone"} 100
+				avax_l1_active_weight{chain="gone"} 50
+				avax_l1_validator_active{chain="gone",node_id="NodeID-rich",validation_id="V2"} 1
+				avax_l1_validator_balance_avax{chain="gone",node_id="NodeID-rich",validation_id="V2"} 1000
+				avax_l1_quorum_loss_seconds{chain="gone",quorum="0.80"} 0`, `
+				bad: 3 urgent problems
+				bad: 1 L1 has too little active weight [AvaxL1ActiveWeightLow]: gone #l1-gone,
+				bad: 1 L1 will lose its quorum [AvaxL1QuorumLossForecast]: soon in 2 days #l1-soon,
+				bad: 1 L1 validator runs dry [AvaxL1RunwayLow]: NodeID-low of soon in 2 days #l1-soon-V1,`},
 			"more places than are named": {`
 				avax_node_up{node="a"} 0
 				avax_node_up{node="b"} 0
@@ -270,11 +396,20 @@ func TestTheBarsAreThoseOfTheAlertRules(t *testing.T) {
 	if err := yaml.Unmarshal(alerts.Rules, &file); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]kind{}
-	known := map[string]bool{}
+	// severities of each alert, and of those of its rules that have this label within.
+	severities := map[[2]string][]string{}
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
-			known[r.Alert] = true
+			for _, within := range slices.Compact([]string{"", r.Labels["within"]}) {
+				key := [2]string{r.Alert, within}
+				severities[key] = appendNew(severities[key], r.Labels["severity"])
+			}
+		}
+	}
+	want := map[string]kind{}
+	views := 0.0
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
 			if r.Record != "avax:threshold" {
 				continue
 			}
@@ -286,8 +421,16 @@ func TestTheBarsAreThoseOfTheAlertRules(t *testing.T) {
 				}
 				bar *= f
 			}
-			k := want[r.Labels["alert"]]
-			switch r.Labels["severity"] {
+			alert, severity := r.Labels["alert"], r.Labels["severity"]
+			switch of := severities[[2]string{alert, r.Labels["within"]}]; {
+			case r.Labels["needs"] == "views":
+				views = bar
+				continue
+			case severity == "" && len(of) == 1:
+				severity = of[0]
+			}
+			k := want[alert]
+			switch severity {
 			case "info":
 				k.note = bar
 			case "warn":
@@ -295,8 +438,11 @@ func TestTheBarsAreThoseOfTheAlertRules(t *testing.T) {
 			case "page":
 				k.bad = max(k.bad, bar)
 			}
-			want[r.Labels["alert"]] = k
+			want[alert] = k
 		}
+	}
+	if views != enoughViews {
+		t.Errorf("the views of %v of the stake make a budget known; in the rules %v", enoughViews, views)
 	}
 	same := func(a, b float64) bool { return a == b || a/b > 0.999999 && a/b < 1.000001 }
 	compared := 0
@@ -308,7 +454,7 @@ func TestTheBarsAreThoseOfTheAlertRules(t *testing.T) {
 		if w != (kind{}) {
 			compared++
 		}
-		if !known[k.alert] {
+		if severities[[2]string{k.alert}] == nil {
 			t.Errorf("there is no alert %s", k.alert)
 		}
 	}
@@ -371,6 +517,20 @@ func TestANodesCardTellsWhatIsKnownAndWhyTheRestIsNot(t *testing.T) {
 			avax_node_up{node="plain"} 1
 			avax_node_validating{node="plain"} 0
 			avax_node_peers{node="plain"} 3
+			avax_node_safe_to_stop{node="full"} 1
+			avax_node_stop_leaves_ratio{node="full",chain="P"} 0.8
+			avax_node_safe_to_stop{node="plain"} 0
+			avax_node_stop_leaves_ratio{node="plain",chain="one"} 0.7999
+			avax_node_stop_leaves_ratio{node="plain",chain="P"} 0.5
+			avax_node_stop_leaves_ratio{node="plain",chain="two"} 0.9
+			avax_node_stop_leaves_ratio{node="starting",chain="one"} 0.9
+			avax_node_health_check_failing{node="plain",check="diskspace"} 1
+			avax_node_health_check_failing{node="plain",check="P"} 1
+			avax_node_health_check_failing{node="plain",check="X"} 1
+			avax_node_health_check_failing{node="plain",check="two"} 1
+			avax_node_health_check_failing{node="plain",check="bls"} 0
+			avax_node_newer_version_stake_ratio{node="full"} 0
+			avax_node_newer_version_stake_ratio{node="plain"} 0.60012
 			avax_node_chain_present{node="starting",chain="P"} 1
 			avax_node_chain_bootstrapped{node="starting",chain="P"} 0`)
 		cards := map[string]*nodeView{}
@@ -379,7 +539,7 @@ func TestANodesCardTellsWhatIsKnownAndWhyTheRestIsNot(t *testing.T) {
 			cards[n.Name] = n
 			order = append(order, n.Name)
 		}
-		if diff := cmp.Diff([]string{"starting", "full", "plain"}, order); diff != "" {
+		if diff := cmp.Diff([]string{"plain", "starting", "full"}, order); diff != "" {
 			t.Errorf("worst first:\n%s", diff)
 		}
 		for name, want := range map[string]string{
@@ -388,18 +548,23 @@ Votes for reward: 87.00 % (warn)
 Weighted uptime: 99.99 %
 Stake reached: 95.10 %
 Peers: 1,234, 7 inbound
+Safe to stop: yes
 `,
 			"plain": `Validating: no
 Votes for reward: – because it is no validator of the primary network
 Weighted uptime: – because it is no validator of the primary network
 Stake reached: – because no fresh answer: see what fails
 Peers: 3
+Safe to stop: no: 2 chains
+Failing checks: P, X, diskspace and 1 more
+Newer version: 60.01 %
 `,
 			"starting": `Validating: – because not told while the P-Chain bootstraps
 Votes for reward: – because not told while the P-Chain bootstraps
 Weighted uptime: – because not told while the P-Chain bootstraps
 Stake reached: – because no fresh answer: see what fails
 Peers: – because no fresh answer: see what fails
+Safe to stop: – because not of every chain it is known how much would be left
 `,
 		} {
 			if diff := cmp.Diff(want, text(cards[name].Figures)); diff != "" {
@@ -540,6 +705,8 @@ func TestAnL1ShowsItsSharesAndTheLowestBalanceFirst(t *testing.T) {
 Weight: 100
 Active weight: 50.00 % (bad)
 Connected weight: 20.00 % by b (bad)
+Under 80 % active: – because no fresh answer: see what fails
+Top-up for 30 days: – because no fresh answer: see what fails
 `
 		if diff := cmp.Diff(want, text(v.L1s[0].Figures)); diff != "" {
 			t.Error(diff)
@@ -566,6 +733,134 @@ Connected weight: – because none of your nodes runs the chain
 			t.Error(diff)
 		}
 	})
+}
+
+func TestAnL1ShowsWhenItsQuorumIsLostAndWhatToTopUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		validator := func(id string, active int, weight, balance float64, runway time.Duration) string {
+			labels := `{chain="one",node_id="NodeID-` + id + `",validation_id="` + id + `"}`
+			return fmt.Sprintf("avax_l1_validator_active%[1]s %[2]d\navax_l1_validator_weight%[1]s %[3]g\navax_l1_validator_balance_avax%[1]s %[4]g\n"+
+				"avax_l1_validator_burn_avax_per_day%[1]s 0.0442368\navax_l1_validator_runway_seconds%[1]s %[5]g\n", labels, active, weight, balance, runway.Seconds())
+		}
+		s := told(t, validator("rich", 1, 60, 50, 1130*day)+validator("poor", 1, 15, 0.5, 11*day+time.Hour)+validator("dry", 0, 15, 0, 0)+`
+			avax_l1_validator_active{chain="one",node_id="NodeID-old",validation_id="tx"} 1
+			avax_l1_validator_weight{chain="one",node_id="NodeID-old",validation_id="tx"} 10
+			avax_l1_weight{chain="one"} 100
+			avax_l1_active_weight{chain="one"} 85
+			avax_l1_quorum_loss_seconds{chain="one",quorum="0.80"} `+fmt.Sprint((11*day+time.Hour).Seconds())+`
+			avax_l1_quorum_loss_seconds{chain="one",quorum="0.75"} `+fmt.Sprint((11*day+time.Hour).Seconds())+`
+			avax_l1_top_up_avax{chain="one",days="30"} 2.15
+			avax_l1_safe_to_stop{chain="one",node_id="NodeID-rich"} 0
+			avax_l1_safe_to_stop{chain="one",node_id="NodeID-dry"} 1`)
+		v := s.view(time.Now()).L1s[0]
+		want := `Validators: – because no fresh answer: see what fails
+Weight: 100
+Active weight: 85.00 % (warn)
+Connected weight: – because none of your nodes runs the chain
+Under 80 % active: in 11 days (warn)
+Under 75 % active: in 11 days (warn)
+Under 67 % active: never
+Top-up for 30 days: 2.1543 AVAX
+`
+		if diff := cmp.Diff(want, text(v.Figures)); diff != "" {
+			t.Error(diff)
+		}
+		var got []string
+		for _, r := range v.Rows {
+			got = append(got, strings.Join([]string{r.ID, r.State.Text, r.Runway.Text, r.Runway.Level.String(), r.Burn.Text, r.TopUp.Text, r.Stop.Text}, "|"))
+		}
+		rows := []string{
+			"NodeID-dry|inactive|is dry|well|0.0442|1.3272|yes",
+			"NodeID-poor|active|in 11 days|warn|0.0442|0.8272|–",
+			"NodeID-rich|active|in 1130 days|well|0.0442||no",
+			"NodeID-old|active|–|well|–||–",
+		}
+		if diff := cmp.Diff(rows, got); diff != "" {
+			t.Error(diff)
+		}
+		if v.Plan != "" {
+			t.Errorf("nobody tells when the balances were told, and yet a plan is at %q", v.Plan)
+		}
+	})
+}
+
+func TestABudgetShowsItsHoursAndBothVerdicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := told(t, `
+			avax_node_info{node="mine",node_id="NodeID-mine",version="v"} 1
+			avax_validator_uptime_requirement_ratio{node_id="NodeID-mine"} 0.8
+			avax_validator_downtime_budget_seconds{node_id="NodeID-mine"} 241920
+			avax_validator_downtime_used_seconds{node_id="NodeID-mine"} 121000
+			avax_validator_reward_reachable{node_id="NodeID-mine"} 1
+			avax_validator_weighted_uptime_ratio{node_id="NodeID-mine"} 0.9
+			avax_validator_views_stake_ratio{node_id="NodeID-mine"} 0.985
+			avax_validator_votes_yes_ratio{node_id="NodeID-mine",requirement="0.8"} 0.97
+			avax_validator_votes_yes_ratio{node_id="NodeID-mine",requirement="0.9"} 0.41
+			avax_validator_reward_reachable_at{node_id="NodeID-mine",requirement="0.8"} 1
+			avax_validator_reward_reachable_at{node_id="NodeID-mine",requirement="0.9"} 0
+			avax_validator_uptime_requirement_ratio{node_id="NodeID-unseen"} 0.9
+			avax_validator_downtime_budget_seconds{node_id="NodeID-unseen"} 120960
+			avax_validator_views_stake_ratio{node_id="NodeID-unseen"} 0
+			avax_validator_uptime_requirement_ratio{node_id="NodeID-lost"} 0.9
+			avax_validator_downtime_budget_seconds{node_id="NodeID-lost"} 120960
+			avax_validator_downtime_used_seconds{node_id="NodeID-lost"} 120961
+			avax_validator_reward_reachable{node_id="NodeID-lost"} 0`)
+		v := s.view(time.Now())
+		var got []string
+		for _, b := range v.Budgets {
+			words := []string{b.ID + " " + b.Name}
+			for _, c := range []cell{b.Reward, b.Left, b.Used, b.Uptime, b.At80, b.At90} {
+				words = append(words, strings.TrimSpace(c.Text+" "+c.Aside))
+			}
+			got = append(got, strings.Join(words, "|")+"|"+b.Level.String())
+		}
+		want := []string{
+			"NodeID-lost |lost needs 90 %|0.0 h|33.7 h of 33.6 h|–|–|–|bad",
+			"NodeID-mine mine|reachable needs 80 %|33.5 h|33.7 h of 67.2 h|90.00 % by 98.50 % of stake|reachable 97.00 % vote yes|lost 41.00 % vote yes|warn",
+			"NodeID-unseen |– needs 90 %|–|– of 33.6 h|–|–|–|well",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if !slices.Contains(v.Verdict.Sums, "1 of 2 rewards reachable") {
+			t.Errorf("the verdict rests on %q", v.Verdict.Sums)
+		}
+	})
+}
+
+// putTable records a good run of one job that has a table alone.
+func putTable(s *Site, key snapshot.Key, tables ...metric.Table) {
+	s.Store.Put(snapshot.Run{Key: key, At: time.Now(), Until: time.Now().Add(time.Minute), Tables: tables})
+}
+
+func TestTablesOfCollectorsAreShownBesideWhatTheyAreAbout(t *testing.T) {
+	s := told(t, `
+		avax_node_info{node="mine",node_id="NodeID-mine",version="v"} 1
+		avax_fleet_variants{fact="version",subject="network"} 2`)
+	table := metric.Table{About: "Who would vote no.", Columns: []string{"Validator", "Peer"}, LeftOut: 7}
+	for i := range mostFacts + 3 {
+		table.Rows = append(table.Rows, []string{"NodeID-mine", fmt.Sprint("NodeID-", i)})
+	}
+	putTable(s, snapshot.Key{Collector: "reward_budget", Target: "network"}, table, metric.Table{About: "Empty."})
+	putTable(s, snapshot.Key{Collector: "variants", Target: "network"}, metric.Table{About: "Who has what.", Columns: []string{"Nodes"}, Rows: [][]string{{"b, c"}}})
+	for i := range mostTables + 2 {
+		putTable(s, snapshot.Key{Collector: "other", Target: fmt.Sprint(i)}, metric.Table{About: "Something.", Rows: [][]string{{"more cells", "than columns"}}})
+	}
+	v := s.view(time.Now())
+	if len(v.Dissenters.List) != 1 || len(v.Variants.List) != 1 || len(v.Facts.List) != mostTables || v.Facts.More != 2 {
+		t.Fatalf("%d, %d, %d tables and %d more", len(v.Dissenters.List), len(v.Variants.List), len(v.Facts.List), v.Facts.More)
+	}
+	no := v.Dissenters.List[0]
+	if want := []tableCell{{"Validator", "NodeID-mine", "mine"}, {"Peer", "NodeID-0", ""}}; !slices.Equal(no.Rows[0], want) || len(no.Rows) != mostFacts || no.More != 10 {
+		t.Errorf("%d rows, %d more, the first is %v", len(no.Rows), no.More, no.Rows[0])
+	}
+	page := statusOf(t, s)
+	for _, want := range []string{"Who would vote no.", "and 10 more", "b, c", "than columns", "and 2 more tables"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not on the page", want)
+		}
+	}
 }
 
 func TestLongListsAreCutAndSayByHowMuch(t *testing.T) {
@@ -687,7 +982,14 @@ func TestThePageReadsDeclaredFamiliesOnly(t *testing.T) {
 	read := regexp.MustCompile(`\.(?:by|each|lowest)\("(avax_[a-z0-9_]+)"((?:, "[a-z_]+")*|, \[\]string\{[^}]*\})`)
 	quoted := regexp.MustCompile(`"([a-z_]+)"`)
 	found := 0
-	for _, file := range []string{"view.go", "nodes.go", "validators.go", "l1s.go", "runs.go"} {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -705,7 +1007,7 @@ func TestThePageReadsDeclaredFamiliesOnly(t *testing.T) {
 			}
 		}
 	}
-	if found < 25 {
+	if found < 50 {
 		t.Errorf("only %d families found in the sources", found)
 	}
 }
@@ -717,6 +1019,8 @@ func TestWordsCutRatherThanRound(t *testing.T) {
 		{count(0), "0"}, {count(999), "999"}, {count(1000), "1,000"}, {count(1234567), "1,234,567"}, {count(-1234), "-1,234"},
 		{span(0), "0 s"}, {span(99 * time.Second), "99 s"}, {span(100 * time.Second), "1 min"}, {span(99 * time.Minute), "99 min"},
 		{span(100 * time.Minute), "1 h"}, {span(47 * time.Hour), "47 h"}, {span(47*time.Hour + 59*time.Minute), "47 h"}, {span(335 * time.Hour), "13 days"},
+		{hours(0), "0.0 h"}, {hours(33.6 * 3600), "33.6 h"}, {hours(3599), "0.9 h"}, {hours(1752 * 3600), "1,752.0 h"}, {hoursUp(3601), "1.1 h"}, {hoursUp(3600), "1.0 h"},
+		{avaxUp(0), "0"}, {avaxUp(1), "0.0001"}, {avaxUp(1e9), "1"}, {avaxUp(1_327_104_000), "1.3272"}, {avaxUp(12_345_999_999_999), "12,346"},
 		{took(3 * time.Millisecond), "3 ms"}, {took(1234 * time.Millisecond), "1.2 s"},
 		{short("NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"), "NodeID-7Xhw2mD…"}, {short("NodeID-short"), "NodeID-short"},
 		{brief([]string{"a", "b", "c"}), "a, b, c"}, {brief([]string{"a", "b", "c", "d", "e"}), "a, b, c and 2 more"},
@@ -724,5 +1028,22 @@ func TestWordsCutRatherThanRound(t *testing.T) {
 		if test.got != test.want {
 			t.Errorf("got %q, want %q", test.got, test.want)
 		}
+	}
+}
+
+// A fact that a collector learns to compare must not be left out here.
+func TestEveryFactThatNodesMayDifferInHasAName(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	d.run(t.Context(), time.Hour)
+	compared := map[string]bool{}
+	for l := range factsOf(d.site.Store.Jobs(), time.Now()).by("avax_fleet_variants", "fact") {
+		compared[l[0]] = true
+		if !slices.ContainsFunc(differences, func(d difference) bool { return d.fact == l[0] }) {
+			t.Errorf("%s is not among the differences", l[0])
+		}
+	}
+	if len(compared) != len(differences) {
+		t.Errorf("compared are %v, known %v", compared, differences)
 	}
 }

@@ -37,6 +37,8 @@ func (s *Site) Handler() http.Handler {
 	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.HandleFunc("GET /-/ready", s.ready)
 	s.alertRoutes(mux)
+	mux.HandleFunc("GET /safe-to-stop", s.safeToStop)
+	mux.HandleFunc("GET /api/v1/l1/{chain}/plan", s.plan)
 	mux.HandleFunc("GET /", notFound)
 	return strict(mux)
 }
@@ -55,7 +57,7 @@ func strict(h http.Handler) http.Handler {
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "no such page: there are /, /metrics, /-/healthy and /-/ready", http.StatusNotFound)
+	http.Error(w, "no such page: there are /, /metrics, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy and /-/ready", http.StatusNotFound)
 }
 
 // healthy answers 200 as long as the process serves: restart it if it does not.

@@ -13,6 +13,7 @@ type cell struct {
 	Text  string
 	Title string // the same in full, or why there is none
 	By    string // the node in whose eyes it is so
+	Aside string // what belongs to it and matters less
 	Level level
 }
 
@@ -101,6 +102,21 @@ func avax(v float64) string {
 	}
 	text := strconv.FormatFloat(math.Floor(v*1e4+1e-6)/1e4, 'f', 4, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// avaxUp writes nAVAX as AVAX, cut upwards: whoever pays what it says pays enough.
+func avaxUp(nano uint64) string {
+	const step = 100_000 // 0.0001 AVAX
+	steps := nano / step
+	if nano%step > 0 {
+		steps++
+	}
+	whole, part := steps/10_000, steps%10_000
+	text := count(float64(whole))
+	if part > 0 {
+		text += strings.TrimRight(fmt.Sprintf(".%04d", part), "0")
+	}
+	return text
 }
 
 // plural writes "1 node" or "2 nodes".

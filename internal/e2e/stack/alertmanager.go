@@ -6,7 +6,7 @@ import "testing"
 // webhook: at once when it fires, at once when it resolves, and never as a reminder.
 func Alertmanager(t testing.TB, webhookURL string) string {
 	t.Helper()
-	file := writeYAML(t, "alertmanager.yml", map[string]any{
+	return AlertmanagerWith(t, map[string]any{
 		"route": map[string]any{
 			"receiver":        "webhook",
 			"group_by":        []string{"..."}, // every label: a group of its own for each alert
@@ -19,6 +19,12 @@ func Alertmanager(t testing.TB, webhookURL string) string {
 			"webhook_configs": []any{map[string]any{"url": webhookURL, "send_resolved": true}},
 		}},
 	})
+}
+
+// AlertmanagerWith starts an Alertmanager of that configuration, which runs until the test ends, and returns its base URL.
+func AlertmanagerWith(t testing.TB, config map[string]any) string {
+	t.Helper()
+	file := writeYAML(t, "alertmanager.yml", config)
 	data := t.TempDir()
 	return start(t, "alertmanager", func(address string) []string {
 		return []string{

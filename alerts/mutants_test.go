@@ -1,0 +1,177 @@
+package alerts
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// A mutant is a rule with one mistake in it, such as somebody might make.
+type mutant struct {
+	Rule    rulefmt.Rule
+	Mistake string // what was changed into what
+}
+
+// flipped holds, for each comparison, the one that a slip of the hand makes of it.
+var flipped = map[parser.ItemType]parser.ItemType{
+	parser.EQLC: parser.NEQ, parser.NEQ: parser.EQLC,
+	parser.LSS: parser.GTR, parser.GTR: parser.LSS,
+	parser.LTE: parser.GTR, parser.GTE: parser.LSS,
+}
+
+// mutants returns the rule's mutants: each comparison turned round, each number halved and doubled (0 becomes 1 and -1; where it is compared
+// for equality, once is enough), each clause after and, or, unless left out, and each duration gone or doubled.
+func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
+	t.Helper()
+	// replace puts something in the place of n. The mistake is told by what stands around it.
+	replace := func(n parser.Node, with string, around parser.Node) {
+		at, shown := n.PositionRange(), around.PositionRange()
+		m := mutant{Rule: rule}
+		m.Rule.Expr = rule.Expr[:at.Start] + with + rule.Expr[at.End:]
+		grown := len(m.Rule.Expr) - len(rule.Expr)
+		m.Mistake = oneLine(text(rule.Expr, around)) + " -> " + oneLine(m.Rule.Expr[shown.Start:int(shown.End)+grown])
+		if _, err := promQL.ParseExpr(m.Rule.Expr); err != nil {
+			t.Fatalf("the mutant is no expression: %s: %v", m.Mistake, err)
+		}
+		found = append(found, m)
+	}
+	parsed, err := promQL.ParseExpr(rule.Expr)
+	if err != nil {
+		t.Fatalf("%s: %v", rule.Expr, err)
+	}
+	parser.Inspect(parsed, func(node parser.Node, path []parser.Node) error {
+		if e, ok := node.(parser.Expr); ok && constant(e) {
+			if !below(path, constant) {
+				around := node
+				if len(path) > 0 {
+					around = path[len(path)-1]
+				}
+				for _, with := range shifted(text(rule.Expr, node), below(path, equality)) {
+					replace(node, with, around)
+				}
+			}
+			return nil
+		}
+		n, ok := node.(*parser.BinaryExpr)
+		if !ok {
+			return nil
+		}
+		left, right := text(rule.Expr, n.LHS), text(rule.Expr, n.RHS)
+		between := rule.Expr[n.LHS.PositionRange().End:n.RHS.PositionRange().Start]
+		if other, ok := flipped[n.Op]; ok {
+			replace(n, left+strings.Replace(between, n.Op.String(), other.String(), 1)+right, n)
+		}
+		switch n.Op {
+		case parser.LAND, parser.LUNLESS:
+			replace(n, left, n)
+		case parser.LOR:
+			replace(n, left, n)
+			replace(n, right, n)
+		}
+		return nil
+	})
+	for _, other := range []model.Duration{0, 2 * rule.For} {
+		if rule.For > 0 {
+			m := mutant{rule, fmt.Sprintf("for: %s -> %s", rule.For, other)}
+			m.Rule.For = other
+			found = append(found, m)
+		}
+	}
+	for _, other := range []model.Duration{0, 2 * rule.KeepFiringFor} {
+		if rule.KeepFiringFor > 0 {
+			m := mutant{rule, fmt.Sprintf("keep_firing_for: %s -> %s", rule.KeepFiringFor, other)}
+			m.Rule.KeepFiringFor = other
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// text returns what stands in the expression for the node.
+func text(expr string, n parser.Node) string {
+	at := n.PositionRange()
+	return strings.TrimSpace(expr[at.Start:at.End])
+}
+
+// constant reports whether e is made of numbers alone: 30 * 86400 is one number, told in words.
+func constant(e parser.Expr) bool {
+	switch e := e.(type) {
+	case *parser.NumberLiteral:
+		return true
+	case *parser.ParenExpr:
+		return constant(e.Expr)
+	case *parser.UnaryExpr:
+		return constant(e.Expr)
+	case *parser.BinaryExpr:
+		return constant(e.LHS) && constant(e.RHS)
+	}
+	return false
+}
+
+func equality(e parser.Expr) bool {
+	b, ok := e.(*parser.BinaryExpr)
+	return ok && (b.Op == parser.EQLC || b.Op == parser.NEQ)
+}
+
+// below reports whether the node at the end of path is such an expression.
+func below(path []parser.Node, such func(parser.Expr) bool) bool {
+	if len(path) == 0 {
+		return false
+	}
+	e, ok := path[len(path)-1].(parser.Expr)
+	return ok && such(e)
+}
+
+func shifted(number string, once bool) []string {
+	both := []string{"(" + number + " * 0.5)", "(" + number + " * 2)"}
+	if number == "0" {
+		both = []string{"-1", "1"}
+	}
+	if once {
+		return both[1:]
+	}
+	return both
+}
+
+func TestMutantsHoldOneMistakeEach(t *testing.T) {
+	t.Parallel()
+	for expr, want := range map[string][]string{
+		"up == 0":                                   {"up != 0", "up == 1"},
+		"a >= 0.9":                                  {"a < 0.9", "a >= (0.9 * 0.5)", "a >= (0.9 * 2)"},
+		"rate(a[5m]) > 0":                           {"rate(a[5m]) < 0", "rate(a[5m]) > -1", "rate(a[5m]) > 1"},
+		"vector(30 * 60)":                           {"vector((30 * 60 * 0.5))", "vector((30 * 60 * 2))"},
+		"a and ignoring (x) b":                      {"a"},
+		"a unless\n  on () b\nor c":                 {"a or c", "a unless on () b", "c"},
+		"sum without (x) (a) and (b or c)":          {"sum without (x) (a)", "sum without (x) (a) and (b)", "sum without (x) (a) and (c)"},
+		"a / ignoring (x) group_left () b < bool c": {"a / ignoring (x) group_left () b > bool c"},
+	} {
+		got := map[string]bool{}
+		for _, m := range mutants(t, rulefmt.Rule{Expr: expr}) {
+			got[oneLine(m.Rule.Expr)] = true
+		}
+		wanted := map[string]bool{}
+		for _, w := range want {
+			wanted[w] = true
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", expr, diff)
+		}
+	}
+	timed := rulefmt.Rule{Expr: "up", For: model.Duration(5 * time.Minute), KeepFiringFor: model.Duration(time.Hour)}
+	var got []string
+	for _, m := range mutants(t, timed) {
+		got = append(got, fmt.Sprint(m.Mistake, " ", m.Rule.For, " ", m.Rule.KeepFiringFor))
+	}
+	want := []string{"for: 5m -> 0s 0s 1h", "for: 5m -> 10m 10m 1h", "keep_firing_for: 1h -> 0s 5m 0s", "keep_firing_for: 1h -> 2h 5m 2h"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("durations (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,457 @@
+package alertmanager
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+)
+
+const file = "alertmanager.yml"
+
+// rules returns the labels of every alert, its name among them.
+func rules(t *testing.T) (all []map[string]string) {
+	t.Helper()
+	for _, text := range [][]byte{alerts.Rules, alerts.Companion} {
+		var read struct {
+			Groups []struct {
+				Rules []struct {
+					Alert  string
+					Labels map[string]string
+				}
+			}
+		}
+		if err := yaml.Unmarshal(text, &read); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range read.Groups {
+			for _, r := range g.Rules {
+				if r.Alert != "" {
+					found := maps.Clone(r.Labels)
+					found["alertname"] = r.Alert
+					all = append(all, found)
+				}
+			}
+		}
+	}
+	if len(all) < 50 {
+		t.Fatalf("only %d alerts found", len(all))
+	}
+	return all
+}
+
+type inhibition struct {
+	Source []string `yaml:"source_matchers"`
+	Target []string `yaml:"target_matchers"`
+	Equal  []string
+}
+
+func inhibitions(t *testing.T) []inhibition {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Rules []inhibition `yaml:"inhibit_rules"`
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	return config.Rules
+}
+
+// matching returns those of the rules whose alerts may match: labels that a rule does not set may have any value.
+func matching(t *testing.T, matchers []string, rules []map[string]string) []map[string]string {
+	t.Helper()
+	parsed, err := parser.NewParser(parser.Options{}).ParseMetricSelector("{" + strings.Join(matchers, ",") + "}")
+	if err != nil {
+		t.Fatalf("%q: %v", matchers, err)
+	}
+	return slices.DeleteFunc(slices.Clone(rules), func(rule map[string]string) bool {
+		return slices.ContainsFunc(parsed, func(m *labels.Matcher) bool {
+			value, set := rule[m.Name]
+			return set && !m.Matches(value) || !set && m.Name == "within"
+		})
+	})
+}
+
+func TestAmtoolAcceptsItWithEveryReceiverInUse(t *testing.T) {
+	amtool(t, "check-config", file)
+
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commented := regexp.MustCompile(`(?m)^    #(\w|  )`)
+	if n := len(commented.FindAll(text, -1)); n < 4 {
+		t.Fatalf("only %d commented lines of receivers", n)
+	}
+	used := filepath.Join(t.TempDir(), file)
+	if err := os.WriteFile(used, commented.ReplaceAll(text, []byte("    $1")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	amtool(t, "check-config", used)
+}
+
+func TestEverySeverityHasARouteOfItsOwn(t *testing.T) {
+	severities := map[string]bool{}
+	for _, r := range rules(t) {
+		severities[r["severity"]] = true
+	}
+	for severity := range severities {
+		want := severity
+		if severity == "none" {
+			want = "watchdog"
+		}
+		if got := strings.TrimSpace(amtool(t, "config", "routes", "test", "--config.file="+file, "severity="+severity)); got != want {
+			t.Errorf("severity %s goes to %q, want %q", severity, got, want)
+		}
+	}
+}
+
+func amtool(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), stack.Binary(t, "amtool"), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("amtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+var alertName = regexp.MustCompile(`^alertname(=~|=|!~|!=)"(.*)"$`)
+
+// A mistyped name inhibits nothing, and nobody notices.
+func TestEveryNameInAnInhibitionIsAnAlerts(t *testing.T) {
+	all := rules(t)
+	for _, i := range inhibitions(t) {
+		for _, m := range slices.Concat(i.Source, i.Target) {
+			found := alertName.FindStringSubmatch(m)
+			if found == nil {
+				continue
+			}
+			for _, pattern := range alternatives(found[2]) {
+				one := regexp.MustCompile("^(?:" + pattern + ")$")
+				if !slices.ContainsFunc(all, func(r map[string]string) bool { return one.MatchString(r["alertname"]) }) {
+					t.Errorf("%s: no alert is called %s", m, pattern)
+				}
+			}
+		}
+	}
+}
+
+// alternatives splits A|B(C|D) into A, BC and BD.
+func alternatives(pattern string) (all []string) {
+	depth, from := 0, 0
+	for i, c := range pattern + "|" {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == '|' && depth == 0:
+			all = append(all, pattern[from:i])
+			from = i + 1
+		}
+	}
+	for i := 0; i < len(all); i++ {
+		if before, rest, ok := strings.Cut(all[i], "("); ok {
+			inner, after, _ := strings.Cut(rest, ")")
+			var split []string
+			for _, each := range strings.Split(inner, "|") {
+				split = append(split, before+each+after)
+			}
+			all = slices.Replace(all, i, i+1, split...)
+		}
+	}
+	return all
+}
+
+func TestNothingSilencesWhatIsWorse(t *testing.T) {
+	rank := map[string]int{"info": 1, "warn": 2, "page": 3, "none": 4}
+	all := rules(t)
+	for _, i := range inhibitions(t) {
+		sources, targets := matching(t, i.Source, all), matching(t, i.Target, all)
+		if len(sources) == 0 || len(targets) == 0 {
+			t.Errorf("%q silences nothing", i.Source)
+		}
+		sameAlert := slices.Contains(i.Equal, "alertname")
+		for _, source := range sources {
+			for _, target := range targets {
+				if rank[source["severity"]] < rank[target["severity"]] && (!sameAlert || source["alertname"] == target["alertname"]) {
+					t.Errorf("%s, %s silences %s, %s", source["alertname"], source["severity"], target["alertname"], target["severity"])
+				}
+			}
+		}
+	}
+}
+
+// An alert's labels, as name=value.
+type alert []string
+
+func (a alert) labels() map[string]string {
+	all := map[string]string{}
+	for _, l := range a {
+		name, value, _ := strings.Cut(l, "=")
+		all[name] = value
+	}
+	return all
+}
+
+// Each case has a label of its own in job, so that one Alertmanager judges all.
+var cases = []struct {
+	name         string
+	cause        alert
+	effects      []alert
+	independents []alert
+}{
+	{
+		name:  "a node that is down",
+		cause: alert{"alertname=AvaxNodeDown", "severity=page", "instance=e1", "node=alpha"},
+		effects: []alert{
+			{"alertname=AvaxNodeDown", "severity=warn", "instance=e1", "node=alpha"},
+			{"alertname=AvaxNodeFlapping", "severity=warn", "instance=e1", "node=alpha"},
+			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e1", "node=alpha"},
+			{"alertname=AvaxHeadStale", "severity=page", "instance=e1", "node=alpha", "chain=C"},
+			{"alertname=AvalancheGoHealthFailing", "severity=page", "instance=10.0.0.1:9650", "node=alpha", "check=health"},
+		},
+		independents: []alert{
+			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e1", "node=charlie"},
+			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e2", "node=alpha"},
+			{"alertname=AvaxChainHalted", "severity=page", "instance=e1", "chain=L1"},
+			{"alertname=AvalancheGoHealthFailing", "severity=page", "instance=10.0.0.2:9650", "node=bravo", "check=health"},
+			{"alertname=AvalancheGoHealthFailing", "severity=page", "instance=10.0.0.3:9650", "check=health"},
+		},
+	},
+	{
+		name:  "an exporter that is down",
+		cause: alert{"alertname=AvaxExporterDown", "severity=page", "instance=e1"},
+		effects: []alert{
+			{"alertname=AvaxNodeDown", "severity=page", "instance=e1", "node=alpha"},
+		},
+		independents: []alert{
+			{"alertname=AvaxWatchdog", "severity=none"},
+			{"alertname=AvaxNodeDown", "severity=page", "instance=e2", "node=alpha"},
+		},
+	},
+	{
+		name:  "a validator that runs dry within a day",
+		cause: alert{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
+		effects: []alert{
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
+			{"alertname=AvaxL1RunwayLow", "severity=warn", "within=30d", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
+		},
+		independents: []alert{
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "instance=e1", "chain=L1", "validation_id=v2", "node_id=n2"},
+			{"alertname=AvaxL1QuorumLossForecast", "severity=warn", "instance=e1", "chain=L1"},
+		},
+	},
+	{
+		name:  "a disk that is nearly full",
+		cause: alert{"alertname=AvalancheGoDiskLow", "severity=page", "instance=10.0.0.1:9650"},
+		effects: []alert{
+			{"alertname=AvalancheGoDiskLow", "severity=warn", "instance=10.0.0.1:9650"},
+			{"alertname=AvalancheGoDiskFillsIn24h", "severity=page", "instance=10.0.0.1:9650"},
+			{"alertname=AvalancheGoHealthFailing", "severity=page", "instance=10.0.0.1:9650", "check=health"},
+		},
+		independents: []alert{
+			{"alertname=AvalancheGoDiskFillsIn24h", "severity=page", "instance=10.0.0.2:9650"},
+			{"alertname=AvalancheGoBadBlocks", "severity=page", "instance=10.0.0.1:9650", "chain=C"},
+		},
+	},
+	{
+		name:  "most of the stake out of reach",
+		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e1", "node=alpha"},
+		effects: []alert{
+			{"alertname=AvaxPeersLow", "severity=warn", "instance=e1", "node=alpha"},
+			{"alertname=AvaxHeadStale", "severity=page", "instance=e1", "node=alpha", "chain=C"},
+			{"alertname=AvalancheGoQueryFailures", "severity=page", "instance=10.0.0.1:9650", "node=alpha", "chain=C"},
+		},
+		independents: []alert{
+			{"alertname=AvaxRewardLost", "severity=page", "instance=e1", "node=alpha"},
+		},
+	},
+	{
+		name:  "little of the stake out of reach",
+		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=warn", "instance=e1", "node=alpha"},
+		effects: []alert{
+			{"alertname=AvaxPeersLow", "severity=warn", "instance=e1", "node=alpha"},
+		},
+		independents: []alert{
+			{"alertname=AvaxHeadStale", "severity=page", "instance=e1", "node=alpha", "chain=C"},
+		},
+	},
+	{
+		name:  "a lost reward",
+		cause: alert{"alertname=AvaxRewardUnreachable", "severity=page", "instance=e1", "node_id=n1"},
+		effects: []alert{
+			{"alertname=AvaxDowntimeBudgetLow", "severity=page", "instance=e1", "node_id=n1"},
+			{"alertname=AvaxDowntimeBudgetBurn", "severity=page", "instance=e1", "node_id=n1"},
+		},
+		independents: []alert{
+			{"alertname=AvaxDowntimeBudgetLow", "severity=page", "instance=e1", "node_id=n2"},
+			{"alertname=AvaxStakeEndsSoon", "severity=page", "within=24h", "instance=e1", "node_id=n1"},
+		},
+	},
+	{
+		name:  "a relayer that delivers nothing",
+		cause: alert{"alertname=ICMRelayerFailures", "severity=page", "instance=r1", "source_chain_id=C", "destination_chain_id=L1"},
+		effects: []alert{
+			{"alertname=ICMRelayerFailures", "severity=warn", "instance=r1", "source_chain_id=C", "destination_chain_id=L1", "failure_reason=gas"},
+		},
+		independents: []alert{
+			{"alertname=ICMRelayerFailures", "severity=warn", "instance=r1", "source_chain_id=C", "destination_chain_id=L2", "failure_reason=gas"},
+		},
+	},
+}
+
+func TestACauseSilencesItsEffectsAndNothingElse(t *testing.T) {
+	t.Parallel()
+	url := stack.AlertmanagerWith(t, config(t, stack.Webhook(t).URL))
+	for i, c := range cases {
+		job := fmt.Sprintf("job=case%d", i)
+		own := func(a alert) alert {
+			if strings.HasPrefix(a[0], "alertname=AvalancheGo") && !slices.ContainsFunc(c.cause, func(l string) bool { return strings.HasPrefix(l, "alertname=AvalancheGo") }) {
+				return append(slices.Clone(a), "job=avalanchego")
+			}
+			return append(slices.Clone(a), job)
+		}
+		sent := []alert{own(c.cause)}
+		for _, a := range slices.Concat(c.effects, c.independents) {
+			sent = append(sent, own(a))
+		}
+		post(t, url, sent)
+		for i, a := range sent {
+			want := "active"
+			if 1 <= i && i <= len(c.effects) {
+				want = "suppressed"
+			}
+			awaitState(t, url, a, want, c.name)
+		}
+		resolve(t, url, sent)
+	}
+}
+
+// config is the example, with every receiver sending to the webhook, at once.
+func config(t *testing.T, webhookURL string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	route := config["route"].(map[string]any)
+	route["group_wait"], route["group_interval"] = "300ms", "300ms"
+	for _, r := range config["receivers"].([]any) {
+		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url": webhookURL}}
+	}
+	return config
+}
+
+func TestANodeThatIsDownPagesOnce(t *testing.T) {
+	t.Parallel()
+	received := stack.Webhook(t)
+	url := stack.AlertmanagerWith(t, config(t, received.URL))
+	down := cases[0]
+	post(t, url, append([]alert{down.cause}, down.effects...))
+	received.Wait(stack.Firing("AvaxNodeDown"), 10*time.Second)
+
+	// What comes later is told later: by then the effects would have been told.
+	post(t, url, []alert{{"alertname=AvaxPeersLow", "severity=warn", "node=bravo"}})
+	received.Wait(stack.Firing("AvaxPeersLow"), 10*time.Second)
+	for _, a := range received.Alerts() {
+		if a.Labels["node"] == "alpha" && (a.Labels["alertname"] != "AvaxNodeDown" || a.Labels["severity"] != "page") {
+			t.Errorf("told although its cause was: %v", a.Labels)
+		}
+	}
+}
+
+func post(t *testing.T, url string, alerts []alert) { send(t, url, alerts, time.Time{}) }
+
+func resolve(t *testing.T, url string, alerts []alert) { send(t, url, alerts, time.Now()) }
+
+func send(t *testing.T, url string, alerts []alert, ends time.Time) {
+	t.Helper()
+	var all []map[string]any
+	for _, a := range alerts {
+		one := map[string]any{"labels": a.labels()}
+		if !ends.IsZero() {
+			one["endsAt"] = ends.Format(time.RFC3339Nano)
+		}
+		all = append(all, one)
+	}
+	body, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Post(url+"/api/v2/alerts", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("alerts: %s", response.Status)
+	}
+}
+
+// awaitState waits until Alertmanager gives the alert the state: it learns of alerts and of what they inhibit one after the other.
+func awaitState(t *testing.T, url string, a alert, want, name string) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		got := state(t, url, a)
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("%s: %v is %s, want %s", name, a, got, want)
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func state(t *testing.T, url string, a alert) string {
+	t.Helper()
+	response, err := http.Get(url + "/api/v2/alerts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var all []struct {
+		Labels map[string]string
+		Status struct{ State string }
+	}
+	if err := json.NewDecoder(response.Body).Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range all {
+		if maps.Equal(found.Labels, a.labels()) {
+			return found.Status.State
+		}
+	}
+	return "unknown"
+}

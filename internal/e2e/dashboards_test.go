@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/dashboards"
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// drawn is a panel as the tests read it.
+type drawn struct {
+	Type, Title string
+	Targets     []struct{ Expr string }
+}
+
+// panels returns the panels with queries of every dashboard that is built in.
+func panels(t *testing.T) map[string][]drawn {
+	t.Helper()
+	files, err := fs.Glob(dashboards.Files, "*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	all := map[string][]drawn{}
+	for _, file := range files {
+		text, err := fs.ReadFile(dashboards.Files, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var board struct{ Panels []drawn }
+		if err := json.Unmarshal(text, &board); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, p := range board.Panels {
+			if len(p.Targets) > 0 {
+				all[file] = append(all[file], p)
+			}
+		}
+	}
+	return all
+}
+
+var choice = regexp.MustCompile(`\$\{?[a-z][a-z0-9_]*\}?`)
+
+// chosen fills the variables in as a person does who has chosen nothing.
+func chosen(expr string) string {
+	expr = strings.ReplaceAll(expr, "$__rate_interval", "5s")
+	return choice.ReplaceAllString(expr, ".*")
+}
+
+func TestTheDemo(t *testing.T) {
+	exporter := startAs(t, []string{"sh", "-c", `exec "$0" demo`})
+	rules := filepath.Join(t.TempDir(), "rules.yml")
+	if err := os.WriteFile(rules, alerts.Rules, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, RuleFiles: []string{rules}})
+	awaitSample(t, prometheus, `ALERTS{alertname="AvaxWatchdog"}`)
+	awaitSample(t, prometheus, `count(avax_exporter_collector_success == 1) > 100 unless count(avax_exporter_collector_success == 0)`)
+	awaitSample(t, prometheus, `rate(avax_exporter_upstream_requests_total{outcome="ok"}[5s]) > 0`)
+	t.Run("FillsEveryPanel", func(t *testing.T) { fillsEveryPanel(t, prometheus) })
+	t.Run("IsServedAsTheFormulasSay", func(t *testing.T) { isServedAsTheFormulasSay(t, prometheus) })
+}
+
+func fillsEveryPanel(t *testing.T, prometheus *stack.PrometheusServer) {
+	for file, all := range panels(t) {
+		for _, p := range all {
+			for i, q := range p.Targets {
+				found, err := prometheus.Query(t.Context(), chosen(q.Expr))
+				switch {
+				case err != nil:
+					t.Errorf("%s: %s: %v", file, p.Title, err)
+				case len(found) == 0:
+					t.Errorf("%s: %s: query %c finds nothing: %s", file, p.Title, 'A'+i, q.Expr)
+				}
+			}
+		}
+	}
+}
+
+// mostSeries is how many lines of one panel a person can tell apart.
+const mostSeries = 20
+
+func TestPanelsStayReadableOnAFleetOfTwoHundredNodes(t *testing.T) {
+	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
+	for i := range 60 {
+		network.AddL1Validator("examplel1", fmt.Sprintf("extra%02d", i), 10, 1e9+uint64(i)*1e7)
+	}
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []string
+	for i := range 200 {
+		name := []string{"alpha", "bravo", "charlie", "foxtrot"}[i%4]
+		nodes = append(nodes, fmt.Sprintf("n%03d=%s", i, urls[name]))
+	}
+	exporter := start(t,
+		"AVAX_NODES="+strings.Join(nodes, ","),
+		"AVAX_VALIDATORS=all",
+		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID+",examplepoa="+network.Chain("examplepoa").ID,
+		"AVAX_METRICS_URL="+urls["metrics"],
+	)
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, ScrapeInterval: 2 * time.Second})
+	awaitSample(t, prometheus, `count(avax_node_peers) == 200`)
+	awaitSample(t, prometheus, `count(avax_validator_uptime_ratio) > 2000`)
+	awaitSample(t, prometheus, `count(avax_l1_validator_connected) > 1000`)
+	for file, all := range panels(t) {
+		for _, p := range all {
+			if p.Type == "table" {
+				continue // has a page for each hundred rows
+			}
+			for _, q := range p.Targets {
+				found, err := prometheus.Query(t.Context(), chosen(q.Expr))
+				if err != nil {
+					t.Errorf("%s: %s: %v", file, p.Title, err)
+				}
+				if len(found) > mostSeries {
+					t.Errorf("%s: %s: %d series, at most %d can be told apart: %s", filepath.Base(file), p.Title, len(found), mostSeries, q.Expr)
+				}
+			}
+		}
+	}
+}
+
+// What explain shows as a family's formula is what is served.
+func isServedAsTheFormulasSay(t *testing.T, prometheus *stack.PrometheusServer) {
+	checked := 0
+	for _, s := range collectors.All() {
+		for _, f := range s.Families {
+			if f.Formula == "" {
+				continue
+			}
+			checked++
+			// Both sides follow the clock, and were not served at one moment.
+			awaitSample(t, prometheus, fmt.Sprintf("abs((%s) - %s) <= 60 unless abs((%s) - %s) > 60", f.Formula, f.Name, f.Formula, f.Name))
+			if wrong, err := prometheus.Query(t.Context(), fmt.Sprintf("abs((%s) - %s) > 60", f.Formula, f.Name)); err != nil || len(wrong) > 0 {
+				t.Errorf("%s = %s: %v, %v", f.Name, f.Formula, wrong, err)
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no family has a formula")
+	}
+}

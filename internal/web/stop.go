@@ -1,0 +1,216 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+)
+
+// stop is what the samples tell of stopping one node.
+type stop struct {
+	safe   *float64 // 1 where every share is known and suffices
+	leaves []share  // the least first
+}
+
+// share is how much of a chain's weight, of the stake for P, would stay active
+// and connected.
+type share struct {
+	Chain  string  `json:"chain"`
+	Leaves float64 `json:"leaves"`
+}
+
+func (s share) whole() string {
+	if s.Chain == "P" {
+		return "stake"
+	}
+	return "weight"
+}
+
+// stops are what the samples tell of stopping each node.
+func (f facts) stops() map[string]*stop {
+	all := map[string]*stop{}
+	of := func(node string) *stop {
+		if all[node] == nil {
+			all[node] = &stop{}
+		}
+		return all[node]
+	}
+	for l, safe := range f.by("avax_node_safe_to_stop", "node") {
+		of(l[0]).safe = &safe
+	}
+	for l, leaves := range f.by("avax_node_stop_leaves_ratio", "node", "chain") {
+		s := of(l[0])
+		s.leaves = append(s.leaves, share{l[1], leaves})
+	}
+	for _, s := range all {
+		slices.SortFunc(s.leaves, func(a, b share) int {
+			return cmp.Or(cmp.Compare(a.Leaves, b.Leaves), compareChains(a.Chain, b.Chain))
+		})
+	}
+	return all
+}
+
+// against are the chains of which too little would be left.
+func (s *stop) against() []share {
+	return slices.DeleteFunc(slices.Clone(s.leaves), func(l share) bool { return l.Leaves >= staking.Quorum })
+}
+
+// cell shows on a node's card whether it may be stopped.
+func (s *stop) cell() cell {
+	if s == nil {
+		return absent(notTold)
+	}
+	var chains, reasons []string
+	for _, l := range s.against() {
+		chains, reasons = append(chains, l.Chain), append(reasons, l.reason())
+	}
+	switch {
+	case len(chains) == 1:
+		return cell{Text: "no: " + chains[0], Title: reasons[0]}
+	case len(chains) > 1:
+		return cell{Text: "no: " + count(float64(len(chains))) + " chains", Title: strings.Join(reasons, "; ")}
+	case s.safe == nil:
+		return absent("not of every chain it is known how much would be left")
+	}
+	return cell{Text: yesNo(*s.safe), Title: "80 % of the weight of each of its chains would stay active and connected"}
+}
+
+// reason says why a node may not be stopped.
+func (s share) reason() string {
+	return fmt.Sprintf("%s: %s of %s would stay connected, 80 %% are needed", s.Chain, percent(s.Leaves), s.whole())
+}
+
+// stopAnswer is the JSON of safeToStop. Safe is absent where it is not known.
+type stopAnswer struct {
+	Node   string     `json:"node"`
+	NodeID string     `json:"node_id,omitempty"`
+	Safe   *bool      `json:"safe,omitempty"`
+	Reason string     `json:"reason"`
+	Chains []share    `json:"chains,omitempty"` // the least first
+	AsOf   *time.Time `json:"as_of,omitempty"`
+}
+
+// safeToStop answers GET /safe-to-stop?node=…, with the configured name or the
+// node ID of a node: 200 if 80 % of the weight of each of its L1s, and of the
+// primary network's stake, would stay active and connected without it; 409 if
+// not, with the reason; 503 if that is not known at present, with what is
+// missing; 400 without a node and 404 for an unknown one. It answers in one line
+// of text, or in JSON to whoever accepts application/json.
+//
+// A script that upgrades a fleet asks before it stops a node, and goes on only
+// with a yes. The answer is as old as the last runs that it rests on, so the
+// script waits for those after each node:
+//
+//	for node in alpha bravo charlie; do
+//		until curl -fsS "http://exporter:9865/safe-to-stop?node=$node"; do sleep 15; done
+//		upgrade "$node"
+//		sleep 120 # until the exporter has seen it go and come back
+//	done
+//
+// With --fail-with-body instead of -f curl shows the reason of a no as well.
+func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
+	status, answer := s.stopAnswer(r.URL.Query().Get("node"), time.Now())
+	w.Header().Add("Vary", "Accept")
+	if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "application/json") {
+		writeJSON(w, status, answer)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, answer.Reason)
+}
+
+// stopCollector tells what stopping a node leaves.
+const stopCollector = "safe_to_stop"
+
+func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer) {
+	if asked == "" {
+		a.Reason = "which node? /safe-to-stop?node=… takes a name of AVAX_NODES or a node ID"
+		return http.StatusBadRequest, a
+	}
+	jobs := s.Store.Jobs()
+	f := factsOf(jobs, now)
+	nodes := nodesOf(jobs)
+	a.Node, a.NodeID = asked, nodes.ids[asked]
+	if name := nodes.names[asked]; name != "" {
+		a.Node, a.NodeID = name, asked
+	}
+	found := f.stops()[a.Node]
+	own := slices.Contains(nodes.all, a.Node) || found != nil // of another shard nothing else is known
+	if !own {
+		a.NodeID = asked
+	}
+	if found == nil {
+		found = &stop{}
+	}
+	verdicts := map[string]float64{} // of the L1s that it validates
+	f.each("avax_l1_safe_to_stop", []string{"node_id", "chain"}, func(l labels, safe float64) {
+		if l[0] == a.NodeID && a.NodeID != "" {
+			verdicts[l[1]] = safe
+		}
+	})
+	a.Chains = found.leaves
+	a.AsOf = oldest(jobs, now, func(k snapshot.Key) bool {
+		return k.Collector == stopCollector && (k.Target == a.Node || k.Target == network)
+	})
+
+	var against []string
+	for _, l := range found.against() {
+		against = append(against, l.reason())
+	}
+	for _, chain := range slices.Sorted(maps.Keys(verdicts)) {
+		if told := slices.ContainsFunc(found.leaves, func(l share) bool { return l.Chain == chain }); !told && verdicts[chain] == 0 {
+			against = append(against, chain+": less than 80 % of weight would stay connected")
+		}
+	}
+	yes, no := true, false
+	switch {
+	case len(against) > 0:
+		a.Safe, a.Reason = &no, "no: "+strings.Join(against, "; ")
+		return http.StatusConflict, a
+	case found.safe != nil && *found.safe == 1:
+		a.Safe, a.Reason = &yes, "yes: it validates nothing that is followed"
+		if len(found.leaves) > 0 {
+			least := found.leaves[0]
+			a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% are needed", percent(least.Leaves), least.whole(), least.Chain)
+		}
+		return http.StatusOK, a
+	case found.safe != nil: // and yet no share is known that is too small
+		a.Safe, a.Reason = &no, "no: avax_node_safe_to_stop is 0"
+		return http.StatusConflict, a
+	case own:
+		a.Reason = "not known: " + s.missingOf(a, jobs, now, verdicts)
+	case len(verdicts) > 0:
+		a.Reason = "not known: its L1s could do without it, but of the primary network it is told for the nodes of AVAX_NODES alone"
+	default:
+		if ran, of := s.Progress(); ran < of || of == 0 {
+			a.Reason = fmt.Sprintf("not known: %d of %d collectors have run", ran, of)
+			break
+		}
+		a.Reason = "there is no such node: the nodes are " + brief(nodes.all)
+		return http.StatusNotFound, a
+	}
+	return http.StatusServiceUnavailable, a
+}
+
+// missingOf says what there is no fresh sample of, and why.
+func (s *Site) missingOf(a stopAnswer, jobs []snapshot.Job, now time.Time, verdicts map[string]float64) string {
+	chains := slices.Sorted(maps.Keys(verdicts))
+	chains = slices.DeleteFunc(append([]string{"P"}, chains...), func(chain string) bool {
+		return slices.ContainsFunc(a.Chains, func(l share) bool { return l.Chain == chain })
+	})
+	text := "how much of " + strings.Join(chains, ", ") + " would stay connected"
+	if len(chains) == 0 {
+		text = "whether it validates further chains"
+	}
+	return text + ": " + s.why(jobs, now, func(k snapshot.Key) bool {
+		return k.Collector == stopCollector && (k.Target == a.Node || k.Target == network)
+	})
+}

@@ -1,0 +1,175 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// stopping is a site that knows what stopping its nodes leaves.
+func stopping(t *testing.T) *Site {
+	s := told(t, `
+		avax_node_up{node="free"} 1
+		avax_node_up{node="needed"} 1
+		avax_node_up{node="idle"} 1
+		avax_node_up{node="silent"} 1
+		avax_node_up{node="half"} 1
+		avax_node_info{node="free",node_id="NodeID-free",version="v"} 1
+		avax_node_info{node="needed",node_id="NodeID-needed",version="v"} 1
+		avax_node_info{node="half",node_id="NodeID-half",version="v"} 1`)
+	put(t, s, snapshot.Key{Collector: "safe_to_stop", Target: "network"}, `
+		avax_node_safe_to_stop{node="free"} 1
+		avax_node_stop_leaves_ratio{node="free",chain="P"} 0.99
+		avax_node_stop_leaves_ratio{node="free",chain="one"} 0.8
+		avax_node_safe_to_stop{node="needed"} 0
+		avax_node_stop_leaves_ratio{node="needed",chain="P"} 0.99
+		avax_node_stop_leaves_ratio{node="needed",chain="one"} 0.75
+		avax_node_stop_leaves_ratio{node="needed",chain="two"} 0.7999
+		avax_node_safe_to_stop{node="idle"} 1
+		avax_node_safe_to_stop{node="sharded"} 1
+		avax_node_stop_leaves_ratio{node="sharded",chain="P"} 0.99
+		avax_node_safe_to_stop{node="odd"} 0
+		avax_node_stop_leaves_ratio{node="odd",chain="P"} 0.99
+		avax_node_stop_leaves_ratio{node="half",chain="P"} 0.99
+		avax_l1_safe_to_stop{chain="one",node_id="NodeID-free"} 1
+		avax_l1_safe_to_stop{chain="one",node_id="NodeID-needed"} 0
+		avax_l1_safe_to_stop{chain="one",node_id="NodeID-half"} 1
+		avax_l1_safe_to_stop{chain="one",node_id="NodeID-stranger"} 1
+		avax_l1_safe_to_stop{chain="two",node_id="NodeID-outsider"} 0`)
+	return s
+}
+
+func TestSafeToStopSaysYesNoOrNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stopping(t)
+		for _, test := range []struct {
+			query  string
+			status int
+			want   string
+		}{
+			{"?node=free", 200, "yes: without it 80.00 % of the weight of one would stay connected, 80 % are needed"},
+			{"?node=NodeID-free", 200, "yes: without it 80.00 % of the weight of one would stay connected, 80 % are needed"},
+			{"?node=idle", 200, "yes: it validates nothing that is followed"},
+			{"?node=needed", 409, "no: one: 75.00 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed"},
+			{"?node=NodeID-needed", 409, "no: one: 75.00 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed"},
+			{"?node=NodeID-outsider", 409, "no: two: less than 80 % of weight would stay connected"},
+			{"?node=NodeID-stranger", 503, "not known: its L1s could do without it, but of the primary network it is told for the nodes of AVAX_NODES alone"},
+			{"?node=sharded", 200, "yes: without it 99.00 % of the stake of P would stay connected, 80 % are needed"},
+			{"?node=odd", 409, "no: avax_node_safe_to_stop is 0"},
+			{"?node=half", 503, "not known: how much of one would stay connected: the last runs did not tell"},
+			{"?node=silent", 503, "not known: how much of P would stay connected: the last runs did not tell"},
+			{"?node=nobody", 404, "there is no such node: the nodes are free, half, idle and 2 more"},
+			{"?node=", 400, "which node? /safe-to-stop?node=… takes a name of AVAX_NODES or a node ID"},
+			{"", 400, "which node? /safe-to-stop?node=… takes a name of AVAX_NODES or a node ID"},
+		} {
+			status, body := asked(t, s, "/safe-to-stop"+test.query)
+			if status != test.status || body != test.want+"\n" {
+				t.Errorf("%s: %d %s, want %d %s", test.query, status, body, test.status, test.want)
+			}
+		}
+	})
+}
+
+func TestSafeToStopAnswersAProgramInJSON(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stopping(t)
+		for node, want := range map[string]string{
+			"needed": `{
+  "node": "needed",
+  "node_id": "NodeID-needed",
+  "safe": false,
+  "reason": "no: one: 75.00 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed",
+  "chains": [
+    {
+      "chain": "one",
+      "leaves": 0.75
+    },
+    {
+      "chain": "two",
+      "leaves": 0.7999
+    },
+    {
+      "chain": "P",
+      "leaves": 0.99
+    }
+  ],
+  "as_of": "2000-01-01T00:00:00Z"
+}
+`,
+			"half": `{
+  "node": "half",
+  "node_id": "NodeID-half",
+  "reason": "not known: how much of one would stay connected: the last runs did not tell",
+  "chains": [
+    {
+      "chain": "P",
+      "leaves": 0.99
+    }
+  ],
+  "as_of": "2000-01-01T00:00:00Z"
+}
+`,
+		} {
+			answer := ask(t, s, http.MethodGet, "/safe-to-stop?node="+node, "Accept", "application/json, */*")
+			if kind := answer.Header.Get("Content-Type"); kind != "application/json" || answer.Header.Get("Vary") != "Accept" {
+				t.Errorf("%s: %v", node, answer.Header)
+			}
+			if diff := cmp.Diff(want, read(t, answer.Body)); diff != "" {
+				t.Errorf("%s:\n%s", node, diff)
+			}
+		}
+	})
+}
+
+// What was so a while ago stops no node today.
+func TestSafeToStopForgetsWhatIsStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stopping(t)
+		time.Sleep(time.Minute)
+		status, body := asked(t, s, "/safe-to-stop?node=free")
+		if want := "not known: how much of P would stay connected: collector safe_to_stop of network has not run since 2000-01-01T00:00:00Z\n"; status != 503 || body != want {
+			t.Errorf("%d %s", status, body)
+		}
+		fail(s, "safe_to_stop", "network", outcome("info.peers", scrape.Timeout, "no answer within 10s"))
+		status, body = asked(t, s, "/safe-to-stop?node=NodeID-free")
+		if status != 503 || !strings.Contains(body, "info.peers: timeout: no answer within 10s") {
+			t.Errorf("%d %s", status, body)
+		}
+	})
+}
+
+func TestSafeToStopSendsToTheShardThatKnows(t *testing.T) {
+	s := told(t, `avax_node_up{node="a"} 1`)
+	want := "not known: how much of P would stay connected: no collector that tells it has run here; of several shards shard 0 knows\n"
+	if status, body := asked(t, s, "/safe-to-stop?node=a"); status != 503 || body != want {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+func TestSafeToStopKnowsNoNodesBeforeItHasAsked(t *testing.T) {
+	s := newSite()
+	s.Progress = func() (ran, of int) { return 3, 60 }
+	if status, body := asked(t, s, "/safe-to-stop?node=free"); status != 503 || body != "not known: 3 of 60 collectors have run\n" {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// A node may say that it is safe, and its L1 that it is not: no wins.
+func TestSafeToStopTakesANoFromWhoeverSaysSo(t *testing.T) {
+	s := told(t, `
+		avax_node_up{node="a"} 1
+		avax_node_info{node="a",node_id="NodeID-a",version="v"} 1
+		avax_node_safe_to_stop{node="a"} 1
+		avax_node_stop_leaves_ratio{node="a",chain="P"} 0.99
+		avax_l1_safe_to_stop{chain="one",node_id="NodeID-a"} 0`)
+	if status, body := asked(t, s, "/safe-to-stop?node=a"); status != 409 || body != "no: one: less than 80 % of weight would stay connected\n" {
+		t.Errorf("%d %s", status, body)
+	}
+}
