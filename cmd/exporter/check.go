@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -168,11 +169,14 @@ func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
 }
 
 // healthcheck asks the exporter that listens where this configuration says: the
-// container's own health check, which has no shell.
+// container's own health check, which has no shell. It needs no key: that the
+// listener asks for TLS or a password tells as well that it serves.
 func healthcheck(ctx context.Context, c *config) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	resp, err := askExporter(ctx, ownURL(c.listen)+"/-/healthy")
+	resp, err := askExporter(ctx, ownURL(c.listen, false)+"/-/healthy", http.StatusOK,
+		http.StatusBadRequest,                               // it wants TLS
+		http.StatusUnauthorized, http.StatusTooManyRequests) // it wants a password, or less haste
 	if err != nil {
 		return err
 	}
@@ -181,13 +185,17 @@ func healthcheck(ctx context.Context, c *config) error {
 
 // ownURL is where the exporter on this machine answers that listens at this
 // address.
-func ownURL(listen string) string {
+func ownURL(listen string, tls bool) string {
+	scheme := "http://"
+	if tls {
+		scheme = "https://"
+	}
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "http://" + listen
+		return scheme + listen
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return scheme + net.JoinHostPort(host, port)
 }

@@ -53,6 +53,9 @@ type environment struct {
 	Shard             string `split_words:"true" name:"SHARD" default:"0" desc:"Which part of the nodes is this process', from 0; see fleets.md."`
 	TotalShards       string `split_words:"true" name:"TOTAL_SHARDS" default:"1" desc:"Processes that share the nodes."`
 	ReloadEndpoint    string `split_words:"true" name:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reads the nodes and their credentials anew, as SIGHUP does. Whoever reaches the port may then ask for it."`
+	WebConfigFile     string `split_words:"true" name:"WEB_CONFIG_FILE" desc:"File with TLS, client certificates and passwords for AVAX_LISTEN, in the Prometheus exporters' format (web.config.file), read anew for every connection; see operating.md."`
+	WebSystemdSocket  string `split_words:"true" name:"WEB_SYSTEMD_SOCKET" default:"false" desc:"true: serve on the socket that systemd passes, in place of AVAX_LISTEN."`
+	PprofListen       string `split_words:"true" name:"PPROF_LISTEN" desc:"Address of Go's profiles (/debug/pprof/), such as 127.0.0.1:6060; empty: they are not served. Nothing guards them."`
 	MetricsURL        string `split_words:"true" name:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network; empty: not asked."`
 	DataURL           string `split_words:"true" name:"DATA_URL" desc:"Address of the Data service, such as https://data-api.avax.network; empty: not asked. See data-service.md."`
 	DataAPIKeyFile    string `split_words:"true" name:"DATA_API_KEY_FILE" desc:"File with the key for the Data service; read again when it changes. Empty: asked without one."`
@@ -112,6 +115,11 @@ type config struct {
 	logLevel    slog.Level
 	logFormat   string
 
+	webConfig     string // file
+	tls           bool   // as webConfig was read at the start
+	systemdSocket bool
+	pprof         string // address
+
 	// transport replaces the network in tests.
 	transport http.RoundTripper
 }
@@ -133,6 +141,9 @@ func load(command string) (*config, error) {
 		env.NodeHeadersFile, env.NodeBearerFile, env.NodeBasicAuthFile = "", "", ""
 		env.NodeCAFile, env.NodeCertFile, env.NodeKeyFile = "", "", ""
 		env.DataAPIKeyFile, env.StateDir = "", ""
+	}
+	if command == "healthcheck" {
+		env.WebConfigFile = ""
 	}
 	return env.parse()
 }
@@ -201,6 +212,17 @@ func (env environment) parse() (*config, error) {
 	}
 	c.reloadable, err = parseBool(env.ReloadEndpoint)
 	note("RELOAD_ENDPOINT", err)
+	if env.WebConfigFile != "" {
+		c.webConfig = env.WebConfigFile
+		c.tls, err = checkWebConfig(env.WebConfigFile)
+		note("WEB_CONFIG_FILE", err)
+	}
+	c.systemdSocket, err = parseBool(env.WebSystemdSocket)
+	note("WEB_SYSTEMD_SOCKET", err)
+	if env.PprofListen != "" {
+		c.pprof, err = parseListen(env.PprofListen)
+		note("PPROF_LISTEN", err)
+	}
 	if env.MetricsURL != "" {
 		c.metricsURL = env.MetricsURL
 		note("METRICS_URL", scrape.CheckURL(env.MetricsURL))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,11 +55,11 @@ func parseExplain(args []string) (w wanted, err error) {
 func explainName(ctx context.Context, c *config, w wanted, out io.Writer) error {
 	base := strings.TrimSuffix(w.from, "/")
 	if base == "" {
-		base = ownURL(c.listen)
+		base = ownURL(c.listen, c.tls)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	resp, err := askExporter(ctx, base+"/metrics")
+	resp, err := askExporter(ctx, base+"/metrics", http.StatusOK)
 	if err != nil {
 		return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
 	}
@@ -73,8 +74,9 @@ func explainName(ctx context.Context, c *config, w wanted, out io.Writer) error 
 	return nil
 }
 
-// askExporter asks an exporter. The caller closes the body.
-func askExporter(ctx context.Context, url string) (*http.Response, error) {
+// askExporter asks an exporter, which must answer with one of these. The caller
+// closes the body.
+func askExporter(ctx context.Context, url string, wanted ...int) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -83,7 +85,7 @@ func askExporter(ctx context.Context, url string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode != http.StatusOK {
+	if !slices.Contains(wanted, resp.StatusCode) {
 		return nil, errors.Join(fmt.Errorf("%s answers %s", url, resp.Status), resp.Body.Close())
 	}
 	return resp, nil

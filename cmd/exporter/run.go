@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -93,12 +92,15 @@ func build(ctx context.Context, c *config, log *slog.Logger) (*house, error) {
 // address once it is listened on.
 func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr)) error {
 	// Listen before anything is announced, so that a taken port is told at once.
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.listen)
+	listener, err := listen(ctx, c)
 	if err != nil {
-		return fmt.Errorf("AVAX_LISTEN: %w", err)
+		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if err := serveProfiles(ctx, c, log); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	h, err := build(ctx, c, log)
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -119,18 +121,10 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 	mux := http.NewServeMux()
 	mux.Handle("/", h.site.Handler())
 	mux.Handle("/-/reload", reload(c, h.reload))
-	server := &http.Server{
-		Handler:           mux,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
+	server := newServer(mux, log)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	log.Info("serving", "metrics", ownURL(listener.Addr().String())+"/metrics", "nodes", len(h.roster.own.Nodes()), "version", version())
+	go func() { served <- serve(listener, server, c, log) }()
+	log.Info("serving", "metrics", ownURL(listener.Addr().String(), c.tls)+"/metrics", "nodes", len(h.roster.own.Nodes()), "version", version())
 	if serving != nil {
 		serving(listener.Addr())
 	}

@@ -37,13 +37,16 @@ func TestStories(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Values["story"] = &story{}
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector would hold up the end of every process for a second
-			// The port is free at this moment; the process takes it at once.
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				return err
+			// The ports are free at this moment; the process takes them at once.
+			for _, name := range []string{"AVAX_LISTEN", "PROFILES"} {
+				listener, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					return err
+				}
+				defer listener.Close()
+				e.Setenv(name, listener.Addr().String())
 			}
-			e.Setenv("AVAX_LISTEN", listener.Addr().String())
-			return listener.Close()
+			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"network":    startNetwork,
@@ -57,6 +60,9 @@ func TestStories(t *testing.T) {
 			"write":      write,
 			"hangup":     hangUp,
 			"post":       post,
+			"certify":    certify,
+			"ask":        ask,
+			"activate":   activate,
 		},
 	})
 }

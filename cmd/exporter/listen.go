@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/activation"
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"go.yaml.in/yaml/v3"
+)
+
+// listen opens what the exporter is asked on: the socket that systemd holds for
+// it, or one of its own.
+func listen(ctx context.Context, c *config) (net.Listener, error) {
+	if !c.systemdSocket {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.listen)
+		if err != nil {
+			return nil, fmt.Errorf("AVAX_LISTEN: %w", err)
+		}
+		return listener, nil
+	}
+	listeners, err := activation.Listeners()
+	if err == nil && (len(listeners) != 1 || listeners[0] == nil) {
+		err = fmt.Errorf("systemd passes %d sockets: start avax-exporter.socket, with one ListenStream, not the service", len(listeners))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("AVAX_WEB_SYSTEMD_SOCKET: %w", err)
+	}
+	return listeners[0], nil
+}
+
+// newServer bounds what a client may take, in time and bytes.
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// serve answers until the server is shut down, with the TLS and the passwords
+// of the web configuration, which is read anew for every connection and request.
+func serve(listener net.Listener, server *http.Server, c *config, log *slog.Logger) error {
+	if c.webConfig == "" {
+		return server.Serve(listener)
+	}
+	return toolkit.Serve(listener, server, &toolkit.FlagConfig{WebConfigFile: &c.webConfig}, log)
+}
+
+// checkWebConfig tells what is wrong with a web configuration, certificates and
+// password hashes included, and whether it asks for TLS.
+func checkWebConfig(file string) (tls bool, err error) {
+	if err := toolkit.Validate(file); err != nil {
+		return false, errors.New(quoted.ReplaceAllLiteralString(err.Error(), "…"))
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false, err
+	}
+	var parsed struct {
+		TLS toolkit.TLSConfig `yaml:"tls_server_config"`
+	}
+	if err := yaml.Unmarshal(text, &parsed); err != nil {
+		return false, err
+	}
+	return parsed.TLS.IsEnabled(), nil
+}
+
+// quoted is how the YAML library repeats a value that it cannot use, which may be
+// a password.
+var quoted = regexp.MustCompile("`[^`]*`")
+
+// serveProfiles serves Go's profiles on a listener of their own until ctx ends,
+// if it is asked for.
+func serveProfiles(ctx context.Context, c *config, log *slog.Logger) error {
+	if c.pprof == "" {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.pprof)
+	if err != nil {
+		return fmt.Errorf("AVAX_PPROF_LISTEN: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	server := newServer(mux, log)
+	server.WriteTimeout = 10 * time.Minute // longer than any profile is asked for
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("profiles are no longer served", "err", err)
+		}
+	}()
+	log.Info("serving profiles", "url", ownURL(listener.Addr().String(), false)+"/debug/pprof/")
+	return nil
+}

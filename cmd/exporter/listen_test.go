@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// certify: certify AUTHORITY NAME FILE — writes FILE.pem and FILE.key, a
+// certificate for NAME and this machine signed by an authority, which is made,
+// as AUTHORITY.pem and AUTHORITY.key, where it is not there.
+func certify(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: certify AUTHORITY NAME FILE")
+	}
+	authority := ts.MkAbs(args[0])
+	root := &x509.Certificate{Subject: pkix.Name{CommonName: args[0]}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	if _, err := os.Stat(authority + ".pem"); err != nil {
+		issue(ts, root, nil, authority, authority)
+	}
+	issue(ts, &x509.Certificate{
+		Subject:     pkix.Name{CommonName: args[1]},
+		DNSNames:    []string{args[1]},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, root, authority, ts.MkAbs(args[2]))
+}
+
+// issue writes a certificate and its key; an authority signs itself.
+func issue(ts *testscript.TestScript, template, by *x509.Certificate, authority, file string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	signer := any(key)
+	if by == nil {
+		by = template
+	} else {
+		pair, err := tls.LoadX509KeyPair(authority+".pem", authority+".key")
+		ts.Check(err)
+		by, signer = pair.Leaf, pair.PrivateKey
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, by, key.Public(), signer)
+	ts.Check(err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	ts.Check(os.WriteFile(file+".pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	ts.Check(os.WriteFile(file+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+}
+
+// ask: ask URL ANSWER [trust=AUTHORITY] [cert=FILE] [user=NAME:PASSWORD] —
+// asks for a page once somebody listens there, trusting one authority and
+// showing one certificate. ANSWER matches the status, with the name in the
+// server's certificate after it where there is one, or how the request failed.
+func ask(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: ask URL ANSWER [OPTION=VALUE…]")
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool()}
+	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, args[0], nil)
+	ts.Check(err)
+	for _, option := range args[2:] {
+		switch name, value, _ := strings.Cut(option, "="); name {
+		case "trust":
+			config.RootCAs.AppendCertsFromPEM([]byte(ts.ReadFile(value + ".pem")))
+		case "cert":
+			pair, err := tls.LoadX509KeyPair(ts.MkAbs(value+".pem"), ts.MkAbs(value+".key"))
+			ts.Check(err)
+			// Whoever signed it, and whoever is asked for.
+			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+		case "user":
+			user, password, _ := strings.Cut(value, ":")
+			req.SetBasicAuth(user, password)
+		default:
+			ts.Fatalf("no such option: %s", option)
+		}
+	}
+	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	want, answer := regexp.MustCompile(args[1]), ""
+	// Before it listens it refuses, and how it refuses a certificate may be lost
+	// when it hangs up.
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		resp, err := client.Do(req)
+		if err == nil {
+			ts.Check(resp.Body.Close())
+			answer = strconv.Itoa(resp.StatusCode)
+			if resp.TLS != nil {
+				answer += " " + resp.TLS.PeerCertificates[0].Subject.CommonName
+			}
+			break
+		}
+		if answer = err.Error(); want.MatchString(answer) || time.Now().After(end) {
+			break
+		}
+	}
+	if !want.MatchString(answer) {
+		ts.Fatalf("%s: %q, want %q", args[0], answer, want)
+	}
+}
+
+// activate: activate — runs the exporter until the story ends as systemd does
+// that holds its socket.
+func activate(ts *testscript.TestScript, _ bool, _ []string) {
+	held, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	defer held.Close()
+	socket, err := held.(*net.TCPListener).File()
+	ts.Check(err)
+	defer socket.Close()
+
+	var program string
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if file := filepath.Join(dir, "avax-exporter"); program == "" {
+			if _, err := os.Stat(file); err == nil {
+				program = file
+			}
+		}
+	}
+	command := exec.Command("sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec "$0"`, program)
+	command.ExtraFiles = []*os.File{socket} // is file 3
+	command.Stderr = ts.Stderr()
+	for _, name := range []string{"PATH", "AVAX_NODES", "AVAX_WEB_SYSTEMD_SOCKET", "AVAX_LISTEN"} {
+		command.Env = append(command.Env, name+"="+ts.Getenv(name))
+	}
+	ts.Check(command.Start())
+	ts.Defer(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait()
+	})
+	ts.Setenv("AVAX_LISTEN", held.Addr().String())
+}
