@@ -39,15 +39,15 @@ check: vet lint fresh test ## Run all that CI runs
 .PHONY: vet
 vet: ## Run gofmt and go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted; exit 1; }
-	go vet ./...
+	go vet -tags deploy ./...
 
 .PHONY: lint
 lint: ## Run golangci-lint (the first run builds it: about a minute)
 	$(lint) run
 
 .PHONY: docs
-docs: ## Write the generated pages of docs/
-	go generate ./...
+docs: .tools/bin/helm .tools/bin/manifests ## Write the generated pages of docs/
+	go generate -tags deploy ./...
 
 .PHONY: fresh
 fresh: ## Fail if the generated pages were out of date
@@ -62,6 +62,14 @@ bench: ## Run the benchmarks
 .PHONY: tools
 tools: ## Fetch what the tests need: promtool, prometheus, alertmanager, amtool
 	@internal/tools/fetch
+
+# A tool with a go.mod of its own is built from it.
+.tools/bin/%: internal/tools/%/go.mod
+	@mkdir -p .tools/bin
+	@echo "tools: building $*"
+	@cd internal/tools/$* && CGO_ENABLED=0 go build -ldflags '-s -w' -o ../../../.tools/bin/$* $$(grep -q '^tool ' go.mod && echo tool || echo .)
+
+.tools/bin/manifests: internal/tools/manifests/main.go
 
 .PHONY: clean
 clean: ## Remove what was built and fetched

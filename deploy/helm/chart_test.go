@@ -1,0 +1,251 @@
+//go:build deploy
+
+package helm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/dashboards"
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+)
+
+//go:generate go test -tags deploy -run TestThePlainManifestsAreTheCharts -update .
+
+var update = flag.Bool("update", false, "write deploy/kubernetes anew")
+
+const chart = "avax-exporter"
+
+func TestEveryExampleIsSound(t *testing.T) {
+	documented, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, values := range examples(t) {
+		t.Run(filepath.Base(values), func(t *testing.T) {
+			run(t, "", "helm", "lint", "--strict", "--quiet", chart, "-f", values)
+			rendered := render(t, chart, "-f", values)
+			run(t, rendered, "manifests", "-")
+			for _, name := range regexp.MustCompile(`AVAX_[A-Z_]+`).FindAllString(rendered, -1) {
+				if !bytes.Contains(documented, []byte("`"+name+"`")) {
+					t.Errorf("%s is not in docs/configuration.md", name)
+				}
+			}
+		})
+	}
+}
+
+func TestTheChartHasTheRulesAndDashboardsThatThereAre(t *testing.T) {
+	var rules any
+	if err := yaml.Unmarshal(alerts.Rules, &rules); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{}
+	files, err := fs.Glob(dashboards.Files, "*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := dashboards.Files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want["avax-"+name] = parse(t, string(text))
+	}
+
+	// As it lies here, and as it is handed out.
+	packed := t.TempDir()
+	run(t, "", "helm", "package", chart, "--destination", packed)
+	archives, err := filepath.Glob(filepath.Join(packed, "*.tgz"))
+	if err != nil || len(archives) != 1 {
+		t.Fatalf("%v, %v", archives, err)
+	}
+	for _, from := range []string{chart, archives[0]} {
+		got, found := map[string]any{}, false
+		for _, m := range manifests(t, render(t, from, "--set", "prometheusRule.enabled=true,dashboards.enabled=true")) {
+			switch m["kind"] {
+			case "PrometheusRule":
+				if diff := cmp.Diff(rules, m["spec"]); diff != "" {
+					t.Errorf("%s: other rules than alerts/rules.yml:\n%s", from, diff)
+				}
+				found = true
+			case "ConfigMap":
+				for name, text := range m["data"].(map[string]any) {
+					got[name] = parse(t, text.(string))
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: no rules", from)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: other dashboards than dashboards/*.json", from)
+		}
+	}
+}
+
+func TestThePlainManifestsAreTheCharts(t *testing.T) {
+	const dir = "../kubernetes"
+	rendered := render(t, chart, "--namespace=monitoring", "-f", "examples/kubernetes.yaml")
+	files := map[string]string{"avax-exporter.yaml": "", "prometheus-operator.yaml": ""}
+	for _, text := range strings.Split(rendered, "\n---\n") {
+		text = regexp.MustCompile(`(?m)^(---|# Source: .*)\n|[ \t]+$`).ReplaceAllString(text, "")
+		file := "avax-exporter.yaml"
+		if strings.Contains(text, "apiVersion: monitoring.coreos.com/") {
+			file = "prometheus-operator.yaml"
+		}
+		files[file] += "---\n" + strings.TrimSpace(text) + "\n"
+	}
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		text = "# Rendered from the chart in deploy/helm with the values of examples/kubernetes.yaml by `make docs`.\n" + text
+		if *update {
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(text, string(got)); diff != "" {
+			t.Errorf("%s is not what the chart renders: run `make docs`:\n%s", file, diff)
+		}
+		run(t, string(got), "manifests", "-")
+	}
+}
+
+func TestOnePodIsADeploymentAndSeveralAreShards(t *testing.T) {
+	for _, c := range []struct{ set, kind, want string }{
+		{"replicas=2", "Deployment", "replicas: 2"},
+		{"shards=1", "Deployment", "replicas: 1"},
+		{"shards=3", "StatefulSet", "replicas: 3"},
+		{"shards=3", "StatefulSet", "- name: AVAX_TOTAL_SHARDS\n              value: \"3\""},
+		{"shards=3", "StatefulSet", "- name: AVAX_SHARD\n              valueFrom:\n                fieldRef:\n                  fieldPath: metadata.labels['apps.kubernetes.io/pod-index']"},
+		{"state.enabled=true", "StatefulSet", "volumeClaimTemplates"},
+		{"resources.limits.memory=2Gi", "Deployment", "value: 1843MiB"},
+	} {
+		rendered := render(t, chart, "--set", c.set)
+		if !strings.Contains(rendered, "\nkind: "+c.kind+"\n") || !strings.Contains(rendered, c.want) {
+			t.Errorf("%s gives no %s with %s:\n%s", c.set, c.kind, c.want, rendered)
+		}
+	}
+}
+
+func TestValuesThatWouldNotWorkAreRefused(t *testing.T) {
+	for _, c := range []struct{ value, want string }{
+		{`{"node": {"mine": "http://x:9650"}}`, "node"},
+		{`{"nodes": {"mine": "x:9650"}}`, "/nodes/mine"},
+		{`{"nodes": {"mine": "http://user:canary@x:9650"}}`, "/nodes/mine"},
+		{`{"config": {"AVAX_SHARD": "1"}}`, "AVAX_SHARD"},
+		{`{"config": {"LOG_LEVEL": "WARN"}}`, "LOG_LEVEL"},
+		{`{"secrets": {"avax-data": {"AVAX_DATA_API_KEY": "canary"}}}`, "AVAX_DATA_API_KEY"},
+		{`{"shards": 0}`, "/shards"},
+		{`{"monitor": {"kind": "Probe"}}`, "/monitor/kind"},
+	} {
+		file := filepath.Join(t.TempDir(), "values.json")
+		if err := os.WriteFile(file, []byte(c.value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), stack.Binary(t, "helm"), "template", chart, "-f", file).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v, want a word on %s:\n%s", c.value, err, c.want, out)
+		}
+	}
+}
+
+// What the schema knows has a default and a comment in values.yaml.
+func TestEveryValueIsShown(t *testing.T) {
+	var values map[string]any
+	text, err := os.ReadFile(chart + "/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := os.ReadFile(chart + "/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := parse(t, string(schema)).(map[string]any)["properties"].(map[string]any)
+	delete(known, "global") // Helm's own
+	for name, of := range known {
+		value, shown := values[name]
+		if !shown {
+			t.Errorf("%s is not in values.yaml", name)
+		}
+		inner, _ := of.(map[string]any)["properties"].(map[string]any)
+		for name2 := range inner {
+			if _, shown := value.(map[string]any)[name2]; !shown {
+				t.Errorf("%s.%s is not in values.yaml", name, name2)
+			}
+		}
+	}
+	if len(known) < 10 {
+		t.Errorf("the schema knows %d values", len(known))
+	}
+}
+
+func examples(t *testing.T) []string {
+	files, err := filepath.Glob("examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("examples: %v, %v", files, err)
+	}
+	return files
+}
+
+// render returns what helm template prints.
+func render(t *testing.T, args ...string) string {
+	return run(t, "", "helm", append([]string{"template", "avax-exporter"}, args...)...)
+}
+
+// manifests parses a stream.
+func manifests(t *testing.T, stream string) (all []map[string]any) {
+	for decoder := yaml.NewDecoder(strings.NewReader(stream)); ; {
+		var m map[string]any
+		err := decoder.Decode(&m)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+}
+
+func parse(t *testing.T, text string) (v any) {
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// run returns what a program prints; its log is shown where it fails.
+func run(t *testing.T, stdin, program string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), stack.Binary(t, program), args...)
+	var log bytes.Buffer
+	command.Stdin, command.Stderr = strings.NewReader(stdin), &log
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", program, strings.Join(args, " "), err, out, &log)
+	}
+	return string(out)
+}

@@ -1,0 +1,170 @@
+// Command manifests checks Kubernetes manifests without a cluster: each document is decoded strictly into the API's own types (those of
+// Kubernetes and of the Prometheus operator), so that a key that does not exist, one that is set twice and a value of a wrong type are
+// found; names and labels are valid; a workload selects its own pods and mounts volumes that it has; and pods keep to the restricted
+// profile of the Pod Security Standards, by Kubernetes' own code.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	security "k8s.io/pod-security-admission/api"
+	profile "k8s.io/pod-security-admission/policy"
+)
+
+func main() {
+	if len(os.Args) == 1 {
+		fmt.Fprintln(os.Stderr, "usage: manifests FILE… (- is standard input)")
+		os.Exit(2)
+	}
+	failed := false
+	for _, name := range os.Args[1:] {
+		file := os.Stdin
+		if name != "-" {
+			var err error
+			if file, err = os.Open(name); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(2)
+			}
+		}
+		n, err := check(file)
+		if err != nil {
+			failed = true
+			fmt.Fprintf(os.Stderr, "%s:\n%v\n", name, err)
+		}
+		fmt.Printf("%s: %d manifests\n", name, n)
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// check tells how many manifests a stream holds, and all that is wrong with
+// them; that there are none is wrong too.
+func check(stream io.Reader) (n int, err error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		apps.AddToScheme, core.AddToScheme, networking.AddToScheme, policy.AddToScheme, monitoring.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return 0, err
+		}
+	}
+	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
+	pods, err := profile.NewEvaluator(profile.DefaultChecks(), nil)
+	if err != nil {
+		return 0, err
+	}
+	var problems []error
+	seen := map[string]bool{}
+	for documents := yaml.NewYAMLReader(bufio.NewReader(stream)); ; {
+		text, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return n, err
+		}
+		if empty(text) {
+			continue
+		}
+		n++
+		object, kind, err := decoder.Decode(text, nil, nil)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("  document %d: %w", n, err))
+			continue
+		}
+		about, err := meta.Accessor(object)
+		if err != nil {
+			return n, err
+		}
+		name := fmt.Sprintf("%s %s", kind.Kind, about.GetName())
+		if seen[name] {
+			problems = append(problems, fmt.Errorf("  %s: is there twice", name))
+		}
+		seen[name] = true
+		for _, problem := range append(named(about), workload(object, pods)...) {
+			problems = append(problems, fmt.Errorf("  %s: %s", name, problem))
+		}
+	}
+	if n == 0 {
+		problems = append(problems, errors.New("  no manifest"))
+	}
+	return n, errors.Join(problems...)
+}
+
+// named tells what is wrong with a name or a label.
+func named(about v1.Object) []string {
+	problems := validation.IsDNS1123Subdomain(about.GetName())
+	for _, err := range metavalidation.ValidateLabels(about.GetLabels(), field.NewPath("metadata", "labels")) {
+		problems = append(problems, err.Error())
+	}
+	return problems
+}
+
+// workload tells what is wrong with what runs pods; anything else is fine.
+func workload(object runtime.Object, pods profile.Evaluator) (problems []string) {
+	var template core.PodTemplateSpec
+	var selector *v1.LabelSelector
+	switch w := object.(type) {
+	case *apps.Deployment:
+		template, selector = w.Spec.Template, w.Spec.Selector
+	case *apps.StatefulSet:
+		template, selector = w.Spec.Template, w.Spec.Selector
+		for _, claim := range w.Spec.VolumeClaimTemplates {
+			template.Spec.Volumes = append(template.Spec.Volumes, core.Volume{Name: claim.Name, VolumeSource: core.VolumeSource{
+				PersistentVolumeClaim: &core.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
+			}})
+		}
+	default:
+		return nil
+	}
+	selects, err := v1.LabelSelectorAsSelector(selector)
+	if err != nil || selects.Empty() || !selects.Matches(labels.Set(template.Labels)) {
+		problems = append(problems, fmt.Sprintf("selects %q, its pods are labelled %v", selects, template.Labels))
+	}
+	for _, c := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
+		for _, mount := range c.VolumeMounts {
+			if !slices.ContainsFunc(template.Spec.Volumes, func(v core.Volume) bool { return v.Name == mount.Name }) {
+				problems = append(problems, fmt.Sprintf("container %s mounts a volume that is not there: %s", c.Name, mount.Name))
+			}
+		}
+	}
+	restricted := security.LevelVersion{Level: security.LevelRestricted, Version: security.LatestVersion()}
+	for _, result := range pods.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec) {
+		if !result.Allowed {
+			problems = append(problems, fmt.Sprintf("not restricted: %s: %s", result.ForbiddenReason, result.ForbiddenDetail))
+		}
+	}
+	return problems
+}
+
+// empty tells a document of comments alone.
+func empty(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' && !bytes.Equal(line, []byte("---")) {
+			return false
+		}
+	}
+	return true
+}
