@@ -13,7 +13,7 @@ endif
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: run
 run: build ## Run the exporter against a simulated network, on http://localhost:9865
@@ -34,12 +34,21 @@ rules: tools ## Check the alert rules and run their tests
 	.tools/bin/promtool test rules $(wildcard alerts/*_test.yml)
 
 .PHONY: check
-check: vet lint fresh test ## Run all that CI runs
+check: vet lint fresh check-deploy test ## Run all that CI runs
+
+.PHONY: check-deploy
+check-deploy: tools .tools/bin/helm .tools/bin/manifests .tools/bin/compose .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Check chart, units, packages; build and run the image
+	cd internal/tools/manifests && go test $(TESTFLAGS) ./...
+	go test -count=1 -tags deploy,$(shell internal/tools/debian) $(TESTFLAGS) ./deploy/...
+
+.PHONY: dist
+dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bills of materials and checksums into dist/
+	internal/tools/dist
 
 .PHONY: vet
 vet: ## Run gofmt and go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted; exit 1; }
-	go vet -tags deploy ./...
+	go vet -tags deploy,debian ./...
 
 .PHONY: lint
 lint: ## Run golangci-lint (the first run builds it: about a minute)
@@ -69,8 +78,9 @@ tools: ## Fetch what the tests need: promtool, prometheus, alertmanager, amtool
 	@echo "tools: building $*"
 	@cd internal/tools/$* && CGO_ENABLED=0 go build -ldflags '-s -w' -o ../../../.tools/bin/$* $$(grep -q '^tool ' go.mod && echo tool || echo .)
 
+.tools/bin/compose: internal/tools/compose/main.go
 .tools/bin/manifests: internal/tools/manifests/main.go
 
 .PHONY: clean
 clean: ## Remove what was built and fetched
-	rm -rf bin .tools
+	rm -rf bin dist .tools

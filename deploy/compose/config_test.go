@@ -1,0 +1,49 @@
+//go:build deploy
+
+package compose
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+)
+
+// Docker compose's own reader takes the stack: over the simulated network, and
+// over one's own node with .env.example as it is.
+func TestComposeReadsTheStack(t *testing.T) {
+	text, err := os.ReadFile("compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile(".env.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "compose.yml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const command, nodes = "command:\n      - demo\n", "AVAX_NODES: mine=http://host.docker.internal:9650\n"
+	if out := read(t, file); !strings.Contains(out, command) || strings.Contains(out, nodes) {
+		t.Errorf("no demo:\n%s", out)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), ".env"), example, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := read(t, file); strings.Contains(out, command) || !strings.Contains(out, nodes) {
+		t.Errorf("not one's own node:\n%s", out)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), stack.Binary(t, "compose"), file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}

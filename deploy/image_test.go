@@ -1,0 +1,245 @@
+//go:build deploy && debian
+
+// Package deploy_test builds the image and runs it as a cluster with strict rules does.
+package deploy_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mostMemory is what the container may use: the kernel ends it at one byte more.
+const mostMemory = 64 << 20
+
+// TestTheImageServesTheDemoWithNothingToSpare builds every line of the
+// Dockerfile. The compiler's image is made on the spot, of this machine's Go,
+// as no registry is asked.
+func TestTheImageServesTheDemoWithNothingToSpare(t *testing.T) {
+	c := newContainers(t)
+	c.compiler(t)
+	c.run(t, "buildah", "build", "--format=docker", "--quiet",
+		"--file=Dockerfile", "--ignorefile=Dockerfile.dockerignore", "--build-arg=GO=localhost/go", "--platform=linux/"+runtime.GOARCH,
+		"--volume="+goEnv(t, "GOROOT")+":/usr/local/go:ro", "--volume="+goEnv(t, "GOCACHE")+":/cache", "--volume="+goEnv(t, "GOMODCACHE")+":/mod",
+		"--tag=localhost/avax-exporter", "..")
+
+	var images []struct {
+		Size   int64
+		Config struct {
+			User   string
+			Labels map[string]string
+		}
+		Healthcheck struct{ Test []string } // as podman tells it
+	}
+	parse(t, c.run(t, "podman", "image", "inspect", "localhost/avax-exporter"), &images)
+	image := images[0]
+	if image.Config.User != "65532:65532" {
+		t.Errorf("the image's user is %q", image.Config.User)
+	}
+	if want := []string{"CMD", "/avax-exporter", "healthcheck"}; !slices.Equal(image.Healthcheck.Test, want) {
+		t.Errorf("the image's health check is %q", image.Healthcheck.Test)
+	}
+	if image.Config.Labels["org.opencontainers.image.licenses"] != "Apache-2.0" {
+		t.Errorf("the image's labels are %v", image.Config.Labels)
+	}
+	if image.Size > 30<<20 {
+		t.Errorf("the image is of %d MiB", image.Size>>20)
+	}
+	t.Logf("the image is of %.1f MB", float64(image.Size)/1e6)
+
+	address := freeAddress(t)
+	name := fmt.Sprintf("avax-exporter-%d", os.Getpid())
+	container := c.command(context.Background(), "podman", "run", "--name="+name, "--network=host", "--no-healthcheck", "--read-only", "--read-only-tmpfs=false", "--cap-drop=all",
+		"--security-opt=no-new-privileges", fmt.Sprintf("--memory=%d", mostMemory), "--env=AVAX_LISTEN="+address, "localhost/avax-exporter", "demo")
+	container.Stdout, container.Stderr = t.Output(), t.Output()
+	if err := container.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.run(t, "podman", "kill", "--signal=TERM", name)
+		if err := container.Wait(); err != nil {
+			t.Errorf("the container ended: %v", err)
+		}
+	})
+	until(t, "http://"+address+"/-/ready")
+	// Scrapes in haste.
+	for range 20 {
+		if page := until(t, "http://"+address+"/metrics"); !strings.Contains(page, `avax_node_up{node="alpha"} 1`) {
+			t.Fatalf("no node on the page:\n%.2000s", page)
+		}
+	}
+	c.run(t, "podman", "exec", name, "/avax-exporter", "healthcheck")
+	if out, err := c.command(t.Context(), "podman", "exec", name, "/bin/sh", "-c", "true").CombinedOutput(); err == nil {
+		t.Errorf("there is a shell: %s", out)
+	}
+
+	var running []struct {
+		State         struct{ Pid int }
+		EffectiveCaps []string
+		HostConfig    struct {
+			ReadonlyRootfs bool
+			Memory         int64
+		}
+	}
+	parse(t, c.run(t, "podman", "inspect", name), &running)
+	if r := running[0]; !r.HostConfig.ReadonlyRootfs || r.HostConfig.Memory != mostMemory || len(r.EffectiveCaps) > 0 {
+		t.Errorf("it runs as %+v", r)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", running[0].State.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		for _, fact := range []struct{ name, want string }{
+			{"Uid:", "65532\t65532\t65532\t65532"}, {"CapEff:", "0000000000000000"}, {"CapBnd:", "0000000000000000"}, {"NoNewPrivs:", "1"},
+		} {
+			if value, ok := strings.CutPrefix(line, fact.name); ok && strings.TrimSpace(value) != fact.want {
+				t.Errorf("%s is %s, want %s", fact.name, strings.TrimSpace(value), fact.want)
+			}
+		}
+		if strings.HasPrefix(line, "VmHWM:") {
+			t.Logf("most memory: %s", strings.TrimSpace(strings.TrimPrefix(line, "VmHWM:")))
+		}
+	}
+}
+
+// containers keeps images and containers in a folder of the test.
+type containers struct{ dir string }
+
+func newContainers(t *testing.T) *containers {
+	dir := t.TempDir()
+	c := &containers{dir}
+	t.Cleanup(func() {
+		if out, err := c.command(context.Background(), "podman", "system", "reset", "--force").CombinedOutput(); err != nil {
+			t.Logf("podman system reset: %v\n%s", err, out)
+		}
+	})
+	// vfs works wherever a folder can be copied. The limits are below those of a shell that may not raise its own.
+	write(t, filepath.Join(dir, "storage.conf"), fmt.Sprintf("[storage]\ndriver = \"vfs\"\ngraphroot = %q\nrunroot = %q\n", dir+"/graph", dir+"/run"))
+	write(t, filepath.Join(dir, "containers.conf"), `[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+`)
+	return c
+}
+
+func (c *containers) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env = append(os.Environ(), "BUILDAH_ISOLATION=chroot", "TMPDIR="+c.dir, "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin",
+		"CONTAINERS_STORAGE_CONF="+filepath.Join(c.dir, "storage.conf"), "CONTAINERS_CONF="+filepath.Join(c.dir, "containers.conf"))
+	return command
+}
+
+func (c *containers) run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	var log strings.Builder
+	command := c.command(context.WithoutCancel(t.Context()), program, args...)
+	command.Stderr = &log
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", program, strings.Join(args, " "), err, out, &log)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// compiler makes localhost/go: a shell, certificates and time zones. Go itself
+// and its caches are mounted while something is built.
+func (c *containers) compiler(t *testing.T) {
+	t.Helper()
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(c.dir, "empty")
+	if err := os.Mkdir(empty, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	id := c.run(t, "buildah", "from", "scratch")
+	for from, to := range map[string]string{
+		busybox: "/bin/sh",
+		empty:   "/tmp",
+		filepath.Join(goEnv(t, "GOROOT"), "lib/time/zoneinfo.zip"): "/usr/local/go/lib/time/",
+		"/etc/ssl/certs/ca-certificates.crt":                       "/etc/ssl/certs/",
+	} {
+		c.run(t, "buildah", "copy", "--quiet", id, from, to)
+	}
+	c.run(t, "buildah", "config", "--env=PATH=/usr/local/go/bin:/bin", "--env=GOPROXY="+goEnv(t, "GOPROXY"), "--env=GOFLAGS=-buildvcs=false",
+		"--env=GOCACHE=/cache", "--env=GOMODCACHE=/mod", id)
+	c.run(t, "buildah", "commit", "--quiet", "--rm", id, "localhost/go")
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// until asks for a page until it answers 200, for half a minute at most.
+func until(t *testing.T, url string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s does not answer", url)
+		case <-poll.C:
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			continue
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err == nil && resp.StatusCode == http.StatusOK {
+			return string(body)
+		}
+	}
+}
+
+func parse(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

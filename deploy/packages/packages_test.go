@@ -1,0 +1,264 @@
+//go:build deploy && debian
+
+package packages
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	root    = "../.."
+	service = "avax-exporter.service"
+	socket  = "avax-exporter.socket"
+	units   = "usr/lib/systemd/system"
+)
+
+// handedOut is built once for all tests.
+var handedOut string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "dist")
+		if err == nil {
+			defer os.RemoveAll(dir)
+			handedOut = filepath.Join(dir, "dist")
+			var out []byte
+			if out, err = dist(context.Background(), handedOut).CombinedOutput(); err != nil {
+				err = fmt.Errorf("%w\n%s", err, out)
+			}
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "dist:", err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// dist builds what is handed out for this machine's kind.
+func dist(ctx context.Context, dir string) *exec.Cmd {
+	command := exec.CommandContext(ctx, root+"/internal/tools/dist", dir)
+	command.Env = append(os.Environ(), "SYSTEMS=linux/"+runtime.GOARCH)
+	return command
+}
+
+func TestWhatIsHandedOutIsWhole(t *testing.T) {
+	dir := handedOut
+	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
+	check.Dir = dir
+	checked := run(t, check)
+	for _, pattern := range []string{"*.tar.gz", "*.cdx.json", "*.deb", "*.rpm"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%s: %v, %v", pattern, files, err)
+		}
+		if !strings.Contains(checked, filepath.Base(files[0])+": OK") {
+			t.Errorf("%s has no checksum", files[0])
+		}
+	}
+
+	// The tarball holds a binary that runs, and what a machine needs beside it.
+	unpacked := t.TempDir()
+	files := untar(t, one(t, dir, "*.tar.gz"), unpacked)
+	for _, name := range []string{"avax-exporter", "LICENSE", service, socket, "environment", "rules.yml", "dashboards/grafana.json"} {
+		if !slices.ContainsFunc(files, func(file string) bool { return strings.HasSuffix(file, "/"+name) }) {
+			t.Errorf("no %s in the tarball: %v", name, files)
+		}
+	}
+	run(t, exec.CommandContext(t.Context(), filepath.Join(unpacked, filepath.Dir(files[1]), "avax-exporter"), "version"))
+
+	// What the binary says it was built of is what its bill of materials says.
+	var bill struct {
+		Components []struct{ Name, Version string }
+	}
+	text, err := os.ReadFile(one(t, dir, "*.cdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &bill); err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, c := range bill.Components {
+		listed[c.Name+" "+c.Version] = true
+	}
+	binary := filepath.Join(unpacked, filepath.Dir(files[1]), "avax-exporter")
+	modules := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(\S+)`).FindAllStringSubmatch(run(t, exec.CommandContext(t.Context(), "go", "version", "-m", binary)), -1)
+	for _, module := range modules {
+		if !listed[module[1]+" "+module[2]] {
+			t.Errorf("%s %s is not in the bill of materials", module[1], module[2])
+		}
+	}
+	if len(modules) < 10 {
+		t.Errorf("the binary is of %d modules", len(modules))
+	}
+}
+
+func TestTheSameSourcesGiveTheSameBytes(t *testing.T) {
+	again := filepath.Join(t.TempDir(), "dist")
+	run(t, dist(t.Context(), again))
+	var sums [2]string
+	for i, dir := range []string{handedOut, again} {
+		text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = string(text)
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("first:\n%sthen:\n%s", sums[0], sums[1])
+	}
+}
+
+func TestBothPackagesHoldTheSame(t *testing.T) {
+	dir := handedOut
+	files := strings.Fields(run(t, exec.CommandContext(t.Context(), "rpm", "-qpl", one(t, dir, "*.rpm"))))
+	extracted := t.TempDir()
+	run(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", one(t, dir, "*.deb"), extracted))
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join(extracted, file)); err != nil {
+			t.Errorf("in the rpm alone: %v", err)
+		}
+	}
+	if !slices.Contains(files, "/usr/bin/avax-exporter") || !slices.Contains(files, "/usr/share/avax-exporter/rules.yml") {
+		t.Errorf("the rpm holds %v", files)
+	}
+	if kept := run(t, exec.CommandContext(t.Context(), "rpm", "-qpc", one(t, dir, "*.rpm"))); strings.TrimSpace(kept) != "/etc/avax-exporter/environment" {
+		t.Errorf("an upgrade of the rpm keeps %q", kept)
+	}
+	conffiles := run(t, exec.CommandContext(t.Context(), "dpkg-deb", "--info", one(t, dir, "*.deb"), "conffiles"))
+	if strings.TrimSpace(conffiles) != "/etc/avax-exporter/environment" {
+		t.Errorf("an upgrade of the deb keeps %q", conffiles)
+	}
+}
+
+// systemd's own verdict on a machine with the package: as it is installed, and
+// with every commented example switched on.
+func TestSystemdFindsTheUnitsSoundAndHardened(t *testing.T) {
+	machine := t.TempDir()
+	run(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", one(t, handedOut, "*.deb"), machine))
+	theirs, err := filepath.Glob("/" + units + "/*.*")
+	if err != nil || len(theirs) == 0 {
+		t.Fatalf("systemd's own units: %v, %v", theirs, err)
+	}
+	for _, file := range theirs {
+		text, err := os.ReadFile(file)
+		if errors.Is(err, os.ErrNotExist) || err != nil && strings.Contains(err.Error(), "is a directory") {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(machine, units, filepath.Base(file)), string(text))
+	}
+
+	installed := filepath.Join(machine, units, service)
+	text, err := os.ReadFile(installed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switchedOn := strings.NewReplacer("\n#Load", "\nLoad", "\n#Environment", "\nEnvironment").Replace(string(text))
+	if strings.Count(switchedOn, "\nLoadCredential=") < 2 {
+		t.Errorf("no example of LoadCredential:\n%s", text)
+	}
+	for name, unit := range map[string]string{"as installed": string(text), "with the examples": switchedOn} {
+		write(t, installed, unit)
+		if out := verify(t, machine); out != "" { // it exits with 0 where a key is unknown
+			t.Errorf("%s, verify: %s", name, out)
+		}
+		run(t, exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15", "--root="+machine, service))
+	}
+
+	write(t, installed, strings.Replace(string(text), "UMask=", "Umask=", 1))
+	if out := verify(t, machine); !strings.Contains(out, "Umask") {
+		t.Errorf("a misspelt key is not found: %q", out)
+	}
+}
+
+func verify(t *testing.T, machine string) string {
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--root="+machine, service, socket).CombinedOutput()
+	if err != nil && len(out) == 0 {
+		return err.Error()
+	}
+	return string(out)
+}
+
+func one(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%s: %v, %v", pattern, files, err)
+	}
+	return files[0]
+}
+
+// untar unpacks regular files and returns all names in their order.
+func untar(t *testing.T, archive, into string) (names []string) {
+	t.Helper()
+	file, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for entries := tar.NewReader(unzipped); ; {
+		entry, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			return names
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, entry.Name)
+		if entry.Uid != 0 || entry.FileInfo().Mode().Perm()&0o022 != 0 {
+			t.Errorf("%s belongs to %d and is %v", entry.Name, entry.Uid, entry.FileInfo().Mode())
+		}
+		if entry.Typeflag != tar.TypeReg {
+			continue
+		}
+		text, err := io.ReadAll(entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := filepath.Join(into, filepath.Clean("/"+entry.Name))
+		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(target, text, entry.FileInfo().Mode().Perm()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func run(t *testing.T, command *exec.Cmd) string {
+	t.Helper()
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(command.Args, " "), err, out)
+	}
+	return string(out)
+}
