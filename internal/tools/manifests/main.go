@@ -1,7 +1,7 @@
 // Command manifests checks Kubernetes manifests without a cluster: each document is decoded strictly into the API's own types (those of
 // Kubernetes and of the Prometheus operator), so that a key that does not exist, one that is set twice and a value of a wrong type are
 // found; names and labels are valid; a workload selects its own pods and mounts volumes that it has; and pods keep to the restricted
-// profile of the Pod Security Standards, by Kubernetes' own code.
+// profile of the Pod Security Standards, by Kubernetes' own code, are probed, and have a memory limit, no token and nothing to write to.
 package main
 
 import (
@@ -147,6 +147,21 @@ func workload(object runtime.Object, pods profile.Evaluator) (problems []string)
 			if !slices.ContainsFunc(template.Spec.Volumes, func(v core.Volume) bool { return v.Name == mount.Name }) {
 				problems = append(problems, fmt.Sprintf("container %s mounts a volume that is not there: %s", c.Name, mount.Name))
 			}
+		}
+	}
+	// Beyond the profile.
+	if token := template.Spec.AutomountServiceAccountToken; token == nil || *token {
+		problems = append(problems, "a service account's token is mounted")
+	}
+	for _, c := range template.Spec.Containers {
+		if c.SecurityContext == nil || c.SecurityContext.ReadOnlyRootFilesystem == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {
+			problems = append(problems, fmt.Sprintf("container %s may write to its root file system", c.Name))
+		}
+		if c.Resources.Limits.Memory().IsZero() {
+			problems = append(problems, fmt.Sprintf("container %s has no memory limit", c.Name))
+		}
+		if c.LivenessProbe == nil || c.ReadinessProbe == nil {
+			problems = append(problems, fmt.Sprintf("container %s is not probed", c.Name))
 		}
 	}
 	restricted := security.LevelVersion{Level: security.LevelRestricted, Version: security.LatestVersion()}

@@ -26,6 +26,10 @@ func TestMistakesAreFound(t *testing.T) {
 		{"readOnlyRootFilesystem: true", "privileged: true", "privileged"},
 		{"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true", "allowPrivilegeEscalation != false"},
 		{"RuntimeDefault", "Unconfined", "seccompProfile"},
+		{"automountServiceAccountToken: false", "automountServiceAccountToken: true", "token is mounted"},
+		{"readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "may write"},
+		{"memory: 64Mi", "cpu: 1", "no memory limit"},
+		{"livenessProbe:", "startupProbe:", "not probed"},
 		{"name: tmp, mountPath", "name: state, mountPath", "mounts a volume that is not there: state"},
 	} {
 		manifest := strings.Replace(good(t), mistake.from, mistake.to, 1)

@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// TestTheQuickStartsWorkAsWritten runs what the pages tell a newcomer to type,
+// line by line, with nothing changed but the two addresses: the node is a
+// simulated one, and the exporter listens where there is room.
+func TestTheQuickStartsWorkAsWritten(t *testing.T) {
+	for _, c := range []struct{ page, heading string }{
+		{"README.md", "## Try it"},
+		{"README.md", "## Use it"},
+		{"docs/operating.md", "## Quick start"},
+	} {
+		t.Run(strings.Trim(c.page+" "+c.heading, "# "), func(t *testing.T) {
+			typed, shown := quickStart(t, c.page, c.heading)
+			session := newSession(t)
+			for _, line := range typed {
+				session.enter(t, line)
+			}
+			for _, example := range shown {
+				session.compare(t, example)
+			}
+			if !session.served {
+				t.Error("nothing of this serves")
+			}
+		})
+	}
+}
+
+// example is a command on a page and the lines that it is said to print.
+type example struct {
+	command string
+	output  []string
+}
+
+// quickStart returns the first block of commands under a heading, and the
+// examples that follow at once.
+func quickStart(t *testing.T, page, heading string) (typed []string, shown []example) {
+	t.Helper()
+	text, err := os.ReadFile("../../" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(text), "\n"+heading+"\n")
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	blocks := regexp.MustCompile("(?s)```(\\w+)\n(.*?)```").FindAllStringSubmatch(rest, -1)
+	if !ok || len(blocks) == 0 || blocks[0][1] != "sh" {
+		t.Fatalf("%s has no commands under %q", page, heading)
+	}
+	typed = strings.Split(strings.TrimSpace(blocks[0][2]), "\n")
+	if len(blocks) > 1 && blocks[1][1] == "console" {
+		for line := range strings.Lines(blocks[1][2]) {
+			line = strings.TrimSpace(line)
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				shown = append(shown, example{command: command})
+			} else {
+				last := &shown[len(shown)-1]
+				last.output = append(last.output, line)
+			}
+		}
+	}
+	return typed, shown
+}
+
+// session is a newcomer's terminal.
+type session struct {
+	as     *strings.Replacer
+	env    []string
+	served bool
+}
+
+func newSession(t *testing.T) *session {
+	t.Helper()
+	urls, err := simnet.New(simnet.Options{Seed: 1}).Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free.Close()
+	// What an outer make told its children is not typed by a newcomer.
+	env := slices.DeleteFunc(os.Environ(), func(pair string) bool {
+		return strings.HasPrefix(pair, "MAKE") || strings.HasPrefix(pair, "MFLAGS=") || strings.HasPrefix(pair, "AVAX_")
+	})
+	return &session{
+		as:  strings.NewReplacer("http://127.0.0.1:9650", urls["alpha"], "localhost:9865", free.Addr().String()),
+		env: append(env, "AVAX_LISTEN="+free.Addr().String()),
+	}
+}
+
+func (s *session) command(ctx context.Context, line string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "sh", "-c", s.as.Replace(line))
+	command.Dir, command.Env = "../..", s.env
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return command
+}
+
+// enter runs a line until it ends, which must be well, or serves, which it does
+// until the test ends.
+func (s *session) enter(t *testing.T, line string) {
+	t.Helper()
+	if strings.HasPrefix(line, "make test") {
+		line = "make --dry-run" + strings.TrimPrefix(line, "make") // this runs within it
+	}
+	command := s.command(context.Background(), line)
+	said := &output{serving: make(chan struct{})}
+	command.Stdout, command.Stderr = said, said
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, said)
+		}
+	case <-said.serving:
+		s.served = true
+		t.Cleanup(func() {
+			_ = syscall.Kill(-command.Process.Pid, syscall.SIGTERM)
+			t.Logf("%s: %v", line, <-ended) // with the signal, as far as the shell goes
+			if !strings.Contains(said.String(), `"msg":"stopped"`) {
+				t.Errorf("%s does not stop:\n%s", line, said)
+			}
+		})
+	case <-time.After(5 * time.Minute):
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+		t.Fatalf("%s neither ends nor serves:\n%s", line, said)
+	}
+}
+
+// value is what stands behind a sample's name and labels.
+var value = regexp.MustCompile(` [0-9.e+-]+$`)
+
+// compare runs an example until it prints the lines that are shown, whatever
+// the values.
+func (s *session) compare(t *testing.T, e example) {
+	t.Helper()
+	var out []byte
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		out, _ = s.command(t.Context(), e.command).Output()
+		missing := slices.DeleteFunc(slices.Clone(e.output), func(line string) bool {
+			return bytes.Contains(out, []byte(value.ReplaceAllString(line, "")))
+		})
+		if len(missing) == 0 {
+			return
+		}
+	}
+	t.Errorf("%s does not print %q:\n%s", e.command, e.output, out)
+}
+
+// output tells once when a program says that it serves.
+type output struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	serving chan struct{}
+	told    bool
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Write(p)
+	if !o.told && bytes.Contains(o.text.Bytes(), []byte(`"msg":"serving"`)) {
+		o.told = true
+		close(o.serving)
+	}
+	return len(p), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
