@@ -53,7 +53,7 @@ func TestTheImageServesTheDemoWithNothingToSpare(t *testing.T) {
 	if image.Config.Labels["org.opencontainers.image.licenses"] != "Apache-2.0" {
 		t.Errorf("the image's labels are %v", image.Config.Labels)
 	}
-	if image.Size > 30<<20 {
+	if image.Size > 48<<20 {
 		t.Errorf("the image is of %d MiB", image.Size>>20)
 	}
 	t.Logf("the image is of %.1f MB", float64(image.Size)/1e6)

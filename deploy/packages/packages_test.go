@@ -180,7 +180,8 @@ func TestSystemdFindsTheUnitsSoundAndHardened(t *testing.T) {
 		if out := verify(t, machine); out != "" { // it exits with 0 where a key is unknown
 			t.Errorf("%s, verify: %s", name, out)
 		}
-		run(t, exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15", "--root="+machine, service))
+		score := run(t, exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15", "--root="+machine, service))
+		t.Log(name, regexp.MustCompile(`Overall exposure level.*: [0-9.]+`).FindString(score))
 	}
 
 	write(t, installed, strings.Replace(string(text), "UMask=", "Umask=", 1))

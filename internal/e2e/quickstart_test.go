@@ -136,7 +136,7 @@ func (s *session) enter(t *testing.T, line string) {
 		s.served = true
 		t.Cleanup(func() {
 			_ = syscall.Kill(-command.Process.Pid, syscall.SIGTERM)
-			_ = <-ended // with the signal, as far as the shell goes
+			t.Logf("%s: %v", line, <-ended) // with the signal, as far as the shell goes
 			if !strings.Contains(said.String(), `"msg":"stopped"`) {
 				t.Errorf("%s does not stop:\n%s", line, said)
 			}
