@@ -36,8 +36,7 @@ func collectChainConfig(ctx context.Context, n *Node, c Chain, out *metric.Batch
 	if err != nil {
 		return err
 	}
-	hash := sha256.Sum256([]byte(config.Canonical))
-	out.Set(chainConfigInfo, 1, n.Name(), c.Name, strconv.FormatUint(config.ChainID, 10), hex.EncodeToString(hash[:8]))
+	out.Set(chainConfigInfo, 1, n.Name(), c.Name, strconv.FormatUint(config.ChainID, 10), hashOf(config))
 	for upgrade, at := range upgradesOf(config) {
 		out.SetTime(chainUpgradeTimestamp, at, n.Name(), c.Name, upgrade)
 	}
@@ -46,6 +45,12 @@ func collectChainConfig(ctx context.Context, n *Node, c Chain, out *metric.Batch
 
 func configOf(ctx context.Context, n *Node, c Chain) (node.ChainConfig, error) {
 	return ask(n, "eth_getChainConfig "+c.Ref, func() (node.ChainConfig, error) { return n.EthChainConfig(ctx, c.Ref) })
+}
+
+// hashOf tells configurations apart.
+func hashOf(config node.ChainConfig) string {
+	hash := sha256.Sum256([]byte(config.Canonical))
+	return hex.EncodeToString(hash[:8])
 }
 
 // upgradesOf returns the last time of every upgrade that has one.

@@ -27,9 +27,7 @@ var chainRules = &Spec{
 }
 
 func collectChainRules(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	rules, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Rules, error) {
-		return ask(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref, nil) })
-	})
+	rules, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Rules, error) { return rulesOf(ctx, n, c) })
 	if err != nil {
 		return err
 	}
@@ -37,6 +35,23 @@ func collectChainRules(ctx context.Context, ups *Upstreams, c Chain, out *metric
 	if err != nil {
 		return err
 	}
+	for name, on := range precompilesOf(config, rules) {
+		out.SetBool(precompileActive, on, c.Name, name)
+	}
+	holds := maps.Clone(rules.EthRules)
+	maps.Copy(holds, rules.AvalancheRules)
+	for rule, on := range holds {
+		out.SetBool(ruleActive, on, c.Name, rule)
+	}
+	return nil
+}
+
+func rulesOf(ctx context.Context, n *Node, c Chain) (node.Rules, error) {
+	return ask(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref, nil) })
+}
+
+// precompilesOf returns all precompiles of a chain, and which are active.
+func precompilesOf(config node.ChainConfig, rules node.Rules) map[string]bool {
 	active := map[string]bool{}
 	for name := range config.Precompiles {
 		active[name] = false
@@ -49,13 +64,5 @@ func collectChainRules(ctx context.Context, ups *Upstreams, c Chain, out *metric
 	for name := range rules.Precompiles {
 		active[name] = true
 	}
-	for name, on := range active {
-		out.SetBool(precompileActive, on, c.Name, name)
-	}
-	holds := maps.Clone(rules.EthRules)
-	maps.Copy(holds, rules.AvalancheRules)
-	for rule, on := range holds {
-		out.SetBool(ruleActive, on, c.Name, rule)
-	}
-	return nil
+	return active
 }

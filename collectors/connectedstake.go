@@ -3,6 +3,9 @@ package collectors
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -16,6 +19,8 @@ var (
 	nodeVersionStake = metric.New("avax_node_version_stake_ratio",
 		"Share of all primary-network stake (0 to 1) whose nodes are connected to this node and run the version, itself included.",
 		"node", "version")
+	newerVersionStake = metric.New("avax_node_newer_version_stake_ratio",
+		"Share of all primary-network stake (0 to 1) whose nodes are connected to this node and run a newer version than it does.", "node")
 	unknownUpgrade = metric.New("avax_node_unknown_upgrade_timestamp_seconds",
 		"The upgrade time, in Unix seconds, that most of the connected stake announces, where it is later than every one that the node knows: "+
 			"the network is about to upgrade without it. Absent where the node knows it.", "node")
@@ -26,7 +31,7 @@ var connectedStake = &Spec{
 	Help:     "How much of the stake does the node reach, what does it run, and which upgrade does it wait for?",
 	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    30 * time.Second,
-	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, unknownUpgrade},
+	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, newerVersionStake, unknownUpgrade},
 	Bind:     perNode(collectConnectedStake),
 }
 
@@ -59,17 +64,24 @@ func collectConnectedStake(ctx context.Context, ups *Upstreams, n *Node, out *me
 	}
 
 	// info.peers does not list the node itself.
-	reached := stake[self]
+	reached, ahead := stake[self], uint64(0)
 	byVersion := map[string]uint64{own.Version: stake[self]}
 	for _, p := range answer.Peers {
 		reached += stake[p.NodeID]
 		byVersion[p.Version] += stake[p.NodeID]
 	}
 	out.Set(nodeConnectedStake, float64(reached)/float64(all), n.Name())
+	runs, comparable := releaseOf(own.Version)
 	for version, s := range byVersion {
 		if s > 0 {
 			out.Set(nodeVersionStake, float64(s)/float64(all), n.Name(), version)
 		}
+		if r, ok := releaseOf(version); ok && r.newer(runs) {
+			ahead += s
+		}
+	}
+	if comparable {
+		out.Set(newerVersionStake, float64(ahead)/float64(all), n.Name())
 	}
 	at, most := announced(answer.Peers, stake)
 	for _, k := range known.Scheduled() {
@@ -79,6 +91,34 @@ func collectConnectedStake(ctx context.Context, ups *Upstreams, n *Node, out *me
 		out.SetTime(unknownUpgrade, at, n.Name())
 	}
 	return nil
+}
+
+// release is a version such as avalanchego/1.15.0, taken apart.
+type release struct {
+	name    string
+	numbers [3]uint64
+}
+
+// releaseOf reads a version as nodes and their peers spell it.
+func releaseOf(version string) (r release, ok bool) {
+	name, numbers, _ := strings.Cut(version, "/")
+	parts := strings.Split(numbers, ".")
+	if r.name = name; len(parts) != len(r.numbers) {
+		return r, false
+	}
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 32)
+		if err != nil {
+			return r, false
+		}
+		r.numbers[i] = n
+	}
+	return r, true
+}
+
+// newer tells whether r comes after another release of the same software.
+func (r release) newer(than release) bool {
+	return r.name == than.name && slices.Compare(r.numbers[:], than.numbers[:]) > 0
 }
 
 // announced returns the upgrade time that more than half of the connected

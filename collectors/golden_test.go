@@ -31,7 +31,8 @@ var update = flag.Bool("update", false, "write testdata/*.prom anew; read the di
 
 // scene is the simulated network with a little of everything that a collector
 // may have to tell: an inactive L1 validator, a benched peer, a silent one, one
-// that is away, and an upgrade that only the peers know.
+// that is away, an upgrade that only the peers know, and a plugin of another
+// release.
 func scene() *simnet.Network {
 	n := simnet.New(simnet.Options{Seed: 1})
 	n.SetBalance("examplel1", "foxtrot", 0)
@@ -40,6 +41,7 @@ func scene() *simnet.Network {
 	n.Disconnect("echo")
 	n.AnnounceUpgrade(time.Now().Add(48*time.Hour), "bravo", "charlie", "delta")
 	n.SetVersion("hotel", "1.14.2")
+	n.Node("foxtrot").SetVMVersion(n.Chain("examplel1").VMID, "v1.14.2")
 	n.SetUpgrade("next", time.Time{})
 	n.SetBlockPeriod("X", time.Minute)
 	n.SetPrecompile("examplel1", "feeManagerConfig", false, time.Now().Add(time.Minute))

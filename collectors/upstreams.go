@@ -238,29 +238,51 @@ func (ups *Upstreams) watched(ctx context.Context) (ids []string, all bool, err 
 	if ups.Watch.All || len(ups.Watch.IDs) > 0 {
 		return ups.Watch.IDs, ups.Watch.All, nil
 	}
-	// Every node's collectors ask this again and again: a node that does not
-	// answer is not waited for while others are known. Once it answers, its own
-	// collectors find out who it is.
-	var unknown []*Node
+	nodes, err := ups.identified(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, n := range nodes {
+		ids = append(ids, n.known())
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), false, nil
+}
+
+// identified returns the nodes that have told who they are, and asks those that
+// have not. This is asked again and again: a node that does not answer is not
+// waited for while others are known. Once it answers, its own collectors find out
+// who it is.
+func (ups *Upstreams) identified(ctx context.Context) ([]*Node, error) {
+	var known, unknown []*Node
 	for _, n := range ups.Nodes() {
-		switch id := n.known(); {
-		case id != "":
-			ids = append(ids, id)
+		switch {
+		case n.known() != "":
+			known = append(known, n)
 		case n.Healthy():
 			unknown = append(unknown, n)
 		}
 	}
-	if len(ids) == 0 && len(unknown) == 0 {
+	if len(known) == 0 && len(unknown) == 0 {
 		unknown = ups.Nodes()
 	}
-	if len(unknown) > 0 || len(ids) == 0 {
-		found, err := each(ctx, unknown, func(ctx context.Context, n *Node) (string, error) { return n.ID(ctx) })
-		if ids = append(ids, found...); len(ids) == 0 {
-			return nil, false, err
+	if len(unknown) > 0 || len(known) == 0 {
+		found, err := each(ctx, unknown, func(ctx context.Context, n *Node) (*Node, error) {
+			_, err := n.ID(ctx)
+			return n, err
+		})
+		if known = append(known, found...); len(known) == 0 {
+			return nil, err
 		}
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids), false, nil
+	return known, nil
+}
+
+// sameNetwork returns the nodes that have told who they are and belong to the
+// network of the others: those whose views can be compared.
+func (ups *Upstreams) sameNetwork(ctx context.Context) ([]*Node, error) {
+	nodes, err := ups.identified(ctx)
+	return slices.DeleteFunc(nodes, func(n *Node) bool { return n.foreign.Load() }), err
 }
 
 // share returns a context with the n-th part of the time that is left.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -87,6 +88,25 @@ func (w world) run(t *testing.T, collector, target string) (samples string, err 
 	return "", nil
 }
 
+// tables runs a collector's job for a target once, which may not fail, and returns
+// its tables.
+func (w world) tables(t *testing.T, collector, target string) []metric.Table {
+	t.Helper()
+	spec := specOf(t, collector)
+	for _, j := range spec.Bind(w.ups) {
+		if j.Target != target {
+			continue
+		}
+		batch := metric.NewBatch(spec.Families)
+		if err := errors.Join(j.Collect(t.Context(), batch), batch.Err()); err != nil {
+			t.Fatal(err)
+		}
+		return batch.Tables()
+	}
+	t.Fatalf("%s has no job for %s", collector, target)
+	return nil
+}
+
 // page runs all jobs of a collector, none of which may fail, and returns what
 // they tell.
 func (w world) page(t *testing.T, collector string) string {
@@ -121,6 +141,22 @@ func says(t *testing.T, page, series, value string) {
 	if !strings.Contains("\n"+page, "\n"+series+" "+value+"\n") {
 		t.Errorf("not there: %s %s\nthe page:\n%s", series, value, page)
 	}
+}
+
+// valueOf returns the value of a series, which must be on the page.
+func valueOf(t *testing.T, page, series string) float64 {
+	t.Helper()
+	for line := range strings.Lines(page) {
+		if rest, there := strings.CutPrefix(line, series+" "); there {
+			v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+	}
+	t.Fatalf("not there: %s\nthe page:\n%s", series, page)
+	return 0
 }
 
 // silentOf fails the test if a sample on the page has the words.

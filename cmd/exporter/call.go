@@ -53,14 +53,9 @@ func parseCall(args []string) (r request, err error) {
 	flags.StringVar(&r.node, "node", "", "")
 	flags.StringVar(&r.chain, "chain", "", "")
 	yes := flags.Bool("yes", false, "")
-	var words []string
-	for rest := args; len(rest) > 0; { // a flag may stand anywhere
-		if err := flags.Parse(rest); err != nil {
-			return r, err
-		}
-		if rest = flags.Args(); len(rest) > 0 {
-			words, rest = append(words, rest[0]), rest[1:]
-		}
+	words, err := parseAnywhere(flags, args)
+	if err != nil {
+		return r, err
 	}
 	if len(words) == 0 {
 		return r, errors.New("name a method")
@@ -110,6 +105,20 @@ func parseCall(args []string) (r request, err error) {
 		return r, fmt.Errorf("%s is asked of a chain: name it with --chain", name)
 	}
 	return r, nil
+}
+
+// parseAnywhere reads flags that may stand before, between and after the words,
+// and returns the words.
+func parseAnywhere(flags *flag.FlagSet, args []string) (words []string, err error) {
+	for rest := args; len(rest) > 0; {
+		if err := flags.Parse(rest); err != nil {
+			return nil, err
+		}
+		if rest = flags.Args(); len(rest) > 0 {
+			words, rest = append(words, rest[0]), rest[1:]
+		}
+	}
+	return words, nil
 }
 
 // near returns the three methods whose names come closest.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -174,26 +173,24 @@ func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
 // healthcheck asks the exporter that listens where this configuration says: the
 // container's own health check, which has no shell.
 func healthcheck(ctx context.Context, c *config) error {
-	host, port, err := net.SplitHostPort(c.listen)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	resp, err := askExporter(ctx, ownURL(c.listen)+"/-/healthy")
 	if err != nil {
 		return err
+	}
+	return resp.Body.Close()
+}
+
+// ownURL is where the exporter on this machine answers that listens at this
+// address.
+func ownURL(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "http://" + listen
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/-/healthy", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("/-/healthy answers %s", resp.Status)
-	}
-	return nil
+	return "http://" + net.JoinHostPort(host, port)
 }

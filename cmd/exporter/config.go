@@ -137,7 +137,7 @@ func load(command string) (*config, error) {
 	if env.NodesFile != "" && os.Getenv(prefix+"_NODES") == "" {
 		env.Nodes = ""
 	}
-	if command == "healthcheck" || command == "demo" {
+	if command == "healthcheck" || command == "explain" || command == "demo" {
 		// They ask no configured node. A running exporter stays healthy
 		// although its files have become bad.
 		env.Nodes, env.NodesFile = defaults().Nodes, ""

@@ -40,7 +40,7 @@ func demo(ctx context.Context, c *config, stderr io.Writer) error {
 	}
 	log.Info("simulated network", "nodes", len(c.nodes), "l1", "examplel1", "permissioned", "examplepoa")
 	return run(ctx, c, log, func(address net.Addr) {
-		log.Info("open the status page", "url", pageURL(address))
+		log.Info("open the status page", "url", ownURL(address.String()))
 		go play(ctx, network, log)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -33,6 +34,7 @@ usage: avax-exporter [command]
   demo         the same, over a simulated network with incidents
   check        read the configuration, ask every upstream once, tell what is missing
   call         ask one method of a node or service and print the answer: see call --help
+  explain      tell where an alert or a number comes from: see explain --help
   healthcheck  exit 0 if the exporter on this machine answers
   rules        print the built-in alert rules; --out DIR writes them as files
   dashboards   print the built-in Grafana dashboard
@@ -64,10 +66,11 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if len(args) > 0 {
 		name = args[0]
 	}
-	if len(args) > 1 && name != "call" && name != "rules" {
+	if len(args) > 1 && !slices.Contains([]string{"call", "explain", "rules"}, name) {
 		return inputError{fmt.Errorf("%s takes no arguments; see avax-exporter help", name)}
 	}
 	var asked request
+	var explained wanted
 	switch name {
 	case "call":
 		var err error
@@ -78,6 +81,16 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		}
 		if err != nil {
 			return inputError{fmt.Errorf("call: %w; see avax-exporter call --help", err)}
+		}
+	case "explain":
+		var err error
+		explained, err = parseExplain(args[1:])
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(stdout, explainUsage)
+			return nil
+		}
+		if err != nil {
+			return inputError{fmt.Errorf("explain: %w; see avax-exporter explain --help", err)}
 		}
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(stdout, usage)
@@ -113,6 +126,8 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return check(ctx, c, stdout)
 	case "call":
 		return call(ctx, c, asked, stdout)
+	case "explain":
+		return explainName(ctx, c, explained, stdout)
 	case "healthcheck":
 		return healthcheck(ctx, c)
 	}

@@ -135,7 +135,7 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	log.Info("serving", "metrics", pageURL(listener.Addr())+"/metrics", "nodes", len(h.roster.own.Nodes()), "version", version())
+	log.Info("serving", "metrics", ownURL(listener.Addr().String())+"/metrics", "nodes", len(h.roster.own.Nodes()), "version", version())
 	if serving != nil {
 		serving(listener.Addr())
 	}
@@ -221,18 +221,6 @@ func (h *house) followChains(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// pageURL makes an address that one can click in a terminal.
-func pageURL(a net.Addr) string {
-	host, port, err := net.SplitHostPort(a.String())
-	if err != nil {
-		return "http://" + a.String()
-	}
-	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
-		host = "localhost"
-	}
-	return "http://" + net.JoinHostPort(host, port)
 }
 
 // newLogger writes for people on a terminal, and JSON otherwise.

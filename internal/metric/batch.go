@@ -21,6 +21,7 @@ type Batch struct {
 	lines    map[*Family]*lines
 	errs     []error
 	notes    []string
+	tables   []Table
 }
 
 // lines are the rendered samples of one family.
@@ -83,6 +84,22 @@ func (b *Batch) Note(format string, args ...any) {
 // Notes returns what was noted.
 func (b *Batch) Notes() []string { return b.notes }
 
+// Table adds facts for people that have no series. A batch takes MostRows rows
+// over all its tables, those added first: what is beyond is left out and counted.
+func (b *Batch) Table(t Table) {
+	left := MostRows
+	for _, before := range b.tables {
+		left -= len(before.Rows)
+	}
+	if beyond := len(t.Rows) - left; beyond > 0 {
+		t.Rows, t.LeftOut = t.Rows[:left], t.LeftOut+beyond
+	}
+	b.tables = append(b.tables, t)
+}
+
+// Tables returns the tables in the order in which they were added.
+func (b *Batch) Tables() []Table { return b.tables }
+
 // Err tells what was kept out: a mistake in a collector, or an upstream that
 // names the same thing twice. It is nil where every sample was taken.
 func (b *Batch) Err() error { return errors.Join(b.errs...) }
@@ -102,6 +119,22 @@ func (b *Batch) Chunks() []Chunk {
 	}
 	return chunks
 }
+
+// Table is facts for people that have no series, such as who would vote no. Like
+// samples it is replaced whole with each run, and never changed.
+type Table struct {
+	// About says in one sentence what the rows tell.
+	About   string
+	Columns []string
+	// Rows have a cell for each column, plain text as an upstream may have spelled
+	// it, in the order in which they are to be read.
+	Rows [][]string
+	// LeftOut counts the rows that were too many.
+	LeftOut int
+}
+
+// MostRows is how many rows of tables one run may have.
+const MostRows = 500
 
 func appendSeries(to []byte, f *Family, labels []string) []byte {
 	to = append(to, f.Name...)

@@ -13,6 +13,9 @@ type Family struct {
 	Help string
 	// Labels are the label names, in the order in which Batch.Set takes their values.
 	Labels []string
+	// Formula, where the value is reckoned from other families, says how, in
+	// PromQL. Empty where an upstream tells the value.
+	Formula string
 
 	header []byte
 }
@@ -21,6 +24,14 @@ type Family struct {
 func New(name, help string, labels ...string) *Family {
 	f := &Family{Name: name, Help: help, Labels: labels}
 	f.header = append(f.header, "# HELP "+name+" "+escapeHelp.Replace(help)+"\n# TYPE "+name+" gauge\n"...)
+	return f
+}
+
+// By says how the value follows from other families, in PromQL: exporter explain
+// shows it with the numbers put in, and a test holds it to what is served. It
+// returns the family itself.
+func (f *Family) By(formula string) *Family {
+	f.Formula = formula
 	return f
 }
 

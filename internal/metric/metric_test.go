@@ -2,6 +2,7 @@ package metric_test
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,5 +117,29 @@ func TestTextThatIsNotUTF8AndNumbersThatAreNoneDoNotBreakThePage(t *testing.T) {
 	}
 	if got := b.Chunks()[0].Samples()[0].Value; !math.IsNaN(got) {
 		t.Errorf("read back %v, want NaN", got)
+	}
+}
+
+// A table is for people: what nobody would read to its end is not kept.
+func TestABatchTakesSoManyRowsOfItsTables(t *testing.T) {
+	b := metric.NewBatch(nil)
+	long := metric.Table{About: "Who would vote no.", Columns: []string{"Peer"}}
+	for i := range metric.MostRows - 1 {
+		long.Rows = append(long.Rows, []string{strconv.Itoa(i)})
+	}
+	for range 3 {
+		b.Table(long)
+	}
+	tables := b.Tables()
+	if len(tables) != 3 {
+		t.Fatalf("%d tables", len(tables))
+	}
+	for i, want := range []struct{ rows, leftOut int }{{metric.MostRows - 1, 0}, {1, metric.MostRows - 2}, {0, metric.MostRows - 1}} {
+		if got := tables[i]; len(got.Rows) != want.rows || got.LeftOut != want.leftOut || got.About != long.About {
+			t.Errorf("table %d has %d rows, %d are left out; want %+v", i, len(got.Rows), got.LeftOut, want)
+		}
+	}
+	if len(b.Chunks()) > 0 || b.Err() != nil {
+		t.Errorf("a table became samples: %v, %v", b.Chunks(), b.Err())
 	}
 }

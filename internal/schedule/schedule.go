@@ -262,7 +262,7 @@ func (s *Scheduler) run(j *job) {
 	}
 	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, told), Err: err}
 	if err == nil {
-		r.Chunks = batch.Chunks()
+		r.Chunks, r.Tables = batch.Chunks(), batch.Tables()
 		notes := batch.Notes()
 		if kept := batch.Err(); kept != nil {
 			notes = append(notes, "samples kept out: "+kept.Error())

@@ -86,6 +86,21 @@ func (n *Node) CatchUp(chain string) {
 	})
 }
 
+// SetPrecompile puts a switch of a precompile into the node's own configuration of a Subnet-EVM chain, which no
+// other node has: it is about to fork, or does once the instant has come.
+func (n *Node) SetPrecompile(chain, name string, on bool, at time.Time) {
+	n.net.change(func(time.Time) {
+		c := n.net.mustChain(chain)
+		n.upgrades[c] = append(n.upgrades[c], precompileUpgrade{name, at.UTC(), !on})
+	})
+}
+
+// SetVMVersion makes the node tell that version of a VM, by its ID or name as in info.getNodeVersion, while it has
+// loaded it. A plugin may be of another release than the node.
+func (n *Node) SetVMVersion(vm, version string) {
+	n.net.change(func(time.Time) { n.vmVersions[vm] = version })
+}
+
 // Bench makes the node bench a peer for the chains, given by alias or ID as info.peers shows them; none ends it.
 func (n *Node) Bench(peer string, chains ...string) {
 	n.net.change(func(time.Time) { n.benched[n.net.mustMember(peer)] = slices.Clone(chains) })

@@ -13,6 +13,11 @@ type precompileUpgrade struct {
 	disable bool
 }
 
+// precompileUpgrades are those that the node is configured with.
+func (e evm) precompileUpgrades() []precompileUpgrade {
+	return slices.Concat(e.chain.upgrades, e.node.upgrades[e.chain])
+}
+
 // config is the chain config. The C-Chain spells its upgrades in another way and has neither fees nor
 // precompiles.
 func (e evm) config([]json.RawMessage) (any, error) {
@@ -45,9 +50,9 @@ func (e evm) config([]json.RawMessage) (any, error) {
 		c[name] = precompileConfig(name, e.genesis)
 	}
 	upgrades := map[string]any{}
-	if len(e.chain.upgrades) > 0 {
+	if known := e.precompileUpgrades(); len(known) > 0 {
 		list := []any{}
-		for _, u := range e.chain.upgrades {
+		for _, u := range known {
 			value := precompileConfig(u.name, u.at)
 			if u.disable {
 				value = map[string]any{"blockTimestamp": u.at.Unix(), "disable": true}
@@ -82,7 +87,7 @@ func (e evm) activeAt(at time.Time) map[string]time.Time {
 	for _, name := range e.chain.precompiles {
 		active[name] = e.genesis
 	}
-	for _, u := range e.chain.upgrades {
+	for _, u := range e.precompileUpgrades() {
 		switch {
 		case u.at.After(at):
 		case u.disable:

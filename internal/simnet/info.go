@@ -67,6 +67,11 @@ func (v *view) infoNodeVersion(noParams) (any, error) {
 			vms[c.vm] = "v" + v.me.version
 		}
 	}
+	for vm, version := range v.node.vmVersions {
+		if _, loaded := vms[vm]; loaded {
+			vms[vm] = version
+		}
+	}
 	return struct {
 		Version         string            `json:"version"`
 		DatabaseVersion string            `json:"databaseVersion"`

@@ -24,8 +24,10 @@ type Node struct {
 	forked       map[*chain]uint64    // has blocks of its own from this height on
 	benched      map[*member][]string
 	levels       map[string]logLevel
-	aliases      map[string]*chain // set by admin.aliasChain
-	endpoints    map[string]string // set by admin.alias
+	aliases      map[string]*chain              // set by admin.aliasChain
+	endpoints    map[string]string              // set by admin.alias
+	vmVersions   map[string]string              // of plugins that are not of the node's own release
+	upgrades     map[*chain][]precompileUpgrade // that the node alone is configured with
 }
 
 // ChainState says what a node does with a chain.
@@ -54,6 +56,9 @@ func newNode(net *Network, m *member) *Node {
 		levels:    make(map[string]logLevel),
 		aliases:   make(map[string]*chain),
 		endpoints: make(map[string]string),
+
+		vmVersions: make(map[string]string),
+		upgrades:   make(map[*chain][]precompileUpgrade),
 	}
 	n.door = door{
 		net:     net,

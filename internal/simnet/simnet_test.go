@@ -399,6 +399,79 @@ func TestABalanceMovesOnlyWithBlocksAndRunsOut(t *testing.T) {
 	})
 }
 
+func TestANodeThatIsBehindKnowsTheBalancesOfItsLastBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := simnet.New(simnet.Options{})
+		alpha, l1 := dial(t, net, "alpha"), net.Chain("examplel1")
+		balances := func() string {
+			set := alpha.validators(l1)
+			return set[net.NodeID("charlie")].Balance.String() + " " + set[net.NodeID("echo")].Balance.String()
+		}
+		net.SetBalance("examplel1", "echo", 512*90) // a minute and a half
+		net.Node("alpha").FallBehind("P")
+		was := balances()
+		time.Sleep(time.Minute)
+		net.TopUp("examplel1", "charlie", avax)
+		net.SetFeePrice(1024)
+		time.Sleep(time.Minute) // echo runs out
+		if now := balances(); now != was {
+			t.Errorf("without a block from %s to %s", was, now)
+		}
+		net.Node("alpha").CatchUp("P")
+		if now := balances(); now == was || !strings.HasSuffix(now, " 0") {
+			t.Errorf("with the blocks %s", now)
+		}
+	})
+}
+
+// One operator's node has a plugin and a configuration of its own.
+func TestOneNodeMayBeConfiguredUnlikeTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := simnet.New(simnet.Options{})
+		l1, other := net.Chain("examplel1"), net.Chain("examplepoa")
+		at := time.Now().Add(time.Hour)
+		net.Node("bravo").SetPrecompile("examplel1", "txAllowListConfig", true, at)
+		net.Node("bravo").SetVMVersion(l1.VMID, "v0.8.0")
+		net.Node("delta").SetVMVersion(l1.VMID, "v0.8.0") // runs no such chain
+		has := func(node string, c simnet.Chain, name string) (configured, active bool) {
+			var config struct {
+				Upgrades struct{ PrecompileUpgrades []map[string]any }
+			}
+			var now map[string]any
+			dial(t, net, node).must("/ext/bc/"+c.ID+"/rpc", "eth_getChainConfig", nil, &config)
+			dial(t, net, node).must("/ext/bc/"+c.ID+"/rpc", "eth_getActivePrecompilesAt", nil, &now)
+			for _, u := range config.Upgrades.PrecompileUpgrades {
+				configured = configured || u[name] != nil
+			}
+			return configured, now[name] != nil
+		}
+		for _, step := range []struct {
+			after time.Duration
+			want  map[string][2]bool
+		}{
+			{0, map[string][2]bool{"alpha": {}, "bravo": {true, false}}},
+			{2 * time.Hour, map[string][2]bool{"alpha": {}, "bravo": {true, true}}},
+		} {
+			time.Sleep(step.after)
+			for node, want := range step.want {
+				if configured, active := has(node, l1, "txAllowListConfig"); configured != want[0] || active != want[1] {
+					t.Errorf("%s after %v: configured %v, active %v", node, step.after, configured, active)
+				}
+			}
+			if configured, _ := has("bravo", other, "txAllowListConfig"); configured {
+				t.Error("the other chain has the upgrade too")
+			}
+		}
+		for node, want := range map[string]string{"alpha": "v1.15.0", "bravo": "v0.8.0", "delta": ""} {
+			var v struct{ VMVersions map[string]string }
+			dial(t, net, node).must("/ext/info", "info.getNodeVersion", nil, &v)
+			if got := v.VMVersions[l1.VMID]; got != want {
+				t.Errorf("%s: %q, want %q", node, got, want)
+			}
+		}
+	})
+}
+
 func TestBalancesSurviveAYearInOneStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})

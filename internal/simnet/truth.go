@@ -113,8 +113,16 @@ type l1Validator struct {
 	start        time.Time
 	balance      uint64    // nAVAX at paidAt
 	paidAt       time.Time // the fee is paid up to here
+	before       []funds   // up to paidAt, oldest first
 	inactive     spans
 	added        time.Time // zero for those of the scene
+}
+
+// funds is a balance at an instant, and the price that was paid up to it.
+type funds struct {
+	balance uint64
+	at      time.Time
+	price   uint64
 }
 
 type chain struct {
@@ -238,7 +246,8 @@ func (t *truth) advance(now time.Time) {
 	})
 	for _, v := range out {
 		at := v.runsOut(t.feePrice)
-		v.balance, v.paidAt = 0, at
+		v.pay(at, t.feePrice)
+		v.balance = 0
 		v.inactive.begin(at)
 		t.pChain().heads.add(at) // a block is made for it, to the second
 	}
@@ -279,8 +288,14 @@ func (v *l1Validator) runsOut(price uint64) time.Time {
 	return v.paidAt.Add(time.Duration(v.balance/price) * time.Second)
 }
 
-// balanceAt is the balance once the fee is paid up to an instant.
+// balanceAt is the balance once the fee is paid up to an instant. A node that is behind does not know what was added
+// later.
 func (v *l1Validator) balanceAt(at time.Time, price uint64) uint64 {
+	for _, was := range v.before {
+		if at.Before(was.at) {
+			return was.balance + uint64(was.at.Sub(at)/time.Second)*was.price
+		}
+	}
 	d := at.Sub(v.paidAt)
 	if !v.active() || d <= 0 {
 		return v.balance
@@ -291,7 +306,11 @@ func (v *l1Validator) balanceAt(at time.Time, price uint64) uint64 {
 
 // pay settles the fee of an active validator up to an instant.
 func (v *l1Validator) pay(at time.Time, price uint64) {
+	if !v.active() {
+		price = 0
+	}
 	v.balance, v.paidAt = v.balanceAt(at, price), at
+	v.before = append(v.before, funds{v.balance, at, price})
 }
 
 // rewardFor is about 8 % a year.

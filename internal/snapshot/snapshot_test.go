@@ -166,3 +166,39 @@ avax_exporter_series{collector="test"} 2
 		}
 	})
 }
+
+func TestTablesComeAndGoWithTheirRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := snapshot.New()
+		for _, k := range []snapshot.Key{bravo, alpha, {Collector: "other", Target: "network"}} {
+			r := run(k, 10)
+			for _, about := range []string{"first", "second"} {
+				r.Tables = append(r.Tables, metric.Table{About: about, Columns: []string{"Of"}, Rows: [][]string{{k.Target}}})
+			}
+			s.Put(r)
+		}
+		all := []string{"other network first", "other network second", "test alpha first", "test alpha second", "test bravo first", "test bravo second"}
+		told := func() (words []string) {
+			for _, table := range s.Tables(time.Now()) {
+				if table.Target != table.Rows[0][0] {
+					t.Errorf("%s has the rows of %s", table.Target, table.Rows[0][0])
+				}
+				words = append(words, table.Collector+" "+table.Target+" "+table.About)
+			}
+			return words
+		}
+		if diff := cmp.Diff(all, told()); diff != "" {
+			t.Error(diff)
+		}
+		time.Sleep(59 * time.Second)
+		s.Put(failure(bravo)) // changes nothing
+		s.Put(run(alpha, 11)) // has none any more
+		if diff := cmp.Diff(append(all[:2:2], all[4:]...), told()); diff != "" {
+			t.Error(diff)
+		}
+		time.Sleep(time.Second)
+		if left := told(); len(left) > 0 {
+			t.Errorf("when their time is over: %v", left)
+		}
+	})
+}

@@ -29,8 +29,9 @@ type Run struct {
 	// run replaces them.
 	Until  time.Time
 	Chunks []metric.Chunk
-	// Err is why the run failed. A failed run carries no samples: it changes
-	// the verdict, and the samples of the last good run stay for their time.
+	Tables []metric.Table
+	// Err is why the run failed. A failed run carries neither samples nor tables:
+	// it changes the verdict, and those of the last good run stay for their time.
 	Err error
 }
 
@@ -151,6 +152,27 @@ func (s *Store) Values(name string, t time.Time) []Value {
 		}
 	}
 	return values
+}
+
+// Table is a table with the job that it comes from.
+type Table struct {
+	Key
+	metric.Table
+}
+
+// Tables returns the tables that may be shown at t, ordered by collector and
+// target, those of one run in its own order.
+func (s *Store) Tables(t time.Time) []Table {
+	var tables []Table
+	for _, j := range s.Jobs() {
+		if !t.Before(j.Good.Until) {
+			continue
+		}
+		for _, found := range j.Good.Tables {
+			tables = append(tables, Table{j.Good.Key, found})
+		}
+	}
+	return tables
 }
 
 // Write writes what may be served at t: lines that are both the text format

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/explain"
+)
+
+const explainUsage = `usage: avax-exporter explain [--from URL] ALERT [TARGET]
+       avax-exporter explain [--from URL] FAMILY [TARGET]
+
+Tells where an alert or a number comes from: the samples behind it as the running
+exporter serves them now, the formula with the numbers put in, the calls that
+were made for them, and the runbook. The target is a node, a chain, an ID or any
+other value of a label.
+
+  --from URL  the exporter to ask, such as http://monitoring:9865 (default the
+              one on this machine, at AVAX_LISTEN)
+`
+
+// wanted is what the command explain was given.
+type wanted struct{ from, name, target string }
+
+// parseExplain reads the arguments of the command explain. Its error is
+// flag.ErrHelp or says what to write instead.
+func parseExplain(args []string) (w wanted, err error) {
+	flags := flag.NewFlagSet("explain", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&w.from, "from", "", "")
+	words, err := parseAnywhere(flags, args)
+	switch {
+	case err != nil:
+		return w, err
+	case len(words) == 0:
+		return w, errors.New("name an alert or a family, and a target if one is meant")
+	case len(words) > 2:
+		return w, errors.New("name one target at most")
+	}
+	w.name = words[0]
+	if len(words) == 2 {
+		w.target = words[1]
+	}
+	return w, nil
+}
+
+// explainName asks the running exporter for its page and tells what is behind the name.
+func explainName(ctx context.Context, c *config, w wanted, out io.Writer) error {
+	base := strings.TrimSuffix(w.from, "/")
+	if base == "" {
+		base = ownURL(c.listen)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	resp, err := askExporter(ctx, base+"/metrics")
+	if err != nil {
+		return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
+	}
+	defer resp.Body.Close()
+	page, err := explain.Read(resp.Body, time.Now())
+	if err != nil {
+		return fmt.Errorf("%s/metrics: %w", base, err)
+	}
+	if err := explain.Name(out, page, w.name, w.target); err != nil {
+		return inputError{err}
+	}
+	return nil
+}
+
+// askExporter asks an exporter. The caller closes the body.
+func askExporter(ctx context.Context, url string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("%s answers %s", url, resp.Status), resp.Body.Close())
+	}
+	return resp, nil
+}

@@ -1,0 +1,213 @@
+package collectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	l1ValidatorBurn = metric.New("avax_l1_validator_burn_avax_per_day",
+		"What the validator's balance pays a day, in AVAX; of an inactive one what it would pay. It is the price that the node tells, or else "+
+			"measured by the fall of the balances, on the main network and on Fuji at least 512 nAVAX a second. "+
+			"Absent while it is not known, and for a legacy validator.",
+		"chain", "node_id", "validation_id")
+	l1ValidatorRunway = metric.New("avax_l1_validator_runway_seconds",
+		"How long the validator's balance lasts at this pace, counted from the P-Chain's own time; 0 for an inactive one, absent for a legacy one.",
+		"chain", "node_id", "validation_id").
+		By("avax_l1_validator_balance_avax / avax_l1_validator_burn_avax_per_day * 86400")
+	l1QuorumLoss = metric.New("avax_l1_quorum_loss_seconds",
+		"How long until balances that run out take the active weight below this share of all weight, in which the inactive stays; "+
+			"0 where it is below already, absent if that never happens.", "chain", "quorum")
+	l1TopUp = metric.New("avax_l1_top_up_avax",
+		"The least that has to be added to balances so that every validator is active for as many days from now, in AVAX.", "chain", "days")
+)
+
+var l1Runway = &Spec{
+	Name: "l1_runway",
+	Help: "How long do the balances of the followed chains' validators last, and their quorum?",
+	Calls: []string{
+		"platform.getCurrentValidators", "platform.getTimestamp", "platform.getValidatorFeeState", "platform.getBlockchains",
+		"info.getBlockchainID", "info.getNetworkID",
+	},
+	Every:    2 * time.Minute,
+	Families: []*metric.Family{l1ValidatorBurn, l1ValidatorRunway, l1QuorumLoss, l1TopUp},
+	Bind: func(ups *Upstreams) []Job {
+		var jobs []Job
+		for _, c := range ups.Chains() {
+			m := meters{}
+			jobs = append(jobs, Job{c.Name, func(ctx context.Context, out *metric.Batch) error {
+				return m.collect(ctx, ups, c, out)
+			}})
+		}
+		return jobs
+	},
+}
+
+// quorums are the shares of weight below which a chain's nodes report unhealthy,
+// ask each other no more, and no message to other chains can be signed.
+var quorums = []struct {
+	share float64
+	label string
+}{{staking.Quorum, "0.80"}, {0.75, "0.75"}, {0.67, "0.67"}}
+
+// topUpDays is how long a top-up should last.
+const topUpDays = 30
+
+// meters measure what the validators of one chain burn, by validation ID, while the
+// nodes do not tell. The runs of a job do not overlap.
+type meters map[string]*staking.Meter
+
+func (m meters) collect(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+	b, err := c.Blockchain(ctx, ups)
+	if err != nil {
+		return err
+	}
+	if b.SubnetID == node.PrimaryNetworkID {
+		return nil
+	}
+	found, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (moment, error) { return momentOf(ctx, n, b.SubnetID) })
+	if err != nil {
+		return err
+	}
+	burns, err := m.burns(ctx, ups, found)
+	if err != nil {
+		return err
+	}
+	// What has burned since the P-Chain's last block is not off the balances yet.
+	since := time.Since(found.at)
+	left := func(d time.Duration) float64 { return max(0, d.Seconds()-since.Seconds()) }
+	var set []staking.Validator
+	for _, v := range found.set {
+		if v.ValidationID == "" {
+			set = append(set, staking.Validator{ID: v.TxID, Weight: uint64(v.Weight), Legacy: true})
+			continue
+		}
+		if v.Balance == nil {
+			return fmt.Errorf("validator %s of %s has no balance in the P-Chain's answer", v.NodeID, c.Name)
+		}
+		burn, known := burns[v.ValidationID]
+		s := staking.Validator{ID: v.ValidationID, Weight: uint64(v.Weight), Balance: uint64(*v.Balance), Burn: burn}
+		set = append(set, s)
+		if known {
+			out.Set(l1ValidatorBurn, burn*(24*time.Hour).Seconds()/1e9, c.Name, v.NodeID, v.ValidationID)
+		}
+		if !s.Active() {
+			out.Set(l1ValidatorRunway, 0, c.Name, v.NodeID, v.ValidationID)
+		} else if lasts, ends := staking.Runway(s.Balance, burn); ends {
+			out.Set(l1ValidatorRunway, left(lasts), c.Name, v.NodeID, v.ValidationID)
+		}
+	}
+	for _, q := range quorums {
+		if after, lost := staking.QuorumLoss(set, q.share); lost {
+			out.Set(l1QuorumLoss, left(after), c.Name, q.label)
+		}
+	}
+	if len(burns) > 0 {
+		var sum float64
+		for _, t := range staking.Plan(set, topUpDays*24*time.Hour+max(0, since)) {
+			sum += float64(t.Amount)
+		}
+		out.Set(l1TopUp, sum/1e9, c.Name, strconv.Itoa(topUpDays))
+	}
+	return nil
+}
+
+// moment is an L1's validators as they were at one time of the P-Chain's.
+type moment struct {
+	set []node.Validator
+	at  time.Time
+	// apart says that the P-Chain went on while it was asked: the set may be later
+	// than the time by a block or two.
+	apart bool
+}
+
+// momentOf asks one node for the time, the set, and the time again, none of which
+// may be an answer that somebody got earlier.
+func momentOf(ctx context.Context, n *Node, subnetID string) (m moment, err error) {
+	ctx = scrape.MaxAge(ctx, 0)
+	const attempts = 3
+	next, err := n.PlatformTimestamp(ctx)
+	for i := 0; i < attempts && err == nil && !m.at.Equal(next); i++ {
+		m.at = next
+		if m.set, err = n.PlatformCurrentValidators(ctx, subnetID); err == nil {
+			next, err = n.PlatformTimestamp(ctx)
+		}
+	}
+	m.apart = !m.at.Equal(next)
+	return m, err
+}
+
+// burns returns what each L1 validator of the set burns, in nAVAX a second, by
+// validation ID: the price that a node tells, or what was measured. All pay the
+// same by the rules, so one that is not measured yet counts like the one that
+// burns fastest. The map is empty while nothing is known.
+func (m meters) burns(ctx context.Context, ups *Upstreams, found moment) (map[string]float64, error) {
+	network, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (uint64, error) {
+		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
+	})
+	if err != nil {
+		return nil, err
+	}
+	var floor float64
+	if network == mainnetID || network == fujiID {
+		floor = staking.MainnetFloor
+	}
+	fees, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
+		return ask(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
+	})
+	burns, most := map[string]float64{}, floor
+	switch {
+	case err == nil:
+		clear(m)
+		most = max(float64(fees.Price), floor)
+	case !errors.Is(err, ErrNotOffered):
+		return nil, err
+	default:
+		m.read(found)
+		for id, meter := range m {
+			if burn, known := meter.Burn(); known {
+				burns[id] = max(burn, floor)
+				most = max(most, burn)
+			}
+		}
+	}
+	for _, v := range found.set {
+		if _, known := burns[v.ValidationID]; !known && v.ValidationID != "" && (err == nil || most > 0) {
+			burns[v.ValidationID] = most
+		}
+	}
+	return burns, nil
+}
+
+// Networks on which the price of a validation has a floor.
+const (
+	mainnetID = 1
+	fujiID    = 5
+)
+
+// read takes the balances, and forgets the validators that left.
+func (m meters) read(found moment) {
+	present := map[string]bool{}
+	for _, v := range found.set {
+		if v.ValidationID == "" || v.Balance == nil {
+			continue
+		}
+		present[v.ValidationID] = true
+		if m[v.ValidationID] == nil {
+			m[v.ValidationID] = &staking.Meter{}
+		}
+		if !found.apart {
+			m[v.ValidationID].Add(staking.Reading{At: found.at, Balance: uint64(*v.Balance)})
+		}
+	}
+	maps.DeleteFunc(m, func(id string, _ *staking.Meter) bool { return !present[id] })
+}

@@ -1,0 +1,275 @@
+package collectors_test
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// runway is the collector's job for examplel1, which remembers what it measured.
+func (w world) runway(t *testing.T) (run func() string, of func(family, validator string) string) {
+	t.Helper()
+	spec := specOf(t, "l1_runway")
+	for _, j := range spec.Bind(w.ups) {
+		if j.Target == "examplel1" {
+			run = func() string { return w.once(t, "l1_runway", j) }
+		}
+	}
+	return run, func(family, validator string) string {
+		return fmt.Sprintf(`avax_l1_validator_%s{chain="examplel1",node_id="%s",validation_id="%s"}`,
+			family, w.network.NodeID(validator), w.network.ValidationID("examplel1", validator))
+	}
+}
+
+// unpriced takes the price of a validation off the nodes, as releases may that
+// never promised it.
+func unpriced(w world, nodes ...string) {
+	for _, name := range nodes {
+		w.network.Node(name).Suffer(simnet.Refused(-32000, `rpc: can't find method "platform.GetValidatorFeeState"`), "platform.getValidatorFeeState")
+	}
+}
+
+// onNetwork makes the nodes belong to another network.
+func onNetwork(w world, id int) {
+	*w.otherwise = func(_, method string, _ []any) string {
+		if method == "info.getNetworkID" {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","result":{"networkID":"%d"},"id":1}`, id)
+		}
+		return ""
+	}
+}
+
+func TestTheRunwayIsTheBalanceOverThePriceThatTheNodeTells(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.SetFeePrice(1000)
+		run, of := w.runway(t)
+		page := run()
+		says(t, page, of("burn_avax_per_day", "echo"), "0.0864")
+		if got := valueOf(t, page, of("runway_seconds", "echo")); math.Abs(got-500_000) > 15 {
+			t.Errorf("half an AVAX lasts %v s", got)
+		}
+		// alpha's 10 AVAX at 1000 nAVAX a second last 115 days; echo, charlie and foxtrot need more for 30.
+		const need = 30 * 24 * 3600 * 1000e-9
+		if got, want := valueOf(t, page, `avax_l1_top_up_avax{chain="examplel1",days="30"}`), (need-0.5)+(need-1)+(need-2); math.Abs(got-want) > 1e-4 {
+			t.Errorf("top up %v AVAX, want %v", got, want)
+		}
+	})
+}
+
+func TestWhereAValidationIsFreeNoBalanceEnds(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.SetFeePrice(0)
+		run, of := w.runway(t)
+		page := run()
+		says(t, page, of("burn_avax_per_day", "echo"), "0")
+		says(t, page, `avax_l1_top_up_avax{chain="examplel1",days="30"}`, "0")
+		silentOf(t, page, "runway_seconds")
+		silentOf(t, page, "quorum_loss")
+	})
+}
+
+// A P-Chain without blocks moves no balance, and yet they are spent by the second.
+func TestTheRunwayFallsWithTheClockWhileThePChainStandsStill(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.SetBlockPeriod("P", 0)
+		run, of := w.runway(t)
+		before := run()
+		time.Sleep(time.Hour)
+		after := run()
+		for _, series := range []string{of("runway_seconds", "bravo"), `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`} {
+			if fell := valueOf(t, before, series) - valueOf(t, after, series); fell != 3600 {
+				t.Errorf("%s fell by %v s in an hour", series, fell)
+			}
+		}
+		const sum = `avax_l1_top_up_avax{chain="examplel1",days="30"}`
+		if rose := valueOf(t, after, sum) - valueOf(t, before, sum); !near(rose, 2*3600*512e-9) { // charlie's and echo's
+			t.Errorf("the sum rose by %v AVAX", rose)
+		}
+	})
+}
+
+func TestATopUpCountsFromTheBlockThatBringsIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		w.network.Node("alpha").FallBehind("P")
+		run, of := w.runway(t)
+		before := valueOf(t, run(), of("runway_seconds", "echo"))
+		time.Sleep(10 * time.Minute)
+		w.network.TopUp("examplel1", "echo", 1e9)
+		time.Sleep(10 * time.Minute)
+		if got := valueOf(t, run(), of("runway_seconds", "echo")); got != before-20*60 {
+			t.Errorf("%v s, want the %v s of twenty minutes ago less those", got, before)
+		}
+		w.network.Node("alpha").CatchUp("P")
+		if got, want := valueOf(t, run(), of("runway_seconds", "echo")), before-20*60+1e9/512; math.Abs(got-want) > 10 {
+			t.Errorf("%v s after the block, want %v", got, want)
+		}
+	})
+}
+
+func TestWithoutAPriceTheBurnIsMeasuredWithinAFewBlocks(t *testing.T) {
+	for _, price := range []uint64{1, 512, 777_777} {
+		t.Run(strconv.FormatUint(price, 10), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				for _, validator := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
+					w.network.TopUp("examplel1", validator, 1e12)
+				}
+				w.network.SetFeePrice(price)
+				w.network.SetBalance("examplel1", "foxtrot", 0)
+				unpriced(w, "alpha", "foxtrot")
+				run, of := w.runway(t)
+				page := run()
+				silentOf(t, page, "burn_avax_per_day")
+				silentOf(t, page, "top_up")
+				silentOf(t, page, of("runway_seconds", "alpha"))
+				says(t, page, of("runway_seconds", "foxtrot"), "0")
+				says(t, page, `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`, "0") // whatever burns, 270 of 370 are active
+				silentOf(t, page, `quorum="0.67"`)
+				for range 3 {
+					time.Sleep(2 * time.Minute)
+					w.network.TopUp("examplel1", "bravo", 5e9) // is no burn
+					page = run()
+				}
+				day := float64(price) * 86400e-9
+				for _, validator := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} { // of foxtrot nothing can be measured: it would pay what they pay
+					if got := valueOf(t, page, of("burn_avax_per_day", validator)); math.Abs(got-day) > day/100 {
+						t.Errorf("%s burns %v AVAX a day, want %v", validator, got, day)
+					}
+				}
+				if !strings.Contains(page, `quorum="0.67"`) {
+					t.Error("nothing tells when the quorum is lost")
+				}
+			})
+		})
+	}
+}
+
+func TestOnTheMainNetworkTheBurnIsNeverBelowTheFloor(t *testing.T) {
+	for id, want := range map[int]string{1: "0.0442368", 5: "0.0442368", 1337: ""} {
+		inWorld(t, func(t *testing.T, w world) {
+			onNetwork(w, id)
+			w.network.SetFeePrice(100)
+			unpriced(w, "alpha", "foxtrot")
+			run, of := w.runway(t)
+			page := run() // nothing was measured
+			if want == "" {
+				silentOf(t, page, "burn_avax_per_day")
+				want = "0.00864"
+			} else {
+				says(t, page, of("burn_avax_per_day", "alpha"), want)
+			}
+			time.Sleep(10 * time.Minute)
+			says(t, run(), of("burn_avax_per_day", "alpha"), want)
+		})
+	}
+}
+
+// What another collector was told a minute ago is another moment's.
+func TestBalancesAndTheTimeThatTheyAreOfAreAskedTogether(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		_, of := w.runway(t)
+		shared := scrape.MaxAge(t.Context(), time.Minute)
+		collect(shared, t, specOf(t, "l1"), w.ups)
+		time.Sleep(50 * time.Second)
+		page := collect(shared, t, specOf(t, "l1_runway"), w.ups)
+		says(t, w.page(t, "l1_runway"), of("runway_seconds", "alpha"), fmt.Sprint(valueOf(t, page, of("runway_seconds", "alpha"))))
+	})
+}
+
+func TestOnlyAReadingOfOneMomentIsMeasured(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		unpriced(w, "alpha")
+		began := time.Now()
+		asked := 0
+		*w.otherwise = func(_, method string, _ []any) string {
+			if method != "platform.getTimestamp" { // a chain that is never at rest
+				return ""
+			}
+			asked++
+			return fmt.Sprintf(`{"jsonrpc":"2.0","result":{"timestamp":%q},"id":1}`, began.Add(time.Duration(asked)*time.Second).UTC().Format(time.RFC3339))
+		}
+		run, _ := w.runway(t)
+		for range 5 {
+			silentOf(t, run(), "burn_avax_per_day")
+			time.Sleep(2 * time.Minute)
+		}
+		if asked != 5*4 {
+			t.Errorf("asked for the time %d times in 5 runs", asked)
+		}
+	})
+}
+
+func TestLegacyValidatorsPayNothingAndStayActive(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		page, err := w.run(t, "l1_runway", "examplepoa")
+		if err != nil || page != "" {
+			t.Errorf("of a permissioned subnet %q is told, %v", page, err)
+		}
+		w.network.AddL1Validator("examplepoa", "hotel", 30, 1e9)
+		if page, err = w.run(t, "l1_runway", "examplepoa"); err != nil {
+			t.Fatal(err)
+		}
+		silentOf(t, page, w.network.NodeID("alpha"))
+		runway := valueOf(t, page, fmt.Sprintf(`avax_l1_validator_runway_seconds{chain="examplepoa",node_id="%s",validation_id="%s"}`,
+			w.network.NodeID("hotel"), w.network.ValidationID("examplepoa", "hotel")))
+		for quorum, want := range map[string]float64{"0.80": runway, "0.75": runway} { // 60 of 90 are legacy weight
+			if got := valueOf(t, page, `avax_l1_quorum_loss_seconds{chain="examplepoa",quorum="`+quorum+`"}`); got != want {
+				t.Errorf("%s is lost in %v s, want %v", quorum, got, want)
+			}
+		}
+	})
+}
+
+// Of 370: alpha 100, bravo 100, foxtrot 100, charlie 50, echo 20.
+func TestInactiveWeightStaysInTheDenominatorOfTheQuorum(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		run, of := w.runway(t)
+		quorum := func(share string) string {
+			return `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="` + share + `"}`
+		}
+		page := run()
+		// echo leaves 350, charlie 300 (81 %), foxtrot 200 (54 %).
+		for _, share := range []string{"0.80", "0.75", "0.67"} {
+			if got, want := valueOf(t, page, quorum(share)), valueOf(t, page, of("runway_seconds", "foxtrot")); got != want {
+				t.Errorf("%s is lost in %v s, want foxtrot's %v", share, got, want)
+			}
+		}
+		w.network.SetBalance("examplel1", "charlie", 0)
+		w.network.SetBalance("examplel1", "echo", 0)
+		page = run() // 300 of 370 are left, which is 81 %, and would be 100 % of the active
+		if got, want := valueOf(t, page, quorum("0.80")), valueOf(t, page, of("runway_seconds", "foxtrot")); got != want {
+			t.Errorf("lost in %v s, want %v", got, want)
+		}
+		w.network.SetBalance("examplel1", "foxtrot", 0)
+		page = run() // 200
+		says(t, page, quorum("0.80"), "0")
+		says(t, page, quorum("0.67"), "0")
+		says(t, page, of("runway_seconds", "foxtrot"), "0")
+	})
+}
+
+func TestWhatWasMeasuredOfAValidatorThatLeftIsForgotten(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		unpriced(w, "alpha")
+		run, of := w.runway(t)
+		run()
+		time.Sleep(2 * time.Minute)
+		says(t, run(), of("burn_avax_per_day", "echo"), "0.0442368")
+		for _, validator := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
+			w.network.RemoveValidator("examplel1", validator)
+		}
+		run()
+		w.network.AddL1Validator("examplel1", "echo", 20, 1e9) // under a new validation ID
+		if page := run(); page != "" {
+			t.Errorf("of a validation of which nothing is known is told %s", page)
+		}
+	})
+}

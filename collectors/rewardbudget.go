@@ -1,0 +1,307 @@
+package collectors
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+var (
+	validatorRequirement = metric.New("avax_validator_uptime_requirement_ratio",
+		"Uptime (0 to 1) that the validator needs for its reward: 0.9 for a period that started at or after Helicon, else 0.8. "+
+			"Of an auto-renewed validator, as all that follows, for its current period.", "node_id")
+	validatorDowntimeBudget = metric.New("avax_validator_downtime_budget_seconds",
+		"Downtime that the whole period can bear: (1 - requirement) of its length.", "node_id").
+		By("(1 - avax_validator_uptime_requirement_ratio) * (avax_validator_end_timestamp_seconds - avax_validator_start_timestamp_seconds)")
+	validatorDowntimeUsed = metric.New("avax_validator_downtime_used_seconds",
+		"Downtime so far: (1 - weighted uptime) of what has passed of the period. Where peers told the node itself, in whole percents rounded down, "+
+			"up to 1 % of what has passed is too much.", "node_id").
+		By("(1 - avax_validator_weighted_uptime_ratio) * (time() - avax_validator_start_timestamp_seconds)")
+	validatorReachable = metric.New("avax_validator_reward_reachable",
+		"1 if the validator meets its requirement at the end of the period without further downtime, 0 if its budget is overspent.", "node_id").
+		By("avax_validator_downtime_used_seconds <= bool avax_validator_downtime_budget_seconds")
+	validatorReachableAt = metric.New("avax_validator_reward_reachable_at",
+		"The same verdict, were this the requirement.", "node_id", "requirement")
+	validatorWeightedUptime = metric.New("avax_validator_weighted_uptime_ratio",
+		"Share of the period so far (0 to 1) in which the validator's peers saw it up, weighted by their stake. "+
+			"The validator's view of itself is left out. Absent where no view is known.", "node_id")
+	validatorViewsStake = metric.New("avax_validator_views_stake_ratio",
+		"Share of all stake (0 to 1) whose view of the validator is known: how much weight the verdict carries. "+
+			"It is low for half a minute after a restart, and where only the other own nodes can be asked.", "node_id")
+	validatorVotesYes = metric.New("avax_validator_votes_yes_ratio",
+		"Share of all stake (0 to 1) that would vote today for the validator's reward, were this the requirement. "+
+			"Stake whose view is not known, and the validator's own, votes neither way.", "node_id", "requirement")
+)
+
+var rewardBudget = &Spec{
+	Name:  "reward_budget",
+	Help:  "Will the watched validators be paid, as their peers see them, and how much downtime can they still bear?",
+	Calls: []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
+	Every: time.Minute,
+	Pace:  watchedPace,
+	Families: []*metric.Family{
+		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorReachable, validatorReachableAt,
+		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,
+	},
+	Bind: once(collectRewardBudget),
+}
+
+// requirements are those under which each validator is judged, with their labels.
+var requirements = []struct {
+	ratio float64
+	label string
+}{{staking.BaseRequirement, "0.8"}, {staking.HeliconRequirement, "0.9"}}
+
+func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	entries, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
+		return ups.watchedEntries(ctx, n)
+	})
+	if err != nil {
+		return err
+	}
+	nodes, err := ups.sameNetwork(ctx)
+	if err != nil {
+		return err
+	}
+	helicon, err := heliconTime(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	p := polling{ups: ups, nodes: nodes, ids: map[*Node]string{}, helicon: helicon}
+	for _, n := range nodes {
+		p.ids[n] = n.known()
+	}
+	if p.stake, p.all, err = primaryStake(ctx, ups); err != nil {
+		return err
+	}
+	votes := p.votes(ctx, entries)
+	now := time.Now()
+	for _, v := range entries {
+		period, requirement := periodOf(v), staking.Requirement(v.StartTime.Time, helicon)
+		vote := votes[v.NodeID]
+		budget := staking.NewBudget(period, now, vote.uptime, requirement)
+		out.Set(validatorRequirement, requirement, v.NodeID)
+		out.Set(validatorDowntimeBudget, budget.Allowed.Seconds(), v.NodeID)
+		out.Set(validatorViewsStake, vote.views, v.NodeID)
+		if !vote.known {
+			continue
+		}
+		out.Set(validatorDowntimeUsed, budget.Used.Seconds(), v.NodeID)
+		out.SetBool(validatorReachable, budget.Reachable(), v.NodeID)
+		out.Set(validatorWeightedUptime, vote.uptime, v.NodeID)
+		for i, r := range requirements {
+			out.SetBool(validatorReachableAt, staking.NewBudget(period, now, vote.uptime, r.ratio).Reachable(), v.NodeID, r.label)
+			out.Set(validatorVotesYes, vote.yes[i], v.NodeID, r.label)
+		}
+	}
+	p.tellDissenters(out, votes)
+	return nil
+}
+
+func periodOf(v node.Validator) staking.Period {
+	p := staking.Period{Start: v.StartTime.Time}
+	if v.EndTime != nil {
+		p.End = v.EndTime.Time
+	}
+	return p
+}
+
+// heliconTime is when the requirement rises, nil while no node knows. Of several
+// times the earliest counts: a node that does not know it is out of date.
+func heliconTime(ctx context.Context, nodes []*Node) (at *time.Time, err error) {
+	known, err := each(scrape.MaxAge(ctx, slowFacts), wellOf(nodes), func(ctx context.Context, n *Node) (node.Upgrades, error) {
+		return n.Upgrades(ctx)
+	})
+	for _, k := range known {
+		if t, scheduled := k.Scheduled()["helicon"]; scheduled && (at == nil || t.Before(*at)) {
+			at = &t
+		}
+	}
+	return at, err
+}
+
+// wellOf returns the nodes whose last answer was good; all, if there is none.
+func wellOf(nodes []*Node) []*Node {
+	well := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return !n.Healthy() })
+	if len(well) == 0 {
+		return slices.Clone(nodes)
+	}
+	return well
+}
+
+// polling is what the watched validators' peers are asked with.
+type polling struct {
+	ups     *Upstreams
+	nodes   []*Node
+	ids     map[*Node]string
+	helicon *time.Time
+	stake   map[string]uint64 // in nAVAX, by node ID
+	all     uint64
+}
+
+// vote is what the peers of one validator say, counted.
+type vote struct {
+	of         string // node ID
+	own        bool   // an own node's
+	uptime     float64
+	known      bool
+	views      float64    // share of all stake
+	yes        [2]float64 // by requirements
+	inFavour   float64    // yes, under the validator's own requirement
+	dissenters []staking.View
+}
+
+// mostDissenters is how many of those who would vote no are named.
+const mostDissenters = 10
+
+// count counts the views of a validator.
+func (p polling) count(v node.Validator, views []staking.View) vote {
+	// Sums of floats depend on the order, and peers are listed in any.
+	slices.SortFunc(views, func(a, b staking.View) int { return cmp.Compare(a.NodeID, b.NodeID) })
+	poll := staking.NewPoll(views, p.all)
+	c := vote{of: v.NodeID, views: poll.Known()}
+	c.uptime, c.known = poll.Uptime()
+	for i, r := range requirements {
+		c.yes[i] = poll.Yes(r.ratio)
+	}
+	requirement := staking.Requirement(v.StartTime.Time, p.helicon)
+	c.inFavour, c.dissenters = poll.Yes(requirement), poll.Dissenters(requirement, mostDissenters)
+	return c
+}
+
+// votes returns the votes on each validator, by node ID. An own node is asked
+// what its peers told it. Where that is less than half of the stake, because it is
+// down, has just started or is no own node at all, the other own nodes are asked
+// what they saw themselves; who knows more counts.
+func (p polling) votes(ctx context.Context, entries []node.Validator) map[string]vote {
+	byID := make(map[string]node.Validator, len(entries))
+	for _, v := range entries {
+		byID[v.NodeID] = v
+	}
+	votes := make(map[string]vote, len(entries))
+	// More than one node may have the same ID.
+	keep := func(v vote) {
+		if was, there := votes[v.of]; !there || v.views > was.views {
+			v.own = v.own || was.own
+			votes[v.of] = v
+		}
+	}
+	watched := slices.DeleteFunc(slices.Clone(p.nodes), func(n *Node) bool { _, there := byID[p.ids[n]]; return !there })
+	for _, n := range watched {
+		keep(vote{of: p.ids[n], own: true})
+	}
+	told, _ := each(ctx, watched, func(ctx context.Context, n *Node) (vote, error) { // one that is down is told of by the others
+		views, err := p.toldTo(ctx, n)
+		return p.count(byID[p.ids[n]], views), err
+	})
+	for _, v := range told {
+		keep(v)
+	}
+	const most = 0.5
+	var unknown []node.Validator
+	for _, v := range entries {
+		if votes[v.NodeID].views < most {
+			unknown = append(unknown, v)
+		}
+	}
+	for _, v := range p.seen(ctx, unknown) {
+		keep(v)
+	}
+	return votes
+}
+
+// toldTo returns what the peers of an own node tell it of itself. That of a peer
+// that has not told yet, since it connected, reads 0.
+func (p polling) toldTo(ctx context.Context, n *Node) ([]staking.View, error) {
+	answer, err := n.Peers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var views []staking.View
+	for _, peer := range answer.Peers {
+		stake := p.stake[peer.NodeID]
+		if stake == 0 || peer.NodeID == p.ids[n] || peer.ObservedUptime == nil || *peer.ObservedUptime == 0 {
+			continue
+		}
+		views = append(views, staking.View{NodeID: peer.NodeID, Stake: stake, Uptime: peer.ObservedUptime.Ratio()})
+	}
+	return views, nil
+}
+
+// mostObservers is how many own nodes are asked what they see, those with the
+// most stake: of a large fleet each would have to list the whole fleet.
+const mostObservers = 25
+
+// seen returns the votes on these validators, as far as the own nodes know.
+func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
+	observers := p.observers()
+	if len(validators) == 0 || len(observers) == 0 {
+		return nil
+	}
+	type sight struct {
+		by      string
+		entries []node.Validator
+	}
+	sights, _ := each(ctx, observers, func(ctx context.Context, n *Node) (sight, error) {
+		entries, err := p.ups.watchedEntries(ctx, n)
+		return sight{p.ids[n], entries}, err
+	})
+	views := map[string][]staking.View{}
+	for _, s := range sights {
+		for _, v := range s.entries {
+			if v.NodeID != s.by && v.Uptime != nil {
+				views[v.NodeID] = append(views[v.NodeID], staking.View{NodeID: s.by, Stake: p.stake[s.by], Uptime: v.Uptime.Ratio()})
+			}
+		}
+	}
+	var votes []vote
+	for _, v := range validators {
+		votes = append(votes, p.count(v, views[v.NodeID]))
+	}
+	return votes
+}
+
+// observers are the nodes whose own view has a vote, each ID once.
+func (p polling) observers() []*Node {
+	able := slices.DeleteFunc(wellOf(p.nodes), func(n *Node) bool { return p.stake[p.ids[n]] == 0 })
+	slices.SortStableFunc(able, func(a, b *Node) int {
+		return cmp.Or(cmp.Compare(p.stake[p.ids[b]], p.stake[p.ids[a]]), cmp.Compare(p.ids[a], p.ids[b]))
+	})
+	able = slices.CompactFunc(able, func(a, b *Node) bool { return p.ids[a] == p.ids[b] })
+	return able[:min(len(able), mostObservers)]
+}
+
+// tellDissenters names who would vote no, of the validators with the fewest votes
+// first. Where all validators are watched, those of strangers are left out.
+func (p polling) tellDissenters(out *metric.Batch, votes map[string]vote) {
+	t := metric.Table{
+		About:   fmt.Sprintf("Who would vote no on a validator's reward today: of each the %d with the most stake.", mostDissenters),
+		Columns: []string{"Validator", "Peer", "Its stake in AVAX", "Saw the validator up"},
+	}
+	shown := make([]vote, 0, len(votes))
+	for _, v := range votes {
+		if v.own || !p.ups.Watch.All {
+			shown = append(shown, v)
+		}
+	}
+	slices.SortFunc(shown, func(a, b vote) int { return cmp.Or(cmp.Compare(a.inFavour, b.inFavour), cmp.Compare(a.of, b.of)) })
+	for _, v := range shown {
+		for _, d := range v.dissenters {
+			t.Rows = append(t.Rows, []string{
+				v.of, d.NodeID, strconv.FormatFloat(wire.NanoAVAX(d.Stake).AVAX(), 'f', -1, 64), strconv.FormatFloat(100*d.Uptime, 'f', 2, 64) + " %",
+			})
+		}
+	}
+	if len(t.Rows) > 0 {
+		out.Table(t)
+	}
+}

@@ -1,0 +1,335 @@
+package collectors_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// of returns a reader of one family's value for a participant on a page of
+// reward_budget.
+func (w world) of(t *testing.T, page, participant string) func(family string) float64 {
+	t.Helper()
+	return func(family string) float64 {
+		t.Helper()
+		return valueOf(t, page, "avax_validator_"+family+`{node_id="`+w.network.NodeID(participant)+`"}`)
+	}
+}
+
+// near tells whether a value is within a millionth of what is expected.
+func near(got, want float64) bool { return math.Abs(got-want) <= 1e-6*max(1, math.Abs(want)) }
+
+// All of an own node's peers but itself have a say, each by its stake.
+func TestTheBudgetIsWhatThePeersToldTheNode(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "bravo")
+		w.network.Node("alpha").SetObservedUptime(95)
+		w.network.Node("alpha").SetObservedUptime(85, "bravo", "charlie")
+		page := w.page(t, "reward_budget")
+		alpha := w.of(t, page, "alpha")
+		// bravo and charlie have 2.05 and 1.9505 million of the 8.0056 that are not alpha's.
+		const all, others = 10_040_600.0, 8_005_600.0
+		want := (0.85*(2_050_000+1_950_500) + 0.95*(others-2_050_000-1_950_500)) / others
+		if got := alpha("weighted_uptime_ratio"); !near(got, want) {
+			t.Errorf("weighted uptime %v, want %v", got, want)
+		}
+		if got := alpha("views_stake_ratio"); !near(got, others/all) {
+			t.Errorf("views of %v, want %v", got, others/all)
+		}
+		if got := alpha("downtime_used_seconds"); !near(got, (1-want)*200*24*3600) {
+			t.Errorf("used %v s, want %v", got, (1-want)*200*24*3600)
+		}
+		says(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`, "6.3072e+06") // 20 % of 365 days
+		for requirement, want := range map[string]float64{"0.8": others / all, "0.9": (others - 2_050_000 - 1_950_500) / all} {
+			if got := valueOf(t, page, fmt.Sprintf(`avax_validator_votes_yes_ratio{node_id="%s",requirement="%s"}`, w.network.NodeID("alpha"), requirement)); !near(got, want) {
+				t.Errorf("%v would vote yes at %s, want %v", got, requirement, want)
+			}
+		}
+	})
+}
+
+func TestALiarWithLittleStakeMovesLittle(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		before := w.of(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")
+		w.network.Node("alpha").SetObservedUptime(1, "hotel")
+		page := w.page(t, "reward_budget")
+		after := w.of(t, page, "alpha")("weighted_uptime_ratio")
+		if after == before || before-after > 0.001 {
+			t.Errorf("from %v to %v", before, after)
+		}
+		says(t, page, `avax_validator_reward_reachable{node_id="`+w.network.NodeID("alpha")+`"}`, "1")
+	})
+}
+
+// A node that is cut off finds itself up all the time.
+func TestTheOwnViewOfANodeNeverCounts(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		w.network.Disconnect("alpha")
+		time.Sleep(time.Hour)
+		page := w.page(t, "reward_budget")
+		id := `{node_id="` + w.network.NodeID("alpha") + `"`
+		says(t, page, "avax_validator_views_stake_ratio"+id+"}", "0")
+		says(t, page, "avax_validator_uptime_requirement_ratio"+id+"}", "0.8")
+		for _, family := range []string{"weighted_uptime_ratio", "downtime_used_seconds", "reward_reachable", "reward_reachable_at", "votes_yes_ratio"} {
+			silentOf(t, page, "avax_validator_"+family+id)
+		}
+
+		w.ask(t, "alpha", "bravo") // bravo has a view, and the only one
+		alpha := w.of(t, w.page(t, "reward_budget"), "alpha")
+		entries, err := w.ups.Nodes()[1].PlatformCurrentValidators(t.Context(), "", w.network.NodeID("alpha"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := alpha("weighted_uptime_ratio"), entries[0].Uptime.Ratio(); !near(got, want) || got == 1 {
+			t.Errorf("weighted uptime %v, want bravo's view, %v", got, want)
+		}
+		if got, want := alpha("views_stake_ratio"), 2_050_000/10_040_600.0; !near(got, want) {
+			t.Errorf("views of %v, want bravo's %v", got, want)
+		}
+	})
+}
+
+func TestWhereANodeIsDownTheOthersSayWhatTheySaw(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "bravo", "charlie", "foxtrot") // foxtrot has no stake, and so no vote
+		before := w.of(t, w.page(t, "reward_budget"), "alpha")
+		w.network.Node("alpha").Stop()
+		time.Sleep(24 * time.Hour)
+		page := w.page(t, "reward_budget")
+		alpha := w.of(t, page, "alpha")
+		if got, want := alpha("views_stake_ratio"), (2_050_000+1_950_500)/10_040_600.0; !near(got, want) {
+			t.Errorf("views of %v, want those of bravo and charlie, %v", got, want)
+		}
+		// charlie and bravo have seen more exactly than in whole percents what was before.
+		if used := alpha("downtime_used_seconds"); used < 24*3600 || used > before("downtime_used_seconds")+24*3600 {
+			t.Errorf("used %v s after a day, %v s before it", used, before("downtime_used_seconds"))
+		}
+		// The others' own peers tell them as before.
+		if got, want := w.of(t, page, "bravo")("views_stake_ratio"), (10_040_600.0-2_050_000-2_035_000)/10_040_600.0; !near(got, want) {
+			t.Errorf("bravo's views are of %v, want %v", got, want)
+		}
+	})
+}
+
+// The others are asked where little is known, and believed where they know more.
+func TestWhoKnowsMoreStakesViewsCounts(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "charlie")
+		w.network.Disconnect("delta")
+		w.network.Disconnect("echo")
+		alpha := w.of(t, w.page(t, "reward_budget"), "alpha")
+		if got, want := alpha("views_stake_ratio"), (2_050_000+1_950_500+2_000+3_100)/10_040_600.0; !near(got, want) || got >= 0.5 {
+			t.Errorf("views of %v, want those of alpha's peers, %v, and not charlie's alone", got, want)
+		}
+	})
+}
+
+// Peers have not told yet what they saw: that is no downtime.
+func TestARestartIsNoLossOfTheReward(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		before := w.of(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")
+		w.network.Node("alpha").Start()
+		id := `{node_id="` + w.network.NodeID("alpha") + `"}`
+		told := 0
+		for range 60 {
+			time.Sleep(time.Second)
+			page, err := w.run(t, "reward_budget", "network")
+			if err != nil { // the P-Chain is not there yet
+				continue
+			}
+			if views := valueOf(t, page, "avax_validator_views_stake_ratio"+id); views == 0 {
+				silentOf(t, page, "avax_validator_weighted_uptime_ratio"+id)
+				continue
+			}
+			told++
+			says(t, page, "avax_validator_reward_reachable"+id, "1")
+			if got := valueOf(t, page, "avax_validator_weighted_uptime_ratio"+id); math.Abs(got-before) > 0.01 {
+				t.Errorf("weighted uptime %v, was %v", got, before)
+			}
+		}
+		if told < 30 {
+			t.Errorf("told in %d of 60 seconds", told)
+		}
+	})
+}
+
+func TestTheRequirementRisesWithHeliconToTheSecond(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		helicon := time.Now().Add(-50 * 24 * time.Hour).Truncate(time.Second)
+		for _, step := range []struct {
+			helicon, start time.Time
+			want           string
+		}{
+			{helicon, helicon.Add(-time.Second), "0.8"},
+			{helicon, helicon, "0.9"},
+			{helicon, helicon.Add(time.Second), "0.9"},
+			{time.Time{}, helicon, "0.8"}, // not scheduled
+			{time.Now().Add(time.Hour), helicon, "0.8"},
+		} {
+			w.network.SetUpgrade("helicon", step.helicon)
+			w.network.SetStakeStart("alpha", step.start)
+			time.Sleep(slowFacts)
+			page := w.page(t, "reward_budget")
+			says(t, page, `avax_validator_uptime_requirement_ratio{node_id="`+w.network.NodeID("alpha")+`"}`, step.want)
+			budget := valueOf(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`)
+			share := map[string]float64{"0.8": 0.2, "0.9": 0.1}[step.want]
+			// It ends 165 days after the network began, minutes ago.
+			if want := share * (165*24*time.Hour + time.Since(step.start)).Seconds(); math.Abs(budget-want) > 3600 {
+				t.Errorf("budget %v s, want about %v", budget, want)
+			}
+		}
+	})
+}
+
+// slowFacts is how old an answer about upgrades may be.
+const slowFacts = 11 * time.Minute
+
+// A node of an older release does not know the upgrade that the others know, or
+// knows another time.
+func TestANodeThatIsOutOfDateDoesNotLowerTheRequirement(t *testing.T) {
+	for _, known := range []string{"9999-12-01T00:00:00Z", "2998-01-01T00:00:00Z"} {
+		inWorld(t, func(t *testing.T, w world) {
+			w.ask(t, "alpha", "bravo", "charlie")
+			*w.otherwise = func(node, method string, _ []any) string {
+				if node != "bravo" && method == "info.upgrades" {
+					return `{"jsonrpc":"2.0","result":{"graniteTime":"2025-11-19T16:00:00Z","heliconTime":"` + known + `"},"id":1}`
+				}
+				return ""
+			}
+			says(t, w.page(t, "reward_budget"), `avax_validator_uptime_requirement_ratio{node_id="`+w.network.NodeID("bravo")+`"}`, "0.9")
+		})
+	}
+}
+
+func TestAnAutoRenewedValidatorIsJudgedByItsCurrentPeriod(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "bravo")
+		w.ups.Watch = collectors.Watch{IDs: []string{w.network.NodeID("golf")}}
+		golf := w.of(t, w.page(t, "reward_budget"), "golf")
+		if got := golf("uptime_requirement_ratio"); got != 0.9 {
+			t.Errorf("requirement %v", got)
+		}
+		if got := golf("downtime_budget_seconds"); got != 33.6*3600 { // of 14 days
+			t.Errorf("budget %v s", got)
+		}
+		if got := golf("views_stake_ratio"); !near(got, (2_035_000+2_050_000)/10_040_600.0) {
+			t.Errorf("views of %v", got)
+		}
+		w.network.Disconnect("golf")
+		time.Sleep(8 * 24 * time.Hour)
+		page := w.page(t, "reward_budget")
+		says(t, page, `avax_validator_reward_reachable{node_id="`+w.network.NodeID("golf")+`"}`, "0")
+		w.network.Reconnect("golf")
+		time.Sleep(2 * 24 * time.Hour) // a new period has begun
+		golf = w.of(t, w.page(t, "reward_budget"), "golf")
+		if used := golf("downtime_used_seconds"); used != 0 {
+			t.Errorf("in the new period %v s are used", used)
+		}
+		if got := golf("reward_reachable"); got != 1 {
+			t.Error("what was lost in the last period is held against the new one")
+		}
+	})
+}
+
+func TestEachValidatorIsToldOnceHoweverOftenItIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		w := world{network: network, otherwise: new(func(string, string, []any) string)}
+		transport := &posing{to: network.Transport(), hosts: map[string]string{"charlie.sim": "alpha.sim"}}
+		w.ups = upstreams(t, transport, network)
+		var nodes []*collectors.Node
+		for _, name := range []string{"alpha", "bravo", "charlie"} { // charlie is alpha too
+			nodes = append(nodes, collectors.NewNode(node.New(open(t, transport, name))))
+		}
+		w.ups.SetNodes(nodes)
+		for _, watch := range []collectors.Watch{{}, {All: true}, {IDs: []string{network.NodeID("alpha"), network.NodeID("alpha"), network.NodeID("hotel")}}} {
+			w.ups.Watch = watch
+			if n := strings.Count(w.page(t, "reward_budget"), "avax_validator_uptime_requirement_ratio{"); n != map[bool]int{false: 2, true: 7}[watch.All] {
+				t.Errorf("%+v: told of %d validators", watch, n)
+			}
+		}
+	})
+}
+
+func TestTheLargestDissentersAreNamed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "bravo", "foxtrot")
+		if tables := w.tables(t, "reward_budget", "network"); len(tables) != 0 {
+			t.Errorf("nobody would vote no: %v", tables)
+		}
+		w.network.Node("alpha").SetObservedUptime(79, "charlie", "hotel")
+		w.network.Node("bravo").SetObservedUptime(85) // it needs 90
+		tables := w.tables(t, "reward_budget", "network")
+		if len(tables) != 1 {
+			t.Fatalf("%d tables", len(tables))
+		}
+		var got []string
+		for _, row := range tables[0].Rows {
+			if len(row) != len(tables[0].Columns) {
+				t.Errorf("%q in the columns %q", row, tables[0].Columns)
+			}
+			got = append(got, strings.Join(row, " "))
+		}
+		row := func(of, by, words string) string {
+			return w.network.NodeID(of) + " " + w.network.NodeID(by) + " " + words
+		}
+		fewest := []string{
+			row("bravo", "alpha", "2035000 85.00 %"), row("bravo", "echo", "2000000 85.00 %"), row("bravo", "delta", "2000000 85.00 %"),
+			row("bravo", "charlie", "1950500 85.00 %"), row("bravo", "hotel", "3100 85.00 %"), row("bravo", "golf", "2000 85.00 %"),
+		}
+		if w.network.NodeID("delta") < w.network.NodeID("echo") {
+			fewest[1], fewest[2] = fewest[2], fewest[1]
+		}
+		want := append(fewest, row("alpha", "charlie", "1950500 79.00 %"), row("alpha", "hotel", "3100 79.00 %"))
+		if !slices.Equal(got, want) {
+			t.Errorf("rows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+
+		w.network.Node("delta").SetObservedUptime(50)
+		w.ups.Watch.All = true
+		if tables = w.tables(t, "reward_budget", "network"); len(tables) != 1 || len(tables[0].Rows) != len(want) {
+			t.Errorf("where all are watched, of the own ones alone: %v", tables)
+		}
+	})
+}
+
+// What the budget asks, others have asked: it costs nearly nothing.
+func TestTheBudgetAsksWhatOthersAsk(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "bravo", "charlie")
+		w.network.Node("charlie").Suffer(simnet.Unavailable(), "info.peers") // so that the others' views are needed
+		ctx := scrape.MaxAge(t.Context(), 30*time.Second)
+		run := func(name string) {
+			spec := specOf(t, name)
+			for _, j := range spec.Bind(w.ups) {
+				if err := j.Collect(ctx, metric.NewBatch(spec.Families)); err != nil && name == "reward_budget" {
+					t.Error(err)
+				}
+			}
+		}
+		for _, name := range []string{"fleet", "validators", "validator_views", "connected_stake", "upgrades"} {
+			run(name)
+		}
+		w.network.ResetCalls()
+		run("reward_budget")
+		for _, c := range w.network.Calls() {
+			if c.Upstream != "charlie" {
+				t.Errorf("%s is asked %s %s again", c.Upstream, c.Method, c.Params)
+			}
+		}
+	})
+}

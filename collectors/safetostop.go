@@ -1,0 +1,209 @@
+package collectors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	l1SafeToStop = metric.New("avax_l1_safe_to_stop",
+		"1 if at least 80 % of the chain's weight stays active and connected once this validator stops, in the eyes of each own node that tracks "+
+			"the chain; 0 if not in those of one. Its own view counts only where there is no other. Absent where no own node can tell.",
+		"chain", "node_id")
+	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
+		"Share of a set's weight (0 to 1) that stays active and connected once this node stops, in the eyes of the own node that sees least: "+
+			"of the primary network (chain P), and of each followed L1 that the node validates. Absent where no own node can tell, or this one does not answer.",
+		"node", "chain")
+	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
+		"1 if stopping this node leaves at least 80 % of each of these sets, 0 if not; absent where one is not known.", "node").
+		By("min without (chain) (avax_node_stop_leaves_ratio) >= bool 0.8")
+)
+
+var safeToStop = &Spec{
+	Name:     "safe_to_stop",
+	Help:     "Which node or validator may be stopped without the primary network or an L1 losing its quorum?",
+	Calls:    []string{"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains"},
+	Every:    30 * time.Second,
+	Families: []*metric.Family{l1SafeToStop, nodeStopLeaves, nodeSafeToStop},
+	Bind:     once(collectSafeToStop),
+}
+
+// outlook is a set in the eyes of one node: itself, and those that it is connected
+// to.
+type outlook struct {
+	node *Node
+	id   string
+	sum  staking.Weights
+	up   map[string]uint64 // weight by node ID, 0 of one that is inactive or not connected
+}
+
+// outlooks are what several nodes see of one set.
+type outlooks []outlook
+
+// without is the least share that stays up once a node stops, in the eyes of all
+// but itself; of itself only where it is alone.
+func (all outlooks) without(nodeID string) (share float64, known bool) {
+	var alone float64
+	var itself bool
+	for _, o := range all {
+		if o.sum.Total == 0 {
+			continue
+		}
+		left := o.sum.Without(staking.Member{ID: nodeID, Weight: o.up[nodeID], Up: true})
+		switch {
+		case o.id == nodeID:
+			alone, itself = left, true
+		case !known || left < share:
+			share, known = left, true
+		}
+	}
+	if !known {
+		return alone, itself
+	}
+	return share, true
+}
+
+func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	nodes, err := ups.sameNetwork(ctx)
+	if err != nil {
+		return err
+	}
+	ids := make(map[*Node]string, len(nodes))
+	for _, n := range nodes {
+		ids[n] = n.known()
+	}
+	// At once: a node that does not answer is waited for once and not for each set.
+	followed := ups.subnetChains()
+	sets := make([]lookedAt, len(followed))
+	var wg sync.WaitGroup
+	for i, c := range followed {
+		wg.Go(func() { sets[i] = lookAt(ctx, ups, c, ids) })
+	}
+	primary, err := primaryOutlooks(ctx, ups, ids)
+	wg.Wait()
+	if err != nil {
+		return err
+	}
+	for i, set := range sets {
+		if set.err != nil && !errors.Is(set.err, ErrNotOffered) {
+			out.Note("nobody can tell which validators of %s may be stopped: %v", followed[i].Name, set.err)
+		}
+		for id := range set.members {
+			if left, known := set.seen.without(id); known {
+				out.SetBool(l1SafeToStop, left >= staking.Quorum, followed[i].Name, id)
+			}
+		}
+	}
+	for _, o := range primary { // those that answer
+		left, known := primary.without(o.id)
+		safe := left >= staking.Quorum
+		if known {
+			out.Set(nodeStopLeaves, left, o.node.Name(), "P")
+		}
+		for i, set := range sets {
+			if set.members != nil && !set.members[o.id] {
+				continue
+			}
+			left, seen := set.seen.without(o.id)
+			if known, safe = known && seen, safe && left >= staking.Quorum; seen {
+				out.Set(nodeStopLeaves, left, o.node.Name(), followed[i].Name)
+			}
+		}
+		if known {
+			out.SetBool(nodeSafeToStop, safe, o.node.Name())
+		}
+	}
+	return nil
+}
+
+// primaryOutlooks returns how much of the primary network's stake each of the
+// nodes that answer is connected to; who is up is kept of the own nodes alone.
+func primaryOutlooks(ctx context.Context, ups *Upstreams, ids map[*Node]string) (outlooks, error) {
+	stake, all, err := primaryStake(ctx, ups)
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		own[id] = true
+	}
+	return each(ctx, byName(ids), func(ctx context.Context, n *Node) (outlook, error) {
+		answer, err := n.Peers(ctx)
+		self := ids[n]
+		o := outlook{n, self, staking.Weights{Up: stake[self], Total: all}, map[string]uint64{self: stake[self]}}
+		for _, p := range answer.Peers {
+			if p.NodeID == self {
+				continue
+			}
+			o.sum.Up += stake[p.NodeID]
+			if own[p.NodeID] {
+				o.up[p.NodeID] = stake[p.NodeID]
+			}
+		}
+		return o, err
+	})
+}
+
+// lookedAt is what is known of a followed chain's validators.
+type lookedAt struct {
+	seen    outlooks
+	members map[string]bool // by node ID; nil where nobody knows them
+	err     error           // why nobody sees them
+}
+
+// lookAt asks the nodes that track the chain what they see of its validators, and
+// if there is none at least the P-Chain who they are.
+func lookAt(ctx context.Context, ups *Upstreams, c Chain, ids map[*Node]string) lookedAt {
+	at := lookedAt{members: map[string]bool{}}
+	b, err := c.Blockchain(ctx, ups)
+	if err != nil {
+		return lookedAt{err: err}
+	}
+	if b.SubnetID == node.PrimaryNetworkID {
+		return at
+	}
+	at.seen, at.err = each(ctx, byName(ids), func(ctx context.Context, n *Node) (outlook, error) {
+		set, err := chainSet(ctx, n, c)
+		o := outlook{node: n, id: ids[n], up: make(map[string]uint64, len(set))}
+		for _, v := range set {
+			var up uint64
+			if v.IsActive && (v.IsConnected || v.NodeID == o.id) {
+				up = uint64(v.Weight)
+			}
+			o.sum.Total += uint64(v.Weight)
+			o.sum.Up += up
+			o.up[v.NodeID] += up
+		}
+		return o, err
+	})
+	for _, o := range at.seen {
+		for id := range o.up {
+			at.members[id] = true
+		}
+	}
+	if len(at.seen) > 0 {
+		return at
+	}
+	set, err := anySet(ctx, ups, b.SubnetID)
+	if err != nil {
+		at.members = nil
+	}
+	for _, v := range set {
+		at.members[v.NodeID] = true
+	}
+	return at
+}
+
+// byName returns the nodes in one order, whatever it is.
+func byName(ids map[*Node]string) []*Node {
+	return slices.SortedFunc(maps.Keys(ids), func(a, b *Node) int { return cmp.Compare(a.Name(), b.Name()) })
+}

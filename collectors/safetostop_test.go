@@ -1,0 +1,233 @@
+package collectors_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// Of the L1's 370: alpha 100, bravo 100, foxtrot 100, charlie 50, echo 20. Of the
+// primary network's 10,040,600: alpha 2,035,000.
+
+func leaves(node, chain string) string {
+	return fmt.Sprintf(`avax_node_stop_leaves_ratio{node="%s",chain="%s"}`, node, chain)
+}
+
+func TestStoppingANodeLeavesItsSetsWithoutIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "echo", "foxtrot")
+		page := w.page(t, "safe_to_stop")
+		if got := valueOf(t, page, leaves("alpha", "P")); !near(got, 1-2_035_000/10_040_600.0) {
+			t.Errorf("stopping alpha leaves %v of the primary network", got)
+		}
+		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 270/370.0) {
+			t.Errorf("stopping alpha leaves %v of the L1", got)
+		}
+		says(t, page, leaves("foxtrot", "P"), "1") // it has no stake
+		silentOf(t, page, `node="echo",chain="examplepoa"`)
+		says(t, page, `avax_node_safe_to_stop{node="alpha"}`, "0")
+		says(t, page, `avax_node_safe_to_stop{node="foxtrot"}`, "0")
+		says(t, page, `avax_node_safe_to_stop{node="echo"}`, "1") // 8.04 of 10.04 million, 350 of 370
+		for validator, want := range map[string]string{"alpha": "0", "bravo": "0", "foxtrot": "0", "charlie": "1", "echo": "1"} {
+			says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID(validator)+`"}`, want)
+		}
+	})
+}
+
+// The set is at its quorum already: nobody may go, and who is away takes nothing
+// with it.
+func TestWhoIsAwayOrInactiveIsNotThereToLean(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "delta", "echo", "alpha")
+		w.network.Disconnect("charlie")
+		w.network.SetBalance("examplel1", "echo", 0)
+		time.Sleep(2 * time.Minute)
+		page := w.page(t, "safe_to_stop") // 300 of 370 are active and connected
+		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("charlie")+`"}`, "1")
+		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("echo")+`"}`, "1")
+		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"}`, "0")
+		if got := valueOf(t, page, leaves("echo", "examplel1")); !near(got, 300/370.0) {
+			t.Errorf("stopping echo leaves %v", got)
+		}
+		says(t, page, `avax_node_safe_to_stop{node="echo"}`, "0") // of the primary network 60 % would be left
+	})
+}
+
+// One node has lost the L1's others, and its word counts where it is another's
+// stop that is asked for.
+func TestWhereNodesDisagreeTheOneThatSeesLeastIsBelieved(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "echo", "foxtrot")
+		w.network.Disconnect("foxtrot") // it sees itself alone, the others see all but it
+		page := w.page(t, "safe_to_stop")
+		if got := valueOf(t, page, leaves("echo", "examplel1")); !near(got, 100/370.0) {
+			t.Errorf("stopping echo leaves %v, want what foxtrot sees", got)
+		}
+		// Its own view of itself, of which nothing would be left, does not count.
+		if got := valueOf(t, page, leaves("foxtrot", "examplel1")); !near(got, 270/370.0) {
+			t.Errorf("stopping foxtrot leaves %v, want what the others see", got)
+		}
+		says(t, page, leaves("echo", "P"), "0") // foxtrot has no stake, and no peer
+		says(t, page, leaves("foxtrot", "P"), "1")
+		says(t, page, `avax_node_safe_to_stop{node="echo"}`, "0")
+	})
+}
+
+func TestANodeThatIsAloneGoesByItsOwnView(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		page := w.page(t, "safe_to_stop")
+		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 270/370.0) {
+			t.Errorf("stopping alpha leaves %v", got)
+		}
+		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("echo")+`"}`, "1")
+	})
+}
+
+// Whatever it says of itself, it is there for itself.
+func TestANodeIsConnectedToItself(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		*w.otherwise = func(_, method string, _ []any) string {
+			if method != "validators.getCurrentValidators" {
+				return ""
+			}
+			entry := `{"validationID":"v","nodeID":"%s","weight":%d,"startTimestamp":1,"isActive":true,"isL1Validator":true,"isConnected":%t,"uptimePercentage":100,"uptimeSeconds":1}`
+			return fmt.Sprintf(`{"jsonrpc":"2.0","result":{"validators":[`+entry+","+entry+`]},"id":1}`,
+				w.network.NodeID("alpha"), 85, false, w.network.NodeID("bravo"), 15, true)
+		}
+		w.ups.SetChains([]collectors.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
+		page := w.page(t, "safe_to_stop")
+		says(t, page, leaves("alpha", "examplel1"), "0.15")
+		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"}`, "1")
+	})
+}
+
+func TestWhetherANodeMayBeStoppedIsNotGuessed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "delta", "echo")
+		says(t, w.page(t, "safe_to_stop"), `avax_node_safe_to_stop{node="echo"}`, "1")
+
+		// The only one that tracks the L1 does not answer for it: echo validates it.
+		w.network.Node("echo").Suffer(simnet.Refused(-32000, "failed to get uptime for validation ID x: validationID not found"), "validators.getCurrentValidators")
+		page := w.page(t, "safe_to_stop")
+		silentOf(t, page, "avax_l1_safe_to_stop")
+		silentOf(t, page, `avax_node_safe_to_stop{node="echo"}`)
+		silentOf(t, page, leaves("echo", "examplel1"))
+		if got := valueOf(t, page, leaves("echo", "P")); got < 0.8 {
+			t.Errorf("stopping echo leaves %v of the primary network", got)
+		}
+		says(t, page, `avax_node_safe_to_stop{node="delta"}`, "1") // the P-Chain knows that delta does not validate it
+
+		// Once the P-Chain does not tell either, it may be any node's.
+		w.network.Node("delta").Suffer(simnet.Unavailable(), "platform.getCurrentValidators")
+		w.network.Node("echo").Suffer(simnet.Unavailable(), "platform.getCurrentValidators")
+		silentOf(t, w.page(t, "safe_to_stop"), "avax_node_safe_to_stop")
+
+		// Nor can anybody tell who validates a chain that does not exist.
+		w.network.Node("delta").Recover()
+		w.network.Node("echo").Recover()
+		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "nope"}})
+		page, notes := w.tell(t.Context(), t, "safe_to_stop", "network")
+		silentOf(t, page, "avax_node_safe_to_stop")
+		if text := strings.Join(notes, "\n"); !strings.Contains(text, "mine") || !strings.Contains(text, "correct AVAX_CHAINS") {
+			t.Errorf("noted %q", text)
+		}
+	})
+}
+
+// A node that was just started is no help yet: the next one has to wait.
+func TestTheNextNodeMayStopOnceTheLastIsBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		// As if none had more than a hundredth of the stake or weight.
+		for _, validator := range []string{"alpha", "bravo", "foxtrot", "charlie"} {
+			w.network.SetWeight("examplel1", validator, 20)
+		}
+		w.network.AddL1Validator("examplel1", "delta", 400, 1e10)
+		w.network.Node("delta").SetChain("examplel1", simnet.Running)
+		time.Sleep(5 * time.Minute)
+		w.ups.SetChains([]collectors.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
+		w.ask(t, "charlie", "echo", "foxtrot")
+		const echo = `avax_node_safe_to_stop{node="echo"}`
+		says(t, w.page(t, "safe_to_stop"), echo, "1")
+		w.network.Node("charlie").Start()
+		was, changes := "1", 0
+		for range 60 {
+			time.Sleep(time.Second)
+			is := "0"
+			if strings.Contains(w.page(t, "safe_to_stop"), echo+" 1\n") {
+				is = "1"
+			}
+			if is != was {
+				was = is
+				changes++
+			}
+		}
+		if was != "1" || changes != 2 {
+			t.Errorf("in the end %s, after %d changes", was, changes)
+		}
+	})
+}
+
+func TestANodeThatIsDownIsNotTold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "bravo")
+		w.network.Node("bravo").Stop()
+		page := w.page(t, "safe_to_stop")
+		silentOf(t, page, `node="bravo"`)
+		if got := valueOf(t, page, leaves("alpha", "P")); !near(got, (10_040_600-2_035_000-2_050_000)/10_040_600.0) {
+			t.Errorf("stopping alpha too leaves %v", got)
+		}
+		w.network.Node("alpha").Stop()
+		if page, err := w.run(t, "safe_to_stop", "network"); err == nil || errors.Is(err, collectors.ErrNotOffered) || page != "" {
+			t.Errorf("nobody answers: %q, %v", page, err)
+		}
+	})
+}
+
+// A node of another network knows nothing of these sets.
+func TestANodeOfAnotherNetworkHasNoSay(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "bravo", "charlie")
+		*w.otherwise = func(node, method string, _ []any) string {
+			if node == "bravo" && method == "info.getNetworkID" {
+				return `{"jsonrpc":"2.0","result":{"networkID":"5"},"id":1}`
+			}
+			if node == "bravo" && method == "info.getNodeVersion" {
+				return `{"jsonrpc":"2.0","result":{"version":"avalanchego/1.14.0"},"id":1}`
+			}
+			return ""
+		}
+		w.page(t, "fleet")
+		silentOf(t, w.page(t, "safe_to_stop"), `node="bravo"`)
+		says(t, w.page(t, "variants"), `avax_fleet_variants{fact="version",subject="network"}`, "1")
+		if got := w.of(t, w.page(t, "reward_budget"), "alpha")("views_stake_ratio"); got < 0.7 {
+			t.Errorf("views of %v", got)
+		}
+	})
+}
+
+// Two names of one machine are no second opinion.
+func TestANodeUnderTwoNamesIsNotAskedAboutItself(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		transport := &posing{to: w.network.Transport(), hosts: map[string]string{"bravo.sim": "foxtrot.sim"}}
+		var nodes []*collectors.Node
+		for _, name := range []string{"foxtrot", "bravo", "alpha"} {
+			nodes = append(nodes, collectors.NewNode(node.New(open(t, transport, name))))
+		}
+		w.ups.SetNodes(nodes)
+		w.network.Disconnect("foxtrot")
+		page := w.page(t, "safe_to_stop")
+		for _, name := range []string{"foxtrot", "bravo"} {
+			if got := valueOf(t, page, leaves(name, "examplel1")); !near(got, 270/370.0) {
+				t.Errorf("stopping %s leaves %v, want what alpha sees", name, got)
+			}
+		}
+	})
+}

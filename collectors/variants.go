@@ -1,0 +1,207 @@
+package collectors
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var fleetVariants = metric.New("avax_fleet_variants",
+	"How many different values the nodes that answer have of what should be the same on all; 1 is agreement. "+
+		"Facts: the version that they run, the RPC protocol that their VMs speak and the upgrades that they know (subject network), "+
+		"a VM's version (subject the VM), a chain's configuration and its precompiles (subject the chain).",
+	"fact", "subject")
+
+var variants = &Spec{
+	Name:     "variants",
+	Help:     "Do the nodes have the same versions, upgrades and chain configurations?",
+	Calls:    []string{"info.getNodeVersion", "info.upgrades", "eth_getChainConfig", "eth_getActiveRulesAt"},
+	Every:    5 * time.Minute,
+	Families: []*metric.Family{fleetVariants},
+	Bind:     once(collectVariants),
+}
+
+// fact is something that should be the same on all nodes.
+type fact struct{ name, subject string }
+
+// value is what a node has of a fact, by its parts.
+type value map[string]string
+
+// says is what one node has.
+type says struct {
+	node   string
+	values map[fact]value
+}
+
+func collectVariants(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	nodes := slices.DeleteFunc(slices.Clone(ups.Nodes()), func(n *Node) bool { return n.foreign.Load() })
+	all, err := each(ctx, nodes, func(ctx context.Context, n *Node) (says, error) { return valuesOf(ctx, n, ups.Chains()) })
+	if err != nil {
+		return err
+	}
+	found := map[fact]tally{}
+	for _, s := range all {
+		for f, v := range s.values {
+			if found[f] == nil {
+				found[f] = tally{}
+			}
+			found[f].add(s.node, v)
+		}
+	}
+	t := metric.Table{
+		About:   "Where the nodes differ in what should be the same on all.",
+		Columns: []string{"Fact", "Of", "Value", "Nodes"},
+	}
+	for _, f := range slices.SortedFunc(maps.Keys(found), fact.compare) {
+		out.Set(fleetVariants, float64(len(found[f])), f.name, f.subject)
+		if len(found[f]) > 1 {
+			t.Rows = append(t.Rows, found[f].rows(f)...)
+		}
+	}
+	if len(t.Rows) > 0 {
+		out.Table(t)
+	}
+	return nil
+}
+
+func (f fact) compare(o fact) int {
+	return cmp.Or(cmp.Compare(f.name, o.name), cmp.Compare(f.subject, o.subject))
+}
+
+// valuesOf asks a node for all facts. What it does not tell, of a chain that it
+// does not run or while the chain bootstraps, it does not differ in.
+func valuesOf(ctx context.Context, n *Node, chains []Chain) (says, error) {
+	s := says{n.Name(), map[fact]value{}}
+	version, err := n.NodeVersion(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.values[fact{"version", "network"}] = value{"": version.Version}
+	if protocol := version.RPCProtocolVersion; protocol != nil {
+		s.values[fact{"rpc_protocol", "network"}] = value{"": strconv.FormatUint(uint64(*protocol), 10)}
+	}
+	for vm, v := range version.VMVersions {
+		s.values[fact{"vm_version", vm}] = value{"": v}
+	}
+	known, err := n.Upgrades(ctx)
+	if err != nil {
+		return s, err
+	}
+	upgrades := value{}
+	for name, at := range known.Scheduled() {
+		upgrades[name] = at.UTC().Format(time.RFC3339)
+	}
+	s.values[fact{"upgrades", "network"}] = upgrades
+	for _, c := range chains {
+		config, err := configOf(ctx, n, c)
+		if err != nil {
+			continue
+		}
+		s.values[fact{"chain_config", c.Name}] = value{"": hashOf(config)}
+		rules, err := rulesOf(ctx, n, c)
+		if err != nil {
+			continue
+		}
+		s.values[fact{"precompiles", c.Name}] = precompileValues(config, rules)
+	}
+	return s, nil
+}
+
+// precompileValues tells of each precompile whether it is active, and when the
+// node's configuration switches it for the last time.
+func precompileValues(config node.ChainConfig, rules node.Rules) value {
+	switches := upgradesOf(config)
+	v := value{}
+	for name, active := range precompilesOf(config, rules) {
+		v[name] = "inactive"
+		if active {
+			v[name] = "active"
+		}
+		if at, known := switches[name]; known {
+			v[name] += ", on at " + at.UTC().Format(time.RFC3339)
+		}
+		if at, known := switches[name+":disable"]; known {
+			v[name] += ", off at " + at.UTC().Format(time.RFC3339)
+		}
+	}
+	return v
+}
+
+// tally is which nodes have which value of one fact, by the value's text.
+type tally map[string]*variant
+
+type variant struct {
+	value
+	nodes []string
+}
+
+func (t tally) add(node string, v value) {
+	text := fmt.Sprint(map[string]string(v)) // in the order of the names
+	if t[text] == nil {
+		t[text] = &variant{value: v}
+	}
+	t[text].nodes = append(t[text].nodes, node)
+}
+
+// rows tell who has which value, those of the fewest nodes first: they are the
+// odd ones.
+func (t tally) rows(f fact) [][]string {
+	sorted := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(t[a].nodes), len(t[b].nodes)), cmp.Compare(a, b))
+	})
+	parts := t.parts()
+	var rows [][]string
+	for _, text := range sorted {
+		v := t[text]
+		var words []string
+		for _, part := range parts {
+			word, there := v.value[part]
+			if !there {
+				word = "none"
+			}
+			words = append(words, strings.TrimSpace(part+" "+word))
+		}
+		slices.Sort(v.nodes)
+		rows = append(rows, []string{f.name, f.subject, someOf(words), someOf(v.nodes)})
+	}
+	return rows
+}
+
+// parts are those in which the values differ.
+func (t tally) parts() []string {
+	differ := map[string]bool{}
+	compare := func(a, b value) {
+		for part, word := range a {
+			if other, there := b[part]; !there || other != word {
+				differ[part] = true
+			}
+		}
+	}
+	var reference value
+	for _, v := range t {
+		if reference == nil {
+			reference = v.value
+		}
+		compare(reference, v.value)
+		compare(v.value, reference)
+	}
+	return slices.Sorted(maps.Keys(differ))
+}
+
+// someOf lists the first ten.
+func someOf(list []string) string {
+	const most = 10
+	text := strings.Join(list[:min(len(list), most)], ", ")
+	if more := len(list) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,146 @@
+package staking_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+)
+
+var day0 = time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+
+func at(seconds int) time.Time { return day0.Add(time.Duration(seconds) * time.Second) }
+
+func TestRequirementIsThatOfThePeriodsStart(t *testing.T) {
+	helicon := day0
+	for _, c := range []struct {
+		start   time.Time
+		helicon *time.Time
+		want    float64
+	}{
+		{helicon.Add(-time.Nanosecond), &helicon, 0.8},
+		{helicon, &helicon, 0.9},
+		{helicon.In(time.FixedZone("", 3600)), &helicon, 0.9},
+		{helicon.AddDate(1, 0, 0), &helicon, 0.9},
+		{helicon, nil, 0.8},
+	} {
+		if got := staking.Requirement(c.start, c.helicon); got != c.want {
+			t.Errorf("a period of %v, Helicon at %v: %v, want %v", c.start, c.helicon, got, c.want)
+		}
+	}
+}
+
+func TestBudgetNeverGrowsAsUptimeFalls(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		instant := rapid.Int64Range(-1e18, 1e18)
+		p := staking.Period{
+			Start: day0.Add(time.Duration(instant.Draw(t, "start"))),
+			End:   day0.Add(time.Duration(instant.Draw(t, "end"))),
+		}
+		now := day0.Add(time.Duration(instant.Draw(t, "now")))
+		requirement := rapid.Float64Range(0, 1).Draw(t, "requirement")
+		high := rapid.Float64Range(0, 1).Draw(t, "uptime")
+		low := rapid.Float64Range(0, high).Draw(t, "lower uptime")
+
+		more, less := staking.NewBudget(p, now, high, requirement), staking.NewBudget(p, now, low, requirement)
+		if less.Left() > more.Left() || less.Used < more.Used || less.Allowed != more.Allowed || less.Reachable() && !more.Reachable() {
+			t.Fatalf("at %v: %+v, at %v: %+v", high, more, low, less)
+		}
+		length := max(p.End.Sub(p.Start), 0)
+		if less.Left() < 0 || less.Used < 0 || less.Used > min(max(now.Sub(p.Start), 0), length) || less.Allowed < 0 || less.Allowed > length {
+			t.Fatalf("of %v: %+v", length, less)
+		}
+	})
+}
+
+// The simulation counts seconds, and shares in thousandths, so it is exact.
+func TestBudgetAgreesWithASimulationOfTheRemainingPeriod(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		length := rapid.IntRange(1, 3000).Draw(t, "length")
+		elapsed := rapid.IntRange(1, length).Draw(t, "elapsed")
+		up := rapid.IntRange(0, elapsed).Draw(t, "up")
+		thousandths := rapid.SampledFrom([]int{0, 1, 667, 800, 900, 999, 1000}).Draw(t, "requirement")
+
+		// paid plays the rest of the period, of which the first down seconds are downtime.
+		paid := func(down int) bool {
+			up := up
+			for second := elapsed; second < length; second++ {
+				if down--; down < 0 {
+					up++
+				}
+			}
+			return up*1000 >= thousandths*length
+		}
+		b := staking.NewBudget(staking.Period{Start: at(0), End: at(length)}, at(elapsed),
+			float64(up)/float64(elapsed), float64(thousandths)/1000)
+
+		if b.Reachable() != paid(0) {
+			t.Fatalf("reachable %v, the simulation says %v: %+v", b.Reachable(), paid(0), b)
+		}
+		left := int(b.Left() / time.Second)
+		if b.Reachable() && !paid(left) {
+			t.Fatalf("%d s more of downtime are said to be left, but cost the reward: %+v", left, b)
+		}
+		if elapsed+left < length && paid(left+1) {
+			t.Fatalf("%d s more of downtime do not cost the reward: %+v", left+1, b)
+		}
+	})
+}
+
+func TestExactlyAtTheRequirementIsReachable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		length := 10 * rapid.IntRange(1, 366*24*360).Draw(t, "tenths of the length")
+		elapsed := rapid.IntRange(length/5, length).Draw(t, "elapsed")
+		c := rapid.SampledFrom([]struct {
+			requirement float64
+			tenths      int
+		}{{0.9, 1}, {0.8, 2}}).Draw(t, "requirement")
+		budget := func(down int) staking.Budget {
+			p := staking.Period{Start: at(0), End: at(length)}
+			return staking.NewBudget(p, at(elapsed), float64(elapsed-down)/float64(elapsed), c.requirement)
+		}
+
+		if b := budget(length / 10 * c.tenths); !b.Reachable() || b.Left() != 0 || b.Used != b.Allowed {
+			t.Fatalf("with just the downtime that is allowed: %+v", b)
+		}
+		if elapsed > length/10*c.tenths {
+			if b := budget(length/10*c.tenths + 1); b.Reachable() || b.Left() != 0 {
+				t.Fatalf("with a second more: %+v", b)
+			}
+		}
+		if b := budget(length/10*c.tenths - 1); !b.Reachable() || b.Left() != time.Second {
+			t.Fatalf("with a second less: %+v", b)
+		}
+	})
+}
+
+func TestBudgetOfWhatCannotBe(t *testing.T) {
+	nan := math.NaN()
+	ten := staking.Period{Start: at(0), End: at(10)}
+	type b = staking.Budget
+	for name, c := range map[string]struct {
+		period              staking.Period
+		now                 time.Time
+		uptime, requirement float64
+		want                staking.Budget
+	}{
+		"before the start":      {ten, at(-5), 0.5, 0.9, b{0.9, time.Second, 0}},
+		"after the end":         {ten, at(1000), 0.5, 0.9, b{0.9, time.Second, 5 * time.Second}},
+		"reversed":              {staking.Period{Start: at(10), End: at(0)}, at(5), 0, 0.9, b{Requirement: 0.9}},
+		"of no length":          {staking.Period{Start: at(10), End: at(10)}, at(10), 0, 0.9, b{Requirement: 0.9}},
+		"uptime not a number":   {ten, at(10), nan, 0.8, b{0.8, 2 * time.Second, 10 * time.Second}},
+		"uptime above all":      {ten, at(10), 1.5, 0.8, b{0.8, 2 * time.Second, 0}},
+		"uptime below nothing":  {ten, at(10), -1, 0.8, b{0.8, 2 * time.Second, 10 * time.Second}},
+		"requirement not given": {ten, at(10), 0.9, nan, b{1, 0, time.Second}},
+		"requirement above all": {ten, at(10), 1, 2, b{1, 0, 0}},
+		"requirement below nothing": {staking.Period{Start: at(0), End: at(0).Add(math.MaxInt64)}, at(0).Add(math.MaxInt64), 0, -1,
+			b{0, math.MaxInt64, math.MaxInt64}},
+	} {
+		if got := staking.NewBudget(c.period, c.now, c.uptime, c.requirement); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}

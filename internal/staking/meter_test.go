@@ -1,0 +1,183 @@
+package staking_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+)
+
+// chain is a validator's balance as the P-Chain keeps it: by the second, as of
+// the last block.
+type chain struct {
+	rate    uint64
+	time    int
+	balance uint64
+}
+
+func (c *chain) block(seconds int, topUp uint64) {
+	c.time += seconds
+	c.balance -= min(c.rate*uint64(seconds), c.balance)
+	c.balance += topUp
+}
+
+func (c *chain) reading() staking.Reading {
+	return staking.Reading{At: at(c.time), Balance: c.balance}
+}
+
+func drawChain(t *rapid.T) *chain {
+	return &chain{
+		rate:    rapid.Uint64Range(1, 1e6).Draw(t, "rate"),
+		balance: rapid.Uint64Range(0, 1e11).Draw(t, "balance"),
+	}
+}
+
+func same(a, b float64) bool { return math.Abs(a-b) <= 1e-9*b }
+
+// Blocks come at any distance, and with them top-ups of any size: such that the
+// balance rises, stands still, or falls nevertheless, and after it ran dry.
+func TestNoTopUpCountsAsBurn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawChain(t)
+		var m staking.Meter
+		for range rapid.IntRange(0, 60).Draw(t, "blocks") {
+			seconds := rapid.IntRange(1, 600).Draw(t, "seconds")
+			topUp := uint64(0)
+			if rapid.Bool().Draw(t, "topped up") {
+				topUp = rapid.Uint64Range(0, 2*c.rate*uint64(seconds)).Draw(t, "by")
+			}
+			c.block(seconds, topUp)
+			m.Add(c.reading())
+			if burn, known := m.Burn(); known && (burn <= 0 || burn > float64(c.rate)*(1+1e-9)) || !known && burn != 0 {
+				t.Fatalf("measured %v %v of %d", burn, known, c.rate)
+			}
+		}
+		// Once 16 blocks went by without one, there is nothing left of them.
+		c.balance = 1e12
+		m.Add(c.reading())
+		for range 17 {
+			c.block(rapid.IntRange(1, 600).Draw(t, "seconds"), 0)
+			m.Add(c.reading())
+		}
+		if burn, known := m.Burn(); !known || !same(burn, float64(c.rate)) {
+			t.Fatalf("measured %v %v of %d in the end", burn, known, c.rate)
+		}
+	})
+}
+
+func TestBurnIsExactWhateverTopUpsCanBeSeen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawChain(t)
+		var m staking.Meter
+		m.Add(c.reading())
+		clean := false
+		for range rapid.IntRange(1, 60).Draw(t, "blocks") {
+			seconds := rapid.IntRange(1, 600).Draw(t, "seconds")
+			topUp := uint64(0)
+			if rapid.Bool().Draw(t, "topped up") {
+				topUp = c.rate*uint64(seconds) + rapid.Uint64Range(1, 1e10).Draw(t, "beyond the burn")
+			}
+			before := c.balance
+			c.block(seconds, topUp)
+			clean = clean || c.balance > 0 && c.balance < before
+			m.Add(c.reading())
+			if burn, known := m.Burn(); known != clean || known && !same(burn, float64(c.rate)) {
+				t.Fatalf("measured %v %v of %d, after a fall: %v", burn, known, c.rate, clean)
+			}
+		}
+	})
+}
+
+func TestHiddenTopUpsAreOutvotedByHalfOfTheTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawChain(t)
+		c.balance += 1e12
+		var m staking.Meter
+		m.Add(c.reading())
+		seconds := rapid.IntRange(1, 600).Draw(t, "seconds")
+		for i := range 60 {
+			topUp := uint64(0)
+			if i%2 == 1 {
+				topUp = rapid.Uint64Range(0, c.rate*uint64(seconds)-1).Draw(t, "less than the burn")
+			}
+			c.block(seconds, topUp)
+			m.Add(c.reading())
+			if burn, known := m.Burn(); !known || !same(burn, float64(c.rate)) {
+				t.Fatalf("measured %v %v of %d after %d blocks", burn, known, c.rate, i+1)
+			}
+		}
+	})
+}
+
+func TestReadingsOfTheSameBlockChangeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawChain(t)
+		c.balance += 1e12
+		var once, often staking.Meter
+		var seen []staking.Reading
+		for range rapid.IntRange(1, 30).Draw(t, "blocks") {
+			seconds := rapid.IntRange(1, 600).Draw(t, "seconds")
+			before := c.reading()
+			c.block(seconds, rapid.SampledFrom([]uint64{0, 0, 0, 1e9}).Draw(t, "top-up"))
+			// A node that asks in between sees an old balance at the new time, or lags behind.
+			if len(seen) > 0 && rapid.Bool().Draw(t, "torn") {
+				often.Add(staking.Reading{At: at(c.time), Balance: before.Balance})
+			}
+			seen = append(seen, c.reading())
+			once.Add(c.reading())
+			often.Add(c.reading())
+			for range rapid.IntRange(0, 3).Draw(t, "repeated") {
+				often.Add(seen[rapid.IntRange(0, len(seen)-1).Draw(t, "as of block")])
+				often.Add(staking.Reading{At: at(c.time), Balance: rapid.Uint64().Draw(t, "another balance at the same time")})
+			}
+			a, knownA := once.Burn()
+			b, knownB := often.Burn()
+			if a != b || knownA != knownB {
+				t.Fatalf("measured %v %v, with repetitions %v %v", a, knownA, b, knownB)
+			}
+		}
+	})
+}
+
+func TestBurnFollowsTheFee(t *testing.T) {
+	c := &chain{rate: 512, balance: 1e15}
+	var m staking.Meter
+	for i := range 40 {
+		if i == 20 {
+			c.rate = 1024
+		}
+		c.block(60, 0)
+		m.Add(c.reading())
+	}
+	if burn, _ := m.Burn(); !same(burn, 1024) {
+		t.Errorf("measured %v twenty blocks after the fee doubled", burn)
+	}
+}
+
+func TestMeterIsBounded(t *testing.T) {
+	c := &chain{rate: 512, balance: 1e18}
+	var m staking.Meter
+	add := func() {
+		c.block(60, 0)
+		m.Add(c.reading())
+	}
+	for range 100 {
+		add()
+	}
+	if grown := testing.AllocsPerRun(1000, add); grown != 0 {
+		t.Errorf("%v allocations for each reading", grown)
+	}
+}
+
+func TestBurnIsNotKnownBeforeTheBalanceFell(t *testing.T) {
+	var m staking.Meter
+	for i, balance := range []uint64{0, 0, 500, 500, 900} {
+		m.Add(staking.Reading{At: day0.Add(time.Duration(i) * time.Minute), Balance: balance})
+		if burn, known := m.Burn(); burn != 0 || known {
+			t.Errorf("%v %v after reading %d", burn, known, i)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package staking_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+)
+
+func TestWithoutIsWhatTheOthersHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		set := make([]staking.Member, rapid.IntRange(0, 8).Draw(t, "members"))
+		for i := range set {
+			set[i] = staking.Member{
+				ID:     fmt.Sprint(i),
+				Weight: rapid.Uint64Range(0, 20).Draw(t, "weight"),
+				Up:     rapid.Bool().Draw(t, "up"),
+			}
+		}
+		sum := staking.Sum(set)
+		for i := range len(set) + 1 { // the last is not of the set
+			var others, total uint64
+			stopped := staking.Member{}
+			for j, m := range set {
+				total += m.Weight
+				switch {
+				case i == j:
+					stopped = m
+				case m.Up:
+					others += m.Weight
+				}
+			}
+			want := 0.0
+			if total > 0 {
+				want = float64(others) / float64(total)
+			}
+			got := staking.Without(set, fmt.Sprint(i))
+			if math.Abs(got-want) > 1e-12 {
+				t.Fatalf("without %d: %v, the others hold %d of %d", i, got, others, total)
+			}
+			if one := sum.Without(stopped); one != got {
+				t.Fatalf("without %d: %v by the sums, %v by the set", i, one, got)
+			}
+		}
+	})
+}
+
+func TestASetMayBeLeftJustAtTheQuorum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fifth := rapid.Uint64Range(1, math.MaxUint64/5).Draw(t, "a fifth")
+		set := []staking.Member{{"a", 4 * fifth, true}, {"b", fifth, true}}
+		if got := staking.Without(set, "b"); got != staking.Quorum {
+			t.Fatalf("%v is left", got)
+		}
+	})
+}
