@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"debug/buildinfo"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,12 +20,24 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
+// settled is a rule more: whoever evaluates it has seen that all is well, so what
+// comes then is a change.
+const settled = `
+  - name: settled
+    rules:
+      - alert: Settled
+        expr: |
+          avax_node_chain_bootstrapped{node="alpha", chain="C"} == 1
+          and on () avax_node_uptime_rewarding_stake_ratio{node="alpha"} > 0.95
+          and on () count (avax_l1_validator_active{chain="examplel1"} == 1) > 1
+`
+
 // shortRules is a file with the rules as they are, but for the time that a cause
 // has to last.
 func shortRules(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rules.yml")
-	short := stack.ShortenRules(t, alerts.Rules, func(time.Duration) time.Duration { return time.Second })
+	short := stack.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(time.Duration) time.Duration { return time.Second })
 	if err := os.WriteFile(path, short, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +123,7 @@ func TestTheExporterPagesWithoutAPrometheus(t *testing.T) {
 	w := newWorld(t, shortRules(t))
 	exporter := start(t, w.environment...)
 	w.pages.Wait(stack.Firing("AvaxWatchdog"), 30*time.Second)
+	w.pages.Wait(stack.Firing("Settled"), 30*time.Second)
 	for _, i := range incidents {
 		i.begin(w.network)
 		page := w.pages.Wait(i.of(stack.Firing(i.alert)), 30*time.Second)
@@ -187,6 +202,9 @@ func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
 	}
 	eventually(t, 30*time.Second, same)
 	both := []*stack.Receiver{scraped, w.pages}
+	for _, r := range both {
+		r.Wait(stack.Firing("Settled"), 30*time.Second)
+	}
 	for _, i := range incidents {
 		i.begin(w.network)
 		var at []time.Time
@@ -322,7 +340,7 @@ func TestAFullDiskNeitherBlindsNorKills(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, shortRules(t))
 	exporter := startAs(t, []string{"sh", "-c", `ulimit -f 0 && exec "$0"`}, append(w.environment, "AVAX_STATE_DIR="+t.TempDir())...)
-	w.pages.Wait(stack.Firing("AvaxWatchdog"), 30*time.Second)
+	w.pages.Wait(stack.Firing("Settled"), 30*time.Second)
 	i := incidents[0]
 	i.begin(w.network)
 	w.pages.Wait(i.of(stack.Firing(i.alert)), 30*time.Second)
@@ -334,4 +352,27 @@ func TestAFullDiskNeitherBlindsNorKills(t *testing.T) {
 	})
 	i.end(w.network)
 	w.pages.Wait(i.of(stack.Resolved(i.alert)), 30*time.Second)
+}
+
+func TestAProgramWithoutAlertingHasNothingOfPrometheusAndSaysSo(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "slim")
+	if out, err := exec.Command("go", "build", "-tags", "noalerting", "-o", path, "../../cmd/exporter").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range info.Deps {
+		if m.Path == "github.com/prometheus/prometheus" {
+			t.Errorf("%s %s is in it", m.Path, m.Version)
+		}
+	}
+	cmd := exec.Command(path)
+	cmd.Env = append(os.Environ(), "AVAX_ALERTMANAGERS=http://127.0.0.1:9093")
+	out, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), "AVAX_ALERTMANAGERS: this program was built without alerting") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
 }
