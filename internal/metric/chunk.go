@@ -47,10 +47,12 @@ const (
 
 // lines are the samples of one family while they are found.
 type lines struct {
+	*served
 	text   []byte
 	full   pack.Page // what came before text
 	hashes []uint64  // of the series: equal ones have equal hashes
 	sealed int       // how many of them are known to be all different
+	beyond int       // samples that were not kept
 }
 
 var seed = maphash.MakeSeed()
@@ -82,7 +84,7 @@ func (l *lines) seal() (twice [][]byte) {
 	if !anyTwice(l.hashes) {
 		return nil
 	}
-	all := lines{}
+	all := lines{served: l.served, beyond: l.beyond}
 	seen := map[string]bool{}
 	for line := range bytes.Lines(append(l.full.Append(nil), l.text...)) {
 		end := bytes.LastIndexByte(line, ' ')
@@ -114,8 +116,8 @@ func anyTwice(hashes []uint64) bool {
 
 // chunk returns the samples. Short ones are put in order: upstreams give their
 // lists in random order.
-func (l *lines) chunk(f *Family) Chunk {
-	c := Chunk{Family: f, Series: len(l.hashes)}
+func (l *lines) chunk() Chunk {
+	c := Chunk{Family: l.as, Series: len(l.hashes)}
 	rest := l.text
 	if len(l.full) == 0 {
 		rest = ordered(rest)
