@@ -33,7 +33,7 @@ func TestWhatIsDeniedIsNotServedAndAllElseIs(t *testing.T) {
 
 // Beyond its limit a collector fails, and tells what to change.
 func TestACollectorBeyondTheLimitOfSeriesFails(t *testing.T) {
-	inBubbleAs(t, func(s *scenery) { s.env.SeriesLimit, s.env.Validators = "11", "all" }, func(t *testing.T, b bubble) {
+	inBubbleAs(t, func(s *scenery) { s.env.SeriesLimit, s.env.Validators = "20", "all" }, func(t *testing.T, b bubble) {
 		page := b.page(t)
 		if got := page[`avax_exporter_collector_success{collector="validators",target="network"}`]; got != 0 {
 			t.Errorf("validators: success is %v", got)

@@ -121,35 +121,36 @@ func (b *Batch) Chunks() []Chunk {
 // seal keeps out what was set twice, and what is beyond the limit.
 func (b *Batch) seal() {
 	var largest []*lines
-	series := 0
+	series, partial := 0, false
 	for _, f := range b.families {
 		l := b.lines[f]
 		for _, series := range l.seal() {
 			b.errs = append(b.errs, fmt.Errorf("%s: set twice", series))
 		}
 		series += len(l.hashes) + l.beyond
+		partial = partial || l.beyond > 0
 		largest = append(largest, l)
 	}
-	if !b.limited {
+	if !b.limited || series <= b.most && !partial || errors.Is(errors.Join(b.errs...), ErrTooMany) {
 		return
 	}
 	slices.SortStableFunc(largest, func(a, b *lines) int { return cmp.Compare(len(b.hashes)+b.beyond, len(a.hashes)+a.beyond) })
 	found := series
 	var out []string
 	for _, l := range largest {
-		if l.beyond == 0 && (series <= b.most || len(l.hashes) <= fewSeries) {
+		if series <= b.most && l.beyond == 0 || len(l.hashes) <= fewSeries {
 			break
 		}
 		series -= len(l.hashes) + l.beyond
 		out = append(out, fmt.Sprintf("%s (%d series)", l.as.Name, len(l.hashes)+l.beyond))
 		*l = lines{served: l.served}
 	}
-	if out == nil {
-		return
+	without := "all are served, since each family has few"
+	if len(out) > 0 {
+		without = "not served: " + strings.Join(out, ", ")
 	}
-	b.errs = append(b.errs, fmt.Errorf("%w: found %d series where %d are left to this collector; without %s, which are not served: "+
-		"watch less (AVAX_VALIDATORS), leave out what you do not need (AVAX_METRICS_DENY), or raise the limit",
-		ErrTooMany, found, b.most, strings.Join(out, ", ")))
+	b.errs = append(b.errs, fmt.Errorf("%w: found %d where %d are left to this collector; %s: "+
+		"watch less (AVAX_VALIDATORS), leave out what you do not need (AVAX_METRICS_DENY), or raise the limit", ErrTooMany, found, b.most, without))
 }
 
 func appendSeries(to []byte, f *Family, labels []string) []byte {

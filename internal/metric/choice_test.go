@@ -133,10 +133,31 @@ func TestALimitLeavesTheLargestFamiliesOutAndKeepsTheAggregates(t *testing.T) {
 		if g := strings.Join(got, ", "); g != c.want {
 			t.Errorf("limit %d: served %s, want %s", c.limit, g, c.want)
 		}
+		if err := b.Err(); err != nil && strings.Count(err.Error(), "more series") != 1 {
+			t.Errorf("limit %d is told more than once: %v", c.limit, err)
+		}
 		if err := b.Err(); errors.Is(err, metric.ErrTooMany) != (c.limit < 121) {
 			t.Errorf("limit %d: %v", c.limit, err)
-		} else if err != nil && !strings.Contains(err.Error(), "found 121 series") {
+		} else if err != nil && !strings.Contains(err.Error(), "found 121 where") {
 			t.Errorf("limit %d: %v", c.limit, err)
 		}
+	}
+}
+
+// The first limit bounds what a batch keeps while it is filled: a family of which
+// something is missing is never served.
+func TestAFamilyIsServedWholeOrNotAtAll(t *testing.T) {
+	b := metric.NewBatch(known)
+	b.Limit(20)
+	for i := range 50 {
+		b.Set(peers, 1, "alpha", fmt.Sprint(i))
+	}
+	b.Set(total, 9)
+	b.Limit(1000)
+	if got := b.Chunks(); len(got) != 1 || got[0].Family != total {
+		t.Errorf("served %v", got)
+	}
+	if err := b.Err(); !errors.Is(err, metric.ErrTooMany) {
+		t.Errorf("%v", err)
 	}
 }

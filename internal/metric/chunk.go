@@ -59,6 +59,9 @@ var seed = maphash.MakeSeed()
 
 // add renders a sample.
 func (l *lines) add(series []byte, value float64) {
+	if len(l.hashes) == cap(l.hashes) {
+		l.hashes = slices.Grow(l.hashes, max(8, len(l.hashes))) // append's own steps leave four times as much behind
+	}
 	l.hashes = append(l.hashes, maphash.Bytes(seed, series))
 	l.text = append(append(l.text, series...), ' ')
 	l.text = append(strconv.AppendFloat(l.text, value, 'g', -1, 64), '\n')
