@@ -20,6 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -64,6 +65,9 @@ type environment struct {
 	DataBudget             string `split_words:"true" name:"DATA_BUDGET" default:"6000/m,1200000/d" desc:"Compute units that may be spent at the Data service within any minute and any day. The default is what callers without a key are granted; with a free key it is 8000/m,2000000/d. One that is left out has no limit."`
 	Network                string `split_words:"true" name:"NETWORK" default:"mainnet" desc:"Network that the Data service is asked about: mainnet, fuji or testnet."`
 	Currency               string `split_words:"true" name:"CURRENCY" default:"usd" desc:"Currency in which the Data service tells what something is worth: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
+	MetricsAllow           string `split_words:"true" name:"METRICS_ALLOW" desc:"Families that are served, comma-separated, with * for any text, such as avax_node_*; after one, {label=value} means only the series with that value, such as avax_node_peers*{node=alpha}. Empty: all. The exporter's own (avax_exporter_…, go_…, process_…) always are. What is not served, the status page does not know either."`
+	MetricsDeny            string `split_words:"true" name:"METRICS_DENY" desc:"Families or series that are not served although they are allowed, written as in AVAX_METRICS_ALLOW. With {label} alone, the label is left out: of series that are then the same, the first is served."`
+	SeriesLimit            string `split_words:"true" name:"SERIES_LIMIT" default:"1000000" desc:"Series that one collector may serve, over all its targets. A run that finds more fails, and its largest families are left out until the rest fits: aggregates stay. 0: any number."`
 	StateDir               string `split_words:"true" name:"STATE_DIR" desc:"Directory, which must be there, for what is added up over time, so that it is not asked for again after a restart (see data-service.md), and for how long alerts have been active. Empty: both begin anew."`
 	Alertmanagers          string `split_words:"true" name:"ALERTMANAGERS" desc:"Alertmanagers to page, as URLs, comma-separated: the exporter then evaluates the alert rules itself, without a Prometheus; see alerting.md."`
 	AlertmanagerConfigFile string `split_words:"true" name:"ALERTMANAGER_CONFIG_FILE" desc:"File with the block alerting of Prometheus' configuration: TLS, credentials and relabelling for the Alertmanagers, or more of them."`
@@ -117,6 +121,8 @@ type config struct {
 	stateDir    string
 	state       *state.Dir // what is remembered there; nil before build, and where nothing is
 	specs       []*collectors.Spec
+	choice      *metric.Choice // nil: all series
+	seriesLimit int            // 0: none
 	schedules   map[string]schedule.Pace
 	timeout     time.Duration
 	concurrency int
@@ -199,6 +205,7 @@ func (env environment) parse() (*config, error) {
 	note("VALIDATORS", errs...)
 	c.specs, errs = selectCollectors(collectors.All(), env.Collectors)
 	note("COLLECTORS", errs...)
+	env.parseServed(c, note)
 	c.schedules, errs = parseSchedules(env.Schedules)
 	note("SCHEDULES", errs...)
 	c.timeout, err = parsePositiveDuration(env.Timeout)
@@ -249,6 +256,24 @@ func (env environment) parse() (*config, error) {
 		note("LOG_FORMAT", fmt.Errorf("%q: write auto, text or json", env.LogFormat))
 	}
 	return c, errors.Join(problems...)
+}
+
+// parseServed reads which series are served.
+func (env environment) parseServed(c *config, note func(string, ...error)) {
+	var err error
+	if c.seriesLimit, err = strconv.Atoi(env.SeriesLimit); err != nil || c.seriesLimit < 0 {
+		note("SERIES_LIMIT", fmt.Errorf("%q: write a whole number, or 0 for no limit", env.SeriesLimit))
+	}
+	if env.MetricsAllow == "" && env.MetricsDeny == "" {
+		return
+	}
+	var known []*metric.Family
+	for _, spec := range collectors.All() {
+		known = append(known, spec.Families...)
+	}
+	c.choice = &metric.Choice{}
+	note("METRICS_ALLOW", c.choice.ParseAllow(env.MetricsAllow, known)...)
+	note("METRICS_DENY", c.choice.ParseDeny(env.MetricsDeny, known)...)
 }
 
 // unknownVariables reports each AVAX_ variable that nobody reads: a misspelt

@@ -140,6 +140,8 @@ func (r *roster) jobs() []schedule.Job {
 			all = append(all, schedule.Job{
 				Key:      snapshot.Key{Collector: spec.Name, Target: j.Target},
 				Families: spec.Families,
+				Choice:   r.c.choice,
+				Limit:    r.c.seriesLimit,
 				When:     r.c.when(spec, j.Target),
 				Collect:  j.Collect,
 			})

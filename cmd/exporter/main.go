@@ -21,10 +21,6 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if os.Getenv("GOGC") == "" {
-		// An exporter rests most of the time: half the memory is worth more than a little CPU.
-		debug.SetGCPercent(50)
-	}
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

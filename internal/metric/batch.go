@@ -1,8 +1,10 @@
 package metric
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,6 +18,8 @@ import (
 type Batch struct {
 	families []*Family
 	lines    map[*Family]*lines
+	limited  bool
+	most     int    // series, where limited
 	series   []byte // of the sample being set
 	errs     []error
 	notes    []string
@@ -26,10 +30,29 @@ type Batch struct {
 func NewBatch(declared []*Family) *Batch {
 	b := &Batch{families: declared, lines: make(map[*Family]*lines, len(declared))}
 	for _, f := range declared {
-		b.lines[f] = &lines{}
+		b.lines[f] = &lines{served: (*Choice)(nil).of(f)}
 	}
 	return b
 }
+
+// Choose keeps out what is not to be served. It is called before Set.
+func (b *Batch) Choose(c *Choice) {
+	if c == nil {
+		return
+	}
+	for f, l := range b.lines {
+		l.served = c.of(f)
+	}
+}
+
+// Limit grants the batch so many series. Where it has more, whole families are
+// left out, those with the most series first, but for aggregates: families of few
+// series. Err tells so by ErrTooMany. Called before Set it bounds the memory that
+// the batch takes; it may be called again.
+func (b *Batch) Limit(series int) { b.limited, b.most = true, max(series, fewSeries) }
+
+// fewSeries is how many series a family has at most that no limit leaves out.
+const fewSeries = 10
 
 // Set adds a sample. labels are the values of f.Labels, in their order.
 func (b *Batch) Set(f *Family, value float64, labels ...string) {
@@ -42,7 +65,14 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 		b.errs = append(b.errs, fmt.Errorf("%s: %d label values for the %d labels %v", f.Name, len(labels), len(f.Labels), f.Labels))
 		return
 	}
-	b.series = appendSeries(b.series[:0], f, labels)
+	if !into.takes(labels) {
+		return
+	}
+	if b.limited && len(into.hashes) > b.most {
+		into.beyond++ // the family is left out: it need not be kept
+		return
+	}
+	b.series = appendSeries(b.series[:0], into.as, into.left(labels))
 	into.add(b.series, value)
 }
 
@@ -99,19 +129,45 @@ func (b *Batch) Chunks() []Chunk {
 	var chunks []Chunk
 	for _, f := range b.families {
 		if l := b.lines[f]; len(l.hashes) > 0 {
-			chunks = append(chunks, l.chunk(f))
+			chunks = append(chunks, l.chunk())
 		}
 	}
 	return chunks
 }
 
-// seal keeps out what was set twice.
+// seal keeps out what was set twice, and what is beyond the limit.
 func (b *Batch) seal() {
+	var largest []*lines
+	series, partial := 0, false
 	for _, f := range b.families {
-		for _, series := range b.lines[f].seal() {
+		l := b.lines[f]
+		for _, series := range l.seal() {
 			b.errs = append(b.errs, fmt.Errorf("%s: set twice", series))
 		}
+		series += len(l.hashes) + l.beyond
+		partial = partial || l.beyond > 0
+		largest = append(largest, l)
 	}
+	if !b.limited || series <= b.most && !partial || errors.Is(errors.Join(b.errs...), ErrTooMany) {
+		return
+	}
+	slices.SortStableFunc(largest, func(a, b *lines) int { return cmp.Compare(len(b.hashes)+b.beyond, len(a.hashes)+a.beyond) })
+	found := series
+	var out []string
+	for _, l := range largest {
+		if series <= b.most && l.beyond == 0 || len(l.hashes) <= fewSeries {
+			break
+		}
+		series -= len(l.hashes) + l.beyond
+		out = append(out, fmt.Sprintf("%s (%d series)", l.as.Name, len(l.hashes)+l.beyond))
+		*l = lines{served: l.served}
+	}
+	without := "all are served, since each family has few"
+	if len(out) > 0 {
+		without = "not served: " + strings.Join(out, ", ")
+	}
+	b.errs = append(b.errs, fmt.Errorf("%w: found %d where %d are left to this collector; %s: "+
+		"watch less (AVAX_VALIDATORS), leave out what you do not need (AVAX_METRICS_DENY), or raise the limit", ErrTooMany, found, b.most, without))
 }
 
 func appendSeries(to []byte, f *Family, labels []string) []byte {

@@ -47,16 +47,21 @@ const (
 
 // lines are the samples of one family while they are found.
 type lines struct {
+	*served
 	text   []byte
 	full   pack.Page // what came before text
 	hashes []uint64  // of the series: equal ones have equal hashes
 	sealed int       // how many of them are known to be all different
+	beyond int       // samples that were not kept
 }
 
 var seed = maphash.MakeSeed()
 
 // add renders a sample.
 func (l *lines) add(series []byte, value float64) {
+	if len(l.hashes) == cap(l.hashes) {
+		l.hashes = slices.Grow(l.hashes, max(8, len(l.hashes))) // append's own steps leave four times as much behind
+	}
 	l.hashes = append(l.hashes, maphash.Bytes(seed, series))
 	l.text = append(append(l.text, series...), ' ')
 	l.text = append(strconv.AppendFloat(l.text, value, 'g', -1, 64), '\n')
@@ -82,7 +87,7 @@ func (l *lines) seal() (twice [][]byte) {
 	if !anyTwice(l.hashes) {
 		return nil
 	}
-	all := lines{}
+	all := lines{served: l.served, beyond: l.beyond}
 	seen := map[string]bool{}
 	for line := range bytes.Lines(append(l.full.Append(nil), l.text...)) {
 		end := bytes.LastIndexByte(line, ' ')
@@ -114,8 +119,8 @@ func anyTwice(hashes []uint64) bool {
 
 // chunk returns the samples. Short ones are put in order: upstreams give their
 // lists in random order.
-func (l *lines) chunk(f *Family) Chunk {
-	c := Chunk{Family: f, Series: len(l.hashes)}
+func (l *lines) chunk() Chunk {
+	c := Chunk{Family: l.as, Series: len(l.hashes)}
 	rest := l.text
 	if len(l.full) == 0 {
 		rest = ordered(rest)

@@ -113,8 +113,8 @@ const (
 	settlesIn     = 45 * time.Second
 	mostOfACore   = 0.25
 	mostOfMemory  = 300e6
-	eightCalls    = "up,bootstrap,uptime,peers"
-	eightSchedule = "up=@every 15s;bootstrap=@every 15s;uptime=@every 15s;peers=@every 15s"
+	eightCalls    = "up,bootstrap,uptime,peers,upgrades"
+	eightSchedule = "up=@every 15s;bootstrap=@every 15s;uptime=@every 15s;peers=@every 15s;upgrades=@every 15s"
 )
 
 // fleets measures the program before a thousand nodes, over sockets.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -25,9 +24,6 @@ const (
 	jobs   = 12
 	gauges = 12
 )
-
-// gcPercent is how much garbage the exporter lets grow, as cmd/exporter has it.
-const gcPercent = 50
 
 var names = []string{"node", "chain", "subnet_id", "node_id"}
 
@@ -52,7 +48,6 @@ func each(series, job int, set func(family int, value float64, labels ...string)
 
 // servePage is the exporter's page.
 func servePage(args []string) (http.Handler, error) {
-	debug.SetGCPercent(gcPercent)
 	series, err := strconv.Atoi(args[0])
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +24,6 @@ import (
 // serveRefresh asks the node at the address for a whole set, once for each
 // request: request, decode, batch, render and pack.
 func serveRefresh(args []string) (http.Handler, error) {
-	debug.SetGCPercent(gcPercent)
 	upstream, err := scrape.New(scrape.Options{Name: "local", URL: args[0], MaxBody: 256 << 20, Timeout: time.Minute})
 	if err != nil {
 		return nil, err

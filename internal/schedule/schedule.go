@@ -26,6 +26,10 @@ import (
 type Job struct {
 	snapshot.Key
 	Families []*metric.Family
+	// Choice is which of their series are served.
+	Choice *metric.Choice
+	// Limit is how many series all jobs of the collector may serve together; 0: any number.
+	Limit int
 	// When is comparable: jobs of equal schedules tick together.
 	When cron.Schedule
 	// Collect asks and fills the batch. It must end when its context does.
@@ -251,7 +255,15 @@ func (s *Scheduler) run(j *job) {
 	ctx, oldest := scrape.Sharing(ctx, deadline)
 
 	batch := metric.NewBatch(j.Families)
+	batch.Choose(j.Choice)
+	limit := func() {
+		if j.Limit > 0 {
+			batch.Limit(j.Limit - s.store.SeriesBeside(j.Key))
+		}
+	}
+	limit()
 	err := s.collect(ctx, j, batch)
+	limit() // others have run meanwhile
 	if errors.Is(err, collectors.ErrNotOffered) {
 		err = nil
 	}
@@ -264,7 +276,10 @@ func (s *Scheduler) run(j *job) {
 	if err == nil {
 		r.Chunks, r.Tables = batch.Chunks(), batch.Tables()
 		notes := batch.Notes()
-		if kept := batch.Err(); kept != nil {
+		kept := batch.Err()
+		if errors.Is(kept, metric.ErrTooMany) {
+			r.Err = kept // and yet it has samples: the aggregates
+		} else if kept != nil {
 			notes = append(notes, "samples kept out: "+kept.Error())
 		}
 		for _, note := range notes {

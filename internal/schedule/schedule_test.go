@@ -450,3 +450,41 @@ func TestANoteIsLoggedOnceWhileItStands(t *testing.T) {
 		}
 	})
 }
+
+// The collector's jobs share its limit. One that finds no room fails, and serves
+// its aggregates.
+func TestACollectorBeyondItsLimitFailsLoudlyAndKeepsItsAggregates(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		many := metric.New("avax_test_many", "Many.", "target", "id")
+		of := func(target string) schedule.Job {
+			j := job(target, func(_ context.Context, out *metric.Batch) error {
+				out.Set(gauge, 1, target)
+				for i := range 100 {
+					out.Set(many, 1, target, fmt.Sprint(i))
+				}
+				return nil
+			})
+			j.Families, j.Limit = []*metric.Family{gauge, many}, 150
+			return j
+		}
+		h.Set([]schedule.Job{of("alpha"), of("bravo")})
+		time.Sleep(3 * period)
+
+		page := h.served()
+		if n := strings.Count(page, "avax_test_gauge{"); n != 2 {
+			t.Errorf("%d aggregates are served, want both", n)
+		}
+		if n := strings.Count(page, "avax_test_many{"); n != 100 {
+			t.Errorf("%d series of the large family are served, want those of one job", n)
+		}
+		failed := 0
+		for _, j := range h.store.Jobs() {
+			if errors.Is(j.Last.Err, metric.ErrTooMany) {
+				failed++
+			}
+		}
+		if failed != 1 || strings.Count(h.log.String(), "more series than AVAX_SERIES_LIMIT") == 0 {
+			t.Errorf("%d jobs fail, the log says:\n%s", failed, h.log)
+		}
+	})
+}

@@ -90,16 +90,13 @@ func (s *Store) Describe(ch chan<- *prometheus.Desc) { ch <- series }
 
 // Collect implements prometheus.Collector.
 func (s *Store) Collect(ch chan<- prometheus.Metric) {
-	now := time.Now()
+	s.mu.Lock()
+	s.expire(time.Now())
 	served := map[string]int{}
-	s.mu.RLock()
-	for k, j := range s.jobs {
-		served[k.Collector] += 0
-		for _, c := range j.Fresh(now) {
-			served[k.Collector] += c.Series
-		}
+	for k := range s.jobs {
+		served[k.Collector] = s.series[k.Collector]
 	}
-	s.mu.RUnlock()
+	s.mu.Unlock()
 	for collector, n := range served {
 		ch <- prometheus.MustNewConstMetric(series, prometheus.GaugeValue, float64(n), collector)
 	}

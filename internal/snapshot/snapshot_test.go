@@ -79,6 +79,45 @@ func TestAFailedRunChangesTheVerdictAndNotTheSamples(t *testing.T) {
 	})
 }
 
+// A run that found more than it was granted is no success, and yet what there was
+// room for is served, and for no longer than that of any other run.
+func TestARunWithoutRoomForAllServesWhatThereIsRoomFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := snapshot.New()
+		s.Put(run(alpha, 10))
+		began := s.Jobs()[0].Good.At
+		time.Sleep(10 * time.Second)
+		partial := run(alpha, 12)
+		partial.Chunks, partial.Err = partial.Chunks[:1], metric.ErrTooMany
+		s.Put(partial)
+		want := "# HELP avax_test_height A height.\n# TYPE avax_test_height gauge\navax_test_height{node=\"alpha\"} 12\n"
+		if diff := cmp.Diff(want, page(t, s)); diff != "" {
+			t.Error(diff)
+		}
+		if j := s.Jobs()[0]; !j.Good.At.Equal(began) || j.Last.Err == nil {
+			t.Errorf("counts as good: %+v", j)
+		}
+		if n := s.SeriesBeside(bravo); n != 1 {
+			t.Errorf("%d series beside bravo", n)
+		}
+		if n := s.SeriesBeside(alpha); n != 0 {
+			t.Errorf("%d series beside alpha", n)
+		}
+		time.Sleep(time.Minute)
+		if got := page(t, s); got != "" {
+			t.Errorf("outlives its time:\n%s", got)
+		}
+		if n := s.SeriesBeside(bravo); n != 0 {
+			t.Errorf("%d series of nobody", n)
+		}
+		s.Put(run(alpha, 13))
+		s.Delete(alpha)
+		if n := s.SeriesBeside(bravo); n != 0 {
+			t.Errorf("%d series of a job that is gone", n)
+		}
+	})
+}
+
 func TestSamplesVanishWhenTheirTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()

@@ -31,17 +31,20 @@ type Run struct {
 	Until  time.Time
 	Chunks []metric.Chunk
 	Tables []metric.Table
-	// Err is why the run failed. A failed run carries neither samples nor tables:
-	// it changes the verdict, and those of the last good run stay for their time.
+	// Err is why the run failed. A failed run without samples changes the verdict,
+	// and samples and tables of the last good run stay for their time. One that
+	// found more than it was granted fails too, and carries what there was room for.
 	Err error
 }
 
 // Job is what the store knows of one job.
 type Job struct {
 	Last Run // the latest run, good or bad
-	Good Run // the latest good run; its Key is empty if there was none
+	// Good is the latest good run; its Key is empty if there was none. Its samples
+	// are those of a later run, if that was left without room for all of them.
+	Good Run
 
-	health []metric.Chunk
+	health, served []metric.Chunk // as they stand on the page
 }
 
 // Fresh returns the samples that may be served at t.
@@ -57,15 +60,16 @@ type Store struct {
 	mu      sync.RWMutex
 	jobs    map[Key]*Job // a *Job is replaced, never changed
 	samples shelf
-	health  shelf     // how the jobs fare
-	until   time.Time // before this, none of the samples vanishes
+	health  shelf          // how the jobs fare
+	series  map[string]int // samples by collector
+	until   time.Time      // before this, none of the samples vanishes
 
 	packing sync.Mutex // held by the one scrape that packs
 }
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{jobs: map[Key]*Job{}, samples: newShelf(), health: newShelf()}
+	return &Store{jobs: map[Key]*Job{}, series: map[string]int{}, samples: newShelf(), health: newShelf()}
 }
 
 // Put records a run.
@@ -76,19 +80,50 @@ func (s *Store) Put(r Run) {
 	if old == nil {
 		old = &Job{}
 	}
-	next := &Job{Last: r, Good: r}
+	next := &Job{Last: r, Good: r, served: r.Chunks}
 	if r.Err != nil {
 		next.Good = old.Good
+		next.Good.Chunks, next.Good.Until = r.Chunks, r.Until
+	}
+	if r.Err != nil && r.Chunks == nil {
+		next.Good, next.served = old.Good, old.served
 	}
 	next.health = healthOf(next)
 	s.jobs[r.Key] = next
 	s.health.replace(r.Key, old.health, next.health)
-	if r.Err == nil {
-		s.samples.replace(r.Key, old.Good.Chunks, r.Chunks)
-		if r.Until.Before(s.until) {
-			s.until = r.Until
+	s.serve(r.Key, old.served, next.served)
+	if next.served != nil && next.Good.Until.Before(s.until) {
+		s.until = next.Good.Until
+	}
+}
+
+// serve puts other samples of a job on the page. The caller holds s.mu.
+func (s *Store) serve(k Key, old, chunks []metric.Chunk) {
+	if len(old) == len(chunks) && (len(old) == 0 || &old[0] == &chunks[0]) {
+		return
+	}
+	for _, c := range chunks {
+		s.series[k.Collector] += c.Series
+	}
+	for _, c := range old {
+		s.series[k.Collector] -= c.Series
+	}
+	s.samples.replace(k, old, chunks)
+}
+
+// SeriesBeside returns how many series the job's collector serves for its other
+// targets.
+func (s *Store) SeriesBeside(k Key) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire(time.Now())
+	n := s.series[k.Collector]
+	if j := s.jobs[k]; j != nil {
+		for _, c := range j.served {
+			n -= c.Series
 		}
 	}
+	return n
 }
 
 // Delete forgets a job that is no longer wanted, with its samples.
@@ -98,7 +133,7 @@ func (s *Store) Delete(k Key) {
 	if j := s.jobs[k]; j != nil {
 		delete(s.jobs, k)
 		s.health.replace(k, j.health, nil)
-		s.samples.replace(k, j.Good.Chunks, nil)
+		s.serve(k, j.served, nil)
 	}
 }
 
@@ -110,13 +145,16 @@ func (s *Store) expire(t time.Time) {
 	s.until = t.Add(24 * time.Hour)
 	for k, j := range s.jobs {
 		switch {
-		case len(j.Good.Chunks) == 0:
+		case j.served == nil:
 		case t.Before(j.Good.Until):
 			if j.Good.Until.Before(s.until) {
 				s.until = j.Good.Until
 			}
 		default:
-			s.samples.replace(k, j.Good.Chunks, nil)
+			gone := *j
+			gone.served = nil
+			s.jobs[k] = &gone
+			s.serve(k, j.served, nil)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -80,6 +81,13 @@ var mistake = remedy{
 	byText: true,
 }
 
+// tooMany is the remedy where a collector has found more than it may serve.
+var tooMany = remedy{
+	What:   "More series than the collector may serve",
+	Do:     "The aggregates are served, the families named above are not. Watch less, leave out what you do not need with AVAX_METRICS_DENY, or raise AVAX_SERIES_LIMIT.",
+	byText: true,
+}
+
 // failure is one cause with everything that it stops: a dead node fails all of
 // its collectors, and that is one thing to mend.
 type failure struct {
@@ -117,6 +125,8 @@ func failureOf(err error) (f *failure, cause string) {
 	switch {
 	case known && strings.HasPrefix(call.Op, "GET /v1/") && r.service != "": // a node is asked under /ext
 		r.Do = r.service
+	case errors.Is(err, metric.ErrTooMany):
+		r = tooMany
 	case !known && outcome == scrape.Malformed: // nobody can name it
 		r = mistake
 	}

@@ -1,0 +1,158 @@
+package metric
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Choice says which series of the collectors are served. A nil Choice: all.
+type Choice struct{ allow, deny []rule }
+
+// rule is one item of a list, such as avax_peer_*, avax_node_peers{node=alpha*}
+// or avax_node_info{git_commit}. The names and values are patterns, in which *
+// stands for any text without a slash and ? for any one character.
+type rule struct {
+	family, label, value string
+	valued               bool // the label has to have the value
+}
+
+var ruleForm = regexp.MustCompile(`^([a-zA-Z0-9_:*?]+)(?:\{([a-zA-Z_][a-zA-Z0-9_]*)(?:=([^{}]*))?\})?$`)
+
+// parseRules reads a comma-separated list.
+func parseRules(list string, known []*Family) (rules []rule, errs []error) {
+	for item := range strings.SplitSeq(list, ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		m := ruleForm.FindStringSubmatch(item)
+		if m == nil {
+			errs = append(errs, fmt.Errorf("%q: write a family such as avax_node_peers, with * for any text, and after it {label} or {label=value} where only a part is meant", item))
+			continue
+		}
+		r := rule{m[1], m[2], strings.Trim(m[3], `"`), strings.Contains(item, "=")}
+		if _, err := path.Match(r.value, ""); err != nil {
+			errs = append(errs, fmt.Errorf("%q: %w: in a value, [ and \\ have a meaning of their own: write ? in their place", item, err))
+			continue
+		}
+		switch {
+		case !slices.ContainsFunc(known, func(f *Family) bool { return matches(r.family, f.Name) }):
+			errs = append(errs, fmt.Errorf("%q: no collector has such a family: docs/metrics.md lists them", item))
+		case r.label != "" && !slices.ContainsFunc(known, r.concerns):
+			errs = append(errs, fmt.Errorf("%q: the family has no label %s: docs/metrics.md lists them", item, r.label))
+		}
+		rules = append(rules, r)
+	}
+	return rules, errs
+}
+
+// ParseAllow reads the list of what is served: nothing else is, unless the list is
+// empty. Each error says what to write instead.
+func (c *Choice) ParseAllow(list string, known []*Family) []error {
+	rules, errs := parseRules(list, known)
+	for _, r := range rules {
+		if r.label != "" && !r.valued {
+			errs = append(errs, fmt.Errorf("%s{%s}: a label alone stands in AVAX_METRICS_DENY, to be left out: write {%[2]s=value}", r.family, r.label))
+		}
+	}
+	c.allow = rules
+	return errs
+}
+
+// ParseDeny reads the list of what is not served, even where it is allowed.
+func (c *Choice) ParseDeny(list string, known []*Family) (errs []error) {
+	c.deny, errs = parseRules(list, known)
+	return errs
+}
+
+// matches tells whether a text has the form of a pattern.
+func matches(pattern, text string) bool {
+	ok, err := path.Match(pattern, text)
+	return ok && err == nil
+}
+
+// concerns tells whether the rule has something to say about the family.
+func (r rule) concerns(f *Family) bool {
+	return matches(r.family, f.Name) && (r.label == "" || slices.Contains(f.Labels, r.label))
+}
+
+// of applies the choice to a family: what is served of it.
+func (c *Choice) of(f *Family) *served {
+	s := &served{as: f}
+	if c == nil {
+		return s
+	}
+	concerns := func(rules []rule) (found []rule) {
+		return slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return !r.concerns(f) })
+	}
+	allow := concerns(c.allow)
+	s.none = len(c.allow) > 0 && len(allow) == 0
+	if !slices.ContainsFunc(allow, func(r rule) bool { return r.label == "" }) {
+		for _, r := range allow {
+			s.only = append(s.only, match{slices.Index(f.Labels, r.label), r.value})
+		}
+	}
+	var left []string
+	for _, r := range concerns(c.deny) {
+		switch {
+		case r.label == "":
+			s.none = true
+		case r.valued:
+			s.not = append(s.not, match{slices.Index(f.Labels, r.label), r.value})
+		default:
+			left = append(left, r.label)
+		}
+	}
+	if len(left) > 0 {
+		s.as = New(f.Name, f.Help)
+		for i, label := range f.Labels {
+			if !slices.Contains(left, label) {
+				s.as.Labels = append(s.as.Labels, label)
+				s.kept = append(s.kept, i)
+			}
+		}
+		s.some = true
+	}
+	return s
+}
+
+// served is what is served of one family.
+type served struct {
+	as        *Family // with the labels that are left
+	none      bool
+	some      bool  // not all labels are left
+	kept      []int // their places
+	only, not []match
+}
+
+// match is a label, by its place, and the pattern of its value.
+type match struct {
+	label int
+	value string
+}
+
+func (m match) of(labels []string) bool { return matches(m.value, labels[m.label]) }
+
+// takes tells whether a series is served.
+func (s *served) takes(labels []string) bool {
+	is := func(m match) bool { return m.of(labels) }
+	return !s.none && (len(s.only) == 0 || slices.ContainsFunc(s.only, is)) && !slices.ContainsFunc(s.not, is)
+}
+
+// left returns the values of the labels that are left.
+func (s *served) left(labels []string) []string {
+	if !s.some {
+		return labels
+	}
+	values := make([]string, len(s.kept))
+	for i, at := range s.kept {
+		values[i] = labels[at]
+	}
+	return values
+}
+
+// ErrTooMany is why a run fails that has found more series than are granted.
+var ErrTooMany = errors.New("more series than AVAX_SERIES_LIMIT")
