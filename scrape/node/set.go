@@ -20,7 +20,7 @@ type ValidatorSet struct {
 const pieceSize = 1024
 
 // PlatformValidatorSet asks platform.getCurrentValidators for a whole set, in random order. It reads the answer as it
-// comes: of one with 100,000 validators, 110 MB, it keeps 15 MB. An empty subnetID means the primary network.
+// comes and holds none of its text. An empty subnetID means the primary network.
 func (c *Client) PlatformValidatorSet(ctx context.Context, subnetID string) (*ValidatorSet, error) {
 	answer, err := platform[struct {
 		Validators ValidatorSet `json:"validators"`
