@@ -21,7 +21,7 @@ run: build ## Run the exporter against a simulated network, on http://localhost:
 
 .PHONY: build
 build: ## Build bin/avax-exporter, static
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/avax-exporter ./cmd/exporter
+	@internal/tools/build bin/avax-exporter
 
 .PHONY: test
 test: rules ## Run all tests: the alert rules, the program, and it with a real Prometheus and Alertmanager
@@ -31,7 +31,7 @@ test: rules ## Run all tests: the alert rules, the program, and it with a real P
 .PHONY: rules
 rules: tools ## Check the alert rules and run their tests
 	.tools/bin/promtool check rules --lint=all --lint-fatal $(rules)
-	.tools/bin/promtool test rules $(wildcard alerts/*_test.yml)
+	@printf '%s\n' alerts/*_test.yml | xargs -P $(shell getconf _NPROCESSORS_ONLN) -n 1 .tools/bin/promtool test rules
 
 .PHONY: check-rules
 check-rules: tools ## Make a mistake in each alert rule in turn, and demand that its tests notice (a few minutes)

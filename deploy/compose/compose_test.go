@@ -88,7 +88,7 @@ func TestWhatIsMountedOrBuiltExists(t *testing.T) {
 func TestPrometheusAcceptsItsConfigurationAndTheRules(t *testing.T) {
 	prometheus := services(t)["prometheus"]
 	dir := t.TempDir() // as the container sees it
-	for _, name := range []string{"prometheus.yml", "rules.yml"} {
+	for _, name := range []string{"prometheus.yml", "rules.yml", "companion.yml"} {
 		text, err := os.ReadFile(prometheus.host("/etc/prometheus/" + name))
 		if err != nil {
 			t.Fatal(err)
@@ -98,8 +98,8 @@ func TestPrometheusAcceptsItsConfigurationAndTheRules(t *testing.T) {
 		}
 	}
 	out := run(t, "promtool", "check", "config", filepath.Join(dir, "prometheus.yml"))
-	if !strings.Contains(out, "1 rule files found") {
-		t.Errorf("Prometheus loads no rules:\n%s", out)
+	if !strings.Contains(out, "2 rule files found") {
+		t.Errorf("Prometheus does not load both files of rules:\n%s", out)
 	}
 }
 

@@ -33,8 +33,7 @@ func (b *bench) binaries() error {
 		{"binary, stripped, with the tag noalerting", "under 15 MB", "noalerting", 15e6},
 	} {
 		path := b.program(build.tag)
-		cmd := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", build.tag, "-o", path, "./cmd/exporter")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		cmd := exec.CommandContext(b.ctx, "internal/tools/build", path, "-tags", build.tag)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("go build: %w\n%s", err, out)
 		}

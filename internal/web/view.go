@@ -23,6 +23,7 @@ const (
 // view is what the page shows.
 type view struct {
 	Version          string
+	Alerting         bool // whether this process pages
 	Now              time.Time
 	Verdict          verdict
 	Nodes, MoreNodes []*nodeView // worst first
@@ -65,7 +66,7 @@ type page struct {
 func (s *Site) view(now time.Time) view {
 	jobs := s.Store.Jobs()
 	p := &page{
-		view: view{Version: s.Version, Now: now}, facts: factsOf(jobs, now), nodes: nodesOf(jobs), jobs: jobs, problems: problems{},
+		view: view{Version: s.Version, Alerting: s.Alerting != nil, Now: now}, facts: factsOf(jobs, now), nodes: nodesOf(jobs), jobs: jobs, problems: problems{},
 	}
 	p.addNodes()
 	p.addDifferences()
