@@ -5,23 +5,27 @@ package main
 
 import (
 	"encoding/json"
-	"log"
+	"fmt"
 	"os"
-	"path/filepath"
 )
 
 // The first is the one that an operator opens first.
 var boards = []board{overview, validators, l1s, chains, network, exporter}
 
 func main() {
-	log.SetFlags(0)
 	for _, b := range boards {
 		text, err := json.MarshalIndent(b.json(), "", "  ")
 		if err != nil {
-			log.Fatalf("%s: %v", b.file, err)
+			fatal("%s: %v", b.file, err)
 		}
-		if err := os.WriteFile(filepath.Join(".", b.file), append(text, '\n'), 0o644); err != nil {
-			log.Fatal(err)
+		if err := os.WriteFile(b.file, append(text, '\n'), 0o644); err != nil {
+			fatal("%v", err)
 		}
 	}
+}
+
+// fatal ends the command: a board cannot be drawn.
+func fatal(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "draw: "+format+"\n", args...)
+	os.Exit(1)
 }

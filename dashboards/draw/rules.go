@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,7 +24,7 @@ type group struct {
 var groups = func() []group {
 	var file struct{ Groups []group }
 	if err := yaml.Unmarshal(alerts.Rules, &file); err != nil {
-		log.Fatal(err)
+		fatal("alerts: %v", err)
 	}
 	return file.Groups
 }()
@@ -42,7 +41,7 @@ func bar(alert, severity string, within ...string) float64 {
 			}
 		}
 	}
-	log.Fatalf("the rules have no threshold for %s %s %s", alert, severity, within)
+	fatal("the rules have no threshold for %s %s %s", alert, severity, within)
 	return 0
 }
 
@@ -52,13 +51,13 @@ var vector = regexp.MustCompile(`^vector\((.*)\)$`)
 func product(expr string) float64 {
 	m := vector.FindStringSubmatch(strings.TrimSpace(expr))
 	if m == nil {
-		log.Fatalf("the threshold %s is no vector(…)", expr)
+		fatal("the threshold %s is no vector(…)", expr)
 	}
 	v := 1.0
 	for factor := range strings.SplitSeq(m[1], "*") {
 		f, err := strconv.ParseFloat(strings.TrimSpace(factor), 64)
 		if err != nil {
-			log.Fatalf("the threshold %s: %v", expr, err)
+			fatal("the threshold %s: %v", expr, err)
 		}
 		v *= f
 	}
@@ -80,7 +79,7 @@ func alertsOf(names ...string) string {
 		}
 	}
 	if len(found) == 0 {
-		log.Fatalf("the rules have no alert in the groups %s", names)
+		fatal("the rules have no alert in the groups %s", names)
 	}
 	return strings.Join(found, "|")
 }
