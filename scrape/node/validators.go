@@ -30,5 +30,8 @@ func (c *Client) ValidatorsCurrentValidators(ctx context.Context, chain string, 
 	}](ctx, c.u, at(validatorsPath, chain), "validators.getCurrentValidators", struct {
 		NodeIDs []string `json:"nodeIDs,omitempty"`
 	}{nodeIDs})
+	if err == nil {
+		err = distinct("validators.getCurrentValidators", answer.Validators, func(v ChainValidator) string { return v.NodeID + v.ValidationID })
+	}
 	return answer.Validators, err
 }
