@@ -86,12 +86,7 @@ func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 	cmd := exec.Command(program)
 	if shell != nil {
 		cmd = exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, program)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
-		if uid := os.Getuid(); uid != 0 {
-			cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
-			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
-		}
+		cmd.SysProcAttr = namespaces()
 	}
 	cmd.Env = append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json")
 	cmd.Env = append(cmd.Env, environment...)
@@ -137,6 +132,17 @@ func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 		t.Fatal("the exporter does not serve")
 	}
 	return e
+}
+
+// namespaces give a process mounts of its own.
+func namespaces() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if uid := os.Getuid(); uid != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	return attr
 }
 
 // bound is how long anything may take that takes milliseconds: no test of this
