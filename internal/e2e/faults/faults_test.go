@@ -88,6 +88,7 @@ var byTheClock = regexp.MustCompile(`^avax_(chain_he|.*uptime|.*balance)`)
 const asking = "up,identity,bootstrap,uptime,peers,connected_stake,health,network,network_views,validators,validator_views,heads,l1,l1_views,fee_config"
 
 func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
+	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.asked.Add(1) }))
 	t.Cleanup(other.Close)
@@ -151,6 +152,11 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 		return nil
 	})
 	t.Logf("before: %v; with all faults: %v", idle, sick.figures())
+	row := func(what string, f figures) {
+		report("faults", fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", what, f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6))
+	}
+	row("before", idle)
+	row(fmt.Sprintf("with %d faults at once", len(faults)), sick.figures())
 	for _, f := range faults {
 		if f.outcome == "" {
 			continue
@@ -201,6 +207,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 	}
 	healed := e.settled(idle)
 	t.Logf("healed: %v", healed)
+	row("healed", healed)
 
 	// What Prometheus saw.
 	window := fmt.Sprintf("[%ds]", int(time.Since(began).Seconds()))
