@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-var soakFor = flag.Duration("soak", 8*time.Second, "how long the soak lasts; from a minute on, growth while incidents happen is judged, and not only what is left of them")
+var soakFor = flag.Duration("soak", 4*time.Second, "how long the soak lasts; from a minute on, growth while incidents happen is judged, and not only what is left of them")
 
 // upstream is a node or a service of the simulated network.
 type upstream interface {
@@ -43,6 +43,7 @@ var incidents = []func(upstream){
 // network, with one incident after the other and a scraper, for as long as -soak
 // says.
 func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
+	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	network.SetBlockPeriod("X", 20*time.Second)
 	urls, err := network.Serve(t.Context())
