@@ -41,7 +41,7 @@ var (
 // time within the sample's last three periods; and once all is well for that
 // long, all is told.
 //
-// A failure prints its seed: go test ./cmd/exporter -run WhateverBefalls -model.seed=N
+// A failure prints its seed: go test ./cmd/exporter -run WhateverBefalls -model.seed=N.
 func TestWhateverBefallsASampleIsTheTruthOfItsTimeOrGone(t *testing.T) {
 	const seeds = 3
 	if *modelFor == 0 {

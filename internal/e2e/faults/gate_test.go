@@ -5,7 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -65,7 +65,7 @@ func (g *gate) open() {
 		return
 	}
 	g.address = listener.Addr().String()
-	g.server = &http.Server{Handler: g, ErrorLog: log.New(io.Discard, "", 0)}
+	g.server = &http.Server{Handler: g, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	go func(s *http.Server) { _ = s.Serve(listener) }(g.server)
 }
 

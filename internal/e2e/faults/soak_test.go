@@ -93,7 +93,7 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 		incidents[random.IntN(len(incidents))](u)
 		happened++
 		lasts := time.Duration(500+random.IntN(4000)) * time.Millisecond
-		for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(min(500*time.Millisecond, *soakFor/40)) {
 			p, err := e.page()
 			if err != nil {
 				t.Fatal(err)
