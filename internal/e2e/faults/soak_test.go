@@ -130,7 +130,13 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 		if *soakFor >= time.Minute && growth > what.most {
 			t.Errorf("%s grow: by %.1f in %v", what.name, growth, lasted)
 		}
+		if *soakFor < time.Minute {
+			continue // no figures
+		}
 		report("soak", fmt.Sprintf("| %s | %.1f | %.1f | %.1f | %+.2f |", what.name, what.of(idle), low[0].value, low[len(low)-1].value, slope))
+	}
+	if *soakFor < time.Minute {
+		return
 	}
 	report("soak", fmt.Sprintf("| incidents in %v | | | %d | |", soakFor.Round(time.Second), happened))
 }
