@@ -72,6 +72,19 @@ fresh: ## Fail if the generated pages were out of date
 bench: ## Measure CPU and memory against the bars and write docs/performance.md (six minutes)
 	go run ./internal/performance
 
+.PHONY: faults
+faults: tools ## Run all faults and crowds in full, and write their figures into docs/reliability.md
+	go test -count=1 -timeout 30m ./internal/e2e/faults -full -update
+
+# Of an hour, or a part of one.
+HOURS = 0.2
+seconds = $(shell awk 'BEGIN { print $(HOURS) * 3600 }')s
+
+.PHONY: soak
+soak: tools ## Run with incidents for HOURS=0.2, and write the figures into docs/reliability.md
+	go test -count=1 -timeout 0 -run 'StayFlat' ./internal/e2e/faults -soak=$(seconds) -update
+	go test -count=1 -timeout 0 -run 'WhateverBefalls|TheHeap' ./cmd/exporter -v -model.for=$(seconds) -model.steps=1000 -model.seed=$$(date +%s)
+
 .PHONY: tools
 tools: ## Fetch what the tests need: promtool, prometheus, alertmanager, amtool
 	@internal/tools/fetch

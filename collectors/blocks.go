@@ -55,7 +55,7 @@ type nodeBlock struct {
 // newestBlocks returns the newest block of each node that has one, as the
 // collector heads was told.
 func newestBlocks(ctx context.Context, ups *Upstreams, c Chain) ([]nodeBlock, error) {
-	ctx = scrape.MaxAge(ctx, headsEvery)
+	ctx, _ = scrape.Sharing(ctx, headsEvery)
 	return each(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (nodeBlock, error) {
 		b, err := newestBlock(ctx, n, c)
 		return nodeBlock{n, b}, err

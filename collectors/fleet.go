@@ -78,7 +78,7 @@ func (seen *seenNodes) collect(ctx context.Context, ups *Upstreams, out *metric.
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}
-	ctx = scrape.MaxAge(ctx, 2*time.Minute) // what the collector identity was told will do
+	ctx, _ = scrape.Sharing(ctx, 2*time.Minute) // what the collector identity was told will do
 	all, err := each(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (found, error) {
 		who, err := n.Identity(ctx)
 		if err != nil {

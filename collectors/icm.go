@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -60,8 +61,11 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 
 	names := map[string]string{}
 	for _, c := range ups.Chains() {
-		if b, err := ups.blockchain(ctx, c); err == nil {
+		switch b, err := ups.blockchain(ctx, c); {
+		case err == nil:
 			names[b.ID] = c.Name
+		case scrape.OutcomeOf(err) != scrape.NotFound:
+			return err // under its ID the chain would be another one
 		}
 	}
 	book.tell(out, address, func(blockchainID string) string {

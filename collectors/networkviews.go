@@ -36,8 +36,11 @@ func collectPrimaryView(ctx context.Context, _ *Upstreams, n *Node, out *metric.
 	}
 	var connected, all uint64
 	for v := range set.All() {
+		if v.Connected == nil {
+			return nil // the node does not say whom it is connected to
+		}
 		all += stakeOf(v)
-		if v.NodeID == self || v.Connected != nil && *v.Connected {
+		if v.NodeID == self || *v.Connected {
 			connected += stakeOf(v)
 		}
 	}

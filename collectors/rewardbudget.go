@@ -37,7 +37,7 @@ var (
 			"The validator's view of itself is left out. Absent where no view is known.", "node_id")
 	validatorViewsStake = metric.New("avax_validator_views_stake_ratio",
 		"Share of all stake (0 to 1) whose view of the validator is known: how much weight the verdict carries. "+
-			"It is low for half a minute after a restart, and where only the other own nodes can be asked.", "node_id")
+			"It is low for half a minute after a restart, and where only the other own nodes can be asked; absent where no view is known.", "node_id")
 	validatorVotesYes = metric.New("avax_validator_votes_yes_ratio",
 		"Share of all stake (0 to 1) that would vote today for the validator's reward, were this the requirement. "+
 			"Stake whose view is not known, and the validator's own, votes neither way.", "node_id", "requirement")
@@ -96,10 +96,10 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 		budget := staking.NewBudget(period, now, vote.uptime, requirement)
 		out.Set(validatorRequirement, requirement, v.NodeID)
 		out.Set(validatorDowntimeBudget, budget.Allowed.Seconds(), v.NodeID)
-		out.Set(validatorViewsStake, vote.views, v.NodeID)
 		if !vote.known {
 			continue
 		}
+		out.Set(validatorViewsStake, vote.views, v.NodeID)
 		out.Set(validatorDowntimeUsed, budget.Used.Seconds(), v.NodeID)
 		out.SetBool(validatorReachable, budget.Reachable(), v.NodeID)
 		out.Set(validatorWeightedUptime, vote.uptime, v.NodeID)

@@ -80,7 +80,7 @@ func TestTheOwnViewOfANodeNeverCounts(t *testing.T) {
 		time.Sleep(time.Hour)
 		page := w.page(t, "reward_budget")
 		id := `{node_id="` + w.network.NodeID("alpha") + `"`
-		says(t, page, "avax_validator_views_stake_ratio"+id+"}", "0")
+		silentOf(t, page, "avax_validator_views_stake_ratio"+id+"}")
 		says(t, page, "avax_validator_uptime_requirement_ratio"+id+"}", "0.8")
 		for _, family := range []string{"weighted_uptime_ratio", "downtime_used_seconds", "reward_reachable", "reward_reachable_at", "votes_yes_ratio"} {
 			silentOf(t, page, "avax_validator_"+family+id)
@@ -150,7 +150,7 @@ func TestARestartIsNoLossOfTheReward(t *testing.T) {
 			if err != nil { // the P-Chain is not there yet
 				continue
 			}
-			if views := valueOf(t, page, "avax_validator_views_stake_ratio"+id); views == 0 {
+			if !strings.Contains(page, "avax_validator_views_stake_ratio"+id) {
 				silentOf(t, page, "avax_validator_weighted_uptime_ratio"+id)
 				continue
 			}

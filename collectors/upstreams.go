@@ -199,8 +199,10 @@ func (c Chain) find(ctx context.Context, ups *Upstreams) (node.Blockchain, error
 			if i := slices.IndexFunc(all, func(b node.Blockchain) bool { return b.ID == id }); i >= 0 {
 				return all[i], nil
 			}
-			if id, err = n.BlockchainID(ctx, c.Ref); err != nil {
+			if id, err = n.BlockchainID(ctx, c.Ref); node.IsNoSuchChain(err) {
 				break
+			} else if err != nil {
+				return node.Blockchain{}, err
 			}
 		}
 		return node.Blockchain{}, &scrape.Error{Op: "platform.getBlockchains", Outcome: scrape.NotFound,

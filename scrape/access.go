@@ -23,6 +23,9 @@ type access struct {
 	secrets   *strings.Replacer // what no error may say: said, and what the access before said
 }
 
+// mostHeader is the size, in bytes, of the largest header of an answer that is read: as net/http's servers take it.
+const mostHeader = 1 << 20
+
 // newAccess makes the access of an upstream with the header and TLS in place of the configured ones.
 func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, error) {
 	header := http.Header{}
@@ -64,6 +67,8 @@ func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, 
 			MaxIdleConnsPerHost:   concurrency,
 			IdleConnTimeout:       90 * time.Second,
 			ExpectContinueTimeout: time.Second,
+
+			MaxResponseHeaderBytes: mostHeader,
 		}
 	}
 	return a, nil

@@ -27,9 +27,11 @@ func maxAge(ctx context.Context) time.Duration {
 
 // Sharing is MaxAge for a whole run of questions. The function tells when the oldest of the answers that the run was
 // given was asked for, so that a run need not pass for younger than what it was told; answers that a single question
-// was granted under a longer MaxAge of its own do not count. It is zero where nothing was shared.
+// was granted under a longer MaxAge of its own do not count, unless by a Sharing within the run. It is zero where
+// nothing was shared.
 func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time.Time) {
-	r := &run{granted: d}
+	within, _ := ctx.Value(runKey{}).(*run)
+	r := &run{granted: d, within: within}
 	return context.WithValue(MaxAge(ctx, d), runKey{}, r), r.oldest
 }
 
@@ -38,6 +40,7 @@ type runKey struct{}
 // run notes the age of what it is given.
 type run struct {
 	granted time.Duration
+	within  *run
 	mu      sync.Mutex
 	asked   time.Time
 }
@@ -48,16 +51,22 @@ func (r *run) oldest() time.Time {
 	return r.asked
 }
 
+func (r *run) note(asked time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked.IsZero() || asked.Before(r.asked) {
+		r.asked = asked
+	}
+}
+
 // given notes an answer that was asked for at that time, under a MaxAge of d.
 func given(ctx context.Context, d time.Duration, asked time.Time) {
 	r, _ := ctx.Value(runKey{}).(*run)
 	if r == nil || d > r.granted {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.asked.IsZero() || asked.Before(r.asked) {
-		r.asked = asked
+	for ; r != nil; r = r.within {
+		r.note(asked)
 	}
 }
 

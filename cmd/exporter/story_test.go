@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -16,12 +17,26 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"avax-exporter": main})
+	testscript.Main(unleaking{m}, map[string]func(){"avax-exporter": main})
+}
+
+// unleaking fails where tests leave goroutines behind.
+type unleaking struct{ *testing.M }
+
+func (m unleaking) Run() int {
+	code := m.M.Run()
+	http.DefaultClient.CloseIdleConnections()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // story is what the commands of one story share.

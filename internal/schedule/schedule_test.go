@@ -488,3 +488,22 @@ func TestACollectorBeyondItsLimitFailsLoudlyAndKeepsItsAggregates(t *testing.T) 
 		}
 	})
 }
+
+// What is set by hand or by a time server would hold up ticks for as long as the
+// clock was set back.
+func TestTicksFollowTheClockThatIsNotSet(t *testing.T) {
+	for _, expression := range []string{"@every 30s", "*/5 * * * *", "@hourly", "0 3 * * *"} {
+		pace, err := schedule.Parse(expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Now()
+		next := pace("alpha").Next(now)
+		if !strings.Contains(next.String(), "m=+") {
+			t.Errorf("%s: %v is of the clock on the wall", expression, next)
+		}
+		if again := pace("alpha").Next(next); !again.After(next) || !strings.Contains(again.String(), "m=+") {
+			t.Errorf("%s: %v, then %v", expression, next, again)
+		}
+	}
+}

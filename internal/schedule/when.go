@@ -54,7 +54,20 @@ func Parse(expression string) (Pace, error) {
 	if s.Next(time.Now()).IsZero() {
 		return nil, fmt.Errorf("%q never comes: %s", expression, write)
 	}
-	return func(string) cron.Schedule { return s }, nil
+	return func(string) cron.Schedule { return unset{s} }, nil
+}
+
+// unset gives the ticks of a schedule on the clock that nobody sets: else, once
+// the clock was set back an hour, there would be no tick for an hour.
+type unset struct{ cron.Schedule }
+
+// Next implements cron.Schedule.
+func (u unset) Next(t time.Time) time.Time {
+	next := u.Schedule.Next(t)
+	if next.IsZero() {
+		return next
+	}
+	return t.Add(next.Sub(t.Round(0)))
 }
 
 // period is the time between the two ticks that follow t.

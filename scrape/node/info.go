@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,9 +171,13 @@ type Peer struct {
 
 // Peers asks info.peers: those of the given node IDs that are connected, or all.
 func (c *Client) Peers(ctx context.Context, nodeIDs ...string) (Peers, error) {
-	return info[Peers](ctx, c, "info.peers", struct {
+	answer, err := info[Peers](ctx, c, "info.peers", struct {
 		NodeIDs []string `json:"nodeIDs,omitempty"`
 	}{nodeIDs})
+	if err == nil {
+		err = distinct("info.peers", slices.Values(answer.Peers), func(p Peer) string { return p.NodeID })
+	}
+	return answer, err
 }
 
 // Uptime is how the connected primary-network validators judge this node.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -77,7 +78,19 @@ func (c *Client) PlatformCurrentValidators(ctx context.Context, subnetID string,
 		SubnetID string   `json:"subnetID,omitempty"`
 		NodeIDs  []string `json:"nodeIDs,omitempty"`
 	}{subnetID, nodeIDs})
-	return answer.Validators, err
+	if err != nil {
+		return nil, err
+	}
+	const op = "platform.getCurrentValidators"
+	if err := distinct(op, slices.Values(answer.Validators), func(v Validator) string { return v.NodeID + v.TxID + v.ValidationID }); err != nil {
+		return nil, err
+	}
+	for _, v := range answer.Validators {
+		if err := distinct(op, slices.Values(v.Delegators), func(d Delegator) string { return d.TxID }); err != nil {
+			return nil, err
+		}
+	}
+	return answer.Validators, nil
 }
 
 // Blockchain is a chain that was created on the P-Chain.
@@ -94,6 +107,9 @@ func (c *Client) PlatformBlockchains(ctx context.Context) ([]Blockchain, error) 
 	answer, err := platform[struct {
 		Blockchains []Blockchain `json:"blockchains"`
 	}](ctx, c, "platform.getBlockchains", nil)
+	if err == nil {
+		err = distinct("platform.getBlockchains", slices.Values(answer.Blockchains), func(b Blockchain) string { return b.ID })
+	}
 	return answer.Blockchains, err
 }
 

@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -27,6 +29,9 @@ func (c *Client) PlatformValidatorSet(ctx context.Context, subnetID string) (*Va
 	}](ctx, c, "platform.getCurrentValidators", struct {
 		SubnetID string `json:"subnetID,omitempty"`
 	}{subnetID})
+	if err == nil {
+		err = distinct("platform.getCurrentValidators", answer.Validators.members(), func(m member) string { return m.nodeID })
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +59,19 @@ func (s *ValidatorSet) add(m member) {
 // All yields the validators. What the set does not keep is absent.
 func (s *ValidatorSet) All() iter.Seq[Validator] {
 	return func(yield func(Validator) bool) {
+		for m := range s.members() {
+			if !yield(m.validator()) {
+				return
+			}
+		}
+	}
+}
+
+func (s *ValidatorSet) members() iter.Seq[member] {
+	return func(yield func(member) bool) {
 		for _, piece := range s.pieces {
 			for _, m := range piece {
-				if !yield(m.validator()) {
+				if !yield(m) {
 					return
 				}
 			}
@@ -73,6 +88,9 @@ func (s *ValidatorSet) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	for d.PeekKind() != jsontext.KindEndArray {
+		if d.PeekKind() == jsontext.KindNull {
+			return &json.SemanticError{JSONPointer: d.StackPointer(), Err: errors.New("null")}
+		}
 		var e entry
 		if err := wire.Decode(d, &e); err != nil {
 			return err

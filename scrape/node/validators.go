@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -30,5 +31,8 @@ func (c *Client) ValidatorsCurrentValidators(ctx context.Context, chain string, 
 	}](ctx, c.u, at(validatorsPath, chain), "validators.getCurrentValidators", struct {
 		NodeIDs []string `json:"nodeIDs,omitempty"`
 	}{nodeIDs})
+	if err == nil {
+		err = distinct("validators.getCurrentValidators", slices.Values(answer.Validators), func(v ChainValidator) string { return v.NodeID + v.ValidationID })
+	}
 	return answer.Validators, err
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -13,7 +14,8 @@ import (
 
 // Decode reads the next value of d into the variable that into points to, under one law: absent is never zero. A struct
 // field that is a pointer, or tagged omitzero, may be absent or null; any other that is missing, or null where it cannot
-// be, is an error. Members that no field asks for are ignored. Of a field's json tag, the name and omitzero count.
+// be, is an error; so is an element of a list or map that is null where it cannot be. A list that is null is nil: so Go's
+// servers write an empty one. Members that no field asks for are ignored. Of a field's json tag, the name and omitzero count.
 //
 // A type with an UnmarshalJSONFrom, UnmarshalJSON or UnmarshalText method decodes itself; it may call Decode to extend
 // the law to its parts.
@@ -35,7 +37,7 @@ func decode(d *jsontext.Decoder, v reflect.Value) error {
 	case p.as == reflect.Struct && kind == jsontext.KindBeginObject:
 		return decodeStruct(d, v, p)
 	}
-	return json.UnmarshalDecode(d, v.Addr().Interface()) // no struct in it, null, or what cannot be decoded
+	return json.UnmarshalDecode(d, v.Addr().Interface()) // a scalar, null, or what cannot be decoded
 }
 
 func decodeSlice(d *jsontext.Decoder, v reflect.Value) error {
@@ -46,7 +48,7 @@ func decodeSlice(d *jsontext.Decoder, v reflect.Value) error {
 	for n := 0; d.PeekKind() != jsontext.KindEndArray; n++ {
 		v.Grow(1)
 		v.SetLen(n + 1)
-		if err := decode(d, v.Index(n)); err != nil {
+		if err := decodeElement(d, v.Index(n)); err != nil {
 			return err
 		}
 	}
@@ -64,13 +66,28 @@ func decodeMap(d *jsontext.Decoder, v reflect.Value) error {
 		if err := json.UnmarshalDecode(d, name.Interface(), json.StringifyNumbers(true)); err != nil {
 			return err
 		}
-		if err := decode(d, value.Elem()); err != nil {
+		if err := decodeElement(d, value.Elem()); err != nil {
 			return err
 		}
 		v.SetMapIndex(name.Elem(), value.Elem())
 	}
 	_, err := d.ReadToken()
 	return err
+}
+
+// decodeElement reads an element of a list or map, which is not absent: it is there.
+func decodeElement(d *jsontext.Decoder, v reflect.Value) error {
+	if d.PeekKind() == jsontext.KindNull && !nillable(v.Kind()) {
+		if err := d.SkipValue(); err != nil {
+			return err
+		}
+		return &json.SemanticError{JSONPointer: d.StackPointer(), Err: errors.New("null")}
+	}
+	return decode(d, v)
+}
+
+func nillable(kind reflect.Kind) bool {
+	return kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map || kind == reflect.Interface
 }
 
 func decodeStruct(d *jsontext.Decoder, v reflect.Value, p *plan) error {
@@ -142,7 +159,7 @@ func planOf(t reflect.Type) *plan {
 		return known.(*plan)
 	}
 	p := &plan{}
-	if hasStruct(t) {
+	if governed(t) {
 		p.as = t.Kind()
 	}
 	if p.as == reflect.Struct {
@@ -152,16 +169,18 @@ func planOf(t reflect.Type) *plan {
 	return p
 }
 
-// hasStruct tells whether the law has anything to say about a type.
-func hasStruct(t reflect.Type) bool {
+// governed tells whether the law has anything to say about a type.
+func governed(t reflect.Type) bool {
 	if decodesItself(t) {
 		return false
 	}
 	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		return hasStruct(t.Elem())
+	case reflect.Pointer:
+		return governed(t.Elem())
+	case reflect.Slice:
+		return t.Elem().Kind() != reflect.Uint8 // bytes are a string
 	}
-	return t.Kind() == reflect.Struct
+	return t.Kind() == reflect.Map || t.Kind() == reflect.Struct
 }
 
 func decodesItself(t reflect.Type) bool {
@@ -186,7 +205,7 @@ func (p *plan) readFields(t reflect.Type) {
 			name:     name,
 			index:    f.Index,
 			required: kind != reflect.Pointer && options != "omitzero",
-			nillable: kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map || kind == reflect.Interface,
+			nillable: nillable(kind),
 		})
 	}
 }

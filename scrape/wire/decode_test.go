@@ -62,6 +62,9 @@ func TestDecodeNeverTakesAbsentForZero(t *testing.T) {
 		{`{"parts":[],"byID":{"236":{}}}`, `/byID/236: weight is missing`},
 		{`{"parts":[],"one":{}}`, `/one: weight is missing`},
 		{`{"parts":[],"uptime":""}`, `/uptime: an empty string`},
+		{`{"parts":[{"weight":1},null]}`, `/parts/1: null`},
+		{`{"parts":[],"names":["a",null]}`, `/names/1: null`},
+		{`{"parts":[],"byID":{"236":null}}`, `/byID/236: null`},
 	} {
 		_, err := decoded(c.in)
 		var e *json.SemanticError

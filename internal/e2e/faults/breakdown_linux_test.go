@@ -1,0 +1,270 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// quickly is a schedule of a second for these collectors.
+func quickly(names ...string) []string {
+	var schedules []string
+	for _, name := range names {
+		schedules = append(schedules, name+"=@every 1s")
+	}
+	return []string{"AVAX_COLLECTORS=" + strings.Join(names, ","), "AVAX_SCHEDULES=" + strings.Join(schedules, ";")}
+}
+
+// is wants a series to have a value.
+func is(series string, want float64) func(page) error {
+	return func(p page) error {
+		if got, told := p[series]; !told || got != want {
+			return fmt.Errorf("%s is %v, told %v, want %v", series, got, told, want)
+		}
+		return nil
+	}
+}
+
+// told waits for a line in the log.
+func (e *exporter) told(pattern string) {
+	e.t.Helper()
+	re := regexp.MustCompile(pattern)
+	for end := time.Now().Add(bound); !re.MatchString(e.log.String()); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			e.t.Fatalf("the log does not tell %q:\n%s", pattern, e.log)
+		}
+	}
+}
+
+func TestATermSignalInTheMiddleOfARunEndsTheProcessInGoodOrder(t *testing.T) {
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	g := newGate(t, network.Node("alpha"))
+	g.suffer(hung)
+	e := start(t, append(quickly("up", "identity", "peers"), "AVAX_NODES=alpha=http://"+g.address)...)
+	if _, err := e.page(); err != nil { // leaves a connection open
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // calls are under way
+	if err := e.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-e.ended:
+	case <-time.After(bound):
+		t.Fatal("it does not end")
+	}
+	if code := e.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	e.told(`"msg":"stopped"`)
+}
+
+// A process that was killed leaves half a file; a disk may damage the others.
+func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	environment := append(quickly("up", "rewards"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_STATE_DIR="+dir)
+	rewards := func(p page) error {
+		for series := range p {
+			if strings.HasPrefix(series, "avax_rewards{") {
+				return nil
+			}
+		}
+		return errors.New("no rewards are told")
+	}
+	first := start(t, environment...)
+	before := first.until("rewards are told", 2*bound, rewards)
+	files := func() []string {
+		found, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+		return found
+	}
+	for end := time.Now().Add(bound); len(files()) == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	}
+	first.kill()
+	if err := os.WriteFile(filepath.Join(dir, "half.tmp"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	same := func(what string, e *exporter) {
+		after := e.until("rewards are told "+what, 2*bound, rewards)
+		for series, value := range before {
+			if strings.HasPrefix(series, "avax_rewards") && after[series] != value {
+				t.Errorf("%s: %s is %v, was %v", what, series, after[series], value)
+			}
+		}
+	}
+	second := start(t, environment...)
+	same("after the restart", second)
+	if _, err := os.Stat(filepath.Join(dir, "half.tmp")); err == nil {
+		t.Error("half a file is left")
+	}
+	if strings.Contains(second.log.String(), "begins anew") {
+		t.Errorf("what was remembered was not read:\n%s", second.log)
+	}
+	second.kill()
+	if len(files()) == 0 {
+		t.Fatal("nothing is remembered")
+	}
+	for _, file := range files() {
+		if err := os.WriteFile(file, []byte("\x00\x00{\"torn"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := start(t, environment...)
+	same("with damaged files", third)
+	third.told("cannot be read and begins anew")
+}
+
+// mounts tells whether this machine lets a test have mounts of its own.
+func mounts() bool {
+	cmd := exec.Command("true")
+	cmd.SysProcAttr = namespaces()
+	return cmd.Run() == nil
+}
+
+func TestAFullDiskCostsTheMemoryOverARestartAndNothingElse(t *testing.T) {
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	environment := append(quickly("up", "rewards"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_STATE_DIR="+dir)
+	var e *exporter
+	heal := func() error { return os.Chmod(dir, 0o700) }
+	if mounts() {
+		e = startUnder(t, []string{"mount -t tmpfs -o size=16k tmpfs " + dir, "{ dd if=/dev/zero of=" + dir + "/filler bs=1k 2>/dev/null; true; }"}, environment...)
+		heal = func() error { return os.Remove(fmt.Sprintf("/proc/%d/root%s/filler", e.cmd.Process.Pid, dir)) }
+	} else {
+		if err := os.Chmod(dir, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		e = start(t, environment...)
+	}
+	e.until("rewards are told", 2*bound, func(p page) error {
+		for series := range p {
+			if strings.HasPrefix(series, "avax_rewards{") {
+				return nil
+			}
+		}
+		return errors.New("no rewards are told")
+	})
+	e.told("is remembered until the exporter stops and no longer|AVAX_STATE_DIR cannot be used")
+	if n := strings.Count(e.log.String(), "is remembered until the exporter stops"); n > 3 {
+		t.Errorf("it is told %d times", n)
+	}
+	e.until("the node is up", bound, is(`avax_node_up{node="alpha"}`, 1))
+	if err := heal(); err != nil {
+		t.Fatal(err)
+	}
+	network.PayReward("alpha", "VALIDATOR", 1e9) // something new to remember
+	for end := time.Now().Add(bound); ; time.Sleep(20 * time.Millisecond) {
+		found, _ := filepath.Glob(fmt.Sprintf("/proc/%d/root%s/*.json", e.cmd.Process.Pid, dir))
+		if len(found) > 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("nothing is written although there is room again")
+		}
+	}
+}
+
+// The names are in a file that stands in the place of /etc/hosts, where the
+// machine lets a test do that; else there never was such a name.
+func TestANodeWhoseNameIsGoneIsDownUntilItIsBack(t *testing.T) {
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
+	_, port, _ := strings.Cut(bravo.address, ":")
+	hosts, resolv := filepath.Join(t.TempDir(), "hosts"), filepath.Join(t.TempDir(), "resolv.conf")
+	known := []byte("127.0.0.1 localhost\n127.0.0.1 bravo.test\n")
+	write := func(file string, content []byte) { // not replaced: it is mounted
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(hosts, known)
+	write(resolv, []byte("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")) // where nobody answers
+	environment := append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://bravo.test:"+port, "AVAX_NODE_HOST=localhost")
+	var e *exporter
+	withMounts := mounts()
+	if withMounts {
+		e = startUnder(t, []string{"mount --bind " + hosts + " /etc/hosts", "mount --bind " + resolv + " /etc/resolv.conf"}, environment...)
+		e.until("bravo is up", bound, is(`avax_node_up{node="bravo"}`, 1))
+	} else {
+		e = start(t, environment...)
+	}
+	bravo.suffer(func(w http.ResponseWriter, _ *http.Request, good func() answer) {
+		w.Header().Set("Connection", "close") // or those that stand would go on
+		good().send(w)
+	})
+	write(hosts, []byte("127.0.0.1 localhost\n"))
+	// Names are looked up anew after five seconds.
+	e.until("bravo is down", 2*bound, is(`avax_node_up{node="bravo"}`, 0))
+	e.told(`"target":"bravo".*(no such host|server misbehaving|lookup bravo.test)`)
+	if err := is(`avax_node_up{node="alpha"}`, 1)(e.until("a page", bound, func(page) error { return nil })); err != nil {
+		t.Error(err)
+	}
+	if withMounts {
+		write(hosts, known)
+		e.until("bravo is up again", 3*bound, is(`avax_node_up{node="bravo"}`, 1))
+	}
+}
+
+// Without descriptors there are no new connections; those that stand go on.
+func TestWithoutDescriptorsTheScraperThatIsConnectedIsServed(t *testing.T) {
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
+	e := start(t, append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://"+bravo.address)...)
+	e.ready()
+	idle := e.until("both are up", bound, func(p page) error {
+		return errors.Join(is(`avax_node_up{node="alpha"}`, 1)(p), is(`avax_node_up{node="bravo"}`, 1)(p))
+	}).figures()
+	limit(t, e.cmd.Process.Pid, 3) // beyond those that are open
+	bravo.shut()
+	bravo.open()
+	e.until("bravo is down", 2*bound, is(`avax_node_up{node="bravo"}`, 0))
+	e.told(`"target":"bravo".*too many open files`)
+	for range 20 {
+		if _, err := e.page(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	limit(t, e.cmd.Process.Pid, 1024)
+	e.until("bravo is up again", 2*bound, is(`avax_node_up{node="bravo"}`, 1))
+	response, err := (&http.Client{Timeout: bound, Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.url + "/metrics")
+	if err != nil {
+		t.Fatalf("a new scraper: %v", err)
+	}
+	response.Body.Close()
+	t.Logf("before: %v, after: %v", idle, e.settled(idle))
+}
+
+// limit sets how many descriptors the process may have.
+func limit(t *testing.T, pid int, descriptors uint64) {
+	t.Helper()
+	rlimit := syscall.Rlimit{Cur: descriptors, Max: 1024}
+	if _, _, errno := syscall.Syscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&rlimit)), 0, 0, 0); errno != 0 {
+		t.Fatal(errno)
+	}
+}

@@ -1,0 +1,290 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// fault is what befalls a node. Each befalls a node of its own of one exporter,
+// all at once: a node's fault must not show anywhere but at that node.
+type fault struct {
+	name    string
+	befall  func(*gate)
+	heal    func(*gate) // nil: the behaviour ends
+	up      bool        // the node counts as up all the same
+	some    bool        // some of its samples may stay, with their right values
+	outcome string      // that is counted of its calls
+	told    string      // in the log, once, of this node
+}
+
+func behaving(b behaviour) func(*gate) { return func(g *gate) { g.suffer(b) } }
+
+// elsewhere is another host, which nobody may ask.
+var elsewhere struct {
+	url   string
+	asked atomic.Int64
+}
+
+var faults = []fault{
+	{name: "killed", befall: (*gate).shut, heal: (*gate).open, outcome: "unreachable", told: "connection refused|closed before an answer|reset by peer"},
+	{name: "hung", befall: behaving(hung), outcome: "timeout", told: "timeout: no answer"},
+	{name: "slow-by-byte", befall: behaving(byByte), outcome: "timeout", told: "timeout: no answer"},
+	{name: "reset-in-mid-body", befall: behaving(breakingOff(true)), outcome: "unreachable", told: "reset by peer|in the middle of the answer"},
+	{name: "closed-in-mid-body", befall: behaving(breakingOff(false)), outcome: "unreachable", told: "closed in the middle of the answer"},
+	{name: "closed-at-once", befall: behaving(raw("", "")), outcome: "unreachable", told: "closed before an answer"},
+	{name: "endless-header", befall: behaving(raw("HTTP/1.1 200 OK\r\nX-Filler: ", "x")), outcome: "unreachable", told: "response headers exceeded"},
+	{name: "endless-body", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")), outcome: "too_large", told: "raise AVAX_MAX_BODY"},
+	{name: "endless-depth", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", "[")), outcome: "malformed", told: "malformed"},
+	{name: "no-http", befall: behaving(raw("SSH-2.0-OpenSSH_9.2\r\n", "")), outcome: "unreachable", told: "malformed HTTP"},
+	{name: "html", befall: behaving(static(200, "text/html", "<!DOCTYPE html><html><body>Sign in</body></html>")), outcome: "malformed", told: "the answer is HTML"},
+	{name: "empty", befall: behaving(static(200, "application/json", "")), outcome: "malformed", told: "the answer is empty"},
+	{name: "no-content", befall: behaving(static(204, "", "")), outcome: "malformed", told: "the answer is empty"},
+	{name: "null", befall: behaving(static(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":null}`)), outcome: "malformed", told: "malformed"},
+	{name: "server-error", befall: behaving(static(500, "text/plain", "oops")), outcome: "unavailable", told: "HTTP 500: oops"},
+	{name: "wrong-types", befall: behaving(mistyping(1)), up: true, some: true, outcome: "malformed", told: "malformed: "},
+	{name: "duplicates", befall: behaving(changing(doubling)), up: true, some: true, told: "malformed: NodeID-[^ ]* stands there twice"},
+	{name: "body-x10", befall: behaving(changing(padding)), up: true, some: true},
+	{name: "gzip-bomb", befall: behaving(bomb(64)), outcome: "too_large", told: "raise AVAX_MAX_BODY"},
+	{name: "gzip-torn", befall: behaving(func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
+		answer{200, http.Header{"Content-Encoding": {"gzip"}}, []byte("\x1f\x8b\x08\x00torn")}.send(w)
+	}), outcome: "unreachable", told: "closed in the middle|malformed"},
+	{name: "redirect-loop", befall: func(g *gate) { g.suffer(redirecting("")) }, outcome: "malformed", told: "it redirects, which is not followed"},
+	{name: "redirect-elsewhere", befall: func(g *gate) { g.suffer(redirecting(elsewhere.url)) }, outcome: "malformed", told: "it redirects to http://127.0.0.1:[0-9]+, which is not followed"},
+}
+
+const (
+	period   = 2 * time.Second
+	maxBody  = 1 << 20 // bytes
+	canary   = "canary-4f1c"
+	settling = 4 * period
+)
+
+// everyPeriod schedules the collectors of this test.
+var everyPeriod = func() string {
+	names := strings.Split(asking, ",")
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s=@every %s", name, period)
+	}
+	return "AVAX_SCHEDULES=" + strings.Join(names, ";")
+}()
+
+// byTheClock matches what changes although nothing happens.
+var byTheClock = regexp.MustCompile(`^avax_(chain_he|.*uptime|.*balance)`)
+
+const asking = "up,identity,bootstrap,uptime,peers,connected_stake,health,network,network_views,validators,validator_views,heads,l1,l1_views,fee_config"
+
+func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.asked.Add(1) }))
+	t.Cleanup(other.Close)
+	elsewhere.url = other.URL
+
+	gates := map[string]*gate{}
+	nodes := []string{"alpha=http://" + newGate(t, network.Node("alpha")).address}
+	for _, f := range faults {
+		gates[f.name] = newGate(t, network.Node("bravo"))
+		nodes = append(nodes, fmt.Sprintf("%s=http://user:%s@%s", f.name, canary, gates[f.name].address))
+	}
+	headers := filepath.Join(t.TempDir(), "headers")
+	if err := os.WriteFile(headers, []byte("X-Api-Key: "+canary+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := start(t, "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
+		"AVAX_COLLECTORS="+asking, everyPeriod, "AVAX_NODE_HEADERS_FILE="+headers, fmt.Sprintf("AVAX_MAX_BODY=%d", maxBody))
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{e.url}, ScrapeInterval: time.Second})
+	e.ready()
+
+	// What is true and stays so while the test lasts; and what is told at all.
+	before := e.until("all are up", settling, func(p page) error {
+		for name := range gates {
+			if p[`avax_node_up{node="`+name+`"}`] != 1 {
+				return errors.New(name + " is not up")
+			}
+		}
+		return nil
+	})
+	time.Sleep(2 * period)
+	truth := e.until("a page", bound, func(page) error { return nil })
+	changing := map[string]bool{}
+	for series, value := range truth {
+		if old, there := before[series]; !there || old != value || byTheClock.MatchString(series) {
+			changing[series] = true
+		}
+	}
+	idle := truth.figures()
+	began := time.Now()
+
+	// The samples that are served are right or absent, at every moment.
+	watched := make(chan error, 1)
+	stop := make(chan struct{})
+	go func() { watched <- watch(e, truth, changing, stop) }()
+
+	logged := len(e.log.String())
+	for _, f := range faults {
+		f.befall(gates[f.name])
+	}
+	time.Sleep(3*period + period/2)
+	sick := e.until("what fails counts as down", settling, func(p page) error {
+		for _, f := range faults {
+			up, told := p[`avax_node_up{node="`+f.name+`"}`]
+			if !told || !f.some && (up == 1) != f.up {
+				return fmt.Errorf("%s: avax_node_up is %v, told %v", f.name, up, told)
+			}
+			if left := about(p, f.name); !f.some && len(left) > 0 {
+				return fmt.Errorf("%s: still told: %v", f.name, left)
+			}
+		}
+		return nil
+	})
+	t.Logf("before: %v; with all faults: %v", idle, sick.figures())
+	row := func(what string, f figures) {
+		report("faults", fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", what, f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6))
+	}
+	row("before", idle)
+	row(fmt.Sprintf("with %d faults at once", len(faults)), sick.figures())
+	for _, f := range faults {
+		if f.outcome == "" {
+			continue
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(sick)), func(series string) bool {
+			return strings.HasPrefix(series, "avax_exporter_upstream_requests_total{") && strings.Contains(series, `upstream="`+f.name+`"`) &&
+				strings.Contains(series, `outcome="`+f.outcome+`"`)
+		}) {
+			t.Errorf("%s: no call is counted as %s: %v", f.name, f.outcome, slices.DeleteFunc(slices.Sorted(maps.Keys(sick)), func(s string) bool {
+				return !strings.HasPrefix(s, "avax_exporter_upstream_requests_total{") || !strings.Contains(s, `upstream="`+f.name+`"`)
+			}))
+		}
+	}
+	status, people, err := e.get("/")
+	if err != nil || status != http.StatusOK {
+		t.Errorf("the status page answers %d, %v", status, err)
+	}
+	for _, f := range faults {
+		if f.told == "" {
+			continue
+		}
+		if !regexp.MustCompile(`"target":"` + f.name + `[^"]*".*(` + f.told + `)|(` + f.told + `).*"target":"` + f.name + `[/"]`).MatchString(e.log.String()[logged:]) {
+			t.Errorf("%s: the log does not tell %q", f.name, f.told)
+		}
+		if !f.some && !strings.Contains(people, f.name) {
+			t.Errorf("%s: the status page does not tell of it", f.name)
+		}
+	}
+
+	// All heal by themselves.
+	for _, f := range faults {
+		if f.heal != nil {
+			f.heal(gates[f.name])
+		}
+		gates[f.name].recover()
+	}
+	e.until("all samples are back", 2*settling, func(p page) error {
+		for series := range truth {
+			if _, back := p[series]; !back && !changing[series] && strings.HasPrefix(series, "avax_") && !strings.HasPrefix(series, "avax_exporter_") {
+				return errors.New(series + " is not back")
+			}
+		}
+		return nil
+	})
+	close(stop)
+	if err := <-watched; err != nil {
+		t.Error(err)
+	}
+	healed := e.settled(idle)
+	t.Logf("healed: %v", healed)
+	row("healed", healed)
+
+	// What Prometheus saw.
+	window := fmt.Sprintf("[%ds]", int(time.Since(began).Seconds()))
+	for expr, want := range map[string]float64{
+		`min_over_time(up` + window + `)`:                            1,
+		`min_over_time(avax_node_up{node="alpha"}` + window + `)`:    1,
+		`min_over_time(avax_node_up{node="hung"}` + window + `)`:     0,
+		`avax_node_up{node="hung"}`:                                  1,
+		`min_over_time(avax_node_up{node="body-x10"}` + window + `)`: 1,
+	} {
+		for end := time.Now().Add(bound); ; time.Sleep(100 * time.Millisecond) { // until it has scraped again
+			v, err := prometheus.Query(t.Context(), expr)
+			if err == nil && len(v) == 1 && float64(v[0].Value) == want {
+				break
+			}
+			if time.Now().After(end) {
+				t.Errorf("Prometheus: %s is %v (%v), want %v", expr, v, err, want)
+				break
+			}
+		}
+	}
+
+	// No credential went elsewhere, into the log or onto a page.
+	if n := elsewhere.asked.Load(); n != 0 {
+		t.Errorf("another host was asked %d times", n)
+	}
+	for what, text := range map[string]string{"log": e.log.String(), "status page": people} {
+		if strings.Contains(text, canary) {
+			t.Errorf("the %s tells a secret", what)
+		}
+	}
+}
+
+// about lists the series of a node that are served, leaving out avax_node_up.
+func about(p page, node string) []string {
+	var found []string
+	for series := range p {
+		if strings.Contains(series, `node="`+node+`"`) && !strings.HasPrefix(series, "avax_node_up{") {
+			found = append(found, series)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// watch asks for /metrics again and again. It has to answer, and to tell the
+// truth, apart from what changes by itself, or less.
+func watch(e *exporter, truth page, changing map[string]bool, stop <-chan struct{}) error {
+	var errs []error
+	pages := 0
+	for {
+		p, err := e.page()
+		if err != nil {
+			return err
+		}
+		pages++
+		for series, value := range p {
+			right, known := truth[series]
+			switch {
+			case !strings.HasPrefix(series, "avax_") || strings.HasPrefix(series, "avax_exporter_"):
+			case strings.HasPrefix(series, "avax_node_up{") && !strings.Contains(series, `"alpha"`):
+			case !known:
+				errs = append(errs, fmt.Errorf("%s %v: was not told before", series, value))
+			case value != right && !changing[series]:
+				errs = append(errs, fmt.Errorf("%s is %v, was %v", series, value, right))
+			}
+		}
+		if len(errs) > 10 {
+			return errors.Join(errs...)
+		}
+		select {
+		case <-stop:
+			if pages < 10 {
+				errs = append(errs, fmt.Errorf("only %d pages were seen", pages))
+			}
+			return errors.Join(errs...)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

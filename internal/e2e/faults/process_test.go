@@ -1,0 +1,285 @@
+// Package faults_test shows what the exporter survives: each fault befalls a
+// real process, with a real Prometheus beside it, over a simulated network.
+package faults_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// program is the exporter, built once for all tests.
+var program string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "faults")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		program = filepath.Join(dir, "avax-exporter")
+		if out, err := exec.Command("go", "build", "-o", program, "../../../cmd/exporter").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+			return 1
+		}
+		code := m.Run()
+		if code == 0 && *update {
+			if err := writeReport(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+		}
+		return code
+	}())
+}
+
+// exporter is a running process.
+type exporter struct {
+	t      testing.TB
+	url    string
+	cmd    *exec.Cmd
+	log    *lines
+	ended  chan struct{} // closed when the process has ended
+	client *http.Client
+}
+
+// lines is what a process has logged so far.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.WriteString(line + "\n")
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// start runs the exporter until the test ends, and returns when it serves.
+func start(t testing.TB, environment ...string) *exporter {
+	t.Helper()
+	return startUnder(t, nil, environment...)
+}
+
+// startUnder runs the exporter by a shell that does something first, in which
+// "$0" is the program; nil runs it alone. The shell has a mount namespace of its
+// own.
+func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
+	t.Helper()
+	cmd := exec.Command(program)
+	if shell != nil {
+		cmd = exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, program)
+		cmd.SysProcAttr = namespaces()
+	}
+	cmd.Env = append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json")
+	cmd.Env = append(cmd.Env, environment...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e := &exporter{t: t, cmd: cmd, log: &lines{}, ended: make(chan struct{}), client: &http.Client{Timeout: bound, Transport: &http.Transport{}}}
+	address := make(chan string, 1)
+	go func() {
+		defer close(e.ended)
+		for scanner := bufio.NewScanner(stderr); scanner.Scan(); {
+			e.log.add(scanner.Text())
+			var line struct{ Metrics string }
+			if json.Unmarshal(scanner.Bytes(), &line) == nil && line.Metrics != "" {
+				address <- strings.TrimSuffix(line.Metrics, "/metrics")
+			}
+		}
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		e.client.CloseIdleConnections()
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-e.ended:
+		case <-time.After(bound):
+			t.Error("the exporter does not end")
+			_ = cmd.Process.Kill()
+			<-e.ended
+		}
+		if t.Failed() {
+			t.Logf("log of the exporter:\n%s", e.log)
+		}
+	})
+	select {
+	case e.url = <-address:
+	case <-e.ended:
+		t.Fatalf("the exporter ended before it served:\n%s", e.log)
+	case <-time.After(bound):
+		t.Fatal("the exporter does not serve")
+	}
+	return e
+}
+
+// namespaces give a process mounts of its own.
+func namespaces() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if uid := os.Getuid(); uid != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	return attr
+}
+
+// bound is how long anything may take that takes milliseconds: no test of this
+// package asks how fast, only whether something waited for an upstream.
+const bound = 10 * time.Second
+
+// get asks for a page.
+func (e *exporter) get(path string) (int, string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	response, err := e.client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}
+
+// page asks for /metrics, which has to answer.
+func (e *exporter) page() (page, error) {
+	status, body, err := e.get("/metrics")
+	if err != nil {
+		return nil, err
+	}
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("/metrics answers %d: %s", status, body)
+	}
+	return parsePage(body)
+}
+
+// page holds values by series as they are written.
+type page map[string]float64
+
+func parsePage(body string) (page, error) {
+	p := page{}
+	for line := range strings.Lines(body) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		series, text, _ := cutLast(line)
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", line, err)
+		}
+		if _, twice := p[series]; twice {
+			return nil, fmt.Errorf("%s is there twice", series)
+		}
+		p[series] = value
+	}
+	return p, nil
+}
+
+func cutLast(line string) (series, value string, ok bool) {
+	i := strings.LastIndexByte(line, ' ')
+	if i < 0 {
+		return line, "", false
+	}
+	return line[:i], line[i+1:], true
+}
+
+// until asks for /metrics again and again until it is as wanted, and fails the
+// test, with what was awaited, if it takes longer than within.
+func (e *exporter) until(what string, within time.Duration, wanted func(page) error) page {
+	e.t.Helper()
+	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+		p, err := e.page()
+		if err == nil {
+			if err = wanted(p); err == nil {
+				return p
+			}
+		}
+		if time.Now().After(end) {
+			e.t.Fatalf("%s: not in %v: %v", what, within, err)
+		}
+	}
+}
+
+// ready waits until every collector has run once.
+func (e *exporter) ready() {
+	e.t.Helper()
+	for end := time.Now().Add(4 * bound); ; time.Sleep(20 * time.Millisecond) {
+		status, body, err := e.get("/-/ready")
+		if err == nil && status == http.StatusOK {
+			return
+		}
+		if time.Now().After(end) {
+			e.t.Fatalf("not ready: %v %s", err, body)
+		}
+	}
+}
+
+// kill ends the process without a word, as the kernel does when memory is short.
+func (e *exporter) kill() {
+	_ = e.cmd.Process.Kill()
+	<-e.ended
+}
+
+// figures are what a leak would show in.
+type figures struct {
+	Goroutines, Descriptors int
+	Heap, Resident          int64 // bytes
+}
+
+func (p page) figures() figures {
+	return figures{
+		Goroutines: int(p["go_goroutines"]), Descriptors: int(p["process_open_fds"]),
+		Heap: int64(p["go_memstats_heap_alloc_bytes"]), Resident: int64(p["process_resident_memory_bytes"]),
+	}
+}
+
+func (f figures) String() string {
+	return fmt.Sprintf("%d goroutines, %d descriptors, heap %.1f MB, resident %.1f MB",
+		f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6)
+}
+
+// settled waits until no more goroutines and descriptors are there than before,
+// but for a few: those of the test's own connections, and of calls under way.
+func (e *exporter) settled(before figures) figures {
+	e.t.Helper()
+	const few = 8
+	return e.until("goroutines and descriptors come back to "+before.String(), 2*bound, func(p page) error {
+		if f := p.figures(); f.Goroutines > before.Goroutines+few || f.Descriptors > before.Descriptors+few {
+			return errors.New(f.String())
+		}
+		return nil
+	}).figures()
+}

@@ -1,0 +1,177 @@
+package faults_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+var soakFor = flag.Duration("soak", 4*time.Second, "how long the soak lasts; from a minute on, growth while incidents happen is judged, and not only what is left of them")
+
+// upstream is a node or a service of the simulated network.
+type upstream interface {
+	Stop()
+	Start()
+	Suffer(f simnet.Fault, calls ...string)
+	Recover()
+}
+
+// incidents are what happens to an upstream for a while.
+var incidents = []func(upstream){
+	upstream.Stop,
+	func(u upstream) { u.Suffer(simnet.Hung()) },
+	func(u upstream) { u.Suffer(simnet.Slow(3 * time.Second)) },
+	func(u upstream) { u.Suffer(simnet.Reset()) },
+	func(u upstream) { u.Suffer(simnet.CutOff()) },
+	func(u upstream) { u.Suffer(simnet.RateLimited(2 * time.Second)) },
+	func(u upstream) { u.Suffer(simnet.Unavailable()) },
+	func(u upstream) { u.Suffer(simnet.HTML()) },
+	func(u upstream) { u.Suffer(simnet.WrongShape()) },
+	func(u upstream) { u.Suffer(simnet.Refused(500, "no")) },
+	func(u upstream) { u.Suffer(simnet.WrongHost()) },
+}
+
+// TestGoroutinesDescriptorsAndHeapStayFlat runs all collectors over the simulated
+// network, with one incident after the other and a scraper, for as long as -soak
+// says.
+func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	network.SetBlockPeriod("X", 20*time.Second)
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"alpha", "bravo", "charlie", "foxtrot"}
+	var nodes, schedules []string
+	for _, name := range names {
+		nodes = append(nodes, name+"="+urls[name])
+	}
+	for _, spec := range collectors.All() {
+		schedules = append(schedules, spec.Name+"=@every 2s")
+	}
+	var every []string
+	for _, spec := range collectors.All() {
+		every = append(every, spec.Name)
+	}
+	e := start(t, "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_COLLECTORS="+strings.Join(every, ","), "AVAX_SCHEDULES="+strings.Join(schedules, ";"),
+		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID+",examplepoa="+network.Chain("examplepoa").ID, "AVAX_VALIDATORS=all",
+		"AVAX_METRICS_URL="+urls["metrics"], "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=10000000/m", "AVAX_STATE_DIR="+t.TempDir(),
+		"AVAX_WATCH_ADDRESSES=P-"+simnet.Owner+",X-"+simnet.Owner+","+simnet.Account+","+simnet.Partner, "AVAX_WATCH_CONTRACTS="+simnet.Account)
+	e.ready()
+	e.until("all are up", bound, func(p page) error {
+		for _, name := range names {
+			if p[`avax_node_up{node="`+name+`"}`] != 1 {
+				return errors.New(name + " is not up")
+			}
+		}
+		return nil
+	})
+
+	time.Sleep(4 * time.Second)
+	idle := e.until("a page", bound, func(page) error { return nil }).figures()
+
+	upstreams := []upstream{network.MetricsService(), network.DataService()}
+	for _, name := range names {
+		upstreams = append(upstreams, network.Node(name))
+	}
+	random := rand.New(rand.NewPCG(*seed, 0))
+	began := time.Now()
+	warm := *soakFor / 3
+	var all []sampled
+	happened := 0
+	for time.Since(began) < *soakFor {
+		u := upstreams[random.IntN(len(upstreams))]
+		incidents[random.IntN(len(incidents))](u)
+		happened++
+		lasts := time.Duration(500+random.IntN(4000)) * time.Millisecond
+		for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(min(500*time.Millisecond, *soakFor/40)) {
+			p, err := e.page()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, sampled{time.Since(began), p.figures()})
+		}
+		u.Recover()
+		u.Start()
+		if random.IntN(5) == 0 {
+			_, _, _ = e.get("/")
+		}
+	}
+	all = slices.DeleteFunc(all, func(s sampled) bool { return s.at < warm })
+	if len(all) < 6 {
+		t.Fatalf("only %d samples", len(all))
+	}
+
+	quiet := e.settled(idle)
+	lasted := *soakFor - warm
+	for _, what := range []struct {
+		name string
+		of   func(figures) float64
+		most float64 // growth within the time that counts
+	}{
+		{"goroutines", func(f figures) float64 { return float64(f.Goroutines) }, 20},
+		{"descriptors", func(f figures) float64 { return float64(f.Descriptors) }, 20},
+		{"heap, MB", func(f figures) float64 { return float64(f.Heap) / 1e6 }, 8},
+		{"resident, MB", func(f figures) float64 { return float64(f.Resident) / 1e6 }, 32},
+	} {
+		low := floors(all, what.of)
+		slope := slopeOf(low)
+		growth := slope * lasted.Hours()
+		t.Logf("%s: %.1f at first, %.1f at last, slope %.2f an hour; quiet: %.1f", what.name, low[0].value, low[len(low)-1].value, slope, what.of(quiet))
+		if *soakFor >= time.Minute && growth > what.most {
+			t.Errorf("%s grow: by %.1f in %v", what.name, growth, lasted)
+		}
+		if *soakFor < time.Minute {
+			continue // no figures
+		}
+		report("soak", fmt.Sprintf("| %s | %.1f | %.1f | %.1f | %+.2f |", what.name, what.of(idle), low[0].value, low[len(low)-1].value, slope))
+	}
+	if *soakFor < time.Minute {
+		return
+	}
+	report("soak", fmt.Sprintf("| incidents in %v | | | %d | |", soakFor.Round(time.Second), happened))
+}
+
+type sampled struct {
+	at time.Duration
+	figures
+}
+
+type point struct {
+	at    time.Duration
+	value float64
+}
+
+// floors are the least values of each twentieth of the time: what is under way
+// comes and goes on top of them.
+func floors(all []sampled, of func(figures) float64) (low []point) {
+	const parts = 20
+	each := max(1, len(all)/parts)
+	for chunk := range slices.Chunk(all, each) {
+		least := slices.MinFunc(chunk, func(a, b sampled) int { return int(1000 * (of(a.figures) - of(b.figures))) })
+		low = append(low, point{chunk[0].at, of(least.figures)})
+	}
+	return low
+}
+
+// slopeOf is the least-squares slope an hour.
+func slopeOf(points []point) float64 {
+	var n, x, y, xx, xy float64
+	for _, p := range points {
+		h := p.at.Hours()
+		n, x, y, xx, xy = n+1, x+h, y+p.value, xx+h*h, xy+h*p.value
+	}
+	if d := n*xx - x*x; d > 0 {
+		return (n*xy - x*y) / d
+	}
+	return 0
+}

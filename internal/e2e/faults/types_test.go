@@ -1,0 +1,161 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// spoiler passes on what the network answers, except for one answer of a run.
+type spoiler struct {
+	network http.RoundTripper
+	answers [][]byte            // of this run, in their order
+	spoil   func([]byte) []byte // nil: none
+	which   int                 // the answer that is spoilt
+}
+
+func (s *spoiler) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := s.network.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if s.spoil != nil && len(s.answers) == s.which {
+		body = s.spoil(body)
+	}
+	s.answers = append(s.answers, body)
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return response, nil
+}
+
+var (
+	full = flag.Bool("full", false, "leave no case out")
+	seed = flag.Uint64("seed", 1, "what chance is made from")
+)
+
+// TestNoFieldOfAnotherTypeMakesAWrongSample gives every field of every answer
+// that every collector is given every other type. Then the run fails, or what it
+// tells is the truth or less. Without -full it is some hundred
+// that chance has chosen.
+func TestNoFieldOfAnotherTypeMakesAWrongSample(t *testing.T) {
+	for _, spec := range collectors.All() {
+		t.Run(spec.Name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // the clock stands still
+				for _, wrong := range mistypeAll(t, spec) {
+					t.Error(wrong)
+				}
+			})
+		})
+	}
+}
+
+// mistypeAll tells what a collector makes of each answer it should not have made.
+func mistypeAll(t *testing.T, spec *collectors.Spec) (wrong []string) {
+	t.Helper()
+	network := simnet.New(simnet.Options{Seed: 1})
+	network.SetBlockPeriod("X", 20*time.Second)
+	network.AnnounceUpgrade(time.Now().Add(48*time.Hour), "delta", "echo", "golf", "hotel")
+	random := rand.New(rand.NewPCG(*seed, 0))
+	for _, job := range bind(t, network, network.Transport(), spec) {
+		right, err := collect(t, spec, job)
+		if err != nil {
+			t.Fatalf("%s: %v", job.Target, err)
+		}
+		clean := &spoiler{network: network.Transport()}
+		if _, err := collect(t, spec, rebound(t, network, clean, spec, job.Target)); err != nil {
+			t.Fatalf("%s: %v", job.Target, err)
+		}
+		for which, body := range clean.answers {
+			all := spoilt(body)
+			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			if !*full {
+				all = all[:min(len(all), 100/len(clean.answers)+1)]
+			}
+			for _, s := range all {
+				spoiling := &spoiler{network: network.Transport(), which: which, spoil: func([]byte) []byte { return s.body }}
+				got, err := collect(t, spec, rebound(t, network, spoiling, spec, job.Target))
+				if err != nil {
+					continue
+				}
+				for series, value := range got {
+					if strings.HasPrefix(series, "avax_chain_config_info{") || strings.HasPrefix(series, "avax_chain_rule_active{") {
+						continue // the hash of the whole answer, whatever it is; whatever there is true or false
+					}
+					down := value == "0" && (strings.HasPrefix(series, "avax_node_up{") || series == "avax_data_up")
+					if truth, known := right[series]; !down && (!known || value != truth) {
+						wrong = append(wrong, fmt.Sprintf("%s, answer %d, %s: %s %s, the truth is %q", job.Target, which, s.what, series, value, truth))
+					}
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// bind makes the jobs of a collector over one node and both services.
+func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collectors.Spec) []collectors.Job {
+	t.Helper()
+	open := func(name string) *scrape.Upstream {
+		u, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport, Concurrency: 1, Rate: 1e6})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	ups := &collectors.Upstreams{
+		Metrics: metrics.New(open("metrics")), Data: data.New(open("data")), Network: data.Mainnet, Currency: "usd",
+		WatchAddresses: []string{"P-" + simnet.Owner, "X-" + simnet.Owner}, WatchEVM: []string{simnet.Account}, WatchContracts: []string{simnet.Account},
+		WatchTokens: []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}},
+	}
+	ups.SetChains([]collectors.Chain{{Name: "C", Ref: "C"}, {Name: "examplel1", Ref: network.Chain("examplel1").ID}})
+	ups.SetNodes([]*collectors.Node{collectors.NewNode(node.New(open("alpha")))})
+	return spec.Bind(ups)
+}
+
+// rebound is the job of that target, of a collector that remembers nothing.
+func rebound(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collectors.Spec, target string) collectors.Job {
+	t.Helper()
+	jobs := bind(t, network, transport, spec)
+	return jobs[slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target == target })]
+}
+
+// collect runs a job once and returns its samples.
+func collect(t *testing.T, spec *collectors.Spec, job collectors.Job) (map[string]string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // nothing is repeated
+	defer cancel()
+	out := metric.NewBatch(spec.Families)
+	if err := job.Collect(ctx, out); err != nil && !errors.Is(err, collectors.ErrNotOffered) {
+		return nil, err
+	}
+	samples := map[string]string{}
+	for _, chunk := range out.Chunks() {
+		for line := range bytes.Lines(chunk.Text()) {
+			series, value, _ := cutLast(strings.TrimSpace(string(line)))
+			samples[series] = value
+		}
+	}
+	return samples, nil
+}
