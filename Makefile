@@ -13,7 +13,7 @@ endif
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: run
 run: build ## Run the exporter against a simulated network, on http://localhost:9865
@@ -37,8 +37,12 @@ rules: tools ## Check the alert rules and run their tests
 check-rules: tools ## Make a mistake in each alert rule in turn, and demand that its tests notice (a few minutes)
 	go test -tags mutation -run TestEveryMistakeIsNoticed -count=1 -timeout=30m -v ./alerts
 
+.PHONY: check-dashboards
+check-dashboards: tools ## Hold the dashboards to a fleet of 200 nodes
+	go test -count=1 -run TestPanelsStayReadableOnAFleet ./internal/e2e -fleet 200
+
 .PHONY: check
-check: vet lint fresh check-deploy test ## Run all that CI runs
+check: vet lint fresh check-deploy check-rules check-dashboards test ## Run all that CI runs
 
 .PHONY: check-deploy
 check-deploy: tools .tools/bin/helm .tools/bin/manifests .tools/bin/compose .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Check chart, units, packages; build and run the image

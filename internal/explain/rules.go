@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,7 +26,7 @@ type ruleSet []rule
 
 // builtIn returns the rules that are built in. Tests read the same file with
 // Prometheus' own parser: it cannot be malformed here.
-func builtIn() ruleSet {
+var builtIn = sync.OnceValue(func() ruleSet {
 	var file struct{ Groups []struct{ Rules []rule } }
 	if err := yaml.Unmarshal(alerts.Rules, &file); err != nil {
 		panic(err)
@@ -35,7 +36,7 @@ func builtIn() ruleSet {
 		all = append(all, g.Rules...)
 	}
 	return all
-}
+})
 
 // alerts returns the rules of an alert.
 func (rs ruleSet) alerts(name string) ruleSet {
