@@ -73,7 +73,7 @@ func newPanel(kind, title, about string, w, h int) *panel {
 
 // stat is a tile with one value, or one for each query.
 func stat(title, about, expr string) *panel {
-	p := newPanel("stat", title, about, 3, 4)
+	p := newPanel("stat", title, about, 6, 3)
 	p.queries = []query{{expr: expr, instant: true}}
 	p.options = object{
 		"colorMode": "none", "graphMode": "none", "justifyMode": "center", "orientation": "vertical",
