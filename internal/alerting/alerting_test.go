@@ -160,8 +160,16 @@ func TestARestartInTheMiddleOfAForGoesOn(t *testing.T) {
 		w := newWorld(t, down(10*time.Minute))
 		w.show(nodeDown)
 		_, stop := w.start()
-		time.Sleep(8 * time.Minute)
+		time.Sleep(8*time.Minute + 10*time.Second)
 		stop()
+		dir, err := state.Open(w.state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, _, err := state.Load[[]active](dir, stateKey)
+		if err != nil || len(known) != 1 || time.Since(time.Unix(known[0].Seen, 0)) > time.Second {
+			t.Errorf("at the end it remembers %v (%v)", known, err)
+		}
 		time.Sleep(time.Minute)
 		_, stop = w.start()
 		defer stop()
@@ -172,6 +180,51 @@ func TestARestartInTheMiddleOfAForGoesOn(t *testing.T) {
 			t.Errorf("two of ten minutes were left at %s; pages: %v", again, begun)
 		}
 	})
+}
+
+// It is stopped again before its rules have been told of the past.
+func TestRestartsInARowForgetNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(10*time.Minute))
+		w.show(nodeDown)
+		_, stop := w.start()
+		time.Sleep(8 * time.Minute)
+		for _, seconds := range []int{16, 20, 25, 30} {
+			stop()
+			_, stop = w.start()
+			time.Sleep(time.Duration(seconds) * time.Second)
+		}
+		stop()
+		_, stop = w.start()
+		defer stop()
+		again := time.Now()
+		time.Sleep(8 * time.Minute)
+		begun, _ := w.paged("Down")
+		if len(begun) != 1 || begun[0].at.Sub(again) > 4*time.Minute {
+			t.Errorf("two of ten minutes were left at %s; pages: %v", again, begun)
+		}
+	})
+}
+
+// What hangs is waited for as long as somebody who stops a service waits.
+func TestAHungAlertmanagerDoesNotHoldUpTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, `groups: [{name: g, rules: [{alert: Watchdog, expr: vector(1)}]}]`)
+		_, stop := w.start(func(o *Options) { o.Transport, o.ResendDelay, o.Interval = hung{}, time.Second, 5*time.Second })
+		time.Sleep(61 * time.Second)
+		asked := time.Now()
+		stop()
+		if took := time.Since(asked); took > drainFor+time.Second {
+			t.Errorf("it took %s to stop", took)
+		}
+	})
+}
+
+type hung struct{}
+
+func (hung) RoundTrip(req *http.Request) (*http.Response, error) {
+	<-req.Context().Done()
+	return nil, req.Context().Err()
 }
 
 func TestAKilledProcessForgetsAMinuteAtMost(t *testing.T) {

@@ -35,9 +35,6 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb
 	options := tsdb.DefaultHeadOptions()
 	options.StripeSize = 1 << 9 // of 2^14: a few thousand series, not millions
 	options.ChunkWriteQueueSize = 0
-	if configure != nil {
-		configure(options)
-	}
 	// The head wants an empty directory, and has no use for it afterwards.
 	dir, err := emptyDir()
 	if err != nil {
@@ -45,6 +42,9 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb
 	}
 	defer os.RemoveAll(dir)
 	options.ChunkDirRoot = dir
+	if configure != nil {
+		configure(options)
+	}
 	head, err := tsdb.NewHead(reg, log, nil, nil, options, nil)
 	if err != nil {
 		return nil, err

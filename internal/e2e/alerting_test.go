@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"debug/buildinfo"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -334,4 +336,27 @@ func TestAFullDiskNeitherBlindsNorKills(t *testing.T) {
 	})
 	i.end(w.network)
 	w.pages.Wait(i.of(stack.Resolved(i.alert)), 30*time.Second)
+}
+
+func TestAProgramWithoutAlertingHasNothingOfPrometheusAndSaysSo(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "slim")
+	if out, err := exec.Command("go", "build", "-tags", "noalerting", "-o", path, "../../cmd/exporter").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range info.Deps {
+		if m.Path == "github.com/prometheus/prometheus" {
+			t.Errorf("%s %s is in it", m.Path, m.Version)
+		}
+	}
+	cmd := exec.Command(path)
+	cmd.Env = append(os.Environ(), "AVAX_ALERTMANAGERS=http://127.0.0.1:9093")
+	out, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), "AVAX_ALERTMANAGERS: this program was built without alerting") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
 }

@@ -119,11 +119,7 @@ func (p *process) logged() string {
 	return p.log.String()
 }
 
-// get asks for a page as JSON.
-func (p *process) get(path string, into any) error {
-	return getJSON(p.t.Context(), p.url+path, into)
-}
-
+// getJSON asks for a page of JSON.
 func getJSON(ctx context.Context, url string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
