@@ -33,6 +33,10 @@ rules: tools ## Check the alert rules and run their tests
 	.tools/bin/promtool check rules --lint=all --lint-fatal $(rules)
 	.tools/bin/promtool test rules $(wildcard alerts/*_test.yml)
 
+.PHONY: incidents
+incidents: ## Play incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
+	go test -tags incidents -run TestEveryIncident -count=1 -timeout=60m $(TESTFLAGS) ./cmd/exporter
+
 .PHONY: check
 check: vet lint fresh check-deploy test ## Run all that CI runs
 
@@ -48,7 +52,7 @@ dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bi
 .PHONY: vet
 vet: ## Run gofmt and go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted; exit 1; }
-	go vet -tags deploy,debian ./...
+	go vet -tags deploy,debian,incidents ./...
 
 .PHONY: lint
 lint: ## Run golangci-lint (the first run builds it: about a minute)
