@@ -41,6 +41,10 @@ check-rules: tools ## Make a mistake in each alert rule in turn, and demand that
 check-dashboards: tools ## Hold the dashboards to a fleet of 200 nodes
 	go test -count=1 -run TestPanelsStayReadableOnAFleet ./internal/e2e -fleet 200
 
+.PHONY: incidents
+incidents: ## Play incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
+	go test -tags incidents -run TestEveryIncident -count=1 -timeout=60m $(TESTFLAGS) ./cmd/exporter
+
 .PHONY: check
 check: vet lint fresh check-deploy check-rules check-dashboards test ## Run all that CI runs
 
@@ -56,7 +60,7 @@ dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bi
 .PHONY: vet
 vet: ## Run gofmt and go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted; exit 1; }
-	go vet -tags deploy,debian ./...
+	go vet -tags deploy,debian,incidents ./...
 
 .PHONY: lint
 lint: ## Run golangci-lint (the first run builds it: about a minute)

@@ -94,7 +94,7 @@ func startAlerting(ctx context.Context, c *config, metrics http.Handler, progres
 		return nil, nil
 	}
 	a, err := alerting.Start(ctx, alerting.Options{
-		Config: c.alerting, Metrics: metrics, State: c.state, Registerer: registry, Log: log,
+		Config: c.alerting, Metrics: metrics, State: c.state, Registerer: registry, Log: log, Transport: c.transport,
 		Ready: func() bool {
 			ran, of := progress()
 			return ran == of && of > 0
