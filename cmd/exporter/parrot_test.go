@@ -30,6 +30,9 @@ func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
 		if strings.HasPrefix(r.URL.Path, "/api/v2/") {
 			answer %= 3 // an Alertmanager refuses by status alone
 		}
+		if answer == 3 && !strings.HasPrefix(r.URL.Path, "/ext/") {
+			answer = 5 // a service would mean it as its answer
+		}
 		switch answer {
 		case 0:
 			http.Error(w, words, http.StatusBadRequest)
@@ -83,7 +86,9 @@ func secretless(ts *testscript.TestScript, _ bool, args []string) {
 	for _, key := range keys {
 		text, err := os.ReadFile(key)
 		ts.Check(err)
-		secrets = append(secrets, "PRIVATE KEY", strings.Split(string(text), "\n")[1])
+		if lines := strings.Split(string(text), "\n"); lines[1] != "" {
+			secrets = append(secrets, lines[1])
+		}
 	}
 	for _, file := range args {
 		text := ts.ReadFile(file)
