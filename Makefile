@@ -84,6 +84,12 @@ bench: ## Measure CPU and memory against the bars and write docs/performance.md 
 faults: tools ## Run all faults and crowds in full, and write their figures into docs/reliability.md
 	go test -count=1 -timeout 30m ./internal/e2e/faults -full -update
 
+FUZZTIME = 10s
+
+.PHONY: fuzz
+fuzz: ## Give every decoder and the configuration what nobody thought of, each for FUZZTIME=10s
+	@internal/tools/fuzz $(FUZZTIME)
+
 # Of an hour, or a part of one.
 HOURS = 0.2
 seconds = $(shell awk 'BEGIN { print $(HOURS) * 3600 }')s

@@ -32,3 +32,25 @@ func TestABadCertificateSaysWhatToChange(t *testing.T) {
 		}
 	}
 }
+
+// With and without a CA file, an upstream that knows nothing newer than TLS 1.1 gets no request.
+func TestBelowTLS12NothingIsAsked(t *testing.T) {
+	asked := false
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // the old server that is refused
+	server.Config.ErrorLog = quiet
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	known := x509.NewCertPool()
+	known.AddCert(server.Certificate())
+	for _, config := range []*tls.Config{nil, {RootCAs: known}} {
+		u, err := scrape.New(scrape.Options{Name: "local", URL: server.URL, TLS: config})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = scrape.RPC[string](t.Context(), u, "/ext/info", "info.getNodeIP", nil)
+		if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), "protocol version") || asked {
+			t.Errorf("%v, asked %t", err, asked)
+		}
+	}
+}

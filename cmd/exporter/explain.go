@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -43,6 +44,9 @@ func parseExplain(args []string) (w wanted, err error) {
 	case len(words) > 2:
 		return w, errors.New("name one target at most")
 	}
+	if u, err := url.Parse(w.from); w.from != "" && (err != nil || u.Host == "") {
+		return w, errors.New("--from: no address: write one like http://127.0.0.1:9865") // it may hold a password
+	}
 	w.name = words[0]
 	if len(words) == 2 {
 		w.target = words[1]
@@ -64,11 +68,11 @@ func explainName(ctx context.Context, c *config, w wanted, out io.Writer) error 
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s/metrics answers %s; name an exporter that serves it, with --from", base, resp.Status)
+		return fmt.Errorf("%s answers %s; name an exporter that serves it, with --from", resp.Request.URL.Redacted(), resp.Status)
 	}
 	page, err := explain.Read(resp.Body, time.Now())
 	if err != nil {
-		return fmt.Errorf("%s/metrics: %w", base, err)
+		return fmt.Errorf("%s: %w", resp.Request.URL.Redacted(), err)
 	}
 	if err := explain.Name(out, page, w.name, w.target); err != nil {
 		return inputError{err}
@@ -77,8 +81,8 @@ func explainName(ctx context.Context, c *config, w wanted, out io.Writer) error 
 }
 
 // askExporter asks an exporter. The caller closes the body.
-func askExporter(ctx context.Context, url string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func askExporter(ctx context.Context, address string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}

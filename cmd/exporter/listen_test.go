@@ -87,9 +87,9 @@ func issue(ts *testscript.TestScript, template, by *x509.Certificate, authority,
 	ts.Check(os.WriteFile(file+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 }
 
-// ask: ask URL ANSWER [trust=AUTHORITY] [cert=FILE] [user=NAME:PASSWORD] —
+// ask: ask URL ANSWER [trust=AUTHORITY] [cert=FILE] [user=NAME:PASSWORD] [tls=1.1] —
 // asks for a page once somebody listens there, trusting one authority and
-// showing one certificate. ANSWER matches the status, with the name in the
+// showing one certificate, or speaking an old version of TLS. ANSWER matches the status, with the name in the
 // server's certificate after it where there is one, or how the request failed.
 func ask(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
@@ -108,6 +108,8 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(err)
 			// Whoever signed it, and whoever is asked for.
 			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+		case "tls":
+			config.MinVersion, config.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 		case "user":
 			user, password, _ := strings.Cut(value, ":")
 			req.SetBasicAuth(user, password)

@@ -85,6 +85,9 @@ func TestStories(t *testing.T) {
 			"certify":    certify,
 			"ask":        ask,
 			"activate":   activate,
+			"parrot":     startParrot,
+			"everything": getEverything,
+			"secretless": secretless,
 		},
 	})
 }
@@ -164,6 +167,9 @@ func fetch(ts *testscript.TestScript, path string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ts.Getenv("AVAX_LISTEN")+path, nil)
 	if err != nil {
 		return "", err
+	}
+	if password := ts.Getenv("WEB_PASSWORD"); password != "" {
+		req.SetBasicAuth("prometheus", password)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -377,6 +377,48 @@ func TestOneOfTwoAlertmanagersWillDo(t *testing.T) {
 	})
 }
 
+// A redirect turns a POST into a GET, which any page answers with 200.
+func TestAnAlertmanagerThatRedirectsHasTakenNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(0))
+		w.show(`up_node{node="alpha"} 0`)
+		var asked []string
+		_, stop := w.start(func(o *Options) {
+			o.Transport = redirecting(func(r *http.Request) { w.set(func() { asked = append(asked, r.Method+" "+r.URL.Host) }) })
+		})
+		defer stop()
+		time.Sleep(time.Minute)
+		w.set(func() {
+			for _, a := range asked {
+				if a != "POST pager:9093" {
+					t.Errorf("asked: %s", a)
+				}
+			}
+			if len(asked) == 0 {
+				t.Error("nothing was sent")
+			}
+		})
+		if got := w.metric("avax_exporter_alertmanager_up"); !strings.Contains(got, "} 0") {
+			t.Errorf("it is up:\n%s", got)
+		}
+		if log := w.logged(); !strings.Contains(log, "answers 302 Found, which is not followed: configure the address that answers itself") || strings.Contains(log, "c4n4ry") {
+			t.Errorf("the log is:\n%s", log)
+		}
+	})
+}
+
+// redirecting is an Alertmanager that leads elsewhere, and the page there.
+type redirecting func(*http.Request)
+
+func (f redirecting) RoundTrip(r *http.Request) (*http.Response, error) {
+	f(r)
+	if r.URL.Host != "pager:9093" {
+		return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: http.NoBody, Request: r}, nil
+	}
+	header := http.Header{"Location": {"http://elsewhere.example.com/?token=c4n4ry"}}
+	return &http.Response{StatusCode: http.StatusFound, Status: "302 Found", Header: header, Body: http.NoBody, Request: r}, nil
+}
+
 func TestADirectoryThatTakesNothingStopsNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(5*time.Minute))

@@ -75,9 +75,19 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 			d.log.Error("a notification cannot be read back", "err", err)
 		}
 	}
-	resp, err := client.Do(req.WithContext(ctx))
+	direct := *client
+	// A redirect would make a GET of it, which any page answers with 200, and nobody were paged.
+	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := direct.Do(req.WithContext(ctx))
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		err = wrapped.Err // it names the URL
+	}
 	trouble := err
-	if err == nil && resp.StatusCode/100 != 2 {
+	switch {
+	case err != nil:
+	case resp.StatusCode/100 == 3:
+		trouble = fmt.Errorf("answers %s, which is not followed: configure the address that answers itself", resp.Status)
+	case resp.StatusCode/100 != 2:
 		trouble = fmt.Errorf("answers %s", resp.Status)
 	}
 	d.note(req.URL.Host, batch, trouble, time.Now())
@@ -86,10 +96,6 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 
 // note records how an Alertmanager took a batch.
 func (d *delivery) note(name string, batch []post, err error, now time.Time) {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // it names the URL
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before := d.receivers[name]

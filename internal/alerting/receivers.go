@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -95,11 +96,14 @@ func receivers(c Config) (config.AlertingConfig, error) {
 	return block, nil
 }
 
+// quoted is how the libraries for YAML and URLs repeat what they cannot use, which may be a password.
+var quoted = regexp.MustCompile("`[^`]*`|parse \"[^\"]*\"")
+
 // parseBlock reads a file that holds the block alerting and nothing else.
 func parseBlock(content []byte) (config.AlertingConfig, error) {
 	loaded, err := config.Load(string(content), slog.New(slog.DiscardHandler))
 	if err != nil {
-		return config.AlertingConfig{}, fmt.Errorf("write the block alerting of Prometheus' configuration: %w", err)
+		return config.AlertingConfig{}, errors.New("write the block alerting of Prometheus' configuration: " + quoted.ReplaceAllLiteralString(err.Error(), "…"))
 	}
 	if len(loaded.ScrapeConfigs) > 0 || len(loaded.RuleFiles) > 0 || len(loaded.RemoteWriteConfigs) > 0 {
 		return config.AlertingConfig{}, errors.New("write the block alerting and nothing else")

@@ -271,7 +271,7 @@ var conversations = []conversation{
 	},
 }
 
-func fixture(t *testing.T, name string) []byte {
+func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	if name == "" {
 		return nil

@@ -419,7 +419,7 @@ func TestEveryMethodMakesSenseOfTheSimulatedNetwork(t *testing.T) {
 	})
 }
 
-func row(t *testing.T, name string) node.Method {
+func row(t testing.TB, name string) node.Method {
 	t.Helper()
 	all := node.Methods()
 	i := slices.IndexFunc(all, func(m node.Method) bool { return m.Name == name })
@@ -444,7 +444,7 @@ type recording struct {
 }
 
 // recordings are all that concern a method that the client knows and that are asked as it asks.
-func recordings(t *testing.T) (list []recording) {
+func recordings(t testing.TB) (list []recording) {
 	t.Helper()
 	add := func(r recording) {
 		var asked struct {

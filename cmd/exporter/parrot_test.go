@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// startParrot: parrot — starts an upstream that refuses everything, and repeats
+// in its words all that it was sent. $PARROT is its host:port.
+func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
+	var answers atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		words := fmt.Sprintf("you sent %s %v %s", r.URL, r.Header, asked)
+		user, password, _ := r.BasicAuth()
+		words += " as " + user + ":" + password
+		quoted, _ := json.Marshal(words)
+		answer := answers.Add(1) % 6
+		if strings.HasPrefix(r.URL.Path, "/api/v2/") {
+			answer %= 3 // an Alertmanager refuses by status alone
+		}
+		if answer == 3 && !strings.HasPrefix(r.URL.Path, "/ext/") {
+			answer = 5 // a service would mean it as its answer
+		}
+		switch answer {
+		case 0:
+			http.Error(w, words, http.StatusBadRequest)
+		case 1:
+			http.Error(w, `{"message":[`+string(quoted)+`]}`, http.StatusUnauthorized)
+		case 2:
+			http.Redirect(w, r, "http://"+user+":"+password+"@elsewhere.invalid/"+password, http.StatusFound)
+		case 3:
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":`+string(quoted)+`},"id":1}`)
+		case 4:
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0",`+string(quoted)+`:}`)
+		case 5:
+			_, _ = io.WriteString(w, words)
+		}
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("PARROT", strings.TrimPrefix(server.URL, "http://"))
+}
+
+// getEverything: everything FILE — stores every answer of the exporter, whatever
+// its status, with its headers.
+func getEverything(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var all strings.Builder
+	for _, ask := range []string{
+		"GET /", "GET /metrics", "GET /alerts", "GET /alerts?format=json", "GET /api/v1/alerts", "GET /api/v1/rules", "GET /api/v1/l1/C/plan",
+		"GET /safe-to-stop", "GET /safe-to-stop?node=url", "GET /-/ready", "GET /-/healthy", "GET /nowhere", "POST /-/reload",
+	} {
+		method, path, _ := strings.Cut(ask, " ")
+		req, err := http.NewRequestWithContext(ctx, method, "http://"+ts.Getenv("AVAX_LISTEN")+path, nil)
+		ts.Check(err)
+		req.SetBasicAuth("prometheus", ts.Getenv("WEB_PASSWORD"))
+		resp, err := http.DefaultClient.Do(req)
+		ts.Check(err)
+		fmt.Fprintf(&all, "%s: %s %v\n", ask, resp.Status, resp.Header)
+		_, err = io.Copy(&all, resp.Body)
+		ts.Check(err)
+		ts.Check(resp.Body.Close())
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all.String()), 0o600))
+}
+
+// secretless: secretless FILE… — fails where a file holds a secret of the
+// story: the canary, me:canary as basic authentication sends it, a password's
+// hash, or a line of a key.
+func secretless(ts *testscript.TestScript, _ bool, args []string) {
+	secrets := []string{"canary", "bWU6Y2FuYXJ5", "$2a$"}
+	keys, err := filepath.Glob(ts.MkAbs("*.key"))
+	ts.Check(err)
+	for _, key := range keys {
+		text, err := os.ReadFile(key)
+		ts.Check(err)
+		if lines := strings.Split(string(text), "\n"); lines[1] != "" {
+			secrets = append(secrets, lines[1])
+		}
+	}
+	for _, file := range args {
+		text := ts.ReadFile(file)
+		if text == "" {
+			ts.Fatalf("%s is empty", file)
+		}
+		for line := range strings.Lines(text) {
+			for _, secret := range secrets {
+				if strings.Contains(line, secret) {
+					ts.Fatalf("%s tells %s: %s", file, secret, line)
+				}
+			}
+		}
+	}
+}

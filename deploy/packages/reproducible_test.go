@@ -1,0 +1,51 @@
+//go:build deploy
+
+package packages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestTheSameSourceMakesTheSameProgram builds twice, from two directories.
+func TestTheSameSourceMakesTheSameProgram(t *testing.T) {
+	elsewhere := filepath.Join(t.TempDir(), "another", "place")
+	if err := os.CopyFS(filepath.Join(elsewhere, "cmd"), os.DirFS("../../cmd")); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"alerts", "collectors", "dashboards", "internal", "scrape"} {
+		if err := os.CopyFS(filepath.Join(elsewhere, dir), os.DirFS("../../"+dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(elsewhere, file), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sums [][]byte
+	for _, root := range []string{"../..", elsewhere} {
+		out := filepath.Join(t.TempDir(), "avax-exporter")
+		build := exec.CommandContext(t.Context(), filepath.Join(root, "internal/tools/build"), out, "-buildvcs=false")
+		if said, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		program, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(program)
+		sums = append(sums, sum[:])
+	}
+	if !bytes.Equal(sums[0], sums[1]) {
+		t.Errorf("two builds of the same source differ: %x and %x", sums[0], sums[1])
+	}
+}

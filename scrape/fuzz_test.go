@@ -1,0 +1,78 @@
+package scrape_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// counted is a body that tells how much of it was read.
+type counted struct {
+	io.Reader
+	read int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read += n
+	return n, err
+}
+
+func (*counted) Close() error { return nil }
+
+// FuzzWhateverIsAnsweredIsOneLineWithoutASecret gives any status, header and body: what the exporter
+// makes of it is a value or an error of one line, shows no credential, and no more is read than is allowed.
+func FuzzWhateverIsAnsweredIsOneLineWithoutASecret(f *testing.F) {
+	f.Add(200, "", []byte(`{"jsonrpc":"2.0","result":{"a":[1,null]},"id":1}`))
+	f.Add(200, "", []byte(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"the token c4n4ry-one\u001b[31m is bad"},"id":1}`))
+	f.Add(200, "", []byte(strings.Repeat("[", 20_000)))
+	f.Add(302, "https://user:c4n4ry-one@elsewhere.example.com/?key=c4n4ry-one", []byte{})
+	f.Add(400, "", []byte(`{"message":["bad key c4n4ry-one","\r\nlevel=ERROR"]}`))
+	f.Add(403, "", []byte(`invalid host specified: c4n4ry-one`))
+	f.Add(404, "", []byte("404 page not found\n"))
+	f.Add(500, "", []byte("<html>"))
+	f.Add(503, "", []byte("API call rejected because chain is not done bootstrapping\x00"))
+	const canary, limit = "c4n4ry-one", 16 << 10
+	f.Fuzz(func(t *testing.T, status int, location string, answer []byte) {
+		if status < 200 || status > 599 {
+			return // net/http lets none through
+		}
+		var body *counted
+		u, err := scrape.New(scrape.Options{
+			URL: "http://me:" + canary + "@node.example.com", Header: http.Header{"X-Key": {canary}}, MaxBody: limit,
+			Transport: transport(func(*http.Request) (*http.Response, error) {
+				body = &counted{Reader: bytes.NewReader(answer)}
+				header := http.Header{}
+				header.Set("Location", location)
+				return &http.Response{StatusCode: status, Header: header, Body: body}, nil
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := scrape.RPCOnce[jsontext.Value](t.Context(), u, "/ext/info", "info.getNodeID", nil)
+		if body.read > limit+64<<10 {
+			t.Errorf("%d bytes were read, and %d are allowed", body.read, limit)
+		}
+		if err == nil {
+			if status/100 != 2 || len(value) > limit {
+				t.Errorf("HTTP %d is taken for %d bytes", status, len(value))
+			}
+			return
+		}
+		if text := err.Error(); strings.Contains(text, canary) || strings.ContainsAny(text, "\r\n\x1b\x00") || len(text) > 2<<10 {
+			t.Errorf("HTTP %d %q becomes %q", status, answer, text)
+		}
+		if scrape.OutcomeOf(err) == scrape.OK || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("HTTP %d %q has no outcome: %v", status, answer, err)
+		}
+	})
+}

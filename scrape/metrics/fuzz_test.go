@@ -1,0 +1,33 @@
+package metrics_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// FuzzAnAnswerIsAValueOrAnError gives any answer to every page that is asked for, first and last alike.
+func FuzzAnAnswerIsAValueOrAnError(f *testing.F) {
+	f.Add(page(lastRun(day(27)+63212), day(27), day(26), day(25)))
+	f.Add(page(`,"nextPageToken":"t"`, day(27)))
+	f.Add(`{"result":{"lastHour":1,"allTime":"2.5"}}`)
+	f.Fuzz(func(t *testing.T, answer string) {
+		c := client(t, roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer))}, nil
+		}))
+		average, err := c.AverageTPS(t.Context(), "43114")
+		if point := average.Point; err != nil && point != nil {
+			t.Errorf("%q is both %v and an error: %v", answer, point, err)
+		}
+		for _, err := range c.AvgTPS(t.Context(), "43114") {
+			if err != nil && scrape.OutcomeOf(err) == scrape.OK {
+				t.Errorf("%q: an error without an outcome: %v", answer, err)
+			}
+		}
+		_, _ = c.RollingWindow(t.Context(), "43114", "avgTps")
+		_, _ = c.AvgTPSPage(t.Context(), "43114", "")
+	})
+}
