@@ -77,7 +77,7 @@ fresh: ## Fail if the generated pages were out of date
 		{ echo "generated pages were out of date; they are written anew: commit them"; exit 1; }
 
 .PHONY: bench
-bench: ## Measure CPU and memory against the bars and write docs/performance.md (six minutes)
+bench: ## Measure CPU and memory against the bars and write docs/performance.md (eight minutes)
 	go run ./internal/performance
 
 .PHONY: faults

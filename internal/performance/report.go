@@ -63,7 +63,7 @@ func report(ctx context.Context) error {
 	defer os.RemoveAll(dir)
 	b := &bench{ctx: ctx, dir: dir}
 	fmt.Fprintf(&b.raw, "goos: %s\ngoarch: %s\ncpu: %s\n", runtime.GOOS, runtime.GOARCH, processor())
-	for _, part := range []func() error{b.pages, b.growth, b.refreshes, b.binaries, b.fleets} {
+	for _, part := range []func() error{b.pages, b.growth, b.refreshes, b.benchmarks, b.binaries, b.fleets} {
 		if err := part(); err != nil {
 			return err
 		}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// benchmarks runs those of the parts that are measured as Go benchmarks: the
+// arithmetic of validators and L1s, and the alert rules.
+func (b *bench) benchmarks() error {
+	results, err := b.goBench("./internal/staking", "BenchmarkNetwork")
+	if err != nil {
+		return err
+	}
+	fastest := results["BenchmarkNetwork"]["ms/fastest"]
+	b.add(fastest > 0 && fastest < 200, "rewards, runways, quorums, top-ups and safe stops of 100,000 validators and 1,000 L1s", "under 200 ms on one core",
+		"%.0f ms", fastest)
+
+	if results, err = b.goBench("./internal/alerting", "BenchmarkAlertingOn50000Series"); err != nil {
+		return err
+	}
+	for _, sampled := range []string{"50000", "10000"} {
+		r := results["BenchmarkAlertingOn50000Series/sampled="+sampled]
+		if r == nil {
+			return fmt.Errorf("BenchmarkAlertingOn50000Series tells nothing of %s sampled series", sampled)
+		}
+		b.also = append(b.also, fmt.Sprintf("In-process alerting, all built-in rules every 15 s, the whole window of two hours, 50,000 series of which rules name %s: "+
+			"%.1f %% of a core (%.0f ms a tick), %.0f MB of heap, %.0f bytes on disk.",
+			sampled, r["%-of-a-core"], r["cpu-ms/tick"], r["heap-MB"], r["disk-B"]))
+	}
+	return nil
+}
+
+// goBench runs a benchmark once and returns its figures by name and unit.
+func (b *bench) goBench(pkg, name string) (map[string]map[string]float64, error) {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^"+name+"$", "-timeout", "20m", pkg)
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &b.raw), os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", name, err, out.Bytes())
+	}
+	results := map[string]map[string]float64{}
+	for line := range strings.Lines(out.String()) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], name) {
+			continue
+		}
+		at := fields[0]
+		if i := strings.LastIndexByte(at, '-'); i > 0 { // the number of cores
+			at = at[:i]
+		}
+		results[at] = map[string]float64{}
+		for i := 2; i+1 < len(fields); i += 2 {
+			value, err := strconv.ParseFloat(fields[i], 64)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", strings.TrimSpace(line), err)
+			}
+			results[at][fields[i+1]] = value
+		}
+	}
+	return results, nil
+}
