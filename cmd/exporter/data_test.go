@@ -163,6 +163,7 @@ func ofData(page map[string]float64) map[string]float64 {
 }
 
 func TestADataServiceThatIsDownForAnHourCostsItsSamplesOnly(t *testing.T) {
+	t.Parallel()
 	inBubbleAs(t, func(s *scenery) { withData(s, "1m") }, func(t *testing.T, b bubble) {
 		time.Sleep(3 * time.Minute)
 		before := b.page(t)
@@ -286,6 +287,7 @@ func (e *expiring) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestAPageTokenThatExpiresMidListLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	tell := func(change func(*scenery)) (told map[string]float64) {
 		inBubbleAs(t, func(s *scenery) {
 			withData(s, "10m")

@@ -49,6 +49,7 @@ func inDemo(t *testing.T, test func(t *testing.T, b bubble, log *buffer)) {
 // The demo shows every family of the collectors that are on by default or ask
 // the Data service: at once, or during an incident that says so.
 func TestTheDemoShowsEveryFamily(t *testing.T) {
+	t.Parallel()
 	inDemo(t, func(t *testing.T, b bubble, log *buffer) {
 		var missing []string
 		for _, spec := range collectors.All() {
@@ -127,6 +128,7 @@ const (
 )
 
 func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
+	t.Parallel()
 	inDemo(t, func(t *testing.T, b bubble, _ *buffer) {
 		const (
 			plan   = "/api/v1/l1/examplel1/plan"
@@ -225,6 +227,7 @@ func TestAnUpgradeThatTheDemosNodesDoNotKnow(t *testing.T) {
 
 // Whatever the incidents broke, they heal.
 func TestTheIncidentsOfTheDemoLeaveNothingBroken(t *testing.T) {
+	t.Parallel()
 	inDemo(t, func(t *testing.T, b bubble, _ *buffer) {
 		b.tells(t, "/", http.StatusOK, allWell)
 		for _, i := range incidents {

@@ -295,6 +295,7 @@ func TestAutoFindsTheChainsThatTheNodesTrack(t *testing.T) {
 // The node that is asked first for what any node can tell may hang: the others
 // are asked within the same run.
 func TestAHungNodeHoldsUpNobodyElsesAnswers(t *testing.T) {
+	t.Parallel()
 	// With half of five seconds for a run, one call may take all of it.
 	const hasty = "validators=@every 5s;validator_views=@every 5s;l1=@every 5s;fee_config=@every 5s;connected_stake=@every 5s"
 	inBubbleWith(t, hasty, func(t *testing.T, b bubble) {

@@ -12,7 +12,7 @@ import (
 // and again: half an hour like the one before costs no memory. With -model.for it
 // is a day.
 func TestTheHeapIsAsLargeAfterwardsAsBefore(t *testing.T) {
-	passes := 7
+	passes := 3
 	if *modelFor > 0 {
 		passes = 360
 	}

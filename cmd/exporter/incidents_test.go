@@ -264,6 +264,7 @@ func TestIncidentsPageAndTheirEndResolves(t *testing.T) {
 }
 
 func TestARestartPagesNobody(t *testing.T) {
+	t.Parallel()
 	drill{
 		begin: func(s *stage) {
 			s.Node("alpha").Stop()

@@ -11,6 +11,7 @@ import (
 // No answer that is shared makes a dead node's samples live longer: whatever is
 // watched, after three periods of the slowest collector none is left.
 func TestNothingOfADeadNodeOutlivesThreePeriods(t *testing.T) {
+	t.Parallel()
 	for _, watch := range []string{"own", "all"} {
 		for _, chains := range []string{"C", "C,examplel1=ID"} {
 			t.Run(watch+" "+chains, func(t *testing.T) {
