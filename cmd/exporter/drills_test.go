@@ -303,6 +303,7 @@ var serviceDrills = []drill{
 		begin: func(s *stage) { s.MetricsService().Stop() },
 		end:   func(s *stage) { s.MetricsService().Start() },
 		warns: []string{"AvaxMetricsServiceDown"}, within: 75 * time.Minute, heals: 2 * time.Hour,
+		healthy: time.Hour, // it is asked every ten minutes, and counted over half an hour
 	},
 }
 
