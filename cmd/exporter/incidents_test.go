@@ -33,6 +33,7 @@ type drill struct {
 	goesOn                time.Duration // after that; 0: twelve minutes, as what is told every five may be told just as it heals
 	heals                 time.Duration // within that of end nothing fires any longer; 0: an hour; negative: it is not waited for
 
+	healthy time.Duration // before; 0: ten minutes
 	startup simnet.Startup
 	quick   bool // asks for less, and waits for less
 }
@@ -178,11 +179,7 @@ func (d drill) play(t *testing.T) outcome {
 			}
 		}
 		never := func() bool { return false }
-		warm := 10 * time.Minute
-		if d.quick {
-			warm = 2 * time.Minute
-		}
-		wait(warm, never)
+		wait(cmp.Or(d.healthy, 10*time.Minute), never)
 		for _, e := range p.all() {
 			t.Errorf("before it began there was %v", e.String())
 		}
@@ -259,7 +256,7 @@ func TestIncidentsPageAndTheirEndResolves(t *testing.T) {
 			each(members[:4], func(m string) { s.TopUp("examplel1", m, 100e9) })
 		},
 		pages:  []string{"AvaxNodeDown", "AvaxChainNotBootstrapped", "AvaxL1ValidatorInactive", "AvaxL1ActiveWeightLow"},
-		within: 12 * time.Minute, goesOn: time.Second, heals: 4 * time.Minute, quick: true,
+		within: 12 * time.Minute, goesOn: time.Second, heals: 4 * time.Minute, healthy: 2 * time.Minute, quick: true,
 	}.play(t)
 }
 
@@ -270,7 +267,7 @@ func TestARestartPagesNobody(t *testing.T) {
 			s.Node("alpha").Stop()
 			time.AfterFunc(75*time.Second, s.Node("alpha").Start)
 		},
-		within: 6 * time.Minute, goesOn: time.Second, heals: time.Minute, quick: true,
+		within: 6 * time.Minute, goesOn: time.Second, heals: time.Minute, healthy: 2 * time.Minute, quick: true,
 	}.play(t)
 }
 

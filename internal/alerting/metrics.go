@@ -39,7 +39,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 		remembered: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_alerts_remembered",
-			Help: "1 if it is on disk for how long alerts have been active, 0 if a restart would forget it.",
+			Help: "1 if it is on disk for how long alerts have been active, 0 if a restart would forget it. Absent without AVAX_STATE_DIR.",
 		}),
 	}
 	for _, s := range []string{Pending, Firing} {
