@@ -40,7 +40,7 @@ var overview = board{
 				none("No L1").leadsTo("avax-l1"),
 			stat("Next upgrade", "Until the next upgrade of the network that a node knows of, or that most of the stake announces and a node does not know: then it is red.",
 				`min(avax_node_unknown_upgrade_timestamp_seconds`+nodes+`) * 0 - 1 or min((avax_upgrade_timestamp_seconds`+nodes+` - time()) > 0) or 0 * count(avax_node_up`+nodes+`) - 2`).
-				unit("s", 1).judged(steps(step{nil, bad}, step{0.0, warn}, step{3 * day, good})).
+				unit("s", 1).judged(steps(step{nil, bad}, step{0.0, warn}, step{bar("AvaxUnknownUpgradeSoon", "", "3d"), good})).
 				reads("-1", "UNKNOWN", bad).reads("-2", "None", good).none("No node").leadsTo("avax-network"),
 			stat("Alerts firing", "Pages and warnings that fire now, as Prometheus evaluates the built-in rules.",
 				`count(ALERTS{alertstate="firing", alertname=~"Avax.*", severity="page"}) or vector(0)`).named("page").

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/dashboards"
+)
+
+// What is drawn has the bars of the alert rules: a file that is not what is
+// drawn would colour by others.
+func TestTheFilesHaveTheRulesOwnBars(t *testing.T) {
+	for _, b := range boards {
+		want, err := json.MarshalIndent(b.json(), "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := dashboards.Files.ReadFile(b.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want)+"\n" {
+			t.Errorf("%s is not what the rules and the program make: run make docs", b.file)
+		}
+	}
+}
