@@ -96,8 +96,9 @@ seconds = $(shell awk 'BEGIN { print $(HOURS) * 3600 }')s
 
 .PHONY: soak
 soak: tools ## Run with incidents for HOURS=0.2, and write the figures into docs/reliability.md
-	go test -count=1 -timeout 0 -run 'StayFlat' ./internal/e2e/faults -soak=$(seconds) -update
-	go test -count=1 -timeout 0 -run 'WhateverBefalls|TheHeap' ./cmd/exporter -v -model.for=$(seconds) -model.steps=1000 -model.seed=$$(date +%s)
+	@go test -count=1 -timeout 0 -run 'StayFlat' ./internal/e2e/faults -soak=$(seconds) -update & soaked=$$!; \
+		go test -count=1 -timeout 0 -run 'WhateverBefalls|TheHeap' ./cmd/exporter -model.for=$(seconds) -model.steps=1000 -model.seed=$$(date +%s) -update; \
+		modelled=$$?; wait $$soaked && exit $$modelled
 
 .PHONY: tools
 tools: ## Fetch what the tests need: promtool, prometheus, alertmanager, amtool

@@ -5,18 +5,13 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-)
 
-const (
-	incidentsFile  = "../../docs/alerting.md"
-	incidentsBegin = "<!-- incidents: made by `make incidents TESTFLAGS=-update` -->\n"
-	incidentsEnd   = "<!-- /incidents -->\n"
+	"github.com/avax-exporter/avax-exporter/internal/passage"
 )
 
 // TestEveryIncident plays all drills, and holds the table of docs/alerting.md to
@@ -32,14 +27,10 @@ func TestEveryIncident(t *testing.T) {
 			})
 		}
 	})
-	text, err := os.ReadFile(incidentsFile)
+	const file = "../../docs/alerting.md"
+	old, err := passage.Read(file, "incidents")
 	if err != nil {
 		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), incidentsBegin)
-	old, after, ok2 := strings.Cut(rest, incidentsEnd)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the table between %s and %s", incidentsFile, incidentsBegin, incidentsEnd)
 	}
 	written := map[string][]string{}
 	for line := range strings.Lines(old) {
@@ -61,7 +52,7 @@ func TestEveryIncident(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(incidentsFile, []byte(before+incidentsBegin+table+"\n"+incidentsEnd+after), 0o644); err != nil {
+		if err := passage.Write(file, "incidents", table+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}

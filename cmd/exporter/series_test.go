@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/passage"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -60,18 +60,12 @@ func TestSizingTellsTheSeriesThatThereAre(t *testing.T) {
 		fmt.Fprintf(&table, "| %s | %d |\n", row.what, row.series)
 	}
 
-	const begin, end = "<!-- series: made by `make docs` -->\n", "<!-- /series -->\n"
 	const file = "../../docs/operating.md"
-	text, err := os.ReadFile(file)
+	whole, err := passage.With(file, "series", table.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the table between %s and %s", file, begin, end)
-	}
-	golden(t, file, before+begin+table.String()+end+after)
+	golden(t, file, whole)
 }
 
 func countSeries(t *testing.T, nodes int, l1 bool, collectors string) int {

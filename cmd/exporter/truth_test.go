@@ -23,6 +23,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/passage"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -53,15 +54,23 @@ func TestWhateverBefallsASampleIsTheTruthOfItsTimeOrGone(t *testing.T) {
 		}
 		return
 	}
-	began, steps, seed := time.Now(), 0, *modelSeed
+	began, seed, compared := time.Now(), *modelSeed, 0
 	for ; time.Since(began) < *modelFor && !t.Failed(); seed++ {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { tryOut(t, seed) })
-		steps += *modelSteps
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { compared += tryOut(t, seed) })
 	}
-	t.Logf("%d steps, seeds %d to %d", steps, *modelSeed, seed-1)
+	tried := int(seed - *modelSeed)
+	text := fmt.Sprintf("\nMeasured on %s: %d seeds from %d on, %d steps in %v, after which %d samples were compared; none was wrong.\n\n",
+		time.Now().Format(time.DateOnly), tried, *modelSeed, tried**modelSteps, modelFor.Round(time.Second), compared)
+	t.Log(text)
+	if *update && !t.Failed() {
+		if err := passage.Write("../../docs/reliability.md", "model", text); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
-func tryOut(t *testing.T, seed uint64) {
+// tryOut plays one seed, and tells how many samples were compared.
+func tryOut(t *testing.T, seed uint64) (compared int) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTrial(t, seed)
 		for step := range *modelSteps {
@@ -74,7 +83,9 @@ func tryOut(t *testing.T, seed uint64) {
 		if missing := m.missing(); len(missing) > 0 {
 			t.Errorf("seed %d: all is well, and not told:\n%s", seed, strings.Join(missing, "\n"))
 		}
+		compared = m.compared
 	})
+	return compared
 }
 
 // trial is a house, the network that it asks, and what was true there when.
@@ -93,6 +104,8 @@ type trial struct {
 	truth map[string][]fact // by series, in order of time
 	now   map[string]bool   // the series that are true now
 	away  map[string]bool   // the nodes that are stopped
+
+	compared int // samples
 }
 
 // fact is a value that a series had for a while.
@@ -317,6 +330,7 @@ func (m *trial) check() (wrong []string) {
 				continue // is about the asking
 			}
 			for series, value := range linesOf(chunk.Text()) {
+				m.compared++
 				if !m.wasTrue(series, value, now.Add(-longest)) {
 					wrong = append(wrong, fmt.Sprintf("%s %s was not true within %v; of %s/%s, run at %v; true: %s", series, value, longest, job.Good.Collector, job.Good.Target, now.Sub(job.Good.At), m.history(series)))
 				}

@@ -3,13 +3,13 @@ package faults_test
 import (
 	"flag"
 	"fmt"
-	"os"
-	"regexp"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/passage"
 )
 
 var update = flag.Bool("update", false, "write the figures into docs/reliability.md")
@@ -33,26 +33,15 @@ func report(table, line string) {
 
 const reliability = "../../../docs/reliability.md"
 
-// writeReport replaces what stands between the marks of each table that was
-// measured, under its head.
+// writeReport replaces each table that was measured.
 func writeReport() error {
-	content, err := os.ReadFile(reliability)
-	if err != nil {
-		return err
-	}
-	page := string(content)
 	for table, lines := range reported.lines {
-		between := regexp.MustCompile(`(?s)(<!-- ` + table + ` -->\n).*?(<!-- end of ` + table + ` -->)`)
-		if !between.MatchString(page) {
-			return fmt.Errorf("%s has no marks of %s", reliability, table)
-		}
 		text := fmt.Sprintf("\nMeasured on %s with %d processors, %s.\n\n%s\n%s\n\n", time.Now().Format(time.DateOnly), runtime.NumCPU(), runtime.Version(), heads[table], strings.Join(lines, "\n"))
-		page = between.ReplaceAllStringFunc(page, func(old string) string {
-			parts := between.FindStringSubmatch(old)
-			return parts[1] + text + parts[2]
-		})
+		if err := passage.Write(reliability, table, text); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(reliability, []byte(page), 0o644)
+	return nil
 }
 
 var heads = map[string]string{
@@ -63,13 +52,9 @@ var heads = map[string]string{
 
 // Each table that a test reports into has its place.
 func TestThePageHasAPlaceForEachTable(t *testing.T) {
-	content, err := os.ReadFile(reliability)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for table := range heads {
-		if !strings.Contains(string(content), "<!-- "+table+" -->\n") || !strings.Contains(string(content), "<!-- end of "+table+" -->") {
-			t.Errorf("docs/reliability.md has no marks of %s", table)
+		if text, err := passage.Read(reliability, table); err != nil || !strings.Contains(text, heads[table]) {
+			t.Errorf("no table %s: %v", table, err)
 		}
 	}
 }

@@ -1,0 +1,46 @@
+// Package passage reads and writes the passages of a document that a command
+// makes. Each stands between two lines: <!-- name: made by … --> and
+// <!-- /name -->.
+package passage
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Read returns the passage of that name in a file.
+func Read(file, name string) (string, error) {
+	_, text, _, err := cut(file, name)
+	return text, err
+}
+
+// With returns the whole file as it is with another text in that passage.
+func With(file, name, text string) (string, error) {
+	before, _, after, err := cut(file, name)
+	return before + text + after, err
+}
+
+// Write replaces the passage of that name in a file.
+func Write(file, name, text string) error {
+	whole, err := With(file, name, text)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(whole), 0o644)
+}
+
+func cut(file, name string) (before, text, after string, err error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", "", "", err
+	}
+	begin, end := "<!-- "+name+": made by ", "<!-- /"+name+" -->\n"
+	before, rest, opened := strings.Cut(string(content), begin)
+	mark, rest, ended := strings.Cut(rest, "-->\n")
+	text, after, closed := strings.Cut(rest, end)
+	if !opened || !ended || !closed {
+		return "", "", "", fmt.Errorf("%s: no passage between %s… --> and %s", file, begin, strings.TrimSpace(end))
+	}
+	return before + begin + mark + "-->\n", text, end + after, nil
+}

@@ -1,0 +1,51 @@
+package passage_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/passage"
+)
+
+const page = "# Page\n\n<!-- first: made by `make a` -->\none\n<!-- /first -->\n\n<!-- second: made by `make b` -->\n<!-- /second -->\nend\n"
+
+func file(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAPassageIsReplacedAndNothingElse(t *testing.T) {
+	path := file(t)
+	if err := passage.Write(path, "second", "two\n"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"first": "one\n", "second": "two\n"} {
+		if got, err := passage.Read(path, name); err != nil || got != want {
+			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Replace(page, "<!-- /second", "two\n<!-- /second", 1); string(got) != want {
+		t.Errorf("the page is\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAPageWithoutThePassageIsLeftAsItIs(t *testing.T) {
+	path := file(t)
+	err := passage.Write(path, "third", "three\n")
+	if err == nil || !strings.Contains(err.Error(), "<!-- third: made by") {
+		t.Errorf("the error is %v", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != page {
+		t.Errorf("the page is\n%s", got)
+	}
+}
