@@ -11,7 +11,7 @@ import (
 )
 
 var chainInfoFamily = metric.New("avax_chain_info",
-	"A followed chain as the P-Chain knows it; always 1. evm_chain_id is empty where no node tells it.",
+	"A followed chain as the P-Chain knows it; always 1. evm_chain_id is empty where no node ever told it.",
 	"chain", "blockchain_id", "subnet_id", "vm_id", "name", "evm_chain_id")
 
 var chainInfo = &Spec{
@@ -20,24 +20,28 @@ var chainInfo = &Spec{
 	Calls:    []string{"platform.getBlockchains", "info.getBlockchainID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainInfoFamily},
-	Bind:     perChain(collectChainInfo),
-}
-
-func collectChainInfo(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	b, err := c.find(ctx, ups)
-	if err != nil {
-		return err
-	}
-	var evm string
-	id, err := evmChainID(ctx, ups, c)
-	switch {
-	case err == nil:
-		evm = strconv.FormatUint(id, 10)
-	case !errors.Is(err, ErrNotOffered):
-		return err
-	}
-	out.Set(chainInfoFamily, 1, c.Name, b.ID, b.SubnetID, b.VMID, b.Name, evm)
-	return nil
+	Bind: func(ups *Upstreams) []Job {
+		var jobs []Job
+		for _, c := range ups.Chains() {
+			evm := "" // never changes: once told, it stays while no node runs the chain
+			jobs = append(jobs, Job{c.Name, func(ctx context.Context, out *metric.Batch) error {
+				b, err := c.find(ctx, ups)
+				if err != nil {
+					return err
+				}
+				id, err := evmChainID(ctx, ups, c)
+				switch {
+				case err == nil:
+					evm = strconv.FormatUint(id, 10)
+				case !errors.Is(err, ErrNotOffered):
+					return err
+				}
+				out.Set(chainInfoFamily, 1, c.Name, b.ID, b.SubnetID, b.VMID, b.Name, evm)
+				return nil
+			}})
+		}
+		return jobs
+	},
 }
 
 // evmChainID asks any node that runs the chain.

@@ -3,6 +3,7 @@ package collectors_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -167,6 +169,33 @@ func TestAChainThatDoesNotExistIsAMistakeAndNotAnEmptySet(t *testing.T) {
 		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "notachain"}})
 		if _, err := w.run(t, "chain_status", "alpha"); err == nil || !strings.Contains(err.Error(), "correct AVAX_CHAINS") {
 			t.Errorf("chain_status: %v", err)
+		}
+	})
+}
+
+// While no node runs a chain, or all answer 404 as they do when they start, nobody
+// tells its EVM chain ID. It never changes, so that the series keeps its name.
+func TestTheNameOfAChainOutlivesANodeThatDoesNotRunIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "foxtrot")
+		spec := specOf(t, "chain_info")
+		jobs := spec.Bind(w.ups)
+		job := jobs[slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target == "examplel1" })]
+		tell := func() string {
+			batch := metric.NewBatch(spec.Families)
+			if err := errors.Join(job.Collect(t.Context(), batch), batch.Err()); err != nil {
+				t.Fatal(err)
+			}
+			return string(batch.Chunks()[0].Text())
+		}
+		first := tell()
+		if strings.Contains(first, `,evm_chain_id=""}`) || !strings.Contains(first, `,evm_chain_id="`) {
+			t.Fatalf("told is %q", first)
+		}
+		time.Sleep(time.Hour) // no answer is remembered for so long
+		w.network.Node("foxtrot").SetChain("examplel1", simnet.Untracked)
+		if got := tell(); got != first {
+			t.Errorf("told is %q, before it was %q", got, first)
 		}
 	})
 }
