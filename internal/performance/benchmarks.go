@@ -33,9 +33,9 @@ func (b *bench) alerting() error {
 		if r == nil {
 			return fmt.Errorf("BenchmarkAlertingOn50000Series tells nothing of %s sampled series", sampled)
 		}
-		b.also = append(b.also, fmt.Sprintf("In-process alerting, all built-in rules every 15 s, the whole window of two hours, 50,000 series of which rules name %s: "+
-			"%.1f %% of a core (%.0f ms a tick), %.0f MB of heap, %.0f bytes on disk.",
-			sampled, r["%-of-a-core"], r["cpu-ms/tick"], r["heap-MB"], r["disk-B"]))
+		b.also = append(b.also, fmt.Sprintf("In-process alerting, all built-in rules every 15 s, the whole window of two hours, 50,000 series of which rules name %s, "+
+			"active alerts %.0f: %.1f %% of a core (%.0f ms a tick), %.0f MB of heap, %.0f bytes on disk.",
+			sampled, r["alerts"], r["%-of-a-core"], r["cpu-ms/tick"], r["heap-MB"], r["disk-B"]))
 	}
 	return nil
 }
