@@ -26,6 +26,11 @@ type access struct {
 // mostHeader is the size, in bytes, of the largest header of an answer that is read: as net/http's servers take it.
 const mostHeader = 1 << 20
 
+// ioBuffer is the size of the two buffers that each connection keeps while nothing goes through it, in bytes: net/http's
+// own 4 KiB are most of what a fleet's idle connections hold. A question and the header of its answer fit; what is larger
+// goes past the buffers.
+const ioBuffer = 1 << 10
+
 // newAccess makes the access of an upstream with the header and TLS in place of the configured ones.
 func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, error) {
 	header := http.Header{}
@@ -69,6 +74,8 @@ func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, 
 			ExpectContinueTimeout: time.Second,
 
 			MaxResponseHeaderBytes: mostHeader,
+			ReadBufferSize:         ioBuffer,
+			WriteBufferSize:        ioBuffer,
 		}
 	}
 	return a, nil

@@ -81,7 +81,7 @@ type shared struct {
 	asked   time.Time // its age counts from here, so that it is never younger than it claims
 	keep    time.Duration
 	waiting int                     // callers that would have it; the last to leave takes the call with it
-	leave   context.CancelCauseFunc // with why the last one left
+	leave   context.CancelCauseFunc // with why the last one left; nil once the call has ended
 
 	done  chan struct{} // closed when value and err stand
 	value any
@@ -171,6 +171,7 @@ func (a *answers) join(ctx context.Context, q question, d time.Duration, ask fun
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		s.value, s.err = value, err
+		s.leave = nil // it holds all that the question was asked with
 		if err != nil || len(a.byKey) > mostAnswers {
 			a.forget(q, s)
 		}

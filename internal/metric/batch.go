@@ -126,7 +126,16 @@ func (b *Batch) Err() error {
 // the order in which the families were declared.
 func (b *Batch) Chunks() []Chunk {
 	b.seal()
-	var chunks []Chunk
+	n := 0
+	for _, l := range b.lines {
+		if len(l.hashes) > 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	chunks := make([]Chunk, 0, n) // they are kept: no more room than they need
 	for _, f := range b.families {
 		if l := b.lines[f]; len(l.hashes) > 0 {
 			chunks = append(chunks, l.chunk())

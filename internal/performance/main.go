@@ -4,24 +4,35 @@
 //
 // CPU and memory decide. Each subject runs in a process of its own, which tells
 // its CPU time (getrusage) and its resident memory; this process does the asking.
+//
+// With -only it measures some parts, prints what it found, and writes nothing:
+//
+//	go run ./internal/performance -only fleet,fleet-defaults
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	only := flag.String("only", "", "measure these parts alone and write nothing: "+strings.Join(partNames(), ", ")+"; separated by commas")
+	flag.Parse()
 	var err error
-	if len(os.Args) > 1 {
-		err = runSubject(ctx, os.Args[1], os.Args[2:])
-	} else {
+	switch {
+	case flag.NArg() > 0:
+		err = runSubject(ctx, flag.Arg(0), flag.Args()[1:])
+	case *only != "":
+		err = some(ctx, strings.Split(*only, ","))
+	default:
 		err = report(ctx)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {

@@ -51,22 +51,74 @@ func verdict(met bool) string {
 	return "NOT MET"
 }
 
-// report measures everything, prints the table and writes it.
-func report(ctx context.Context) error {
+// parts are what is measured, by the names that -only takes, in the order of the page.
+var parts = []struct {
+	name    string
+	measure func(*bench) error
+}{
+	{"pages", (*bench).pages},
+	{"growth", (*bench).growth},
+	{"refreshes", (*bench).refreshes},
+	{"arithmetic", (*bench).arithmetic},
+	{"alerting", (*bench).alerting},
+	{"binaries", (*bench).binaries},
+	{"start", (*bench).start},
+	{"fleet", (*bench).fleetOfEight},
+	{"fleet-defaults", (*bench).fleetOfDefaults},
+}
+
+func partNames() (names []string) {
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// run measures parts: all where none are named.
+func run(ctx context.Context, only []string) (*bench, error) {
 	if _, err := os.Stat("go.mod"); err != nil {
-		return errors.New("run this at the root of the repository: make bench")
+		return nil, errors.New("run this at the root of the repository: make bench")
+	}
+	for _, name := range only {
+		if !slices.Contains(partNames(), name) {
+			return nil, fmt.Errorf("there is no part %q: -only takes %s", name, strings.Join(partNames(), ", "))
+		}
 	}
 	dir, err := os.MkdirTemp("", "performance")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{ctx: ctx, dir: dir}
 	fmt.Fprintf(&b.raw, "goos: %s\ngoarch: %s\ncpu: %s\n", runtime.GOOS, runtime.GOARCH, processor())
-	for _, part := range []func() error{b.pages, b.growth, b.refreshes, b.benchmarks, b.binaries, b.fleets} {
-		if err := part(); err != nil {
-			return err
+	for _, part := range parts {
+		if len(only) > 0 && !slices.Contains(only, part.name) {
+			continue
 		}
+		if err := part.measure(b); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return b, nil
+}
+
+// some measures the named parts and prints what it found.
+func some(ctx context.Context, only []string) error {
+	b, err := run(ctx, only)
+	if err != nil {
+		return err
+	}
+	for _, line := range b.also {
+		fmt.Println(line)
+	}
+	return b.print(os.Stdout)
+}
+
+// report measures everything, prints the table and writes it.
+func report(ctx context.Context) error {
+	b, err := run(ctx, nil)
+	if err != nil {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(rawPath), 0o755); err != nil {
 		return err

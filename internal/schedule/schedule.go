@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,12 +40,10 @@ type Job struct {
 
 // Scheduler runs jobs until its context ends.
 type Scheduler struct {
-	ctx     context.Context
-	store   *snapshot.Store
-	log     *slog.Logger
-	cron    *cron.Cron
-	skipped *prometheus.CounterVec
-	panics  *prometheus.CounterVec
+	ctx   context.Context
+	store *snapshot.Store
+	log   *slog.Logger
+	cron  *cron.Cron
 
 	mu   sync.Mutex
 	jobs map[snapshot.Key]*job
@@ -87,11 +87,12 @@ type job struct {
 	turn sync.Mutex
 	// told are the notes of the last good run; whoever holds the turn has them.
 	told []string
+
+	skipped, panics atomic.Uint64
 }
 
 // Start returns a running scheduler without jobs. It runs until ctx ends.
 func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg prometheus.Registerer) *Scheduler {
-	labels := []string{"collector", "target"}
 	s := &Scheduler{
 		ctx:   ctx,
 		store: store,
@@ -101,18 +102,35 @@ func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg pro
 
 		failing: map[cause]int{},
 		beats:   map[cron.Schedule]*beat{},
-		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "avax_exporter_collector_skipped_total",
-			Help: "Runs that were left out because the collector's last run for this target had not ended.",
-		}, labels),
-		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "avax_exporter_collector_panics_total",
-			Help: "Runs that ended in a panic: a mistake in the exporter, please report it.",
-		}, labels),
 	}
-	reg.MustRegister(s.skipped, s.panics)
+	reg.MustRegister(s)
 	s.cron.Start()
 	return s
+}
+
+var (
+	skipped = prometheus.NewDesc("avax_exporter_collector_skipped_total",
+		"Runs that were left out because the collector's last run for this target had not ended.",
+		[]string{"collector", "target"}, nil)
+	panics = prometheus.NewDesc("avax_exporter_collector_panics_total",
+		"Runs that ended in a panic: a mistake in the exporter, please report it.",
+		[]string{"collector", "target"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (s *Scheduler) Describe(ch chan<- *prometheus.Desc) { ch <- skipped; ch <- panics }
+
+// Collect implements prometheus.Collector. The counters are made when they are
+// asked for: a fleet has tens of thousands, and a registry's own take ten times a
+// job's memory.
+func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
+	s.mu.Lock()
+	jobs := slices.Collect(maps.Values(s.jobs))
+	s.mu.Unlock()
+	for _, j := range jobs {
+		ch <- prometheus.MustNewConstMetric(skipped, prometheus.CounterValue, float64(j.skipped.Load()), j.Collector, j.Target)
+		ch <- prometheus.MustNewConstMetric(panics, prometheus.CounterValue, float64(j.panics.Load()), j.Collector, j.Target)
+	}
 }
 
 // Set makes these jobs the ones that run. What is unchanged goes on undisturbed,
@@ -141,8 +159,6 @@ func (s *Scheduler) add(j Job) *job {
 	added := &job{Job: j}
 	added.ctx, added.cancel = context.WithCancel(s.ctx)
 	s.jobs[j.Key] = added
-	s.skipped.WithLabelValues(j.Collector, j.Target)
-	s.panics.WithLabelValues(j.Collector, j.Target)
 	b := s.beats[j.When]
 	if b == nil {
 		b = &beat{jobs: map[*job]bool{}}
@@ -215,8 +231,6 @@ func (s *Scheduler) remove(j *job) {
 		s.ended(causeOf(last))
 	}
 	s.store.Delete(j.Key)
-	s.skipped.DeleteLabelValues(j.Collector, j.Target)
-	s.panics.DeleteLabelValues(j.Collector, j.Target)
 }
 
 // Wait returns when the context has ended and every run with it.
@@ -241,7 +255,7 @@ func (s *Scheduler) run(j *job) {
 		return
 	}
 	if !j.turn.TryLock() {
-		s.skipped.WithLabelValues(j.Collector, j.Target).Inc()
+		j.skipped.Add(1)
 		return
 	}
 	defer j.turn.Unlock()
@@ -296,7 +310,7 @@ func (s *Scheduler) run(j *job) {
 func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.panics.WithLabelValues(j.Collector, j.Target).Inc()
+			j.panics.Add(1)
 			s.log.Error("panic in a collector", "collector", j.Collector, "target", j.Target,
 				"panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)

@@ -19,7 +19,7 @@ func (s *Store) Families(t time.Time) iter.Seq[*dto.MetricFamily] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire(t)
-	var families [][]*chunk
+	var families [][]chunk
 	for _, sh := range []*shelf{&s.samples, &s.health} {
 		for _, f := range sh.ordered() {
 			families = append(families, slices.Clone(f.chunks))
@@ -39,7 +39,7 @@ func (s *Store) Gather() ([]*dto.MetricFamily, error) {
 	return slices.Collect(s.Families(time.Now())), nil
 }
 
-func familyOf(chunks []*chunk) *dto.MetricFamily {
+func familyOf(chunks []chunk) *dto.MetricFamily {
 	f := chunks[0].Family
 	mf := &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: dto.MetricType_GAUGE.Enum()}
 	for _, c := range chunks {

@@ -18,25 +18,29 @@ func newShelf() shelf { return shelf{families: map[string]*family{}} }
 
 // family is one family with the chunks of all jobs that feed it.
 type family struct {
-	chunks  []*chunk  // ordered by job; a *chunk is replaced, never changed
+	chunks  []chunk   // ordered by job
 	page    pack.Page // nil after a change
 	changes int
 }
 
+// chunk is what a job has told of a family. A fleet has a hundred thousand, so it
+// points to what the job's run holds.
 type chunk struct {
-	job Key
-	metric.Chunk
+	job *Key
+	*metric.Chunk
 }
 
-// replace puts the new chunks of a job in the place of the old.
-func (s *shelf) replace(k Key, old, chunks []metric.Chunk) {
-	for _, c := range chunks {
+// replace puts the new chunks of a job in the place of the old. What k points to
+// and the chunks are not changed afterwards.
+func (s *shelf) replace(k *Key, old, chunks []metric.Chunk) {
+	for i := range chunks {
+		c := &chunks[i]
 		f := s.families[c.Family.Name]
 		if f == nil {
 			f = &family{}
 			s.families[c.Family.Name], s.names = f, nil
 		}
-		f.set(k, &chunk{k, c})
+		f.set(chunk{k, c})
 	}
 	for _, c := range old {
 		name := c.Family.Name
@@ -45,7 +49,7 @@ func (s *shelf) replace(k Key, old, chunks []metric.Chunk) {
 		}
 		// What has expired is gone already.
 		if f := s.families[name]; f != nil {
-			if f.remove(k); len(f.chunks) == 0 {
+			if f.remove(*k); len(f.chunks) == 0 {
 				delete(s.families, name)
 				s.names = nil
 			}
@@ -54,11 +58,11 @@ func (s *shelf) replace(k Key, old, chunks []metric.Chunk) {
 }
 
 func (f *family) find(k Key) (int, bool) {
-	return slices.BinarySearchFunc(f.chunks, k, func(c *chunk, k Key) int { return c.job.compare(k) })
+	return slices.BinarySearchFunc(f.chunks, k, func(c chunk, k Key) int { return c.job.compare(k) })
 }
 
-func (f *family) set(k Key, c *chunk) {
-	if i, has := f.find(k); has {
+func (f *family) set(c chunk) {
+	if i, has := f.find(*c.job); has {
 		f.chunks[i] = c
 	} else {
 		f.chunks = slices.Insert(f.chunks, i, c)
@@ -91,7 +95,7 @@ func (s *shelf) ordered() []*family {
 }
 
 // chunks are those of one family, as they are now.
-func (s *shelf) chunks(name string) []*chunk {
+func (s *shelf) chunks(name string) []chunk {
 	if f := s.families[name]; f != nil {
 		return slices.Clone(f.chunks)
 	}
@@ -102,7 +106,7 @@ func (s *shelf) chunks(name string) []*chunk {
 type part struct {
 	of      *family
 	changes int
-	chunks  []*chunk  // where they are to be packed
+	chunks  []chunk   // where they are to be packed
 	page    pack.Page // otherwise
 }
 

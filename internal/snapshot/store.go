@@ -90,15 +90,15 @@ func (s *Store) Put(r Run) {
 	}
 	next.health = healthOf(next)
 	s.jobs[r.Key] = next
-	s.health.replace(r.Key, old.health, next.health)
-	s.serve(r.Key, old.served, next.served)
+	s.health.replace(&next.Last.Key, old.health, next.health)
+	s.serve(&next.Last.Key, old.served, next.served)
 	if next.served != nil && next.Good.Until.Before(s.until) {
 		s.until = next.Good.Until
 	}
 }
 
 // serve puts other samples of a job on the page. The caller holds s.mu.
-func (s *Store) serve(k Key, old, chunks []metric.Chunk) {
+func (s *Store) serve(k *Key, old, chunks []metric.Chunk) {
 	if len(old) == len(chunks) && (len(old) == 0 || &old[0] == &chunks[0]) {
 		return
 	}
@@ -132,8 +132,8 @@ func (s *Store) Delete(k Key) {
 	defer s.mu.Unlock()
 	if j := s.jobs[k]; j != nil {
 		delete(s.jobs, k)
-		s.health.replace(k, j.health, nil)
-		s.serve(k, j.served, nil)
+		s.health.replace(&k, j.health, nil)
+		s.serve(&k, j.served, nil)
 	}
 }
 
@@ -154,7 +154,7 @@ func (s *Store) expire(t time.Time) {
 			gone := *j
 			gone.served = nil
 			s.jobs[k] = &gone
-			s.serve(k, j.served, nil)
+			s.serve(&k, j.served, nil)
 		}
 	}
 }

@@ -16,10 +16,14 @@ import (
 // validator it has who it is, its stake, its period, its rewards and how the node sees it.
 // Owners, keys and what only an L1 has are left out; they make up most of an answer.
 type ValidatorSet struct {
-	pieces [][]member // all but the last of pieceSize: a slice that grows leaves its smaller selves behind
+	pieces [][]member // all but the last are full: a slice that grows leaves its smaller selves behind
 }
 
-const pieceSize = 1024
+// Sizes of a piece: each is as large as all before it, within these.
+const (
+	smallestPiece = 8
+	largestPiece  = 1024
+)
 
 // PlatformValidatorSet asks platform.getCurrentValidators for a whole set, in random order. It reads the answer as it
 // comes and holds none of its text. An empty subnetID means the primary network.
@@ -49,8 +53,8 @@ func (s *ValidatorSet) Len() int {
 
 func (s *ValidatorSet) add(m member) {
 	last := len(s.pieces) - 1
-	if last < 0 || len(s.pieces[last]) == pieceSize {
-		s.pieces = append(s.pieces, make([]member, 0, pieceSize))
+	if last < 0 || len(s.pieces[last]) == cap(s.pieces[last]) {
+		s.pieces = append(s.pieces, make([]member, 0, min(max(smallestPiece, s.Len()), largestPiece)))
 		last++
 	}
 	s.pieces[last] = append(s.pieces[last], m)

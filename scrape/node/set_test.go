@@ -1,13 +1,17 @@
 package node_test
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 // A kept set tells of each validator what its own entry tells, but for what is
@@ -59,6 +63,33 @@ func TestASetHoldsToTheLawOfAbsence(t *testing.T) {
 					t.Errorf("%s: %+v", body, v)
 				}
 			}
+		}
+	}
+}
+
+// A set is read in pieces, and what it takes follows what is in it: in a fleet each node's answer is kept.
+func TestASetOfAnySizeIsWholeAndTakesLittle(t *testing.T) {
+	for _, size := range []int{0, 1, 7, 8, 9, 16, 17, 1024, 1025, 5000} {
+		var list []string
+		for i := range size {
+			list = append(list, fmt.Sprintf(`{"nodeID":"%d","weight":"%d","startTime":"1"}`, i, i))
+		}
+		var set node.ValidatorSet
+		if err := json.Unmarshal([]byte("["+strings.Join(list, ",")+"]"), &set); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for v := range set.All() {
+			if v.NodeID != strconv.Itoa(n) || v.Weight != wire.Uint64(n) {
+				t.Errorf("of %d, number %d is %+v", size, n, v)
+			}
+			n++
+		}
+		if n != size || set.Len() != size {
+			t.Errorf("%d of %d are left, Len is %d", n, size, set.Len())
+		}
+		if room := set.Room(); room > max(8, 2*size) {
+			t.Errorf("%d validators take the room of %d", size, room)
 		}
 	}
 }

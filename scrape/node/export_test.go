@@ -1,0 +1,10 @@
+package node
+
+// Room is for how many validators the set has memory.
+func (s *ValidatorSet) Room() int {
+	n := 0
+	for _, p := range s.pieces {
+		n += cap(p)
+	}
+	return n
+}
