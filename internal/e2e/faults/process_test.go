@@ -95,13 +95,19 @@ func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 		cmd = exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, program)
 		cmd.SysProcAttr = namespaces()
 	}
+	return run(t, cmd, (*exec.Cmd).Start, environment...)
+}
+
+// run runs the exporter by a command, which begin starts.
+func run(t testing.TB, cmd *exec.Cmd, begin func(*exec.Cmd) error, environment ...string) *exporter {
+	t.Helper()
 	cmd.Env = append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json")
 	cmd.Env = append(cmd.Env, environment...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := begin(cmd); err != nil {
 		t.Fatal(err)
 	}
 	e := &exporter{t: t, cmd: cmd, log: &lines{}, ended: make(chan struct{}), client: &http.Client{Timeout: bound, Transport: &http.Transport{}}}
