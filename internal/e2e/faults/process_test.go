@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -145,6 +146,17 @@ func run(t testing.TB, cmd *exec.Cmd, begin func(*exec.Cmd) error, environment .
 		t.Fatal("the exporter does not serve")
 	}
 	return e
+}
+
+// free is an address that nobody listens on at this moment.
+func free(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 // namespaces give a process mounts of its own.
