@@ -114,7 +114,7 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 	case err != nil && (!before.Asked || before.Up):
 		d.log.Error("Alertmanager does not take alerts, nobody is paged by it", "alertmanager", name, "err", err)
 	case err == nil && before.Asked && !before.Up:
-		d.log.Info("Alertmanager takes alerts again", "alertmanager", name, "after", now.Sub(before.Since).Round(time.Second))
+		d.log.Info("Alertmanager takes alerts again", "alertmanager", name, "after", now.Sub(before.Since).Round(time.Second).String())
 	}
 
 	outcome, up := delivered, 1.0

@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
 // program is the exporter, built once for all tests.
@@ -251,6 +253,38 @@ func (e *exporter) until(what string, within time.Duration, wanted func(page) er
 	}
 }
 
+// scrapes are what a scraper has seen.
+type scrapes struct {
+	pages   int
+	longest time.Duration
+	err     error
+}
+
+// scrape scrapes until it is stopped. Every page has to have what was told of alpha
+// before.
+func (e *exporter) scrape(truth page, stop <-chan struct{}) (seen scrapes) {
+	for {
+		began := time.Now()
+		p, err := e.page()
+		if err != nil {
+			seen.err = err
+			return seen
+		}
+		seen.pages, seen.longest = seen.pages+1, max(seen.longest, time.Since(began))
+		for series := range truth {
+			if _, there := p[series]; !there && strings.Contains(series, `node="alpha"`) {
+				seen.err = fmt.Errorf("%s is lost", series)
+				return seen
+			}
+		}
+		select {
+		case <-stop:
+			return seen
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
 // ready waits until every collector has run once.
 func (e *exporter) ready() {
 	e.t.Helper()
@@ -300,4 +334,18 @@ func (e *exporter) settled(before figures) figures {
 		}
 		return nil
 	}).figures()
+}
+
+// holds waits until a question to Prometheus has an answer, and returns when that was.
+func holds(t testing.TB, prometheus *stack.PrometheusServer, expr string) time.Time {
+	t.Helper()
+	for end := time.Now().Add(2 * bound); ; time.Sleep(50 * time.Millisecond) {
+		found, err := prometheus.Query(t.Context(), expr)
+		if err == nil && len(found) > 0 {
+			return time.Now()
+		}
+		if time.Now().After(end) {
+			t.Fatalf("Prometheus: %s: nothing (%v)", expr, err)
+		}
+	}
 }
