@@ -318,6 +318,20 @@ func (p page) figures() figures {
 	}
 }
 
+// resident is what the process has in memory now, as the kernel says.
+func (e *exporter) resident() int64 {
+	e.t.Helper()
+	var size, pages int64
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", e.cmd.Process.Pid))
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &size, &pages)
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
+
 func (f figures) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, heap %.1f MB, resident %.1f MB",
 		f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6)
