@@ -19,6 +19,10 @@ import (
 )
 
 func main() {
+	// Before any secret is read.
+	if err := withholdMemory(); err != nil {
+		fmt.Fprintln(os.Stderr, "avax-exporter: a core of this process would hold its secrets: prctl:", err)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))

@@ -323,7 +323,7 @@ var cases = []struct {
 
 func TestACauseSilencesItsEffectsAndNothingElse(t *testing.T) {
 	t.Parallel()
-	url := stack.AlertmanagerWith(t, config(t, stack.Webhook(t).URL))
+	url := stack.AlertmanagerWith(t, config(t, stack.Webhook(t).URL)).URL
 	for i, c := range cases {
 		job := fmt.Sprintf("job=case%d", i)
 		own := func(a alert) alert {
@@ -370,7 +370,7 @@ func config(t *testing.T, webhookURL string) map[string]any {
 func TestANodeThatIsDownPagesOnce(t *testing.T) {
 	t.Parallel()
 	received := stack.Webhook(t)
-	url := stack.AlertmanagerWith(t, config(t, received.URL))
+	url := stack.AlertmanagerWith(t, config(t, received.URL)).URL
 	down := cases[0]
 	post(t, url, append([]alert{down.cause}, down.effects...))
 	received.Wait(stack.Firing("AvaxNodeDown"), 10*time.Second)

@@ -42,14 +42,17 @@ func newDelivery(o Options, m *Metrics, stopping context.Context) *delivery {
 	}
 }
 
-// sender gives alerts the link to their page here; Prometheus would name its own.
+// sender gives alerts the link to their page here, where Prometheus would name its
+// own, and the time of the wall clock.
 type sender struct {
 	*notifier.Manager
-	url string
+	clock clock
+	url   string
 }
 
 func (s sender) Send(alerts ...*notifier.Alert) {
 	for _, a := range alerts {
+		a.StartsAt, a.EndsAt = s.clock.wall(a.StartsAt), s.clock.wall(a.EndsAt)
 		a.GeneratorURL = s.url + "/alerts#" + url.PathEscape(a.Name())
 	}
 	s.Manager.Send(alerts...)
@@ -111,7 +114,7 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 	case err != nil && (!before.Asked || before.Up):
 		d.log.Error("Alertmanager does not take alerts, nobody is paged by it", "alertmanager", name, "err", err)
 	case err == nil && before.Asked && !before.Up:
-		d.log.Info("Alertmanager takes alerts again", "alertmanager", name, "after", now.Sub(before.Since).Round(time.Second))
+		d.log.Info("Alertmanager takes alerts again", "alertmanager", name, "after", now.Sub(before.Since).Round(time.Second).String())
 	}
 
 	outcome, up := delivered, 1.0

@@ -52,6 +52,7 @@ type Alerting struct {
 	metrics  *Metrics
 	external labels.Labels
 
+	clock    clock
 	page     *memory // the listener that /metrics is sampled over
 	store    *store
 	scraper  *scrape.Manager
@@ -94,7 +95,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	engineMetrics := prometheus.WrapRegistererWithPrefix("avax_exporter_alerting_", o.Registerer)
 	log := slog.New(quiet{o.Log.Handler(), slog.LevelError})
 	a := &Alerting{
-		o: o, log: o.Log, metrics: NewMetrics(o.Registerer), external: labels.FromMap(o.ExternalLabels),
+		o: o, log: o.Log, clock: newClock(), metrics: NewMetrics(o.Registerer), external: labels.FromMap(o.ExternalLabels),
 		page: newMemory(), loader: &given{set}, set: set, troubles: map[string]string{},
 		memory:  remembered{dir: o.State, every: o.Interval},
 		sampled: make(chan struct{}), stopped: make(chan struct{}),
@@ -104,7 +105,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		// Nobody asked for more: that is no fault to be told of.
 		o.Registerer.Unregister(a.metrics.remembered)
 	}
-	if a.store, err = openStore(log, engineMetrics, nil); err != nil {
+	if a.store, err = openStore(log, engineMetrics, a.clock, nil); err != nil {
 		return nil, err
 	}
 	if err := a.memory.recall(a.store, time.Now()); err != nil {
@@ -121,7 +122,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	a.scraper, err = scrape.NewManager(&scrape.Options{
 		DiscoveryReloadOnStartup: true,
 		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(a.page.dial), httpconfig.WithHTTP2Disabled()},
-	}, log, nil, nil, committing{a.store, a.committed}, engineMetrics)
+	}, log, nil, nil, scraped{a.store, a.clock, a.committed}, engineMetrics)
 	if err != nil {
 		stop()
 		return nil, errors.Join(err, a.store.Close())
@@ -132,8 +133,8 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		NoStepSubqueryIntervalFn: func(int64) int64 { return o.Interval.Milliseconds() },
 	})
 	a.rules = rules.NewManager(&rules.ManagerOptions{
-		Appendable: a.store, Queryable: a.store, QueryFunc: rules.EngineQueryFunc(engine, a.store),
-		NotifyFunc: rules.SendAlerts(sender{a.notifier, o.URL}, o.URL), Context: ctx, ExternalURL: link,
+		Appendable: evaluated{a.store, a.clock}, Queryable: a.store, QueryFunc: a.clock.query(rules.EngineQueryFunc(engine, a.store)),
+		NotifyFunc: rules.SendAlerts(sender{a.notifier, a.clock, o.URL}, o.URL), Context: ctx, ExternalURL: link,
 		Registerer: engineMetrics, Logger: log, GroupLoader: a.loader, Parser: promQL,
 		OutageTolerance: outage, ForGracePeriod: o.ForGracePeriod, ResendDelay: o.ResendDelay,
 	})
@@ -269,7 +270,7 @@ func (a *Alerting) evaluate() {
 // update hands the set to the rule manager. The caller holds a.mu.
 func (a *Alerting) update() {
 	a.loader.set = a.set
-	if err := a.rules.Update(a.o.Interval, []string{a.set.name}, a.external, a.o.URL, nil); err != nil {
+	if err := a.rules.Update(a.o.Interval, []string{a.set.name}, a.external, a.o.URL, a.clock.evaluation()); err != nil {
 		a.log.Error("alert rules", "err", err) // the set was found good before
 	}
 }
@@ -313,12 +314,12 @@ func (a *Alerting) watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
+		case <-tick.C:
 			a.look()
 			a.remember(false)
-			if now.Sub(dropped) >= dropEvery {
-				dropped = now
-				if err := a.store.drop(now); err != nil {
+			if time.Since(dropped) >= dropEvery {
+				dropped = time.Now()
+				if err := a.store.drop(a.clock.now()); err != nil {
 					a.log.Error("old samples are not dropped", "err", err)
 				}
 			}
@@ -358,7 +359,7 @@ func (a *Alerting) look() {
 
 // remember writes down for how long alerts have been active.
 func (a *Alerting) remember(last bool) {
-	wrote, err := a.memory.note(a.rules.RuleGroups(), time.Now(), last)
+	wrote, err := a.memory.note(a.rules.RuleGroups(), a.clock, last)
 	if !wrote {
 		return
 	}
@@ -385,7 +386,7 @@ func (a *Alerting) Groups() []Group {
 	for _, g := range a.rules.RuleGroups() {
 		out := Group{Name: g.Name(), File: g.File(), Interval: g.Interval(), Limit: g.Limit(), Took: g.GetEvaluationTime(), Evaluated: g.GetLastEvaluation()}
 		for _, r := range g.Rules() {
-			out.Rules = append(out.Rules, view(r))
+			out.Rules = append(out.Rules, view(r, a.clock))
 		}
 		groups = append(groups, out)
 	}
@@ -393,7 +394,7 @@ func (a *Alerting) Groups() []Group {
 	return groups
 }
 
-func view(r rules.Rule) Rule {
+func view(r rules.Rule, c clock) Rule {
 	out := Rule{
 		Name: r.Name(), Query: r.Query().String(), Labels: r.Labels().Map(), Health: string(r.Health()),
 		Took: r.GetEvaluationDuration(), Evaluated: r.GetEvaluationTimestamp(),
@@ -411,7 +412,7 @@ func view(r rules.Rule) Rule {
 	for _, alert := range rule.ActiveAlerts() {
 		out.Alerts = append(out.Alerts, Alert{
 			Labels: alert.Labels.Map(), Annotations: alert.Annotations.Map(), State: alert.State.String(),
-			ActiveAt: alert.ActiveAt, KeepFiringSince: alert.KeepFiringSince, Value: alert.Value,
+			ActiveAt: c.wall(alert.ActiveAt), KeepFiringSince: c.wall(alert.KeepFiringSince), Value: alert.Value,
 		})
 	}
 	return out

@@ -67,7 +67,8 @@ func (r *remembered) recall(s *store, now time.Time) error {
 }
 
 // note writes down what is active now, if that is news, and tells whether it did.
-func (r *remembered) note(groups []*rules.Group, now time.Time, last bool) (wrote bool, err error) {
+func (r *remembered) note(groups []*rules.Group, c clock, last bool) (wrote bool, err error) {
+	now := time.Now()
 	var seen []active
 	carried := map[string]bool{} // alerts whose rule has not been told of the past yet
 	for _, g := range groups {
@@ -80,7 +81,7 @@ func (r *remembered) note(groups []*rules.Group, now time.Time, last bool) (wrot
 				continue
 			}
 			for _, a := range rule.ActiveAlerts() {
-				seen = append(seen, active{a.Labels.Map(), a.ActiveAt.Unix(), now.Unix()})
+				seen = append(seen, active{a.Labels.Map(), c.wall(a.ActiveAt).Unix(), now.Unix()})
 			}
 		}
 	}

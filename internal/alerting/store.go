@@ -3,7 +3,6 @@
 package alerting
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,10 +27,16 @@ const (
 // without the database around it. It is that database that writes a log and moves
 // full chunks to disk; a head left to itself never does, so a full disk means
 // nothing to it (see docs/decisions/alerting.md).
-type store struct{ *tsdb.Head }
+//
+// Its samples are of the steady clock's time, and a querier shows them by the wall
+// clock.
+type store struct {
+	*tsdb.Head
+	clock clock
+}
 
 // openStore opens an empty store.
-func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb.HeadOptions)) (*store, error) {
+func openStore(log *slog.Logger, reg prometheus.Registerer, c clock, configure func(*tsdb.HeadOptions)) (*store, error) {
 	options := tsdb.DefaultHeadOptions()
 	options.StripeSize = 1 << 9 // of 2^14: a few thousand series, not millions
 	options.ChunkWriteQueueSize = 0
@@ -52,7 +57,7 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb
 	if err := head.Init(math.MinInt64); err != nil {
 		return nil, err
 	}
-	return &store{head}, nil
+	return &store{head, c}, nil
 }
 
 // emptyDir makes a directory for a moment, wherever that is possible: a full disk
@@ -72,9 +77,19 @@ func emptyDir() (string, error) {
 	return "", fmt.Errorf("no directory can be made for a moment, set TMPDIR to one that this user may write: %w", errors.Join(errs...))
 }
 
-// Querier implements storage.Queryable as tsdb.DB does: a querier that would read
-// what is being dropped begins after it.
+// Querier implements storage.Queryable, in the wall clock's time.
 func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
+	ahead := s.clock.ahead().Milliseconds()
+	q, err := s.steady(mint-ahead, maxt-ahead)
+	if err != nil || ahead == 0 {
+		return q, err
+	}
+	return later{q, ahead}, nil
+}
+
+// steady opens a querier as tsdb.DB does: one that would read what is being dropped
+// begins after it.
+func (s *store) steady(mint, maxt int64) (storage.Querier, error) {
 	if maxt < s.MinTime() {
 		return storage.NoopQuerier(), nil
 	}
@@ -109,27 +124,4 @@ func (s *store) Close() error {
 		return err
 	}
 	return s.Head.Close()
-}
-
-// committing is a store that tells of each scrape that it took.
-type committing struct {
-	storage.AppendableV2
-	committed func()
-}
-
-func (c committing) AppenderV2(ctx context.Context) storage.AppenderV2 {
-	return committingAppender{c.AppendableV2.AppenderV2(ctx), c.committed}
-}
-
-type committingAppender struct {
-	storage.AppenderV2
-	committed func()
-}
-
-func (a committingAppender) Commit() error {
-	err := a.AppenderV2.Commit()
-	if err == nil {
-		a.committed()
-	}
-	return err
 }

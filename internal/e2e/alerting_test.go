@@ -63,7 +63,7 @@ func newWorld(t *testing.T, rules string) world {
 		everySecond,
 		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"],
 		"AVAX_CHAINS=C,examplel1=" + w.network.Chain("examplel1").ID,
-		"AVAX_ALERTMANAGERS=" + stack.Alertmanager(t, w.pages.URL),
+		"AVAX_ALERTMANAGERS=" + stack.Alertmanager(t, w.pages.URL).URL,
 		"AVAX_RULES_FILE=" + rules,
 		"AVAX_ALERTING_INTERVAL=200ms",
 	}
@@ -175,7 +175,7 @@ func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
 	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), "AVAX_ALERTING_INTERVAL=1s", "AVAX_EXTERNAL_LABELS=cluster=home")...)
 	scraped := stack.Webhook(t)
 	prometheus := stack.Prometheus(t, stack.PrometheusConfig{
-		Targets: []string{exporter.url}, RuleFiles: []string{rules}, Alertmanagers: []string{stack.Alertmanager(t, scraped.URL)},
+		Targets: []string{exporter.url}, RuleFiles: []string{rules}, Alertmanagers: []string{stack.Alertmanager(t, scraped.URL).URL},
 		ScrapeInterval: interval, EvaluationInterval: interval, ExternalLabels: map[string]string{"cluster": "home"},
 	})
 	same := func() string {

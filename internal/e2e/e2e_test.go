@@ -38,7 +38,7 @@ func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
 	prometheus := stack.Prometheus(t, stack.PrometheusConfig{
 		Targets:       []string{exporter.url},
 		RuleFiles:     []string{rules},
-		Alertmanagers: []string{stack.Alertmanager(t, pages.URL)},
+		Alertmanagers: []string{stack.Alertmanager(t, pages.URL).URL},
 	})
 	awaitSample(t, prometheus, `avax_node_up{node="alpha"} == 1`)
 	awaitSample(t, prometheus, `avax_node_chain_bootstrapped{node="alpha", chain="C"} == 1`)

@@ -43,7 +43,6 @@ type Scheduler struct {
 	ctx   context.Context
 	store *snapshot.Store
 	log   *slog.Logger
-	cron  *cron.Cron
 
 	mu   sync.Mutex
 	jobs map[snapshot.Key]*job
@@ -54,10 +53,13 @@ type Scheduler struct {
 	runs    sync.WaitGroup
 }
 
-// beat is one entry of the clock for all jobs of one schedule: cron sorts its
-// entries at every tick, and a fleet has tens of thousands of jobs.
+// beat is the clock for all jobs of one schedule: a fleet has tens of thousands of
+// jobs. Its timer is not cron's, which waits on the clock that is set: once that
+// was set back an hour, there would be no tick for an hour.
 type beat struct {
-	entry cron.EntryID
+	when  cron.Schedule
+	next  time.Time // of the clock that nobody sets, too; zero: there is none
+	timer *time.Timer
 	jobs  map[*job]bool
 }
 
@@ -97,14 +99,12 @@ func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg pro
 		ctx:   ctx,
 		store: store,
 		log:   log,
-		cron:  cron.New(cron.WithLogger(cron.DiscardLogger)),
 		jobs:  map[snapshot.Key]*job{},
 
 		failing: map[cause]int{},
 		beats:   map[cron.Schedule]*beat{},
 	}
 	reg.MustRegister(s)
-	s.cron.Start()
 	return s
 }
 
@@ -161,19 +161,34 @@ func (s *Scheduler) add(j Job) *job {
 	s.jobs[j.Key] = added
 	b := s.beats[j.When]
 	if b == nil {
-		b = &beat{jobs: map[*job]bool{}}
+		b = &beat{when: j.When, jobs: map[*job]bool{}}
 		s.beats[j.When] = b
-		b.entry = s.cron.Schedule(j.When, cron.FuncJob(func() { s.tick(b) }))
+		s.wind(b, time.Now())
 	}
 	b.jobs[added] = true
 	return added
 }
 
+// wind sets a beat to its next tick after now. The caller holds s.mu.
+func (s *Scheduler) wind(b *beat, now time.Time) {
+	// The clock that is set may be a little behind the timer: a tick comes once.
+	if early := b.next.Round(0).Sub(now.Round(0)); early > 0 && early < time.Second {
+		now = b.next
+	}
+	if b.next = b.when.Next(now); !b.next.IsZero() {
+		b.timer = time.AfterFunc(time.Until(b.next), func() { s.tick(b) })
+	}
+}
+
 // tick runs the jobs of one beat.
 func (s *Scheduler) tick(b *beat) {
-	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ctx.Err() != nil || s.beats[b.when] != b {
+		return
+	}
+	now := time.Now()
+	s.wind(b, now)
 	for j := range b.jobs {
 		if !now.Before(j.from) {
 			s.runs.Go(func() { s.run(j) })
@@ -222,8 +237,10 @@ func (s *Scheduler) start(jobs []*job) {
 func (s *Scheduler) remove(j *job) {
 	b := s.beats[j.When]
 	if delete(b.jobs, j); len(b.jobs) == 0 {
-		s.cron.Remove(b.entry)
 		delete(s.beats, j.When)
+		if b.timer != nil {
+			b.timer.Stop()
+		}
 	}
 	j.cancel()
 	delete(s.jobs, j.Key)
@@ -236,7 +253,13 @@ func (s *Scheduler) remove(j *job) {
 // Wait returns when the context has ended and every run with it.
 func (s *Scheduler) Wait() {
 	<-s.ctx.Done()
-	<-s.cron.Stop().Done()
+	s.mu.Lock() // from here on nothing ticks
+	for _, b := range s.beats {
+		if b.timer != nil {
+			b.timer.Stop()
+		}
+	}
+	s.mu.Unlock()
 	s.runs.Wait()
 }
 

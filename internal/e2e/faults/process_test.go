@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +22,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
 // program is the exporter, built once for all tests.
@@ -95,13 +98,19 @@ func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 		cmd = exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, program)
 		cmd.SysProcAttr = namespaces()
 	}
+	return run(t, cmd, (*exec.Cmd).Start, environment...)
+}
+
+// run runs the exporter by a command, which begin starts.
+func run(t testing.TB, cmd *exec.Cmd, begin func(*exec.Cmd) error, environment ...string) *exporter {
+	t.Helper()
 	cmd.Env = append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json")
 	cmd.Env = append(cmd.Env, environment...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := begin(cmd); err != nil {
 		t.Fatal(err)
 	}
 	e := &exporter{t: t, cmd: cmd, log: &lines{}, ended: make(chan struct{}), client: &http.Client{Timeout: bound, Transport: &http.Transport{}}}
@@ -139,6 +148,17 @@ func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 		t.Fatal("the exporter does not serve")
 	}
 	return e
+}
+
+// free is an address that nobody listens on at this moment.
+func free(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 // namespaces give a process mounts of its own.
@@ -233,6 +253,38 @@ func (e *exporter) until(what string, within time.Duration, wanted func(page) er
 	}
 }
 
+// scrapes are what a scraper has seen.
+type scrapes struct {
+	pages   int
+	longest time.Duration
+	err     error
+}
+
+// scrape scrapes until it is stopped. Every page has to have what was told of alpha
+// before.
+func (e *exporter) scrape(truth page, stop <-chan struct{}) (seen scrapes) {
+	for {
+		began := time.Now()
+		p, err := e.page()
+		if err != nil {
+			seen.err = err
+			return seen
+		}
+		seen.pages, seen.longest = seen.pages+1, max(seen.longest, time.Since(began))
+		for series := range truth {
+			if _, there := p[series]; !there && strings.Contains(series, `node="alpha"`) {
+				seen.err = fmt.Errorf("%s is lost", series)
+				return seen
+			}
+		}
+		select {
+		case <-stop:
+			return seen
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
 // ready waits until every collector has run once.
 func (e *exporter) ready() {
 	e.t.Helper()
@@ -266,6 +318,20 @@ func (p page) figures() figures {
 	}
 }
 
+// resident is what the process has in memory now, as the kernel says.
+func (e *exporter) resident() int64 {
+	e.t.Helper()
+	var size, pages int64
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", e.cmd.Process.Pid))
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &size, &pages)
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
+
 func (f figures) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, heap %.1f MB, resident %.1f MB",
 		f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6)
@@ -282,4 +348,18 @@ func (e *exporter) settled(before figures) figures {
 		}
 		return nil
 	}).figures()
+}
+
+// holds waits until a question to Prometheus has an answer, and returns when that was.
+func holds(t testing.TB, prometheus *stack.PrometheusServer, expr string) time.Time {
+	t.Helper()
+	for end := time.Now().Add(2 * bound); ; time.Sleep(50 * time.Millisecond) {
+		found, err := prometheus.Query(t.Context(), expr)
+		if err == nil && len(found) > 0 {
+			return time.Now()
+		}
+		if time.Now().After(end) {
+			t.Fatalf("Prometheus: %s: nothing (%v)", expr, err)
+		}
+	}
 }

@@ -2,9 +2,9 @@ package stack
 
 import "testing"
 
-// Alertmanager starts an Alertmanager that runs until the test ends, and returns its base URL. It sends every alert by itself to the
-// webhook: at once when it fires, at once when it resolves, and never as a reminder.
-func Alertmanager(t testing.TB, webhookURL string) string {
+// Alertmanager starts an Alertmanager that runs until the test ends. It sends every alert by itself to the webhook: at once when it
+// fires, at once when it resolves, and never as a reminder.
+func Alertmanager(t testing.TB, webhookURL string) *Program {
 	t.Helper()
 	return AlertmanagerWith(t, map[string]any{
 		"route": map[string]any{
@@ -21,8 +21,8 @@ func Alertmanager(t testing.TB, webhookURL string) string {
 	})
 }
 
-// AlertmanagerWith starts an Alertmanager of that configuration, which runs until the test ends, and returns its base URL.
-func AlertmanagerWith(t testing.TB, config map[string]any) string {
+// AlertmanagerWith starts an Alertmanager of that configuration, which runs until the test ends.
+func AlertmanagerWith(t testing.TB, config map[string]any) *Program {
 	t.Helper()
 	file := writeYAML(t, "alertmanager.yml", config)
 	data := t.TempDir()

@@ -24,9 +24,7 @@ type PrometheusConfig struct {
 }
 
 // PrometheusServer is a running Prometheus.
-type PrometheusServer struct {
-	URL string
-}
+type PrometheusServer struct{ *Program }
 
 // Prometheus starts a Prometheus server that runs until the test ends.
 //
@@ -46,7 +44,7 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 		"alerting":       map[string]any{"alertmanagers": []any{map[string]any{"static_configs": static(config.Alertmanagers)}}},
 	})
 	data := t.TempDir()
-	return &PrometheusServer{URL: start(t, "prometheus", func(address string) []string {
+	return &PrometheusServer{start(t, "prometheus", func(address string) []string {
 		return []string{
 			"--config.file=" + file,
 			"--storage.tsdb.path=" + data,

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,40 +58,77 @@ func find(name string) (string, error) {
 	return path, nil
 }
 
-// start runs the program until the test ends, and returns its base URL once it says that it is ready. The port is free when args are
-// made and may be taken when the program asks for it: then another one is tried.
-func start(t testing.TB, name string, args func(address string) []string) string {
+// Program is one that runs until the test ends, and may be stopped and started again before.
+type Program struct {
+	URL string
+
+	t       testing.TB
+	name    string
+	args    []string
+	log     *log
+	command *exec.Cmd
+	exited  chan struct{} // closed when the command has
+}
+
+// start runs the program until the test ends, and returns once it says that it is ready. The port is free when args are made and may be
+// taken when the program asks for it: then another one is tried.
+func start(t testing.TB, name string, args func(address string) []string) *Program {
 	t.Helper()
-	binary := Binary(t, name)
 	for {
 		address := freeAddress(t)
-		log := new(log)
-		command := exec.CommandContext(t.Context(), binary, args(address)...)
-		command.Stdout, command.Stderr = log, log
-		if err := command.Start(); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		exited := make(chan struct{})
-		go func() {
-			defer close(exited)
-			_ = command.Wait() // Why it ended is told by its log.
-		}()
-
-		err := ready(t.Context(), "http://"+address+"/-/ready", exited)
+		p := &Program{URL: "http://" + address, t: t, name: name, args: args(address), log: new(log)}
+		err := p.run()
 		if err == nil {
 			t.Cleanup(func() { // The test's context is done by now, so the program is being killed.
-				<-exited
+				<-p.exited
 				if t.Failed() {
-					t.Logf("log of %s:\n%s", name, log)
+					t.Logf("log of %s:\n%s", name, p.log)
 				}
 			})
-			return "http://" + address
+			return p
 		}
-		_ = command.Process.Kill()
+		if !strings.Contains(p.log.String(), "address already in use") {
+			t.Fatalf("%s: %v\n%s", name, err, p.log)
+		}
+	}
+}
+
+// run starts the program and returns when it is ready; where it does not become so, it has ended.
+func (p *Program) run() error {
+	p.t.Helper()
+	p.command = exec.CommandContext(p.t.Context(), Binary(p.t, p.name), p.args...)
+	p.command.Stdout, p.command.Stderr = p.log, p.log
+	if err := p.command.Start(); err != nil {
+		return err
+	}
+	exited := make(chan struct{})
+	p.exited = exited
+	go func(command *exec.Cmd) {
+		defer close(exited)
+		_ = command.Wait() // Why it ended is told by its log.
+	}(p.command)
+	err := ready(p.t.Context(), p.URL+"/-/ready", exited)
+	if err != nil {
+		_ = p.command.Process.Kill()
 		<-exited
-		if !strings.Contains(log.String(), "address already in use") {
-			t.Fatalf("%s: %v\n%s", name, err, log)
-		}
+	}
+	return err
+}
+
+// Stop ends the program in good order.
+func (p *Program) Stop() {
+	p.t.Helper()
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatalf("%s: %v", p.name, err)
+	}
+	<-p.exited
+}
+
+// Start runs a program that was stopped, at the same address and with the same data.
+func (p *Program) Start() {
+	p.t.Helper()
+	if err := p.run(); err != nil {
+		p.t.Fatalf("%s: %v\n%s", p.name, err, p.log)
 	}
 }
 

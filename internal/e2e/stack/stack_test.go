@@ -43,7 +43,7 @@ func TestAnAlertPagesWhenItFiresAndAgainWhenItResolves(t *testing.T) {
 	prometheus := Prometheus(t, PrometheusConfig{
 		Targets:        []string{target.URL},
 		RuleFiles:      []string{ruleFile},
-		Alertmanagers:  []string{Alertmanager(t, webhook.URL)},
+		Alertmanagers:  []string{Alertmanager(t, webhook.URL).URL},
 		ExternalLabels: map[string]string{"site": "test"},
 	})
 

@@ -1,0 +1,291 @@
+package faults_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// downRules page at once when a node is down; the alert is called so.
+func downRules(name string) string {
+	return `
+groups:
+  - name: nodes
+    rules:
+      - {alert: ` + name + `, expr: avax_node_up == 0, labels: {severity: page}}
+      - {alert: Watchdog, expr: vector(1)}
+`
+}
+
+func write(t testing.TB, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// aboutNode matches the alert of a node.
+func aboutNode(match func(stack.Alert) bool, node string) func(stack.Alert) bool {
+	return func(a stack.Alert) bool { return match(a) && a.Labels["node"] == node }
+}
+
+// impatient is the program but for one number: an alert is sent again after three
+// seconds, and not after a minute.
+var impatient = sync.OnceValues(func() (string, error) {
+	dir := filepath.Dir(program)
+	engine, err := filepath.Abs("../../alerting/engine.go")
+	if err != nil {
+		return "", err
+	}
+	source, err := os.ReadFile(engine)
+	if err != nil {
+		return "", err
+	}
+	changed := strings.Replace(string(source), "cmp.Or(o.ResendDelay, time.Minute)", "cmp.Or(o.ResendDelay, 3*time.Second)", 1)
+	if changed == string(source) {
+		return "", errors.New("where is the minute?")
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{engine: filepath.Join(dir, "engine.go")}})
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "engine.go"), []byte(changed), 0o600), os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600)); err != nil {
+		return "", err
+	}
+	built := filepath.Join(dir, "impatient")
+	if out, err := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", built, "../../../cmd/exporter").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return built, nil
+})
+
+// An Alertmanager is down for ten minutes; without -full for some seconds, which are
+// enough for a program that is impatient.
+func TestAnAlertmanagerThatIsDown(t *testing.T) {
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	gates := map[string]*gate{}
+	var nodes []string
+	for _, name := range []string{"alpha", "bravo", "charlie"} {
+		gates[name] = newGate(t, network.Node(name))
+		nodes = append(nodes, name+"=http://"+gates[name].address)
+	}
+	pages := stack.Webhook(t)
+	alertmanager := stack.Alertmanager(t, pages.URL)
+	rules := filepath.Join(t.TempDir(), "rules.yml")
+	write(t, rules, downRules("Down"))
+	listen := free(t)
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{"http://" + listen}, ScrapeInterval: 500 * time.Millisecond})
+	path, minute := program, time.Minute
+	if !*full {
+		var err error
+		if path, err = impatient(); err != nil {
+			t.Fatal(err)
+		}
+		minute = 3 * time.Second
+	}
+	e := run(t, exec.Command(path), (*exec.Cmd).Start, "AVAX_COLLECTORS=up,identity,heads,validators", "AVAX_SCHEDULES=up=@every 1s",
+		"AVAX_NODES="+strings.Join(nodes, ","), "AVAX_LISTEN="+listen, "AVAX_ALERTMANAGERS="+alertmanager.URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms")
+	e.ready()
+	up := fmt.Sprintf("avax_exporter_alertmanager_up{alertmanager=%q}", strings.TrimPrefix(alertmanager.URL, "http://"))
+	told := func(outcome string) string { return `avax_exporter_notifications_total{outcome="` + outcome + `"}` }
+	pages.Wait(stack.Firing("Watchdog"), 2*bound)
+	before := e.until("Alertmanager is up", bound, is(up, 1))
+	began := holds(t, prometheus, up+" == 1")
+	stop, watched := make(chan struct{}), make(chan scrapes, 1)
+	go func() { watched <- e.scrape(before, stop) }()
+
+	alertmanager.Stop()
+	down := time.Now()
+	gates["bravo"].shut() // stays down
+	gates["charlie"].shut()
+	e.until("charlie fires", 2*bound, is(`avax_exporter_alerts{state="firing"}`, 3)) // with bravo, and the watchdog
+	gates["charlie"].open()
+	e.until("charlie came and went", 2*bound, is(told("missed"), 1))
+	holds(t, prometheus, up+" == 0")
+	if *full {
+		time.Sleep(10*time.Minute - time.Since(down))
+	}
+	outage := e.until("it is told that Alertmanager is down", bound, func(p page) error {
+		if p[told("failed")] < 3 {
+			return fmt.Errorf("%v failed", p[told("failed")])
+		}
+		return is(up, 0)(p)
+	})
+	const waiting = "avax_exporter_alerting_prometheus_notifications_queue_length"
+	for series, most := range outage {
+		if strings.HasPrefix(series, waiting) && most > 3 { // the alerts that there are
+			t.Errorf("%s is %v", series, most)
+		}
+	}
+	const slack = 24 << 20 // what the garbage collector has not looked at
+	if b, o := before.figures(), outage.figures(); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
+		t.Errorf("before %v, in the outage %v", b, o)
+	}
+	lasted := time.Since(down)
+
+	alertmanager.Start()
+	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"), minute+bound)
+	e.until("Alertmanager is up again", bound, is(up, 1))
+	gates["bravo"].open()
+	pages.Wait(aboutNode(stack.Resolved("Down"), "bravo"), 3*bound)
+	e.until("Down is over", bound, is(`avax_exporter_alerts{state="firing"}`, 1))
+	if slices.ContainsFunc(pages.Alerts(), aboutNode(stack.Firing("Down"), "charlie")) {
+		t.Error("charlie pages, which is long over")
+	}
+	for _, line := range []string{"does not take alerts", "takes alerts again", "came and went"} {
+		if n := strings.Count(e.log.String(), line); n != 1 {
+			t.Errorf("the log tells %d times %q:\n%s", n, line, e.log)
+		}
+	}
+	close(stop)
+	seen := <-watched
+	if seen.err != nil {
+		t.Error(seen.err)
+	}
+	window := fmt.Sprintf("[%ds]", int(time.Since(began).Seconds()))
+	holds(t, prometheus, "min_over_time(up"+window+") == 1 and on (instance) "+up+" == 1")
+	holds(t, prometheus, "max_over_time("+strings.ReplaceAll(told("missed"), "missed", "failed")+window+") >= 3")
+	after := e.settled(before.figures())
+	t.Logf("down for %v; %d pages, the longest in %v; before %v, in the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, before.figures(), outage.figures(), after)
+	if *full {
+		for _, row := range []struct {
+			when string
+			figures
+		}{{"before", before.figures()}, {fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Minute)), outage.figures()}, {"it is back", after}} {
+			report("outage", fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", row.when, row.Goroutines, row.Descriptors, float64(row.Heap)/1e6, float64(row.Resident)/1e6))
+		}
+	}
+}
+
+// Rules that are bad stop a start, and change nothing of a process that runs.
+func TestABadRulesFileStopsAStartAndNothingThatRuns(t *testing.T) {
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
+	pages := stack.Webhook(t)
+	rules := filepath.Join(t.TempDir(), "rules.yml")
+	environment := append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://"+bravo.address,
+		"AVAX_ALERTMANAGERS="+stack.Alertmanager(t, pages.URL).URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=200ms")
+	bad := []string{
+		strings.Replace(downRules("Down"), "== 0", "==", 1),
+		strings.Replace(downRules("Down"), "expr: avax", "exp: avax", 1),
+		downRules("Down")[:60],
+		"\x00",
+		"",
+	}
+	where := []string{rules + ": 5:", "line 5: ", "line ", rules, rules}
+	for i, content := range bad {
+		write(t, rules, content)
+		cmd := exec.Command(program)
+		cmd.Env = append(append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0"), environment...)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), "AVAX_RULES_FILE: "+rules) || !strings.Contains(string(out), where[i]) {
+			t.Errorf("%q at the start: exit code %d:\n%s", content, code, out)
+		}
+	}
+
+	write(t, rules, downRules("Down"))
+	e := start(t, environment...)
+	const read = "avax_exporter_rules_last_reload_successful"
+	e.until("the rules are read", bound, is(read, 1))
+	pages.Wait(stack.Firing("Watchdog"), 2*bound)
+	reload := func(content string) {
+		t.Helper()
+		write(t, rules, content)
+		if err := e.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, content := range bad {
+		reload(content)
+		for end := time.Now().Add(bound); strings.Count(e.log.String(), "the old alert rules stay") <= i; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("the log does not tell of %q:\n%s", content, e.log)
+			}
+		}
+		e.until("the metric tells", bound, is(read, 0))
+	}
+	e.told(`the old alert rules stay.*` + rules + `: 5:`)
+	bravo.shut()
+	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"), 2*bound)
+	if err := is(read, 0)(e.until("a page", bound, func(page) error { return nil })); err != nil {
+		t.Error(err)
+	}
+	reload(downRules("Gone"))
+	e.until("the metric tells", bound, is(read, 1))
+	e.told("alert rules read anew")
+	pages.Wait(aboutNode(stack.Firing("Gone"), "bravo"), 2*bound)
+}
+
+// The files as they are shipped, in a real Prometheus.
+func TestAPrometheusTakesTheRulesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	var files []string
+	for _, name := range []string{"rules.yml", "companion.yml"} {
+		file, err := filepath.Abs("../../../alerts/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{RuleFiles: files})
+	for end := time.Now().Add(2 * bound); ; time.Sleep(50 * time.Millisecond) {
+		err := healthy(t, prometheus.URL, files)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// healthy tells of a rule that has not been evaluated without an error.
+func healthy(t *testing.T, prometheus string, files []string) error {
+	response, err := http.Get(prometheus + "/api/v1/rules")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Data struct {
+			Groups []struct {
+				File  string
+				Rules []struct{ Name, Health, LastError string }
+			}
+		}
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return err
+	}
+	counted := map[string]int{}
+	var errs []error
+	for _, g := range answer.Data.Groups {
+		for _, r := range g.Rules {
+			counted[g.File]++
+			if r.Health != "ok" {
+				errs = append(errs, fmt.Errorf("%s: %s: %s", r.Name, r.Health, r.LastError))
+			}
+		}
+	}
+	for _, file := range files {
+		if counted[file] == 0 {
+			errs = append(errs, fmt.Errorf("%s: no rules", file))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,147 @@
+package faults_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// secretive is the environment of an exporter that holds a canary in each kind of
+// secret; its files are in dir.
+func secretive(t *testing.T, dir string) []string {
+	t.Helper()
+	network := simnet.New(simnet.Options{Seed: 1})
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment := append(quickly("up", "identity", "data_up"), "AVAX_NODES=alpha=http://me:"+canary+"-1@"+strings.TrimPrefix(urls["alpha"], "http://"),
+		"AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_LOG_LEVEL=DEBUG")
+	for variable, content := range map[string]string{
+		"AVAX_NODE_HEADERS_FILE":        "X-Api-Key: " + canary + "-2\n",
+		"AVAX_DATA_API_KEY_FILE":        canary + "-3\n",
+		"AVAX_ALERTMANAGER_CONFIG_FILE": "alerting: {alertmanagers: [{static_configs: [{targets: ['127.0.0.1:1']}], basic_auth: {username: me, password: " + canary + "-4}}]}\n",
+	} {
+		file := filepath.Join(dir, variable)
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		environment = append(environment, variable+"="+file)
+	}
+	return environment
+}
+
+// unlimited lets what it executes dump as large a core as this machine allows.
+const unlimited = `ulimit -c unlimited 2>/dev/null; `
+
+// A process cannot use secrets without holding them: so there must not be a core.
+func TestAProcessThatDiesLeavesNoCore(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGABRT, syscall.SIGQUIT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			cmd := exec.Command("sh", "-c", unlimited+`exec "$0"`, program)
+			cmd.Dir = dir
+			e := run(t, cmd, (*exec.Cmd).Start, append(secretive(t, t.TempDir()), "GOTRACEBACK=crash")...)
+			e.until("the node is asked with its secrets", bound, is(`avax_node_up{node="alpha"}`, 1))
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-e.ended:
+			case <-time.After(3 * bound):
+				t.Fatal("it does not die")
+			}
+			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.CoreDump() {
+				t.Errorf("it ended with %v", cmd.ProcessState)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+				t.Errorf("it left %v", left)
+			}
+			e.told(`^goroutine [0-9]+|\ngoroutine [0-9]+`)
+			if strings.Contains(e.log.String(), canary) {
+				t.Errorf("its last words tell a secret:\n%s", e.log)
+			}
+		})
+	}
+	t.Run("another program does", func(t *testing.T) { // or the others would show nothing
+		t.Parallel()
+		cmd := exec.Command("sh", "-c", unlimited+"kill -ABRT $$")
+		cmd.Dir = t.TempDir()
+		if err := cmd.Run(); err == nil {
+			t.Fatal("it lives")
+		}
+		if !cmd.ProcessState.Sys().(syscall.WaitStatus).CoreDump() {
+			t.Logf("this machine lets nobody dump core (%v): what keeps the exporter from it is seen by what its neighbours may not read", cmd.ProcessState)
+		}
+	})
+}
+
+// Another process of the same user may read neither memory nor environment; the
+// process itself goes on telling of itself.
+func TestANeighbourOfTheSameUserReadsNoSecret(t *testing.T) {
+	t.Parallel()
+	var nobody *syscall.SysProcAttr // or who runs the test
+	if os.Getuid() == 0 {
+		nobody = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		try := exec.Command("true")
+		try.SysProcAttr = nobody
+		if err := try.Run(); err != nil {
+			t.Logf("this machine's root cannot become another user (%v), and may read everything", err)
+			return
+		}
+	}
+	dir, err := os.MkdirTemp("", "neighbours") // that of the test is its user's alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	copied := filepath.Join(dir, "avax-exporter")
+	if err := os.Link(program, copied); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(copied)
+	cmd.Dir, cmd.SysProcAttr = dir, nobody
+	e := run(t, cmd, (*exec.Cmd).Start, secretive(t, dir)...)
+	p := e.until("the node is asked with its secrets", bound, is(`avax_node_up{node="alpha"}`, 1))
+	for _, series := range []string{"process_open_fds", "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes", "process_start_time_seconds"} {
+		if p[series] <= 0 {
+			t.Errorf("%s is %v", series, p[series])
+		}
+	}
+
+	sleeper := exec.Command("sleep", "60")
+	sleeper.SysProcAttr, sleeper.Env = nobody, []string{"SECRET=" + canary}
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
+	reads := func(pid int, file string) error {
+		neighbour := exec.Command("head", "-c", "1", fmt.Sprintf("/proc/%d/%s", pid, file))
+		neighbour.SysProcAttr = nobody
+		out, err := neighbour.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	if err := reads(sleeper.Process.Pid, "environ"); err != nil {
+		t.Errorf("a neighbour cannot read that of another program either: %v", err)
+	}
+	for _, file := range []string{"environ", "mem", "fd/0"} {
+		if err := reads(cmd.Process.Pid, file); err == nil || !strings.Contains(err.Error(), "Permission denied") {
+			t.Errorf("a neighbour reads %s of process %d: %v", file, cmd.Process.Pid, err)
+		}
+	}
+}
