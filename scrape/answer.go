@@ -53,7 +53,7 @@ func (u *Upstream) decode(c call, body io.Reader) (any, error) {
 		}
 		return nil, &Error{c.op, Malformed, noJSON(start)}
 	}
-	value, err := c.decode(d)
+	value, err := c.decode(d, c.answer)
 	var refusal *RPCError
 	if err == nil || errors.As(err, &refusal) {
 		if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
@@ -84,17 +84,17 @@ func noJSON(start []byte) error {
 	return errors.New("the answer is neither a JSON object nor an array: is the address that of something else?")
 }
 
-func decodeREST[T any](d *jsontext.Decoder) (any, error) {
-	var value T
-	if err := wire.Decode(d, &value); err != nil {
+func decodeREST(d *jsontext.Decoder, answer reflect.Type) (any, error) {
+	value := reflect.New(answer)
+	if err := wire.Decode(d, value.Interface()); err != nil {
 		return nil, err
 	}
-	return value, nil
+	return value.Elem().Interface(), nil
 }
 
 // decodeRPC reads the envelope of JSON-RPC, its members in any order.
-func decodeRPC[T any](d *jsontext.Decoder) (any, error) {
-	var result T
+func decodeRPC(d *jsontext.Decoder, answer reflect.Type) (any, error) {
+	result := reflect.New(answer)
 	var refusal *RPCError
 	var answered bool
 	if d.PeekKind() != jsontext.KindBeginObject {
@@ -110,10 +110,10 @@ func decodeRPC[T any](d *jsontext.Decoder) (any, error) {
 		}
 		switch name.String() {
 		case "result":
-			if d.PeekKind() != jsontext.KindNull || nillable[T]() {
+			if d.PeekKind() != jsontext.KindNull || nillable(answer) {
 				answered = true
 			}
-			err = wire.Decode(d, &result)
+			err = wire.Decode(d, result.Interface())
 		case "error":
 			refusal, err = readRefusal(d)
 		default:
@@ -132,11 +132,11 @@ func decodeRPC[T any](d *jsontext.Decoder) (any, error) {
 	case !answered:
 		return nil, errors.New("the answer has neither result nor error")
 	}
-	return result, nil
+	return result.Elem().Interface(), nil
 }
 
-func nillable[T any]() bool {
-	switch reflect.TypeFor[T]().Kind() {
+func nillable(t reflect.Type) bool {
+	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
 		return true
 	}

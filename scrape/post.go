@@ -3,6 +3,7 @@ package scrape
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/go-json-experiment/json"
 )
@@ -19,5 +20,6 @@ func Post[T any](ctx context.Context, u *Upstream, op, path string, body any) (T
 			return none, &Error{op, Malformed, fmt.Errorf("body: %w", err)}
 		}
 	}
-	return ask[T](ctx, u, call{op: op, path: path, body: content, once: true, bare: nillable[T](), decode: decodeREST[T]})
+	answer := reflect.TypeFor[T]()
+	return as[T](u.ask(ctx, call{op: op, path: path, body: content, once: true, bare: nillable(answer), answer: answer, decode: decodeREST}))
 }

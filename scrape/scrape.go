@@ -124,15 +124,15 @@ func (u *Upstream) Healthy() bool { return !u.unwell.Load() }
 // RPC asks a JSON-RPC 2.0 method that only reads: the call may be repeated and its answer shared (see MaxAge). Params
 // are an object or, for eth_ methods, an array; nil sends none. A null result is malformed unless T can be nil.
 func RPC[T any](ctx context.Context, u *Upstream, path, method string, params any) (T, error) {
-	return rpc[T](ctx, u, path, method, params, false)
+	return as[T](u.rpc(ctx, path, method, params, false, reflect.TypeFor[T]()))
 }
 
 // RPCOnce calls a JSON-RPC 2.0 method that changes the upstream: it is sent once at most and its answer never shared.
 func RPCOnce[T any](ctx context.Context, u *Upstream, path, method string, params any) (T, error) {
-	return rpc[T](ctx, u, path, method, params, true)
+	return as[T](u.rpc(ctx, path, method, params, true, reflect.TypeFor[T]()))
 }
 
-func rpc[T any](ctx context.Context, u *Upstream, path, method string, params any, once bool) (T, error) {
+func (u *Upstream) rpc(ctx context.Context, path, method string, params any, once bool, answer reflect.Type) (any, error) {
 	body, err := json.Marshal(struct {
 		Version string `json:"jsonrpc"`
 		ID      int    `json:"id"`
@@ -140,10 +140,9 @@ func rpc[T any](ctx context.Context, u *Upstream, path, method string, params an
 		Params  any    `json:"params,omitzero"`
 	}{"2.0", 1, method, params}, json.Deterministic(true))
 	if err != nil {
-		var none T
-		return none, &Error{method, Malformed, fmt.Errorf("params: %w", err)}
+		return nil, &Error{method, Malformed, fmt.Errorf("params: %w", err)}
 	}
-	return ask[T](ctx, u, call{op: method, path: path, body: body, once: once, decode: decodeRPC[T]})
+	return u.ask(ctx, call{op: method, path: path, body: body, once: once, answer: answer, decode: decodeRPC})
 }
 
 // Get asks a REST resource. Op is its pattern, such as "GET /v1/avg_tps/{chainId}"; path is the resource itself, escaped
@@ -158,7 +157,7 @@ func GetEvenAt[T any](ctx context.Context, u *Upstream, status int, op, path str
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	return ask[T](ctx, u, call{op: op, path: path, evenAt: status, decode: decodeREST[T]})
+	return as[T](u.ask(ctx, call{op: op, path: path, evenAt: status, answer: reflect.TypeFor[T](), decode: decodeREST}))
 }
 
 // call is one question as it goes out.
@@ -169,24 +168,30 @@ type call struct {
 	once   bool   // never repeated, never shared
 	bare   bool   // an empty answer will do
 	evenAt int    // a status beyond 2xx with which an answer may come
-	decode func(*jsontext.Decoder) (any, error)
+	answer reflect.Type
+	decode func(d *jsontext.Decoder, answer reflect.Type) (any, error)
 }
 
-func ask[T any](ctx context.Context, u *Upstream, c call) (T, error) {
+// ask returns an answer of the call's type.
+func (u *Upstream) ask(ctx context.Context, c call) (any, error) {
 	var value any
 	var err error
 	if d := maxAge(ctx); d > 0 && !c.once {
-		q := question{c.op, c.path, string(c.body), reflect.TypeFor[T]()}
+		q := question{c.op, c.path, string(c.body), c.answer}
 		value, err = u.answers.get(ctx, q, d, func(ctx context.Context) (any, error) { return u.call(ctx, c) })
 	} else {
 		value, err = u.call(ctx, c)
 	}
 	if err != nil {
-		var none T
-		return none, u.explain(c.op, err)
+		return nil, u.explain(c.op, err)
 	}
-	answer, _ := value.(T) // not ok only where T is an interface and the answer null
-	return answer, nil
+	return value, nil
+}
+
+// as is all that is compiled anew for every type of an answer.
+func as[T any](value any, err error) (T, error) {
+	answer, _ := value.(T) // not ok only where there is none, or T is an interface and the answer null
+	return answer, err
 }
 
 // explain gives err the form in which it leaves the package.

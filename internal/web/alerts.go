@@ -3,9 +3,7 @@ package web
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
 	"encoding/json"
-	"html/template"
 	"maps"
 	"net/http"
 	"slices"
@@ -15,11 +13,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
-
-//go:embed alerts.html
-var alertsHTML string
-
-var alertsPage = template.Must(template.Must(statusPage.Clone()).New("alerts").Parse(alertsHTML))
 
 // alertRoutes are the pages of in-process alerting: one for people, two as a
 // Prometheus has them.
@@ -148,7 +141,7 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var page bytes.Buffer
-	if err := alertsPage.Execute(&page, s.alertsView(time.Now())); err != nil {
+	if err := alertsPage(s.alertsView(time.Now())).Render(&page); err != nil {
 		s.Log.Error("page of alerts", "err", err)
 		http.Error(w, "the page of alerts has a mistake, paging is not affected", http.StatusInternalServerError)
 		return

@@ -34,10 +34,10 @@ func (p *page) addBudgets() {
 	verdicts := p.by("avax_validator_reward_reachable_at", "node_id", "requirement")
 
 	const unseen = "no peer tells what it saw of the validator"
-	rows := make([]budgetView, 0, len(needs))
+	rows := make([]*budgetView, 0, len(needs))
 	for l := range needs {
 		id := l[0]
-		v := budgetView{ID: id, Name: p.names[id], Anchor: "budget-" + id, left: math.Inf(1)}
+		v := &budgetView{ID: id, Name: p.names[id], Anchor: "budget-" + id, left: math.Inf(1)}
 		v.Reward, v.Left, v.Used = absent(unseen), absent(unseen), absent(unseen)
 		budget, spent, spentShare := allowed.of(id), used.of(id), 0.0
 		switch {
@@ -88,7 +88,7 @@ func (p *page) addBudgets() {
 		v.At80, v.At90 = at("0.8"), at("0.9")
 		rows = append(rows, v)
 	}
-	slices.SortFunc(rows, func(a, b budgetView) int {
+	slices.SortFunc(rows, func(a, b *budgetView) int {
 		return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	for _, v := range rows {

@@ -18,7 +18,7 @@ type l1View struct {
 	Open                    bool
 	Remarks                 []remark
 	Figures                 []figure
-	Rows                    []l1Row
+	Rows                    []*l1Row
 	More                    int
 	Pays                    bool   // its validators pay a fee
 	Plan                    string // where all of its plan is; empty where it is not known
@@ -198,7 +198,7 @@ func (v *l1View) addTopUps(set *l1Set, now time.Time) {
 
 // l1Rows returns the validators of each chain: those that are inactive, then the
 // one that runs dry first.
-func (p *page) l1Rows(sets map[string]*l1Set) map[string][]l1Row {
+func (p *page) l1Rows(sets map[string]*l1Set) map[string][]*l1Row {
 	runways := p.by("avax_l1_validator_runway_seconds", "chain", "validation_id")
 	stops := p.by("avax_l1_safe_to_stop", "chain", "node_id")
 	ends := p.by("avax_l1_validator_end_timestamp_seconds", "chain", "validation_id")
@@ -209,8 +209,8 @@ func (p *page) l1Rows(sets map[string]*l1Set) map[string][]l1Row {
 		seen[l] = tally{t.connected + connected, t.observers + 1}
 	})
 
-	row := func(chain string, m l1Member) l1Row {
-		r := l1Row{
+	row := func(chain string, m l1Member) *l1Row {
+		r := &l1Row{
 			ID: m.nodeID, Name: p.names[m.nodeID], Anchor: "l1-" + chain + "-" + m.ID, validation: m.ID, left: math.Inf(1), balance: math.Inf(1),
 			Weight:    show(m.weight, count, notTold),
 			Balance:   show(m.balance, avax, "not told"),
@@ -252,13 +252,13 @@ func (p *page) l1Rows(sets map[string]*l1Set) map[string][]l1Row {
 		}
 		return r
 	}
-	rows := make(map[string][]l1Row, len(sets))
+	rows := make(map[string][]*l1Row, len(sets))
 	for chain, set := range sets {
-		of := make([]l1Row, 0, len(set.members))
+		of := make([]*l1Row, 0, len(set.members))
 		for _, m := range set.members {
 			of = append(of, row(chain, m))
 		}
-		slices.SortFunc(of, func(a, b l1Row) int {
+		slices.SortFunc(of, func(a, b *l1Row) int {
 			return cmp.Or(cmp.Compare(b.State.Level, a.State.Level), cmp.Compare(a.left, b.left),
 				cmp.Compare(a.balance, b.balance), cmp.Compare(a.Anchor, b.Anchor))
 		})

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -138,7 +139,7 @@ func incident(t testing.TB) *Site {
 func TestThePageReadsAsItsGolden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const file = "testdata/status.html"
-		page := statusOf(t, incident(t))
+		page := strings.ReplaceAll(statusOf(t, incident(t)), "><", ">\n<") // for who reads the difference
 		if *update {
 			if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
 				t.Fatal(err)
@@ -261,6 +262,59 @@ func TestHostileTextIsShownAsText(t *testing.T) {
 		if !strings.Contains(html.UnescapeString(page), text) {
 			t.Errorf("%s is not shown", text)
 		}
+	}
+}
+
+// An address may come from the annotation of a rule.
+func TestALinkLeadsToAPageOrNowhere(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://example.com/a?b=c&d": `<a href="https://example.com/a?b=c&amp;d">x</a>`,
+		"HTTP://example.com":          `<a href="HTTP://example.com">x</a>`,
+		"alerts":                      `<a href="alerts">x</a>`,
+		"-/ready":                     `<a href="-/ready">x</a>`,
+		"#a%20b":                      `<a href="#a%20b">x</a>`,
+		`a" onclick="b`:               `<a href="a&#34; onclick=&#34;b">x</a>`,
+		"javascript:alert(1)":         "x",
+		"JavaScript:alert(1)":         "x",
+		" javascript:alert(1)":        "x",
+		"java\tscript:alert(1)":       "x",
+		"\x01javascript:alert(1)":     "x",
+		"javascript&colon;alert(1)":   `<a href="javascript&amp;colon;alert(1)">x</a>`, // a page of that name
+		"data:text/html,<script>":     "x",
+		"vbscript:x":                  "x",
+		"file:///etc/passwd":          "x",
+	} {
+		var got strings.Builder
+		if err := link(address, "x").Render(&got); err != nil || got.String() != want {
+			t.Errorf("%q: %s, want %s (%v)", address, &got, want, err)
+		}
+	}
+}
+
+// What is written as it is, and what is a link without a look at it, could be
+// anybody's: each stands in one place.
+func TestOneTextIsWrittenAsItIs(t *testing.T) {
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, file := range sources {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, use := range regexp.MustCompile(`\b[gh]\.(Rawf?|Href|Src|Action|Style|Script|El)\(.*`).FindAllString(string(text), -1) {
+			found[strings.TrimRight(use, ",")]++
+		}
+	}
+	want := map[string]int{"g.Raw(statusCSS))": 1, "h.Href(address), g.Text(text))": 1}
+	delete(found, `h.Href("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E%3Ccircle cx='4' cy='4' r='4' fill='%23"+`) // the icon, in a colour of ours
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -24,11 +24,11 @@ func (p *page) addValidators() {
 	rewards := p.by("avax_validator_potential_reward_avax", "node_id")
 	uptimes := p.lowest("avax_validator_uptime_ratio", "node_id")
 
-	rows := make([]validatorView, 0, len(present))
+	rows := make([]*validatorView, 0, len(present))
 	inSet := 0
 	for l := range present {
 		id := l[0]
-		v := validatorView{ID: id, Name: p.names[id], Anchor: "validator-" + id, end: math.Inf(1)}
+		v := &validatorView{ID: id, Name: p.names[id], Anchor: "validator-" + id, end: math.Inf(1)}
 		if present.is(0, id) {
 			gone := absent("it is not in the set")
 			v.Level, v.State = bad, cell{Text: "not in the set", Title: "its period ended, or it was never added", Level: bad}
@@ -53,7 +53,7 @@ func (p *page) addValidators() {
 		v.Ends = moment(p.Now, end, "it has no end: it renews itself").as(v.Level)
 		rows = append(rows, v)
 	}
-	slices.SortFunc(rows, func(a, b validatorView) int {
+	slices.SortFunc(rows, func(a, b *validatorView) int {
 		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.end, b.end), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	for _, v := range rows {

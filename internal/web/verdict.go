@@ -159,8 +159,8 @@ type verdict struct {
 	Problems []problem
 }
 
-// Icon is the colour of the page's icon.
-func (v verdict) Icon() string {
+// Colour is that of the page's icon.
+func (v verdict) Colour() string {
 	return map[level]string{well: "2da44e", note: "4c8bf5", warn: "d4960c", bad: "d1242f"}[v.Level]
 }
 

@@ -27,9 +27,9 @@ type view struct {
 	Now              time.Time
 	Verdict          verdict
 	Nodes, MoreNodes []*nodeView // worst first
-	Validators       []validatorView
+	Validators       []*validatorView
 	MoreValidators   int
-	Budgets          []budgetView
+	Budgets          []*budgetView
 	MoreBudgets      int
 	L1s              []*l1View
 	Differences      []remark // between the own nodes

@@ -84,6 +84,9 @@ func percent(ratio float64) string {
 	return fmt.Sprintf("%.2f %%", math.Floor(ratio*1e4+1e-6)/100)
 }
 
+// number counts things.
+func number(n int) string { return count(float64(n)) }
+
 // count writes a whole number with its thousands apart.
 func count(v float64) string {
 	digits := strconv.FormatFloat(v, 'f', 0, 64)
