@@ -74,16 +74,22 @@ func (v values) is(value float64, names ...string) bool {
 // nodes are who the own nodes are. That is still true when one is down, so
 // whatever a good run ever told will do.
 type nodes struct {
-	all        []string          // configured names
-	names, ids map[string]string // configured names by node IDs, and the other way round
+	all    []string            // configured names
+	ids    map[string]string   // node IDs by configured names
+	called map[string][]string // the other way round; two may have one ID
+	names  map[string]string   // the same, as they are shown
 }
 
 func nodesOf(jobs []snapshot.Job) nodes {
-	n := nodes{names: map[string]string{}, ids: map[string]string{}}
+	n := nodes{ids: map[string]string{}, called: map[string][]string{}, names: map[string]string{}}
 	ever := factsOf(jobs, time.Time{}) // no sample has an end before the zero time
 	ever.each("avax_node_info", []string{"node", "node_id"}, func(l labels, _ float64) {
-		n.ids[l[0]], n.names[l[1]] = l[1], l[0]
+		n.ids[l[0]], n.called[l[1]] = l[1], appendNew(n.called[l[1]], l[0])
 	})
+	for id, names := range n.called {
+		slices.Sort(names)
+		n.names[id] = brief(names)
+	}
 	ever.each("avax_node_up", []string{"node"}, func(l labels, _ float64) { n.all = append(n.all, l[0]) })
 	slices.Sort(n.all)
 	return n
