@@ -16,75 +16,97 @@ const (
 	headYoung = 30.0
 )
 
+// heads are the samples by which a node is judged on a chain. A chain may stand
+// still because nobody uses it: something has to show that it should move. On the
+// C- and the P-Chain of a public network it always should.
+type heads struct {
+	*page
+	*nodeFacts
+	heights, made, processing values            // by node and chain
+	public                    map[string]bool   // nodes of a public network
+	furthest                  map[string]labels // node and chain, by chain
+}
+
 // headViews judges how far the nodes are, by node and chain, as AvaxHeadStale,
-// AvaxHeadLag and AvaxChainHalted do. A chain may stand still because nobody uses
-// it: something has to show that it should move. On the C- and the P-Chain of a
-// public network it always should.
+// AvaxHeadLag and AvaxChainHalted do.
 func (p *page) headViews(f *nodeFacts) map[labels]headView {
-	heights := p.by("avax_chain_height", "node", "chain")
-	made := p.by("avax_chain_head_timestamp_seconds", "node", "chain")
-	processing := p.by("avax_chain_processing_blocks", "node", "chain")
-	public := map[string]bool{}
-	p.each("avax_node_info", []string{"node", "network_id"}, func(l labels, _ float64) { public[l[0]] = l[1] == "1" || l[1] == "5" })
+	h := heads{
+		page: p, nodeFacts: f,
+		heights:    p.by("avax_chain_height", "node", "chain"),
+		made:       p.by("avax_chain_head_timestamp_seconds", "node", "chain"),
+		processing: p.by("avax_chain_processing_blocks", "node", "chain"),
+		public:     map[string]bool{}, furthest: map[string]labels{},
+	}
+	p.each("avax_node_info", []string{"node", "network_id"}, func(l labels, _ float64) { h.public[l[0]] = l[1] == "1" || l[1] == "5" })
+	for l, height := range h.heights {
+		if best, has := h.furthest[l[1]]; h.judged(l) && (!has || height > h.heights[best]) {
+			h.furthest[l[1]] = l
+		}
+	}
+	views := make(map[labels]headView, len(h.heights))
+	judged, moving := map[string]int{}, map[string]bool{} // by chain
+	for l := range h.heights {
+		v := h.view(l)
+		views[l] = v
+		if h.judged(l) {
+			judged[l[1]]++
+			moving[l[1]] = moving[l[1]] || !v.stale
+		}
+	}
+	for l, v := range views {
+		v.halted = v.stale && !moving[l[1]] && judged[l[1]] > 1
+		views[l] = v
+	}
+	return views
+}
 
-	// Of what is down, elsewhere, or not at the head for a reason that is told, nothing is judged.
-	judged := func(node, chain string) bool {
-		return !f.up.is(0, node) && !f.foreign.is(1, node) && !f.isolated(node) && !f.forked.is(1, node, chain) && !f.bootstrapped.is(0, node, chain)
-	}
-	age := func(l labels) *float64 { // seconds
-		at := made.of(l[0], l[1])
-		if at == nil {
-			return nil
-		}
-		age := -*p.left(at)
-		return &age
-	}
-	furthest := map[string]labels{} // by chain
-	for l, height := range heights {
-		if best, has := furthest[l[1]]; judged(l[0], l[1]) && (!has || height > heights[best]) {
-			furthest[l[1]] = l
-		}
-	}
+// judged leaves out what is down, elsewhere, or not at the head for a reason that
+// is told.
+func (h *heads) judged(l labels) bool {
+	node, chain := l[0], l[1]
+	return !h.up.is(0, node) && !h.foreign.is(1, node) && !h.isolated(node) && !h.forked.is(1, node, chain) && !h.bootstrapped.is(0, node, chain)
+}
 
-	heads := make(map[labels]headView, len(heights))
-	sound, moving := map[string]int{}, map[string]bool{} // by chain
-	for l, height := range heights {
-		h := headView{height: cell{Text: count(height), Title: "height of the newest block"}}
-		if at := made.of(l[0], l[1]); at != nil {
-			h.made = moment(p.Now, at, "")
-			h.made.Title = "when the newest block was made: " + h.made.Title
-		}
-		if judged(l[0], l[1]) {
-			best := furthest[l[1]]
-			h.behind = heights[best] - height
-			h.lag = over("AvaxHeadLag", &h.behind)
-			young := age(best)
-			late := h.lag > well || h.behind > 0 && young != nil && *young > headYoung
-			usual := l[1] == "C" || l[1] == "P" // chains that people use
-			busy := usual && public[l[0]]
-			if waits := processing.of(l[0], l[1]); waits != nil && *waits > 0 {
-				busy = true
-			}
-			if old := age(l); old != nil {
-				*old -= headWait
-				still := over("AvaxHeadStale", old)
-				h.stale = still == bad && (late || busy)
-				switch {
-				case h.stale:
-					h.made.Level = bad
-				case still == bad && usual:
-					h.made.Level = note
-					h.made.Title += "; it stands still, as it may where nobody uses it"
-				}
-			}
-			sound[l[1]]++
-			moving[l[1]] = moving[l[1]] || !h.stale
-		}
-		heads[l] = h
+// age is that of the newest block, in seconds; nil where it is not known.
+func (h *heads) age(l labels) *float64 {
+	left := h.left(h.made.of(l[0], l[1]))
+	if left == nil {
+		return nil
 	}
-	for l, h := range heads {
-		h.halted = h.stale && !moving[l[1]] && sound[l[1]] > 1
-		heads[l] = h
+	age := -*left
+	return &age
+}
+
+func (h *heads) view(l labels) headView {
+	height := h.heights[l]
+	v := headView{height: cell{Text: count(height), Title: "height of the newest block"}}
+	if at := h.made.of(l[0], l[1]); at != nil {
+		v.made = moment(h.Now, at, "")
+		v.made.Title = "when the newest block was made: " + v.made.Title
 	}
-	return heads
+	if !h.judged(l) {
+		return v
+	}
+	best := h.furthest[l[1]]
+	v.behind = h.heights[best] - height
+	v.lag = over("AvaxHeadLag", &v.behind)
+	old, young, waiting := h.age(l), h.age(best), h.processing.of(l[0], l[1])
+	if old == nil {
+		return v
+	}
+	*old -= headWait
+	if over("AvaxHeadStale", old) < bad {
+		return v
+	}
+	used := l[1] == "C" || l[1] == "P"
+	late := v.lag > well || v.behind > 0 && young != nil && *young > headYoung
+	v.stale = late || used && h.public[l[0]] || waiting != nil && *waiting > 0
+	switch {
+	case v.stale:
+		v.made.Level = bad
+	case used:
+		v.made.Level = note
+		v.made.Title += "; it stands still, as it may where nobody uses it"
+	}
+	return v
 }

@@ -80,8 +80,10 @@ func (f *nodeFacts) isolated(node string) bool {
 // chains are those that a sample tells of, by node; a node may have none.
 func (f *nodeFacts) chains() map[string][]string {
 	chains := map[string][]string{}
-	for l := range f.up {
-		chains[l[0]] = nil
+	for _, family := range []values{f.up, f.reached, f.foreign, f.duplicate, f.changes} {
+		for l := range family {
+			chains[l[0]] = nil
+		}
 	}
 	for _, family := range []values{f.present, f.forked, f.status} {
 		for l := range family {

@@ -1088,7 +1088,7 @@ func TestWordsCutRatherThanRound(t *testing.T) {
 		{count(0), "0"}, {count(999), "999"}, {count(1000), "1,000"}, {count(1234567), "1,234,567"}, {count(-1234), "-1,234"},
 		{span(0), "0 s"}, {span(99 * time.Second), "99 s"}, {span(100 * time.Second), "1 min"}, {span(99 * time.Minute), "99 min"},
 		{span(100 * time.Minute), "1 h"}, {span(47 * time.Hour), "47 h"}, {span(47*time.Hour + 59*time.Minute), "47 h"}, {span(335 * time.Hour), "13 days"},
-		{hours(0), "0.0 h"}, {hours(33.6 * 3600), "33.6 h"}, {hours(3599), "0.9 h"}, {hours(1752 * 3600), "1,752.0 h"}, {hoursUp(3601), "1.1 h"}, {hoursUp(3600), "1.0 h"},
+		{hours(0), "0.0 h"}, {hoursUp(0), "0.0 h"}, {hours(33.6 * 3600), "33.6 h"}, {hours(3599), "0.9 h"}, {hours(1752 * 3600), "1,752.0 h"}, {hoursUp(3601), "1.1 h"}, {hoursUp(3600), "1.0 h"},
 		{avaxUp(0), "0"}, {avaxUp(1), "0.0001"}, {avaxUp(1e9), "1"}, {avaxUp(1_327_104_000), "1.3272"}, {avaxUp(12_345_999_999_999), "12,346"},
 		{took(3 * time.Millisecond), "3 ms"}, {took(1234 * time.Millisecond), "1.2 s"},
 		{short("NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"), "NodeID-7Xhw2mD…"}, {short("NodeID-short"), "NodeID-short"},
