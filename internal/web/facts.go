@@ -87,7 +87,6 @@ func nodesOf(jobs []snapshot.Job) nodes {
 		n.ids[l[0]], n.called[l[1]] = l[1], appendNew(n.called[l[1]], l[0])
 	})
 	for id, names := range n.called {
-		slices.Sort(names)
 		n.names[id] = brief(names)
 	}
 	ever.each("avax_node_up", []string{"node"}, func(l labels, _ float64) { n.all = append(n.all, l[0]) })

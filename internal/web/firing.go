@@ -110,7 +110,7 @@ func (p *page) addDelivery(a alarm) {
 		l = bad
 	}
 	for _, r := range a.deaf {
-		p.problems.add("AvaxAlertmanagerDown", l, 1, place{Text: r.Name + " since " + since(p.Now, r.Since).Text, Page: "alerts", Anchor: "alertmanagers"})
+		p.problems.add("AvaxAlertmanagerDown", l, 1, place{Text: r.Name + " for " + span(p.Now.Sub(r.Since)), Page: "alerts", Anchor: "alertmanagers"})
 	}
 	if a.broken > 0 {
 		p.problems["rules"] = &problem{

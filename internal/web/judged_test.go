@@ -57,13 +57,13 @@ func TestANodeThatStandsStillIsToldWithoutAMemory(t *testing.T) {
 					`avax_node_chain_bootstrapped{node="d",chain="C"} 0`, `
 				bad: 2 urgent problems
 				bad: 1 chain is not bootstrapped [AvaxChainNotBootstrapped]: C on d #node-d,
-				bad: 2 chains are behind on a node [AvaxHeadLag]: C on c 400 blocks behind #node-c, C on b 31 blocks behind #node-b,`,
+				bad: 2 chains are behind on a node [AvaxHeadLag]: C on c: 400 blocks #node-c, C on b: 31 blocks #node-b,`,
 			},
 			"all nodes at once": {main + headOf("a", "C", 100, long) + headOf("b", "C", 99, long) + `avax_chain_processing_blocks{node="b",chain="C"} 1`, `
 				bad: 1 urgent problem
 				bad: 1 chain stands still on all nodes [AvaxChainHalted]: C #nodes,`},
 			"a node that reaches no stake, or is elsewhere": {
-				main + headOf("a", "C", 100, long) + headOf("b", "C", 90, long) + headOf("c", "C", 110, 0) + `
+				main + headOf("a", "C", 100, long) + headOf("b", "C", 1, long) + headOf("c", "C", 110, 0) + `
 				avax_node_connected_stake_ratio{node="a"} 0.1
 				avax_node_connected_stake_ratio{node="c"} 1
 				avax_node_network_mismatch{node="b"} 1`, `
@@ -154,6 +154,13 @@ func TestWhatNeedsNoPastIsJudgedByThePage(t *testing.T) {
 				bad: 2 urgent problems
 				bad: 2 L1 validators are disconnected [AvaxL1ValidatorDisconnected]: a of one #l1-one-V1, other of one #l1-one-V2,
 				bad: 2 L1 validators have low uptimes [AvaxL1UptimeLow]: b of one: 79.00 % #l1-one-V3, other of one: 89.00 % #l1-one-V2,`},
+			"an L1 validator of somebody else": {seen + `
+				avax_l1_weight{chain="one"} 100
+				avax_l1_validator_active{chain="one",node_id="other",validation_id="V"} 1
+				avax_l1_validator_connected{chain="one",node="a",node_id="other",validation_id="V"} 0
+				avax_l1_validator_connected{chain="one",node="b",node_id="other",validation_id="V"} 0`, `
+				warn: 1 problem that can wait
+				warn: 1 L1 validator is disconnected [AvaxL1ValidatorDisconnected]: other of one #l1-one-V,`},
 			"no node reaches enough stake": {`
 				avax_node_up{node="a"} 1
 				avax_node_up{node="b"} 1
@@ -166,9 +173,15 @@ func TestWhatNeedsNoPastIsJudgedByThePage(t *testing.T) {
 				avax_node_peers{node="a"} 100
 				avax_node_chain_present{node="a",chain="C"} 1
 				avax_node_chain_present{node="a",chain="P"} 1
+				avax_node_up{node="b"} 1
+				avax_node_connected_stake_ratio{node="b"} 0.1
+				avax_node_peers{node="b"} 100
+				avax_node_chain_present{node="b",chain="C"} 1
+				avax_node_peers_benched{node="b",chain="C"} 50
 				avax_node_peers_benched{node="a",chain="C"} 21
 				avax_node_peers_benched{node="a",chain="P"} 6`, `
-				bad: 1 urgent problem
+				bad: 2 urgent problems
+				bad: 1 node reaches too little stake [AvaxConnectedStakeLow]: b #node-b,
 				bad: 1 node benches many peers [AvaxBenchedPeersHigh]: a on C #node-a,`},
 			"a reward that would not be paid, and one whose budget says so": {`
 				avax_node_up{node="a"} 1
@@ -196,11 +209,11 @@ func TestWhatNeedsNoPastIsJudgedByThePage(t *testing.T) {
 				avax_platform_balance_avax{address="p",state="unlocked"} 4
 				avax_platform_balance_avax{address="p",state="locked_stakeable"} 1000
 				avax_platform_balance_avax{address="q",state="unlocked"} 2
-				avax_l1_validator_burn_avax_per_day{chain="one",node_id="A",validation_id="V1"} 0.5
-				avax_l1_validator_burn_avax_per_day{chain="one",node_id="B",validation_id="V2"} 0.5`, `
-				bad: 2 urgent problems
-				bad: 1 wallet that tops up runs dry [AvaxTopUpWalletLow]: in 6 days #,
-				bad: 2 routes between chains are late [AvaxICMUndelivered]: C to one, sent 31 min ago #, one to C, sent 11 min ago #,`},
+				avax_l1_validator_burn_avax_per_day{chain="one",node_id="A",validation_id="V1"} 0.25
+				avax_l1_validator_burn_avax_per_day{chain="one",node_id="B",validation_id="V2"} 0.25`, `
+				bad: 1 urgent problem, 1 that can wait
+				bad: 2 routes between chains are late [AvaxICMUndelivered]: C to one, sent 31 min ago #, one to C, sent 11 min ago #,
+				warn: 1 wallet that tops up runs dry [AvaxTopUpWalletLow]: in 12 days #,`},
 			"a balance that is used up by the clock": {`
 				avax_l1_weight{chain="one"} 100
 				avax_l1_validator_active{chain="one",node_id="A",validation_id="V1"} 1
@@ -270,6 +283,11 @@ func TestTheVerdictTellsWhatFiresHereOnce(t *testing.T) {
 			}, nil, `
 				bad: 1 urgent problem
 				bad: 1 L1 is reached too little [AvaxL1ConnectedWeightLow]: one by a #l1-one,`},
+			"what is more urgent than its cause": {strings.Replace(stuck, " 60", " 85", 1), []alerting.Rule{fires("AvaxL1WarpQuorumAtRisk", "page", "one")}, nil, `
+				bad: 1 urgent problem, 2 that can wait
+				bad: 1 AvaxL1WarpQuorumAtRisk alert [AvaxL1WarpQuorumAtRisk]: one alerts#AvaxL1WarpQuorumAtRisk,
+				warn: 1 L1 is reached too little [AvaxL1ConnectedWeightLow]: one by a #l1-one,
+				warn: 1 node calls itself unhealthy [AvaxHealthCheckFailing]: a: one #node-a,`},
 			"what the page knows and does not find": {"", []alerting.Rule{fires("AvaxNodeDown", "page", "a is down")}, nil, `
 				bad: 1 urgent problem
 				bad: 1 node is down [AvaxNodeDown]: a is down alerts#AvaxNodeDown,`},
@@ -278,10 +296,10 @@ func TestTheVerdictTellsWhatFiresHereOnce(t *testing.T) {
 				bad: 1 node has changed its identity [AvaxNodeIdentityChanged]: a #node-a,`},
 			"nobody can be paged": {"", []alerting.Rule{fires("AvaxWatchdog", "none", "works")}, []alerting.Receiver{deaf}, `
 				bad: 1 urgent problem
-				bad: 1 Alertmanager takes no alerts [AvaxAlertmanagerDown]: deaf:9093 since 60 min ago alerts#alertmanagers,`},
+				bad: 1 Alertmanager takes no alerts [AvaxAlertmanagerDown]: deaf:9093 for 60 min alerts#alertmanagers,`},
 			"one of two pages": {"", []alerting.Rule{fires("AvaxWatchdog", "none", "works")}, []alerting.Receiver{deaf, up}, `
 				warn: 1 problem that can wait
-				warn: 1 Alertmanager takes no alerts [AvaxAlertmanagerDown]: deaf:9093 since 60 min ago alerts#alertmanagers,`},
+				warn: 1 Alertmanager takes no alerts [AvaxAlertmanagerDown]: deaf:9093 for 60 min alerts#alertmanagers,`},
 			"rules that say nothing": {"", []alerting.Rule{broken, fires("AvaxWatchdog", "none", "works")}, nil, `
 				bad: 1 urgent problem
 				bad: 1 alert rule cannot be evaluated []: see why alerts#rules,`},

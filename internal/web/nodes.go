@@ -151,7 +151,7 @@ func (p *page) chainOf(f *nodeFacts, n *nodeView, chain string) chainView {
 			"has another block of chain "+chain+" than the other nodes", n.Name+" on "+chain)
 	case f.bootstrapped.is(0, n.Name, chain):
 		wrong("AvaxChainNotBootstrapped", bad, "bootstraps", "not bootstrapped", "chain "+chain+" is not bootstrapped", at)
-	case f.status.is(1, n.Name, chain, "Created") && p.validates(n.ID, chain):
+	case f.status.is(1, n.Name, chain, "Created") && p.own[labels{chain, n.ID}]:
 		wrong("AvaxChainNotValidating", bad, "not run", "it is an active validator of the chain and does not run it: not tracked, or its VM did not start",
 			"validates "+chain+" and does not run it", at)
 	case head.halted: // all nodes stand still, which is told once
@@ -161,7 +161,7 @@ func (p *page) chainOf(f *nodeFacts, n *nodeView, chain string) chainView {
 		wrong("AvaxHeadStale", bad, "stuck", "it has no new block", "is stuck on "+chain, at)
 	case head.lag > well:
 		behind := count(head.behind) + " blocks behind"
-		wrong("AvaxHeadLag", head.lag, "behind", behind, "is "+behind+" on "+chain, at+" "+behind)
+		wrong("AvaxHeadLag", head.lag, "behind", behind, "is "+behind+" on "+chain, at+": "+count(head.behind)+" blocks")
 	case f.bootstrapped.is(1, n.Name, chain):
 		c.State = cell{Text: "✓", Title: "bootstrapped"}
 	case f.present.is(0, n.Name, chain):

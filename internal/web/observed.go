@@ -107,18 +107,18 @@ func (p *page) addL1Sightings() {
 // activeValidator is one of an L1's.
 type activeValidator struct{ nodeID, validation string }
 
-// activeValidators are those of each chain.
-func (f facts) activeValidators() map[string][]activeValidator {
-	all := map[string][]activeValidator{}
-	f.each("avax_l1_validator_active", []string{"chain", "validation_id", "node_id"}, func(l labels, active float64) {
-		if active == 1 {
-			all[l[0]] = append(all[l[0]], activeValidator{l[2], l[1]})
+// activeValidators are those of each chain, and the own among them by chain and
+// node ID.
+func (p *page) activeValidators() (all map[string][]activeValidator, own map[labels]bool) {
+	all, own = map[string][]activeValidator{}, map[labels]bool{}
+	p.each("avax_l1_validator_active", []string{"chain", "validation_id", "node_id"}, func(l labels, active float64) {
+		if active != 1 {
+			return
+		}
+		all[l[0]] = append(all[l[0]], activeValidator{l[2], l[1]})
+		if len(p.called[l[2]]) > 0 {
+			own[labels{l[0], l[2]}] = true
 		}
 	})
-	return all
-}
-
-// validates tells whether the node ID is an active validator of the chain.
-func (p *page) validates(id, chain string) bool {
-	return id != "" && slices.ContainsFunc(p.active[chain], func(v activeValidator) bool { return v.nodeID == id })
+	return all, own
 }

@@ -79,8 +79,10 @@ func problemItem(p problem) g.Node {
 			g.Map(p.Named(), placeLink),
 			g.If(p.More() > 0, h.Span(h.Class("dim"), g.Text(" and "+number(p.More())+" more"))),
 		),
-		g.If(p.Fires, link((&url.URL{Path: "alerts", Fragment: p.alert}).String(), "fires")),
-		g.If(p.Runbook != "", link(p.Runbook, "runbook")),
+		h.Span(
+			g.If(p.Fires, g.Group{link((&url.URL{Path: "alerts", Fragment: p.alert}).String(), "fires"), g.Text(" ")}),
+			g.If(p.Runbook != "", link(p.Runbook, "runbook")),
+		),
 	)
 }
 

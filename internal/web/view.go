@@ -64,6 +64,7 @@ type page struct {
 	explained map[string]bool
 	cut       map[string]bool              // IDs of own nodes that cannot be seen
 	active    map[string][]activeValidator // of each L1
+	own       map[labels]bool              // the own among them, by chain and node ID
 	sums      []string
 }
 
@@ -82,7 +83,8 @@ func (s *Site) pageAt(now time.Time) *page {
 		view: view{Version: s.Version, Alerting: s.Alerting != nil, Now: now}, facts: factsOf(jobs, now), nodes: nodesOf(jobs), jobs: jobs,
 		problems: problems{}, explained: map[string]bool{},
 	}
-	p.cut, p.active = p.cutOff(), p.activeValidators()
+	p.cut = p.cutOff()
+	p.active, p.own = p.activeValidators()
 	p.addNodes()
 	p.addDifferences()
 	p.addValidators()
