@@ -12,13 +12,22 @@ import (
 // facts are the samples that may be served at one moment, by family. A page
 // takes them once, so all of it tells of the same moment, and reads back only
 // the families that it shows.
-type facts map[string][]metric.Chunk
+type facts map[string]*family
+
+// family is read back once, however many parts of the page ask for it.
+type family struct {
+	chunks  []metric.Chunk
+	samples [][]metric.Sample // of each chunk
+}
 
 func factsOf(jobs []snapshot.Job, now time.Time) facts {
 	f := facts{}
 	for _, j := range jobs {
 		for _, c := range j.Fresh(now) {
-			f[c.Family.Name] = append(f[c.Family.Name], c)
+			if f[c.Family.Name] == nil {
+				f[c.Family.Name] = &family{}
+			}
+			f[c.Family.Name].chunks = append(f[c.Family.Name].chunks, c)
 		}
 	}
 	return f
@@ -28,13 +37,22 @@ func factsOf(jobs []snapshot.Job, now time.Time) facts {
 type labels [3]string
 
 // each calls do for every sample of the family with the values of these labels.
-func (f facts) each(family string, names []string, do func(l labels, value float64)) {
-	for _, c := range f[family] {
+func (f facts) each(name string, names []string, do func(l labels, value float64)) {
+	told := f[name]
+	if told == nil {
+		return
+	}
+	if told.samples == nil {
+		for _, c := range told.chunks {
+			told.samples = append(told.samples, c.Samples())
+		}
+	}
+	for i, c := range told.chunks {
 		at := make([]int, len(names))
 		for i, name := range names {
 			at[i] = slices.Index(c.Family.Labels, name)
 		}
-		for _, s := range c.Samples() {
+		for _, s := range told.samples[i] {
 			var l labels
 			for i, index := range at {
 				if index >= 0 {
