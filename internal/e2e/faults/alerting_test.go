@@ -89,15 +89,15 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	write(t, rules, downRules("Down"))
 	listen := free(t)
 	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{"http://" + listen}, ScrapeInterval: 500 * time.Millisecond})
-	path, minute := program, time.Minute
+	path, minute, every := program, time.Minute, "5s"
 	if !*full {
 		var err error
 		if path, err = impatient(); err != nil {
 			t.Fatal(err)
 		}
-		minute = 3 * time.Second
+		minute, every = 3*time.Second, "1s"
 	}
-	e := run(t, exec.Command(path), (*exec.Cmd).Start, "AVAX_COLLECTORS=up,identity,heads,validators", "AVAX_SCHEDULES=up=@every 1s",
+	e := run(t, exec.Command(path), (*exec.Cmd).Start, "AVAX_COLLECTORS=up,identity,heads,validators", "AVAX_SCHEDULES=up=@every "+every,
 		"AVAX_NODES="+strings.Join(nodes, ","), "AVAX_LISTEN="+listen, "AVAX_ALERTMANAGERS="+alertmanager.URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms")
 	e.ready()
 	up := fmt.Sprintf("avax_exporter_alertmanager_up{alertmanager=%q}", strings.TrimPrefix(alertmanager.URL, "http://"))
@@ -142,7 +142,7 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	e.until("Alertmanager is up again", bound, is(up, 1))
 	gates["bravo"].open()
 	pages.Wait(aboutNode(stack.Resolved("Down"), "bravo"), 3*bound)
-	e.until("Down is over", bound, is(`avax_exporter_alerts{state="firing"}`, 1))
+	e.until("Down is over", 2*bound, is(`avax_exporter_alerts{state="firing"}`, 1))
 	if slices.ContainsFunc(pages.Alerts(), aboutNode(stack.Firing("Down"), "charlie")) {
 		t.Error("charlie pages, which is long over")
 	}
