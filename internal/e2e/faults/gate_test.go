@@ -220,7 +220,7 @@ func padding(body []byte) []byte {
 }
 
 // mistyping gives one field of the answer another type, a different one each
-// time.
+// time: never null in the place of a list, which says that the list is empty.
 func mistyping(seed uint64) behaviour {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 1))
