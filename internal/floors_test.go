@@ -26,6 +26,7 @@ var floors = map[string]int{
 	"internal/simnet":      0,
 	"internal/staking":     0,
 	"internal/state":       0,
+	"internal/webconfig":   0,
 	"scrape":               0,
 	"collectors":           1,
 	"internal/alerting":    1,

@@ -23,6 +23,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/webconfig"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -233,7 +234,7 @@ func (env environment) parse() (*config, error) {
 	note("RELOAD_ENDPOINT", err)
 	if env.WebConfigFile != "" {
 		c.webConfig = env.WebConfigFile
-		c.tls, err = checkWebConfig(env.WebConfigFile)
+		c.tls, err = webconfig.Check(env.WebConfigFile)
 		note("WEB_CONFIG_FILE", err)
 	}
 	c.systemdSocket, err = parseBool(env.WebSystemdSocket)
