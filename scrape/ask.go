@@ -14,14 +14,15 @@ import (
 func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	var cancel context.CancelFunc
 	for n := 1; ; n++ {
-		if err := u.turn(ctx, c.op); err != nil {
+		done, err := u.turn(ctx, c.op)
+		if err != nil {
 			return nil, u.refused(c.op, err)
 		}
 		if n == 1 {
 			ctx, cancel = context.WithTimeout(ctx, u.timeout)
 			defer cancel()
 		}
-		value, err := u.request(ctx, c)
+		value, err := u.request(ctx, c, done)
 		if err == nil || c.once || n == attempts {
 			return value, err
 		}
@@ -37,16 +38,17 @@ func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	}
 }
 
-// turn waits until a request may go out, and asks whether it is affordable. Every turn taken ends with pace.done.
-func (u *Upstream) turn(ctx context.Context, op string) error {
-	if err := u.pace.turn(ctx); err != nil || u.admit == nil {
-		return err
+// turn waits until a request may go out, and asks whether it is affordable. Every turn taken ends with a call of done.
+func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error) {
+	done, err = u.pace.turn(ctx)
+	if err != nil || u.admit == nil {
+		return done, err
 	}
-	err := u.admit(op)
-	if err != nil {
-		u.pace.done()
+	if err := u.admit(op); err != nil {
+		done()
+		return nil, err
 	}
-	return err
+	return done, nil
 }
 
 // refused gives an error of the door itself its op, and counts it.
@@ -59,9 +61,9 @@ func (u *Upstream) refused(op string, err error) error {
 	return err
 }
 
-// request is one request and its answer, measured. It ends the turn.
-func (u *Upstream) request(ctx context.Context, c call) (any, error) {
-	defer u.pace.done()
+// request is one request and its answer, measured. It ends the turn by calling done.
+func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error) {
+	defer done()
 	began := time.Now()
 	value, err := u.exchange(ctx, c)
 	took := time.Since(began)

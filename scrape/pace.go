@@ -31,10 +31,21 @@ type pace struct {
 	until time.Time // the upstream asked not to be called before
 }
 
-// turn waits until a request may go out. Every turn taken ends with done.
-func (p *pace) turn(ctx context.Context) error {
+type aheadKey struct{}
+
+// Ahead lets calls under ctx go out at once, beside those that the upstream may be asked at once and a second: for the one
+// question whether it answers at all. Behind others its answer would tell how long they take, and a slow upstream would
+// pass for a dead one. An upstream that asked to be left alone is.
+func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
+
+// turn waits until a request may go out. Every turn taken ends with a call of done.
+func (p *pace) turn(ctx context.Context) (done func(), err error) {
 	if err := p.asked(); err != nil {
-		return err
+		return nil, err
+	}
+	if ahead, _ := ctx.Value(aheadKey{}).(bool); ahead {
+		p.bucket.Reserve() // those that follow make up for it
+		return func() {}, nil
 	}
 	select {
 	case p.slots <- struct{}{}:
@@ -42,10 +53,11 @@ func (p *pace) turn(ctx context.Context) error {
 		select {
 		case p.slots <- struct{}{}:
 		case <-ctx.Done():
-			return ended(ctx, fmt.Sprintf("no turn in time: other calls to this upstream were under way, and AVAX_CONCURRENCY allows %d at once", cap(p.slots)))
+			return nil, ended(ctx, fmt.Sprintf("no turn in time: other calls to this upstream were under way, and AVAX_CONCURRENCY allows %d at once", cap(p.slots)))
 		}
 	}
-	err := p.bucket.Wait(ctx)
+	done = func() { <-p.slots }
+	err = p.bucket.Wait(ctx)
 	if err == nil {
 		err = p.asked()
 	} else if ctx.Err() != nil {
@@ -54,12 +66,11 @@ func (p *pace) turn(ctx context.Context) error {
 		err = &Error{Outcome: Timeout, Err: errors.New("no turn before the deadline: too many calls a second to this upstream")}
 	}
 	if err != nil {
-		p.done()
+		done()
+		return nil, err
 	}
-	return err
+	return done, nil
 }
-
-func (p *pace) done() { <-p.slots }
 
 // ended says why a wait was in vain: the caller left, or its time was up.
 func ended(ctx context.Context, text string) error {

@@ -413,3 +413,37 @@ func TestRefusalsAtTheDoorAreInOneLine(t *testing.T) {
 		}
 	})
 }
+
+// Behind others it would tell how long they take: a node that is slow would pass for one that is dead.
+func TestWhatGoesAheadWaitsForNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Rate: 1, Burst: 1, Transport: slow(3*time.Second, good)})
+		for range 5 {
+			go func() { _ = askRPC(u) }()
+		}
+		synctest.Wait()
+		began := time.Now()
+		if _, err := scrape.RPC[height](scrape.Ahead(t.Context()), u, "/", "op", nil); err != nil || time.Since(began) != 3*time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		time.Sleep(time.Minute)
+		if err := askRPC(u); err != nil {
+			t.Errorf("a turn was not given back: %v", err)
+		}
+	})
+}
+
+func TestWhatGoesAheadLeavesAloneWhoAskedForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
+			refusal := respond(http.StatusTooManyRequests, "")
+			refusal.Header.Set("Retry-After", "60")
+			return refusal, nil
+		})})
+		_ = askRPC(u)
+		_, err := scrape.RPC[height](scrape.Ahead(t.Context()), u, "/", "op", nil)
+		if want := "op: rate_limited: asked to wait 1m0s more"; err == nil || err.Error() != want {
+			t.Errorf("got %v", err)
+		}
+	})
+}

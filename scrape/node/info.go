@@ -116,9 +116,9 @@ type Version struct {
 	VMVersions         map[string]string `json:"vmVersions,omitzero"` // by VM name, or VM ID where it has none; a VM that failed is missing
 }
 
-// NodeVersion asks info.getNodeVersion.
+// NodeVersion asks info.getNodeVersion, ahead of all other questions: by it is judged whether the node is up, and how fast.
 func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
-	return info[Version](ctx, c, "info.getNodeVersion", nil)
+	return info[Version](scrape.Ahead(ctx), c, "info.getNodeVersion", nil)
 }
 
 // TxFee holds fixed fees. Only the first two are in use; the others are absent or without meaning.
