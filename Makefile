@@ -43,7 +43,7 @@ check-dashboards: tools ## Hold the dashboards to a fleet of 200 nodes
 
 .PHONY: incidents
 incidents: ## Play incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
-	go test -tags incidents -run TestEveryIncident -count=1 -timeout=60m $(TESTFLAGS) ./cmd/exporter
+	go test -tags incidents -run TestEveryIncident -count=1 -timeout=60m ./cmd/exporter $(TESTFLAGS)
 
 .PHONY: check
 check: vet lint fresh check-deploy check-rules check-dashboards test ## Run all that CI runs
