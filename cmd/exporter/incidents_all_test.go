@@ -109,10 +109,14 @@ var columns = []string{"what happens", "pages, after", "is told besides, after",
 // row writes the outcome in columns.
 func (o outcome) row() []string {
 	var paged, noted, silent []string
-	counts := map[string]int{}
+	counts := map[string]int{} // of notifications or, of what is not told, of alerts
+	notified := map[string]bool{}
 	key := func(e episode) string { return fmt.Sprint(e.name(), e.labels["severity"], e.told.IsZero()) }
 	for _, e := range o.episodes {
-		counts[key(e)]++
+		if notification := fmt.Sprint(key(e), e.group, e.told); e.told.IsZero() || !notified[notification] {
+			notified[notification] = true
+			counts[key(e)]++
+		}
 	}
 	quiet, never := time.Duration(0), false
 	for _, e := range o.episodes {

@@ -26,7 +26,7 @@ import (
 type pager struct {
 	elsewhere           http.RoundTripper
 	inhibitions         []inhibition
-	groupBy             []string
+	routes              route
 	groupWait, interval time.Duration // until a group is told of first, and then
 
 	mu       sync.Mutex
@@ -39,6 +39,7 @@ const pagerHost = "pager.sim"
 // episode is an alert from when it fires until it is resolved.
 type episode struct {
 	labels       map[string]string
+	group        string    // that it is told of with
 	began, ended time.Time // ended is zero while it fires
 	told         time.Time // somebody; zero while nobody is, since something inhibits it
 }
@@ -58,6 +59,30 @@ func (e *episode) String() string {
 	rest := maps.Clone(e.labels)
 	maps.DeleteFunc(rest, func(name, _ string) bool { return slices.Contains([]string{"alertname", "job", "instance"}, name) })
 	return fmt.Sprint(e.labels["alertname"], rest)
+}
+
+// route is a branch of the tree of routes; what it does not say its parent does.
+type route struct {
+	Matchers  []string
+	GroupBy   []string `yaml:"group_by"`
+	GroupWait string   `yaml:"group_wait"`
+	Interval  string   `yaml:"group_interval"`
+	Routes    []*route
+
+	matchers []*labels.Matcher
+}
+
+// groupBy is what tells apart the groups of such alerts.
+func (r *route) groupBy(labels map[string]string) []string {
+	for _, branch := range r.Routes {
+		if matchAll(branch.matchers, labels) {
+			if found := branch.groupBy(labels); found != nil {
+				return found
+			}
+			break
+		}
+	}
+	return r.GroupBy
 }
 
 type inhibition struct {
@@ -81,11 +106,7 @@ func newPager(t *testing.T, elsewhere http.RoundTripper) *pager {
 		t.Fatal(err)
 	}
 	var written struct {
-		Route struct {
-			GroupBy       []string `yaml:"group_by"`
-			GroupWait     string   `yaml:"group_wait"`
-			GroupInterval string   `yaml:"group_interval"`
-		}
+		Route route
 		Rules []struct {
 			Source []string `yaml:"source_matchers"`
 			Target []string `yaml:"target_matchers"`
@@ -102,10 +123,20 @@ func newPager(t *testing.T, elsewhere http.RoundTripper) *pager {
 		}
 		return parsed
 	}
-	p := &pager{elsewhere: elsewhere, groupBy: written.Route.GroupBy, groups: map[string]time.Time{}}
+	var read func(r *route)
+	read = func(r *route) {
+		if len(r.Matchers) > 0 {
+			r.matchers = matchers(r.Matchers)
+		}
+		for _, branch := range r.Routes {
+			read(branch)
+		}
+	}
+	read(&written.Route)
+	p := &pager{elsewhere: elsewhere, routes: written.Route, groups: map[string]time.Time{}}
 	var wait, interval error
 	p.groupWait, wait = time.ParseDuration(written.Route.GroupWait)
-	p.interval, interval = time.ParseDuration(written.Route.GroupInterval)
+	p.interval, interval = time.ParseDuration(written.Route.Interval)
 	if err := errors.Join(wait, interval); err != nil {
 		t.Fatal(err)
 	}
@@ -136,9 +167,10 @@ func (p *pager) RoundTrip(req *http.Request) (*http.Response, error) {
 		switch {
 		case a.Labels["severity"] == "none":
 		case i < 0 && !resolved:
-			p.episodes = append(p.episodes, &episode{labels: a.Labels, began: now})
-			if group := p.group(a.Labels); p.groups[group].IsZero() {
-				p.groups[group] = now.Add(p.groupWait)
+			e := &episode{labels: a.Labels, group: p.group(a.Labels), began: now}
+			p.episodes = append(p.episodes, e)
+			if p.groups[e.group].IsZero() {
+				p.groups[e.group] = now.Add(p.groupWait)
 			}
 		case i >= 0 && resolved:
 			p.episodes[i].ended = now
@@ -150,7 +182,7 @@ func (p *pager) RoundTrip(req *http.Request) (*http.Response, error) {
 // group names the group of an alert. A severity has a route of its own, and so groups of its own.
 func (p *pager) group(labels map[string]string) string {
 	key := labels["severity"]
-	for _, name := range p.groupBy {
+	for _, name := range p.routes.groupBy(labels) {
 		key += "/" + labels[name]
 	}
 	return key
@@ -168,7 +200,7 @@ func (p *pager) tell() {
 		}
 		delete(p.groups, group)
 		for _, e := range p.episodes {
-			if !e.fires() || p.group(e.labels) != group {
+			if !e.fires() || e.group != group {
 				continue
 			}
 			p.groups[group] = at.Add(p.interval)

@@ -310,6 +310,56 @@ var cases = []struct {
 		},
 	},
 	{
+		name:  "no node that reaches the stake",
+		cause: alert{"alertname=AvaxStakeUnreachable", "severity=page", "instance=e1"},
+		effects: []alert{
+			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e1", "node=alpha"},
+			{"alertname=AvaxConnectedStakeLow", "severity=warn", "instance=e1", "node=bravo"},
+			{"alertname=AvaxNoInboundPeers", "severity=warn", "instance=e1", "node=alpha"}, // of what is silenced itself
+		},
+		independents: []alert{
+			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e2", "node=alpha"},
+			{"alertname=AvaxNodeDown", "severity=page", "instance=e1", "node=charlie"},
+		},
+	},
+	{
+		name:  "an L1 whose validators are not there",
+		cause: alert{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "instance=e1", "chain=L1"},
+		effects: []alert{
+			{"alertname=AvaxL1NodeIsolated", "severity=page", "instance=e1", "node=alpha", "chain=L1"},
+			{"alertname=AvaxL1WarpQuorumAtRisk", "severity=page", "instance=e1", "chain=L1"},
+			{"alertname=AvaxL1ValidatorDisconnected", "severity=warn", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
+		},
+		independents: []alert{
+			{"alertname=AvaxL1NodeIsolated", "severity=page", "instance=e1", "node=alpha", "chain=L2"},
+			{"alertname=AvaxL1ValidatorDisconnected", "severity=page", "instance=e1", "chain=L1", "validation_id=v2", "node_id=n2"},
+			{"alertname=AvaxChainHalted", "severity=page", "instance=e1", "chain=L1"},
+		},
+	},
+	{
+		name:  "an L1 whose validators ran dry",
+		cause: alert{"alertname=AvaxL1ActiveWeightLow", "severity=page", "instance=e1", "chain=L1"},
+		effects: []alert{
+			{"alertname=AvaxL1ValidatorInactive", "severity=warn", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
+			{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "instance=e1", "chain=L1"},
+		},
+		independents: []alert{
+			{"alertname=AvaxL1ValidatorInactive", "severity=page", "instance=e1", "chain=L1", "validation_id=v2", "node_id=n2"},
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "instance=e1", "chain=L1", "validation_id=v3", "node_id=n3"},
+		},
+	},
+	{
+		name:  "an L1 whose validators will run dry",
+		cause: alert{"alertname=AvaxL1QuorumLossForecast", "severity=page", "instance=e1", "chain=L1", "quorum=0.80"},
+		effects: []alert{
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
+		},
+		independents: []alert{
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n2"},
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "instance=e1", "chain=L2", "validation_id=v1", "node_id=n3"},
+		},
+	},
+	{
 		name:  "a relayer that delivers nothing",
 		cause: alert{"alertname=ICMRelayerFailures", "severity=page", "instance=r1", "source_chain_id=C", "destination_chain_id=L1"},
 		effects: []alert{

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/dashboards"
 )
 
@@ -203,6 +204,29 @@ func fill(expr string) string {
 		expr = strings.ReplaceAll(expr, d, "5m")
 	}
 	return variable.ReplaceAllString(expr, "x")
+}
+
+// A collector whose service is down is not to be told of by itself: avax:collector_failing knows by its name whom it asks.
+func TestTheRulesKnowWhichCollectorsAskTheDataService(t *testing.T) {
+	t.Parallel()
+	var pattern *regexp.Regexp
+	for _, g := range rules(t, alerts.Rules) {
+		for _, r := range g.Rules {
+			if r.Record != "avax:collector_failing" {
+				continue
+			}
+			found := regexp.MustCompile(`"data", "collector",\s*"([^"]+)"`).FindStringSubmatch(r.Expr)
+			if found == nil {
+				t.Fatalf("%s names no collectors of the Data service", r.Record)
+			}
+			pattern = regexp.MustCompile("^(?:" + found[1] + ")$")
+		}
+	}
+	for _, spec := range collectors.All() {
+		if asks := spec.Cost != nil; pattern.MatchString(spec.Name) != asks {
+			t.Errorf("collector %s asks the Data service: %t; avax:collector_failing matches it: %t", spec.Name, asks, !asks)
+		}
+	}
 }
 
 // dashboardURL is a path to a dashboard, or a link where there is an external
