@@ -88,8 +88,11 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	write(t, rules, downRules("Down"))
 	listen := free(t)
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{"http://" + listen}, ScrapeInterval: 500 * time.Millisecond})
-	path, minute, every := program, time.Minute, "5s"
+	path, minute, every, scrape := program, time.Minute, "5s", 5*time.Second
+	if !*full {
+		scrape = time.Second
+	}
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{"http://" + listen}, ScrapeInterval: scrape})
 	if !*full {
 		var err error
 		if path, err = impatient(); err != nil {
@@ -161,13 +164,11 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	holds(t, prometheus, "max_over_time("+strings.ReplaceAll(told("missed"), "missed", "failed")+window+") >= 3")
 	after := e.settled(before.figures())
 	t.Logf("down for %v; %d pages, the longest in %v; before %v, in the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, before.figures(), outage.figures(), after)
-	if *full {
-		for _, row := range []struct {
-			when string
-			figures
-		}{{"before", before.figures()}, {fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Minute)), outage.figures()}, {"it is back", after}} {
-			report("outage", fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", row.when, row.Goroutines, row.Descriptors, float64(row.Heap)/1e6, float64(row.Resident)/1e6))
-		}
+	for _, row := range []struct {
+		when string
+		figures
+	}{{"before", before.figures()}, {fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Second)), outage.figures()}, {"it is back", after}} {
+		report("outage", fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", row.when, row.Goroutines, row.Descriptors, float64(row.Heap)/1e6, float64(row.Resident)/1e6))
 	}
 }
 
