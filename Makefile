@@ -41,12 +41,17 @@ check-rules: tools ## Make a mistake in each alert rule in turn, and demand that
 check-dashboards: tools ## Hold the dashboards to a fleet of 200 nodes
 	go test -count=1 -run TestPanelsStayReadableOnAFleet ./internal/e2e -fleet 200
 
+.PHONY: check-chance
+check-chance: ## Give chance more turns than make test does: what befalls nodes, and every field of every answer (a minute or two)
+	go test -count=1 -run TestWhateverBefalls ./cmd/exporter -model.seeds=20 -model.steps=350
+	go test -count=1 -run TestNoFieldOfAnotherType ./internal/e2e/faults -full
+
 .PHONY: incidents
 incidents: ## Play incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
 	go test -tags incidents -run TestEveryIncident -count=1 -timeout=60m $(TESTFLAGS) ./cmd/exporter
 
 .PHONY: check
-check: vet lint fresh check-deploy check-rules check-dashboards test ## Run all that CI runs
+check: vet lint fresh check-deploy check-rules check-dashboards check-chance test ## Run all that CI runs
 
 .PHONY: check-deploy
 check-deploy: tools .tools/bin/helm .tools/bin/manifests .tools/bin/compose .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Check chart, units, packages; build and run the image
