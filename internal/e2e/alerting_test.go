@@ -357,7 +357,7 @@ func TestAFullDiskNeitherBlindsNorKills(t *testing.T) {
 func TestAProgramWithoutAlertingHasNothingOfPrometheusAndSaysSo(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "slim")
-	if out, err := exec.Command("go", "build", "-tags", "noalerting", "-o", path, "../../cmd/exporter").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags", "noalerting", "-o", path, "../../cmd/exporter").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	info, err := buildinfo.ReadFile(path)
