@@ -94,7 +94,7 @@ func mistypeAll(t *testing.T, spec *collectors.Spec) (wrong []string) {
 				all = all[:min(len(all), 30/len(clean.answers)+1)]
 			}
 			for _, s := range all {
-				spoiling := &spoiler{network: network.Transport(), which: which, spoil: func([]byte) []byte { return s.body }}
+				spoiling := &spoiler{network: network.Transport(), which: which, spoil: func([]byte) []byte { return s.body() }}
 				got, err := collect(t, spec, rebound(t, network, spoiling, spec, job.Target))
 				if err != nil {
 					continue
