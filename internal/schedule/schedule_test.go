@@ -491,7 +491,7 @@ func TestACollectorBeyondItsLimitFailsLoudlyAndKeepsItsAggregates(t *testing.T) 
 				failed++
 			}
 		}
-		if failed != 1 || strings.Count(h.log.String(), "more series than AVAX_SERIES_LIMIT") == 0 {
+		if failed != 1 || strings.Count(h.log.String(), "more than AVAX_SERIES_LIMIT") == 0 {
 			t.Errorf("%d jobs fail, the log says:\n%s", failed, h.log)
 		}
 	})
