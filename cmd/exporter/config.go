@@ -22,6 +22,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/spelling"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -281,15 +282,20 @@ func (env environment) parseServed(c *config, note func(string, ...error)) {
 func unknownVariables(environ []string) []error {
 	var known []string
 	for _, v := range variables() {
-		known = append(known, v.Name)
+		known = append(known, strings.TrimPrefix(v.Name, prefix+"_"))
 	}
 	var errs []error
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, prefix+"_") || slices.Contains(known, name) || ofKubernetes(name, value) {
+		short, ours := strings.CutPrefix(name, prefix+"_")
+		if !ours || slices.Contains(known, short) || ofKubernetes(name, value) {
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%s: there is no such variable; did you mean %s?", name, closest(name, known)))
+		meant := ": docs/configuration.md lists them"
+		if near := spelling.Near(short, known); len(near) > 0 {
+			meant = fmt.Sprintf("; did you mean %s_%s?", prefix, near[0])
+		}
+		errs = append(errs, fmt.Errorf("%s: there is no such variable%s", name, meant))
 	}
 	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return errs
@@ -302,31 +308,6 @@ func ofKubernetes(name, value string) bool {
 }
 
 var serviceLink = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?$`)
-
-// closest returns the name with the smallest edit distance.
-func closest(name string, known []string) string {
-	return slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
-}
-
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
 
 func parseListen(s string) (string, error) {
 	s = strings.TrimSpace(s)
@@ -445,7 +426,11 @@ func selectCollectors(all []*collectors.Spec, s string) ([]*collectors.Spec, []e
 	for item := range fields(s, ",") {
 		n := strings.TrimLeft(item, "+-")
 		if byName[n] == nil {
-			errs = append(errs, fmt.Errorf("there is no collector %q; did you mean %s? docs/metrics.md lists them", n, closest(n, names)))
+			meant := ":"
+			if near := spelling.Near(n, names); len(near) > 0 {
+				meant = "; did you mean " + near[0] + "?"
+			}
+			errs = append(errs, fmt.Errorf("there is no collector %q%s docs/metrics.md lists them", n, meant))
 		}
 		if n == item {
 			list++
