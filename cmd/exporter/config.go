@@ -215,12 +215,13 @@ func (env environment) parse() (*config, error) {
 	note("CONCURRENCY", err)
 	c.maxBody, err = parseBytes(env.MaxBody)
 	note("MAX_BODY", err)
-	if c.nodes, err = c.fleet.Read(); err != nil {
-		problems = append(problems, err) // names its variables
-	}
 	c.networkID, err = parseNetworkID(env.NodeNetworkID)
 	note("NODE_NETWORK_ID", err)
 	env.parseWatched(c, note)
+	c.fleet.Reserved = c.toldOf()
+	if c.nodes, err = c.fleet.Read(); err != nil {
+		problems = append(problems, err) // names its variables
+	}
 	c.part.Of, err = parseCount(env.TotalShards)
 	note("TOTAL_SHARDS", err)
 	c.part.Shard, err = strconv.Atoi(env.Shard)
@@ -335,14 +336,9 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 			// Nothing of it is printed: it may be the half of a password.
 			errs = append(errs, fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650, the name of letters, digits, dots, dashes and underscores; "+
 				"a comma in a password is written %%2C", number))
-		case slices.Contains(serviceNames, n):
-			errs = append(errs, fmt.Errorf("%q is the name of a service: give the node another", n))
 		case seen[n]:
 			errs = append(errs, fmt.Errorf("%q names two nodes: give each a name of its own", n))
 		default:
-			if err := scrape.CheckURL(u); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", n, err))
-			}
 			nodes = append(nodes, fleet.Node{Name: n, URL: u})
 		}
 		seen[n] = true
@@ -353,8 +349,17 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 	return nodes, errs
 }
 
-// serviceNames are the upstreams that are no nodes, by their label upstream.
-var serviceNames = []string{"metrics", "data"}
+// toldOf names what beside nodes stands in the labels target and upstream.
+func (c *config) toldOf() []string {
+	names := []string{"network", "metrics", "data", "P", "X", "C"}
+	for _, chain := range c.chains {
+		names = append(names, chain.Name)
+	}
+	for _, p := range c.probes {
+		names = append(names, p.Name)
+	}
+	return slices.Concat(names, c.validators.IDs, c.addresses, c.evm, c.assets, c.contracts)
+}
 
 func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) {
 	seen := map[string]bool{}
@@ -372,6 +377,8 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 			errs = append(errs, fmt.Errorf("%q: write an alias such as C, or name=blockchainID", item))
 		case ref == "P" || ref == "X" || n == "P" || n == "X":
 			errs = append(errs, fmt.Errorf("%q: P and X are always followed, and no other chain has their names", item))
+		case n == "network":
+			errs = append(errs, fmt.Errorf("%q: network is what is told of all chains: give the chain another name", item))
 		case slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == ref }):
 			errs = append(errs, fmt.Errorf("%q stands there twice", ref))
 		case seen[n]:
@@ -380,6 +387,9 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 			chains = append(chains, collectors.Chain{Name: n, Ref: ref})
 		}
 		seen[n] = true
+	}
+	if s != "" && !auto && len(chains) == 0 && errs == nil {
+		errs = append(errs, errors.New("no chain in the list: write an alias such as C, or leave it empty to follow P and X alone"))
 	}
 	if auto && !slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == "C" || c.Name == "C" }) {
 		chains = append(chains, collectors.Chain{Name: "C", Ref: "C"}) // every node of the primary network runs it
@@ -401,7 +411,7 @@ func parseWatch(s string) (collectors.Watch, []error) {
 	for id := range fields(s, ",") {
 		switch {
 		case !nodeIDForm.MatchString(id):
-			errs = append(errs, fmt.Errorf("%q: write own, all, or node IDs that begin with NodeID-", id))
+			errs = append(errs, fmt.Errorf("%q: write own, all, or node IDs: NodeID- and about 33 letters and digits", id))
 		case slices.Contains(w.IDs, id):
 			errs = append(errs, fmt.Errorf("%s stands there twice", id))
 		}
