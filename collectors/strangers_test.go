@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -201,6 +202,36 @@ func TestOfMessagesThatPileUpTheOldestAreGivenUp(t *testing.T) {
 				t.Errorf("run %d: the oldest is of %v, want %v", run+1, oldest.Sub(began), want.Sub(began))
 			}
 			time.Sleep(2 * time.Hour)
+		}
+	})
+}
+
+// A node that is asked for its chains may invent them, too.
+func TestOfChainsWithoutEndAThousandAreFollowed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		var list []string
+		for i := range collectors.MostChains + 500 {
+			list = append(list, fmt.Sprintf(`{"id":"id%04d","name":"chain%[1]d","subnetID":"s","vmID":"v"}`, i))
+		}
+		*w.otherwise = func(_, method string, _ []any) string {
+			switch method {
+			case "platform.getBlockchains":
+				return answered(`{"blockchains":[` + strings.Join(list, ",") + `]}`)
+			case "platform.getBlockchainStatus":
+				return answered(`{"status":"Validating"}`)
+			}
+			return ""
+		}
+		for range 2 {
+			known := w.ups.Chains()
+			found, err := collectors.Discover(t.Context(), w.ups, known)
+			if err == nil && len(found) != collectors.MostChains || !slices.Equal(found[:len(known)], known) {
+				t.Fatalf("%d chains, %v", len(found), err)
+			}
+			w.ups.SetChains(found)
+		}
+		if n := len(w.ups.Chains()); n != collectors.MostChains {
+			t.Errorf("%d chains", n)
 		}
 	})
 }
