@@ -37,7 +37,7 @@ func collectAdmin(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batc
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "log", level.LogLevel)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "display", level.DisplayLevel)
 	}
-	for _, c := range ups.AllChains() {
+	for _, c := range ups.allChains() {
 		id, err := n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref)
 		if node.IsNoSuchChain(err) {
 			continue

@@ -50,7 +50,7 @@ func collectPeers(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batc
 	}
 	var inbound, silent int
 	versions, benched, elsewhere := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, c := range ups.AllChains() {
+	for _, c := range ups.allChains() {
 		benched[c.Name] = 0
 	}
 	for _, p := range answer.Peers {
