@@ -53,6 +53,8 @@ type lines struct {
 	hashes []uint64  // of the series: equal ones have equal hashes
 	sealed int       // how many of them are known to be all different
 	beyond int       // samples that were not kept
+
+	overflows bool // the family's own limit
 }
 
 var seed = maphash.MakeSeed()

@@ -133,8 +133,10 @@ func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Set makes these jobs the ones that run. What is unchanged goes on undisturbed,
-// what is new starts at once, what is gone takes its samples with it.
+// Set makes these jobs the ones that run. What is new starts at once, what is gone
+// takes its samples with it. A job whose Key stays goes on as it was set first: its
+// Collect, with all that it has measured, and the other fields, whatever is given
+// now; only a Set without it, and one with it, replaces them.
 func (s *Scheduler) Set(jobs []Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
