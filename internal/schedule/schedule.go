@@ -313,7 +313,7 @@ func (s *Scheduler) run(j *job) {
 	}
 	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, told), Err: err}
 	if err == nil {
-		r.Chunks, r.Tables = batch.Chunks(), batch.Tables()
+		r.Chunks, r.Tables, r.Kept = batch.Chunks(), batch.Tables(), batch.Kept()
 		notes := batch.Notes()
 		kept := batch.Err()
 		if errors.Is(kept, metric.ErrTooMany) {

@@ -10,11 +10,13 @@ import (
 
 // Validator is one of an L1 (platform.getCurrentValidators, platform.getL1Validator).
 type Validator struct {
-	ID      string  // validation ID
-	Weight  uint64  // counts in the set whether active or not
-	Balance uint64  // nAVAX; of no meaning for a legacy one
-	Burn    float64 // nAVAX a second, the same for as long as the balance lasts
-	Legacy  bool    // added before the subnet became an L1: pays no fee, always active
+	ID      string // validation ID; of a legacy one the transaction that added it
+	NodeID  string
+	Weight  uint64    // counts in the set whether active or not
+	Balance uint64    // nAVAX; of no meaning for a legacy one
+	Burn    float64   // nAVAX a second, the same for as long as the balance lasts
+	Legacy  bool      // added before the subnet became an L1: pays no fee, always active
+	End     time.Time // of a legacy one's period; zero where there is none
 }
 
 // Active tells whether the validator takes part: it has a balance or needs none.

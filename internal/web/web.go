@@ -32,7 +32,7 @@ type Site struct {
 // Handler returns the routes.
 func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.status)
+	mux.Handle("GET /{$}", &status{site: s})
 	mux.Handle("GET /metrics", newScrapes(s))
 	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.HandleFunc("GET /-/ready", s.ready)
