@@ -10,7 +10,7 @@ import (
 
 var acpStake = metric.New("avax_acp_stake_avax",
 	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as the node's peers tell it. "+
-		"The node itself is not counted: its own stake shows as abstain.", "node", "acp", "position")
+		"The node itself is not counted: its own stake shows as abstain.", "node", "acp", "position").AtMost(mostNamed)
 
 var acps = &Spec{
 	Name:     "acps",

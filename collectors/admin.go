@@ -12,9 +12,9 @@ import (
 var (
 	nodeLogLevel = metric.New("avax_node_log_level",
 		"The level from which on a logger of the node writes to its file (log) or to the terminal (display); always 1. A chain's logger bears its name.",
-		"node", "logger", "output", "level")
+		"node", "logger", "output", "level").AtMost(mostNamed)
 	nodeChainAlias = metric.New("avax_node_chain_alias_info",
-		"An alias by which the node knows P, X or a followed chain, its blockchain ID among them; always 1.", "node", "chain", "alias")
+		"An alias by which the node knows P, X or a followed chain, its blockchain ID among them; always 1.", "node", "chain", "alias").AtMost(mostNamed)
 )
 
 var admin = &Spec{
@@ -37,7 +37,7 @@ func collectAdmin(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batc
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "log", level.LogLevel)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "display", level.DisplayLevel)
 	}
-	for _, c := range ups.AllChains() {
+	for _, c := range ups.allChains() {
 		id, err := n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref)
 		if node.IsNoSuchChain(err) {
 			continue

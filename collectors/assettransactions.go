@@ -65,7 +65,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 		if at.Before(book.Newest) || at.Equal(book.Newest) && book.Seen[t.TxHash] {
 			continue
 		}
-		book.Counts[t.TxType]++
+		book.Counts[kindOf(book.Counts, t.TxType)]++
 		if at.After(newest) {
 			newest, seen = at, map[string]bool{}
 		}

@@ -27,7 +27,7 @@ var bootstrap = &Spec{
 }
 
 func collectBootstrap(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
-	for _, c := range ups.AllChains() {
+	for _, c := range ups.allChains() {
 		done, err := n.IsBootstrapped(ctx, c.Ref)
 		switch {
 		case node.IsNoSuchChain(err):

@@ -19,7 +19,7 @@ var (
 	chainUpgradeTimestamp = metric.New("avax_chain_upgrade_timestamp_seconds",
 		"When an upgrade of the chain activates, or did, as the node's configuration has it, in Unix seconds: a network upgrade (etna), "+
 			"a precompile's (feeManagerConfig), or the end of one (feeManagerConfig:disable). Of several the last counts; absent while it is not scheduled.",
-		"node", "chain", "upgrade")
+		"node", "chain", "upgrade").AtMost(mostNamed)
 )
 
 var chainConfig = &Spec{

@@ -12,9 +12,9 @@ import (
 var (
 	precompileActive = metric.New("avax_chain_precompile_active",
 		"1 if the precompiled contract is active in the newest block, 0 if the chain's configuration has it for later or has ended it.",
-		"chain", "precompile")
+		"chain", "precompile").AtMost(mostNamed)
 	ruleActive = metric.New("avax_chain_rule_active",
-		"1 if the rule, such as IsEtna, holds in the newest block, 0 if not.", "chain", "rule")
+		"1 if the rule, such as IsEtna, holds in the newest block, 0 if not.", "chain", "rule").AtMost(mostNamed)
 )
 
 var chainRules = &Spec{

@@ -23,7 +23,7 @@ var chainStatus = &Spec{
 }
 
 func collectChainStatus(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
-	for _, c := range ups.AllChains() {
+	for _, c := range ups.allChains() {
 		if c.Ref == "P" {
 			continue
 		}

@@ -29,7 +29,7 @@ func collectCollectibles(ctx context.Context, ups *Upstreams, c Chain, address s
 			if err != nil {
 				return nil, err
 			}
-			held[t.ERCType]++
+			held[kindOf(held, t.ERCType)]++
 		}
 		return held, nil
 	})

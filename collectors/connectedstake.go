@@ -3,6 +3,7 @@ package collectors
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,8 @@ var (
 	nodeConnectedStake = metric.New("avax_node_connected_stake_ratio",
 		"Share of all primary-network stake (0 to 1) whose nodes this node is connected to, itself included.", "node")
 	nodeVersionStake = metric.New("avax_node_version_stake_ratio",
-		"Share of all primary-network stake (0 to 1) whose nodes are connected to this node and run the version, itself included.",
+		"Share of all primary-network stake (0 to 1) whose nodes are connected to this node and say that they run the version, itself included: "+
+			"the 20 versions with the most stake, and all others as other.",
 		"node", "version")
 	newerVersionStake = metric.New("avax_node_newer_version_stake_ratio",
 		"Share of all primary-network stake (0 to 1) whose nodes are connected to this node and run a newer version than it does.", "node")
@@ -72,10 +74,11 @@ func collectConnectedStake(ctx context.Context, ups *Upstreams, n *Node, out *me
 	}
 	out.Set(nodeConnectedStake, float64(reached)/float64(all), n.Name())
 	runs, comparable := releaseOf(own.Version)
+	maps.DeleteFunc(byVersion, func(_ string, s uint64) bool { return s == 0 })
+	for version, s := range commonest(byVersion) {
+		out.Set(nodeVersionStake, float64(s)/float64(all), n.Name(), version)
+	}
 	for version, s := range byVersion {
-		if s > 0 {
-			out.Set(nodeVersionStake, float64(s)/float64(all), n.Name(), version)
-		}
 		if r, ok := releaseOf(version); ok && r.newer(runs) {
 			ahead += s
 		}

@@ -536,7 +536,11 @@ func message(id, status, destination string, sent time.Time) string {
 // Some messages nobody ever delivers.
 func TestAMessageThatStaysPendingMakesNothingCountTwiceAndIsGivenUpAfterAWeek(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		const family = "avax_icm_messages"
+		const (
+			family = "avax_icm_messages"
+			every  = 2 * time.Hour
+			week   = int(7 * 24 * time.Hour / every)
+		)
 		sent, began := 0, time.Now()
 		w.data(func(r *http.Request) string {
 			var list []string
@@ -545,19 +549,19 @@ func TestAMessageThatStaysPendingMakesNothingCountTwiceAndIsGivenUpAfterAWeek(t 
 				if i == 0 {
 					status = data.ICMPending
 				}
-				list = append(list, message(strconv.Itoa(i), status, "T", began.Add(time.Duration(i)*30*time.Minute)))
+				list = append(list, message(strconv.Itoa(i), status, "T", began.Add(time.Duration(i)*every)))
 			}
 			return `{"messages":[` + strings.Join(list, ",") + `]}`
 		})
-		for sent = range 8 * 48 {
+		for sent = range week + 12 {
 			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
 			if delivered := sum(t, samples, family, `"delivered`); delivered != float64(sent) || sum(t, samples, family, "pending") != 1 {
 				t.Fatalf("after %d messages:\n%s", sent, samples)
 			}
-			if followed := strings.Contains(samples, "avax_icm_oldest_pending"); followed != (sent < 7*48) {
+			if followed := strings.Contains(samples, "avax_icm_oldest_pending"); followed != (sent < week) {
 				t.Fatalf("after %d messages it is followed: %v", sent, followed)
 			}
-			time.Sleep(30 * time.Minute)
+			time.Sleep(every)
 		}
 	})
 }

@@ -13,11 +13,18 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
+// MostChains is how many chains are followed at most where they are looked for.
+const MostChains = 1000
+
 // Discover adds to the known chains those of subnets that some node tracks:
 // platform.getBlockchainStatus says Validating or Syncing. A chain that was
-// found stays: a node that is down does not take its chains with it. The error
-// tells of nodes that could not be asked; the chains stand all the same.
+// found stays: a node that is down does not take its chains with it. Once there
+// are MostChains, nobody is asked. The error tells of nodes that could not be
+// asked; the chains stand all the same.
 func Discover(ctx context.Context, ups *Upstreams, known []Chain) ([]Chain, error) {
+	if len(known) >= MostChains {
+		return known, nil
+	}
 	found := slices.Clone(known)
 	var errs []error
 	// A chain that is followed by an alias is not followed twice.
@@ -44,8 +51,8 @@ func Discover(ctx context.Context, ups *Upstreams, known []Chain) ([]Chain, erro
 			errs = append(errs, fmt.Errorf("node %s: %w", n.Name(), failed[i]))
 		}
 		for _, b := range tracked[i] {
-			if !slices.ContainsFunc(found, func(c Chain) bool { return c.Ref == b.ID }) {
-				found = append(found, Chain{Name: nameFor(b, found), Ref: b.ID})
+			if len(found) < MostChains && !slices.ContainsFunc(found, func(c Chain) bool { return c.Ref == b.ID }) {
+				found = append(found, Chain{Name: nameFor(b, found, nodes), Ref: b.ID})
 			}
 		}
 	}
@@ -72,15 +79,19 @@ func (n *Node) tracked(ctx context.Context, known map[string]bool) ([]node.Block
 		if status == "Validating" || status == "Syncing" {
 			tracked = append(tracked, b)
 		}
+		if len(tracked) == MostChains {
+			break
+		}
 	}
 	return tracked, nil
 }
 
 // nameFor gives a discovered chain its own name where that is fit for a label
 // and not taken: anybody may name a chain anything.
-func nameFor(b node.Blockchain, taken []Chain) string {
-	if !plainName.MatchString(b.Name) || slices.Contains([]string{"P", "X", "C"}, b.Name) ||
-		slices.ContainsFunc(taken, func(c Chain) bool { return c.Name == b.Name }) {
+func nameFor(b node.Blockchain, taken []Chain, nodes []*Node) string {
+	if !plainName.MatchString(b.Name) || slices.Contains([]string{"P", "X", "C", "network", other}, b.Name) ||
+		slices.ContainsFunc(taken, func(c Chain) bool { return c.Name == b.Name }) ||
+		slices.ContainsFunc(nodes, func(n *Node) bool { return n.Name() == b.Name }) {
 		return b.ID
 	}
 	return b.Name

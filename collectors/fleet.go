@@ -45,8 +45,12 @@ type seenNodes struct {
 type seenNode struct {
 	id, key string
 	changes int
-	notes   []string
+	notes   []string // the last of them
 }
+
+// mostChanges is how many changes of one node are told of: behind a load balancer
+// it changes for ever.
+const mostChanges = 10
 
 // changed takes over what the node says of itself. A key that an old release
 // leaves out is not one that changed.
@@ -59,10 +63,10 @@ func (s *seenNode) changed(name, what string, was *string, is string) bool {
 	if before == "" {
 		return false
 	}
-	// Behind a load balancer it changes again and again: each is told once.
+	// Behind a load balancer it changes to and fro: each is told once.
 	note := fmt.Sprintf("the %s of %s changed from %s to %s", what, name, before, is)
 	if !slices.Contains(s.notes, note) {
-		s.notes = append(s.notes, note)
+		s.notes = append(s.notes[max(0, len(s.notes)+1-mostChanges):], note)
 	}
 	return true
 }

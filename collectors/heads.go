@@ -24,7 +24,7 @@ var heads = &Spec{
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
 	Every:    headsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp},
-	Bind:     perNodeAndChain((*Upstreams).AllChains, collectHeads),
+	Bind:     perNodeAndChain((*Upstreams).allChains, collectHeads),
 }
 
 const headsEvery = 15 * time.Second

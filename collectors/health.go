@@ -14,12 +14,12 @@ var (
 	healthCheckFailing = metric.New("avax_node_health_check_failing",
 		"1 if a check that the node makes failed when it last ran, 0 if not: of the node itself (network, diskspace) or of a chain, by its name. "+
 			"Checks run every 30 s. Absent until the first run, and where the health API is not offered.",
-		"node", "check")
+		"node", "check").AtMost(mostNamed)
 	chainProcessing = metric.New("avax_chain_processing_blocks",
 		"Blocks of the chain that the node votes on, neither accepted nor rejected yet. Where no new block comes, 0 means idle, and more means stuck.",
-		"node", "chain")
+		"node", "chain").AtMost(mostNamed)
 	chainLongestProcessing = metric.New("avax_chain_longest_processing_seconds",
-		"How long the oldest of these blocks has been voted on.", "node", "chain")
+		"How long the oldest of these blocks has been voted on.", "node", "chain").AtMost(mostNamed)
 )
 
 var health = &Spec{

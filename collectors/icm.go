@@ -15,7 +15,7 @@ import (
 var (
 	icmMessages = metric.New("avax_icm_messages",
 		"Messages between chains that a watched address sent or received, from a day before it was first followed: waiting (pending), and arrived (delivered, "+
-			"or delivered_source_not_indexed while the Data service does not know the sending). Chains have their configured names, others their blockchain IDs.",
+			"or delivered_source_not_indexed while the Data service does not know the sending). Chains have their configured names, others their blockchain IDs; beyond 100 ways between chains, the others are other.",
 		"address", "source", "destination", "status")
 	icmOldestPending = metric.New("avax_icm_oldest_pending_timestamp_seconds",
 		"When the oldest message was sent that waits for its delivery, in Unix seconds; absent where none waits. A message is given up after a week.", "address", "source", "destination")
@@ -99,6 +99,8 @@ type icmLane struct {
 	Counts              map[string]int // by status
 	LastArrived         time.Time
 	LastTook            time.Duration
+
+	oldest time.Time // of those that are pending, while it is told; zero: none is
 }
 
 const (
@@ -114,6 +116,11 @@ const (
 	icmDeepEvery = time.Hour
 	// icmGivesUp is how long a message is followed that is not delivered.
 	icmGivesUp = 7 * 24 * time.Hour
+	// icmMostPending is how many that are pending are followed: the oldest are given up.
+	icmMostPending = 10_000
+	// icmMostLanes is how many ways have sums of their own: anybody may open a chain
+	// and send a message from it.
+	icmMostLanes = 100
 )
 
 // read reads from the newest down to where nothing can have changed. What is
@@ -149,8 +156,8 @@ func (b *icmBook) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool
 			return false, err
 		}
 		m := keptOf(message)
-		if m.At.IsZero() {
-			continue // no transaction is known of it
+		if m.At.IsZero() || len(message.MessageID) > metric.MostValue {
+			continue // no transaction is known of it, or it is no message
 		}
 		if reached = m.At; m.At.Before(down) {
 			break
@@ -175,6 +182,11 @@ func (b *icmBook) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool
 
 func keptOf(m data.ICMMessage) icmMessage {
 	k := icmMessage{Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID, Status: m.Status}
+	for _, chain := range []*string{&k.Source, &k.Destination} {
+		if len(*chain) > metric.MostValue {
+			*chain = other
+		}
+	}
 	if m.DestinationTransaction != nil {
 		k.Arrived = m.DestinationTransaction.Timestamp.Time
 		k.At = k.Arrived
@@ -187,30 +199,49 @@ func keptOf(m data.ICMMessage) icmMessage {
 
 // settle adds to the sums what is not read again.
 func (b *icmBook) settle(now time.Time) {
+	var waiting []string
 	for id, m := range b.Recent {
-		open := !m.At.Before(b.Newest.Add(-icmRecent)) || m.Status == data.ICMPending && now.Sub(m.At) < icmGivesUp
-		if !open {
-			b.Lanes = addMessage(b.Lanes, m)
-			delete(b.Recent, id)
+		switch {
+		case !m.At.Before(b.Newest.Add(-icmRecent)):
+		case m.Status == data.ICMPending && now.Sub(m.At) < icmGivesUp:
+			waiting = append(waiting, id)
+		default:
+			b.close(id)
+		}
+	}
+	if beyond := len(waiting) - icmMostPending; beyond > 0 {
+		slices.SortFunc(waiting, func(a, c string) int { return b.Recent[a].At.Compare(b.Recent[c].At) })
+		for _, id := range waiting[:beyond] {
+			b.close(id)
 		}
 	}
 }
 
-// addMessage adds a message to the sums of its lane.
-func addMessage(lanes []icmLane, m icmMessage) []icmLane {
+// close adds a message to the sums, and forgets which it was.
+func (b *icmBook) close(id string) {
+	b.Lanes, _ = addMessage(b.Lanes, b.Recent[id])
+	delete(b.Recent, id)
+}
+
+// addMessage adds a message to the sums of its lane, and returns that, too.
+func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	i := 0
 	for i < len(lanes) && (lanes[i].Source != m.Source || lanes[i].Destination != m.Destination) {
 		i++
+	}
+	if i == len(lanes) && i >= icmMostLanes && m.Source != other {
+		m.Source, m.Destination = other, other
+		return addMessage(lanes, m)
 	}
 	if i == len(lanes) {
 		lanes = append(lanes, icmLane{Source: m.Source, Destination: m.Destination, Counts: map[string]int{}})
 	}
 	l := &lanes[i]
-	l.Counts[m.Status]++
+	l.Counts[kindOf(l.Counts, m.Status)]++
 	if m.Status == data.ICMDelivered && m.Arrived.After(l.LastArrived) {
 		l.LastArrived, l.LastTook = m.Arrived, m.Arrived.Sub(m.At)
 	}
-	return lanes
+	return lanes, l
 }
 
 func (b *icmBook) tell(out *metric.Batch, address string, named func(blockchainID string) string) {
@@ -219,12 +250,11 @@ func (b *icmBook) tell(out *metric.Batch, address string, named func(blockchainI
 		l.Counts = maps.Clone(l.Counts)
 		lanes = append(lanes, l)
 	}
-	oldest := map[[2]string]time.Time{}
 	for _, m := range b.Recent {
-		lanes = addMessage(lanes, m)
-		lane := [2]string{m.Source, m.Destination}
-		if known, pending := oldest[lane]; m.Status == data.ICMPending && (!pending || m.At.Before(known)) {
-			oldest[lane] = m.At
+		var l *icmLane
+		lanes, l = addMessage(lanes, m)
+		if m.Status == data.ICMPending && (l.oldest.IsZero() || m.At.Before(l.oldest)) {
+			l.oldest = m.At
 		}
 	}
 	for _, l := range lanes {
@@ -235,8 +265,8 @@ func (b *icmBook) tell(out *metric.Batch, address string, named func(blockchainI
 		for status, n := range l.Counts { // others may come up
 			out.Set(icmMessages, float64(n), address, from, to, status)
 		}
-		if at, pending := oldest[[2]string{l.Source, l.Destination}]; pending {
-			out.SetTime(icmOldestPending, at, address, from, to)
+		if !l.oldest.IsZero() {
+			out.SetTime(icmOldestPending, l.oldest, address, from, to)
 		}
 		if !l.LastArrived.IsZero() {
 			out.Set(icmLastDelivery, l.LastTook.Seconds(), address, from, to)

@@ -19,7 +19,7 @@ var (
 		"The node's ID and BLS public key; always 1.", "node", "node_id", "bls_public_key")
 	nodeVMInfo = metric.New("avax_node_vm_info",
 		"A virtual machine that the node has loaded, by name or VM ID; always 1. One that did not start is missing.",
-		"node", "vm", "version")
+		"node", "vm", "version").AtMost(mostNamed)
 	nodeTxFee = metric.New("avax_node_tx_fee_avax",
 		"The node's X-Chain fee in AVAX: for a transaction (tx), for creating an asset (create_asset).", "node", "kind")
 )

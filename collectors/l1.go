@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -58,38 +59,59 @@ func collectL1(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) 
 		return err
 	}
 	states := map[string]int{"active": 0, "inactive": 0, "legacy": 0}
+	told := &staking.L1{Set: make([]staking.Validator, 0, len(set))}
 	var weight, activeWeight uint64
-	for _, v := range set {
-		state, id := "legacy", v.TxID
-		if v.ValidationID != "" {
-			if v.Balance == nil {
-				return fmt.Errorf("validator %s of %s has no balance in the P-Chain's answer", v.NodeID, c.Name)
-			}
-			state, id = "active", v.ValidationID
-			if *v.Balance == 0 {
-				state = "inactive"
-			}
+	for _, found := range set {
+		v, err := l1Validator(c, found)
+		if err != nil {
+			return err
+		}
+		state := "active"
+		switch {
+		case v.Legacy:
+			state = "legacy"
+		case !v.Active():
+			state = "inactive"
 		}
 		states[state]++
-		weight += uint64(v.Weight)
-		if state != "inactive" {
-			activeWeight += uint64(v.Weight)
+		weight += v.Weight
+		if v.Active() {
+			activeWeight += v.Weight
 		}
-		out.Set(l1ValidatorInfo, 1, c.Name, v.NodeID, id)
-		out.Set(l1ValidatorWeight, float64(v.Weight), c.Name, v.NodeID, id)
-		out.SetBool(l1ValidatorActive, state != "inactive", c.Name, v.NodeID, id)
-		out.SetTime(l1ValidatorStart, v.StartTime.Time, c.Name, v.NodeID, id)
-		if v.EndTime != nil {
-			out.SetTime(l1ValidatorEnd, v.EndTime.Time, c.Name, v.NodeID, id)
+		out.Set(l1ValidatorInfo, 1, c.Name, v.NodeID, v.ID)
+		out.Set(l1ValidatorWeight, float64(v.Weight), c.Name, v.NodeID, v.ID)
+		out.SetBool(l1ValidatorActive, v.Active(), c.Name, v.NodeID, v.ID)
+		out.SetTime(l1ValidatorStart, found.StartTime.Time, c.Name, v.NodeID, v.ID)
+		if found.EndTime != nil {
+			out.SetTime(l1ValidatorEnd, v.End, c.Name, v.NodeID, v.ID)
 		}
-		if v.Balance != nil {
-			out.Set(l1ValidatorBalance, v.Balance.AVAX(), c.Name, v.NodeID, id)
+		if found.Balance != nil {
+			out.Set(l1ValidatorBalance, found.Balance.AVAX(), c.Name, v.NodeID, v.ID)
 		}
+		told.Set, told.Unpriced = append(told.Set, v), told.Unpriced || !v.Legacy
 	}
 	for state, count := range states {
 		out.Set(l1Validators, float64(count), c.Name, state)
 	}
 	out.Set(l1Weight, float64(weight), c.Name)
 	out.Set(l1ActiveWeight, float64(activeWeight), c.Name)
+	out.Keep(told)
 	return nil
+}
+
+// l1Validator is what the P-Chain tells of an L1's validator, but for what it burns.
+func l1Validator(c Chain, found node.Validator) (v staking.Validator, err error) {
+	v = staking.Validator{ID: found.ValidationID, NodeID: found.NodeID, Weight: uint64(found.Weight)}
+	if found.EndTime != nil {
+		v.End = found.EndTime.Time
+	}
+	switch {
+	case found.ValidationID == "":
+		v.ID, v.Legacy = found.TxID, true
+	case found.Balance == nil:
+		return v, fmt.Errorf("validator %s of %s has no balance in the P-Chain's answer", v.NodeID, c.Name)
+	default:
+		v.Balance = uint64(*found.Balance)
+	}
+	return v, nil
 }

@@ -3,7 +3,6 @@ package collectors
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"strconv"
 	"time"
@@ -52,16 +51,6 @@ var l1Runway = &Spec{
 	},
 }
 
-// quorums are the shares of weight below which a chain's nodes report unhealthy,
-// ask each other no more, and no message to other chains can be signed.
-var quorums = []struct {
-	share float64
-	label string
-}{{staking.Quorum, "0.80"}, {0.75, "0.75"}, {0.67, "0.67"}}
-
-// topUpDays is how long a top-up should last.
-const topUpDays = 30
-
 // meters measure what the validators of one chain burn, by validation ID, while the
 // nodes do not tell. The runs of a job do not overlap.
 type meters map[string]*staking.Meter
@@ -82,42 +71,38 @@ func (m meters) collect(ctx context.Context, ups *Upstreams, c Chain, out *metri
 	if err != nil {
 		return err
 	}
-	// What has burned since the P-Chain's last block is not off the balances yet.
-	since := time.Since(found.at)
-	left := func(d time.Duration) float64 { return max(0, d.Seconds()-since.Seconds()) }
-	var set []staking.Validator
+	told := &staking.L1{At: found.at, Set: make([]staking.Validator, 0, len(found.set))}
+	now := time.Now()
 	for _, v := range found.set {
-		if v.ValidationID == "" {
-			set = append(set, staking.Validator{ID: v.TxID, Weight: uint64(v.Weight), Legacy: true})
-			continue
+		s, err := l1Validator(c, v)
+		if err != nil {
+			return err
 		}
-		if v.Balance == nil {
-			return fmt.Errorf("validator %s of %s has no balance in the P-Chain's answer", v.NodeID, c.Name)
+		if !s.Legacy {
+			burn, known := burns[s.ID]
+			if s.Burn = burn; known {
+				out.Set(l1ValidatorBurn, burn*(24*time.Hour).Seconds()/1e9, c.Name, s.NodeID, s.ID)
+			} else {
+				told.Unpriced = true
+			}
+			if !s.Active() {
+				out.Set(l1ValidatorRunway, 0, c.Name, s.NodeID, s.ID)
+			} else if lasts, ends := staking.Runway(s.Balance, burn); ends {
+				out.Set(l1ValidatorRunway, told.Left(lasts, now), c.Name, s.NodeID, s.ID)
+			}
 		}
-		burn, known := burns[v.ValidationID]
-		s := staking.Validator{ID: v.ValidationID, Weight: uint64(v.Weight), Balance: uint64(*v.Balance), Burn: burn}
-		set = append(set, s)
-		if known {
-			out.Set(l1ValidatorBurn, burn*(24*time.Hour).Seconds()/1e9, c.Name, v.NodeID, v.ValidationID)
-		}
-		if !s.Active() {
-			out.Set(l1ValidatorRunway, 0, c.Name, v.NodeID, v.ValidationID)
-		} else if lasts, ends := staking.Runway(s.Balance, burn); ends {
-			out.Set(l1ValidatorRunway, left(lasts), c.Name, v.NodeID, v.ValidationID)
-		}
+		told.Set = append(told.Set, s)
 	}
-	for _, q := range quorums {
-		if after, lost := staking.QuorumLoss(set, q.share); lost {
-			out.Set(l1QuorumLoss, left(after), c.Name, q.label)
+	for _, q := range staking.Quorums {
+		if after, lost := staking.QuorumLoss(told.Set, q.Share); lost {
+			out.Set(l1QuorumLoss, told.Left(after, now), c.Name, q.Label)
 		}
 	}
 	if len(burns) > 0 {
-		var sum float64
-		for _, t := range staking.Plan(set, topUpDays*24*time.Hour+max(0, since)) {
-			sum += float64(t.Amount)
-		}
-		out.Set(l1TopUp, sum/1e9, c.Name, strconv.Itoa(topUpDays))
+		_, sum := told.TopUps(staking.TopUpDays, now)
+		out.Set(l1TopUp, float64(sum)/1e9, c.Name, strconv.Itoa(staking.TopUpDays))
 	}
+	out.Keep(told)
 	return nil
 }
 

@@ -3,12 +3,14 @@ package collectors_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -270,6 +272,48 @@ func TestWhatWasMeasuredOfAValidatorThatLeftIsForgotten(t *testing.T) {
 		w.network.AddL1Validator("examplel1", "echo", 20, 1e9) // under a new validation ID
 		if page := run(); page != "" {
 			t.Errorf("of a validation of which nothing is known is told %s", page)
+		}
+	})
+}
+
+// What the pages make of it, and what /metrics says, is reckoned from one set.
+func TestOfAnL1TheWholeSetIsKept(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.SetBalance("examplel1", "charlie", 0)
+		w.ask(t, "alpha")
+		kept := func(collector, chain string) *staking.L1 { return w.batch(t, collector, chain).Kept().(*staking.L1) }
+		told, all := kept("l1_runway", "examplel1"), kept("l1", "examplel1")
+		if len(told.Set) != 5 || told.Unpriced || told.At.IsZero() || !all.Unpriced || !all.At.IsZero() {
+			t.Fatalf("%+v, %+v", told, all)
+		}
+		page := w.page(t, "l1_runway")
+		for _, v := range told.Set {
+			if v.Burn != staking.MainnetFloor {
+				t.Errorf("%+v", v)
+			}
+			if v.Burn = 0; !slices.Contains(all.Set, v) {
+				t.Errorf("l1_runway says %+v, l1 %+v", v, all.Set)
+			}
+			if v.NodeID == w.network.NodeID("charlie") && (v.ID != w.network.ValidationID("examplel1", "charlie") || v.Active()) {
+				t.Errorf("charlie is %+v", v)
+			}
+		}
+		_, sum := told.TopUps(staking.TopUpDays, time.Now())
+		if got := valueOf(t, page, `avax_l1_top_up_avax{chain="examplel1",days="30"}`); got != float64(sum)/1e9 {
+			t.Errorf("the sample says %v AVAX, what is kept %d nAVAX", got, sum)
+		}
+		for _, v := range kept("l1_runway", "examplepoa").Set {
+			if !v.Legacy || v.End.IsZero() || v.ID == "" || v.Balance != 0 {
+				t.Errorf("of a permissioned subnet: %+v", v)
+			}
+		}
+		unpriced(w, "alpha")
+		onNetwork(w, 1337)
+		if told := kept("l1_runway", "examplel1"); !told.Unpriced || told.At.IsZero() {
+			t.Errorf("nobody tells a price: %+v", told)
+		}
+		if got := w.batch(t, "l1", "C").Kept(); got != nil {
+			t.Errorf("of the C-Chain is kept %v", got)
 		}
 	})
 }

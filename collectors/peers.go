@@ -14,9 +14,10 @@ var (
 	nodePeersInbound = metric.New("avax_node_peers_inbound",
 		"Peers that dialled in: the port that they announce is not the connection's. 0 for long means that nobody can reach the node.", "node")
 	nodePeersByVersion = metric.New("avax_node_peers_by_version",
-		"Connected peers by the version that they run.", "node", "version")
+		"Connected peers by the version that they say they run: the 20 most frequent, and all others as other.", "node", "version")
 	nodePeersBenched = metric.New("avax_node_peers_benched",
-		"Peers that this node has benched on the chain: it does not query them for a while.", "node", "chain")
+		"Peers that this node has benched on the chain: it does not query them for a while. Of chains that are not followed, the 20 with the most have a series of their own.",
+		"node", "chain")
 	nodePeersSilent = metric.New("avax_node_peers_silent",
 		"Connected peers from which nothing came for 60 s, by the node's own clock.", "node")
 )
@@ -48,8 +49,8 @@ func collectPeers(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batc
 		}
 	}
 	var inbound, silent int
-	versions, benched := map[string]int{}, map[string]int{}
-	for _, c := range ups.AllChains() {
+	versions, benched, elsewhere := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, c := range ups.allChains() {
 		benched[c.Name] = 0
 	}
 	for _, p := range answer.Peers {
@@ -61,14 +62,22 @@ func collectPeers(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batc
 			silent++
 		}
 		for _, chain := range p.Benched {
-			benched[ups.named(chain)]++
+			name := ups.named(chain)
+			if _, followed := benched[name]; followed {
+				benched[name]++
+			} else {
+				elsewhere[name]++
+			}
 		}
 	}
 	out.Set(nodePeers, float64(answer.NumPeers), n.Name())
 	out.Set(nodePeersInbound, float64(inbound), n.Name())
 	out.Set(nodePeersSilent, float64(silent), n.Name())
-	for v, count := range versions {
+	for v, count := range commonest(versions) {
 		out.Set(nodePeersByVersion, float64(count), n.Name(), v)
+	}
+	for chain, count := range commonest(elsewhere) {
+		benched[chain] += count
 	}
 	for chain, count := range benched {
 		out.Set(nodePeersBenched, float64(count), n.Name(), chain)

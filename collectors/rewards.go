@@ -195,7 +195,7 @@ func (b *rewardBook) settle() {
 	b.Since = later(b.Since, earlier(time.Now().Add(-rewardSettles), newest))
 	for id, r := range b.Open {
 		if r.At.Before(b.Since) {
-			b.Settled[r.Type] = b.Settled[r.Type].with(r)
+			b.settled(r)
 			delete(b.Open, id)
 		}
 	}
@@ -256,13 +256,20 @@ func (b *rewardBook) add(r data.Reward) {
 	default:
 		b.Down, b.AtDown = at, []string{id}
 	}
-	b.Settled[r.RewardType] = b.Settled[r.RewardType].with(opened(r))
+	b.settled(opened(r))
+}
+
+// settled adds a reward to the sums.
+func (b *rewardBook) settled(r openReward) {
+	kind := kindOf(b.Settled, r.Type)
+	b.Settled[kind] = b.Settled[kind].with(r)
 }
 
 func (b *rewardBook) tell(out *metric.Batch, id, currency string) {
 	sums := maps.Clone(b.Settled)
 	for _, r := range b.Open {
-		sums[r.Type] = sums[r.Type].with(r)
+		kind := kindOf(sums, r.Type)
+		sums[kind] = sums[kind].with(r)
 	}
 	for kind, sum := range sums {
 		out.Set(rewardsSum, sum.Paid.AVAX(), id, kind)

@@ -16,7 +16,7 @@ var (
 		"The subnet of a followed chain; always 1. is_l1 is true or false. The chain and the contract that manage the validators of an L1 are empty where there are none.",
 		"subnet_id", "is_l1", "manager_blockchain_id", "manager_address")
 	subnetOwner = metric.New("avax_subnet_owner_info",
-		"An address whose key may change the subnet; always 1.", "subnet_id", "address")
+		"An address whose key may change the subnet; always 1.", "subnet_id", "address").AtMost(mostNamed)
 	subnetThreshold = metric.New("avax_subnet_owner_threshold",
 		"How many of the owners' keys it takes together.", "subnet_id")
 )

@@ -8,7 +8,7 @@ import (
 )
 
 var upgradeTimestamp = metric.New("avax_upgrade_timestamp_seconds",
-	"When the upgrade activates, or did, as the node knows it, in Unix seconds; absent while it is not scheduled.", "node", "upgrade")
+	"When the upgrade activates, or did, as the node knows it, in Unix seconds; absent while it is not scheduled.", "node", "upgrade").AtMost(mostNamed)
 
 var upgrades = &Spec{
 	Name:     "upgrades",

@@ -98,8 +98,8 @@ func (ups *Upstreams) With(nodes []*Node) *Upstreams {
 // followed. The caller must not change the list.
 func (ups *Upstreams) Chains() []Chain { return load(&ups.chains) }
 
-// AllChains returns P, X and the followed chains.
-func (ups *Upstreams) AllChains() []Chain {
+// allChains returns P, X and the followed chains.
+func (ups *Upstreams) allChains() []Chain {
 	return append([]Chain{{"P", "P"}, {"X", "X"}}, ups.Chains()...)
 }
 
@@ -213,7 +213,7 @@ func (c Chain) find(ctx context.Context, ups *Upstreams) (node.Blockchain, error
 // named returns the configured name of what a node calls a chain, by alias or
 // blockchain ID; anything else keeps what it is called.
 func (ups *Upstreams) named(called string) string {
-	for _, c := range ups.AllChains() {
+	for _, c := range ups.allChains() {
 		if c.Ref == called {
 			return c.Name
 		}

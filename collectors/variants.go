@@ -18,7 +18,7 @@ var fleetVariants = metric.New("avax_fleet_variants",
 	"How many different values the nodes that answer have of what should be the same on all; 1 is agreement. "+
 		"Facts: the version that they run, the RPC protocol that their VMs speak and the upgrades that they know (subject network), "+
 		"a VM's version (subject the VM), a chain's configuration and its precompiles (subject the chain).",
-	"fact", "subject")
+	"fact", "subject").AtMost(10 * mostNamed) // two of each followed chain
 
 var variants = &Spec{
 	Name:     "variants",

@@ -121,6 +121,8 @@ func TestDiscoveredChainsHaveNamesThatAreFitForALabel(t *testing.T) {
 					{"id":"c","name":"C","subnetID":"s","vmID":"v"},
 					{"id":"d","name":"<b>bold</b>","subnetID":"s","vmID":"v"},
 					{"id":"e","name":"known","subnetID":"s","vmID":"v"},
+					{"id":"g","name":"alpha","subnetID":"s","vmID":"v"},
+					{"id":"h","name":"network","subnetID":"s","vmID":"v"},
 					{"id":"f","name":"C-Chain","subnetID":"11111111111111111111111111111111LpoYY","vmID":"v"}]},"id":1}`
 			case "platform.getBlockchainStatus":
 				return `{"jsonrpc":"2.0","result":{"status":"Syncing"},"id":1}`
@@ -132,7 +134,7 @@ func TestDiscoveredChainsHaveNamesThatAreFitForALabel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []collectors.Chain{{Name: "mine", Ref: "e"}, {Name: "plain", Ref: "a"}, {Name: "b", Ref: "b"}, {Name: "c", Ref: "c"}, {Name: "d", Ref: "d"}}
+		want := []collectors.Chain{{Name: "mine", Ref: "e"}, {Name: "plain", Ref: "a"}, {Name: "b", Ref: "b"}, {Name: "c", Ref: "c"}, {Name: "d", Ref: "d"}, {Name: "g", Ref: "g"}, {Name: "h", Ref: "h"}}
 		if !slices.Equal(found, want) {
 			t.Errorf("found %v, want %v", found, want)
 		}

@@ -92,6 +92,12 @@ func (w world) run(t *testing.T, collector, target string) (samples string, err 
 // its tables.
 func (w world) tables(t *testing.T, collector, target string) []metric.Table {
 	t.Helper()
+	return w.batch(t, collector, target).Tables()
+}
+
+// batch runs a collector's job for a target once, which may not fail.
+func (w world) batch(t *testing.T, collector, target string) *metric.Batch {
+	t.Helper()
 	spec := specOf(t, collector)
 	for _, j := range spec.Bind(w.ups) {
 		if j.Target != target {
@@ -101,7 +107,7 @@ func (w world) tables(t *testing.T, collector, target string) []metric.Table {
 		if err := errors.Join(j.Collect(t.Context(), batch), batch.Err()); err != nil {
 			t.Fatal(err)
 		}
-		return batch.Tables()
+		return batch
 	}
 	t.Fatalf("%s has no job for %s", collector, target)
 	return nil

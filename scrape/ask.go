@@ -76,7 +76,7 @@ func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error
 		err = &Error{c.op, Timeout, &reason{"no answer within " + brief(took), ctx.Err()}}
 	}
 	u.metrics.count(c.op, outcome)
-	u.metrics.took(took)
+	u.metrics.took(c.op, took)
 	u.unwell.Store(!answered(outcome))
 	return value, err
 }

@@ -46,14 +46,22 @@ avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="ok",upstr
 avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="unavailable",upstream="local"} 1
 # HELP avax_exporter_upstream_request_duration_seconds Time from sending a request to an upstream to the end of its answer, however it ended.
 # TYPE avax_exporter_upstream_request_duration_seconds histogram
-avax_exporter_upstream_request_duration_seconds_bucket{upstream="local",le="0.01"} 3
-avax_exporter_upstream_request_duration_seconds_bucket{upstream="local",le="0.1"} 3
-avax_exporter_upstream_request_duration_seconds_bucket{upstream="local",le="0.5"} 4
-avax_exporter_upstream_request_duration_seconds_bucket{upstream="local",le="2.5"} 4
-avax_exporter_upstream_request_duration_seconds_bucket{upstream="local",le="10"} 4
-avax_exporter_upstream_request_duration_seconds_bucket{upstream="local",le="+Inf"} 4
-avax_exporter_upstream_request_duration_seconds_sum{upstream="local"} 0.3
-avax_exporter_upstream_request_duration_seconds_count{upstream="local"} 4
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.01"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.1"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.5"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="2.5"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="10"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="+Inf"} 2
+avax_exporter_upstream_request_duration_seconds_sum{op="GET /v1/height/{chain}",upstream="local"} 0
+avax_exporter_upstream_request_duration_seconds_count{op="GET /v1/height/{chain}",upstream="local"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.01"} 1
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.1"} 1
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="0.5"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="2.5"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="10"} 2
+avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="+Inf"} 2
+avax_exporter_upstream_request_duration_seconds_sum{op="platform.getHeight",upstream="local"} 0.3
+avax_exporter_upstream_request_duration_seconds_count{op="platform.getHeight",upstream="local"} 2
 `)); err != nil {
 			t.Error(err)
 		}

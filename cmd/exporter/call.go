@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/spelling"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -75,7 +76,14 @@ func parseCall(args []string) (r request, err error) {
 	methods := append(node.Methods(), dataMethods()...)
 	i := slices.IndexFunc(methods, func(m node.Method) bool { return m.Name == name })
 	if i < 0 {
-		return r, fmt.Errorf("there is no method %q; near it are %s", name, strings.Join(near(name, methods), ", "))
+		var names []string
+		for _, m := range methods {
+			names = append(names, m.Name)
+		}
+		if near := spelling.Near(name, names); len(near) > 0 {
+			return r, fmt.Errorf("there is no method %q; near it are %s", name, strings.Join(near, ", "))
+		}
+		return r, fmt.Errorf("there is no method %q", name)
 	}
 	r.method = methods[i]
 	switch {
@@ -119,25 +127,6 @@ func parseAnywhere(flags *flag.FlagSet, args []string) (words []string, err erro
 		}
 	}
 	return words, nil
-}
-
-// near returns the three methods whose names come closest.
-func near(name string, methods []node.Method) []string {
-	name = strings.ToLower(name)
-	far := func(m node.Method) int {
-		known := strings.ToLower(m.Name)
-		d := distance(name, known)
-		if strings.Contains(known, name) || strings.Contains(name, known) {
-			d -= max(len(name), len(known)) // more than any two names can differ by
-		}
-		return d
-	}
-	slices.SortStableFunc(methods, func(a, b node.Method) int { return far(a) - far(b) })
-	var names []string
-	for _, m := range methods[:3] {
-		names = append(names, m.Name)
-	}
-	return names
 }
 
 // printCallUsage tells how to call, and every method there is.

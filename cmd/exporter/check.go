@@ -60,16 +60,26 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	failed := 0
 	var troubles []*trouble
+	down, nobodyBy := downBy(all, results)
 	for i, j := range all {
 		verdict := fmt.Sprintf("%d samples", samples[i])
+		whom, _, _ := strings.Cut(j.Target, "/")
 		switch err := results[i]; {
+		case err != nil && down[whom] != nil:
+			failed++
+			troubles = add(troubles, j.Collector, whom, down[whom])
+			continue
+		case errors.Is(err, collectors.ErrNotOffered) && samples[i] == 0 && nobodyBy != nil:
+			failed++
+			troubles = add(troubles, j.Collector, j.Target, nobodyBy)
+			continue
 		case errors.Is(err, collectors.ErrNotOffered) && samples[i] == 0:
 			verdict = err.Error()
 		case errors.Is(err, collectors.ErrNotOffered):
 			verdict += "; " + err.Error()
 		case err != nil:
 			failed++
-			troubles = add(troubles, j, err)
+			troubles = add(troubles, j.Collector, j.Target, err)
 			continue
 		case samples[i] == 0:
 			verdict = "nothing to tell here"
@@ -92,10 +102,40 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 		return err
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d checks fail", failed, len(all))
+		causes := "one cause"
+		if len(troubles) > 1 {
+			causes = fmt.Sprintf("%d causes", len(troubles))
+		}
+		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all), causes)
 	}
 	fmt.Fprintf(out, "all %d checks passed\n", len(all))
 	return nil
+}
+
+// downBy tells why nodes do not answer, by their names: all that then fails about
+// them has this one cause. Where none answers, nobody is that of the first.
+func downBy(jobs []schedule.Job, results []error) (down map[string]error, nobody error) {
+	down = map[string]error{}
+	for i, j := range jobs {
+		if j.Collector == "up" && results[i] != nil {
+			down[j.Target] = results[i]
+		}
+	}
+	for i, j := range jobs {
+		whom, _, _ := strings.Cut(j.Target, "/")
+		if call := (*scrape.Error)(nil); down[whom] != nil && !errors.As(down[whom], &call) && errors.As(results[i], &call) {
+			down[whom] = results[i]
+		}
+	}
+	for i, j := range jobs {
+		switch {
+		case j.Collector == "up" && results[i] == nil:
+			return down, nil
+		case j.Collector == "up" && nobody == nil:
+			nobody = down[j.Target]
+		}
+	}
+	return down, nobody
 }
 
 // trouble is one cause with all that it stops: a dead node fails every collector
@@ -107,10 +147,13 @@ type trouble struct {
 }
 
 // add puts an error to those of the same cause.
-func add(troubles []*trouble, j schedule.Job, err error) []*trouble {
+func add(troubles []*trouble, collector, target string, err error) []*trouble {
 	cause, remedy := err.Error(), ""
 	if call := (*scrape.Error)(nil); errors.As(err, &call) && call.Err != nil {
 		cause, remedy = string(call.Outcome)+call.Err.Error(), web.Remedy(err)
+		if call.Outcome == scrape.NotFound && strings.HasPrefix(call.Op, "info.") {
+			remedy = noNode
+		}
 	}
 	i := slices.IndexFunc(troubles, func(t *trouble) bool { return t.cause == cause })
 	if i < 0 {
@@ -118,14 +161,18 @@ func add(troubles []*trouble, j schedule.Job, err error) []*trouble {
 		troubles = append(troubles, &trouble{err: err, cause: cause, remedy: remedy})
 	}
 	t := troubles[i]
-	if !slices.Contains(t.collectors, j.Collector) {
-		t.collectors = append(t.collectors, j.Collector)
+	if !slices.Contains(t.collectors, collector) {
+		t.collectors = append(t.collectors, collector)
 	}
-	if !slices.Contains(t.targets, j.Target) {
-		t.targets = append(t.targets, j.Target)
+	if !slices.Contains(t.targets, target) {
+		t.targets = append(t.targets, target)
 	}
 	return troubles
 }
+
+// noNode is what to do where not even the API is found that tells who a node is.
+const noNode = "No node's API is at this address: write it into AVAX_NODES without a path, such as http://host:9650, and with the node's own port. " +
+	"If it is a node, its info API is off (--api-info-enabled)."
 
 // few names the first of many.
 func few(names []string) string {

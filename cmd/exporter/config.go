@@ -22,7 +22,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/spelling"
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/webconfig"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -214,12 +216,13 @@ func (env environment) parse() (*config, error) {
 	note("CONCURRENCY", err)
 	c.maxBody, err = parseBytes(env.MaxBody)
 	note("MAX_BODY", err)
-	if c.nodes, err = c.fleet.Read(); err != nil {
-		problems = append(problems, err) // names its variables
-	}
 	c.networkID, err = parseNetworkID(env.NodeNetworkID)
 	note("NODE_NETWORK_ID", err)
 	env.parseWatched(c, note)
+	c.fleet.Reserved = c.toldOf()
+	if c.nodes, err = c.fleet.Read(); err != nil {
+		problems = append(problems, err) // names its variables
+	}
 	c.part.Of, err = parseCount(env.TotalShards)
 	note("TOTAL_SHARDS", err)
 	c.part.Shard, err = strconv.Atoi(env.Shard)
@@ -233,7 +236,7 @@ func (env environment) parse() (*config, error) {
 	note("RELOAD_ENDPOINT", err)
 	if env.WebConfigFile != "" {
 		c.webConfig = env.WebConfigFile
-		c.tls, err = checkWebConfig(env.WebConfigFile)
+		c.tls, err = webconfig.Check(env.WebConfigFile)
 		note("WEB_CONFIG_FILE", err)
 	}
 	c.systemdSocket, err = parseBool(env.WebSystemdSocket)
@@ -281,15 +284,20 @@ func (env environment) parseServed(c *config, note func(string, ...error)) {
 func unknownVariables(environ []string) []error {
 	var known []string
 	for _, v := range variables() {
-		known = append(known, v.Name)
+		known = append(known, strings.TrimPrefix(v.Name, prefix+"_"))
 	}
 	var errs []error
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, prefix+"_") || slices.Contains(known, name) || ofKubernetes(name, value) {
+		short, ours := strings.CutPrefix(name, prefix+"_")
+		if !ours || slices.Contains(known, short) || ofKubernetes(name, value) {
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%s: there is no such variable; did you mean %s?", name, closest(name, known)))
+		meant := ": docs/configuration.md lists them"
+		if near := spelling.Near(short, known); len(near) > 0 {
+			meant = fmt.Sprintf("; did you mean %s_%s?", prefix, near[0])
+		}
+		errs = append(errs, fmt.Errorf("%s: there is no such variable%s", name, meant))
 	}
 	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return errs
@@ -302,31 +310,6 @@ func ofKubernetes(name, value string) bool {
 }
 
 var serviceLink = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?$`)
-
-// closest returns the name with the smallest edit distance.
-func closest(name string, known []string) string {
-	return slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
-}
-
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
 
 func parseListen(s string) (string, error) {
 	s = strings.TrimSpace(s)
@@ -354,14 +337,9 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 			// Nothing of it is printed: it may be the half of a password.
 			errs = append(errs, fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650, the name of letters, digits, dots, dashes and underscores; "+
 				"a comma in a password is written %%2C", number))
-		case slices.Contains(serviceNames, n):
-			errs = append(errs, fmt.Errorf("%q is the name of a service: give the node another", n))
 		case seen[n]:
 			errs = append(errs, fmt.Errorf("%q names two nodes: give each a name of its own", n))
 		default:
-			if err := scrape.CheckURL(u); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", n, err))
-			}
 			nodes = append(nodes, fleet.Node{Name: n, URL: u})
 		}
 		seen[n] = true
@@ -372,8 +350,17 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 	return nodes, errs
 }
 
-// serviceNames are the upstreams that are no nodes, by their label upstream.
-var serviceNames = []string{"metrics", "data"}
+// toldOf names what beside nodes stands in the labels target and upstream.
+func (c *config) toldOf() []string {
+	names := []string{"network", "metrics", "data", "P", "X", "C"}
+	for _, chain := range c.chains {
+		names = append(names, chain.Name)
+	}
+	for _, p := range c.probes {
+		names = append(names, p.Name)
+	}
+	return slices.Concat(names, c.validators.IDs, c.addresses, c.evm, c.assets, c.contracts)
+}
 
 func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) {
 	seen := map[string]bool{}
@@ -391,6 +378,8 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 			errs = append(errs, fmt.Errorf("%q: write an alias such as C, or name=blockchainID", item))
 		case ref == "P" || ref == "X" || n == "P" || n == "X":
 			errs = append(errs, fmt.Errorf("%q: P and X are always followed, and no other chain has their names", item))
+		case n == "network":
+			errs = append(errs, fmt.Errorf("%q: network is what is told of all chains: give the chain another name", item))
 		case slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == ref }):
 			errs = append(errs, fmt.Errorf("%q stands there twice", ref))
 		case seen[n]:
@@ -399,6 +388,9 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 			chains = append(chains, collectors.Chain{Name: n, Ref: ref})
 		}
 		seen[n] = true
+	}
+	if s != "" && !auto && len(chains) == 0 && errs == nil {
+		errs = append(errs, errors.New("no chain in the list: write an alias such as C, or leave it empty to follow P and X alone"))
 	}
 	if auto && !slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == "C" || c.Name == "C" }) {
 		chains = append(chains, collectors.Chain{Name: "C", Ref: "C"}) // every node of the primary network runs it
@@ -420,7 +412,7 @@ func parseWatch(s string) (collectors.Watch, []error) {
 	for id := range fields(s, ",") {
 		switch {
 		case !nodeIDForm.MatchString(id):
-			errs = append(errs, fmt.Errorf("%q: write own, all, or node IDs that begin with NodeID-", id))
+			errs = append(errs, fmt.Errorf("%q: write own, all, or node IDs: NodeID- and about 33 letters and digits", id))
 		case slices.Contains(w.IDs, id):
 			errs = append(errs, fmt.Errorf("%s stands there twice", id))
 		}
@@ -445,7 +437,11 @@ func selectCollectors(all []*collectors.Spec, s string) ([]*collectors.Spec, []e
 	for item := range fields(s, ",") {
 		n := strings.TrimLeft(item, "+-")
 		if byName[n] == nil {
-			errs = append(errs, fmt.Errorf("there is no collector %q; did you mean %s? docs/metrics.md lists them", n, closest(n, names)))
+			meant := ":"
+			if near := spelling.Near(n, names); len(near) > 0 {
+				meant = "; did you mean " + near[0] + "?"
+			}
+			errs = append(errs, fmt.Errorf("there is no collector %q%s docs/metrics.md lists them", n, meant))
 		}
 		if n == item {
 			list++

@@ -164,7 +164,14 @@ func ofData(page map[string]float64) map[string]float64 {
 
 func TestADataServiceThatIsDownForAnHourCostsItsSamplesOnly(t *testing.T) {
 	t.Parallel()
-	inBubbleAs(t, func(s *scenery) { withData(s, "1m") }, func(t *testing.T, b bubble) {
+	inBubbleAs(t, func(s *scenery) {
+		withData(s, "1m")
+		for _, spec := range collectors.All() {
+			if !strings.Contains(s.env.Schedules, spec.Name+"=") {
+				s.env.Schedules += ";" + spec.Name + "=@every 1m"
+			}
+		}
+	}, func(t *testing.T, b bubble) {
 		time.Sleep(3 * time.Minute)
 		before := b.page(t)
 		if n := len(ofData(before)); n < 20 || before["avax_data_up"] != 1 {

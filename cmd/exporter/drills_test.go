@@ -386,3 +386,10 @@ var quietDrills = []drill{
 		within: 24 * time.Hour,
 	},
 }
+
+// set changes where a detour leads, between requests.
+func (d *detour) set(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
+}

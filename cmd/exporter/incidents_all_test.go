@@ -158,3 +158,12 @@ func short(d time.Duration) string {
 	}
 	return text
 }
+
+// name is the alert with what tells its tiers apart.
+func (e *episode) name() string {
+	name := e.labels["alertname"]
+	if within := e.labels["within"]; within != "" {
+		name += " (" + within + ")"
+	}
+	return name
+}

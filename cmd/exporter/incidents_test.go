@@ -79,12 +79,6 @@ type detour struct {
 	foreign string            // host of a node that belongs to another network
 }
 
-func (d *detour) set(f func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f()
-}
-
 // RoundTrip implements http.RoundTripper.
 func (d *detour) RoundTrip(req *http.Request) (*http.Response, error) {
 	d.mu.Lock()

@@ -8,13 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"os"
-	"regexp"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/activation"
-	toolkit "github.com/prometheus/exporter-toolkit/web"
-	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/webconfig"
 )
 
 // listen opens what the exporter is asked on: the socket that systemd holds for
@@ -56,31 +54,8 @@ func serve(listener net.Listener, server *http.Server, c *config, log *slog.Logg
 	if c.webConfig == "" {
 		return server.Serve(listener)
 	}
-	return toolkit.Serve(listener, server, &toolkit.FlagConfig{WebConfigFile: &c.webConfig}, log)
+	return webconfig.Serve(listener, server, c.webConfig, log)
 }
-
-// checkWebConfig tells what is wrong with a web configuration, certificates and
-// password hashes included, and whether it asks for TLS.
-func checkWebConfig(file string) (tls bool, err error) {
-	if err := toolkit.Validate(file); err != nil {
-		return false, errors.New(quoted.ReplaceAllLiteralString(err.Error(), "…"))
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return false, err
-	}
-	var parsed struct {
-		TLS toolkit.TLSConfig `yaml:"tls_server_config"`
-	}
-	if err := yaml.Unmarshal(text, &parsed); err != nil {
-		return false, err
-	}
-	return parsed.TLS.IsEnabled(), nil
-}
-
-// quoted is how the YAML library repeats a value that it cannot use, which may be
-// a password.
-var quoted = regexp.MustCompile("`[^`]*`")
 
 // serveProfiles serves Go's profiles on a listener of their own until ctx ends,
 // if it is asked for.

@@ -46,15 +46,6 @@ type episode struct {
 
 func (e *episode) fires() bool { return e.ended.IsZero() }
 
-// name is the alert with what tells its tiers apart.
-func (e *episode) name() string {
-	name := e.labels["alertname"]
-	if within := e.labels["within"]; within != "" {
-		name += " (" + within + ")"
-	}
-	return name
-}
-
 func (e *episode) String() string {
 	rest := maps.Clone(e.labels)
 	maps.DeleteFunc(rest, func(name, _ string) bool { return slices.Contains([]string{"alertname", "job", "instance"}, name) })

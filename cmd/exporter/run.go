@@ -200,6 +200,9 @@ func (h *house) followChains(ctx context.Context) {
 		if len(chains) > len(ups.Chains()) {
 			h.mu.Lock()
 			ups.SetChains(chains)
+			if len(chains) == collectors.MostChains {
+				h.log.Warn("so many chains are tracked that no more are looked for: write those to follow into AVAX_CHAINS", "chains", len(chains))
+			}
 			h.scheduler.Set(h.roster.jobs())
 			h.reckon()
 			h.mu.Unlock()

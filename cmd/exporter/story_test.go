@@ -189,7 +189,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	pattern := regexp.MustCompile("(?m)^" + args[0] + "$")
 	var page string
 	var err error
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if page, err = fetch(ts, "/metrics"); err == nil && pattern.MatchString(page) != neg {
 			return
 		}

@@ -32,7 +32,8 @@ import (
 
 var (
 	modelSeed  = flag.Uint64("model.seed", 1, "the first seed of the model test")
-	modelSteps = flag.Int("model.steps", 350, "steps of the model test for each seed")
+	modelSeeds = flag.Uint64("model.seeds", 2, "how many seeds the model test tries")
+	modelSteps = flag.Int("model.steps", 150, "steps of the model test for each seed")
 	modelFor   = flag.Duration("model.for", 0, "run the model test with one seed after the other for that long")
 )
 
@@ -42,11 +43,11 @@ var (
 // time within the sample's last three periods; and once all is well for that
 // long, all is told.
 //
-// A failure prints its seed: go test ./cmd/exporter -run WhateverBefalls -model.seed=N.
+// A failure prints its seed: go test ./cmd/exporter -run WhateverBefalls -model.seed=N -model.steps=350.
+// make check-chance tries more.
 func TestWhateverBefallsASampleIsTheTruthOfItsTimeOrGone(t *testing.T) {
-	const seeds = 3
 	if *modelFor == 0 {
-		for seed := *modelSeed; seed < *modelSeed+seeds; seed++ {
+		for seed := *modelSeed; seed < *modelSeed+*modelSeeds; seed++ {
 			t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 				t.Parallel()
 				tryOut(t, seed)

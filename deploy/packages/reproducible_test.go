@@ -49,3 +49,20 @@ func TestTheSameSourceMakesTheSameProgram(t *testing.T) {
 		t.Errorf("two builds of the same source differ: %x and %x", sums[0], sums[1])
 	}
 }
+
+// The bars are those of docs/performance.md.
+func TestTheProgramsStaySmall(t *testing.T) {
+	for tag, most := range map[string]int64{"": 35e6, "noalerting": 15e6} {
+		out := filepath.Join(t.TempDir(), "avax-exporter")
+		if said, err := exec.CommandContext(t.Context(), "../../internal/tools/build", out, "-tags", tag).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		info, err := os.Stat(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() >= most {
+			t.Errorf("with the tag %q the program has %d bytes: go tool nm -size -sort size tells of what", tag, info.Size())
+		}
+	}
+}

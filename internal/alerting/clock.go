@@ -68,10 +68,12 @@ func (c clock) evaluation() rules.GroupEvalIterationFunc {
 	}
 }
 
-// query asks at a steady time, and the expression sees the wall clock.
-func (c clock) query(ask rules.QueryFunc) rules.QueryFunc {
+// query asks at a steady time, and the expression sees the wall clock: one and the
+// same, whatever happens to it meanwhile.
+func (c clock) query(engine promql.QueryEngine, s *store) rules.QueryFunc {
 	return func(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-		found, err := ask(ctx, expr, c.wall(at))
+		ahead := c.ahead()
+		found, err := rules.EngineQueryFunc(engine, shown{s, ahead})(ctx, expr, at.Add(ahead))
 		for i := range found {
 			found[i].T = at.UnixMilli()
 		}
@@ -148,6 +150,22 @@ func (a scrapedAppender) Commit() error {
 
 // ms is a time or a duration in milliseconds, as the store counts.
 type ms = int64
+
+// shown is the store as it is seen where the wall clock is that much ahead.
+type shown struct {
+	*store
+	ahead time.Duration
+}
+
+// Querier implements storage.Queryable.
+func (v shown) Querier(mint, maxt ms) (storage.Querier, error) {
+	ahead := v.ahead.Milliseconds()
+	q, err := v.steady(mint-ahead, maxt-ahead)
+	if err != nil || ahead == 0 {
+		return q, err
+	}
+	return later{q, ahead}, nil
+}
 
 // later shows what a querier finds as that much later.
 type later struct {

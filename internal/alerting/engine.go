@@ -133,7 +133,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		NoStepSubqueryIntervalFn: func(int64) int64 { return o.Interval.Milliseconds() },
 	})
 	a.rules = rules.NewManager(&rules.ManagerOptions{
-		Appendable: evaluated{a.store, a.clock}, Queryable: a.store, QueryFunc: a.clock.query(rules.EngineQueryFunc(engine, a.store)),
+		Appendable: evaluated{a.store, a.clock}, Queryable: a.store, QueryFunc: a.clock.query(engine, a.store),
 		NotifyFunc: rules.SendAlerts(sender{a.notifier, a.clock, o.URL}, o.URL), Context: ctx, ExternalURL: link,
 		Registerer: engineMetrics, Logger: log, GroupLoader: a.loader, Parser: promQL,
 		OutageTolerance: outage, ForGracePeriod: o.ForGracePeriod, ResendDelay: o.ResendDelay,

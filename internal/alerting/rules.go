@@ -62,8 +62,9 @@ func readRules(c Config) (*ruleSet, error) {
 // samples are kept, and a file that never pages.
 func parseRules(name string, content []byte) (*ruleSet, error) {
 	groups, errs := rulefmt.Parse(content, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
-	// What is no YAML is told twice.
-	errs = slices.CompactFunc(errs, func(a, b error) bool { return a.Error() == b.Error() })
+	if groups == nil && len(errs) > 0 {
+		errs = errs[:1] // it was read twice, the second time to know lines
+	}
 	for i, err := range errs {
 		errs[i] = fmt.Errorf("%s: %w", name, err)
 	}

@@ -40,6 +40,11 @@ func TestARulesFileIsRefusedWithTheReason(t *testing.T) {
 			t.Errorf("%s\ngives %v, want something with %q", test.content, err, test.want)
 		}
 	}
+	for _, bad := range []string{"groups: [", "groups: 3", "no rules", "groups: [{name: g, rules: 7}]"} {
+		if _, err := parseRules("my.yml", []byte(bad)); err == nil || strings.Count(err.Error(), "my.yml") != 1 {
+			t.Errorf("%s\ngives %v, want it told once", bad, err)
+		}
+	}
 	for _, good := range []string{"increase(up[2h])", "up offset 2h", "vector(1)", "vector(time()) > 0", "up offset -1h"} {
 		if _, err := parseRules("my.yml", []byte(group("{alert: A, expr: '"+good+"'}"))); err != nil {
 			t.Errorf("%s: %v", good, err)

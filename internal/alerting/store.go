@@ -79,12 +79,7 @@ func emptyDir() (string, error) {
 
 // Querier implements storage.Queryable, in the wall clock's time.
 func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
-	ahead := s.clock.ahead().Milliseconds()
-	q, err := s.steady(mint-ahead, maxt-ahead)
-	if err != nil || ahead == 0 {
-		return q, err
-	}
-	return later{q, ahead}, nil
+	return shown{s, s.clock.ahead()}.Querier(mint, maxt)
 }
 
 // steady opens a querier as tsdb.DB does: one that would read what is being dropped

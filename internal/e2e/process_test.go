@@ -24,7 +24,7 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "avax-exporter")
-	if out, err := exec.Command("go", "build", "-o", path, "../../cmd/exporter").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "../../cmd/exporter").CombinedOutput(); err != nil {
 		return dir, fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return path, nil
@@ -64,7 +64,7 @@ func startAs(t *testing.T, by []string, environment ...string) *process {
 	}
 	command := append(by, path)
 	p := &process{t: t, cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
-	p.cmd.Env = append(append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json"), environment...)
+	p.cmd.Env = append(append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json", "GOGC="), environment...)
 	log, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

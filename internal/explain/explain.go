@@ -38,7 +38,10 @@ func Name(w io.Writer, page *Page, name, target string) error {
 		e.explainFamilies([]string{name})
 		return e.err
 	}
-	return fmt.Errorf("there is no alert and no family %q; near it are %s", name, strings.Join(e.rules.like(name), ", "))
+	if near := e.rules.like(name); len(near) > 0 {
+		return fmt.Errorf("there is no alert and no family %q; near it are %s", name, strings.Join(near, ", "))
+	}
+	return fmt.Errorf("there is no alert and no family %q: avax-exporter rules prints the alerts, docs/metrics.md lists the families", name)
 }
 
 // explanation is one answer on its way to the terminal.
@@ -65,7 +68,11 @@ func (e *explanation) explainAlert(alerts []rule) {
 		if r.For != "" {
 			held = "when this has held for " + r.For
 		}
-		e.printf("%s (%s) fires %s:\n\n%s\n", r.Alert, r.Labels["severity"], held, indent(r.Expr))
+		whose := ""
+		if r.companion {
+			whose = "of companion.yml, which a Prometheus evaluates, "
+		}
+		e.printf("%s (%s) %sfires %s:\n\n%s\n", r.Alert, r.Labels["severity"], whose, held, indent(r.Expr))
 		if filled := e.fill(r.Expr); filled != strings.TrimSpace(r.Expr) {
 			e.printf("\nwith the numbers of %s put in:\n\n%s\n", e.subject(), indent(filled))
 		}
@@ -113,7 +120,10 @@ func (e *explanation) explainFamilies(names []string) {
 				e.printf("      = %s\n", e.fillFor(f.Formula, sample))
 			}
 		}
-		if len(fitting) == 0 {
+		switch whose := ofOthers(name); {
+		case whose != "":
+			e.printf("    %s: not served here, ask Prometheus\n", whose)
+		case len(fitting) == 0:
 			e.printf("    absent for %s\n", e.subject())
 		}
 		if s != nil {
@@ -229,6 +239,24 @@ func (e *explanation) fillFor(formula string, of Sample) string {
 		}
 		return strings.Join(numbers, ", ")
 	})
+}
+
+// ofOthers says whose a family is that is not the exporter's own, and is empty
+// for one that is.
+func ofOthers(name string) string {
+	for prefix, whose := range map[string]string{
+		"avalanche_": "of the node's own /ext/metrics",
+		"node_":      "of node_exporter on the node's host",
+		"app_":       "of the ICM relayer's /metrics",
+	} {
+		if strings.HasPrefix(name, prefix) {
+			return whose
+		}
+	}
+	if name == "up" {
+		return "of Prometheus, which makes it of each scrape"
+	}
+	return ""
 }
 
 // declaration finds the family and the collector that emits it; nil for what

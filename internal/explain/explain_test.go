@@ -79,6 +79,23 @@ func TestAnAlertIsToldWithItsNumbersCallsAndRunbook(t *testing.T) {
 	}
 }
 
+// Whoever is paged by a rule of companion.yml asks the same command.
+func TestAnAlertOverWhatOthersServeIsToldWithWhoServesIt(t *testing.T) {
+	text := told(t, "AvalancheGoDiskLow", "alpha")
+	demand(t, text,
+		"AvalancheGoDiskLow (page) of companion.yml, which a Prometheus evaluates, fires",
+		"< scalar(10)",
+		"avalanche_resource_tracker_disk_available_percentage\n    of the node's own /ext/metrics: not served here, ask Prometheus",
+		"docs/runbooks/AvalancheGoDiskLow.md")
+	if strings.Contains(text, "absent") {
+		t.Errorf("what the exporter never serves passes for absent:\n%s", text)
+	}
+	demand(t, told(t, "HostClockUnsynchronised", ""), "node_timex_sync_status\n    of node_exporter")
+	demand(t, told(t, "ICMCheckpointLag", ""), "app_checkpoint_committed_height\n    of the ICM relayer's /metrics")
+	demand(t, told(t, "CompanionTargetDown", ""), "up\n    of Prometheus")
+	demand(t, told(t, "AvalancheGoHealthFailing", ""), "avax:health_lost is recorded", "avalanche_health_checks_failing\n")
+}
+
 func TestAFailedRunIsSaid(t *testing.T) {
 	demand(t, told(t, "AvaxRewardStakeLow", "bravo"), "about bravo: the last run FAILED", "never a good answer")
 }
@@ -115,12 +132,19 @@ func TestTheFormulaHasTheNumbersOfItsSample(t *testing.T) {
 
 func TestWhatIsNotKnownIsNamedWithWhatIs(t *testing.T) {
 	for name, want := range map[string]string{
-		"RewardStake":                  "AvaxRewardStakeLow",
-		"avax_node_uptime_rewarding":   "avax_node_uptime_rewarding_stake_ratio",
-		"Nothing like anything at all": "near it are",
+		"RewardStake":                "AvaxRewardStakeLow",
+		"avax_node_uptime_rewarding": "avax_node_uptime_rewarding_stake_ratio",
+		"AvaxWatchdgo":               "near it are AvaxWatchdog",
+		"avax_node_ups":              "near it are avax_node_up",
+		"AvalancheGoDisk":            "near it are AvalancheGoDiskLow",
 	} {
 		if got := told(t, name, ""); !strings.HasPrefix(got, "error: ") || !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want an error that names %s", name, got, want)
+		}
+	}
+	for _, name := range []string{"AvaxNope", "Nothing like anything at all", "zebra"} {
+		if got := told(t, name, ""); strings.Contains(got, "near") || !strings.Contains(got, "docs/metrics.md lists the families") {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 	if got := told(t, "AvaxRewardStakeLow", "zulu"); !strings.Contains(got, `nothing that the exporter serves is about "zulu"`) {

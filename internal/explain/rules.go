@@ -10,6 +10,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
 // rule is a rule of a rules file.
@@ -20,20 +21,28 @@ type rule struct {
 	For         string
 	Labels      map[string]string
 	Annotations map[string]string
+
+	// companion says that a Prometheus evaluates it, and the exporter does not.
+	companion bool
 }
 
 type ruleSet []rule
 
-// builtIn returns the rules that are built in. Tests read the same file with
-// Prometheus' own parser: it cannot be malformed here.
+// builtIn returns the rules that are built in. Tests read the same files with
+// Prometheus' own parser: they cannot be malformed here.
 var builtIn = sync.OnceValue(func() ruleSet {
-	var file struct{ Groups []struct{ Rules []rule } }
-	if err := yaml.Unmarshal(alerts.Rules, &file); err != nil {
-		panic(err)
-	}
 	var all ruleSet
-	for _, g := range file.Groups {
-		all = append(all, g.Rules...)
+	for i, text := range [][]byte{alerts.Rules, alerts.Companion} {
+		var file struct{ Groups []struct{ Rules []rule } }
+		if err := yaml.Unmarshal(text, &file); err != nil {
+			panic(err)
+		}
+		for _, g := range file.Groups {
+			for _, r := range g.Rules {
+				r.companion = i > 0
+				all = append(all, r)
+			}
+		}
 	}
 	return all
 })
@@ -69,8 +78,8 @@ func (rs ruleSet) reads(expr string) []string {
 	return names
 }
 
-// like returns names of alerts and families that hold a word of the name, or
-// the first alerts where none does.
+// like returns names of alerts and families: those that are spelt like a name,
+// then those that have the most of its letters in the same words, and more than half.
 func (rs ruleSet) like(name string) []string {
 	var known []string
 	for _, r := range rs {
@@ -78,43 +87,38 @@ func (rs ruleSet) like(name string) []string {
 			known = append(known, r.Alert)
 		}
 	}
-	first := slices.Clone(known[:min(3, len(known))])
 	for _, s := range collectors.All() {
 		for _, f := range s.Families {
 			known = append(known, f.Name)
 		}
 	}
 	words := strings.FieldsFunc(wordStart.ReplaceAllString(name, "_$0"), func(r rune) bool { return r == '_' || r == '-' || r == ' ' })
-	type scored struct {
-		name  string
-		score int
-	}
-	var found []scored
-	for _, k := range known {
-		score := 0
-		for _, w := range words {
-			if w = strings.ToLower(w); w != "avax" && strings.Contains(strings.ToLower(k), w) {
-				score += len(w)
+	scores, letters := map[string]int{}, 0
+	for _, w := range words {
+		if w = strings.ToLower(w); w == "avax" {
+			continue
+		}
+		letters += len(w)
+		for _, k := range known {
+			if strings.Contains(strings.ToLower(k), w) {
+				scores[k] += len(w)
 			}
 		}
-		if score > 0 {
-			found = append(found, scored{k, score})
+	}
+	found := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return scores[k] == 0 || 2*scores[k] <= letters })
+	slices.SortStableFunc(found, func(a, b string) int { return scores[b] - scores[a] })
+	near := spelling.Near(name, known)
+	for _, k := range found {
+		if len(near) < 3 && !slices.Contains(near, k) {
+			near = append(near, k)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b scored) int { return b.score - a.score })
-	if len(found) == 0 {
-		return first
-	}
-	var names []string
-	for _, f := range found[:min(3, len(found))] {
-		names = append(names, f.name)
-	}
-	return names
+	return near
 }
 
 var wordStart = regexp.MustCompile(`[A-Z]`)
 
-// selector is where an expression reads a series name of ours.
+// selector is where an expression reads a series.
 type selector struct {
 	text, name, matchers string
 	ranged               bool // of a span of time, or of another time
@@ -122,7 +126,7 @@ type selector struct {
 
 // What the built-in rules and formulas are written in is a part of PromQL that
 // a pattern finds: a test holds it to Prometheus' own parser.
-var selectorPattern = regexp.MustCompile(`\b(avax[_:][a-z0-9_:]+|up\b)(\{[^}]*\})?(\[[^\]]*\])?(\s+offset\s+\w+)?`)
+var selectorPattern = regexp.MustCompile(`\b(avax[_:][a-z0-9_:]+|up\b|(?:avalanche|app|node_timex|node_memory)_\w+)(\{[^}]*\})?(\[[^\]]*\])?(\s+offset\s+\w+)?`)
 
 func selectors(expr string) []selector {
 	var all []selector

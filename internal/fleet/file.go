@@ -19,22 +19,23 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// CheckFile tells what is wrong with the name of a file of nodes.
-func CheckFile(path string) error {
+// checkFile tells what is wrong with the name of a file of nodes.
+func checkFile(path string) error {
 	if !slices.Contains([]string{".json", ".yml", ".yaml"}, filepath.Ext(path)) {
 		return fmt.Errorf("%s: the ending tells the format: name it .json, .yml or .yaml", path)
 	}
 	return nil
 }
 
-// file adds the nodes of a file to those that there are.
-func (r *reading) file(path string, general Access, nodes []Node) []Node {
+// file adds the nodes of the source's file to those that there are.
+func (r *reading) file(s *Source, nodes []Node) []Node {
+	path := s.File
 	at := func(line int, format string, args ...any) {
 		r.problem(line, "AVAX_NODES_FILE: %s, line %d: %w", path, line, fmt.Errorf(format, args...))
 	}
 	data, err := r.open(path)
 	if err == nil {
-		err = CheckFile(path)
+		err = checkFile(path)
 	}
 	if err != nil {
 		r.problem(1, "AVAX_NODES_FILE: %w", err)
@@ -62,8 +63,12 @@ func (r *reading) file(path string, general Access, nodes []Node) []Node {
 			at(t.line, "%q names two nodes: give each a group of its own with the label node", n.Name)
 			continue
 		}
+		if err := s.check(n); err != nil {
+			at(t.line, "%w", err)
+			continue
+		}
 		taken[n.Name] = true
-		nodes = append(nodes, r.node(n, own, general, func(s setting) (int, string) {
+		nodes = append(nodes, r.node(n, own, s.Access, func(s setting) (int, string) {
 			line := t.labels[s.label()].Line
 			return line, fmt.Sprintf("AVAX_NODES_FILE: %s, line %d: %s", path, line, s.label())
 		}))

@@ -16,6 +16,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // Node is a node as it is configured, with its credentials.
@@ -97,6 +99,8 @@ type Source struct {
 	Nodes  []Node // of AVAX_NODES: name and URL
 	File   string // AVAX_NODES_FILE, or empty
 	Access Access // of all nodes that say nothing else
+	// Reserved are the names of what else is told of, such as chains: no node has one.
+	Reserved []string
 
 	files map[string]content                // that the last reading looked at
 	tls   map[[sha256.Size]byte]*tls.Config // that it made, by contents
@@ -110,6 +114,11 @@ func (s *Source) Read() ([]Node, error) {
 		files: map[string]content{}, made: map[Access]credentials{},
 		tls: map[[sha256.Size]byte]*tls.Config{}, knownTLS: s.tls,
 	}
+	for _, n := range s.Nodes {
+		if err := s.check(n); err != nil {
+			r.problem(0, "AVAX_NODES: %w", err)
+		}
+	}
 	for _, p := range r.credentials(s.Access).problems {
 		r.problem(0, "%s: %w", p.setting.variable(), p.err)
 	}
@@ -118,7 +127,7 @@ func (s *Source) Read() ([]Node, error) {
 		nodes = append(nodes, r.node(n, Access{}, s.Access, nil))
 	}
 	if s.File != "" {
-		nodes = r.file(s.File, s.Access, nodes)
+		nodes = r.file(s, nodes)
 	}
 	s.files = r.files
 	if len(r.problems) > 0 {
@@ -131,6 +140,20 @@ func (s *Source) Read() ([]Node, error) {
 	}
 	s.tls = r.tls
 	return nodes, nil
+}
+
+// check tells what is wrong with a node's name or address.
+func (s *Source) check(n Node) error {
+	if slices.Contains(s.Reserved, n.Name) {
+		return fmt.Errorf("%q is the name of a chain, a service or something else that is told of: give the node another", n.Name)
+	}
+	if err := scrape.CheckURL(n.URL); err != nil {
+		return fmt.Errorf("%s: %w", n.Name, err)
+	}
+	if u, err := url.Parse(n.URL); err == nil && strings.Contains(u.Path+"/", "/ext/") {
+		return fmt.Errorf("%s: the exporter itself adds /ext and what follows: write the address without, such as %s://%s", n.Name, u.Scheme, u.Host)
+	}
+	return nil
 }
 
 // reading is one look at everything.

@@ -196,6 +196,8 @@ func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
 		"a misspelt setting":   {"nodes.yml", "- targets: [a:1]\n  labels: {__token__: canary}", `nodes.yml, line 2: there is no setting "__token__"; there are __scheme__, __host__, __headers_file__, __bearer_file__, __basic_auth_file__, __ca_file__, __cert_file__, __key_file__`},
 		"scheme":               {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 2: __scheme__: write http or https`},
 		"scheme of a URL":      {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: a URL has its scheme: leave out __scheme__`},
+		"a reserved name":      {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}", `nodes.yml, line 1: "mine" is the name of a chain, a service or something else that is told of: give the node another`},
+		"a path":               {"nodes.yml", "- targets: ['http://a:1/ext/info']", `nodes.yml, line 1: a-1-ext-info: the exporter itself adds /ext and what follows: write the address without, such as http://a:1`},
 		"a name twice":         {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}", `nodes.yml, line 3: "x" names two nodes: give each a group of its own with the label node`},
 		"a name":               {"nodes.yml", "- targets: [a:1]\n  labels: {node: 'x y'}", `nodes.yml, line 1: "x y": a node's name is made of letters, digits, dots, dashes and underscores`},
 		"a password":           {"nodes.yml", "- targets: ['http://u:canary@a:1']", `nodes.yml, line 1: no user and no password in this file: put user:password into a file of its own, and that file's name into __basic_auth_file__`},
@@ -222,7 +224,7 @@ func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
 			if c.file == "gone.yml" {
 				want = "AVAX_NODES_FILE: open " + c.want
 			}
-			_, err := (&fleet.Source{File: c.file}).Read()
+			_, err := (&fleet.Source{File: c.file, Reserved: []string{"mine"}}).Read()
 			if err == nil || err.Error() != want {
 				t.Errorf("\n got %v\nwant %s", err, want)
 			}

@@ -10,20 +10,25 @@ import (
 )
 
 // Batch collects the samples of one run and is the guard at the door: a sample
-// of an undeclared family, with the wrong number of labels, or of a series that
-// is already set is kept out and reported by Err. (One duplicate series
-// otherwise turns a whole scrape into an error.)
+// of an undeclared family, with the wrong number of labels, with a label value
+// longer than MostValue, or of a series that is already set is kept out and
+// reported by Err. (One duplicate series otherwise turns a whole scrape into an
+// error, and so does one long value where Prometheus limits them.)
 //
 // A Batch belongs to one goroutine.
 type Batch struct {
 	families []*Family
 	lines    map[*Family]*lines
 	limited  bool
-	most     int    // series, where limited
-	series   []byte // of the sample being set
-	errs     []error
+	most     int     // series, where limited
+	told     bool    // that it was exceeded
+	series   []byte  // of the sample being set
+	errs     []error // the first of them
+	unsaid   int     // how many more there are
+	tooMany  []error
 	notes    []string
 	tables   []Table
+	kept     any
 }
 
 // NewBatch returns a batch that takes samples of the declared families only.
@@ -59,21 +64,48 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 	into := b.lines[f]
 	switch {
 	case into == nil:
-		b.errs = append(b.errs, fmt.Errorf("%s: not declared by this collector", f.Name))
+		b.wrong("%s: not declared by this collector", f.Name)
 		return
 	case len(labels) != len(f.Labels):
-		b.errs = append(b.errs, fmt.Errorf("%s: %d label values for the %d labels %v", f.Name, len(labels), len(f.Labels), f.Labels))
+		b.wrong("%s: %d label values for the %d labels %v", f.Name, len(labels), len(f.Labels), f.Labels)
 		return
 	}
 	if !into.takes(labels) {
 		return
 	}
-	if b.limited && len(into.hashes) > b.most {
+	labels = into.left(labels)
+	for i, v := range labels {
+		if len(v) > MostValue {
+			b.wrong("%s: a value of the label %s is longer than %d bytes", f.Name, into.as.Labels[i], MostValue)
+			return
+		}
+	}
+	into.overflows = into.overflows || f.most > 0 && len(into.hashes) == f.most
+	if into.overflows || b.limited && len(into.hashes) > b.most {
 		into.beyond++ // the family is left out: it need not be kept
 		return
 	}
-	b.series = appendSeries(b.series[:0], into.as, into.left(labels))
+	b.series = appendSeries(b.series[:0], into.as, labels)
 	into.add(b.series, value)
+}
+
+// MostValue is how many bytes a label value may have, as it was told. What
+// nodes, services and peers say of themselves may be any text.
+const MostValue = 256
+
+// mostErrs is how many mistakes of one run are told each by itself.
+const mostErrs = 10
+
+// wrong reports a mistake, each text once.
+func (b *Batch) wrong(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	switch {
+	case slices.ContainsFunc(b.errs, func(known error) bool { return known.Error() == err.Error() }):
+	case len(b.errs) == mostErrs:
+		b.unsaid++
+	default:
+		b.errs = append(b.errs, err)
+	}
 }
 
 // SetBool adds 1 for true and 0 for false.
@@ -90,10 +122,22 @@ func (b *Batch) SetTime(f *Family, t time.Time, labels ...string) {
 	b.Set(f, float64(t.Unix())+float64(t.Nanosecond())/1e9, labels...)
 }
 
-// Note adds a sentence about what was found that a person should read once. It
-// is logged when it first appears, and not again while it stands.
+// Note adds a sentence about what was found that a person should read once, and
+// cuts it where it is longer than mostWords. It is logged when it first
+// appears, and not again while it stands.
 func (b *Batch) Note(format string, args ...any) {
-	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+	b.notes = append(b.notes, cut(fmt.Sprintf(format, args...)))
+}
+
+// mostWords is how many bytes a note or a cell of a table may have.
+const mostWords = 1000
+
+// cut ends a text that is too long with an ellipsis.
+func cut(text string) string {
+	if len(text) <= mostWords {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostWords], "") + "…"
 }
 
 // Notes returns what was noted.
@@ -109,17 +153,36 @@ func (b *Batch) Table(t Table) {
 	if beyond := len(t.Rows) - left; beyond > 0 {
 		t.Rows, t.LeftOut = t.Rows[:left], t.LeftOut+beyond
 	}
+	for i, row := range t.Rows {
+		if slices.ContainsFunc(row, func(cell string) bool { return len(cell) > mostWords }) {
+			t.Rows[i] = make([]string, len(row))
+			for c := range row {
+				t.Rows[i][c] = cut(row[c])
+			}
+		}
+	}
 	b.tables = append(b.tables, t)
 }
 
 // Tables returns the tables in the order in which they were added.
 func (b *Batch) Tables() []Table { return b.tables }
 
+// Keep adds one value for a page that needs it whole and exact, as no series has
+// it, and whatever is served. Nobody changes it from then on.
+func (b *Batch) Keep(v any) { b.kept = v }
+
+// Kept returns what was kept, or nil.
+func (b *Batch) Kept() any { return b.kept }
+
 // Err tells what was kept out: a mistake in a collector, or an upstream that
 // names the same thing twice. It is nil where every sample was taken.
 func (b *Batch) Err() error {
 	b.seal()
-	return errors.Join(b.errs...)
+	errs := slices.Clone(b.errs)
+	if b.unsaid > 0 {
+		errs = append(errs, fmt.Errorf("and %d more", b.unsaid))
+	}
+	return errors.Join(append(errs, b.tooMany...)...)
 }
 
 // Chunks returns what was set, a chunk for each family that has samples, in
@@ -151,15 +214,21 @@ func (b *Batch) seal() {
 	for _, f := range b.families {
 		l := b.lines[f]
 		for _, series := range l.seal() {
-			b.errs = append(b.errs, fmt.Errorf("%s: set twice", series))
+			b.wrong("%s: set twice", series)
+		}
+		if l.overflows {
+			b.tooMany = append(b.tooMany, fmt.Errorf("%w: an upstream names more things in %s than the %d that are taken: not served; "+
+				"look at what it answers", ErrTooMany, f.Name, f.most))
+			*l = lines{served: l.served}
 		}
 		series += len(l.hashes) + l.beyond
 		partial = partial || l.beyond > 0
 		largest = append(largest, l)
 	}
-	if !b.limited || series <= b.most && !partial || errors.Is(errors.Join(b.errs...), ErrTooMany) {
+	if !b.limited || series <= b.most && !partial || b.told {
 		return
 	}
+	b.told = true
 	slices.SortStableFunc(largest, func(a, b *lines) int { return cmp.Compare(len(b.hashes)+b.beyond, len(a.hashes)+a.beyond) })
 	found := series
 	var out []string
@@ -175,7 +244,7 @@ func (b *Batch) seal() {
 	if len(out) > 0 {
 		without = "not served: " + strings.Join(out, ", ")
 	}
-	b.errs = append(b.errs, fmt.Errorf("%w: found %d where %d are left to this collector; %s: "+
+	b.tooMany = append(b.tooMany, fmt.Errorf("%w: more than AVAX_SERIES_LIMIT: found %d where %d are left to this collector; %s: "+
 		"watch less (AVAX_VALIDATORS), leave out what you do not need (AVAX_METRICS_DENY), or raise the limit", ErrTooMany, found, b.most, without))
 }
 

@@ -155,4 +155,4 @@ func (s *served) left(labels []string) []string {
 }
 
 // ErrTooMany is why a run fails that has found more series than are granted.
-var ErrTooMany = errors.New("more series than AVAX_SERIES_LIMIT")
+var ErrTooMany = errors.New("too many series")

@@ -133,7 +133,7 @@ func TestALimitLeavesTheLargestFamiliesOutAndKeepsTheAggregates(t *testing.T) {
 		if g := strings.Join(got, ", "); g != c.want {
 			t.Errorf("limit %d: served %s, want %s", c.limit, g, c.want)
 		}
-		if err := b.Err(); err != nil && strings.Count(err.Error(), "more series") != 1 {
+		if err := b.Err(); err != nil && strings.Count(err.Error(), "AVAX_SERIES_LIMIT") != 1 {
 			t.Errorf("limit %d is told more than once: %v", c.limit, err)
 		}
 		if err := b.Err(); errors.Is(err, metric.ErrTooMany) != (c.limit < 121) {

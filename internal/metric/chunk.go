@@ -53,6 +53,8 @@ type lines struct {
 	hashes []uint64  // of the series: equal ones have equal hashes
 	sealed int       // how many of them are known to be all different
 	beyond int       // samples that were not kept
+
+	overflows bool // the family's own limit
 }
 
 var seed = maphash.MakeSeed()
@@ -149,32 +151,42 @@ type Sample struct {
 }
 
 // Samples reads the chunk back. It serves those who need values: a page for
-// people, a scraper that asks for protobuf.
+// people, a scraper that asks for protobuf. The labels are parts of one text, which
+// lives as long as any of them.
 func (c Chunk) Samples() []Sample {
 	text := c.short
 	if c.long != nil {
 		text = c.long.Append(nil)
 	}
 	samples := make([]Sample, 0, c.Series)
-	for line := range bytes.Lines(text) {
-		samples = append(samples, parse(c.Family, string(line)))
+	labels := make([]string, 0, c.Series*len(c.Family.Labels))
+	for line := range strings.Lines(string(text)) {
+		before := len(labels)
+		var s Sample
+		labels, s.Value = parse(labels, c.Family, line)
+		s.Labels = labels[before:len(labels):len(labels)]
+		samples = append(samples, s)
 	}
 	return samples
 }
 
-// parse reads a line that appendSeries and add wrote, and no other.
-func parse(f *Family, line string) Sample {
+// parse reads a line that appendSeries and add wrote, and no other. It adds the
+// values of the labels to those given.
+func parse(labels []string, f *Family, line string) ([]string, float64) {
 	line = strings.TrimPrefix(line, f.Name)
-	s := Sample{Labels: make([]string, 0, len(f.Labels))}
 	for _, name := range f.Labels {
 		line = line[len(`{`)+len(name)+len(`="`):]
 		end := endOfValue(line)
-		s.Labels = append(s.Labels, unescapeValue.Replace(line[:end]))
+		value := line[:end]
+		if strings.IndexByte(value, '\\') >= 0 {
+			value = unescapeValue.Replace(value)
+		}
+		labels = append(labels, value)
 		line = line[end+1:]
 	}
 	line = strings.TrimPrefix(line, "}")
-	s.Value, _ = strconv.ParseFloat(strings.TrimSpace(line), 64)
-	return s
+	value, _ := strconv.ParseFloat(strings.TrimSpace(line), 64)
+	return labels, value
 }
 
 // endOfValue finds the quotation mark that ends a label value.

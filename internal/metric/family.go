@@ -18,6 +18,7 @@ type Family struct {
 	Formula string
 
 	header []byte
+	most   int
 }
 
 // New declares a family. The name carries the unit, as Prometheus wants it.
@@ -32,6 +33,14 @@ func New(name, help string, labels ...string) *Family {
 // returns the family itself.
 func (f *Family) By(formula string) *Family {
 	f.Formula = formula
+	return f
+}
+
+// AtMost is for a family in which an upstream chooses the values of a label, such
+// as the names of its checks: a run that sets more series of it is served without
+// the family, and Err tells so by ErrTooMany. It returns the family itself.
+func (f *Family) AtMost(series int) *Family {
+	f.most = series
 	return f
 }
 

@@ -1,6 +1,7 @@
 package metric_test
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -74,6 +75,83 @@ func TestABatchKeepsOutAndReportsWhatWouldBreakTheScrape(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A label value may be what a stranger says of itself.
+func TestALongLabelValueIsKeptOutAndReportedOnce(t *testing.T) {
+	b := metric.NewBatch([]*metric.Family{labeled})
+	longest := strings.Repeat("x", metric.MostValue)
+	b.Set(labeled, 1, "alpha", longest)
+	for i := range 100 {
+		b.Set(labeled, 1, "alpha", longest+strconv.Itoa(i))
+	}
+	if got := b.Chunks()[0].Samples(); len(got) != 1 || got[0].Labels[1] != longest {
+		t.Errorf("served %v", got)
+	}
+	if got, want := b.Err(), "avax_test_labeled: a value of the label chain is longer than 256 bytes"; got == nil || got.Error() != want {
+		t.Errorf("told %v, want %s", got, want)
+	}
+
+	// A label that is not served may say what it likes.
+	c := &metric.Choice{}
+	if errs := c.ParseDeny("avax_test_labeled{chain}", []*metric.Family{labeled}); errs != nil {
+		t.Fatal(errs)
+	}
+	b = metric.NewBatch([]*metric.Family{labeled})
+	b.Choose(c)
+	b.Set(labeled, 1, "alpha", longest+"x")
+	if len(b.Chunks()) != 1 || b.Err() != nil {
+		t.Errorf("%v, %v", b.Chunks(), b.Err())
+	}
+}
+
+func TestMistakesWithoutEndAreCounted(t *testing.T) {
+	b := metric.NewBatch([]*metric.Family{labeled})
+	for i := range 1000 {
+		b.Set(labeled, 1, "alpha", strconv.Itoa(i%500))
+	}
+	if got := strings.Split(b.Err().Error(), "\n"); len(got) != 11 || got[10] != "and 490 more" {
+		t.Errorf("told %q", got)
+	}
+}
+
+// A family in which an upstream names things is left out where it names them
+// without end: a part of them, another one each time, would be worse.
+func TestAFamilyBeyondItsOwnLimitIsLeftOutAndFailsTheRun(t *testing.T) {
+	named := metric.New("avax_test_named", "Things.", "name").AtMost(100)
+	for found, served := range map[int]int{100: 100, 101: 0, 5000: 0} {
+		b := metric.NewBatch([]*metric.Family{plain, named})
+		b.Set(plain, 1)
+		for i := range found {
+			b.Set(named, 1, strconv.Itoa(i))
+		}
+		err := b.Err()
+		if got := len(b.Chunks()) - 1; got != served/100 {
+			t.Errorf("of %d served: %v", found, b.Chunks())
+		}
+		if errors.Is(err, metric.ErrTooMany) != (served == 0) {
+			t.Errorf("of %d: %v", found, err)
+		}
+		if again := b.Err(); (again == nil) != (err == nil) || err != nil && again.Error() != err.Error() {
+			t.Errorf("asked again: %v, not %v", again, err)
+		}
+	}
+}
+
+func TestWordsForPeopleAreCut(t *testing.T) {
+	b := metric.NewBatch(nil)
+	long := strings.Repeat("ä", 5000)
+	b.Note("it calls itself %s", long)
+	b.Table(metric.Table{Columns: []string{"Node", "Value"}, Rows: [][]string{{"alpha", "1"}, {"bravo", long}}})
+	rows := b.Tables()[0].Rows
+	for _, text := range []string{b.Notes()[0], rows[1][1]} {
+		if len(text) > 1003 || !strings.HasSuffix(text, "ä…") {
+			t.Errorf("%d bytes: %q", len(text), text)
+		}
+	}
+	if rows[0][0] != "alpha" || rows[1][0] != "bravo" {
+		t.Errorf("rows %q", rows)
 	}
 }
 

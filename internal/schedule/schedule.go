@@ -133,8 +133,10 @@ func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Set makes these jobs the ones that run. What is unchanged goes on undisturbed,
-// what is new starts at once, what is gone takes its samples with it.
+// Set makes these jobs the ones that run. What is new starts at once, what is gone
+// takes its samples with it. A job whose Key stays goes on as it was set first: its
+// Collect, with all that it has measured, and the other fields, whatever is given
+// now; only a Set without it, and one with it, replaces them.
 func (s *Scheduler) Set(jobs []Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,7 +313,7 @@ func (s *Scheduler) run(j *job) {
 	}
 	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, told), Err: err}
 	if err == nil {
-		r.Chunks, r.Tables = batch.Chunks(), batch.Tables()
+		r.Chunks, r.Tables, r.Kept = batch.Chunks(), batch.Tables(), batch.Kept()
 		notes := batch.Notes()
 		kept := batch.Err()
 		if errors.Is(kept, metric.ErrTooMany) {

@@ -86,6 +86,37 @@ func TestTheFirstPassStartsAtOnceAndTicksFollowEachPeriod(t *testing.T) {
 	})
 }
 
+// Jobs are bound anew when nodes, credentials or chains are read anew, and what
+// they have measured lies in what they were bound to at first.
+func TestAReloadKeepsWhatACollectorHasMeasured(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		bound := 0
+		bind := func() schedule.Job {
+			bound++
+			measured := 0
+			return job("alpha", func(_ context.Context, out *metric.Batch) error {
+				measured++
+				out.Set(gauge, float64(measured), "alpha")
+				return nil
+			})
+		}
+		for range 5 {
+			h.Set([]schedule.Job{bind()})
+			time.Sleep(period)
+		}
+		time.Sleep(time.Second)
+		if want := `avax_test_gauge{target="alpha"} 6`; bound != 5 || !strings.Contains(h.served(), want) {
+			t.Errorf("bound %d times, served:\n%s\nwant %s", bound, h.served(), want)
+		}
+		h.Set(nil)
+		h.Set([]schedule.Job{bind()})
+		time.Sleep(time.Second)
+		if want := `avax_test_gauge{target="alpha"} 1`; !strings.Contains(h.served(), want) {
+			t.Errorf("after it was gone:\n%s\nwant %s", h.served(), want)
+		}
+	})
+}
+
 func TestJobsOfOneTargetTickTogetherAndTargetsAreSpread(t *testing.T) {
 	now := time.Now()
 	if a, b := schedule.Every(period, "alpha").Next(now), schedule.Every(period, "alpha/C").Next(now); !a.Equal(b) {
@@ -491,7 +522,7 @@ func TestACollectorBeyondItsLimitFailsLoudlyAndKeepsItsAggregates(t *testing.T) 
 				failed++
 			}
 		}
-		if failed != 1 || strings.Count(h.log.String(), "more series than AVAX_SERIES_LIMIT") == 0 {
+		if failed != 1 || strings.Count(h.log.String(), "more than AVAX_SERIES_LIMIT") == 0 {
 			t.Errorf("%d jobs fail, the log says:\n%s", failed, h.log)
 		}
 	})

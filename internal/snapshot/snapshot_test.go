@@ -227,6 +227,32 @@ avax_exporter_series{collector="test"} 2
 	})
 }
 
+// A page that needs the whole has it of the same run as the samples, and as long.
+func TestWhatWasKeptComesAndGoesWithItsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := snapshot.New()
+		kept := func() any { return s.Jobs()[0].Good.Kept }
+		first := run(alpha, 10)
+		first.Kept = "first"
+		s.Put(first)
+		s.Put(failure(alpha))
+		if got := kept(); got != "first" {
+			t.Errorf("after a failed run: %v", got)
+		}
+		partial := run(alpha, 11)
+		partial.Kept, partial.Err = "second", metric.ErrTooMany
+		partial.Tables = []metric.Table{{About: "second"}}
+		s.Put(partial)
+		if tables := s.Tables(time.Now()); kept() != "second" || len(tables) != 1 || tables[0].Key != alpha {
+			t.Errorf("of a run without room for all its samples: %v, %v", kept(), tables)
+		}
+		s.Put(run(alpha, 12)) // keeps nothing any more
+		if got := kept(); got != nil {
+			t.Errorf("%v is of an earlier run", got)
+		}
+	})
+}
+
 func TestTablesComeAndGoWithTheirRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()

@@ -31,8 +31,9 @@ type Run struct {
 	Until  time.Time
 	Chunks []metric.Chunk
 	Tables []metric.Table
+	Kept   any // what the run kept for a page (metric.Batch.Keep)
 	// Err is why the run failed. A failed run without samples changes the verdict,
-	// and samples and tables of the last good run stay for their time. One that
+	// and what the last good run told stays for their time. One that
 	// found more than it was granted fails too, and carries what there was room for.
 	Err error
 }
@@ -40,8 +41,8 @@ type Run struct {
 // Job is what the store knows of one job.
 type Job struct {
 	Last Run // the latest run, good or bad
-	// Good is the latest good run; its Key is empty if there was none. Its samples
-	// are those of a later run, if that was left without room for all of them.
+	// Good is the latest good run; its Key is empty if there was none. What it told
+	// is of a later run, if that was left without room for all of its samples.
 	Good Run
 
 	health, served []metric.Chunk // as they stand on the page
@@ -83,7 +84,7 @@ func (s *Store) Put(r Run) {
 	next := &Job{Last: r, Good: r, served: r.Chunks}
 	if r.Err != nil {
 		next.Good = old.Good
-		next.Good.Chunks, next.Good.Until = r.Chunks, r.Until
+		next.Good.Chunks, next.Good.Tables, next.Good.Kept, next.Good.Until = r.Chunks, r.Tables, r.Kept, r.Until
 	}
 	if r.Err != nil && r.Chunks == nil {
 		next.Good, next.served = old.Good, old.served
@@ -228,7 +229,7 @@ func (s *Store) Tables(t time.Time) []Table {
 			continue
 		}
 		for _, found := range j.Good.Tables {
-			tables = append(tables, Table{j.Good.Key, found})
+			tables = append(tables, Table{j.Last.Key, found})
 		}
 	}
 	return tables

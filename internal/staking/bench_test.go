@@ -85,7 +85,7 @@ func BenchmarkNetwork(b *testing.B) {
 				}
 			}
 			tops += len(staking.Plan(l.set, 30*24*time.Hour))
-			sum := staking.Sum(l.members)
+			sum := sumOf(l.members)
 			for _, m := range l.members {
 				if sum.Without(m) >= staking.Quorum {
 					safe++

@@ -64,9 +64,6 @@ func part(share float64, d time.Duration) time.Duration {
 	return min(time.Duration(share*float64(d)).Round(time.Millisecond), d)
 }
 
-// Left is the downtime that the period can still bear, never below 0.
-func (b Budget) Left() time.Duration { return max(b.Allowed-b.Used, 0) }
-
 // Reachable tells whether the requirement is met at the period's end if there is
 // no more downtime.
 func (b Budget) Reachable() bool { return b.Used <= b.Allowed }

@@ -106,7 +106,7 @@ func (e *example) read(word string, args []string) string {
 		if !b.Reachable() {
 			verdict = "not reachable"
 		}
-		return fmt.Sprintf("allowed %s, used %s, left %s, %s", hours(b.Allowed), hours(b.Used), hours(b.Left()), verdict)
+		return fmt.Sprintf("allowed %s, used %s, left %s, %s", hours(b.Allowed), hours(b.Used), hours(left(b)), verdict)
 	case "known":
 		return number(poll().Known())
 	case "uptime":
@@ -157,7 +157,7 @@ func (e *example) read(word string, args []string) string {
 		}
 		return strings.Join(tops, ", ") + "; " + avax(all) + " in all"
 	case "without":
-		return number(staking.Without(e.members, plain[0]))
+		return number(without(e.members, plain[0]))
 	default:
 		e.t.Fatalf("docs/staking.md:%d: no example is called %q", e.line, word)
 	}

@@ -10,11 +10,13 @@ import (
 
 // Validator is one of an L1 (platform.getCurrentValidators, platform.getL1Validator).
 type Validator struct {
-	ID      string  // validation ID
-	Weight  uint64  // counts in the set whether active or not
-	Balance uint64  // nAVAX; of no meaning for a legacy one
-	Burn    float64 // nAVAX a second, the same for as long as the balance lasts
-	Legacy  bool    // added before the subnet became an L1: pays no fee, always active
+	ID      string // validation ID; of a legacy one the transaction that added it
+	NodeID  string
+	Weight  uint64    // counts in the set whether active or not
+	Balance uint64    // nAVAX; of no meaning for a legacy one
+	Burn    float64   // nAVAX a second, the same for as long as the balance lasts
+	Legacy  bool      // added before the subnet became an L1: pays no fee, always active
+	End     time.Time // of a legacy one's period; zero where there is none
 }
 
 // Active tells whether the validator takes part: it has a balance or needs none.
@@ -54,29 +56,29 @@ func inOrder(a, b time.Duration, idA, idB string) int {
 	return cmp.Compare(idA, idB)
 }
 
-// RunOut is the end of a validator's balance, if nobody tops it up.
-type RunOut struct {
+// runOut is the end of a validator's balance, if nobody tops it up.
+type runOut struct {
 	ID           string
 	After        time.Duration // from the P-Chain's own time
 	ActiveWeight uint64        // what is left of the set after it
 }
 
-// RunOuts replays how the balances end, in order of time and for the same time
+// runOuts replays how the balances end, in order of time and for the same time
 // by ID. Those that are inactive already, and those that never end, are not in
 // it.
-func RunOuts(set []Validator) []RunOut {
+func runOuts(set []Validator) []runOut {
 	var active uint64
-	outs := make([]RunOut, 0, len(set))
+	outs := make([]runOut, 0, len(set))
 	for _, v := range set {
 		if !v.Active() {
 			continue
 		}
 		active += v.Weight
 		if left, ends := v.runway(); ends {
-			outs = append(outs, RunOut{v.ID, left, v.Weight}) // its own weight, until they stand in order
+			outs = append(outs, runOut{v.ID, left, v.Weight}) // its own weight, until they stand in order
 		}
 	}
-	slices.SortFunc(outs, func(a, b RunOut) int { return inOrder(a.After, b.After, a.ID, b.ID) })
+	slices.SortFunc(outs, func(a, b runOut) int { return inOrder(a.After, b.After, a.ID, b.ID) })
 	for i := range outs {
 		active -= outs[i].ActiveWeight
 		outs[i].ActiveWeight = active
@@ -101,7 +103,7 @@ func QuorumLoss(set []Validator, quorum float64) (after time.Duration, lost bool
 	if share(active, total) < quorum {
 		return 0, true
 	}
-	for _, out := range RunOuts(set) {
+	for _, out := range runOuts(set) {
 		if share(out.ActiveWeight, total) < quorum {
 			return out.After, true
 		}

@@ -157,7 +157,7 @@ type alertsView struct {
 	Version   string
 	Now       time.Time
 	Verdict   verdict
-	Alerts    []alertView // firing first, worst first
+	Alerts    []*alertView // firing first, worst first
 	Receivers []receiverView
 	Groups    []ruleGroupView
 }
@@ -196,7 +196,7 @@ func (s *Site) alertsView(now time.Time) alertsView {
 		}
 		v.Groups = append(v.Groups, group)
 	}
-	slices.SortStableFunc(v.Alerts, func(a, b alertView) int {
+	slices.SortStableFunc(v.Alerts, func(a, b *alertView) int {
 		return cmp.Or(cmp.Compare(a.State.Text, b.State.Text), cmp.Compare(b.State.Level, a.State.Level)) // firing before pending
 	})
 	anchors := map[string]bool{}
@@ -258,8 +258,8 @@ func levelOf(state string, labels map[string]string) level {
 
 // alertViewOf shows an alert. What one that is pending says of itself is not so
 // yet.
-func alertViewOf(r alerting.Rule, a alerting.Alert, now time.Time) alertView {
-	v := alertView{
+func alertViewOf(r alerting.Rule, a alerting.Alert, now time.Time) *alertView {
+	v := &alertView{
 		Name: r.Name, Summary: a.Annotations["summary"], Description: a.Annotations["description"], Impact: a.Annotations["impact"],
 		Runbook: a.Annotations["runbook_url"], Since: since(now, a.ActiveAt),
 		State: cell{Text: a.State, Level: levelOf(a.State, a.Labels)},

@@ -35,7 +35,7 @@ func alertsPage(v alertsView) g.Node {
 	)
 }
 
-func alertCard(a alertView) g.Node {
+func alertCard(a *alertView) g.Node {
 	return h.Article(h.Class("card "+a.State.Level.String()), g.If(a.Anchor != "", h.ID(a.Anchor)),
 		titled(a.Name, a.State),
 		h.P(h.Strong(g.Text(a.Summary))),

@@ -152,15 +152,15 @@ func TestWhatNeedsNoPastIsJudgedByThePage(t *testing.T) {
 				avax_l1_validator_start_timestamp_seconds{chain="one",node_id="other",validation_id="V2"} ` + in(-4*24*time.Hour) + `
 				avax_l1_validator_start_timestamp_seconds{chain="one",node_id="A",validation_id="V1"} ` + in(-2*24*time.Hour), `
 				bad: 2 urgent problems
-				bad: 2 L1 validators are disconnected [AvaxL1ValidatorDisconnected]: a of one #l1-one-V1, other of one #l1-one-V2,
-				bad: 2 L1 validators have low uptimes [AvaxL1UptimeLow]: b of one: 79.00 % #l1-one-V3, other of one: 89.00 % #l1-one-V2,`},
+				bad: 2 L1 validators are disconnected [AvaxL1ValidatorDisconnected]: a of one #l1-one, other of one #l1-one,
+				bad: 2 L1 validators have low uptimes [AvaxL1UptimeLow]: b of one: 79.00 % #l1-one, other of one: 89.00 % #l1-one,`},
 			"an L1 validator of somebody else": {seen + `
 				avax_l1_weight{chain="one"} 100
 				avax_l1_validator_active{chain="one",node_id="other",validation_id="V"} 1
 				avax_l1_validator_connected{chain="one",node="a",node_id="other",validation_id="V"} 0
 				avax_l1_validator_connected{chain="one",node="b",node_id="other",validation_id="V"} 0`, `
 				warn: 1 problem that can wait
-				warn: 1 L1 validator is disconnected [AvaxL1ValidatorDisconnected]: other of one #l1-one-V,`},
+				warn: 1 L1 validator is disconnected [AvaxL1ValidatorDisconnected]: other of one #l1-one,`},
 			"no node reaches enough stake": {`
 				avax_node_up{node="a"} 1
 				avax_node_up{node="b"} 1
@@ -214,14 +214,33 @@ func TestWhatNeedsNoPastIsJudgedByThePage(t *testing.T) {
 				bad: 1 urgent problem, 1 that can wait
 				bad: 2 routes between chains are late [AvaxICMUndelivered]: C to one, sent 31 min ago #, one to C, sent 11 min ago #,
 				warn: 1 wallet that tops up runs dry [AvaxTopUpWalletLow]: in 12 days #,`},
-			"a balance that is used up by the clock": {`
-				avax_l1_weight{chain="one"} 100
-				avax_l1_validator_active{chain="one",node_id="A",validation_id="V1"} 1
-				avax_l1_validator_balance_avax{chain="one",node_id="A",validation_id="V1"} 1
-				avax_l1_validator_runway_seconds{chain="one",node_id="A",validation_id="V1"} 0`, `
+			"a wallet that is empty": {`
+				avax_platform_balance_avax{address="p",state="unlocked"} 0
+				avax_l1_validator_burn_avax_per_day{chain="one",node_id="A",validation_id="V1"} 0.5`, `
 				bad: 1 urgent problem
-				bad: 1 L1 validator runs dry [AvaxL1RunwayLow]: A of one now #l1-one-V1,`},
+				bad: 1 wallet that tops up runs dry [AvaxTopUpWalletLow]: now #,`},
 		})
+	})
+}
+
+func TestAnL1sTableShowsWhomTheNodesDoNotSee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := told(t, `
+			avax_node_connected_stake_ratio{node="a"} 1
+			avax_node_connected_stake_ratio{node="b"} 1
+			avax_l1_weight{chain="one"} 100
+			avax_l1_validator_active{chain="one",node_id="NodeID-V",validation_id="V"} 1
+			avax_l1_validator_connected{chain="one",node="a",node_id="NodeID-V",validation_id="V"} 0
+			avax_l1_validator_connected{chain="one",node="b",node_id="NodeID-V",validation_id="V"} 0`)
+		keepL1(s, "one", l1Told(512, "V 100 50"))
+		v := s.view(time.Now())
+		want := "warn: 1 problem that can wait\nwarn: 1 L1 validator is disconnected [AvaxL1ValidatorDisconnected]: NodeID-V of one #l1-one-V,\n"
+		if diff := cmp.Diff(want, words(v.Verdict)); diff != "" {
+			t.Error(diff)
+		}
+		if c := v.L1s[0].Rows[0].Connected; c.Text != "0 of 2" || c.Level != warn || v.L1s[0].Level != warn || !v.L1s[0].Open {
+			t.Errorf("%+v", c)
+		}
 	})
 }
 

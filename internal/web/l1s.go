@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
@@ -28,18 +29,20 @@ type l1Row struct {
 	State, Runway, Balance, Burn, TopUp, Weight cell
 	Connected, Stop                             cell
 
-	validation    string
-	left, balance float64
+	validation           string
+	connected, observers int // own nodes
 }
 
-// quorums are the shares of an L1's weight below which it fares worse.
-var quorums = []struct {
-	share                 float64
-	label, percent, means string
-}{
-	{0.80, "0.80", "80 %", "its nodes call themselves unhealthy"},
-	{0.75, "0.75", "75 %", "its consensus stops"},
-	{0.67, "0.67", "67 %", "it signs no message to other chains"},
+// l1sOf are the validators of the followed L1s, by chain: as l1_runway has them,
+// and where it is silent as l1 has them, which does not know what they burn.
+func l1sOf(jobs []snapshot.Job, now time.Time) map[string]*staking.L1 {
+	l1s := map[string]*staking.L1{}
+	for _, j := range jobs { // l1 comes first
+		if l1, kept := j.Good.Kept.(*staking.L1); kept && now.Before(j.Good.Until) {
+			l1s[j.Last.Target] = l1
+		}
+	}
+	return l1s
 }
 
 // addL1s shows the followed chains' subnets, worst first.
@@ -47,21 +50,19 @@ func (p *page) addL1s() {
 	weights := p.by("avax_l1_weight", "chain")
 	activeWeights := p.by("avax_l1_active_weight", "chain")
 	counts := p.by("avax_l1_validators", "chain", "state")
-	losses := p.by("avax_l1_quorum_loss_seconds", "chain", "quorum")
-	sums := p.by("avax_l1_top_up_avax", "chain", "days")
 	reached := map[string][]sight{}
 	p.each("avax_l1_connected_weight", []string{"chain", "node"}, func(l labels, weight float64) {
 		reached[l[0]] = append(reached[l[0]], sight{weight, l[1]})
 	})
 	subnets := map[string]string{}
 	p.each("avax_chain_info", []string{"chain", "subnet_id"}, func(l labels, _ float64) { subnets[l[0]] = l[1] })
-	sets := p.l1Sets(p.jobs, p.Now)
-	rows := p.l1Rows(sets)
+	l1s := l1sOf(p.jobs, p.Now)
+	most := min(mostRows, max(5, mostL1Rows/max(1, len(weights))))
 
 	active, all := 0.0, 0.0
 	for _, l := range slices.SortedFunc(maps.Keys(weights), func(a, b labels) int { return cmp.Compare(a[0], b[0]) }) {
 		chain := l[0]
-		v := &l1View{subject: subject{Anchor: "l1-" + chain}, Chain: chain, SubnetID: subnets[chain], Rows: rows[chain]}
+		v := &l1View{subject: subject{Anchor: "l1-" + chain}, Chain: chain, SubnetID: subnets[chain]}
 		p.L1s = append(p.L1s, v)
 		wrong := func(alert string, l level, text, at string) { v.wrong(p.problems, alert, l, text, at) }
 		share := func(part *float64) *float64 { // inactive validators count in the whole
@@ -116,51 +117,49 @@ func (p *page) addL1s() {
 			{"Active weight", show(activeShare, percent, notTold).as(activeLevel)},
 			{"Connected weight", connected},
 		}
-		if sets[chain].pays() {
-			v.Pays = true
-			clock := p.quorumClock(chain, losses, sums.of(chain, "30") != nil)
+		l1 := l1s[chain]
+		if l1 == nil {
+			continue
+		}
+		p.addL1Rows(v, l1, most)
+		if v.Pays = l1.Pays(); v.Pays {
+			clock := p.quorumClock(l1)
 			v.Figures = append(v.Figures, clock...)
 			if eighty := clock[0]; activeLevel < bad { // else it is lost, as is told
 				wrong("AvaxL1QuorumLossForecast", eighty.Level, "its active weight falls under 80 % "+eighty.Text, chain+" "+eighty.Text)
 			}
-			v.addTopUps(sets[chain], p.Now)
-		}
-		for _, r := range v.Rows {
-			v.Level = max(v.Level, r.State.Level, r.Runway.Level)
-			at := place{Text: cmp.Or(r.Name, short(r.ID)) + " of " + chain, Anchor: r.Anchor}
-			p.problems.add("AvaxL1ValidatorInactive", r.State.Level, 1, at)
-			at.Text += " " + r.Runway.Text
-			p.problems.add("AvaxL1RunwayLow", r.Runway.Level, 1, at)
+			v.addTopUps(l1, p.Now)
 		}
 	}
+	p.addViews()
 	slices.SortStableFunc(p.L1s, func(a, b *l1View) int { return cmp.Compare(b.Level, a.Level) })
-	most := min(mostRows, max(5, mostL1Rows/max(1, len(p.L1s))))
 	for i, v := range p.L1s {
 		v.Open = v.Level > note || i < openL1s
-		v.More = max(0, len(v.Rows)-most)
-		v.Rows = v.Rows[:len(v.Rows)-v.More]
 	}
 	p.sum(int(active), int(all), "L1 validator", "L1 validators", "active")
 }
 
 // quorumClock tells when run-outs take the active weight of an L1 below what it
 // needs, the highest share first; of the highest alone where it is not known.
-// Where the run-outs are reckoned and a time is absent, that never happens.
-func (p *page) quorumClock(chain string, losses values, reckoned bool) []figure {
-	clock := make([]figure, len(quorums))
-	for i, q := range quorums {
-		c := absent(notTold)
-		switch left := losses.of(chain, q.label); {
-		case left != nil && *left <= 0:
-			c = cell{Text: "now", Title: q.means}
-			c.Level = under("AvaxL1QuorumLossForecast", left)
-		case left != nil:
-			c = p.in(*left).as(under("AvaxL1QuorumLossForecast", left))
-			c.Title = "if nobody tops up; below it " + q.means + ": " + c.Title
-		case reckoned:
-			c = cell{Text: "never", Title: "too little weight hangs on balances that end"}
+func (p *page) quorumClock(l1 *staking.L1) []figure {
+	clock := make([]figure, len(staking.Quorums))
+	for i, q := range staking.Quorums {
+		after, lost := staking.QuorumLoss(l1.Set, q.Share)
+		left := l1.Left(after, p.Now)
+		c := cell{Text: "never", Title: "too little weight hangs on balances that end"}
+		switch {
+		case lost && left == 0:
+			c = cell{Text: "now", Title: q.Means}
+		case lost:
+			c = p.in(left)
+			c.Title = "if nobody tops up; below it " + q.Means + ": " + c.Title
+		case l1.Unpriced:
+			c = absent(notTold)
 		}
-		clock[i] = figure{"Under " + q.percent + " active", c}
+		if lost {
+			c.Level = under("AvaxL1QuorumLossForecast", &left)
+		}
+		clock[i] = figure{"Under " + shortPercent(q.Share) + " active", c}
 	}
 	if clock[0].Text == "–" {
 		return clock[:1]
@@ -169,93 +168,158 @@ func (p *page) quorumClock(chain string, losses values, reckoned bool) []figure 
 }
 
 // addTopUps shows the cheapest top-ups that keep all validators active.
-func (v *l1View) addTopUps(set *l1Set, now time.Time) {
+func (v *l1View) addTopUps(l1 *staking.L1, now time.Time) {
 	topUp := absent(notTold)
-	if set.missing == "" {
-		amounts, sum := set.topUps(topUpDays, now)
-		for i, r := range v.Rows {
+	if !l1.Unpriced {
+		v.Plan = "api/v1/l1/" + url.PathEscape(v.Chain) + "/plan"
+		plan, sum := l1.TopUps(staking.TopUpDays, now)
+		amounts := make(map[string]uint64, len(plan))
+		for _, t := range plan {
+			amounts[t.ID] = t.Amount
+		}
+		for _, r := range v.Rows {
 			if amount := amounts[r.validation]; amount > 0 {
-				v.Rows[i].TopUp = cell{Text: avaxUp(amount), Title: "keeps it active for 30 days"}
+				r.TopUp = cell{Text: avaxUp(amount), Title: "keeps it active for 30 days"}
 			}
 		}
 		topUp = cell{Text: "nothing", Title: "every balance lasts that long"}
 		if sum > 0 {
 			topUp = cell{Text: avaxUp(sum) + " AVAX", Title: "the cheapest sum that keeps all validators active that long"}
 		}
-		if !set.at.IsZero() {
-			v.Plan = "api/v1/l1/" + url.PathEscape(v.Chain) + "/plan"
-		}
 	}
 	v.Figures = append(v.Figures, figure{"Top-up for 30 days", topUp})
 }
 
-// l1Rows returns the validators of each chain: those that are inactive, then the
-// one that runs dry first.
-func (p *page) l1Rows(sets map[string]*l1Set) map[string][]*l1Row {
-	runways := p.by("avax_l1_validator_runway_seconds", "chain", "validation_id")
-	stops := p.by("avax_l1_safe_to_stop", "chain", "node_id")
-	ends := p.by("avax_l1_validator_end_timestamp_seconds", "chain", "validation_id")
-	type tally struct{ connected, observers float64 }
-	seen := map[labels]tally{}
-	p.each("avax_l1_validator_connected", []string{"chain", "validation_id"}, func(l labels, connected float64) {
-		t := seen[l]
-		seen[l] = tally{t.connected + connected, t.observers + 1}
-	})
+// l1Member is a validator of an L1 in numbers.
+type l1Member struct {
+	*staking.Validator
+	left    float64 // seconds that its balance lasts; infinite where it does not end
+	balance float64 // AVAX; infinite where it needs none
+}
 
-	row := func(chain string, m l1Member) *l1Row {
-		r := &l1Row{
-			ID: m.nodeID, Name: p.names[m.nodeID], Anchor: "l1-" + chain + "-" + m.ID, validation: m.ID, left: math.Inf(1), balance: math.Inf(1),
-			Weight:    show(m.weight, count, notTold),
-			Balance:   show(m.balance, avax, "not told"),
-			Burn:      show(m.burn, avax, notTold),
-			Runway:    absent(notTold),
-			Stop:      show(stops.of(chain, m.nodeID), yesNo, "whether it may be stopped is not known"),
-			Connected: absent("none of your other nodes runs the chain"),
-		}
-		if m.balance != nil {
-			r.balance = *m.balance
-		}
-		if t := seen[labels{chain, m.ID}]; t.observers > 0 {
-			r.Connected = cell{Text: count(t.connected) + " of " + count(t.observers), Title: "your nodes that are connected to it"}
-			if !m.active {
-				r.Connected.Title += "; an inactive validator shows as not connected although it may be up"
+// members are the validators of an L1: those that are inactive, then the one that
+// runs dry first.
+func (p *page) members(l1 *staking.L1) []l1Member {
+	members := make([]l1Member, len(l1.Set))
+	for i := range l1.Set {
+		m := l1Member{&l1.Set[i], math.Inf(1), math.Inf(1)}
+		if !m.Legacy {
+			m.balance = float64(m.Balance) / 1e9
+			burn := m.Burn
+			if l1.Unpriced {
+				burn = staking.MainnetFloor
+			}
+			if lasts, ends := staking.Runway(m.Balance, burn); ends {
+				m.left = l1.Left(lasts, p.Now)
 			}
 		}
-		end, left := ends.of(chain, m.ID), runways.of(chain, m.ID)
+		members[i] = m
+	}
+	slices.SortFunc(members, func(a, b l1Member) int {
+		return cmp.Or(first(!a.Active(), !b.Active()), cmp.Compare(a.left, b.left), cmp.Compare(a.balance, b.balance), cmp.Compare(a.ID, b.ID))
+	})
+	return members
+}
+
+// addL1Rows judges the validators of an L1, and shows so many of them.
+func (p *page) addL1Rows(v *l1View, l1 *staking.L1, most int) {
+	members := p.members(l1)
+	v.More = max(0, len(members)-most)
+	v.Rows = make([]*l1Row, 0, len(members)-v.More)
+	for i, m := range members {
+		inactive, dry := well, well
 		switch {
-		case !m.active:
-			r.State = cell{Text: "inactive", Title: "out of balance, or disabled", Level: bad}
-			r.Runway = cell{Text: "is dry"}
-		case end != nil:
-			r.State = cell{Text: "legacy", Title: "of a permissioned subnet: it pays no fee"}
-			r.Balance = moment(p.Now, end, "")
+		case !m.Active():
+			inactive = bad
+		case !m.Legacy:
+			dry = under("AvaxL1RunwayLow", &m.left)
+		}
+		shown := i < most
+		if !shown && inactive == well && dry == well {
+			continue
+		}
+		r := p.l1Row(v.Chain, l1, m, inactive, dry)
+		if shown {
+			v.Rows = append(v.Rows, r)
+		}
+		v.Level = max(v.Level, inactive, dry)
+		at := place{Text: cmp.Or(r.Name, short(r.ID)) + " of " + v.Chain, Anchor: r.Anchor}
+		p.problems.add("AvaxL1ValidatorInactive", inactive, 1, at)
+		at.Text += " " + r.Runway.Text
+		p.problems.add("AvaxL1RunwayLow", dry, 1, at)
+	}
+}
+
+// l1Row shows a validator of an L1, which is inactive or runs dry as urgently as
+// this.
+func (p *page) l1Row(chain string, l1 *staking.L1, m l1Member, inactive, dry level) *l1Row {
+	r := &l1Row{
+		ID: m.NodeID, Name: p.names[m.NodeID], Anchor: "l1-" + chain + "-" + m.ID, validation: m.ID,
+		Weight:    cell{Text: count(float64(m.Weight))},
+		Stop:      absent("whether it may be stopped is not known"),
+		Connected: absent("none of your other nodes runs the chain"),
+	}
+	if m.Legacy {
+		const free = "it has no balance and pays no fee"
+		r.State = cell{Text: "legacy", Title: "of a permissioned subnet: it pays no fee"}
+		r.Runway, r.Burn, r.Balance = absent(free), absent(free), absent(free)
+		if !m.End.IsZero() {
+			end := float64(m.End.Unix())
+			r.Balance = moment(p.Now, &end, "")
 			r.Balance.Text, r.Balance.Title = "ends "+r.Balance.Text, "it has no balance, but an end: "+r.Balance.Title
-		default:
-			r.State = cell{Text: "active"}
-			why := ""
-			if left == nil && m.burn == nil && m.balance != nil {
-				least := *m.balance / (staking.MainnetFloor / 1e9)
-				left, why = &least, "at the lowest fee, as nobody tells what it burns: "
-			}
-			if left != nil {
-				r.left = *left
-				r.Runway = p.in(*left).as(under("AvaxL1RunwayLow", left))
-				r.Runway.Title = why + r.Runway.Title
-			}
 		}
 		return r
 	}
-	rows := make(map[string][]*l1Row, len(sets))
-	for chain, set := range sets {
-		of := make([]*l1Row, 0, len(set.members))
-		for _, m := range set.members {
-			of = append(of, row(chain, m))
-		}
-		slices.SortFunc(of, func(a, b *l1Row) int {
-			return cmp.Or(cmp.Compare(b.State.Level, a.State.Level), cmp.Compare(a.left, b.left),
-				cmp.Compare(a.balance, b.balance), cmp.Compare(a.Anchor, b.Anchor))
-		})
-		rows[chain] = of
+	r.Balance, r.Burn = cell{Text: avax(m.balance)}, absent(notTold)
+	if !l1.Unpriced {
+		r.Burn = cell{Text: avax(m.Burn * day / 1e9)}
 	}
-	return rows
+	r.State = cell{Text: "active"}
+	switch {
+	case !m.Active():
+		r.State = cell{Text: "inactive", Title: "out of balance, or disabled", Level: inactive}
+		r.Runway = cell{Text: "is dry"}
+	case math.IsInf(m.left, 1):
+		r.Runway = absent("it burns nothing")
+	case m.left == 0:
+		r.Runway = cell{Text: "now", Title: "by the clock its balance is used up: the P-Chain says so with its next block"}
+	default:
+		r.Runway = p.in(m.left)
+		if l1.Unpriced {
+			r.Runway.Title = "at the lowest fee, as nobody tells what it burns: " + r.Runway.Title
+		}
+	}
+	r.Runway.Level = dry
+	return r
+}
+
+// addViews shows of the rows which of the own nodes are connected to them, and
+// whether they may be stopped.
+func (p *page) addViews() {
+	byValidation, byNode := map[labels]*l1Row{}, map[labels]*l1Row{}
+	for _, v := range p.L1s {
+		for _, r := range v.Rows {
+			byValidation[labels{v.Chain, r.validation}], byNode[labels{v.Chain, r.ID}] = r, r
+		}
+	}
+	p.each("avax_l1_validator_connected", []string{"chain", "validation_id"}, func(l labels, connected float64) {
+		if r := byValidation[l]; r != nil {
+			r.connected += int(connected)
+			r.observers++
+		}
+	})
+	for _, r := range byValidation {
+		if r.observers == 0 {
+			continue
+		}
+		r.Connected = cell{Text: number(r.connected) + " of " + number(r.observers), Title: "your nodes that are connected to it"}
+		if r.State.Level == bad {
+			r.Connected.Title += "; an inactive validator shows as not connected although it may be up"
+		}
+	}
+	p.each("avax_l1_safe_to_stop", []string{"chain", "node_id"}, func(l labels, safe float64) {
+		if r := byNode[l]; r != nil {
+			r.Stop = cell{Text: yesNo(safe)}
+		}
+	})
 }

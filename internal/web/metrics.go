@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -25,10 +24,6 @@ const (
 	mostScrapes = 40
 	// mostProtobuf is the same for pages in protobuf, which are made anew each time.
 	mostProtobuf = 4
-	// ownAge is how old the exporter's own metrics may be: scrapers that come
-	// within it share one rendering. Collecting them costs more than the rest of
-	// a page, and several megabytes in a fleet.
-	ownAge = time.Second
 )
 
 // scrapes serves /metrics: the snapshot, which is packed already, and the
@@ -37,7 +32,9 @@ type scrapes struct {
 	site *Site
 	// Turns are held by the scrapes under way: of rendered text, of protobuf.
 	text, protobuf turns
-	own            [2]own // as text, as OpenMetrics
+	// The exporter's own metrics, as text and as OpenMetrics. Collecting them costs
+	// more than the rest of a page, and several megabytes in a fleet.
+	own [2]shared
 }
 
 // turns are held by scrapes under way, so many at most.
@@ -75,24 +72,11 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // write writes one page.
 func (s *scrapes) write(w http.ResponseWriter, format expfmt.Format, encoding string) error {
-	protobuf := format.FormatType() == expfmt.TypeProtoDelim
-	var page pack.Page
-	if !protobuf {
-		now := time.Now()
-		page = append(s.site.Store.Page(now), s.ownPage(now, format)...)
-	}
-	if !protobuf && encoding == "gzip" {
-		w.Header().Set("Content-Length", strconv.Itoa(page.GzipLen()))
-		return page.WriteGzip(w)
+	if format.FormatType() != expfmt.TypeProtoDelim {
+		return writePage(w, append(s.site.Store.Page(time.Now()), s.ownPage(format)...), encoding)
 	}
 	body := zip(w, encoding)
-	var err error
-	if protobuf {
-		err = s.writeProtobuf(body, format)
-	} else {
-		_, err = page.WriteTo(body)
-	}
-	return errors.Join(err, body.Close())
+	return errors.Join(s.writeProtobuf(body, format), body.Close())
 }
 
 // zip returns what packs a page that is not packed already.
@@ -146,36 +130,25 @@ func (s *scrapes) gather() []*dto.MetricFamily {
 	return families
 }
 
-// own is the end of a page, rendered at a time: the exporter's own metrics.
-type own struct {
-	mu   sync.Mutex
-	at   time.Time
-	page pack.Page
-}
-
-// ownPage returns the end of a page, in a text format.
-func (s *scrapes) ownPage(now time.Time, format expfmt.Format) pack.Page {
+// ownPage returns the end of a page, in a text format: the exporter's own metrics.
+func (s *scrapes) ownPage(format expfmt.Format) pack.Page {
 	o := &s.own[0]
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		o = &s.own[1]
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if age := now.Sub(o.at); o.page != nil && age >= 0 && age < ownAge {
-		return o.page
-	}
-	var p pack.Packer
-	enc := expfmt.NewEncoder(&p, format)
-	for _, f := range s.gather() {
-		if err := enc.Encode(f); err != nil {
-			s.site.Log.Warn("one of the exporter's own metrics is missing", "err", err)
+	page, _ := o.get(func(w io.Writer) error {
+		enc := expfmt.NewEncoder(w, format)
+		for _, f := range s.gather() {
+			if err := enc.Encode(f); err != nil {
+				s.site.Log.Warn("one of the exporter's own metrics is missing", "err", err)
+			}
 		}
-	}
-	if end, ok := enc.(expfmt.Closer); ok {
-		_ = end.Close() // a Packer takes everything
-	}
-	o.at, o.page = now, p.Page()
-	return o.page
+		if end, ok := enc.(expfmt.Closer); ok {
+			_ = end.Close() // a Packer takes everything
+		}
+		return nil
+	})
+	return page
 }
 
 // encodingOf settles how the page is packed, and says so in the answer's header.

@@ -421,7 +421,7 @@ func TestTheExportersOwnMetricsAreCollectedOnceASecond(t *testing.T) {
 		if a, b := own(), own(); a != 1 || b != 1 {
 			t.Errorf("asked %v and %v times", a, b)
 		}
-		time.Sleep(ownAge)
+		time.Sleep(sharedFor)
 		if got := own(); got != 2 {
 			t.Errorf("a second later: %v", got)
 		}

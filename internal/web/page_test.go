@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -88,20 +90,6 @@ func incident(t testing.TB) *Site {
 		avax_l1_validators{chain="one",state="active"} 1
 		avax_l1_validators{chain="one",state="inactive"} 1
 		avax_l1_connected_weight{chain="one",node="alpha"} 85
-		avax_l1_validator_active{chain="one",node_id="NodeID-alpha",validation_id="V1"} 1
-		avax_l1_validator_weight{chain="one",node_id="NodeID-alpha",validation_id="V1"} 85
-		avax_l1_validator_balance_avax{chain="one",node_id="NodeID-alpha",validation_id="V1"} 0.2
-		avax_l1_validator_active{chain="one",node_id="NodeID-dry",validation_id="V2"} 0
-		avax_l1_validator_weight{chain="one",node_id="NodeID-dry",validation_id="V2"} 15
-		avax_l1_validator_balance_avax{chain="one",node_id="NodeID-dry",validation_id="V2"} 0
-		avax_l1_validator_burn_avax_per_day{chain="one",node_id="NodeID-alpha",validation_id="V1"} 0.0442368
-		avax_l1_validator_burn_avax_per_day{chain="one",node_id="NodeID-dry",validation_id="V2"} 0.0442368
-		avax_l1_validator_runway_seconds{chain="one",node_id="NodeID-alpha",validation_id="V1"} 390625
-		avax_l1_validator_runway_seconds{chain="one",node_id="NodeID-dry",validation_id="V2"} 0
-		avax_l1_quorum_loss_seconds{chain="one",quorum="0.80"} 390625
-		avax_l1_quorum_loss_seconds{chain="one",quorum="0.75"} 390625
-		avax_l1_quorum_loss_seconds{chain="one",quorum="0.67"} 390625
-		avax_l1_top_up_avax{chain="one",days="30"} 2.454208
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-alpha"} 0
 		avax_node_safe_to_stop{node="alpha"} 0
 		avax_node_stop_leaves_ratio{node="alpha",chain="one"} 0
@@ -122,6 +110,9 @@ func incident(t testing.TB) *Site {
 		avax_validator_votes_yes_ratio{node_id="NodeID-alpha",requirement="0.9"} 0.02
 		avax_validator_reward_reachable_at{node_id="NodeID-alpha",requirement="0.8"} 0
 		avax_validator_reward_reachable_at{node_id="NodeID-alpha",requirement="0.9"} 0`)
+	l1 := l1Told(floor, "V1 85 0.2", "V2 15 0")
+	l1.Set[0].NodeID, l1.Set[1].NodeID = "NodeID-alpha", "NodeID-dry"
+	keepL1(s, "one", l1)
 	putTable(s, snapshot.Key{Collector: "variants", Target: "network"}, metric.Table{
 		About: "Where the nodes differ.", Columns: []string{"Fact", "Of", "Value", "Nodes"},
 		Rows: [][]string{{"version", "network", "avalanchego/1.15.0", "alpha"}, {"version", "network", "avalanchego/1.15.1", "bravo"}},
@@ -231,10 +222,6 @@ func hostile(t testing.TB) *Site {
 		sample{"avax_validator_present", []string{"node_id", texts[2]}, 1},
 		sample{"avax_chain_info", []string{"chain", texts[0], "subnet_id", texts[3]}, 1},
 		sample{"avax_l1_weight", []string{"chain", texts[0]}, 1},
-		sample{"avax_l1_validator_active", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 1},
-		sample{"avax_l1_validator_balance_avax", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 0.5},
-		sample{"avax_l1_validator_weight", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 1},
-		sample{"avax_l1_validator_burn_avax_per_day", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 1},
 		sample{"avax_node_health_check_failing", []string{"node", texts[1], "check", texts[3]}, 1},
 		sample{"avax_chain_fork_detected", []string{"node", texts[1], "chain", texts[4]}, 1},
 		sample{"avax_node_stop_leaves_ratio", []string{"node", texts[1], "chain", texts[0]}, 0.5},
@@ -245,8 +232,10 @@ func hostile(t testing.TB) *Site {
 	putTable(s, snapshot.Key{Collector: "variants", Target: "network"},
 		metric.Table{About: texts[0], Columns: []string{texts[1], texts[3]}, Rows: [][]string{{texts[2], texts[4]}}})
 	// A chain's name is part of a link.
-	put(t, s, snapshot.Key{Collector: "l1", Target: "../a?b#c d%2F"}, l1Lines("../a?b#c d%2F", "a 1 100 50"))
-	put(t, s, snapshot.Key{Collector: "l1_runway", Target: "../a?b#c d%2F"}, burnLines("../a?b#c d%2F", floor, "a"))
+	odd := "../a?b#c d%2F"
+	put(t, s, snapshot.Key{Collector: "l1", Target: odd}, `avax_l1_weight{chain="`+odd+`"} 100`)
+	keepL1(s, odd, l1Told(floor, "a 100 50"))
+	keepL1(s, texts[0], &staking.L1{At: time.Now(), Set: []staking.Validator{{ID: texts[2], NodeID: texts[1], Weight: 1, Balance: 50e9, Burn: floor}}})
 	fail(s, texts[3], texts[1], outcome("info.peers", scrape.Rejected, strings.Join(texts, " ")))
 	return s
 }
@@ -393,6 +382,39 @@ func TestThePageIsPackedForThoseWhoCanUnpackIt(t *testing.T) {
 	})
 }
 
+// A crowd of browsers takes no more than one makes in a second.
+func TestThePageIsMadeOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := told(t, `avax_node_up{node="a"} 1`)
+		made := 0
+		s.Progress = func() (ran, of int) { made++; return 1, 1 }
+		h := s.Handler()
+		look := func(encoding string) string {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+			r.Header.Set("Accept-Encoding", encoding)
+			h.ServeHTTP(w, r)
+			if got := w.Header().Get("Content-Encoding"); w.Code != http.StatusOK || got != encoding {
+				t.Errorf("%d, packed as %q, want %q", w.Code, got, encoding)
+			}
+			return w.Body.String()
+		}
+		var crowd sync.WaitGroup
+		for _, encoding := range []string{"gzip", "zstd", "", "gzip", ""} {
+			crowd.Go(func() { look(encoding) })
+		}
+		crowd.Wait()
+		if made != 1 {
+			t.Errorf("five who come at once have it made %d times", made)
+		}
+		put(t, s, snapshot.Key{Collector: "test", Target: "network"}, `avax_node_up{node="a"} 0`)
+		time.Sleep(sharedFor)
+		if page := look(""); made != 2 || !strings.Contains(page, "1 node is down") {
+			t.Errorf("a second later it was made %d times:\n%s", made, page)
+		}
+	})
+}
+
 func TestReadyTellsWhenEveryCollectorHasRun(t *testing.T) {
 	s := newSite()
 	for _, test := range []struct{ ran, of, want int }{{0, 0, 503}, {0, 3, 503}, {2, 3, 503}, {3, 3, 200}} {
@@ -453,9 +475,6 @@ func fleet(t testing.TB, n int) *Site {
 		for v := range 100 {
 			id := fmt.Sprintf("validator%03d", v)
 			all = append(all, sample{"avax_l1_validator_connected", []string{"node", node, "chain", "one", "node_id", "NodeID-" + id, "validation_id", id}, 1})
-			if i == 0 {
-				all = append(all, sample{"avax_l1_validator_active", []string{"chain", "one", "node_id", "NodeID-" + id, "validation_id", id}, 1})
-			}
 		}
 		putSamples(t, s, snapshot.Key{Collector: "all", Target: node}, all...)
 		if i%10 == 0 {
@@ -463,6 +482,11 @@ func fleet(t testing.TB, n int) *Site {
 		}
 	}
 	put(t, s, snapshot.Key{Collector: "l1", Target: "one"}, `avax_l1_weight{chain="one"} 100`)
+	l1 := l1Told(floor)
+	for v := range 100 {
+		l1.Set = append(l1.Set, l1Told(floor, fmt.Sprintf("validator%03d 1 50", v)).Set...)
+	}
+	keepL1(s, "one", l1)
 	return s
 }
 

@@ -64,15 +64,15 @@ type refusal struct {
 
 // plan answers GET /api/v1/l1/<chain>/plan?days=30: which validators of a
 // followed L1 to top up by how much, so that all of them stay active for so many
-// days, and when the L1 loses its quorum if nobody does. It is reckoned from the
-// samples that /metrics serves. The balances are as of as_of, and times count from
-// there. Amounts are exact to the nAVAX, and suffice: a validator that is topped
-// up as told lasts at least so many days from the answer on, at what it burns
-// now; an inactive one comes back. 400 says that the days are no number from 1 to 3650, 404
-// that no such L1 is followed, 503 that its validators or what they burn are not
-// known at present.
+// days, and when the L1 loses its quorum if nobody does. It is reckoned from what
+// l1_runway was told last, whether /metrics serves that or not. The balances are
+// as of as_of, the P-Chain's own time, and times count from there. Amounts are exact
+// to the nAVAX, and suffice: a validator that is topped up as told lasts at least so
+// many days from the answer on, at what it burns now; an inactive one comes back.
+// 400 says that the days are no number from 1 to 3650, 404 that no such L1 is
+// followed, 503 that its validators or what they burn are not known at present.
 func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
-	days := topUpDays
+	days := staking.TopUpDays
 	if text := r.URL.Query().Get("days"); text != "" {
 		var err error
 		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > mostDays {
@@ -89,35 +89,23 @@ func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *refusal) {
-	// Of all jobs those that may tell of the chain, or of the P-Chain's time.
-	jobs := slices.DeleteFunc(s.Store.Jobs(), func(j snapshot.Job) bool {
-		target := j.Last.Target
-		return target != chain && target != network && !strings.HasSuffix(target, "/P")
-	})
-	// The collectors that tell of an L1's validators and of what they burn.
-	sources := func(k snapshot.Key) bool {
-		return (k.Collector == "l1" || k.Collector == "l1_runway") && (k.Target == chain || k.Target == network)
+	jobs := s.Store.Jobs()
+	l1 := l1sOf(jobs, now)[chain]
+	if l1 == nil || l1.At.IsZero() || l1.Unpriced {
+		return nil, s.noPlan(jobs, chain, l1, now)
 	}
-	unknown := func(what string) *refusal {
-		return &refusal{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + s.why(jobs, now, sources)}
+	plan, sum := l1.TopUps(days, now)
+	amounts := make(map[string]uint64, len(plan))
+	for _, t := range plan {
+		amounts[t.ID] = t.Amount
 	}
-	set := factsOf(jobs, now).l1Sets(jobs, now)[chain]
-	switch {
-	case set == nil:
-		return nil, s.noSet(chain, unknown)
-	case set.missing != "":
-		return nil, unknown(set.missing)
-	case set.at.IsZero():
-		return nil, unknown("when the balances were told is")
-	}
-	amounts, sum := set.topUps(days, now)
-	answer := &planAnswer{Chain: chain, Days: days, AsOf: set.at.UTC(), Total: nanos(sum), Validators: []planned{}}
-	for _, m := range set.members {
+	answer := &planAnswer{Chain: chain, Days: days, AsOf: l1.At.UTC(), Total: nanos(sum), Validators: []planned{}}
+	for _, m := range l1.Set {
 		if m.Legacy {
 			continue
 		}
 		v := planned{
-			NodeID: m.nodeID, ValidationID: m.ID, Active: m.Active(), Balance: nanos(m.Balance), Burn: m.Burn * day / 1e9, TopUp: nanos(amounts[m.ID]),
+			NodeID: m.NodeID, ValidationID: m.ID, Active: m.Active(), Balance: nanos(m.Balance), Burn: m.Burn * day / 1e9, TopUp: nanos(amounts[m.ID]),
 		}
 		if left, ends := staking.Runway(m.Balance, m.Burn); ends {
 			seconds := math.Floor(left.Seconds())
@@ -125,12 +113,12 @@ func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *refu
 		}
 		answer.Validators = append(answer.Validators, v)
 	}
-	slices.SortStableFunc(answer.Validators, func(a, b planned) int {
-		return cmp.Compare(endless(a.Runway), endless(b.Runway))
+	slices.SortFunc(answer.Validators, func(a, b planned) int {
+		return cmp.Or(cmp.Compare(endless(a.Runway), endless(b.Runway)), cmp.Compare(a.ValidationID, b.ValidationID))
 	})
-	for _, q := range quorums {
-		loss := quorumLoss{Quorum: q.label}
-		if after, lost := staking.QuorumLoss(set.validators(), q.share); lost {
+	for _, q := range staking.Quorums {
+		loss := quorumLoss{Quorum: q.Label}
+		if after, lost := staking.QuorumLoss(l1.Set, q.Share); lost {
 			seconds := math.Floor(after.Seconds())
 			loss.Seconds = &seconds
 		}
@@ -139,25 +127,37 @@ func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *refu
 	return answer, nil
 }
 
-// noSet says why nothing fresh is told of an L1.
-func (s *Site) noSet(chain string, unknown func(string) *refusal) *refusal {
-	jobs := s.Store.Jobs()
-	var followed []string
-	for l := range factsOf(jobs, time.Time{}).by("avax_l1_weight", "chain") {
-		followed = append(followed, l[0])
+// noPlan says why there is none of a chain, of which this is known.
+func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now time.Time) *refusal {
+	var followed []string // L1s of which anything was ever told
+	pending := false      // nothing was told of this one
+	for _, j := range jobs {
+		_, isL1 := j.Good.Kept.(*staking.L1)
+		switch {
+		case isL1:
+			followed = appendNew(followed, j.Last.Target)
+		case j.Last.Target == chain && j.Last.Collector == planCollector && j.Good.Collector == "":
+			pending = true
+		}
 	}
 	slices.Sort(followed)
-	pending := slices.ContainsFunc(jobs, func(j snapshot.Job) bool {
-		return j.Last.Collector == "l1" && j.Last.Target == chain && j.Good.Collector == ""
-	})
 	if pending || slices.Contains(followed, chain) {
-		return unknown("the validators of " + chain + " are")
+		what := "the validators of " + chain + " are"
+		if known != nil {
+			what = "what the validators of " + chain + " burn is"
+		}
+		return &refusal{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + s.why(jobs, now, func(k snapshot.Key) bool {
+			return k.Collector == planCollector && k.Target == chain
+		})}
 	}
 	if ran, of := s.Progress(); ran < of || of == 0 {
 		return &refusal{status: http.StatusServiceUnavailable, Error: fmt.Sprintf("not known yet: %d of %d collectors have run", ran, of)}
 	}
 	return &refusal{status: http.StatusNotFound, Error: fmt.Sprintf("no L1 %q is followed", chain), L1s: followed}
 }
+
+// planCollector tells what a plan is made from.
+const planCollector = "l1_runway"
 
 // endless puts what never ends last.
 func endless(left *float64) float64 {

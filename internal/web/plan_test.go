@@ -6,45 +6,66 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// l1Lines are the samples of an L1's validators: name, active, weight, balance.
-func l1Lines(chain string, validators ...string) string {
-	var lines strings.Builder
-	for _, v := range validators {
-		var id, active, weight, balance string
-		if _, err := fmt.Sscan(v, &id, &active, &weight, &balance); err != nil {
+// floor is what a validator burns at least, in nAVAX a second.
+const floor = staking.MainnetFloor
+
+// l1Told is an L1 of which all is told at this moment: its validators have an ID, a
+// weight, and a balance in AVAX or the end of a legacy one in hours, and burn so many
+// nAVAX a second.
+func l1Told(burn float64, validators ...string) *staking.L1 {
+	l1 := &staking.L1{At: time.Now()}
+	for _, text := range validators {
+		var balance string
+		v := staking.Validator{Burn: burn}
+		if _, err := fmt.Sscan(text, &v.ID, &v.Weight, &balance); err != nil {
 			panic(err)
 		}
-		labels := fmt.Sprintf(`{chain=%q,node_id="NodeID-%s",validation_id=%q}`, chain, id, id)
-		fmt.Fprintf(&lines, "avax_l1_validator_active%[1]s %[2]s\navax_l1_validator_weight%[1]s %[3]s\n", labels, active, weight)
-		if balance != "legacy" {
-			fmt.Fprintf(&lines, "avax_l1_validator_balance_avax%s %s\n", labels, balance)
+		v.NodeID = "NodeID-" + v.ID
+		if hours, legacy := strings.CutPrefix(balance, "legacy"); legacy {
+			v.Legacy, v.Burn = true, 0
+			if end, err := time.ParseDuration(hours); err == nil {
+				v.End = l1.At.Add(end)
+			}
+		} else {
+			avax, err := strconv.ParseFloat(balance, 64)
+			if err != nil {
+				panic(err)
+			}
+			v.Balance = uint64(math.Round(avax * 1e9))
 		}
+		l1.Set = append(l1.Set, v)
 	}
-	return lines.String() + fmt.Sprintf("avax_l1_weight{chain=%q} 100\n", chain)
+	return l1
 }
 
-// burnLines are the samples of what they burn.
-func burnLines(chain string, perDay float64, ids ...string) string {
-	var lines strings.Builder
-	for _, id := range ids {
-		fmt.Fprintf(&lines, "avax_l1_validator_burn_avax_per_day{chain=%q,node_id=\"NodeID-%[2]s\",validation_id=%[2]q} %[3]v\n", chain, id, perDay)
-	}
-	return lines.String()
+// keepL1 lets l1_runway tell of an L1.
+func keepL1(s *Site, chain string, l1 *staking.L1) {
+	keepAs(s, snapshot.Key{Collector: "l1_runway", Target: chain}, l1)
 }
 
-const floor = 0.0442368 // AVAX a day: 512 nAVAX a second
+// keepUnpriced lets l1 tell of an L1, which knows no price.
+func keepUnpriced(s *Site, chain string, validators ...string) {
+	l1 := l1Told(0, validators...)
+	l1.At, l1.Unpriced = time.Time{}, true
+	keepAs(s, snapshot.Key{Collector: "l1", Target: chain}, l1)
+}
+
+func keepAs(s *Site, key snapshot.Key, l1 *staking.L1) {
+	s.Store.Put(snapshot.Run{Key: key, At: time.Now(), Until: time.Now().Add(time.Minute), Kept: l1})
+}
 
 // asked returns the status and the body of a page.
 func asked(t *testing.T, s *Site, path string, header ...string) (status int, body string) {
@@ -56,9 +77,7 @@ func asked(t *testing.T, s *Site, path string, header ...string) (status int, bo
 func TestThePlanSaysWhomToTopUpByHowMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
-		put(t, s, snapshot.Key{Collector: "l1", Target: "one"}, l1Lines("one",
-			"b-rich 1 45 50", "c-poor 1 15 0.125000283", "a-soon 1 15 1.327104", "d-dry 0 15 0", "e-old 1 10 legacy"))
-		put(t, s, snapshot.Key{Collector: "l1_runway", Target: "one"}, burnLines("one", floor, "b-rich", "c-poor", "a-soon", "d-dry"))
+		keepL1(s, "one", l1Told(floor, "b-rich 45 50", "c-poor 15 0.125000283", "a-soon 15 1.327104", "d-dry 15 0", "e-old 10 legacy"))
 		status, body := asked(t, s, "/api/v1/l1/one/plan")
 		want := `{
   "chain": "one",
@@ -135,12 +154,10 @@ func TestThePlanSaysWhomToTopUpByHowMuch(t *testing.T) {
 // On a P-Chain without blocks balances stand still, and are spent nevertheless.
 func TestThePlanCountsFromTheTimeOfThePChain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := told(t, `
-			avax_chain_head_timestamp_seconds{node="a",chain="P"} `+in(-2*time.Hour)+`
-			avax_chain_head_timestamp_seconds{node="b",chain="P"} `+in(-time.Hour)+`
-			avax_chain_head_timestamp_seconds{node="b",chain="C"} `+in(-time.Second)+`
-			`+burnLines("one", floor, "a"))
-		put(t, s, snapshot.Key{Collector: "l1", Target: "one"}, l1Lines("one", "a 1 100 0.1"))
+		s := newSite()
+		l1 := l1Told(floor, "a 100 0.1")
+		l1.At = l1.At.Add(-time.Hour)
+		keepL1(s, "one", l1)
 		_, body := asked(t, s, "/api/v1/l1/one/plan?days=30")
 		for _, want := range []string{`"as_of": "1999-12-31T23:00:00Z"`, `"top_up_avax": 1.2289472`} { // 30 days and an hour, less 0.1
 			if !strings.Contains(body, want) {
@@ -150,31 +167,9 @@ func TestThePlanCountsFromTheTimeOfThePChain(t *testing.T) {
 	})
 }
 
-// Whatever is asked for, paying it suffices and a nAVAX less does not.
-func TestAPlanSufficesToTheNanoAVAX(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		price := rapid.Uint64Range(1, 1<<20).Draw(t, "nAVAX a second")
-		balance := rapid.Uint64Range(1, 1<<50).Draw(t, "balance in nAVAX")
-		days := rapid.IntRange(1, mostDays).Draw(t, "days")
-		set := l1Set{members: []l1Member{{nodeID: "a"}}}
-		set.members[0].ID = "a"
-		set.members[0].Balance = nanoAVAX(float64(balance) / 1e9)
-		set.members[0].Burn = nanosPerSecond(float64(price) * day / 1e9)
-		if set.members[0].Balance != balance || set.members[0].Burn != float64(price) {
-			t.Fatalf("read back %d and %v, want %d and %d", set.members[0].Balance, set.members[0].Burn, balance, price)
-		}
-		_, sum := set.topUps(days, time.Now())
-		need := price * uint64(days) * 86400
-		if balance+sum < need || sum > 0 && float64(balance+sum-need) > 1e-9*float64(need)+1 {
-			t.Errorf("%d and %d of %d", balance, sum, need)
-		}
-	})
-}
-
 func TestNoPlanIsBetterThanAWrongOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
-		l1, runway := snapshot.Key{Collector: "l1", Target: "one"}, snapshot.Key{Collector: "l1_runway", Target: "one"}
 		refused := func(when, path string, wantStatus int, wants ...string) {
 			t.Helper()
 			status, body := asked(t, s, path)
@@ -197,26 +192,29 @@ func TestNoPlanIsBetterThanAWrongOne(t *testing.T) {
 		s.Progress = func() (ran, of int) { return 2, 60 }
 		refused("at the start", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "2 of 60 collectors have run")
 		s.Progress = func() (ran, of int) { return 60, 60 }
-		fail(s, "l1", "one", outcome("platform.getCurrentValidators", scrape.Timeout, "no answer"))
-		refused("never told", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "platform.getCurrentValidators: timeout")
+		fail(s, "l1_runway", "one", outcome("platform.getCurrentValidators", scrape.Timeout, "no answer"))
+		refused("never told", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the validators of one are", "platform.getCurrentValidators: timeout")
 		put(t, s, snapshot.Key{Collector: "l1", Target: "C"}, `avax_l1_validators{chain="other",state="active"} 1`)
-		undated := told(t, l1Lines("one", "a 1 100 5")+burnLines("one", floor, "a"))
-		if status, body := asked(t, undated, "/api/v1/l1/one/plan"); status != http.StatusServiceUnavailable || !strings.Contains(body, "when the balances were told") {
-			t.Errorf("not known when it was told: %d: %s", status, body)
-		}
-		put(t, s, l1, l1Lines("one", "a 1 100 5", "b 1 5 legacy"))
+		keepUnpriced(s, "one", "a 100 5")
+		refused("l1_runway fails", "/api/v1/l1/one/plan", http.StatusServiceUnavailable,
+			"what the validators of one burn is not known at present", "platform.getCurrentValidators: timeout")
 		refused("no such L1", "/api/v1/l1/two/plan", http.StatusNotFound, `no L1 \"two\" is followed`, `"one"`)
 		refused("no L1 at all", "/api/v1/l1/C/plan", http.StatusNotFound)
-		refused("burn not told", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "what NodeID-a burns is not known at present")
-		put(t, s, runway, burnLines("one", floor, "a"))
+		unpriced := l1Told(0, "a 100 5", "b 5 legacy")
+		unpriced.Unpriced = true
+		keepL1(s, "one", unpriced)
+		refused("burn not told", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "what the validators of one burn is not known at present", "did not tell")
+		keepL1(s, "one", l1Told(floor, "a 100 5", "b 5 legacy"))
 		if status, body := asked(t, s, "/api/v1/l1/one/plan"); status != http.StatusOK {
 			t.Errorf("all told: %d: %s", status, body)
 		}
 		time.Sleep(50 * time.Second)
-		fail(s, "l1", "one", outcome("platform.getCurrentValidators", scrape.Unreachable, "connection refused"))
-		put(t, s, runway, burnLines("one", floor, "a"))
+		fail(s, "l1_runway", "one", outcome("platform.getCurrentValidators", scrape.Unreachable, "connection refused"))
 		time.Sleep(20 * time.Second)
 		refused("stale", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the validators of one are not known at present", "connection refused")
+		s = newSite()
+		keepUnpriced(s, "one", "a 100 5")
+		refused("l1_runway is off", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "AVAX_COLLECTORS")
 	})
 }
 
@@ -233,9 +231,8 @@ func TestAmountsAreWrittenToTheLastDigit(t *testing.T) {
 // The plan on the page is that of the API, rounded up.
 func TestThePageAndThePlanAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite()
-		put(t, s, snapshot.Key{Collector: "l1", Target: "one"}, l1Lines("one", "a 1 50 0.5", "b 1 50 0.123456789"))
-		put(t, s, snapshot.Key{Collector: "l1_runway", Target: "one"}, burnLines("one", floor, "a", "b"))
+		s := told(t, `avax_l1_weight{chain="one"} 100`)
+		keepL1(s, "one", l1Told(floor, "a 50 0.5", "b 50 0.123456789"))
 		v := s.view(time.Now()).L1s[0]
 		if v.Plan != "api/v1/l1/one/plan" {
 			t.Errorf("the plan is at %q", v.Plan)

@@ -84,7 +84,7 @@ func (d demo) run(ctx context.Context, until time.Duration) {
 			err := j.Collect(scrape.MaxAge(ctx, time.Millisecond), batch)
 			r.Took, r.Until = time.Since(r.At), r.At.Add(until)
 			if err == nil || errors.Is(err, collectors.ErrNotOffered) {
-				r.Chunks, r.Tables = batch.Chunks(), batch.Tables()
+				r.Chunks, r.Tables, r.Kept = batch.Chunks(), batch.Tables(), batch.Kept()
 			} else {
 				r.Err = err
 			}

@@ -1,10 +1,10 @@
 package web
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"io"
 	"net/http"
 	"time"
 )
@@ -23,17 +23,20 @@ var policy = func() string {
 		"'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 }()
 
-// status is the page for people, made on the server from the samples that
-// /metrics serves at this moment.
-func (s *Site) status(w http.ResponseWriter, r *http.Request) {
-	var page bytes.Buffer
-	if err := statusPage(s.view(time.Now())).Render(&page); err != nil {
-		s.Log.Error("status page", "err", err)
+// status serves the page for people, made on the server from what is known at
+// this moment.
+type status struct {
+	site *Site
+	page shared
+}
+
+func (s *status) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	page, err := s.page.get(func(w io.Writer) error { return statusPage(s.site.view(time.Now())).Render(w) })
+	if err != nil {
+		s.site.Log.Error("status page", "err", err)
 		http.Error(w, "the status page has a mistake, /metrics is not affected", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	body := zip(w, encodingOf(w, r))
-	defer body.Close()
-	_, _ = page.WriteTo(body)
+	_ = writePage(w, page, encodingOf(w, r)) // a browser may go away
 }

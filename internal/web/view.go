@@ -121,11 +121,11 @@ func (p *page) left(until *float64) *float64 {
 	return &left
 }
 
-// in shows the moment in which what is left is used up. What the P-Chain has not
-// yet told, as its last block is old, is no moment of the past.
+// in shows the moment in which what is left is used up, which is never one of the
+// past.
 func (p *page) in(seconds float64) cell {
 	if seconds <= 0 {
-		return cell{Text: "now", Title: "by the clock it is used up; the P-Chain says so with its next block"}
+		return cell{Text: "now"}
 	}
 	at := float64(p.Now.UnixMilli())/1000 + seconds
 	return moment(p.Now, &at, "")

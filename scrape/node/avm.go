@@ -57,12 +57,12 @@ func (c *Client) AVMBalance(ctx context.Context, chain, address, assetID string)
 	return avm[AVMBalance](ctx, c, chain, "avm.getBalance", map[string]string{"address": address, "assetID": assetID})
 }
 
-// AVMBlock asks avm.getBlock of a block ID: see IsNoSuchBlock. An empty encoding means Hex.
+// AVMBlock asks avm.getBlock of a block ID, which it rejects where it has no such block. An empty encoding means Hex.
 func (c *Client) AVMBlock(ctx context.Context, chain, blockID string, as Encoding) (Encoded[Block], error) {
 	return avm[Encoded[Block]](ctx, c, chain, "avm.getBlock", blockByID{blockID, as})
 }
 
-// AVMBlockByHeight asks avm.getBlockByHeight: see IsNoSuchBlock. An empty encoding means Hex.
+// AVMBlockByHeight asks avm.getBlockByHeight, which it rejects where it has no such block. An empty encoding means Hex.
 func (c *Client) AVMBlockByHeight(ctx context.Context, chain string, height uint64, as Encoding) (Encoded[Block], error) {
 	return avm[Encoded[Block]](ctx, c, chain, "avm.getBlockByHeight", struct {
 		Height   uint64   `json:"height,string"`

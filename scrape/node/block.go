@@ -138,8 +138,3 @@ type blockByID struct {
 	BlockID  string   `json:"blockID"`
 	Encoding Encoding `json:"encoding,omitempty"`
 }
-
-// IsNoSuchBlock tells whether there is no such block: it is not accepted yet, not on this chain, or forgotten by the node.
-func IsNoSuchBlock(err error) bool {
-	return refused(err, "couldn't get block") || refused(err, "cannot query unfinalized data") || errors.Is(err, errNoBlock)
-}

@@ -108,8 +108,8 @@ func ethBlock(ctx context.Context, c *Client, chain, method, which string) (EthB
 	return *block, nil
 }
 
-// EthBlockByNumber asks eth_getBlockByNumber, for the latest block with nil. A block that is not there yet is an error: see
-// IsNoSuchBlock.
+// EthBlockByNumber asks eth_getBlockByNumber, for the latest block with nil. A block that is not there yet is an error,
+// rejected or not_found.
 func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uint64) (EthBlock, error) {
 	which := "latest"
 	if number != nil {
@@ -118,7 +118,7 @@ func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uin
 	return ethBlock(ctx, c, chain, "eth_getBlockByNumber", which)
 }
 
-// EthBlockByHash asks eth_getBlockByHash. A block that the chain does not have is an error: see IsNoSuchBlock.
+// EthBlockByHash asks eth_getBlockByHash. A block that the chain does not have is an error: not_found.
 func (c *Client) EthBlockByHash(ctx context.Context, chain, hash string) (EthBlock, error) {
 	return ethBlock(ctx, c, chain, "eth_getBlockByHash", hash)
 }

@@ -556,7 +556,7 @@ func TestTheTypedClientReadsEveryRecordingOfARealNode(t *testing.T) {
 				t.Errorf("%s: the refusal %q became %v", what, recorded.Error.Message, err)
 			}
 		case recorded.Result == nil: // an EVM chain's way to say that there is no such block
-			if !node.IsNoSuchBlock(err) {
+			if scrape.OutcomeOf(err) != scrape.NotFound {
 				t.Errorf("%s: null became %v, %v", what, answer, err)
 			}
 		case err != nil:

@@ -172,12 +172,12 @@ func (c *Client) PlatformBalance(ctx context.Context, addresses ...string) (Plat
 	return platform[PlatformBalance](ctx, c, "platform.getBalance", map[string][]string{"addresses": addresses})
 }
 
-// PlatformBlock asks platform.getBlock of a block ID: see IsNoSuchBlock. An empty encoding means Hex.
+// PlatformBlock asks platform.getBlock of a block ID, which it rejects where it has no such block. An empty encoding means Hex.
 func (c *Client) PlatformBlock(ctx context.Context, blockID string, as Encoding) (Encoded[Block], error) {
 	return platform[Encoded[Block]](ctx, c, "platform.getBlock", blockByID{blockID, as})
 }
 
-// PlatformBlockByHeight asks platform.getBlockByHeight: see IsNoSuchBlock. An empty encoding means Hex.
+// PlatformBlockByHeight asks platform.getBlockByHeight, which it rejects where it has no such block. An empty encoding means Hex.
 func (c *Client) PlatformBlockByHeight(ctx context.Context, height uint64, as Encoding) (Encoded[Block], error) {
 	return platform[Encoded[Block]](ctx, c, "platform.getBlockByHeight", struct {
 		Height   uint64   `json:"height"`

@@ -220,7 +220,7 @@ func padding(body []byte) []byte {
 }
 
 // mistyping gives one field of the answer another type, a different one each
-// time.
+// time: never null in the place of a list, which says that the list is empty.
 func mistyping(seed uint64) behaviour {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -231,7 +231,7 @@ func mistyping(seed uint64) behaviour {
 		rewrite(body, func(v any) any { fields++; return v })
 		chosen, other := random.IntN(max(1, fields)), others[random.IntN(len(others))]
 		return rewrite(body, func(v any) any {
-			if chosen--; chosen == -1 && (other == nil || fmt.Sprintf("%T", other) != fmt.Sprintf("%T", v)) {
+			if chosen--; chosen == -1 && spoils(nil, v, other) {
 				return other
 			}
 			return v

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		program = filepath.Join(dir, "avax-exporter")
-		if out, err := exec.Command("go", "build", "-o", program, "../../../cmd/exporter").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../../../cmd/exporter").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 			return 1
 		}
@@ -104,7 +104,7 @@ func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 // run runs the exporter by a command, which begin starts.
 func run(t testing.TB, cmd *exec.Cmd, begin func(*exec.Cmd) error, environment ...string) *exporter {
 	t.Helper()
-	cmd.Env = append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json")
+	cmd.Env = append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json", "GOGC=")
 	cmd.Env = append(cmd.Env, environment...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

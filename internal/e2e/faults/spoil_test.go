@@ -13,7 +13,7 @@ import (
 // spoilage is an answer with one field of another type.
 type spoilage struct {
 	what string // path and new value
-	body []byte
+	body func() []byte
 }
 
 // others are the values that a field is given.
@@ -52,14 +52,16 @@ func spoilt(body []byte) []spoilage {
 			if !spoils(path, v, other) {
 				continue
 			}
-			set(other)
-			spoiltBody, err := json.Marshal(tree)
-			if err != nil {
-				panic(err)
-			}
-			all = append(all, spoilage{fmt.Sprintf("%s = %#v", strings.Join(path, "."), other), spoiltBody})
+			all = append(all, spoilage{fmt.Sprintf("%s = %#v", strings.Join(path, "."), other), func() []byte {
+				set(other)
+				defer set(v)
+				body, err := json.Marshal(tree)
+				if err != nil {
+					panic(err)
+				}
+				return body
+			}})
 		}
-		set(v)
 		switch v := v.(type) {
 		case map[string]any:
 			for _, name := range slices.Sorted(maps.Keys(v)) {

@@ -1,0 +1,257 @@
+package collectors_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+// answered is a good answer of a node.
+func answered(result string) string { return `{"jsonrpc":"2.0","id":1,"result":` + result + `}` }
+
+// A peer says what version it runs, and may say another one each time.
+func TestPeersThatInventVersionsTakeOneSeries(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		now := time.Now().UTC().Format(time.RFC3339)
+		var list []string
+		peer := func(id, version, benched string) {
+			list = append(list, fmt.Sprintf(`{"nodeID":"%s","version":"%s","lastSent":"%s","lastReceived":"%[3]s","benched":["%s"]}`, id, version, now, benched))
+		}
+		for i := range 10 {
+			peer(fmt.Sprint("common", i), "avalanchego/1.14.0", "C")
+			peer(fmt.Sprint("also", i), "avalanchego/1.14.1", "C")
+		}
+		for i := range 3000 {
+			peer(fmt.Sprint("stranger", i), fmt.Sprintf("v%04d", i), fmt.Sprint("chain", i))
+		}
+		for range 5 {
+			peer(fmt.Sprint("long", len(list)), strings.Repeat("x", metric.MostValue+1), "C")
+		}
+		peer(w.network.NodeID("bravo"), "avalanchego/1.13.0", "C")
+		*w.otherwise = func(_, method string, _ []any) string {
+			if method != "info.peers" {
+				return ""
+			}
+			return answered(fmt.Sprintf(`{"numPeers":"%d","peers":[%s]}`, len(list), strings.Join(list, ",")))
+		}
+		page, err := w.run(t, "peers", "alpha")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const family = "avax_node_peers_by_version"
+		if n := strings.Count(page, family+"{"); n != 21 {
+			t.Errorf("%d versions", n)
+		}
+		says(t, page, family+`{node="alpha",version="avalanchego/1.14.0"}`, "10")
+		says(t, page, family+`{node="alpha",version="avalanchego/1.14.1"}`, "10")
+		if n := sum(t, page, family); n != float64(len(list)) {
+			t.Errorf("%v of %d peers", n, len(list))
+		}
+		const benched = "avax_node_peers_benched"
+		if n := strings.Count(page, benched+"{"); n != 21+2+len(w.ups.Chains()) {
+			t.Errorf("benched on %d chains", n)
+		}
+		says(t, page, benched+`{node="alpha",chain="C"}`, "26")
+		says(t, page, benched+`{node="alpha",chain="other"}`, "2980")
+
+		*w.otherwise = nil
+		page, err = w.run(t, "peers", "alpha")
+		if err != nil {
+			t.Fatal(err)
+		}
+		silentOf(t, page, `"other"`)
+	})
+}
+
+// A node, or what stands before it, names its checks, proposals and upgrades.
+func TestWhatANodeNamesWithoutEndFailsTheRunAndIsNotServed(t *testing.T) {
+	for method, c := range map[string]struct{ collector, family, entry, around string }{
+		"info.acps":     {"acps", "avax_acp_stake_avax", `"%d":{"supportWeight":"1","supporters":[],"objectWeight":"0","objectors":[],"abstainWeight":"0"}`, `{"acps":{%s}}`},
+		"info.upgrades": {"upgrades", "avax_upgrade_timestamp_seconds", `"u%dTime":"2025-01-01T00:00:00Z"`, `{%s}`},
+	} {
+		inWorld(t, func(t *testing.T, w world) {
+			w.ask(t, "alpha")
+			var entries []string
+			for i := range 5000 {
+				entries = append(entries, fmt.Sprintf(c.entry, i))
+			}
+			*w.otherwise = func(_, asked string, _ []any) string {
+				if asked != method {
+					return ""
+				}
+				return answered(fmt.Sprintf(c.around, strings.Join(entries, ",")))
+			}
+			page, err := w.run(t, c.collector, "alpha")
+			if !errors.Is(err, metric.ErrTooMany) || !strings.Contains(err.Error(), c.family) {
+				t.Errorf("%s: %v", method, err)
+			}
+			silentOf(t, page, c.family)
+		})
+	}
+}
+
+// A version of a megabyte is nobody's: the node's other samples stand.
+func TestAVersionThatIsTooLongCostsItsOwnSamplesAlone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		*w.otherwise = func(_, method string, _ []any) string {
+			if method != "info.getNodeVersion" {
+				return ""
+			}
+			return answered(`{"version":"` + strings.Repeat("x", 1e6) + `","databaseVersion":"v1","rpcProtocolVersion":"44","gitCommit":"","vmVersions":{"evm":"v1"}}`)
+		}
+		page, err := w.run(t, "identity", "alpha")
+		if err == nil || err.Error() != "avax_node_info: a value of the label version is longer than 256 bytes" {
+			t.Errorf("%.200v", err)
+		}
+		silentOf(t, page, "avax_node_info")
+		says(t, page, `avax_node_vm_info{node="alpha",vm="evm",version="v1"}`, "1")
+	})
+}
+
+// Behind a load balancer, each answer may come from another machine.
+func TestOfANodeThatChangesForEverTheLastChangesAreTold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		var i int
+		*w.otherwise = func(_, method string, _ []any) string {
+			if method != "info.getNodeID" {
+				return ""
+			}
+			return answered(fmt.Sprintf(`{"nodeID":"NodeID-%d"}`, i))
+		}
+		spec := specOf(t, "fleet")
+		job := spec.Bind(w.ups)[0]
+		for i = range 500 {
+			batch := metric.NewBatch(spec.Families)
+			if err := job.Collect(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+			notes := batch.Notes()
+			if len(notes) != min(i, 10) {
+				t.Fatalf("%d notes after %d changes", len(notes), i)
+			}
+			if want := fmt.Sprintf("from NodeID-%d to NodeID-%d", i-1, i); i > 0 && !strings.HasSuffix(notes[len(notes)-1], want) {
+				t.Fatalf("%q, want %s", notes, want)
+			}
+			time.Sleep(10 * time.Minute)
+		}
+	})
+}
+
+// Anybody may open a chain, and send a message from it.
+func TestMessagesFromChainsWithoutEndTakeOneWayAndNoneIsLost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		const chains = 500
+		began := time.Now()
+		w.data(func(*http.Request) string {
+			var list []string
+			for i := range chains {
+				list = append(list, strings.Replace(message(strconv.Itoa(i), data.ICMPending, "T", began.Add(-time.Duration(i)*time.Second)), `"S"`, fmt.Sprintf(`"S%d"`, i), 1))
+			}
+			return `{"messages":[` + strings.Join(list, ",") + `]}`
+		})
+		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+		if n := sum(t, samples, "avax_icm_messages"); n != chains {
+			t.Errorf("%v messages", n)
+		}
+		if n := strings.Count(samples, "avax_icm_oldest_pending_timestamp_seconds{"); n != 101 {
+			t.Errorf("%d ways", n)
+		}
+		way := `{address="` + simnet.Account + `",source="other",destination="other"`
+		says(t, samples, "avax_icm_messages"+way+`,status="pending"}`, strconv.Itoa(chains-100))
+		if at := valueOf(t, samples, "avax_icm_oldest_pending_timestamp_seconds"+way+"}"); at > float64(began.Unix()-100) {
+			t.Errorf("the oldest of the others was sent %v before", float64(began.Unix())-at)
+		}
+	})
+}
+
+func TestOfMessagesThatPileUpTheOldestAreGivenUp(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		const each = 1900
+		began, run := time.Now(), 0
+		w.data(func(*http.Request) string {
+			var list []string
+			for i := range each {
+				list = append(list, message(fmt.Sprintf("%d-%d", run, i), data.ICMPending, "T", time.Now().Add(-time.Duration(i)*time.Millisecond)))
+			}
+			return `{"messages":[` + strings.Join(list, ",") + `]}`
+		})
+		const pending = "avax_icm_oldest_pending_timestamp_seconds"
+		way := pending + `{address="` + simnet.Account + `",source="S",destination="T"}`
+		for run = range 8 {
+			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+			if n := sum(t, samples, "avax_icm_messages"); n != float64((run+1)*each) {
+				t.Errorf("run %d: %v messages are counted", run+1, n)
+			}
+			// 10,000 of those that are older than an hour are followed, five and a bit of the runs.
+			oldest := time.Unix(int64(valueOf(t, samples, way)), 0)
+			if want := began.Add(time.Duration(max(0, run-6)) * 2 * time.Hour); oldest.Sub(want).Abs() > time.Minute {
+				t.Errorf("run %d: the oldest is of %v, want %v", run+1, oldest.Sub(began), want.Sub(began))
+			}
+			time.Sleep(2 * time.Hour)
+		}
+	})
+}
+
+// A node that is asked for its chains may invent them, too.
+func TestOfChainsWithoutEndAThousandAreFollowed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		var list []string
+		for i := range collectors.MostChains + 500 {
+			list = append(list, fmt.Sprintf(`{"id":"id%04d","name":"chain%[1]d","subnetID":"s","vmID":"v"}`, i))
+		}
+		*w.otherwise = func(_, method string, _ []any) string {
+			switch method {
+			case "platform.getBlockchains":
+				return answered(`{"blockchains":[` + strings.Join(list, ",") + `]}`)
+			case "platform.getBlockchainStatus":
+				return answered(`{"status":"Validating"}`)
+			}
+			return ""
+		}
+		for range 2 {
+			known := w.ups.Chains()
+			found, err := collectors.Discover(t.Context(), w.ups, known)
+			if err == nil && len(found) != collectors.MostChains || !slices.Equal(found[:len(known)], known) {
+				t.Fatalf("%d chains, %v", len(found), err)
+			}
+			w.ups.SetChains(found)
+		}
+		if n := len(w.ups.Chains()); n != collectors.MostChains {
+			t.Errorf("%d chains", n)
+		}
+	})
+}
+
+func TestKindsThatAServiceInventsAreSummedUpAsOther(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.data(func(*http.Request) string {
+			var list []string
+			for i := range 1000 {
+				list = append(list, fmt.Sprintf(`{"txHash":"%d","txType":"T%d","timestamp":%d,"consumedUtxos":[],"emittedUtxos":[],"amountUnlocked":[],"amountCreated":[]}`, i, i, time.Now().Unix()))
+			}
+			return `{"transactions":[` + strings.Join(list, ",") + `],"chainInfo":{"chainName":"x-chain","network":"mainnet"}}`
+		})
+		samples, _ := w.tell(t.Context(), t, "asset_transactions", exm)
+		kinds := map[string]bool{}
+		for line := range strings.Lines(samples) {
+			kinds[line] = true
+		}
+		if len(kinds) != 21 || sum(t, samples, "avax_asset_transactions") != 1000 {
+			t.Errorf("%d kinds of %v transactions: %q", len(kinds), sum(t, samples, "avax_asset_transactions"), slices.Sorted(maps.Keys(kinds)))
+		}
+	})
+}

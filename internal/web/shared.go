@@ -1,0 +1,49 @@
+package web
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/pack"
+)
+
+// sharedFor is how old a shared page may be.
+const sharedFor = time.Second
+
+// shared is a page that everybody is given who comes within a second. One at a
+// time makes it, so that a crowd takes no more than one core.
+type shared struct {
+	mu   sync.Mutex
+	at   time.Time // when it was made
+	page pack.Page
+}
+
+// get returns the page, which is made anew where it is too old.
+func (s *shared) get(write func(io.Writer) error) (pack.Page, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.at.IsZero() && time.Since(s.at) < sharedFor {
+		return s.page, nil
+	}
+	var p pack.Packer
+	if err := write(&p); err != nil {
+		return nil, err
+	}
+	s.page, s.at = p.Page(), time.Now()
+	return s.page, nil
+}
+
+// writePage writes a page in an encoding.
+func writePage(w http.ResponseWriter, page pack.Page, encoding string) error {
+	if encoding == "gzip" {
+		w.Header().Set("Content-Length", strconv.Itoa(page.GzipLen()))
+		return page.WriteGzip(w)
+	}
+	body := zip(w, encoding)
+	_, err := page.WriteTo(body)
+	return errors.Join(err, body.Close())
+}
