@@ -165,8 +165,11 @@ func TestWhatNeedsNoPastIsJudgedByThePage(t *testing.T) {
 				avax_node_up{node="a"} 1
 				avax_node_up{node="b"} 1
 				avax_node_connected_stake_ratio{node="a"} 0.7
+				avax_node_up{node="down"} 0
+				avax_node_connected_stake_ratio{node="down"} 1
 				avax_node_connected_stake_ratio{node="b"} 0.1`, `
-				bad: 1 urgent problem
+				bad: 2 urgent problems
+				bad: 1 node is down [AvaxNodeDown]: down #node-down,
 				bad: 1 network is out of all your nodes’ reach [AvaxStakeUnreachable]: all 2 nodes #nodes,`},
 			"a node that benches its peers": {`
 				avax_node_up{node="a"} 1

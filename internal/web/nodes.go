@@ -35,7 +35,7 @@ type nodeFacts struct {
 	narrow                                                                                               map[labels]bool
 	spent                                                                                                values // downtime, by node ID
 	stops                                                                                                map[string]*stop
-	unreachable                                                                                          bool // each node reaches too little stake
+	unreachable                                                                                          int // how many nodes reach too little stake where all do
 }
 
 func (p *page) nodeFacts() *nodeFacts {
@@ -65,9 +65,18 @@ func (p *page) nodeFacts() *nodeFacts {
 	}
 	p.each("avax_node_info", []string{"node", "version"}, func(l labels, _ float64) { f.versions[l[0]] = l[1] })
 	f.heads = p.headViews(f)
-	f.unreachable = len(f.reached) > 1
+	isolated, all := 0, 0 // of a node that is down the past is known
 	for l := range f.reached {
-		f.unreachable = f.unreachable && f.isolated(l[0])
+		if f.up.is(0, l[0]) {
+			continue
+		}
+		all++
+		if f.isolated(l[0]) {
+			isolated++
+		}
+	}
+	if isolated == all && all > 1 {
+		f.unreachable = all
 	}
 	return f
 }
@@ -184,7 +193,7 @@ func (p *page) judgeNode(f *nodeFacts, n *nodeView) {
 	}
 	p.judgeReward(f, n)
 	stake := under("AvaxConnectedStakeLow", f.reached.of(name))
-	if f.unreachable {
+	if f.unreachable > 0 {
 		n.remark("AvaxStakeUnreachable", stake, "reaches too little stake, like all nodes")
 	} else {
 		wrong("AvaxConnectedStakeLow", stake, "reaches too little stake", name)
@@ -283,8 +292,8 @@ func (f *nodeFacts) figures(n *nodeView) []figure {
 
 // addCommon tells once what befalls several nodes.
 func (p *page) addCommon(f *nodeFacts) {
-	if f.unreachable {
-		p.problems.add("AvaxStakeUnreachable", bad, 1, place{Text: "all " + number(len(f.reached)) + " nodes", Anchor: "nodes"})
+	if f.unreachable > 0 {
+		p.problems.add("AvaxStakeUnreachable", bad, 1, place{Text: "all " + number(f.unreachable) + " nodes", Anchor: "nodes"})
 	}
 	var halted []string
 	for l, h := range f.heads {
