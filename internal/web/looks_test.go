@@ -51,10 +51,10 @@ func TestThePageIsReadableOnAPhoneAndOnADesk(t *testing.T) {
 	starting := newSite()
 	starting.Progress = func() (ran, of int) { return 0, 60 }
 
-	long := told(t, `avax_node_info{node="`+strings.Repeat("n", 300)+`",node_id="`+strings.Repeat("i", 300)+`",version="`+strings.Repeat("v", 300)+`"} 1
-		avax_node_chain_present{node="a",chain="`+strings.Repeat("c", 300)+`"} 1
-		avax_validator_present{node_id="`+strings.Repeat("i", 300)+`"} 0
-		avax_l1_weight{chain="`+strings.Repeat("c", 300)+`"} 1e300`)
+	long := told(t, `avax_node_info{node="`+strings.Repeat("n", 250)+`",node_id="`+strings.Repeat("i", 250)+`",version="`+strings.Repeat("v", 250)+`"} 1
+		avax_node_chain_present{node="a",chain="`+strings.Repeat("c", 250)+`"} 1
+		avax_validator_present{node_id="`+strings.Repeat("i", 250)+`"} 0
+		avax_l1_weight{chain="`+strings.Repeat("c", 250)+`"} 1e300`)
 	fail(long, "peers", "a", outcome("info.peers", scrape.Rejected, strings.Repeat("x", 300)))
 
 	c := openChromium(t)
