@@ -183,42 +183,15 @@ type ruleView struct {
 	State, Last        cell
 }
 
-// severities are the levels of the label severity.
-var severities = map[string]level{"page": bad, "warn": warn, "info": note}
-
 func (s *Site) alertsView(now time.Time) alertsView {
-	v := alertsView{Version: s.Version, Now: now}
-	firing, pending, broken := 0, 0, 0
-	evaluated := false
-	anchors := map[string]bool{}
-	for _, g := range s.Alerting.Groups() {
+	groups, receivers := s.Alerting.Groups(), s.Alerting.Receivers()
+	v := alertsView{Version: s.Version, Now: now, Verdict: alarmOf(groups, receivers).verdict()}
+	for _, g := range groups {
 		group := ruleGroupView{Name: g.Name}
-		evaluated = evaluated || !g.Evaluated.IsZero()
 		for _, r := range g.Rules {
-			rule := ruleView{Name: r.Name, Query: r.Query, Error: r.LastError, State: cell{Text: "recording", Level: off}, Last: cell{Text: "–", Title: "not yet"}}
-			if r.Alerting {
-				rule.State = cell{Text: r.State, Level: levelOf(r.State, r.Labels["severity"])}
-			}
-			if !r.Evaluated.IsZero() {
-				rule.Last = since(now, r.Evaluated)
-			}
-			if r.LastError != "" {
-				broken++
-				rule.State = cell{Text: "cannot be evaluated", Level: bad}
-			}
-			group.Rules = append(group.Rules, rule)
+			group.Rules = append(group.Rules, ruleViewOf(r, now))
 			for _, a := range r.Alerts {
-				if a.State == alerting.Firing {
-					firing++
-					v.Verdict.Level = max(v.Verdict.Level, severities[a.Labels["severity"]])
-				} else {
-					pending++
-				}
-				shown := alertViewOf(r.Name, a, now)
-				if !anchors[r.Name] {
-					shown.Anchor, anchors[r.Name] = r.Name, true
-				}
-				v.Alerts = append(v.Alerts, shown)
+				v.Alerts = append(v.Alerts, alertViewOf(r, a, now))
 			}
 		}
 		v.Groups = append(v.Groups, group)
@@ -226,43 +199,77 @@ func (s *Site) alertsView(now time.Time) alertsView {
 	slices.SortStableFunc(v.Alerts, func(a, b *alertView) int {
 		return cmp.Or(cmp.Compare(a.State.Text, b.State.Text), cmp.Compare(b.State.Level, a.State.Level)) // firing before pending
 	})
-	deaf := 0
-	for _, r := range s.Alerting.Receivers() {
+	anchors := map[string]bool{}
+	for i, a := range v.Alerts {
+		if !anchors[a.Name] { // a link leads to the worst of its name
+			v.Alerts[i].Anchor, anchors[a.Name] = a.Name, true
+		}
+	}
+	for _, r := range receivers {
 		state := cell{Text: "takes alerts since " + since(now, r.Since).Text, Level: well}
 		if !r.Up {
-			deaf++
 			state = cell{Text: "does not take alerts since " + since(now, r.Since).Text + ": " + r.Err, Level: bad}
 		}
 		v.Receivers = append(v.Receivers, receiverView{r.Name, state})
 	}
-	v.Verdict.Title = plural(firing, "alert fires", "alerts fire")
+	return v
+}
+
+// verdict says what fires, and whether anybody can be told.
+func (a alarm) verdict() verdict {
+	v := verdict{Title: a.firingText(), Level: a.level}
 	switch {
-	case !evaluated:
-		v.Verdict.Title, v.Verdict.Level = "Waiting for the first evaluation", note
-	case deaf > 0:
-		v.Verdict.Title += ", " + plural(deaf, "Alertmanager does not take them", "Alertmanagers do not take them")
-		v.Verdict.Level = bad
-	case broken > 0:
-		v.Verdict.Title += ", " + plural(broken, "rule cannot be evaluated", "rules cannot be evaluated")
-		v.Verdict.Level = bad
+	case !a.evaluated:
+		v.Title, v.Level = "Waiting for the first evaluation", note
+	case len(a.deaf) > 0:
+		v.Title += ", " + plural(len(a.deaf), "Alertmanager does not take them", "Alertmanagers do not take them")
+		v.Level = bad
+	case a.broken > 0:
+		v.Title += ", " + plural(a.broken, "rule cannot be evaluated", "rules cannot be evaluated")
+		v.Level = bad
+	case a.firing == 0 && a.watchdog:
+		v.Title += ", the watchdog does"
 	}
-	v.Verdict.Sums = []string{plural(firing, "alert fires", "alerts fire"), plural(pending, "waits for its time", "wait for their time")}
+	v.Sums = []string{plural(a.firing, "alert fires", "alerts fire"), plural(a.pending, "waits for its time", "wait for their time")}
+	return v
+}
+
+func ruleViewOf(r alerting.Rule, now time.Time) ruleView {
+	v := ruleView{Name: r.Name, Query: r.Query, Error: r.LastError, State: cell{Text: "recording", Level: off}, Last: cell{Text: "–", Title: "not yet"}}
+	if r.Alerting {
+		v.State = cell{Text: r.State, Level: levelOf(r.State, r.Labels)}
+	}
+	if !r.Evaluated.IsZero() {
+		v.Last = since(now, r.Evaluated)
+	}
+	if r.LastError != "" {
+		v.State = cell{Text: "cannot be evaluated", Level: bad}
+	}
 	return v
 }
 
 // levelOf is how urgent an alert in this state is.
-func levelOf(state, severity string) level {
+func levelOf(state string, labels map[string]string) level {
 	if state != alerting.Firing {
 		return off
 	}
-	return severities[severity]
+	return severityOf(labels)
 }
 
-func alertViewOf(name string, a alerting.Alert, now time.Time) *alertView {
+// alertViewOf shows an alert. What one that is pending says of itself is not so
+// yet.
+func alertViewOf(r alerting.Rule, a alerting.Alert, now time.Time) *alertView {
 	v := &alertView{
-		Name: name, Summary: a.Annotations["summary"], Description: a.Annotations["description"], Impact: a.Annotations["impact"],
+		Name: r.Name, Summary: a.Annotations["summary"], Description: a.Annotations["description"], Impact: a.Annotations["impact"],
 		Runbook: a.Annotations["runbook_url"], Since: since(now, a.ActiveAt),
-		State: cell{Text: a.State, Level: levelOf(a.State, a.Labels["severity"])},
+		State: cell{Text: a.State, Level: levelOf(a.State, a.Labels)},
+	}
+	if a.State == alerting.Pending {
+		when := "with the next evaluation"
+		if fires := a.ActiveAt.Add(r.For); fires.After(now) {
+			when = since(now, fires).Text
+		}
+		v.Description, v.Impact = "Fires "+when+" if it lasts.", ""
 	}
 	for _, label := range slices.Sorted(maps.Keys(a.Labels)) {
 		if label != "alertname" {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,26 @@ func alarmed(t *testing.T) *Site {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("%d alerts are active", active)
+		}
+	}
+}
+
+func TestTheVerdictLeadsToTheAlert(t *testing.T) {
+	t.Parallel()
+	s := alarmed(t)
+	status, alerts := statusOf(t, s), read(t, ask(t, s, http.MethodGet, "/alerts").Body)
+	links := regexp.MustCompile(`href="alerts#([^"]*)"`).FindAllStringSubmatch(status, -1)
+	if len(links) < 4 {
+		t.Errorf("%d links lead to alerts", len(links))
+	}
+	for _, m := range links {
+		if strings.Count(alerts, ` id="`+m[1]+`"`) != 1 {
+			t.Errorf("alerts#%s leads nowhere", m[1])
+		}
+	}
+	for _, markup := range []string{"<script", "<img", "<iframe", "onclick='", `="javascript:`} {
+		if strings.Contains(strings.ToLower(status), markup) {
+			t.Errorf("%s stands in the page", markup)
 		}
 	}
 }

@@ -107,11 +107,26 @@ func (p *page) addBudgets() {
 	p.sum(paid, len(reachable), "reward", "rewards", "reachable")
 }
 
+// downtimeSpent is the share of their downtime budgets that validators have
+// used, by node ID, where enough views make it known.
+func (p *page) downtimeSpent() values {
+	allowed := p.by("avax_validator_downtime_budget_seconds", "node_id")
+	views := p.by("avax_validator_views_stake_ratio", "node_id")
+	spent := values{}
+	for l, used := range p.by("avax_validator_downtime_used_seconds", "node_id") {
+		budget, seen := allowed.of(l[0]), views.of(l[0])
+		if budget != nil && *budget > 0 && seen != nil && *seen >= enoughViews {
+			spent[l] = used / *budget
+		}
+	}
+	return spent
+}
+
 // hours writes seconds as hours; like all words it cuts.
 func hours(seconds float64) string { return tenths(math.Floor(seconds/360+1e-6)) + " h" }
 
 // hoursUp is for what is spent: it never looks like less.
-func hoursUp(seconds float64) string { return tenths(math.Ceil(seconds/360-1e-6)) + " h" }
+func hoursUp(seconds float64) string { return tenths(max(0, math.Ceil(seconds/360-1e-6))) + " h" }
 
 func tenths(n float64) string {
 	return fmt.Sprintf("%s.%d", count(math.Floor(n/10)), int(math.Mod(n, 10)))

@@ -12,13 +12,22 @@ import (
 // facts are the samples that may be served at one moment, by family. A page
 // takes them once, so all of it tells of the same moment, and reads back only
 // the families that it shows.
-type facts map[string][]metric.Chunk
+type facts map[string]*family
+
+// family is read back once, however many parts of the page ask for it.
+type family struct {
+	chunks  []metric.Chunk
+	samples [][]metric.Sample // of each chunk
+}
 
 func factsOf(jobs []snapshot.Job, now time.Time) facts {
 	f := facts{}
 	for _, j := range jobs {
 		for _, c := range j.Fresh(now) {
-			f[c.Family.Name] = append(f[c.Family.Name], c)
+			if f[c.Family.Name] == nil {
+				f[c.Family.Name] = &family{}
+			}
+			f[c.Family.Name].chunks = append(f[c.Family.Name].chunks, c)
 		}
 	}
 	return f
@@ -28,13 +37,22 @@ func factsOf(jobs []snapshot.Job, now time.Time) facts {
 type labels [3]string
 
 // each calls do for every sample of the family with the values of these labels.
-func (f facts) each(family string, names []string, do func(l labels, value float64)) {
-	for _, c := range f[family] {
+func (f facts) each(name string, names []string, do func(l labels, value float64)) {
+	told := f[name]
+	if told == nil {
+		return
+	}
+	if told.samples == nil {
+		for _, c := range told.chunks {
+			told.samples = append(told.samples, c.Samples())
+		}
+	}
+	for i, c := range told.chunks {
 		at := make([]int, len(names))
 		for i, name := range names {
 			at[i] = slices.Index(c.Family.Labels, name)
 		}
-		for _, s := range c.Samples() {
+		for _, s := range told.samples[i] {
 			var l labels
 			for i, index := range at {
 				if index >= 0 {
@@ -74,16 +92,21 @@ func (v values) is(value float64, names ...string) bool {
 // nodes are who the own nodes are. That is still true when one is down, so
 // whatever a good run ever told will do.
 type nodes struct {
-	all        []string          // configured names
-	names, ids map[string]string // configured names by node IDs, and the other way round
+	all    []string            // configured names
+	ids    map[string]string   // node IDs by configured names
+	called map[string][]string // the other way round; two may have one ID
+	names  map[string]string   // the same, as they are shown
 }
 
 func nodesOf(jobs []snapshot.Job) nodes {
-	n := nodes{names: map[string]string{}, ids: map[string]string{}}
+	n := nodes{ids: map[string]string{}, called: map[string][]string{}, names: map[string]string{}}
 	ever := factsOf(jobs, time.Time{}) // no sample has an end before the zero time
 	ever.each("avax_node_info", []string{"node", "node_id"}, func(l labels, _ float64) {
-		n.ids[l[0]], n.names[l[1]] = l[1], l[0]
+		n.ids[l[0]], n.called[l[1]] = l[1], appendNew(n.called[l[1]], l[0])
 	})
+	for id, names := range n.called {
+		n.names[id] = brief(names)
+	}
 	ever.each("avax_node_up", []string{"node"}, func(l labels, _ float64) { n.all = append(n.all, l[0]) })
 	slices.Sort(n.all)
 	return n

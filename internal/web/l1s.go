@@ -14,15 +14,14 @@ import (
 )
 
 type l1View struct {
-	Chain, SubnetID, Anchor string
-	Level                   level
-	Open                    bool
-	Remarks                 []remark
-	Figures                 []figure
-	Rows                    []*l1Row
-	More                    int
-	Pays                    bool   // its validators pay a fee
-	Plan                    string // where all of its plan is; empty where it is not known
+	subject
+	Chain, SubnetID string
+	Open            bool
+	Figures         []figure
+	Rows            []*l1Row
+	More            int
+	Pays            bool   // its validators pay a fee
+	Plan            string // where all of its plan is; empty where it is not known
 }
 
 type l1Row struct {
@@ -63,15 +62,9 @@ func (p *page) addL1s() {
 	active, all := 0.0, 0.0
 	for _, l := range slices.SortedFunc(maps.Keys(weights), func(a, b labels) int { return cmp.Compare(a[0], b[0]) }) {
 		chain := l[0]
-		v := &l1View{Chain: chain, SubnetID: subnets[chain], Anchor: "l1-" + chain}
+		v := &l1View{subject: subject{Anchor: "l1-" + chain}, Chain: chain, SubnetID: subnets[chain]}
 		p.L1s = append(p.L1s, v)
-		wrong := func(alert string, l level, text, at string) {
-			if l > well {
-				p.problems.add(alert, l, 1, place{Text: at, Anchor: v.Anchor})
-				v.Remarks = append(v.Remarks, remark{text, alert, l})
-				v.Level = max(v.Level, l)
-			}
-		}
+		wrong := func(alert string, l level, text, at string) { v.wrong(p.problems, alert, l, text, at) }
 		share := func(part *float64) *float64 { // inactive validators count in the whole
 			if part == nil || weights[l] == 0 {
 				return nil

@@ -8,11 +8,10 @@ import (
 )
 
 type nodeView struct {
+	subject
 	Name, ID, Version string
-	Level             level
 	Down              bool
 	State             cell
-	Remarks           []remark
 	Chains            []chainView
 	Figures           []figure
 	Failing           []*failure // why it is down
@@ -26,147 +25,106 @@ type chainView struct {
 	Head   cell // when the newest block was made; empty where it is not known
 }
 
-// addNodes shows every node that a sample tells of, those that are down first.
-func (p *page) addNodes() {
-	up := p.by("avax_node_up", "node")
-	present := p.by("avax_node_chain_present", "node", "chain")
-	bootstrapped := p.by("avax_node_chain_bootstrapped", "node", "chain")
-	heights := p.by("avax_chain_height", "node", "chain")
-	heads := p.by("avax_chain_head_timestamp_seconds", "node", "chain")
-	validating := p.by("avax_node_validating", "node")
-	votes := p.by("avax_node_uptime_rewarding_stake_ratio", "node")
-	uptimes := p.by("avax_node_uptime_weighted_ratio", "node")
-	peers := p.by("avax_node_peers", "node")
-	inbound := p.by("avax_node_peers_inbound", "node")
-	reached := p.by("avax_node_connected_stake_ratio", "node")
-	unknown := p.by("avax_node_unknown_upgrade_timestamp_seconds", "node")
-	newer := p.by("avax_node_newer_version_stake_ratio", "node")
-	forked := p.by("avax_chain_fork_detected", "node", "chain")
-	unhealthy := p.failingChecks()
-	narrow := p.narrowL1s()
-	stops := p.stops()
+// nodeFacts are the samples that the nodes' cards are made of.
+type nodeFacts struct {
+	up, validating, votes, uptimes, peers, inbound, reached, unknown, newer, duplicate, foreign, changes values // by node
+	present, bootstrapped, forked, status, benched                                                       values // by node and chain
+	heads                                                                                                map[labels]headView
+	versions                                                                                             map[string]string
+	unhealthy                                                                                            map[string][]string
+	narrow                                                                                               map[labels]bool
+	spent                                                                                                values // downtime, by node ID
+	stops                                                                                                map[string]*stop
+	unreachable                                                                                          bool // each node reaches too little stake
+}
 
-	nodes := map[string]*nodeView{}
-	node := func(name string) *nodeView {
-		if nodes[name] == nil {
-			nodes[name] = &nodeView{Name: name}
-		}
-		return nodes[name]
+func (p *page) nodeFacts() *nodeFacts {
+	f := &nodeFacts{
+		up:           p.by("avax_node_up", "node"),
+		validating:   p.by("avax_node_validating", "node"),
+		votes:        p.by("avax_node_uptime_rewarding_stake_ratio", "node"),
+		uptimes:      p.by("avax_node_uptime_weighted_ratio", "node"),
+		peers:        p.by("avax_node_peers", "node"),
+		inbound:      p.by("avax_node_peers_inbound", "node"),
+		reached:      p.by("avax_node_connected_stake_ratio", "node"),
+		unknown:      p.by("avax_node_unknown_upgrade_timestamp_seconds", "node"),
+		newer:        p.by("avax_node_newer_version_stake_ratio", "node"),
+		duplicate:    p.by("avax_node_duplicate", "node"),
+		foreign:      p.by("avax_node_network_mismatch", "node"),
+		changes:      p.by("avax_node_identity_changes", "node"),
+		present:      p.by("avax_node_chain_present", "node", "chain"),
+		bootstrapped: p.by("avax_node_chain_bootstrapped", "node", "chain"),
+		forked:       p.by("avax_chain_fork_detected", "node", "chain"),
+		status:       p.by("avax_chain_status", "node", "chain", "status"),
+		benched:      p.by("avax_node_peers_benched", "node", "chain"),
+		versions:     map[string]string{},
+		unhealthy:    p.failingChecks(),
+		narrow:       p.narrowL1s(),
+		spent:        p.downtimeSpent(),
+		stops:        p.stops(),
 	}
+	p.each("avax_node_info", []string{"node", "version"}, func(l labels, _ float64) { f.versions[l[0]] = l[1] })
+	f.heads = p.headViews(f)
+	f.unreachable = len(f.reached) > 1
+	for l := range f.reached {
+		f.unreachable = f.unreachable && f.isolated(l[0])
+	}
+	return f
+}
+
+// isolated tells whether the node reaches too little stake to take part.
+func (f *nodeFacts) isolated(node string) bool {
+	return under("AvaxConnectedStakeLow", f.reached.of(node)) == bad
+}
+
+// chains are those that a sample tells of, by node; a node may have none.
+func (f *nodeFacts) chains() map[string][]string {
 	chains := map[string][]string{}
-	for l := range up {
-		node(l[0])
-	}
-	for _, family := range []values{present, heights, forked} {
+	for _, family := range []values{f.up, f.reached, f.foreign, f.duplicate, f.changes} {
 		for l := range family {
-			node(l[0])
+			chains[l[0]] = nil
+		}
+	}
+	for _, family := range []values{f.present, f.forked, f.status} {
+		for l := range family {
 			chains[l[0]] = appendNew(chains[l[0]], l[1])
 		}
 	}
-	p.each("avax_node_info", []string{"node", "version"}, func(l labels, _ float64) { node(l[0]).Version = l[1] })
+	for l := range f.heads {
+		chains[l[0]] = appendNew(chains[l[0]], l[1])
+	}
+	return chains
+}
 
+// addNodes shows every node that a sample tells of, those that are down first.
+func (p *page) addNodes() {
+	f := p.nodeFacts()
+	chains := f.chains()
 	var all []*nodeView
 	ups, asked := 0, 0
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		n := nodes[name]
-		n.ID = p.ids[name]
+	for _, name := range slices.Sorted(maps.Keys(chains)) {
+		n := &nodeView{subject: subject{Anchor: "node-" + name}, Name: name, ID: p.ids[name], Version: f.versions[name]}
 		all = append(all, n)
-		anchor := "node-" + name
-		wrong := func(alert string, l level, text, at string) {
-			if l > well {
-				p.problems.add(alert, l, 1, place{Text: at, Anchor: anchor})
-				n.Remarks = append(n.Remarks, remark{text, alert, l})
-				n.Level = max(n.Level, l)
-			}
-		}
-
 		switch {
-		case up.is(1, name):
+		case f.up.is(1, name):
 			n.State = cell{Text: "up", Title: "it answered its last poll"}
 			ups++
 			asked++
-		case up.is(0, name):
+		case f.up.is(0, name):
 			n.Down, n.State = true, cell{Text: "down", Title: "it did not answer its last poll", Level: bad}
 			asked++
-			wrong("AvaxNodeDown", bad, "does not answer", name)
+			n.wrong(p.problems, "AvaxNodeDown", bad, "does not answer", name)
 			continue // its last values do not pass for the present
 		default:
 			n.State = absent("whether it is up is not known: the collector up is off, or has not run").as(off)
 		}
-
 		slices.SortFunc(chains[name], compareChains)
 		for _, chain := range chains[name] {
-			c := chainView{Name: chain, State: cell{Title: "whether it is bootstrapped is not known"}}
-			switch {
-			case bootstrapped.is(1, name, chain):
-				c.State = cell{Text: "✓", Title: "bootstrapped"}
-			case bootstrapped.is(0, name, chain):
-				c.State = cell{Text: "bootstraps", Title: "not bootstrapped", Level: bad}
-				wrong("AvaxChainNotBootstrapped", bad, "chain "+chain+" is not bootstrapped", chain+" on "+name)
-			case present.is(0, name, chain):
-				c.State = cell{Text: "not run", Title: "the node says that there is no such chain: not tracked, not created yet, or its VM did not start", Level: off}
-			}
-			if height := heights.of(name, chain); height != nil {
-				c.Height = cell{Text: count(*height), Title: "height of the newest block"}
-			}
-			if forked.is(1, name, chain) {
-				c.State = cell{Text: "forked", Title: "its block is another than the other nodes' at the same height", Level: bad}
-				wrong("AvaxForkDetected", bad, "has another block of chain "+chain+" than the other nodes", name+" on "+chain)
-			}
-			if made := heads.of(name, chain); made != nil {
-				c.Head = moment(p.Now, made, "")
-				c.Head.Title = "when the newest block was made: " + c.Head.Title
-			}
-			n.Chains = append(n.Chains, c)
+			n.Chains = append(n.Chains, p.chainOf(f, n, chain))
 		}
-
-		reach, vote, risk := reached.of(name), votes.of(name), well
-		if validating.is(1, name) {
-			risk = rewardRisk(vote, reach)
-		}
-		wrong("AvaxRewardStakeLow", risk, "its reward is at risk", name)
-		wrong("AvaxConnectedStakeLow", under("AvaxConnectedStakeLow", reach), "reaches too little stake", name)
-		when := moment(p.Now, unknown.of(name), "").Text
-		wrong("AvaxUnknownUpgradeSoon", under("AvaxUnknownUpgradeSoon", p.left(unknown.of(name))),
-			"does not know the network's upgrade "+when, name+" "+when)
-		if ahead := newer.of(name); ahead != nil {
-			wrong("AvaxVersionBehindNetwork", over("AvaxVersionBehindNetwork", ahead), percent(*ahead)+" of stake runs a newer version", name)
-		}
-		if slices.Contains(unhealthy[name], "diskspace") {
-			wrong("AvaxNodeDiskLow", bad, "calls its disk too full", name)
-		}
-		if checks := unexplained(n, unhealthy[name], narrow); len(checks) > 0 {
-			wrong("AvaxHealthCheckFailing", warn, "calls itself unhealthy: "+brief(checks), name+": "+brief(checks))
-		}
-
+		p.judgeNode(f, n)
 		slices.SortStableFunc(n.Remarks, func(a, b remark) int { return cmp.Compare(b.Level, a.Level) })
-
-		noVotes := notTold
-		switch {
-		case validating.is(0, name):
-			noVotes = "it is no validator of the primary network"
-		case bootstrapped.is(0, name, "P"):
-			noVotes = "not told while the P-Chain bootstraps"
-		}
-		connections := show(peers.of(name), count, notTold)
-		if in := inbound.of(name); in != nil {
-			connections.Text += ", " + count(*in) + " inbound"
-		}
-		n.Figures = []figure{
-			{"Validating", show(validating.of(name), yesNo, noVotes)},
-			{"Votes for reward", show(vote, percent, noVotes).as(risk)},
-			{"Weighted uptime", show(uptimes.of(name), percent, noVotes)},
-			{"Stake reached", show(reach, percent, notTold).as(under("AvaxConnectedStakeLow", reach))},
-			{"Peers", connections},
-			{"Safe to stop", stops[name].cell()},
-		}
-		// What is well is not told.
-		if checks := unhealthy[name]; len(checks) > 0 {
-			n.Figures = append(n.Figures, figure{"Failing checks", cell{Text: brief(checks), Title: "in the node's own eyes: " + strings.Join(checks, ", ")}})
-		}
-		if ahead := newer.of(name); ahead != nil && *ahead > 0 {
-			n.Figures = append(n.Figures, figure{"Newer version", cell{Text: percent(*ahead), Title: "share of stake that is connected and runs a newer version"}})
-		}
+		n.Figures = f.figures(n)
 	}
 	slices.SortStableFunc(all, func(a, b *nodeView) int {
 		return cmp.Or(first(a.Down, b.Down), cmp.Compare(b.Level, a.Level))
@@ -174,7 +132,184 @@ func (p *page) addNodes() {
 	p.Nodes = all[:min(len(all), openNodes)]
 	p.MoreNodes = all[len(p.Nodes):]
 	p.sum(ups, asked, "node", "nodes", "up")
+	p.addCommon(f)
 	p.addUpgrades()
+}
+
+// chainOf shows how a node is on a chain, and tells what is wrong about it once.
+func (p *page) chainOf(f *nodeFacts, n *nodeView, chain string) chainView {
+	head := f.heads[labels{n.Name, chain}]
+	c := chainView{Name: chain, State: cell{Title: "whether it is bootstrapped is not known"}, Height: head.height, Head: head.made}
+	at := chain + " on " + n.Name
+	wrong := func(alert string, l level, state, title, text, at string) {
+		c.State = cell{Text: state, Title: title, Level: l}
+		n.wrong(p.problems, alert, l, text, at)
+	}
+	switch {
+	case f.forked.is(1, n.Name, chain):
+		wrong("AvaxForkDetected", bad, "forked", "its block is another than the other nodes' at the same height",
+			"has another block of chain "+chain+" than the other nodes", n.Name+" on "+chain)
+	case f.bootstrapped.is(0, n.Name, chain):
+		wrong("AvaxChainNotBootstrapped", bad, "bootstraps", "not bootstrapped", "chain "+chain+" is not bootstrapped", at)
+	case f.status.is(1, n.Name, chain, "Created") && p.own[labels{chain, n.ID}]:
+		wrong("AvaxChainNotValidating", bad, "not run", "it is an active validator of the chain and does not run it: not tracked, or its VM did not start",
+			"validates "+chain+" and does not run it", at)
+	case head.halted: // all nodes stand still, which is told once
+		c.State = cell{Text: "stuck", Title: "no node has a new block", Level: bad}
+		n.remark("AvaxChainHalted", bad, "has no new block of "+chain+", like all nodes")
+	case head.stale:
+		wrong("AvaxHeadStale", bad, "stuck", "it has no new block", "is stuck on "+chain, at)
+	case head.lag > well:
+		behind := count(head.behind) + " blocks behind"
+		wrong("AvaxHeadLag", head.lag, "behind", behind, "is "+behind+" on "+chain, at+": "+count(head.behind)+" blocks")
+	case f.bootstrapped.is(1, n.Name, chain):
+		c.State = cell{Text: "✓", Title: "bootstrapped"}
+	case f.present.is(0, n.Name, chain):
+		c.State = cell{Text: "not run", Title: "the node says that there is no such chain: not tracked, not created yet, or its VM did not start", Level: off}
+	}
+	return c
+}
+
+// judgeNode tells what is wrong about a node as a whole.
+func (p *page) judgeNode(f *nodeFacts, n *nodeView) {
+	name := n.Name
+	wrong := func(alert string, l level, text, at string) { n.wrong(p.problems, alert, l, text, at) }
+	if f.foreign.is(1, name) {
+		wrong("AvaxWrongNetwork", bad, "belongs to another network", name)
+	}
+	if f.duplicate.is(1, name) {
+		n.remark("AvaxDuplicateNodeID", bad, "has the same node ID as another of your nodes")
+	} else if changes := f.changes.of(name); changes != nil && *changes > 0 {
+		wrong("AvaxNodeIdentityChanged", warn, "has changed its node ID or BLS key since the exporter's start", name)
+	}
+	p.judgeReward(f, n)
+	stake := under("AvaxConnectedStakeLow", f.reached.of(name))
+	if f.unreachable {
+		n.remark("AvaxStakeUnreachable", stake, "reaches too little stake, like all nodes")
+	} else {
+		wrong("AvaxConnectedStakeLow", stake, "reaches too little stake", name)
+	}
+	when := moment(p.Now, f.unknown.of(name), "").Text
+	wrong("AvaxUnknownUpgradeSoon", under("AvaxUnknownUpgradeSoon", p.left(f.unknown.of(name))),
+		"does not know the network's upgrade "+when, name+" "+when)
+	if ahead := f.newer.of(name); ahead != nil {
+		wrong("AvaxVersionBehindNetwork", over("AvaxVersionBehindNetwork", ahead), percent(*ahead)+" of stake runs a newer version", name)
+	}
+	if chain, share := f.mostBenched(n); share != nil && !f.isolated(name) { // else that is why
+		wrong("AvaxBenchedPeersHigh", over("AvaxBenchedPeersHigh", share), "benches "+percent(*share)+" of its peers on "+chain, name+" on "+chain)
+	}
+	if slices.Contains(f.unhealthy[name], "diskspace") {
+		wrong("AvaxNodeDiskLow", bad, "calls its disk too full", name)
+	}
+	checks := unexplained(n, f.unhealthy[name], f.narrow)
+	if len(checks) > 0 {
+		wrong("AvaxHealthCheckFailing", warn, "calls itself unhealthy: "+brief(checks), name+": "+brief(checks))
+	}
+	p.explained["AvaxHealthCheckFailing"] = p.explained["AvaxHealthCheckFailing"] || len(checks) < len(f.unhealthy[name])
+}
+
+// judgeReward tells whether the peers would vote for the node's reward today. A
+// downtime budget that is gone tells that better.
+func (p *page) judgeReward(f *nodeFacts, n *nodeView) {
+	risk := f.rewardRisk(n.Name)
+	alert, text := "AvaxRewardStakeLow", "its reward is at risk"
+	if under("AvaxRewardLost", ofReached(f.votes.of(n.Name), f.reached.of(n.Name))) == bad {
+		alert, text = "AvaxRewardLost", "its reward would not be paid today"
+	}
+	n.remark(alert, risk, text)
+	if over("AvaxDowntimeBudgetLow", f.spent.of(n.ID)) < bad {
+		p.problems.add(alert, risk, 1, place{Text: n.Name, Anchor: n.Anchor})
+	}
+}
+
+// rewardRisk is how urgent the votes are that a validator's reward lacks.
+func (f *nodeFacts) rewardRisk(node string) level {
+	if !f.validating.is(1, node) {
+		return well
+	}
+	return under("AvaxRewardStakeLow", ofReached(f.votes.of(node), f.reached.of(node)))
+}
+
+// mostBenched is the largest share of its peers that the node has benched, and
+// on which chain; nil where that is not known.
+func (f *nodeFacts) mostBenched(n *nodeView) (chain string, share *float64) {
+	peers := f.peers.of(n.Name)
+	if peers == nil || *peers == 0 {
+		return "", nil
+	}
+	for _, c := range n.Chains {
+		if benched := f.benched.of(n.Name, c.Name); benched != nil && (share == nil || *benched / *peers > *share) {
+			of := *benched / *peers
+			chain, share = c.Name, &of
+		}
+	}
+	return chain, share
+}
+
+// figures are a node's values.
+func (f *nodeFacts) figures(n *nodeView) []figure {
+	name := n.Name
+	noVotes, noReach := notTold, notTold
+	switch {
+	case f.validating.is(0, name):
+		noVotes = "it is no validator of the primary network"
+	case f.bootstrapped.is(0, name, "P"):
+		noVotes = "not told while the P-Chain bootstraps"
+	}
+	if f.foreign.is(1, name) {
+		noReach = "it belongs to another network"
+	}
+	connections := show(f.peers.of(name), count, notTold)
+	if in := f.inbound.of(name); in != nil {
+		connections.Text += ", " + count(*in) + " inbound"
+	}
+	figures := []figure{
+		{"Validating", show(f.validating.of(name), yesNo, noVotes)},
+		{"Votes for reward", show(f.votes.of(name), percent, noVotes).as(f.rewardRisk(name))},
+		{"Weighted uptime", show(f.uptimes.of(name), percent, noVotes)},
+		{"Stake reached", show(f.reached.of(name), percent, noReach).as(under("AvaxConnectedStakeLow", f.reached.of(name)))},
+		{"Peers", connections},
+		{"Safe to stop", f.stops[name].cell()},
+	}
+	// What is well is not told.
+	if checks := f.unhealthy[name]; len(checks) > 0 {
+		figures = append(figures, figure{"Failing checks", cell{Text: brief(checks), Title: "in the node's own eyes: " + strings.Join(checks, ", ")}})
+	}
+	if ahead := f.newer.of(name); ahead != nil && *ahead > 0 {
+		figures = append(figures, figure{"Newer version", cell{Text: percent(*ahead), Title: "share of stake that is connected and runs a newer version"}})
+	}
+	return figures
+}
+
+// addCommon tells once what befalls several nodes.
+func (p *page) addCommon(f *nodeFacts) {
+	if f.unreachable {
+		p.problems.add("AvaxStakeUnreachable", bad, 1, place{Text: "all " + number(len(f.reached)) + " nodes", Anchor: "nodes"})
+	}
+	var halted []string
+	for l, h := range f.heads {
+		if h.halted {
+			halted = appendNew(halted, l[1])
+		}
+	}
+	slices.SortFunc(halted, compareChains)
+	for _, chain := range halted {
+		p.problems.add("AvaxChainHalted", bad, 1, place{Text: chain, Anchor: "nodes"})
+	}
+	twice := map[string]bool{}
+	for l, yes := range f.duplicate {
+		if yes == 1 {
+			twice[p.ids[l[0]]] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(twice)) {
+		names := p.called[id]
+		at := place{Text: cmp.Or(p.names[id], "two nodes"), Anchor: "nodes"}
+		if len(names) > 0 {
+			at.Anchor = "node-" + names[0]
+		}
+		p.problems.add("AvaxDuplicateNodeID", bad, 1, at)
+	}
 }
 
 // failingChecks are the health checks that fail, by node.
@@ -228,15 +363,15 @@ func unexplained(n *nodeView, checks []string, narrow map[labels]bool) []string 
 	})
 }
 
-// rewardRisk follows AvaxRewardStakeLow: where the stake that the node does not
-// reach explains the missing votes, AvaxConnectedStakeLow speaks instead.
-func rewardRisk(votes, reached *float64) level {
-	risk := under("AvaxRewardStakeLow", votes)
-	if votes != nil && reached != nil && *reached > 0 {
-		ofReached := *votes / *reached
-		risk = min(risk, under("AvaxRewardStakeLow", &ofReached))
+// ofReached is the share of the votes, as AvaxRewardStakeLow reckons: where the
+// stake that the node does not reach explains the missing votes,
+// AvaxConnectedStakeLow speaks instead.
+func ofReached(votes, reached *float64) *float64 {
+	if votes == nil || reached == nil || *reached <= 0 {
+		return votes
 	}
-	return risk
+	share := max(*votes, *votes / *reached)
+	return &share
 }
 
 // addUpgrades finds what is about to activate, in any node's eyes.

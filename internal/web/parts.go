@@ -44,7 +44,10 @@ func link(address, text string) g.Node {
 }
 
 // toRunbook leads to what helps with an alert.
-func toRunbook(alert string) g.Node { return link(manual("runbooks/"+alert+".md"), "runbook") }
+func toRunbook(alert string) g.Node { return link(runbookOf(alert), "runbook") }
+
+// runbookOf is where that is.
+func runbookOf(alert string) string { return manual("runbooks/" + alert + ".md") }
 
 // manual is where a page of docs/ is read.
 func manual(page string) string { return repository + "/blob/main/docs/" + page }
@@ -73,11 +76,21 @@ func problemItem(p problem) g.Node {
 	return h.Li(
 		h.Strong(h.Class(p.Level.String()), g.Text(p.Text())),
 		h.Span(h.Class("where"),
-			g.Map(p.Named(), func(at place) g.Node { return link((&url.URL{Fragment: at.Anchor}).String(), at.Text) }),
+			g.Map(p.Named(), placeLink),
 			g.If(p.More() > 0, h.Span(h.Class("dim"), g.Text(" and "+number(p.More())+" more"))),
 		),
-		toRunbook(p.Alert()),
+		h.Span(
+			g.If(p.Fires, g.Group{link((&url.URL{Path: "alerts", Fragment: p.alert}).String(), "fires"), g.Text(" ")}),
+			g.If(p.Runbook != "", link(p.Runbook, "runbook")),
+		),
 	)
+}
+
+func placeLink(at place) g.Node {
+	if at.Anchor == "" {
+		return h.Span(g.Text(at.Text))
+	}
+	return link((&url.URL{Path: at.Page, Fragment: at.Anchor}).String(), at.Text)
 }
 
 // shown is a value, with whose it is and what belongs to it.

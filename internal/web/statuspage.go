@@ -67,7 +67,7 @@ func nodeSection(v view) g.Node {
 }
 
 func nodeCard(n *nodeView) g.Node {
-	return h.Article(h.Class("card "+n.Level.String()), h.ID("node-"+n.Name),
+	return h.Article(h.Class("card "+n.Level.String()), h.ID(n.Anchor),
 		titled(n.Name, n.State),
 		g.If(n.Version != "", h.Span(h.Class("dim"), g.Text(n.Version))),
 		g.If(n.ID != "", h.Code(h.Class("id"), g.Text(n.ID))),
@@ -85,7 +85,7 @@ func chainChip(c chainView) g.Node {
 		h.B(g.Text(c.Name)), g.Text(" "+c.State.Text),
 		g.If(c.Height.Text != "", g.Group{g.Text(" "), h.Span(
 			shown(c.Height),
-			g.If(c.Head.Text != "", g.Group{g.Text(" · "), shown(c.Head)}),
+			g.If(c.Head.Text != "", g.Group{g.Text(" · "), h.Span(g.If(c.Head.Level > well, h.Class(c.Head.Level.String())), shown(c.Head))}),
 		)}),
 	)
 }
@@ -164,7 +164,7 @@ func l1TableRow(r *l1Row, pays bool) g.Node {
 		left = g.Group{judged("Runs dry", r.Runway), judged("Balance", r.Balance), column("Burn a day", r.Burn), column("Top-up", r.TopUp)}
 	}
 	return h.Tr(h.ID(r.Anchor), named(r.Name, r.ID), judged("State", r.State), left,
-		column("Weight", r.Weight), column("Connected", r.Connected), column("Safe to stop", r.Stop))
+		column("Weight", r.Weight), judged("Connected", r.Connected), column("Safe to stop", r.Stop))
 }
 
 func collectorTable(collectors []collectorView) g.Node {

@@ -139,8 +139,8 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 	f := factsOf(jobs, now)
 	nodes := nodesOf(jobs)
 	a.Node, a.NodeID = asked, nodes.ids[asked]
-	if name := nodes.names[asked]; name != "" {
-		a.Node, a.NodeID = name, asked
+	if names := nodes.called[asked]; len(names) > 0 {
+		a.Node, a.NodeID = names[0], asked
 	}
 	found := f.stops()[a.Node]
 	own := slices.Contains(nodes.all, a.Node) || found != nil // of another shard nothing else is known

@@ -46,7 +46,7 @@ func (p *page) addTables(tables []snapshot.Table) {
 		to := &p.Facts
 		switch t.Collector {
 		case "reward_budget":
-			to, v.Open = &p.Dissenters, p.problems.has("AvaxRewardUnreachable", "AvaxRewardStakeLow")
+			to, v.Open = &p.Dissenters, p.problems.has("AvaxRewardUnreachable", "AvaxRewardLost", "AvaxRewardStakeLow")
 		case "variants":
 			to, v.Open = &p.Variants, true
 		}

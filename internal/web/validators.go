@@ -11,7 +11,8 @@ type validatorView struct {
 	Level                                         level
 	State, Ends, Stake, Delegated, Uptime, Reward cell
 
-	end float64 // Unix seconds
+	missing level
+	end     float64 // Unix seconds
 }
 
 // addValidators shows the watched validators of the primary network: those that
@@ -26,18 +27,23 @@ func (p *page) addValidators() {
 
 	rows := make([]*validatorView, 0, len(present))
 	inSet := 0
+	sightings := p.sightings("avax_validator_connected", "node_id")
 	for l := range present {
 		id := l[0]
 		v := &validatorView{ID: id, Name: p.names[id], Anchor: "validator-" + id, end: math.Inf(1)}
 		if present.is(0, id) {
 			gone := absent("it is not in the set")
-			v.Level, v.State = bad, cell{Text: "not in the set", Title: "its period ended, or it was never added", Level: bad}
+			v.missing, v.State = bad, cell{Text: "not in the set", Title: "its period ended, or it was never added", Level: bad}
+			v.Level = bad
 			v.Ends, v.Stake, v.Delegated, v.Uptime, v.Reward = gone, gone, gone, gone, gone
 			rows = append(rows, v)
 			continue
 		}
 		inSet++
 		v.State = cell{Text: "in the set"}
+		if seen := sightings[labels{id}]; p.disconnected(seen, id) > well {
+			v.State = cell{Text: "disconnected", Title: seen.String(), Level: p.disconnected(seen, id)}
+		}
 		v.Stake = show(stakes.of(id), avax, notTold)
 		v.Delegated = show(delegated.of(id), avax, "the P-Chain does not tell")
 		v.Reward = show(rewards.of(id), avax, "the P-Chain does not tell")
@@ -49,8 +55,8 @@ func (p *page) addValidators() {
 		if end != nil {
 			v.end = *end
 		}
-		v.Level = under("AvaxStakeEndsSoon", p.left(end))
-		v.Ends = moment(p.Now, end, "it has no end: it renews itself").as(v.Level)
+		v.Ends = moment(p.Now, end, "it has no end: it renews itself").as(under("AvaxStakeEndsSoon", p.left(end)))
+		v.Level = max(v.State.Level, v.Ends.Level)
 		rows = append(rows, v)
 	}
 	slices.SortFunc(rows, func(a, b *validatorView) int {
@@ -58,7 +64,11 @@ func (p *page) addValidators() {
 	})
 	for _, v := range rows {
 		name := cmp.Or(v.Name, short(v.ID))
-		p.problems.add("AvaxValidatorMissing", v.State.Level, 1, place{Text: name, Anchor: v.Anchor})
+		at := place{Text: name, Anchor: v.Anchor}
+		p.problems.add("AvaxValidatorMissing", v.missing, 1, at)
+		if v.missing == well {
+			p.problems.add("AvaxValidatorDisconnected", v.State.Level, 1, at)
+		}
 		p.problems.add("AvaxStakeEndsSoon", v.Ends.Level, 1, place{Text: name + " " + v.Ends.Text, Anchor: v.Anchor})
 	}
 	p.Validators = rows[:min(len(rows), mostRows)]

@@ -29,6 +29,9 @@ type kind struct {
 	alert           string
 	one, many       string
 	note, warn, bad float64
+	// covers are alerts that this one's cause sets off as well: the page judges
+	// them too, and leaves them out where this is told.
+	covers []string
 }
 
 const day = 24 * 60 * 60.0 // seconds
@@ -37,23 +40,42 @@ const day = 24 * 60 * 60.0 // seconds
 var kinds = []kind{
 	{alert: "AvaxNodeDown", one: "node is down", many: "nodes are down"},
 	{alert: "AvaxDataTooOld", one: "collector has stopped", many: "collectors have stopped"},
-	{alert: "AvaxForkDetected", one: "node has forked off", many: "nodes have forked off"},
+	{alert: "AvaxAlertmanagerDown", one: "Alertmanager takes no alerts", many: "Alertmanagers take no alerts"},
+	{alert: "AvaxStakeUnreachable", one: "network is out of all your nodes’ reach", covers: []string{"AvaxConnectedStakeLow", "AvaxHeadStale", "AvaxHeadLag", "AvaxChainHalted"}},
+	{alert: "AvaxChainHalted", one: "chain stands still on all nodes", many: "chains stand still on all nodes", covers: []string{"AvaxHeadStale", "AvaxHeadLag"}},
+	{alert: "AvaxForkDetected", one: "node has forked off", many: "nodes have forked off", covers: []string{"AvaxHeadStale"}},
+	{alert: "AvaxWrongNetwork", one: "node belongs to another network", many: "nodes belong to another network", covers: []string{"AvaxHeadStale"}},
+	{alert: "AvaxDuplicateNodeID", one: "node ID is used twice", many: "node IDs are used twice"},
 	{alert: "AvaxValidatorMissing", one: "validator is not in the set", many: "validators are not in the set"},
+	{alert: "AvaxValidatorDisconnected", one: "validator is disconnected", many: "validators are disconnected", bad: 0.5},
 	{alert: "AvaxChainNotBootstrapped", one: "chain is not bootstrapped", many: "chains are not bootstrapped"},
+	{alert: "AvaxChainNotValidating", one: "chain is validated and not run", many: "chains are validated and not run"},
+	{alert: "AvaxHeadStale", one: "chain is stuck on a node", many: "chains are stuck on a node", bad: 60, covers: []string{"AvaxHeadLag"}},
+	{alert: "AvaxHeadLag", one: "chain is behind on a node", many: "chains are behind on a node", warn: 30, bad: 300},
 	{alert: "AvaxRewardUnreachable", one: "reward is out of reach", many: "rewards are out of reach"},
+	{alert: "AvaxRewardLost", one: "reward would not be paid today", many: "rewards would not be paid today", bad: 0.5, covers: []string{"AvaxRewardStakeLow"}},
 	{alert: "AvaxRewardStakeLow", one: "reward is at risk", many: "rewards are at risk", warn: 0.95, bad: 0.8},
 	{alert: "AvaxL1ActiveWeightLow", one: "L1 has too little active weight", many: "L1s have too little active weight", warn: 0.9, bad: 0.8},
-	{alert: "AvaxL1ConnectedWeightLow", one: "L1 is reached too little", many: "L1s are reached too little", warn: 0.9, bad: 0.8},
+	{
+		alert: "AvaxL1ConnectedWeightLow", one: "L1 is reached too little", many: "L1s are reached too little", warn: 0.9, bad: 0.8,
+		covers: []string{"AvaxL1NodeIsolated", "AvaxL1WarpQuorumAtRisk"},
+	},
 	{alert: "AvaxL1QuorumLossForecast", one: "L1 will lose its quorum", many: "L1s will lose their quorum", warn: 14 * day, bad: 3 * day},
 	{alert: "AvaxL1ValidatorInactive", one: "L1 validator is inactive", many: "L1 validators are inactive"},
-	{alert: "AvaxConnectedStakeLow", one: "node reaches too little stake", many: "nodes reach too little stake", warn: 0.9, bad: 0.8},
+	{alert: "AvaxL1ValidatorDisconnected", one: "L1 validator is disconnected", many: "L1 validators are disconnected"},
+	{alert: "AvaxConnectedStakeLow", one: "node reaches too little stake", many: "nodes reach too little stake", warn: 0.9, bad: 0.8, covers: []string{"AvaxHeadStale", "AvaxHeadLag"}},
 	{alert: "AvaxNodeDiskLow", one: "disk is nearly full", many: "disks are nearly full"},
 	{alert: "AvaxUnknownUpgradeSoon", one: "node does not know an upgrade that is near", many: "nodes do not know an upgrade that is near", warn: 7 * day, bad: 3 * day},
 	{alert: "AvaxUpgradeScheduleMismatch", one: "upgrade schedule differs", many: "upgrade schedules differ", bad: 3 * day},
 	{alert: "AvaxChainConfigDrift", one: "chain configuration differs", many: "chain configurations differ", bad: 1 * day},
 	{alert: "AvaxL1RunwayLow", one: "L1 validator runs dry", many: "L1 validators run dry", warn: 30 * day, bad: 7 * day},
+	{alert: "AvaxTopUpWalletLow", one: "wallet that tops up runs dry", warn: 30, bad: 7}, // days
 	{alert: "AvaxDowntimeBudgetLow", one: "downtime budget is low", many: "downtime budgets are low", warn: 0.5, bad: 0.75},
+	{alert: "AvaxL1UptimeLow", one: "L1 validator has a low uptime", many: "L1 validators have low uptimes", warn: 0.9, bad: 0.8},
 	{alert: "AvaxStakeEndsSoon", one: "stake ends soon", many: "stakes end soon", note: 14 * day, warn: 7 * day, bad: 1 * day},
+	{alert: "AvaxICMUndelivered", one: "route between chains is late", many: "routes between chains are late", warn: 10 * 60, bad: 30 * 60},
+	{alert: "AvaxBenchedPeersHigh", one: "node benches many peers", many: "nodes bench many peers", warn: 0.05, bad: 0.2},
+	{alert: "AvaxNodeIdentityChanged", one: "node has changed its identity", many: "nodes have changed their identity"},
 	{alert: "AvaxHealthCheckFailing", one: "node calls itself unhealthy", many: "nodes call themselves unhealthy"},
 	{alert: "AvaxVersionSkew", one: "version differs", many: "versions differ"},
 	{alert: "AvaxUpstreamForbidden", one: "collector is not let in", many: "collectors are not let in"},
@@ -97,25 +119,26 @@ func over(alert string, v *float64) level {
 	return well
 }
 
-// place is where on the page a problem shows.
+// place is where a problem shows: on this page, unless it names another. One
+// without an anchor shows nowhere else.
 type place struct {
-	Text, Anchor string
-	Level        level
+	Text, Page, Anchor string
+	Level              level
 }
 
 // problem is a kind of problem with everything that has it.
 type problem struct {
-	kind   int
-	count  int
-	Level  level // of the most urgent one
-	Places []place
+	kind
+	rank    int // among the equally urgent
+	count   int
+	Level   level // of the most urgent one
+	Places  []place
+	Runbook string
+	Fires   bool // its alert does, in this process
 }
 
-// Alert is the alert whose runbook helps.
-func (p problem) Alert() string { return kinds[p.kind].alert }
-
 // Text counts: "2 nodes are down".
-func (p problem) Text() string { return plural(p.count, kinds[p.kind].one, kinds[p.kind].many) }
+func (p problem) Text() string { return plural(p.count, p.one, p.many) }
 
 // mostPlaces is how many places of one problem are named.
 const mostPlaces = 5
@@ -126,19 +149,19 @@ func (p problem) More() int { return max(0, len(p.Places)-mostPlaces) }
 // Named are the places that are named.
 func (p problem) Named() []place { return p.Places[:min(len(p.Places), mostPlaces)] }
 
-// problems are what was found, one of each kind.
-type problems map[int]*problem
+// problems are what was found, one of each kind, by alert.
+type problems map[string]*problem
 
 // add counts n problems of a kind at one place; well is none.
 func (ps problems) add(alert string, l level, n int, at place) {
 	if l <= well {
 		return
 	}
-	k := kindOf(alert)
-	if ps[k] == nil {
-		ps[k] = &problem{kind: k}
+	if ps[alert] == nil {
+		rank := kindOf(alert)
+		ps[alert] = &problem{kind: kinds[rank], rank: rank, Runbook: runbookOf(alert)}
 	}
-	p := ps[k]
+	p := ps[alert]
 	p.count += n
 	p.Level = max(p.Level, l)
 	at.Level = l
@@ -147,7 +170,38 @@ func (ps problems) add(alert string, l level, n int, at place) {
 
 // has tells whether there is a problem of one of these kinds.
 func (ps problems) has(alerts ...string) bool {
-	return slices.ContainsFunc(alerts, func(alert string) bool { return ps[kindOf(alert)] != nil })
+	return slices.ContainsFunc(alerts, func(alert string) bool { return ps[alert] != nil })
+}
+
+// covers tells whether the alert's cause is told by another, as urgently.
+func (ps problems) covers(alert string, l level) bool {
+	for _, p := range ps {
+		if p.Level >= l && slices.Contains(p.kind.covers, alert) {
+			return true
+		}
+	}
+	return false
+}
+
+// subject is what has a place on the page, with what is wrong about it.
+type subject struct {
+	Anchor  string
+	Level   level // of the worst remark
+	Remarks []remark
+}
+
+// remark says that something is wrong; well is nothing.
+func (s *subject) remark(alert string, l level, text string) {
+	if l > well {
+		s.Remarks = append(s.Remarks, remark{text, alert, l})
+		s.Level = max(s.Level, l)
+	}
+}
+
+// wrong says so in the verdict as well.
+func (s *subject) wrong(ps problems, alert string, l level, text, at string) {
+	s.remark(alert, l, text)
+	ps.add(alert, l, 1, place{Text: at, Anchor: s.Anchor})
 }
 
 // verdict is the answer to "is all well?".
@@ -174,7 +228,7 @@ func (ps problems) judge(ran, of int) verdict {
 		v.Level = max(v.Level, p.Level)
 	}
 	slices.SortFunc(v.Problems, func(a, b problem) int {
-		return cmp.Or(-cmp.Compare(a.Level, b.Level), cmp.Compare(a.kind, b.kind))
+		return cmp.Or(-cmp.Compare(a.Level, b.Level), cmp.Compare(a.rank, b.rank), cmp.Compare(a.alert, b.alert))
 	})
 	numbers := [bad + 1]int{}
 	for _, p := range v.Problems {

@@ -60,22 +60,46 @@ type page struct {
 	nodes
 	jobs     []snapshot.Job
 	problems problems
-	sums     []string
+	// explained are alerts some of whose causes are told by others.
+	explained map[string]bool
+	cut       map[string]bool              // IDs of own nodes that cannot be seen
+	active    map[string][]activeValidator // of each L1
+	own       map[labels]bool              // the own among them, by chain and node ID
+	sums      []string
 }
 
 func (s *Site) view(now time.Time) view {
+	p := s.pageAt(now)
+	if s.Alerting != nil {
+		p.addAlerts(s.Alerting.Groups(), s.Alerting.Receivers())
+	}
+	return p.judged(s.Progress())
+}
+
+// pageAt is the page that the samples make.
+func (s *Site) pageAt(now time.Time) *page {
 	jobs := s.Store.Jobs()
 	p := &page{
-		view: view{Version: s.Version, Alerting: s.Alerting != nil, Now: now}, facts: factsOf(jobs, now), nodes: nodesOf(jobs), jobs: jobs, problems: problems{},
+		view: view{Version: s.Version, Alerting: s.Alerting != nil, Now: now}, facts: factsOf(jobs, now), nodes: nodesOf(jobs), jobs: jobs,
+		problems: problems{}, explained: map[string]bool{},
 	}
+	p.cut = p.cutOff()
+	p.active, p.own = p.activeValidators()
 	p.addNodes()
 	p.addDifferences()
 	p.addValidators()
 	p.addBudgets()
 	p.addL1s()
+	p.addL1Sightings()
+	p.addMoney()
 	p.addTables(s.Store.Tables(now))
 	p.addRuns()
-	p.Verdict = p.problems.judge(s.Progress())
+	return p
+}
+
+// judged is the view with its verdict.
+func (p *page) judged(ran, of int) view {
+	p.Verdict = p.problems.judge(ran, of)
 	p.Verdict.Sums = append(p.Verdict.Sums, p.sums...)
 	return p.view
 }
@@ -97,8 +121,12 @@ func (p *page) left(until *float64) *float64 {
 	return &left
 }
 
-// in shows the moment that is so many seconds away.
+// in shows the moment in which what is left is used up, which is never one of the
+// past.
 func (p *page) in(seconds float64) cell {
+	if seconds <= 0 {
+		return cell{Text: "now"}
+	}
 	at := float64(p.Now.UnixMilli())/1000 + seconds
 	return moment(p.Now, &at, "")
 }

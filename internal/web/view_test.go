@@ -114,9 +114,9 @@ func words(v verdict) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s\n", v.Level, v.Title)
 	for _, p := range v.Problems {
-		fmt.Fprintf(&text, "%s: %s [%s]:", p.Level, p.Text(), p.Alert())
+		fmt.Fprintf(&text, "%s: %s [%s]:", p.Level, p.Text(), p.alert)
 		for _, at := range p.Named() {
-			fmt.Fprintf(&text, " %s #%s,", at.Text, at.Anchor)
+			fmt.Fprintf(&text, " %s %s#%s,", at.Text, at.Page, at.Anchor)
 		}
 		if more := p.More(); more > 0 {
 			fmt.Fprintf(&text, " and %d more,", more)
@@ -343,22 +343,73 @@ func TestACollectorThatHasStoppedIsUrgent(t *testing.T) {
 	})
 }
 
-// The bars are those of the shipped rules: a page that calls well what pages
-// somebody would be worse than none.
-func TestTheBarsAreThoseOfTheAlertRules(t *testing.T) {
-	var file struct {
-		Groups []struct {
-			Rules []struct {
-				Alert  string
-				Record string
-				Labels map[string]string
-				Expr   string
-			}
+// rulesFile is alerts/rules.yml.
+type rulesFile struct {
+	Groups []struct {
+		Rules []struct {
+			Alert  string
+			Record string
+			Labels map[string]string
+			Expr   string
+			For    string
 		}
 	}
+}
+
+func shipped(t *testing.T) (file rulesFile) {
+	t.Helper()
 	if err := yaml.Unmarshal(alerts.Rules, &file); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+// Whoever is paged looks here, and whoever is not looks here as well.
+func TestWhatPagesSomebodyIsJudgedByThePage(t *testing.T) {
+	excused := map[string]string{ // what only alerting can tell: where it runs here, the page tells that it fires
+		"AvaxExporterDown":       "then there is no page",
+		"AvaxChainMissing":       "only its past tells that the node should run the chain; of an L1 that it validates AvaxChainNotValidating does",
+		"AvaxDowntimeBudgetBurn": "a pace needs a past; how much is left is told by AvaxDowntimeBudgetLow",
+		"AvaxWalletRunsDry":      "a pace needs a past",
+		"AvaxL1OwnerChanged":     "a change needs a past",
+		"AvaxL1ManagerChanged":   "a change needs a past",
+		"AvaxL1NodeIsolated":     "AvaxL1ConnectedWeightLow names the nodes",
+		"AvaxL1WarpQuorumAtRisk": "AvaxL1ConnectedWeightLow is urgent before it",
+	}
+	paging := map[string]bool{}
+	for _, g := range shipped(t).Groups {
+		for _, r := range g.Rules {
+			if r.Labels["severity"] == "page" && r.Alert != "" {
+				paging[r.Alert] = true
+			}
+		}
+	}
+	if len(paging) < 30 {
+		t.Errorf("only %d alerts page", len(paging))
+	}
+	for alert := range paging {
+		if _, reason := excused[alert]; (kindOf(alert) >= 0) == reason {
+			t.Errorf("%s pages: the page has to judge it, or to say why it does not, and not both", alert)
+		}
+	}
+	for alert := range excused {
+		if !paging[alert] {
+			t.Errorf("%s does not page and needs no excuse", alert)
+		}
+	}
+	for _, k := range kinds {
+		for _, alert := range k.covers {
+			if _, excuse := excused[alert]; kindOf(alert) < 0 && !excuse {
+				t.Errorf("%s covers %s, which nobody judges", k.alert, alert)
+			}
+		}
+	}
+}
+
+// The bars are those of the shipped rules: a page that calls well what pages
+// somebody would be worse than none.
+func TestTheBarsAreThoseOfTheAlertRules(t *testing.T) {
+	file := shipped(t)
 	// severities of each alert, and of those of its rules that have this label within.
 	severities := map[[2]string][]string{}
 	for _, g := range file.Groups {
@@ -370,7 +421,7 @@ func TestTheBarsAreThoseOfTheAlertRules(t *testing.T) {
 		}
 	}
 	want := map[string]kind{}
-	views := 0.0
+	needs := map[string]float64{} // what the judgement of some alerts needs
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
 			if r.Record != "avax:threshold" {
@@ -386,11 +437,16 @@ func TestTheBarsAreThoseOfTheAlertRules(t *testing.T) {
 			}
 			alert, severity := r.Labels["alert"], r.Labels["severity"]
 			switch of := severities[[2]string{alert, r.Labels["within"]}]; {
-			case r.Labels["needs"] == "views":
-				views = bar
+			case r.Labels["needs"] != "":
+				needs[r.Labels["needs"]] = bar
+				continue
+			case alert == "AvaxDataServiceStale":
+				needs["index"] = bar
 				continue
 			case severity == "" && len(of) == 1:
 				severity = of[0]
+			case severity == "" && slices.Contains(of, "page") && alert != "AvaxDataTooOld": // of that the page knows the periods
+				severity = "page"
 			}
 			k := want[alert]
 			switch severity {
@@ -404,8 +460,21 @@ func TestTheBarsAreThoseOfTheAlertRules(t *testing.T) {
 			want[alert] = k
 		}
 	}
-	if views != enoughViews {
-		t.Errorf("the views of %v of the stake make a budget known; in the rules %v", enoughViews, views)
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			if r.Alert == "AvaxHeadStale" {
+				wait, err := time.ParseDuration(r.For)
+				if err != nil {
+					t.Fatal(err)
+				}
+				needs["wait"] = wait.Seconds()
+			}
+		}
+	}
+	for need, got := range map[string]float64{"views": enoughViews, "age": youngL1Validator, "index": lateIndex, "wait": headWait} {
+		if got != needs[need] {
+			t.Errorf("%s: %v; in the rules %v", need, got, needs[need])
+		}
 	}
 	same := func(a, b float64) bool { return a == b || a/b > 0.999999 && a/b < 1.000001 }
 	compared := 0
@@ -414,7 +483,7 @@ func TestTheBarsAreThoseOfTheAlertRules(t *testing.T) {
 		if !same(k.note, w.note) || !same(k.warn, w.warn) || !same(k.bad, w.bad) {
 			t.Errorf("%s: note, warn, bad are %v, %v, %v; in the rules %v, %v, %v", k.alert, k.note, k.warn, k.bad, w.note, w.warn, w.bad)
 		}
-		if w != (kind{}) {
+		if w.note != 0 || w.warn != 0 || w.bad != 0 {
 			compared++
 		}
 		if severities[[2]string{k.alert}] == nil {
@@ -441,7 +510,7 @@ func TestAValidatorsVotesAreJudgedAsTheRuleDoes(t *testing.T) {
 		{v(0.79), v(0.9), warn}, // 87.8 %
 		{v(0.1), v(0), bad},
 	} {
-		if got := rewardRisk(test.votes, test.reached); got != test.want {
+		if got := under("AvaxRewardStakeLow", ofReached(test.votes, test.reached)); got != test.want {
 			t.Errorf("votes %v of %v reached: %s, want %s", test.votes, test.reached, got, test.want)
 		}
 	}
@@ -969,7 +1038,7 @@ func TestWordsCutRatherThanRound(t *testing.T) {
 		{count(0), "0"}, {count(999), "999"}, {count(1000), "1,000"}, {count(1234567), "1,234,567"}, {count(-1234), "-1,234"},
 		{span(0), "0 s"}, {span(99 * time.Second), "99 s"}, {span(100 * time.Second), "1 min"}, {span(99 * time.Minute), "99 min"},
 		{span(100 * time.Minute), "1 h"}, {span(47 * time.Hour), "47 h"}, {span(47*time.Hour + 59*time.Minute), "47 h"}, {span(335 * time.Hour), "13 days"},
-		{hours(0), "0.0 h"}, {hours(33.6 * 3600), "33.6 h"}, {hours(3599), "0.9 h"}, {hours(1752 * 3600), "1,752.0 h"}, {hoursUp(3601), "1.1 h"}, {hoursUp(3600), "1.0 h"},
+		{hours(0), "0.0 h"}, {hoursUp(0), "0.0 h"}, {hours(33.6 * 3600), "33.6 h"}, {hours(3599), "0.9 h"}, {hours(1752 * 3600), "1,752.0 h"}, {hoursUp(3601), "1.1 h"}, {hoursUp(3600), "1.0 h"},
 		{avaxUp(0), "0"}, {avaxUp(1), "0.0001"}, {avaxUp(1e9), "1"}, {avaxUp(1_327_104_000), "1.3272"}, {avaxUp(12_345_999_999_999), "12,346"},
 		{took(3 * time.Millisecond), "3 ms"}, {took(1234 * time.Millisecond), "1.2 s"},
 		{short("NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"), "NodeID-7Xhw2mD…"}, {short("NodeID-short"), "NodeID-short"},
