@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
@@ -75,6 +77,39 @@ func quickStart(t *testing.T, page, heading string) (typed []string, shown []exa
 		}
 	}
 	return typed, shown
+}
+
+// TestARollingUpgradeGoesOnOnlyWithAYes runs the script of docs/operating.md, with
+// nothing changed but the address and whom it waits for.
+func TestARollingUpgradeGoesOnOnlyWithAYes(t *testing.T) {
+	script, _ := quickStart(t, "docs/operating.md", "### Rolling upgrades of nodes")
+	var mu sync.Mutex
+	var asked []string
+	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		node := r.FormValue("node")
+		asked = append(asked, node)
+		switch {
+		case r.URL.Path != "/safe-to-stop":
+			w.WriteHeader(http.StatusNotFound)
+		case node == "bravo" && slices.Index(asked, node) == len(asked)-1:
+			w.WriteHeader(http.StatusConflict)
+		case node == "bravo" && slices.Index(asked, node) == len(asked)-2:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer exporter.Close()
+	text := strings.ReplaceAll(strings.Join(script, "\n"), "http://exporter:9865", exporter.URL)
+	command := exec.CommandContext(t.Context(), "sh", "-ec", "upgrade() { echo upgrade $1; }; sleep() { echo sleep $1; }\n"+text)
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "upgrade alpha\nsleep 120\nsleep 15\nsleep 15\nupgrade bravo\nsleep 120\nupgrade charlie\nsleep 120\n"
+	if string(out) != want {
+		t.Errorf("asked for %q, it did\n%s\nwant\n%s", asked, out, want)
+	}
 }
 
 // session is a newcomer's terminal.

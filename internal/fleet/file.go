@@ -198,7 +198,7 @@ func (t target) node(path string, at func(line int, format string, args ...any))
 		n.Name = nameOf(t.text)
 	}
 	if !ValidName(n.Name) {
-		wrong(t.line, "%q: a node's name is made of letters, digits, dots, dashes and underscores", n.Name)
+		wrong(t.line, "%q: a node's name is made of letters, digits, dots, dashes and underscores, 128 at most", n.Name)
 	}
 	return n, own, ok
 }

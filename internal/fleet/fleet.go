@@ -89,7 +89,7 @@ func (a Access) over(general Access, hasUser bool) Access {
 	return a
 }
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // ValidName tells whether s may stand as a label value and in a list.
 func ValidName(s string) bool { return nameForm.MatchString(s) }

@@ -197,8 +197,8 @@ type l1Member struct {
 	balance float64 // AVAX; infinite where it needs none
 }
 
-// members are the validators of an L1: those that are inactive, then the one that
-// runs dry first.
+// members are the validators of an L1, the one that runs dry first before the
+// others, and before it those that are inactive: nothing is left to them.
 func (p *page) members(l1 *staking.L1) []l1Member {
 	members := make([]l1Member, len(l1.Set))
 	for i := range l1.Set {
@@ -216,7 +216,7 @@ func (p *page) members(l1 *staking.L1) []l1Member {
 		members[i] = m
 	}
 	slices.SortFunc(members, func(a, b l1Member) int {
-		return cmp.Or(first(!a.Active(), !b.Active()), cmp.Compare(a.left, b.left), cmp.Compare(a.balance, b.balance), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.balance, b.balance), cmp.Compare(a.ID, b.ID))
 	})
 	return members
 }

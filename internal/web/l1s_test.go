@@ -81,6 +81,21 @@ func TestTheVerdictCountsValidatorsThatAreNotShown(t *testing.T) {
 	}
 }
 
+// By the rules all burn the same; what was measured may differ.
+func TestOfAnL1TheValidatorThatRunsDryFirstStandsFirst(t *testing.T) {
+	s := told(t, `avax_l1_weight{chain="one"} 100`)
+	l1 := l1Told(floor, "rich 1 50", "poor 1 5", "old 1 legacy", "thirsty 1 20", "dry 1 0")
+	l1.Set[3].Burn *= 10
+	keepL1(s, "one", l1)
+	var got []string
+	for _, r := range s.view(time.Now()).L1s[0].Rows {
+		got = append(got, r.validation)
+	}
+	if diff := cmp.Diff([]string{"dry", "thirsty", "poor", "rich", "old"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // l1_runway knows more than l1; where it has been silent for too long, that is over.
 func TestAnL1IsShownAsTheRunwayToldItWhileThatIsFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -212,6 +212,10 @@ func TestNoPlanIsBetterThanAWrongOne(t *testing.T) {
 		fail(s, "l1_runway", "one", outcome("platform.getCurrentValidators", scrape.Unreachable, "connection refused"))
 		time.Sleep(20 * time.Second)
 		refused("stale", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the validators of one are not known at present", "connection refused")
+		legacy := l1Told(0, "b 5 legacy")
+		legacy.At = time.Time{}
+		keepAs(s, snapshot.Key{Collector: "l1", Target: "one"}, legacy)
+		refused("nobody says of when it is", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "connection refused")
 		s = newSite()
 		keepUnpriced(s, "one", "a 100 5")
 		refused("l1_runway is off", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "AVAX_COLLECTORS")

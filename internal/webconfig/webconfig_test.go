@@ -318,6 +318,7 @@ func TestWhoIsTrustedNoMoreStaysOutside(t *testing.T) {
 		f, other := newFolder(t), newFolder(t)
 		f.write(t, "theirs.pem", other.text(t, "authority.pem"))
 		client := f.client(t, f.issue(t, "prometheus"))
+		client.Transport.(*http.Transport).ForceAttemptHTTP2 = false // a connection that was refused is no other request's
 		f.write(t, "web.yml", change.from)
 		address, _ := f.serve(t)
 		for range 2 {
