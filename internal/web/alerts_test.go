@@ -27,15 +27,15 @@ func (deaf) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // alarmed is the site of hostile texts with an alert about each of its samples,
-// whose runbook is such a text as well.
+// whose runbook is such a text as well. They stay when a busy machine evaluates late.
 func alarmed(t *testing.T) *Site {
 	t.Helper()
 	s := hostile(t)
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	const text = `groups: [{name: a, rules: [
-		{alert: Up, expr: avax_node_up, annotations: {summary: '{{ $labels.node }}', description: 'x {{ $labels.node }}', impact: '{{ $labels.node }}', runbook_url: 'javascript:alert(4)'}},
-		{alert: Info, expr: avax_node_info, annotations: {summary: '{{ $labels.version }}'}},
-		{alert: Chain, expr: avax_node_chain_present == 0, annotations: {summary: '{{ $labels.chain }}'}}]}]`
+		{alert: Up, expr: avax_node_up, keep_firing_for: 5m, annotations: {summary: '{{ $labels.node }}', description: 'x {{ $labels.node }}', impact: '{{ $labels.node }}', runbook_url: 'javascript:alert(4)'}},
+		{alert: Info, expr: avax_node_info, keep_firing_for: 5m, annotations: {summary: '{{ $labels.version }}'}},
+		{alert: Chain, expr: avax_node_chain_present == 0, keep_firing_for: 5m, annotations: {summary: '{{ $labels.chain }}'}}]}]`
 	if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
