@@ -151,9 +151,6 @@ func add(troubles []*trouble, collector, target string, err error) []*trouble {
 	cause, remedy := err.Error(), ""
 	if call := (*scrape.Error)(nil); errors.As(err, &call) && call.Err != nil {
 		cause, remedy = string(call.Outcome)+call.Err.Error(), web.Remedy(err)
-		if call.Outcome == scrape.NotFound && strings.HasPrefix(call.Op, "info.") {
-			remedy = noNode
-		}
 	}
 	i := slices.IndexFunc(troubles, func(t *trouble) bool { return t.cause == cause })
 	if i < 0 {
@@ -169,10 +166,6 @@ func add(troubles []*trouble, collector, target string, err error) []*trouble {
 	}
 	return troubles
 }
-
-// noNode is what to do where not even the API is found that tells who a node is.
-const noNode = "No node's API is at this address: write it into AVAX_NODES without a path, such as http://host:9650, and with the node's own port. " +
-	"If it is a node, its info API is off (--api-info-enabled)."
 
 // few names the first of many.
 func few(names []string) string {

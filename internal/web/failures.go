@@ -74,6 +74,13 @@ var remedies = map[scrape.Outcome]remedy{
 	},
 }
 
+// noNode is the remedy where not even the API is found that tells who a node is.
+var noNode = remedy{
+	What: "No node's API is at this address",
+	Do: "Write the node's address into AVAX_NODES without a path, such as http://host:9650, and with the node's own port. " +
+		"If it is a node, its info API is off (--api-info-enabled).",
+}
+
 // mistake is the remedy where no upstream is to blame.
 var mistake = remedy{
 	What:   "The collector itself failed",
@@ -84,7 +91,7 @@ var mistake = remedy{
 // tooMany is the remedy where a collector has found more than it may serve.
 var tooMany = remedy{
 	What:   "More series than the collector may serve",
-	Do:     "The aggregates are served, the families named above are not. Watch less, leave out what you do not need with AVAX_METRICS_DENY, or raise AVAX_SERIES_LIMIT.",
+	Do:     "The rest is served, the families named above are not. Do what stands above.",
 	byText: true,
 }
 
@@ -125,6 +132,8 @@ func failureOf(err error) (f *failure, cause string) {
 	switch {
 	case known && strings.HasPrefix(call.Op, "GET /v1/") && r.service != "": // a node is asked under /ext
 		r.Do = r.service
+	case known && outcome == scrape.NotFound && strings.HasPrefix(call.Op, "info."):
+		r = noNode
 	case errors.Is(err, metric.ErrTooMany):
 		r = tooMany
 	case !known && outcome == scrape.Malformed: // nobody can name it

@@ -104,17 +104,7 @@ type stopAnswer struct {
 // missing; 400 without a node and 404 for an unknown one. It answers in one line
 // of text, or in JSON to whoever accepts application/json.
 //
-// A script that upgrades a fleet asks before it stops a node, and goes on only
-// with a yes. The answer is as old as the last runs that it rests on, so the
-// script waits for those after each node:
-//
-//	for node in alpha bravo charlie; do
-//		until curl -fsS "http://exporter:9865/safe-to-stop?node=$node"; do sleep 15; done
-//		upgrade "$node"
-//		sleep 120 # until the exporter has seen it go and come back
-//	done
-//
-// With --fail-with-body instead of -f curl shows the reason of a no as well.
+// docs/operating.md has the script that upgrades a fleet with it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	status, answer := s.stopAnswer(r.URL.Query().Get("node"), time.Now())
 	w.Header().Add("Vary", "Accept")

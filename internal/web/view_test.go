@@ -665,6 +665,20 @@ func TestADeadNodesLastValuesDoNotPassForThePresent(t *testing.T) {
 	}
 }
 
+// A path behind the address is the usual mistake, and no chain's fault.
+func TestAnAddressWithoutANodesAPIIsNoMissingChain(t *testing.T) {
+	s := told(t, `avax_node_up{node="a"} 0`)
+	fail(s, "identity", "a", outcome("info.getNodeID", scrape.NotFound, "404 page not found"))
+	fail(s, "heads", "b", outcome("eth_blockNumber L", scrape.NotFound, "404 page not found"))
+	v := s.view(time.Now())
+	if got := v.Nodes[0].Failing[0].Do; !strings.Contains(got, "AVAX_NODES without a path") || strings.Contains(got, "AVAX_CHAINS") {
+		t.Errorf("of a: %s", got)
+	}
+	if got := v.Failing[0].Do; !strings.Contains(got, "AVAX_CHAINS") {
+		t.Errorf("of b: %s", got)
+	}
+}
+
 // When a node is down one looks for its validator, and knows it by name.
 func TestADeadNodeKeepsItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
