@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,7 +33,7 @@ type tlsSection struct {
 }
 
 var (
-	versions = map[string]uint16{"TLS10": tls.VersionTLS10, "TLS11": tls.VersionTLS11, "TLS12": tls.VersionTLS12, "TLS13": tls.VersionTLS13}
+	versions = map[string]uint16{"TLS12": tls.VersionTLS12, "TLS13": tls.VersionTLS13} // older ones are broken
 	curves   = map[string]tls.CurveID{"CurveP256": tls.CurveP256, "CurveP384": tls.CurveP384, "CurveP521": tls.CurveP521, "X25519": tls.X25519}
 	policies = map[string]tls.ClientAuthType{
 		"": tls.NoClientCert, "NoClientCert": tls.NoClientCert,
@@ -138,7 +139,7 @@ func (s *tlsSection) allowed(with tls.ConnectionState) error {
 func choose[T any](key string, from map[string]T, name string) (T, error) {
 	value, known := from[name]
 	if !known {
-		return value, fmt.Errorf("%s: %q is none that is known", key, name)
+		return value, fmt.Errorf("%s: %q is not one of %q", key, name, slices.Sorted(maps.Keys(from)))
 	}
 	return value, nil
 }
