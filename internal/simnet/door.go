@@ -111,6 +111,9 @@ func (d *door) answer(r *http.Request) (reply, faultKind) {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()
 	now := d.net.clock()
+	if !d.listens(now) { // it was stopped meanwhile
+		return reply{}, reset
+	}
 	d.net.advance(now)
 	rep := d.respond(now, q)
 	switch fault.kind {

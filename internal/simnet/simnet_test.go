@@ -1052,3 +1052,20 @@ func TestAChangeMayBeMadeWhileTheNetworkIsAsked(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// What is under way when the process ends gets no answer: not that of a node
+// without peers either.
+func TestAProcessThatEndsAnswersNothingThatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := simnet.New(simnet.Options{Seed: 1})
+		alpha := dial(t, net, "alpha")
+		net.Node("alpha").Suffer(simnet.Slow(3 * time.Second))
+		ended := make(chan string, 1)
+		go func() { ended <- alpha.call("/ext/info", "info.peers", nil, nil) }()
+		time.Sleep(2 * time.Second)
+		net.Node("alpha").Stop()
+		if end := <-ended; !strings.Contains(end, "reset") {
+			t.Errorf("the call ends with %q", end)
+		}
+	})
+}
