@@ -67,6 +67,24 @@ var nodeDrills = []drill{
 		pages: []string{"AvaxHeadStale"}, within: 8 * time.Minute,
 	},
 	{
+		what:  "a node on Fuji, the only one, gets no more blocks of the C-Chain",
+		nodes: []string{"alpha"}, fuji: true,
+		begin: func(s *stage) { s.Node("alpha").FallBehind("C") },
+		end:   func(s *stage) { s.Node("alpha").CatchUp("C") },
+		pages: []string{"AvaxHeadStale"}, within: 8 * time.Minute,
+	},
+	{
+		what: "all nodes on Fuji get no more blocks of the C-Chain",
+		fuji: true,
+		begin: func(s *stage) {
+			each(append([]string{"echo"}, demoNodes...), func(n string) { s.Node(n).FallBehind("C") })
+		},
+		end: func(s *stage) {
+			each(append([]string{"echo"}, demoNodes...), func(n string) { s.Node(n).CatchUp("C") })
+		},
+		pages: []string{"AvaxChainHalted"}, within: 8 * time.Minute,
+	},
+	{
 		what:  "a node falls behind on an L1's chain",
 		begin: func(s *stage) { s.Node("foxtrot").FallBehind("examplel1") },
 		end:   func(s *stage) { s.Node("foxtrot").CatchUp("examplel1") },
@@ -144,6 +162,13 @@ var networkDrills = []drill{
 	},
 	{
 		what:  "the site of all our nodes loses its way to the network",
+		begin: func(s *stage) { each(append([]string{"echo"}, demoNodes...), s.Disconnect) },
+		end:   func(s *stage) { each(append([]string{"echo"}, demoNodes...), s.Reconnect) },
+		pages: []string{"AvaxStakeUnreachable"}, within: 8 * time.Minute,
+	},
+	{
+		what:  "the site of all our nodes on Fuji does",
+		fuji:  true,
 		begin: func(s *stage) { each(append([]string{"echo"}, demoNodes...), s.Disconnect) },
 		end:   func(s *stage) { each(append([]string{"echo"}, demoNodes...), s.Reconnect) },
 		pages: []string{"AvaxStakeUnreachable"}, within: 8 * time.Minute,
@@ -379,6 +404,12 @@ var quietDrills = []drill{
 		begin:  func(s *stage) { s.SetBlockPeriod("examplepoa", 0) },
 		end:    func(s *stage) { s.SetBlockPeriod("examplepoa", 10*time.Second) },
 		within: 3 * time.Hour,
+	},
+	{
+		what:   "nobody uses the C-Chain of a network that is not public",
+		begin:  func(s *stage) { s.SetBlockPeriod("C", 0) },
+		end:    func(s *stage) { s.SetBlockPeriod("C", 2*time.Second) },
+		within: 20 * time.Minute, goesOn: 2 * time.Minute,
 	},
 	{
 		what:   "a day of healthy life",

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -35,7 +36,9 @@ type drill struct {
 
 	healthy time.Duration // before; 0: ten minutes
 	startup simnet.Startup
-	quick   bool // asks for less, and waits for less
+	nodes   []string // that are watched; nil: those of the demo, and a spare one
+	fuji    bool     // the network says that it is Fuji
+	quick   bool     // asks for less, and waits for less
 }
 
 // every is how often rules are evaluated.
@@ -77,12 +80,13 @@ type detour struct {
 	mu      sync.Mutex
 	to      map[string]string // by host
 	foreign string            // host of a node that belongs to another network
+	fuji    bool              // all nodes do
 }
 
 // RoundTrip implements http.RoundTripper.
 func (d *detour) RoundTrip(req *http.Request) (*http.Response, error) {
 	d.mu.Lock()
-	to, foreign := d.to[req.URL.Host], d.foreign == req.URL.Host
+	to, foreign := d.to[req.URL.Host], d.fuji || d.foreign == req.URL.Host
 	d.mu.Unlock()
 	if to != "" {
 		req = req.Clone(req.Context())
@@ -115,13 +119,19 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(d.startup)
+		s.fuji = d.fuji
 		p := newPager(t, s)
 		env := defaults()
-		env.Nodes = "spare=http://spare.sim"
 		s.to["spare.sim"] = "echo.sim"
-		for _, name := range demoNodes {
-			env.Nodes += "," + name + "=http://" + name + ".sim"
+		nodes := d.nodes
+		if nodes == nil {
+			nodes = append([]string{"spare"}, demoNodes...)
 		}
+		var asked []string
+		for _, name := range nodes {
+			asked = append(asked, name+"=http://"+name+".sim")
+		}
+		env.Nodes = strings.Join(asked, ",")
 		env.Chains = "C,examplel1=" + s.Chain("examplel1").ID + ",examplepoa=" + s.Chain("examplepoa").ID
 		if d.quick {
 			env.Collectors = "up,fleet,identity,bootstrap,heads,health,peers,connected_stake,uptime,validators,l1,l1_views"

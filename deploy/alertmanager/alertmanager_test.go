@@ -316,10 +316,12 @@ var cases = []struct {
 			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e1", "node=alpha"},
 			{"alertname=AvaxConnectedStakeLow", "severity=warn", "instance=e1", "node=bravo"},
 			{"alertname=AvaxNoInboundPeers", "severity=warn", "instance=e1", "node=alpha"}, // of what is silenced itself
+			{"alertname=AvaxChainHalted", "severity=page", "instance=e1", "chain=C"},
 		},
 		independents: []alert{
 			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e2", "node=alpha"},
 			{"alertname=AvaxNodeDown", "severity=page", "instance=e1", "node=charlie"},
+			{"alertname=AvaxChainHalted", "severity=page", "instance=e2", "chain=C"},
 		},
 	},
 	{

@@ -17,8 +17,8 @@ const (
 )
 
 // heads are the samples by which a node is judged on a chain. A chain may stand
-// still because nobody uses it: something has to show that it should move. On the
-// C- and the P-Chain of a public network it always should.
+// still because nobody uses it: something has to show that it should move. The
+// C-Chain of a public network always should.
 type heads struct {
 	*page
 	*nodeFacts
@@ -98,13 +98,12 @@ func (h *heads) view(l labels) headView {
 	if over("AvaxHeadStale", old) < bad {
 		return v
 	}
-	used := l[1] == "C" || l[1] == "P"
 	late := v.lag > well || v.behind > 0 && young != nil && *young > headYoung
-	v.stale = late || used && h.public[l[0]] || waiting != nil && *waiting > 0
+	v.stale = late || l[1] == "C" && h.public[l[0]] || waiting != nil && *waiting > 0
 	switch {
 	case v.stale:
 		v.made.Level = bad
-	case used:
+	case l[1] == "C" || l[1] == "P":
 		v.made.Level = note
 		v.made.Title += "; it stands still, as it may where nobody uses it"
 	}

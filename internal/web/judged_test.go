@@ -36,7 +36,7 @@ func TestANodeThatStandsStillIsToldWithoutAMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		verdicts(t, map[string]struct{ samples, want string }{
 			"one node of a public network": {
-				main + headOf("a", "C", 100, long) + headOf("a", "P", 50, time.Minute) + headOf("a", "X", 1, 24*time.Hour) + headOf("a", "idle", 9, time.Hour), `
+				main + headOf("a", "C", 100, long) + headOf("a", "P", 50, long) + headOf("a", "X", 1, 24*time.Hour) + headOf("a", "idle", 9, time.Hour), `
 				bad: 1 urgent problem
 				bad: 1 chain is stuck on a node [AvaxHeadStale]: C on a #node-a,`,
 			},
