@@ -8,11 +8,13 @@
 package alerting
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
@@ -56,6 +58,20 @@ type Options struct {
 	// Transport replaces the network to Alertmanager in tests.
 	Transport http.RoundTripper
 }
+
+// Source answers what the pages ask: the rules with their active alerts, and
+// PromQL over the samples that are kept.
+type Source interface {
+	// Groups returns the groups of rules, in the order of their file.
+	Groups(ctx context.Context) ([]Group, error)
+	// Query evaluates an expression at one time. A scalar result becomes a vector of
+	// one sample without labels.
+	Query(ctx context.Context, expr string, at time.Time) (model.Vector, error)
+	// QueryRange evaluates an expression at start and every step until end.
+	QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error)
+}
+
+var _ Source = (*Alerting)(nil)
 
 // The names of the states in which an alert is told of.
 const (

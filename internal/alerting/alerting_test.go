@@ -55,7 +55,7 @@ func TestAnAlertPagesAfterItsTimeAndItsEndResolves(t *testing.T) {
 		if got, want := begun[0].Link, "http://here:9865/alerts#Down"; got != want {
 			t.Errorf("it leads to %s, want %s", got, want)
 		}
-		if g := a.Groups(); len(g) != 1 || g[0].Rules[0].State != Firing || g[0].Rules[0].Alerts[0].Labels["node"] != "alpha" {
+		if g := a.groups(); len(g) != 1 || g[0].Rules[0].State != Firing || g[0].Rules[0].Alerts[0].Labels["node"] != "alpha" {
 			t.Errorf("groups are told as %+v", g)
 		}
 		w.show(nodeUp)
@@ -116,41 +116,6 @@ func TestAnExporterThatNeverBecomesReadyPagesNevertheless(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		if begun, _ := w.paged("Watchdog"); len(begun) != 1 {
 			t.Errorf("pages: %v", begun)
-		}
-	})
-}
-
-func TestOnlyWhatARuleNamesIsSampled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, `
-groups:
-  - name: g
-    rules:
-      - {record: 'node:sum', expr: 'sum(height)'}
-      - alert: Down
-        expr: up_node == 0 and on () {__name__=~"peers.*"} > 1
-        annotations:
-          summary: '{{ with query "version_info" }}{{ . | first | label "version" }}{{ end }}'
-`)
-		w.show(nodeUp, "height 7", "peers_total 3", `version_info{version="1"} 1`, "other 1", "height_of_others 2")
-		a, stop := w.start()
-		defer stop()
-		time.Sleep(time.Minute)
-		q, err := a.store.Querier(0, time.Now().UnixMilli())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer q.Close()
-		got, _, err := q.LabelValues(t.Context(), "__name__", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := []string{
-			"height", "node:sum", "peers_total", "scrape_duration_seconds", "scrape_samples_post_metric_relabeling",
-			"scrape_samples_scraped", "scrape_series_added", "up", "up_node", "version_info",
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
 		}
 	})
 }
@@ -495,7 +460,7 @@ func TestARuleThatCannotBeEvaluatedIsToldOnce(t *testing.T) {
 		if n := strings.Count(w.logged(), "a rule cannot be evaluated"); n != 1 {
 			t.Errorf("told %d times:\n%s", n, w.logged())
 		}
-		if got := a.Groups()[0].Rules[0]; got.Health != "err" || !strings.Contains(got.LastError, "many-to-many") {
+		if got := a.groups()[0].Rules[0]; got.Health != "err" || !strings.Contains(got.LastError, "many-to-many") {
 			t.Errorf("it is told as %+v", got)
 		}
 		w.show(`a{x="1"} 1`, `b{x="1",y="1"} 1`)

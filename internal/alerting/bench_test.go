@@ -152,7 +152,7 @@ func cost(t *testing.T, b *testing.B, series []labels.Labels, named func(string)
 	used = processor() - used
 	perTick := used / ticks
 	active := 0
-	for _, g := range a.Groups() {
+	for _, g := range a.groups() {
 		for _, r := range g.Rules {
 			active += len(r.Alerts)
 		}

@@ -55,6 +55,7 @@ type Alerting struct {
 	clock    clock
 	page     *memory // the listener that /metrics is sampled over
 	store    *store
+	promQL   *promql.Engine
 	scraper  *scrape.Manager
 	rules    *rules.Manager
 	loader   *given
@@ -127,13 +128,13 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		stop()
 		return nil, errors.Join(err, a.store.Close())
 	}
-	engine := promql.NewEngine(promql.EngineOpts{
+	a.promQL = promql.NewEngine(promql.EngineOpts{
 		Logger: log, Reg: engineMetrics, MaxSamples: maxSamples, Timeout: queryTimeout, LookbackDelta: lookback,
 		EnableAtModifier: true, EnableNegativeOffset: true, Parser: promQL,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return o.Interval.Milliseconds() },
 	})
 	a.rules = rules.NewManager(&rules.ManagerOptions{
-		Appendable: evaluated{a.store, a.clock}, Queryable: a.store, QueryFunc: a.clock.query(engine, a.store),
+		Appendable: evaluated{a.store, a.clock}, Queryable: a.store, QueryFunc: a.clock.query(a.promQL, a.store),
 		NotifyFunc: rules.SendAlerts(sender{a.notifier, a.clock, o.URL}, o.URL), Context: ctx, ExternalURL: link,
 		Registerer: engineMetrics, Logger: log, GroupLoader: a.loader, Parser: promQL,
 		OutageTolerance: outage, ForGracePeriod: o.ForGracePeriod, ResendDelay: o.ResendDelay,
@@ -231,7 +232,7 @@ func (a *Alerting) sampling(set *ruleSet) (*config.Config, error) {
 		"scrape_configs": []any{map[string]any{
 			"job_name":               a.o.Job,
 			"static_configs":         []any{map[string]any{"targets": []string{"exporter"}, "labels": map[string]string{"instance": a.o.Instance}}},
-			"metric_relabel_configs": []any{map[string]any{"source_labels": []string{model.MetricNameLabel}, "regex": set.families, "action": "keep"}},
+			"metric_relabel_configs": kept(set.families),
 		}},
 	})
 	if err != nil {
@@ -243,6 +244,23 @@ func (a *Alerting) sampling(set *ruleSet) (*config.Config, error) {
 	}
 	whole.GlobalConfig.ExternalLabels = a.external // as they are: Load would put variables of the environment in
 	return whole, nil
+}
+
+// kept is what is kept of a page: what rules name, and what the pages show, which
+// is everything about the network and the state of the collectors. The exporter's
+// own histograms, of which every upstream has some, only where a rule names them.
+func kept(named string) []map[string]any {
+	const bulk = "__tmp_bulk"
+	of := func(label, regex string, rest map[string]any) map[string]any {
+		rest["source_labels"], rest["regex"] = []string{label}, regex
+		return rest
+	}
+	return []map[string]any{
+		of(model.MetricNameLabel, "avax_.*|"+named, map[string]any{"action": "keep"}),
+		of(model.MetricNameLabel, "avax_exporter_(?:alerting_.*|.*_(?:bucket|sum|count))", map[string]any{"target_label": bulk, "replacement": "1"}),
+		of(model.MetricNameLabel, named, map[string]any{"target_label": bulk, "replacement": ""}),
+		of(bulk, "1", map[string]any{"action": "drop"}),
+	}
 }
 
 // target is the exporter itself, as the scraper wants it.
@@ -331,7 +349,7 @@ func (a *Alerting) watch(ctx context.Context) {
 func (a *Alerting) look() {
 	counts := map[string]int{}
 	troubles := map[string]string{}
-	for _, g := range a.Groups() {
+	for _, g := range a.groups() {
 		for _, r := range g.Rules {
 			for _, alert := range r.Alerts {
 				counts[alert.State]++
@@ -374,8 +392,10 @@ func (a *Alerting) remember(last bool) {
 	a.memory.err = text
 }
 
-// Groups returns the rules with their active alerts, in the order of the file.
-func (a *Alerting) Groups() []Group {
+// Groups implements Source.
+func (a *Alerting) Groups(context.Context) ([]Group, error) { return a.groups(), nil }
+
+func (a *Alerting) groups() []Group {
 	a.mu.Lock()
 	order := map[string]int{}
 	for i, g := range a.set.groups.Groups {

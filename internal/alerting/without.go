@@ -5,6 +5,9 @@ package alerting
 import (
 	"context"
 	"errors"
+	"time"
+
+	"github.com/prometheus/common/model"
 )
 
 // Built tells that this program cannot page: it was built with the tag noalerting.
@@ -30,8 +33,18 @@ func (*Alerting) Wait() {}
 // Reload does nothing.
 func (*Alerting) Reload() error { return nil }
 
-// Groups returns none.
-func (*Alerting) Groups() []Group { return nil }
+// Groups returns an error.
+func (*Alerting) Groups(context.Context) ([]Group, error) { return nil, errNotBuilt }
+
+// Query returns an error.
+func (*Alerting) Query(context.Context, string, time.Time) (model.Vector, error) {
+	return nil, errNotBuilt
+}
+
+// QueryRange returns an error.
+func (*Alerting) QueryRange(context.Context, string, time.Time, time.Time, time.Duration) (model.Matrix, error) {
+	return nil, errNotBuilt
+}
 
 // Receivers returns none.
 func (*Alerting) Receivers() []Receiver { return nil }

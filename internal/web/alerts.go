@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -29,6 +30,15 @@ func (s *Site) alertRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /alerts", on(s.alerts))
 	mux.HandleFunc("GET /api/v1/alerts", on(s.apiAlerts))
 	mux.HandleFunc("GET /api/v1/rules", on(s.apiRules))
+}
+
+// groups are the rules with their active alerts.
+func (s *Site) groups(ctx context.Context) []alerting.Group {
+	groups, err := s.Alerting.Groups(ctx)
+	if err != nil {
+		s.Log.Error("reading alerts", "err", err)
+	}
+	return groups
 }
 
 // The JSON is that of Prometheus' own API, field by field.
@@ -76,9 +86,9 @@ type (
 	}
 )
 
-func (s *Site) apiAlerts(w http.ResponseWriter, _ *http.Request) {
+func (s *Site) apiAlerts(w http.ResponseWriter, r *http.Request) {
 	active := []apiAlert{}
-	for _, g := range s.Alerting.Groups() {
+	for _, g := range s.groups(r.Context()) {
 		for _, r := range g.Rules {
 			active = append(active, apiAlertsOf(r)...)
 		}
@@ -94,7 +104,7 @@ func (s *Site) apiRules(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	groups := []apiGroup{}
-	for _, g := range s.Alerting.Groups() {
+	for _, g := range s.groups(r.Context()) {
 		out := apiGroup{
 			Name: g.Name, File: g.File, Rules: []any{}, Interval: g.Interval.Seconds(), Limit: g.Limit,
 			EvaluationTime: g.Took.Seconds(), LastEvaluation: g.Evaluated,
@@ -184,7 +194,7 @@ type ruleView struct {
 }
 
 func (s *Site) alertsView(now time.Time) alertsView {
-	groups, receivers := s.Alerting.Groups(), s.Alerting.Receivers()
+	groups, receivers := s.groups(context.Background()), s.Alerting.Receivers()
 	v := alertsView{Version: s.Version, Now: now, Verdict: alarmOf(groups, receivers).verdict()}
 	for _, g := range groups {
 		group := ruleGroupView{Name: g.Name}

@@ -54,7 +54,7 @@ func alarmed(t *testing.T) *Site {
 	s.Alerting = running
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		active := 0
-		for _, g := range running.Groups() {
+		for _, g := range s.groups(t.Context()) {
 			for _, r := range g.Rules {
 				active += len(r.Alerts)
 			}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -71,7 +72,7 @@ type page struct {
 func (s *Site) view(now time.Time) view {
 	p := s.pageAt(now)
 	if s.Alerting != nil {
-		p.addAlerts(s.Alerting.Groups(), s.Alerting.Receivers())
+		p.addAlerts(s.groups(context.Background()), s.Alerting.Receivers())
 	}
 	return p.judged(s.Progress())
 }

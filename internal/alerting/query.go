@@ -1,0 +1,83 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// Query implements Source.
+func (a *Alerting) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
+	query, err := a.promQL.NewInstantQuery(ctx, a.store, nil, expr, at)
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", expr, err)
+	}
+	defer query.Close()
+	result := query.Exec(ctx)
+	if result.Err != nil {
+		return nil, fmt.Errorf("query %s: %w", expr, result.Err)
+	}
+	switch value := result.Value.(type) {
+	case promql.Scalar:
+		return model.Vector{{Metric: model.Metric{}, Value: model.SampleValue(value.V), Timestamp: model.Time(value.T)}}, nil
+	case promql.Vector:
+		vector := make(model.Vector, 0, len(value))
+		for _, s := range value {
+			if s.H == nil { // none is sampled
+				vector = append(vector, &model.Sample{Metric: metricOf(s.Metric), Value: model.SampleValue(s.F), Timestamp: model.Time(s.T)})
+			}
+		}
+		return vector, nil
+	}
+	return nil, fmt.Errorf("query %s: %w", expr, notInstant(result.Value.Type()))
+}
+
+// QueryRange implements Source.
+func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
+	if step <= 0 || end.Before(start) || end.Sub(start)/step > maxSteps {
+		return nil, fmt.Errorf("query %s: from %s to %s by %s: at most %d steps, forward in time", expr, start, end, step, maxSteps)
+	}
+	query, err := a.promQL.NewRangeQuery(ctx, a.store, nil, expr, start, end, step)
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", expr, err)
+	}
+	defer query.Close()
+	result := query.Exec(ctx)
+	if result.Err != nil {
+		return nil, fmt.Errorf("query %s: %w", expr, result.Err)
+	}
+	value, err := result.Matrix()
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", expr, err)
+	}
+	matrix := make(model.Matrix, 0, len(value))
+	for _, series := range value {
+		stream := &model.SampleStream{Metric: metricOf(series.Metric), Values: make([]model.SamplePair, 0, len(series.Floats))}
+		for _, p := range series.Floats {
+			stream.Values = append(stream.Values, model.SamplePair{Timestamp: model.Time(p.T), Value: model.SampleValue(p.F)})
+		}
+		matrix = append(matrix, stream)
+	}
+	return matrix, nil
+}
+
+// maxSteps is how many points of each series Prometheus' own API gives at most.
+const maxSteps = 11_000
+
+func notInstant(t parser.ValueType) error {
+	return errors.New("the result is a " + parser.DocumentedType(t) + ": write an expression of an instant vector or a scalar")
+}
+
+func metricOf(l labels.Labels) model.Metric {
+	metric := make(model.Metric, l.Len())
+	l.Range(func(l labels.Label) { metric[model.LabelName(l.Name)] = model.LabelValue(l.Value) })
+	return metric
+}

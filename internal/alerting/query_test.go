@@ -1,0 +1,122 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
+)
+
+const watchdog = `groups: [{name: g, rules: [{record: 'node:sum', expr: sum(avax_height)}, {alert: Watchdog, expr: vector(1)}]}]`
+
+func TestPagesAskWithPromQL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, watchdog)
+		w.show(`avax_height{node="alpha"} 5`, `avax_height{node="bravo"} 7`)
+		a, stop := w.start()
+		defer stop()
+		time.Sleep(2 * time.Minute)
+		w.show(`avax_height{node="alpha"} 6`)
+		time.Sleep(time.Minute)
+
+		for expr, want := range map[string]string{
+			`avax_height`:                 `avax_height{instance="here:9865", job="avax-exporter", node="alpha"} => 6`,
+			`sum by (node) (avax_height)`: `{node="alpha"} => 6`,
+			`node:sum`:                    `node:sum => 6`,
+			`ALERTS`:                      `ALERTS{alertname="Watchdog", alertstate="firing"} => 1`,
+			`3 * 4`:                       `{} => 12`,
+			`avax_height > 100`:           ``,
+		} {
+			got, err := a.Query(t.Context(), expr, time.Now())
+			if err != nil {
+				t.Errorf("%s: %v", expr, err)
+			}
+			lines := []string{}
+			for _, s := range got {
+				if s.Timestamp.Time().Before(time.Now().Add(-time.Second)) {
+					t.Errorf("%s is of %s", expr, s.Timestamp.Time())
+				}
+				lines = append(lines, fmt.Sprintf("%s => %s", s.Metric, s.Value))
+			}
+			if diff := cmp.Diff(want, strings.Join(lines, "\n")); diff != "" {
+				t.Errorf("%s: %s", expr, diff)
+			}
+		}
+
+		matrix, err := a.QueryRange(t.Context(), `sum(avax_height)`, time.Now().Add(-2*time.Minute), time.Now(), 30*time.Second)
+		if err != nil || len(matrix) != 1 {
+			t.Fatalf("the range is %v (%v)", matrix, err)
+		}
+		var values []string
+		for _, p := range matrix[0].Values {
+			values = append(values, p.Value.String())
+		}
+		if got := strings.Join(values, " "); got != "12 12 12 6 6" {
+			t.Errorf("over two minutes the sum is %s", got)
+		}
+
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if v, err := a.Query(ended, `avax_height`, time.Now()); err == nil || !strings.Contains(fmt.Sprint(err), "canceled") {
+			t.Errorf("nobody waits for it, and it gives %v and %v", v, err)
+		}
+		for _, bad := range []string{`sum(`, `avax_height[5m]`, `"text"`} {
+			if v, err := a.Query(t.Context(), bad, time.Now()); err == nil || !strings.Contains(err.Error(), bad) {
+				t.Errorf("%s gives %v and %v", bad, v, err)
+			}
+		}
+		for _, step := range []time.Duration{0, -time.Second, time.Millisecond} {
+			if m, err := a.QueryRange(t.Context(), `avax_height`, time.Now().Add(-time.Hour), time.Now(), step); err == nil {
+				t.Errorf("by %s it gives %v", step, m)
+			}
+		}
+	})
+}
+
+func TestFamiliesOfRulesAndPagesAreSampled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, `
+groups:
+  - name: g
+    rules:
+      - {record: 'node:sum', expr: 'sum(height)'}
+      - alert: Down
+        expr: up_node == 0 and on () {__name__=~"peers.*"} > 1 or avax_exporter_asked_sum > 9
+        annotations:
+          summary: '{{ with query "version_info" }}{{ . | first | label "version" }}{{ end }}'
+`)
+		w.show(nodeUp, "height 7", "peers_total 3", `version_info{version="1"} 1`, "other 1", "height_of_others 2", "avax_height 1", "avax_exporter_collector_success 1",
+			`avax_exporter_asked_bucket{le="1"} 1`, "avax_exporter_asked_count 1", "avax_exporter_asked_sum 1", "avax_exporter_alerting_prometheus_x 1")
+		a, stop := w.start()
+		defer stop()
+		time.Sleep(time.Minute)
+		all, err := a.Query(t.Context(), `{__name__=~".+"}`, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range all {
+			got = append(got, string(s.Metric[model.MetricNameLabel]))
+			if s.Metric["__tmp_bulk"] != "" {
+				t.Errorf("%s keeps a label that is not its own", s.Metric)
+			}
+		}
+		want := []string{
+			"avax_exporter_asked_sum", "avax_exporter_collector_success", "avax_height",
+			"height", "node:sum", "peers_total", "scrape_duration_seconds", "scrape_samples_post_metric_relabeling",
+			"scrape_samples_scraped", "scrape_series_added", "up", "up_node", "version_info",
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
