@@ -50,9 +50,9 @@ func TestTheSameSourceMakesTheSameProgram(t *testing.T) {
 	}
 }
 
-// The bars are those of docs/performance.md.
-func TestTheProgramsStaySmall(t *testing.T) {
-	for tag, most := range map[string]int64{"": 35e6, "noalerting": 15e6} {
+// TestBinarySizesStayWithinTheirLimits has the limits of docs/performance.md.
+func TestBinarySizesStayWithinTheirLimits(t *testing.T) {
+	for tag, most := range map[string]int64{"": 60e6, "noalerting": 25e6} {
 		out := filepath.Join(t.TempDir(), "avax-exporter")
 		if said, err := exec.CommandContext(t.Context(), "../../internal/tools/build", out, "-tags", tag).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, said)
@@ -62,7 +62,7 @@ func TestTheProgramsStaySmall(t *testing.T) {
 			t.Fatal(err)
 		}
 		if info.Size() >= most {
-			t.Errorf("with the tag %q the program has %d bytes: go tool nm -size -sort size tells of what", tag, info.Size())
+			t.Errorf("with the tag %q the binary has %d bytes, want less than %d", tag, info.Size(), most)
 		}
 	}
 }
