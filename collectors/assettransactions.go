@@ -8,7 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-var assetTransactionsFamily = metric.New("avax_asset_transactions",
+var assetTransactionsFamily = metric.NewCounter("avax_asset_transactions_total",
 	"X-Chain transactions of a watched asset by type, from a day before it was first followed.", "asset_id", "type")
 
 var assetTransactions = &Spec{

@@ -95,7 +95,7 @@ func TestTheLedgerOfRewardsGoesOnAfterARestartAndCountsNothingTwice(t *testing.T
 		path := t.TempDir()
 		w.restart(t, path)
 		before, _ := w.tell(t.Context(), t, "rewards", "alpha")
-		if n := sum(t, before, "avax_rewards"); n != 8 {
+		if n := sum(t, before, "avax_rewards_total"); n != 8 {
 			t.Fatalf("%v rewards", n)
 		}
 		for paid := range 5 {
@@ -103,10 +103,10 @@ func TestTheLedgerOfRewardsGoesOnAfterARestartAndCountsNothingTwice(t *testing.T
 				w.restart(t, path)
 				w.network.ResetCalls()
 				now, notes := w.tell(t.Context(), t, "rewards", "alpha")
-				if got, want := sum(t, now, "avax_rewards"), 8+float64(2*paid); got != want {
+				if got, want := sum(t, now, "avax_rewards_total"), 8+float64(2*paid); got != want {
 					t.Errorf("%v rewards, want %v", got, want)
 				}
-				if got := sum(t, now, "avax_rewards_avax", `"DELEGATOR`) - sum(t, before, "avax_rewards_avax", `"DELEGATOR`); got != float64(2*paid) {
+				if got := sum(t, now, "avax_rewards_avax_total", `"DELEGATOR`) - sum(t, before, "avax_rewards_avax_total", `"DELEGATOR`); got != float64(2*paid) {
 					t.Errorf("%v AVAX, want %v", got, 2*paid)
 				}
 				if calls := w.asked("data", opRewards); calls != 1 || len(notes) > 0 {
@@ -156,7 +156,7 @@ func TestALongHistoryIsReadInPartsThatOutliveARestart(t *testing.T) {
 						time.Sleep(c.pause)
 						continue
 					}
-					if n := sum(t, samples, "avax_rewards"); n != float64(rewards) || run < 3 {
+					if n := sum(t, samples, "avax_rewards_total"); n != float64(rewards) || run < 3 {
 						t.Errorf("%v rewards after %d runs, want %d after some", n, run, rewards)
 					}
 					break
@@ -171,7 +171,7 @@ func TestHistoriesLeaveMostOfTheBudgetToOthers(t *testing.T) {
 		longHistory(w)
 		w.network.ResetCalls()
 		w.ups.Watch.IDs = []string{w.network.NodeID("alpha"), w.network.NodeID("bravo")}
-		if page := w.page(t, "rewards"); sum(t, page, "avax_rewards", w.network.NodeID("alpha")) != 458 {
+		if page := w.page(t, "rewards"); sum(t, page, "avax_rewards_total", w.network.NodeID("alpha")) != 458 {
 			t.Errorf("not all is read:\n%s", page)
 		}
 		inMinute := 0
@@ -222,7 +222,7 @@ func TestRewardsThatTheServiceTellsLateAreCounted(t *testing.T) {
 			w.page(t, "rewards")
 		}
 		w.network.SetIndexLag("P", 2*time.Second)
-		if samples, _ := w.tell(t.Context(), t, "rewards", "alpha"); sum(t, samples, "avax_rewards") != 8+9 {
+		if samples, _ := w.tell(t.Context(), t, "rewards", "alpha"); sum(t, samples, "avax_rewards_total") != 8+9 {
 			t.Errorf("not all:\n%s", samples)
 		}
 	})
@@ -241,7 +241,7 @@ func TestAValidatorThatWasNeverPaidHasALedgerFromTheFirstReward(t *testing.T) {
 		}
 		w.restart(t, path)
 		samples, _ := w.tell(t.Context(), t, "rewards", "foxtrot")
-		says(t, samples, `avax_rewards_avax{node_id="`+w.network.NodeID("foxtrot")+`",type="A_NEW_TYPE"}`, "3")
+		says(t, samples, `avax_rewards_avax_total{node_id="`+w.network.NodeID("foxtrot")+`",type="A_NEW_TYPE"}`, "3")
 	})
 }
 
@@ -323,7 +323,7 @@ func TestADiskThatTakesNothingNeitherBlindsNorStopsALedger(t *testing.T) {
 		w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
 		time.Sleep(time.Hour)
 		samples, toldAgain := w.tell(t.Context(), t, "rewards", "alpha")
-		if sum(t, samples, "avax_rewards") != 9 || len(toldAgain) != 1 || !slices.Contains(told, toldAgain[0]) {
+		if sum(t, samples, "avax_rewards_total") != 9 || len(toldAgain) != 1 || !slices.Contains(told, toldAgain[0]) {
 			t.Errorf("%s\ntold %q, then %q", samples, told, toldAgain)
 		}
 	})
@@ -403,14 +403,14 @@ func TestWhatCameAndWentIsCountedOnceWheneverItIsIndexed(t *testing.T) {
 				w.restart(t, path)
 			}
 			samples, _ = w.tell(t.Context(), t, "transfers", target)
-			if run == 0 && sum(t, samples, "avax_address_transfers") != 0 {
+			if run == 0 && sum(t, samples, "avax_address_transfers_total") != 0 {
 				t.Errorf("more than news:\n%s", samples)
 			}
 			time.Sleep(10 * time.Minute)
 		}
 		samples, _ = w.tell(t.Context(), t, "transfers", target)
 		// One every half hour, the first in the block that was the newest at the start.
-		if n := sum(t, samples, "avax_address_transfers"); n != 14 {
+		if n := sum(t, samples, "avax_address_transfers_total"); n != 14 {
 			t.Errorf("%v transfers in 400 minutes:\n%s", n, samples)
 		}
 	})
@@ -434,7 +434,7 @@ func TestCallsInOneTransactionThatLookAlikeAreCountedEach(t *testing.T) {
 		for _, c := range []struct{ calls, head, want int }{{3, 1_250_010, 2}, {3, 1_250_010, 2}, {5, 1_250_010, 4}, {2, 1_250_011, 5}} {
 			calls, head = c.calls, c.head
 			samples, _ := w.tell(t.Context(), t, "internal_transactions", simnet.Account+"/C")
-			if n := sum(t, samples, "avax_address_internal_transactions", "out"); n != float64(c.want) {
+			if n := sum(t, samples, "avax_address_internal_transactions_total", "out"); n != float64(c.want) {
 				t.Errorf("%+v: counted %v", c, n)
 			}
 		}
@@ -603,7 +603,7 @@ func TestATransactionOfAnAssetIsCountedOnceWhetherOrNotTheRangeHoldsItsStart(t *
 				now := time.Now()
 				times = append(times, now.Add(-time.Second), now, now)
 				samples, _ := w.tell(t.Context(), t, "asset_transactions", exm)
-				if n := sum(t, samples, "avax_asset_transactions"); n != float64(len(times)) {
+				if n := sum(t, samples, "avax_asset_transactions_total"); n != float64(len(times)) {
 					t.Errorf("counted %v of %d", n, len(times))
 				}
 				times = append(times, now) // in the same second, only known later

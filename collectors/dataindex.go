@@ -18,7 +18,7 @@ var (
 			"where the service falls behind quickly, it may know somewhat more.", "chain")
 	dataIndexedTimestamp = metric.New("avax_data_indexed_timestamp_seconds",
 		"When that block was made, in Unix seconds.", "chain")
-	dataTransactions = metric.New("avax_data_cumulative_transactions",
+	dataTransactions = metric.NewCounter("avax_data_cumulative_transactions_total",
 		"Transactions on the chain up to that block, as the Data service counts them.", "chain")
 	dataFees = metric.New("avax_data_fees_spent_tokens",
 		"Fees spent in that block, in tokens of the chain.", "chain")

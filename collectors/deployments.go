@@ -8,7 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-var addressDeployments = metric.New("avax_address_deployments",
+var addressDeployments = metric.NewCounter("avax_address_deployments_total",
 	"Contracts that a watched address has deployed.", "chain", "address")
 
 var deployments = &Spec{

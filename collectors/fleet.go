@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	nodeIdentityChanges = metric.New("avax_node_identity_changes",
+	nodeIdentityChanges = metric.NewCounter("avax_node_identity_changes_total",
 		"How often the node's ID or BLS key has changed since the exporter started: another machine answers under this name, or its keys were replaced.",
 		"node")
 	nodeDuplicate = metric.New("avax_node_duplicate",

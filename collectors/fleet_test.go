@@ -92,7 +92,7 @@ func TestAnotherMachineUnderANodesNameIsFoundOut(t *testing.T) {
 			transport.hosts["bravo.sim"] = step.host
 			time.Sleep(5 * time.Minute) // no answer is remembered so long
 			values, notes := collect()
-			if values["identity_changes bravo"] != step.want || values["identity_changes alpha"] != 0 {
+			if values["identity_changes_total bravo"] != step.want || values["identity_changes_total alpha"] != 0 {
 				t.Errorf("%s behind bravo: %v, want %v changes", step.host, values, step.want)
 			}
 			from, to := network.NodeID("bravo"), network.NodeID("charlie")
@@ -114,7 +114,7 @@ func TestTwoNamesForOneNodeAreFoundOut(t *testing.T) {
 		values, notes := collect()
 		want := map[string]float64{
 			"duplicate alpha": 1, "duplicate bravo": 1, "duplicate charlie": 0,
-			"identity_changes alpha": 0, "identity_changes bravo": 0, "identity_changes charlie": 0,
+			"identity_changes_total alpha": 0, "identity_changes_total bravo": 0, "identity_changes_total charlie": 0,
 			"network_mismatch alpha": 0, "network_mismatch bravo": 0, "network_mismatch charlie": 0,
 		}
 		if diff := cmp.Diff(want, values); diff != "" {

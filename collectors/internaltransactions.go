@@ -10,7 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-var addressInternals = metric.New("avax_address_internal_transactions",
+var addressInternals = metric.NewCounter("avax_address_internal_transactions_total",
 	"Calls with a value, and creations of contracts, that contracts made to a watched address (in) or in its name (out) since it is followed. Reverted ones do not count.",
 	"chain", "address", "direction")
 

@@ -17,7 +17,7 @@ var (
 	l1ValidatorUptime = metric.New("avax_l1_validator_uptime_ratio",
 		"Share (0 to 1) of the validation in which the node saw the validator connected. The node's view of itself is left out.",
 		"node", "chain", "node_id", "validation_id")
-	l1ValidatorUptimeSeconds = metric.New("avax_l1_validator_uptime_seconds",
+	l1ValidatorUptimeSeconds = metric.NewCounter("avax_l1_validator_uptime_seconds_total",
 		"How long the node saw the validator connected. The node's view of itself is left out.",
 		"node", "chain", "node_id", "validation_id")
 )

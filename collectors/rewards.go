@@ -15,10 +15,10 @@ import (
 )
 
 var (
-	rewardsSum = metric.New("avax_rewards_avax",
+	rewardsSum = metric.NewCounter("avax_rewards_avax_total",
 		"What was ever paid for a watched validator, in AVAX: to the validator (VALIDATOR), to its delegators (DELEGATOR), "+
 			"to the validator out of what its delegators earned (VALIDATOR_FEE).", "node_id", "type")
-	rewardsCount = metric.New("avax_rewards",
+	rewardsCount = metric.NewCounter("avax_rewards_total",
 		"How many rewards that were.", "node_id", "type")
 	rewardsLast = metric.New("avax_rewards_last_timestamp_seconds",
 		"When the newest of them was paid, in Unix seconds.", "node_id", "type")

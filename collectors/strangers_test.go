@@ -250,8 +250,8 @@ func TestKindsThatAServiceInventsAreSummedUpAsOther(t *testing.T) {
 		for line := range strings.Lines(samples) {
 			kinds[line] = true
 		}
-		if len(kinds) != 21 || sum(t, samples, "avax_asset_transactions") != 1000 {
-			t.Errorf("%d kinds of %v transactions: %q", len(kinds), sum(t, samples, "avax_asset_transactions"), slices.Sorted(maps.Keys(kinds)))
+		if len(kinds) != 21 || sum(t, samples, "avax_asset_transactions_total") != 1000 {
+			t.Errorf("%d kinds of %v transactions: %q", len(kinds), sum(t, samples, "avax_asset_transactions_total"), slices.Sorted(maps.Keys(kinds)))
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-var addressTransfers = metric.New("avax_address_transfers",
+var addressTransfers = metric.NewCounter("avax_address_transfers_total",
 	"NFTs (ERC-721) that went to a watched address (in) or away from it (out) since it is followed.",
 	"chain", "address", "direction")
 

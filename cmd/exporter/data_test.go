@@ -312,7 +312,7 @@ func TestAPageTokenThatExpiresMidListLosesAndDoublesNothing(t *testing.T) {
 		return told
 	}
 	want := tell(func(*scenery) {})
-	if n := want[`avax_rewards{node_id="`+simnet.New(simnet.Options{Seed: 1}).NodeID("alpha")+`",type="VALIDATOR"}`]; n < 150 {
+	if n := want[`avax_rewards_total{node_id="`+simnet.New(simnet.Options{Seed: 1}).NodeID("alpha")+`",type="VALIDATOR"}`]; n < 150 {
 		t.Fatalf("%v rewards, want more than a page", n)
 	}
 	e := &expiring{}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/model"
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
@@ -52,16 +53,18 @@ func TestTheDemoShowsEveryFamily(t *testing.T) {
 	t.Parallel()
 	inDemo(t, 30*time.Second, func(t *testing.T, b bubble, log *buffer) {
 		var missing []string
+		types := map[string]model.MetricType{}
 		for _, spec := range collectors.All() {
 			for _, f := range spec.Families {
 				missing = append(missing, f.Name)
+				types[f.Name] = f.Type
 			}
 		}
 		look := func() {
 			_, page := b.fetch(t, acceptCurl, "identity")
 			before := len(missing)
 			missing = slices.DeleteFunc(missing, func(name string) bool {
-				return strings.Contains(string(page), fmt.Sprintf("\n# TYPE %s gauge\n%[1]s", name))
+				return strings.Contains(string(page), fmt.Sprintf("\n# TYPE %s %s\n%[1]s", name, types[name]))
 			})
 			if len(missing) == before {
 				return // linted already

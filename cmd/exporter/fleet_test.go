@@ -133,7 +133,7 @@ func TestANodeThatMovedIsANewNode(t *testing.T) {
 		if n := b.asked("alpha"); n > 0 {
 			t.Errorf("the old node is still asked: %d questions", n)
 		}
-		if got := b.page(t)[`avax_node_identity_changes{node="alpha"}`]; got != 1 {
+		if got := b.page(t)[`avax_node_identity_changes_total{node="alpha"}`]; got != 1 {
 			t.Errorf("%v changes of identity are told, want 1", got)
 		}
 	})

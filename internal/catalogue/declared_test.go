@@ -15,6 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -27,6 +28,8 @@ type row struct {
 	Labels           []string
 }
 
+func rowOf(f *metric.Family) row { return row{f.Name, string(f.Type), f.Help, f.Labels} }
+
 // declared returns every family that the program may serve, by name: those of
 // the collectors, and the exporter's own.
 func declared(t *testing.T) map[string]row {
@@ -37,7 +40,7 @@ func declared(t *testing.T) map[string]row {
 			if _, twice := rows[f.Name]; twice {
 				t.Errorf("%s is declared by two collectors", f.Name)
 			}
-			rows[f.Name] = row{f.Name, "gauge", f.Help, f.Labels}
+			rows[f.Name] = rowOf(f)
 		}
 	}
 	for _, r := range own(t) {
@@ -62,7 +65,7 @@ func own(t *testing.T) []row {
 	close(descs)
 	var rows []row
 	for _, f := range snapshot.Health {
-		rows = append(rows, row{Name: f.Name, Type: "gauge", Help: f.Help, Labels: f.Labels})
+		rows = append(rows, rowOf(f))
 	}
 	for d := range descs {
 		rows = append(rows, readDesc(t, d.String()))
@@ -124,7 +127,15 @@ func TestEveryCollectorIsListedAndComplete(t *testing.T) {
 // The naming rules that no linter of Prometheus' knows.
 func TestFamiliesFollowTheNamingRules(t *testing.T) {
 	name := regexp.MustCompile(`^avax_[a-z0-9]+(_[a-z0-9]+)*$`)
-	for _, r := range declared(t) {
+	all := declared(t)
+	for _, r := range all {
+		family, isTotal := strings.CutSuffix(r.Name, "_total")
+		if isTotal != (r.Type == "counter") {
+			t.Errorf("%s is a %s: the names of counters, and no others, end in _total", r.Name, r.Type)
+		}
+		if other, taken := all[family]; isTotal && taken {
+			t.Errorf("%s and %s are one family in OpenMetrics", r.Name, other.Name)
+		}
 		if !name.MatchString(r.Name) {
 			t.Errorf("%s: names are avax_<subject>_<fact>_<unit>", r.Name)
 		}

@@ -52,7 +52,7 @@ that could not be renewed for three periods is absent; absent is never zero.
 		fmt.Fprintf(&p, "\n## %s\n\n", s.Name)
 		table(&p)
 		for _, f := range s.Families {
-			line(&p, row{f.Name, "gauge", f.Help, f.Labels})
+			line(&p, rowOf(f))
 		}
 	}
 	p.WriteString("\n## The exporter itself\n\nBeside `go_*`, `process_*` and `avax_exporter_build_info`:\n\n")

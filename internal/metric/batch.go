@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/prometheus/common/model"
 )
 
 // Batch collects the samples of one run and is the guard at the door: a sample
 // of an undeclared family, with the wrong number of labels, with a label value
-// longer than MostValue, or of a series that is already set is kept out and
-// reported by Err. (One duplicate series otherwise turns a whole scrape into an
+// longer than MostValue, of a counter that is negative or not a number, or of a
+// series that is already set is kept out and reported by Err. (One duplicate series otherwise turns a whole scrape into an
 // error, and so does one long value where Prometheus limits them.)
 //
 // A Batch belongs to one goroutine.
@@ -68,6 +70,9 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 		return
 	case len(labels) != len(f.Labels):
 		b.wrong("%s: %d label values for the %d labels %v", f.Name, len(labels), len(f.Labels), f.Labels)
+		return
+	case f.Type == model.MetricTypeCounter && !(value >= 0):
+		b.wrong("%s: %v is no value of a counter", f.Name, value)
 		return
 	}
 	if !into.takes(labels) {

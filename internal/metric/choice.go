@@ -107,7 +107,9 @@ func (c *Choice) of(f *Family) *served {
 		}
 	}
 	if len(left) > 0 {
-		s.as = New(f.Name, f.Help)
+		reduced := *f
+		reduced.Labels = nil
+		s.as = &reduced
 		for i, label := range f.Labels {
 			if !slices.Contains(left, label) {
 				s.as.Labels = append(s.as.Labels, label)

@@ -14,7 +14,7 @@ import (
 var (
 	peers = metric.New("avax_node_peers", "Peers.", "node", "version")
 	info  = metric.New("avax_node_info", "Who it is.", "node", "git_commit")
-	total = metric.New("avax_network_total", "An aggregate.")
+	total = metric.NewCounter("avax_network_total", "An aggregate.")
 	known = []*metric.Family{peers, info, total}
 )
 

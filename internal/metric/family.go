@@ -3,12 +3,20 @@
 // form in which it is served.
 package metric
 
-import "strings"
+import (
+	"strings"
 
-// Family is a gauge that some collector may emit: a row of docs/metrics.md.
-// Families are declared beside the collector that feeds them and never change.
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// Family is a gauge or a counter that some collector may emit: a row of
+// docs/metrics.md. Families are declared beside the collector that feeds them and
+// never change.
 type Family struct {
 	Name string
+	// Type is gauge or counter.
+	Type model.MetricType
 	// Help says what the value means, in which unit and in whose eyes.
 	Help string
 	// Labels are the label names, in the order in which Batch.Set takes their values.
@@ -17,15 +25,39 @@ type Family struct {
 	// PromQL. Empty where an upstream tells the value.
 	Formula string
 
-	header []byte
-	most   int
+	text, openMetrics string // the headers
+	most              int
 }
 
-// New declares a family. The name carries the unit, as Prometheus wants it.
+// counterSuffix ends the name of every counter and of no gauge.
+const counterSuffix = "_total"
+
+// New declares a gauge. The name ends in the unit and not in _total: New panics
+// otherwise.
 func New(name, help string, labels ...string) *Family {
-	f := &Family{Name: name, Help: help, Labels: labels}
-	f.header = append(f.header, "# HELP "+name+" "+escapeHelp.Replace(help)+"\n# TYPE "+name+" gauge\n"...)
-	return f
+	if strings.HasSuffix(name, counterSuffix) {
+		panic("metric: gauge " + name + ": only a counter's name ends in " + counterSuffix)
+	}
+	return declare(model.MetricTypeGauge, name, name, help, labels)
+}
+
+// NewCounter declares a counter: a value that only grows, but for a reset. The
+// name ends in _total: NewCounter panics otherwise.
+func NewCounter(name, help string, labels ...string) *Family {
+	family, found := strings.CutSuffix(name, counterSuffix)
+	if !found {
+		panic("metric: counter " + name + ": the name must end in " + counterSuffix)
+	}
+	return declare(model.MetricTypeCounter, name, family, help, labels)
+}
+
+// declare makes a family. OpenMetrics names a counter's family without _total; the
+// sample lines are the same in both formats.
+func declare(kind model.MetricType, name, openMetricsName, help string, labels []string) *Family {
+	header := func(name string) string {
+		return "# HELP " + name + " " + escapeHelp.Replace(help) + "\n# TYPE " + name + " " + string(kind) + "\n"
+	}
+	return &Family{Name: name, Type: kind, Help: help, Labels: labels, text: header(name), openMetrics: header(openMetricsName)}
 }
 
 // By says how the value follows from other families, in PromQL: exporter explain
@@ -49,6 +81,11 @@ func (f *Family) AtMost(series int) *Family {
 // parsers when left alone.
 var escapeHelp = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 
-// Header returns the HELP and TYPE lines, the same in the text format and in
-// OpenMetrics. The caller must not change it.
-func (f *Family) Header() []byte { return f.header }
+// Header returns the HELP and TYPE lines in OpenMetrics or, for any other format,
+// in the text format.
+func (f *Family) Header(format expfmt.FormatType) string {
+	if format == expfmt.TypeOpenMetrics {
+		return f.openMetrics
+	}
+	return f.text
+}

@@ -25,7 +25,7 @@ var (
 func page(b *metric.Batch) string {
 	var page strings.Builder
 	for _, c := range b.Chunks() {
-		page.Write(c.Family.Header())
+		page.WriteString(c.Family.Header(expfmt.TypeTextPlain))
 		page.Write(c.Text())
 	}
 	return page.String()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -44,7 +45,7 @@ func serveRefresh(args []string) (http.Handler, error) {
 		}
 		chunks := batch.Chunks()
 		store.Put(snapshot.Run{Key: snapshot.Key{Collector: "validators", Target: job.Target}, At: time.Now(), Until: time.Now().Add(time.Hour), Chunks: chunks})
-		store.Page(time.Now())
+		store.Page(time.Now(), expfmt.TypeTextPlain)
 		series := 0
 		for _, c := range chunks {
 			series += c.Series

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/model"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -42,9 +43,17 @@ func (s *Store) Gather() ([]*dto.MetricFamily, error) {
 func familyOf(chunks []chunk) *dto.MetricFamily {
 	f := chunks[0].Family
 	mf := &dto.MetricFamily{Name: proto.String(f.Name), Help: proto.String(f.Help), Type: dto.MetricType_GAUGE.Enum()}
+	if f.Type == model.MetricTypeCounter {
+		mf.Type = dto.MetricType_COUNTER.Enum()
+	}
 	for _, c := range chunks {
 		for _, sample := range c.Samples() {
-			m := &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(sample.Value)}}
+			m := &dto.Metric{}
+			if f.Type == model.MetricTypeCounter {
+				m.Counter = &dto.Counter{Value: proto.Float64(sample.Value)}
+			} else {
+				m.Gauge = &dto.Gauge{Value: proto.Float64(sample.Value)}
+			}
 			for i, name := range f.Labels {
 				m.Label = append(m.Label, &dto.LabelPair{Name: proto.String(name), Value: proto.String(sample.Labels[i])})
 			}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/prometheus/common/expfmt"
+
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
@@ -18,9 +20,20 @@ func newShelf() shelf { return shelf{families: map[string]*family{}} }
 
 // family is one family with the chunks of all jobs that feed it.
 type family struct {
-	chunks  []chunk   // ordered by job
-	page    pack.Page // nil after a change
+	chunks  []chunk // ordered by job
+	pages   pages   // empty after a change
 	changes int
+}
+
+// pages are what a scraper reads of one family. They differ in the header of a
+// counter alone.
+type pages struct{ text, openMetrics pack.Page }
+
+func (p pages) in(format expfmt.FormatType) pack.Page {
+	if format == expfmt.TypeOpenMetrics {
+		return p.openMetrics
+	}
+	return p.text
 }
 
 // chunk is what a job has told of a family. A fleet has a hundred thousand, so it
@@ -78,7 +91,7 @@ func (f *family) remove(k Key) {
 }
 
 func (f *family) changed() {
-	f.page = nil
+	f.pages = pages{}
 	f.changes++
 }
 
@@ -106,8 +119,8 @@ func (s *shelf) chunks(name string) []chunk {
 type part struct {
 	of      *family
 	changes int
-	chunks  []chunk   // where they are to be packed
-	page    pack.Page // otherwise
+	chunks  []chunk // where they are to be packed
+	pages   pages   // otherwise
 }
 
 // parts are all families as they are now.
@@ -115,20 +128,32 @@ func (s *shelf) parts() []*part {
 	families := s.ordered()
 	parts := make([]*part, len(families))
 	for i, f := range families {
-		parts[i] = &part{of: f, changes: f.changes, page: f.page}
-		if f.page == nil {
+		parts[i] = &part{of: f, changes: f.changes, pages: f.pages}
+		if f.pages.text == nil {
 			parts[i].chunks = slices.Clone(f.chunks)
 		}
 	}
 	return parts
 }
 
-// pack makes the part's page.
+// pack makes the part's pages. The samples are packed once.
 func (p *part) pack() {
+	f := p.chunks[0].Family
+	text, openMetrics := f.Header(expfmt.TypeTextPlain), f.Header(expfmt.TypeOpenMetrics)
 	var to pack.Packer
-	_, _ = to.Write(p.chunks[0].Family.Header()) // never fails
+	if text == openMetrics {
+		_, _ = to.Write([]byte(text)) // never fails
+	}
 	for _, c := range p.chunks {
 		c.AddTo(&to)
 	}
-	p.page = to.Page()
+	samples := to.Page()
+	if text == openMetrics {
+		p.pages = pages{samples, samples}
+		return
+	}
+	under := func(header string) pack.Page {
+		return slices.Concat(pack.Page{pack.Pack([]byte(header))}, samples)
+	}
+	p.pages = pages{under(text), under(openMetrics)}
 }

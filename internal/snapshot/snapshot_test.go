@@ -191,7 +191,7 @@ func TestGatherTellsWhatThePageTells(t *testing.T) {
 		}
 	}
 	var whole strings.Builder
-	if _, err := s.Page(time.Now()).WriteTo(&whole); err != nil {
+	if _, err := s.Page(time.Now(), expfmt.TypeTextPlain).WriteTo(&whole); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(whole.String(), text.String()); diff != "" {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
@@ -235,18 +237,21 @@ func (s *Store) Tables(t time.Time) []Table {
 	return tables
 }
 
-// Page returns what may be served at t, and how the jobs fare: lines that are
-// both the text format and OpenMetrics, without OpenMetrics' closing line. Only
-// the families that have changed since the last call are packed anew.
-func (s *Store) Page(t time.Time) pack.Page { return s.page(t, &s.samples, &s.health) }
+// Page returns what may be served at t, and how the jobs fare: in OpenMetrics,
+// without its closing line, or else in the text format. Only the families that have
+// changed since the last call are packed again.
+func (s *Store) Page(t time.Time, format expfmt.FormatType) pack.Page {
+	return s.page(t, format, &s.samples, &s.health)
+}
 
-// Write writes what may be served at t, without how the jobs fare.
+// Write writes what may be served at t in the text format, without how the jobs
+// fare.
 func (s *Store) Write(w io.Writer, t time.Time) error {
-	_, err := s.page(t, &s.samples).WriteTo(w)
+	_, err := s.page(t, expfmt.TypeTextPlain, &s.samples).WriteTo(w)
 	return err
 }
 
-func (s *Store) page(t time.Time, shelves ...*shelf) pack.Page {
+func (s *Store) page(t time.Time, format expfmt.FormatType, shelves ...*shelf) pack.Page {
 	s.packing.Lock()
 	defer s.packing.Unlock()
 	// One look at all shelves: a page never holds two states of one job.
@@ -261,18 +266,18 @@ func (s *Store) page(t time.Time, shelves ...*shelf) pack.Page {
 	var page pack.Page
 	var packed []*part
 	for _, p := range parts {
-		if p.page == nil {
+		if p.pages.text == nil {
 			p.pack()
 			packed = append(packed, p)
 		}
-		page = append(page, p.page...)
+		page = append(page, p.pages.in(format)...)
 	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range packed {
 		if p.of.changes == p.changes {
-			p.of.page = p.page
+			p.of.pages = p.pages
 		}
 	}
 	return page

@@ -95,9 +95,9 @@ func TestWhatNeedsNoPastIsJudgedByThePage(t *testing.T) {
 				avax_node_duplicate{node="c"} 0
 				avax_node_network_mismatch{node="a"} 0
 				avax_node_network_mismatch{node="c"} 1
-				avax_node_identity_changes{node="a"} 1
-				avax_node_identity_changes{node="c"} 0
-				avax_node_identity_changes{node="d"} 2
+				avax_node_identity_changes_total{node="a"} 1
+				avax_node_identity_changes_total{node="c"} 0
+				avax_node_identity_changes_total{node="d"} 2
 				avax_validator_present{node_id="NodeID-1"} 0`, `
 				bad: 3 urgent problems, 1 that can wait
 				bad: 1 node belongs to another network [AvaxWrongNetwork]: c #node-c,
@@ -313,7 +313,7 @@ func TestTheVerdictTellsWhatFiresHereOnce(t *testing.T) {
 			"what the page knows and does not find": {"", []alerting.Rule{fires("AvaxNodeDown", "page", "a is down")}, nil, `
 				bad: 1 urgent problem
 				bad: 1 node is down [AvaxNodeDown]: a is down alerts#AvaxNodeDown,`},
-			"what the page finds less urgent": {`avax_node_identity_changes{node="a"} 1`, []alerting.Rule{fires("AvaxNodeIdentityChanged", "page", "a changed")}, nil, `
+			"what the page finds less urgent": {`avax_node_identity_changes_total{node="a"} 1`, []alerting.Rule{fires("AvaxNodeIdentityChanged", "page", "a changed")}, nil, `
 				bad: 1 urgent problem
 				bad: 1 node has changed its identity [AvaxNodeIdentityChanged]: a #node-a,`},
 			"nobody can be paged": {"", []alerting.Rule{fires("AvaxWatchdog", "none", "works")}, []alerting.Receiver{deaf}, `

@@ -73,7 +73,7 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // write writes one page.
 func (s *scrapes) write(w http.ResponseWriter, format expfmt.Format, encoding string) error {
 	if format.FormatType() != expfmt.TypeProtoDelim {
-		return writePage(w, append(s.site.Store.Page(time.Now()), s.ownPage(format)...), encoding)
+		return writePage(w, append(s.site.Store.Page(time.Now(), format.FormatType()), s.ownPage(format)...), encoding)
 	}
 	body := zip(w, encoding)
 	return errors.Join(s.writeProtobuf(body, format), body.Close())

@@ -51,7 +51,7 @@ func (p *page) nodeFacts() *nodeFacts {
 		newer:        p.by("avax_node_newer_version_stake_ratio", "node"),
 		duplicate:    p.by("avax_node_duplicate", "node"),
 		foreign:      p.by("avax_node_network_mismatch", "node"),
-		changes:      p.by("avax_node_identity_changes", "node"),
+		changes:      p.by("avax_node_identity_changes_total", "node"),
 		present:      p.by("avax_node_chain_present", "node", "chain"),
 		bootstrapped: p.by("avax_node_chain_bootstrapped", "node", "chain"),
 		forked:       p.by("avax_chain_fork_detected", "node", "chain"),

@@ -44,7 +44,11 @@ func putSamples(t testing.TB, s *Site, key snapshot.Key, samples ...sample) {
 			for pair := range slices.Chunk(one.labels, 2) {
 				names = append(names, pair[0])
 			}
-			f := metric.New(one.family, "A family.", names...)
+			declare := metric.New
+			if strings.HasSuffix(one.family, "_total") {
+				declare = metric.NewCounter
+			}
+			f := declare(one.family, "A family.", names...)
 			byName[one.family], declared = f, append(declared, f)
 		}
 	}

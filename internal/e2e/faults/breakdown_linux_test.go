@@ -83,7 +83,7 @@ func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
 	environment := append(quickly("up", "rewards"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_STATE_DIR="+dir)
 	rewards := func(p page) error {
 		for series := range p {
-			if strings.HasPrefix(series, "avax_rewards{") {
+			if strings.HasPrefix(series, "avax_rewards_total{") {
 				return nil
 			}
 		}
@@ -105,7 +105,7 @@ func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
 	same := func(what string, e *exporter) {
 		after := e.until("rewards are told "+what, 2*bound, rewards)
 		for series, value := range before {
-			if strings.HasPrefix(series, "avax_rewards") && after[series] != value {
+			if strings.HasPrefix(series, "avax_rewards_") && after[series] != value {
 				t.Errorf("%s: %s is %v, was %v", what, series, after[series], value)
 			}
 		}
@@ -161,7 +161,7 @@ func TestAFullDiskCostsTheMemoryOverARestartAndNothingElse(t *testing.T) {
 	}
 	e.until("rewards are told", 2*bound, func(p page) error {
 		for series := range p {
-			if strings.HasPrefix(series, "avax_rewards{") {
+			if strings.HasPrefix(series, "avax_rewards_total{") {
 				return nil
 			}
 		}
