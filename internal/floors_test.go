@@ -27,7 +27,6 @@ var floors = map[string]int{
 	"internal/spelling":    0,
 	"internal/staking":     0,
 	"internal/state":       0,
-	"internal/webconfig":   0,
 	"scrape":               0,
 	"collectors":           1,
 	"internal/alerting":    1,

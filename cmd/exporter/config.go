@@ -24,7 +24,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 	"github.com/avax-exporter/avax-exporter/internal/state"
-	"github.com/avax-exporter/avax-exporter/internal/webconfig"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -236,7 +235,7 @@ func (env environment) parse() (*config, error) {
 	note("RELOAD_ENDPOINT", err)
 	if env.WebConfigFile != "" {
 		c.webConfig = env.WebConfigFile
-		c.tls, err = webconfig.Check(env.WebConfigFile)
+		c.tls, err = checkWebConfig(env.WebConfigFile)
 		note("WEB_CONFIG_FILE", err)
 	}
 	c.systemdSocket, err = parseBool(env.WebSystemdSocket)

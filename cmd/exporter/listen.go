@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/activation"
-
-	"github.com/avax-exporter/avax-exporter/internal/webconfig"
 )
 
 // listen opens what the exporter is asked on: the socket that systemd holds for
@@ -46,15 +44,6 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-}
-
-// serve answers until the server is shut down, with the TLS and the passwords
-// of the web configuration, which is read anew for every connection and request.
-func serve(listener net.Listener, server *http.Server, c *config, log *slog.Logger) error {
-	if c.webConfig == "" {
-		return server.Serve(listener)
-	}
-	return webconfig.Serve(listener, server, c.webConfig, log)
 }
 
 // serveProfiles serves Go's profiles on a listener of their own until ctx ends,

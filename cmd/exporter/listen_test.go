@@ -23,8 +23,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/avax-exporter/avax-exporter/internal/webconfig"
 )
 
 // The example in docs/operating.md is read as far as the certificate, which is
@@ -42,7 +40,7 @@ func TestTheDocumentedWebConfigurationIsOne(t *testing.T) {
 	if err := os.WriteFile(file, example[1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := webconfig.Check(file); err == nil || !strings.Contains(err.Error(), "tls.crt: no such file or directory") {
+	if _, err := checkWebConfig(file); err == nil || !strings.Contains(err.Error(), "tls.crt: no such file or directory") {
 		t.Error(err)
 	}
 }
