@@ -2,6 +2,7 @@ package metric_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 var (
 	plain   = metric.New("avax_test_plain", `Help with a \ and a "quote".`)
 	labeled = metric.New("avax_test_labeled", "Two labels.", "node", "chain")
+	events  = metric.NewCounter("avax_test_events_total", "Events.", "node")
 )
 
 // page is what a scraper sees of a batch.
@@ -75,6 +77,66 @@ func TestABatchKeepsOutAndReportsWhatWouldBreakTheScrape(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestOnlyCounterNamesEndInTotal(t *testing.T) {
+	for name, declare := range map[string]func(){
+		"gauge":   func() { metric.New("avax_test_events_total", "Events.") },
+		"counter": func() { metric.NewCounter("avax_test_events", "Events.") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if told := fmt.Sprint(recover()); !strings.Contains(told, name+" avax_test_events") {
+					t.Errorf("panics with %q", told)
+				}
+			}()
+			declare()
+		})
+	}
+}
+
+func TestOpenMetricsNamesCounterFamiliesWithoutTotal(t *testing.T) {
+	for format, want := range map[expfmt.FormatType]string{
+		expfmt.TypeTextPlain:   "# HELP avax_test_events_total Events.\n# TYPE avax_test_events_total counter\n",
+		expfmt.TypeOpenMetrics: "# HELP avax_test_events Events.\n# TYPE avax_test_events counter\n",
+	} {
+		if got := events.Header(format); got != want {
+			t.Errorf("header %q, want %q", got, want)
+		}
+	}
+	if text, openMetrics := plain.Header(expfmt.TypeTextPlain), plain.Header(expfmt.TypeOpenMetrics); text != openMetrics {
+		t.Errorf("a gauge's headers differ: %q, %q", text, openMetrics)
+	}
+}
+
+func TestNoCounterIsNegativeOrNotANumber(t *testing.T) {
+	for _, value := range []float64{-1, math.Inf(-1), math.NaN()} {
+		b := metric.NewBatch([]*metric.Family{events})
+		b.Set(events, value, "alpha")
+		b.Set(events, 0, "bravo")
+		if got, want := page(b), events.Header(expfmt.TypeTextPlain)+"avax_test_events_total{node=\"bravo\"} 0\n"; got != want {
+			t.Errorf("%v: served %q, want %q", value, got, want)
+		}
+		if err := b.Err(); err == nil || !strings.Contains(err.Error(), "avax_test_events_total: "+fmt.Sprint(value)) {
+			t.Errorf("%v: reported %v", value, err)
+		}
+	}
+}
+
+func TestACounterWithoutALabelStaysACounter(t *testing.T) {
+	c := &metric.Choice{}
+	if errs := c.ParseDeny("avax_test_events_total{node}", []*metric.Family{events}); errs != nil {
+		t.Fatal(errs)
+	}
+	b := metric.NewBatch([]*metric.Family{events})
+	b.Choose(c)
+	b.Set(events, 3, "alpha")
+	if got, want := page(b), events.Header(expfmt.TypeTextPlain)+"avax_test_events_total 3\n"; got != want {
+		t.Errorf("served %q, want %q", got, want)
+	}
+	if f := b.Chunks()[0].Family; f.Type != model.MetricTypeCounter {
+		t.Errorf("served as a %s", f.Type)
 	}
 }
 

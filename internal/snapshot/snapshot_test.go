@@ -20,6 +20,7 @@ import (
 var (
 	height = metric.New("avax_test_height", "A height.", "node")
 	peers  = metric.New("avax_test_peers", "Peers.", "node")
+	events = metric.NewCounter("avax_test_events_total", "Events.", "node")
 
 	alpha = snapshot.Key{Collector: "test", Target: "alpha"}
 	bravo = snapshot.Key{Collector: "test", Target: "bravo"}
@@ -180,6 +181,9 @@ func TestGatherTellsWhatThePageTells(t *testing.T) {
 	s := snapshot.New()
 	s.Put(run(alpha, 10))
 	s.Put(run(bravo, 20))
+	b := metric.NewBatch([]*metric.Family{events})
+	b.Set(events, 3, "alpha")
+	s.Put(snapshot.Run{Key: snapshot.Key{Collector: "events", Target: "alpha"}, Until: time.Now().Add(time.Minute), Chunks: b.Chunks()})
 	families, err := s.Gather()
 	if err != nil {
 		t.Fatal(err)

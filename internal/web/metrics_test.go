@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -23,6 +24,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	promlabels "github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 	"pgregory.net/rapid"
@@ -116,18 +120,32 @@ func fetch(t interface {
 
 // samplesOf reads a page with the parser that a Prometheus server would use.
 func samplesOf(t interface{ Fatalf(string, ...any) }, contentType string, page []byte) map[string]float64 {
+	samples, _ := parse(t, contentType, page)
+	return samples
+}
+
+// parse reads a page with the parser that a Prometheus server would use: the
+// samples by series, the types by family.
+func parse(t interface{ Fatalf(string, ...any) }, contentType string, page []byte) (map[string]float64, map[string]model.MetricType) {
 	p, err := textparse.New(page, contentType, promlabels.NewSymbolTable(), textparse.ParserOptions{FallbackContentType: "text/plain"})
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	found := map[string]float64{}
+	found, types := map[string]float64{}, map[string]model.MetricType{}
 	for {
 		entry, err := p.Next()
 		if errors.Is(err, io.EOF) {
-			return found
+			return found, types
 		}
 		if err != nil {
 			t.Fatalf("%s: %v in\n%q", contentType, err, page)
+		}
+		if entry == textparse.EntryType {
+			name, is := p.Type()
+			if _, twice := types[string(name)]; twice {
+				t.Fatalf("%s has two types", name)
+			}
+			types[string(name)] = is
 		}
 		if entry != textparse.EntrySeries {
 			continue
@@ -160,14 +178,20 @@ func TestThePageIsWhatARegistryWouldHaveServed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, all := snapshot.New(), prometheus.NewRegistry()
 		declared := map[string]*metric.Family{}
-		gauges := map[string]*prometheus.GaugeVec{}
+		vecs := map[string]vec{}
 		for i := range rapid.IntRange(1, 3).Draw(t, "families") {
 			name := fmt.Sprintf("avax_test_%d", i)
 			names := []string{"job", "node", "chain"}[:rapid.IntRange(1, 3).Draw(t, "labels")]
 			help := anyLabel.Draw(t, "help")
-			declared[name] = metric.New(name, strings.ToValidUTF8(help, "?"), names...)
-			gauges[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, names)
-			all.MustRegister(gauges[name])
+			if rapid.Bool().Draw(t, "counter") {
+				name += "_total"
+				declared[name] = metric.NewCounter(name, strings.ToValidUTF8(help, "?"), names...)
+				vecs[name] = counterVec{prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, names)}
+			} else {
+				declared[name] = metric.New(name, strings.ToValidUTF8(help, "?"), names...)
+				vecs[name] = gaugeVec{prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, names)}
+			}
+			all.MustRegister(vecs[name])
 		}
 		families := slices.Collect(maps.Values(declared))
 		// Now and then some families are longer than what is packed at a time.
@@ -177,10 +201,10 @@ func TestThePageIsWhatARegistryWouldHaveServed(t *testing.T) {
 		}
 		for name, value := range map[string]float64{"success": 1, "duration_seconds": 0.25, "last_success_timestamp_seconds": 1.5e9} {
 			name = "avax_exporter_collector_" + name
-			gauges[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: "How jobs fare."}, []string{"collector", "target"})
-			all.MustRegister(gauges[name])
+			vecs[name] = gaugeVec{prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: "How jobs fare."}, []string{"collector", "target"})}
+			all.MustRegister(vecs[name])
 			for i := range 3 {
-				gauges[name].WithLabelValues("test", fmt.Sprintf("job%d", i)).Set(value)
+				vecs[name].set(value, "test", fmt.Sprintf("job%d", i))
 			}
 		}
 		for i := range 3 {
@@ -189,13 +213,16 @@ func TestThePageIsWhatARegistryWouldHaveServed(t *testing.T) {
 			for _, f := range families {
 				many := rapid.SampledFrom(sizes).Draw(t, "samples")
 				other, value := anyLabel.Draw(t, "label"), anyValue.Draw(t, "value")
+				if f.Type == model.MetricTypeCounter && !(value >= 0) {
+					value = 1
+				}
 				for n := range many {
 					values := []string{job, fmt.Sprint(n, other), other}[:len(f.Labels)]
 					if len(f.Labels) == 1 && n > 0 {
 						break
 					}
 					batch.Set(f, value, values...)
-					gauges[f.Name].WithLabelValues(values...).Set(value)
+					vecs[f.Name].set(value, values...)
 					value += float64(n)
 				}
 			}
@@ -222,11 +249,80 @@ func TestThePageIsWhatARegistryWouldHaveServed(t *testing.T) {
 		s := scrapers[who]
 		typed, page := fetch(t, fast, s.accept, s.encoding)
 		wantTyped, wantPage := fetch(t, slow, s.accept, "identity")
-		got, want := samplesOf(t, typed.Get("Content-Type"), page), samplesOf(t, wantTyped.Get("Content-Type"), wantPage)
+		got, gotTypes := parse(t, typed.Get("Content-Type"), page)
+		want, wantTypes := parse(t, wantTyped.Get("Content-Type"), wantPage)
 		if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
 			t.Fatalf("%s: the registry's page (-) and ours (+) differ:\n%s", who, diff)
 		}
+		if diff := cmp.Diff(wantTypes, gotTypes); diff != "" {
+			t.Fatalf("%s: the registry's types (-) and ours (+) differ:\n%s", who, diff)
+		}
 	})
+}
+
+// vec is a family of a registry, of any type.
+type vec interface {
+	prometheus.Collector
+	set(value float64, labels ...string)
+}
+
+type gaugeVec struct{ *prometheus.GaugeVec }
+
+func (v gaugeVec) set(value float64, labels ...string) { v.WithLabelValues(labels...).Set(value) }
+
+type counterVec struct{ *prometheus.CounterVec }
+
+func (v counterVec) set(value float64, labels ...string) { v.WithLabelValues(labels...).Add(value) }
+
+// OpenMetrics alone names the family without _total; the series has one name
+// everywhere, and its newest value.
+func TestACounterReadsAsACounterInEveryFormat(t *testing.T) {
+	events := metric.NewCounter("avax_test_events_total", "Events.", "node")
+	store := snapshot.New()
+	h := siteOf(store, prometheus.NewRegistry()).Handler()
+	for _, value := range []float64{1, 2} {
+		b := metric.NewBatch([]*metric.Family{events})
+		b.Set(events, value, "alpha")
+		store.Put(snapshot.Run{Key: snapshot.Key{Collector: "test", Target: "alpha"}, At: time.Now(), Until: time.Now().Add(time.Hour), Chunks: b.Chunks()})
+		for who, s := range scrapers {
+			header, page := fetch(t, h, s.accept, s.encoding)
+			samples, types := parse(t, header.Get("Content-Type"), page)
+			maps.DeleteFunc(samples, func(series string, _ float64) bool { return strings.Contains(series, "avax_exporter_") })
+			maps.DeleteFunc(types, func(family string, _ model.MetricType) bool { return strings.HasPrefix(family, "avax_exporter_") })
+			if diff := cmp.Diff(map[string]float64{`{__name__="avax_test_events_total", node="alpha"}`: value}, samples); diff != "" {
+				t.Errorf("%s: samples wanted (-) and read (+):\n%s", who, diff)
+			}
+			family := "avax_test_events_total"
+			if strings.HasPrefix(s.mediaType, "application/openmetrics-text") {
+				family = "avax_test_events"
+			}
+			if diff := cmp.Diff(map[string]model.MetricType{family: model.MetricTypeCounter}, types); diff != "" {
+				t.Errorf("%s: types wanted (-) and read (+):\n%s", who, diff)
+			}
+			if strings.HasPrefix(s.mediaType, "application/openmetrics-text") {
+				continue // which expfmt does not read
+			}
+			decoder := expfmt.NewDecoder(bytes.NewReader(page), expfmt.ResponseFormat(header))
+			for {
+				var f dto.MetricFamily
+				err := decoder.Decode(&f)
+				if errors.Is(err, io.EOF) {
+					t.Errorf("%s: expfmt finds no counter", who)
+					break
+				}
+				if err != nil {
+					t.Fatalf("%s: %v", who, err)
+				}
+				if f.GetName() != "avax_test_events_total" {
+					continue
+				}
+				if f.GetType() != dto.MetricType_COUNTER || f.Metric[0].GetCounter().GetValue() != value || f.GetHelp() != "Events." {
+					t.Errorf("%s: expfmt reads %v", who, &f)
+				}
+				break
+			}
+		}
+	}
 }
 
 // Each is answered in the format that it prefers, packed as it can unpack.
