@@ -18,10 +18,11 @@ var acps = &Spec{
 	Calls:    []string{"info.acps"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{acpStake},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectACPs),
 }
 
-func collectACPs(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+func collectACPs(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
 	proposals, err := n.ACPs(ctx)
 	if err != nil {
 		return err

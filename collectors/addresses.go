@@ -32,17 +32,15 @@ var addresses = &Spec{
 	Calls:    []string{"platform.getBalance", "avm.getUTXOs", "avm.getBalance", "avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{platformBalance, assetBalance, utxos},
-	Bind: func(ups *Upstreams) []Job {
-		var jobs []Job
-		for _, a := range ups.WatchAddresses {
-			collect := collectXAddress
-			if strings.HasPrefix(a, "P-") {
-				collect = collectPAddress
-			}
-			jobs = append(jobs, Job{a, func(ctx context.Context, out *metric.Batch) error { return collect(ctx, ups, a, out) }})
-		}
-		return jobs
-	},
+	Scope:    metric.ScopeItem,
+	Bind:     perItem(Watchlist.addresses, collectAddress),
+}
+
+func collectAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
+	if strings.HasPrefix(address, "P-") {
+		return collectPAddress(ctx, ups, address, out)
+	}
+	return collectXAddress(ctx, ups, address, out)
 }
 
 func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {

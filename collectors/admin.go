@@ -24,20 +24,21 @@ var admin = &Spec{
 	Every:    5 * time.Minute,
 	Off:      true,
 	Families: []*metric.Family{nodeLogLevel, nodeChainAlias},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectAdmin),
 }
 
-func collectAdmin(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+func collectAdmin(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
 	levels, err := ask(n, "admin.getLoggerLevel", func() (map[string]node.LoggerLevel, error) { return n.AdminLoggerLevel(ctx, "") })
 	if err != nil {
 		return err
 	}
 	for called, level := range levels {
-		logger := ups.named(called)
+		logger := t.named(called)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "log", level.LogLevel)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "display", level.DisplayLevel)
 	}
-	for _, c := range ups.allChains() {
+	for _, c := range t.allChains() {
 		id, err := n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref)
 		if node.IsNoSuchChain(err) {
 			continue

@@ -21,11 +21,12 @@ var assets = &Spec{
 	Calls:    []string{"avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{assetInfo},
+	Scope:    metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
-		if len(ups.WatchAssets)+len(ups.WatchAddresses) == 0 {
+		if len(ups.Watch.Assets)+len(ups.Watch.Addresses) == 0 {
 			return nil
 		}
-		return once(collectAssets)(ups)
+		return perNetwork(func(ctx context.Context, _ *Targets, out *metric.Batch) error { return collectAssets(ctx, ups, out) })(ups)
 	},
 }
 
@@ -44,7 +45,7 @@ func collectAssets(ctx context.Context, ups *Upstreams, out *metric.Batch) error
 func (ups *Upstreams) assets(ctx context.Context) ([]node.Asset, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
 	var found []node.Asset
-	for _, id := range append([]string{"AVAX"}, ups.WatchAssets...) {
+	for _, id := range append([]string{"AVAX"}, ups.Watch.Assets...) {
 		a, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Asset, error) {
 			return ask(n, "avm.getAssetDescription", func() (node.Asset, error) { return n.AVMAssetDescription(ctx, "X", id) })
 		})

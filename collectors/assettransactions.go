@@ -17,21 +17,9 @@ var assetTransactions = &Spec{
 	Calls:    []string{opAssetTransactions},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{assetTransactionsFamily},
-	Bind:     bindAssetTransactions,
-	Cost:     calls(opAssetTransactions, 1, bindAssetTransactions),
-}
-
-func bindAssetTransactions(ups *Upstreams) []Job {
-	if ups.Data == nil {
-		return nil
-	}
-	var jobs []Job
-	for _, asset := range ups.WatchAssets {
-		jobs = append(jobs, Job{asset, func(ctx context.Context, out *metric.Batch) error {
-			return collectAssetTransactions(ctx, ups, asset, out)
-		}})
-	}
-	return jobs
+	Scope:    metric.ScopeItem,
+	Bind:     withData(perItem(Watchlist.assets, collectAssetTransactions)),
+	Cost:     calls(opAssetTransactions, 1),
 }
 
 // transactionBook is what was counted of an asset since it is followed.
@@ -42,8 +30,8 @@ type transactionBook struct {
 }
 
 func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
-	name := ups.bookOf("asset", asset)
-	book := recall[transactionBook](ups, out, name)
+	name := ups.Data.entry("asset", asset)
+	book := load[transactionBook](&ups.Data.Ledger, out, name)
 	if book.Newest.IsZero() {
 		book.Newest = time.Now().Add(-24 * time.Hour).Truncate(time.Second)
 	}
@@ -53,7 +41,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 	newest, seen := book.Newest, book.Seen
 	// Whether the start itself is in the range, nobody says.
 	news := data.AssetTransactionQuery{Start: book.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: followedPages}}
-	for t, err := range ups.Data.AssetTransactions(ctx, ups.Network, data.XChain, asset, news) {
+	for t, err := range ups.Data.AssetTransactions(ctx, ups.Data.Network, data.XChain, asset, news) {
 		if data.IsTruncated(err) {
 			out.Note("of %s there are more transactions than are read in one run: not all of them are counted", asset)
 			break
@@ -77,7 +65,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 		}
 	}
 	book.Newest, book.Seen = newest, seen
-	keep(ups, out, name, book)
+	ups.Data.Ledger.save(out, name, book)
 	for kind, count := range book.Counts {
 		out.Set(assetTransactionsFamily, float64(count), asset, kind)
 	}

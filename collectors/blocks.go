@@ -27,11 +27,12 @@ var blocks = &Spec{
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    headsEvery,
 	Families: []*metric.Family{headGasUsed, headGasLimit, headTransactions, headBaseFee},
+	Scope:    metric.ScopeChain,
 	Bind:     perChain(collectBlocks),
 }
 
-func collectBlocks(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	found, err := newestBlocks(ctx, ups, c)
+func collectBlocks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
+	found, err := newestBlocks(ctx, t, c)
 	if err != nil {
 		return err
 	}
@@ -54,9 +55,9 @@ type nodeBlock struct {
 
 // newestBlocks returns the newest block of each node that has one, as the
 // collector heads was told.
-func newestBlocks(ctx context.Context, ups *Upstreams, c Chain) ([]nodeBlock, error) {
+func newestBlocks(ctx context.Context, t *Targets, c Chain) ([]nodeBlock, error) {
 	ctx, _ = scrape.Sharing(ctx, headsEvery)
-	return each(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (nodeBlock, error) {
+	return each(ctx, t.Nodes(), func(ctx context.Context, n *Node) (nodeBlock, error) {
 		b, err := newestBlock(ctx, n, c)
 		return nodeBlock{n, b}, err
 	})

@@ -23,11 +23,12 @@ var bootstrap = &Spec{
 	Calls:    []string{"info.isBootstrapped"},
 	Every:    15 * time.Second,
 	Families: []*metric.Family{chainBootstrapped, chainPresent},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectBootstrap),
 }
 
-func collectBootstrap(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
-	for _, c := range ups.allChains() {
+func collectBootstrap(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
+	for _, c := range t.allChains() {
 		done, err := n.IsBootstrapped(ctx, c.Ref)
 		switch {
 		case node.IsNoSuchChain(err):

@@ -28,10 +28,11 @@ var chainConfig = &Spec{
 	Calls:    []string{"eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainConfigInfo, chainUpgradeTimestamp},
-	Bind:     perNodeAndChain((*Upstreams).Chains, collectChainConfig),
+	Scope:    metric.ScopeNodeChain,
+	Bind:     perNodeAndChain((*Targets).Chains, collectChainConfig),
 }
 
-func collectChainConfig(ctx context.Context, n *Node, c Chain, out *metric.Batch) error {
+func collectChainConfig(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric.Batch) error {
 	config, err := configOf(ctx, n, c)
 	if err != nil {
 		return err

@@ -20,16 +20,17 @@ var chainInfo = &Spec{
 	Calls:    []string{"platform.getBlockchains", "info.getBlockchainID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainInfoFamily},
+	Scope:    metric.ScopeChain,
 	Bind: func(ups *Upstreams) []Job {
 		var jobs []Job
 		for _, c := range ups.Chains() {
 			evm := "" // never changes: once told, it stays while no node runs the chain
-			jobs = append(jobs, Job{c.Name, func(ctx context.Context, out *metric.Batch) error {
-				b, err := c.find(ctx, ups)
+			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
+				b, err := c.find(ctx, ups.Targets)
 				if err != nil {
 					return err
 				}
-				id, err := evmChainID(ctx, ups, c)
+				id, err := evmChainID(ctx, ups.Targets, c)
 				switch {
 				case err == nil:
 					evm = strconv.FormatUint(id, 10)
@@ -45,9 +46,9 @@ var chainInfo = &Spec{
 }
 
 // evmChainID asks any node that runs the chain.
-func evmChainID(ctx context.Context, ups *Upstreams, c Chain) (uint64, error) {
+func evmChainID(ctx context.Context, t *Targets, c Chain) (uint64, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
-	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (uint64, error) {
+	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (uint64, error) {
 		return ask(n, "eth_chainId "+c.Ref, func() (uint64, error) { return n.EthChainID(ctx, c.Ref) })
 	})
 }

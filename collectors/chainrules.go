@@ -23,15 +23,16 @@ var chainRules = &Spec{
 	Calls:    []string{"eth_getActiveRulesAt", "eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{precompileActive, ruleActive},
+	Scope:    metric.ScopeChain,
 	Bind:     perChain(collectChainRules),
 }
 
-func collectChainRules(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	rules, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Rules, error) { return rulesOf(ctx, n, c) })
+func collectChainRules(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
+	rules, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.Rules, error) { return rulesOf(ctx, n, c) })
 	if err != nil {
 		return err
 	}
-	config, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.ChainConfig, error) { return configOf(ctx, n, c) })
+	config, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.ChainConfig, error) { return configOf(ctx, n, c) })
 	if err != nil {
 		return err
 	}

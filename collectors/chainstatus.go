@@ -19,11 +19,12 @@ var chainStatus = &Spec{
 	Calls:    []string{"platform.getBlockchainStatus"},
 	Every:    time.Minute,
 	Families: []*metric.Family{chainStatusFamily},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectChainStatus),
 }
 
-func collectChainStatus(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
-	for _, c := range ups.allChains() {
+func collectChainStatus(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
+	for _, c := range t.allChains() {
 		if c.Ref == "P" {
 			continue
 		}

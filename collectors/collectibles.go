@@ -18,8 +18,9 @@ var collectibles = &Spec{
 	Calls:    []string{opCollectibles, "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},
-	Bind:     perAddress(watchEVM, collectCollectibles),
-	Cost:     calls(opCollectibles, 1, perAddress(watchEVM, nil)),
+	Scope:    metric.ScopeItemChain,
+	Bind:     withData(perItemAndChain(Watchlist.evm, collectCollectibles)),
+	Cost:     calls(opCollectibles, 1),
 }
 
 func collectCollectibles(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {

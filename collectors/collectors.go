@@ -20,35 +20,56 @@ type Spec struct {
 	Calls []string
 	// Every is the default period; a cron expression may replace it.
 	Every time.Duration
-	// Pace, if not nil, gives the default period where it depends on who is watched.
-	Pace func(Watch) time.Duration
+	// Pace, if not nil, gives the default period where it depends on the watched validators.
+	Pace func(Validators) time.Duration
 	// Off keeps it out of the defaults.
 	Off bool
 	// Families is everything that Collect may emit.
 	Families []*metric.Family
-	// Bind makes the jobs: one per node, per node and chain, per chain, per
-	// watched item, or one for the network. It asks nothing.
+	// Scope is the kind of targets that its jobs have.
+	Scope metric.Scope
+	// Bind makes the jobs, each with a target of its own. It asks nothing.
 	Bind func(*Upstreams) []Job
-	// Cost tells of a collector that asks the Data service how often one run of
-	// all its jobs calls what, by the names in Calls, on a usual day: no history
-	// to be read, each list on one page unless the collector says otherwise. Nil:
-	// it asks the Data service nothing. It asks nothing itself.
-	Cost func(*Upstreams) map[string]int
+	// Cost returns how often one run of so many jobs calls what at the Data service,
+	// by the names in Calls, on a usual day: no history to be read, each list on one
+	// page unless the collector says otherwise. Nil: it does not ask the Data service.
+	Cost func(w Watchlist, jobs int) map[string]int
 }
 
-// Period is the default period where these validators are watched.
-func (s *Spec) Period(w Watch) time.Duration {
+// Period returns the default period where these validators are watched.
+func (s *Spec) Period(v Validators) time.Duration {
 	if s.Pace != nil {
-		return s.Pace(w)
+		return s.Pace(v)
 	}
 	return s.Every
 }
 
-// Job is a collector bound to what it watches.
+// Jobs binds the collector: jobs about a node to the nodes of this shard, the others
+// to the nodes of all shards. all is nil where another shard runs the others.
+func (s *Spec) Jobs(shard, all *Upstreams) []Job {
+	const perNode = metric.ScopeNode | metric.ScopeNodeChain
+	if shard == all {
+		return s.Bind(shard)
+	}
+	var jobs []Job
+	bind := func(ups *Upstreams, scope metric.Scope) {
+		if ups == nil || !s.Scope.Has(scope) {
+			return
+		}
+		for _, j := range s.Bind(ups) {
+			if scope.Has(j.Target.Scope()) {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	bind(shard, perNode)
+	bind(all, ^perNode)
+	return jobs
+}
+
+// Job is a collector bound to a target.
 type Job struct {
-	// Target names it: a node, node/chain, a chain, an address, address/chain,
-	// another watched item, or "network".
-	Target string
+	Target metric.Target
 	// Collect asks, and fills the batch. On an error the batch is dropped,
 	// unless it is ErrNotOffered.
 	Collect func(ctx context.Context, out *metric.Batch) error
@@ -114,53 +135,3 @@ const fullSetEvery = 5 * time.Minute
 // slowFacts is how old an answer may be that changes with an upgrade or a
 // transaction at most: identities, the list of blockchains.
 const slowFacts = 10 * time.Minute
-
-// perNode binds a collector to every node.
-func perNode(collect func(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error) func(*Upstreams) []Job {
-	return func(ups *Upstreams) []Job {
-		var jobs []Job
-		for _, n := range ups.Nodes() {
-			jobs = append(jobs, Job{n.Name(), func(ctx context.Context, out *metric.Batch) error {
-				return collect(ctx, ups, n, out)
-			}})
-		}
-		return jobs
-	}
-}
-
-// perNodeAndChain binds a collector to every node and each of the chains.
-func perNodeAndChain(chains func(*Upstreams) []Chain, collect func(ctx context.Context, n *Node, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
-	return func(ups *Upstreams) []Job {
-		var jobs []Job
-		for _, n := range ups.Nodes() {
-			for _, c := range chains(ups) {
-				jobs = append(jobs, Job{n.Name() + "/" + c.Name, func(ctx context.Context, out *metric.Batch) error {
-					return collect(ctx, n, c, out)
-				}})
-			}
-		}
-		return jobs
-	}
-}
-
-// perChain binds a collector to every followed chain, asked of any node.
-func perChain(collect func(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
-	return func(ups *Upstreams) []Job {
-		var jobs []Job
-		for _, c := range ups.Chains() {
-			jobs = append(jobs, Job{c.Name, func(ctx context.Context, out *metric.Batch) error {
-				return collect(ctx, ups, c, out)
-			}})
-		}
-		return jobs
-	}
-}
-
-// once binds a collector to the network as a whole, asked of any node.
-func once(collect func(ctx context.Context, ups *Upstreams, out *metric.Batch) error) func(*Upstreams) []Job {
-	return func(ups *Upstreams) []Job {
-		return []Job{{"network", func(ctx context.Context, out *metric.Batch) error {
-			return collect(ctx, ups, out)
-		}}}
-	}
-}

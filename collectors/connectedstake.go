@@ -34,10 +34,11 @@ var connectedStake = &Spec{
 	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    30 * time.Second,
 	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, newerVersionStake, unknownUpgrade},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectConnectedStake),
 }
 
-func collectConnectedStake(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+func collectConnectedStake(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
 	if n.foreign.Load() {
 		return fmt.Errorf("%w: the node belongs to another network than the others: run an exporter of its own for it", ErrNotOffered)
 	}
@@ -57,7 +58,7 @@ func collectConnectedStake(ctx context.Context, ups *Upstreams, n *Node, out *me
 	if err != nil {
 		return err
 	}
-	stake, all, err := primaryStake(ctx, ups)
+	stake, all, err := primaryStake(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -141,30 +142,4 @@ func announced(peers []node.Peer, stake map[string]uint64) (at time.Time, most b
 		}
 	}
 	return time.Time{}, false
-}
-
-// primaryStake returns the stake of every primary-network validator in nAVAX,
-// its delegators' included, and the sum. Any node is asked, at the pace of
-// full sets.
-func primaryStake(ctx context.Context, ups *Upstreams) (byNode map[string]uint64, all uint64, err error) {
-	set, err := primarySet(scrape.MaxAge(ctx, fullSetEvery), ups)
-	if err != nil {
-		return nil, 0, err
-	}
-	byNode = make(map[string]uint64, set.Len())
-	for v := range set.All() {
-		s := stakeOf(v)
-		byNode[v.NodeID] += s
-		all += s
-	}
-	return byNode, all, nil
-}
-
-// stakeOf is what the validator votes with: its own stake and its delegators'.
-func stakeOf(v node.Validator) uint64 {
-	s := uint64(v.Weight)
-	if v.DelegatorWeight != nil {
-		s += uint64(*v.DelegatorWeight)
-	}
-	return s
 }

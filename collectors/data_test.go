@@ -46,14 +46,14 @@ func (w *world) restart(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	w.ups = upstreams(t, w, w.network)
-	w.ups.State = dir
+	w.ups.Data.Ledger.State = dir
 }
 
 // tell runs a job once, and returns its samples and its notes.
 func (w *world) tell(ctx context.Context, t *testing.T, collector, target string) (samples string, notes []string) {
 	t.Helper()
 	spec := specOf(t, collector)
-	i := slices.IndexFunc(spec.Bind(w.ups), func(j collectors.Job) bool { return j.Target == target })
+	i := slices.IndexFunc(spec.Bind(w.ups), func(j collectors.Job) bool { return j.Target.String() == target })
 	if i < 0 {
 		t.Fatalf("%s has no job for %s", collector, target)
 	}
@@ -170,7 +170,7 @@ func TestHistoriesLeaveMostOfTheBudgetToOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		longHistory(w)
 		w.network.ResetCalls()
-		w.ups.Watch.IDs = []string{w.network.NodeID("alpha"), w.network.NodeID("bravo")}
+		w.ups.Watch.Validators.IDs = []string{w.network.NodeID("alpha"), w.network.NodeID("bravo")}
 		if page := w.page(t, "rewards"); sum(t, page, "avax_rewards_total", w.network.NodeID("alpha")) != 458 {
 			t.Errorf("not all is read:\n%s", page)
 		}
@@ -295,7 +295,7 @@ func TestWhateverStandsInABookNoCollectorPanics(t *testing.T) {
 		path := t.TempDir()
 		run := func() {
 			w.restart(t, path)
-			w.ups.WatchEVM = w.ups.WatchEVM[:1]
+			w.ups.Watch.EVM = w.ups.Watch.EVM[:1]
 			w.ups.SetChains(w.ups.Chains()[:1])
 			for _, collector := range []string{"rewards", "transfers", "internal_transactions", "asset_transactions", "icm", "nft_metadata"} {
 				w.page(t, collector)
@@ -318,7 +318,7 @@ func TestADiskThatTakesNothingNeitherBlindsNorStopsALedger(t *testing.T) {
 		if err := os.WriteFile(full, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w.ups.State, _ = state.Open(full)
+		w.ups.Data.Ledger.State, _ = state.Open(full)
 		_, told := w.tell(t.Context(), t, "rewards", "alpha")
 		w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
 		time.Sleep(time.Hour)
@@ -444,7 +444,7 @@ func TestCallsInOneTransactionThatLookAlikeAreCountedEach(t *testing.T) {
 // data answers questions to the Data service in the network's place, unless it
 // has no words.
 func (w *world) data(answer func(r *http.Request) string) {
-	w.ups.Data = data.New(func() *scrape.Upstream {
+	w.ups.Data.Client = data.New(func() *scrape.Upstream {
 		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: transport(func(r *http.Request) (*http.Response, error) {
 			words := answer(r)
 			if words == "" {
@@ -652,9 +652,9 @@ func TestATokenIsIndexedAnewOnceAnHourAtMostAcrossRestartsAndOnlyWhereToldSo(t *
 				for range 20 { // ten minutes each: at 0:00, 1:00, 2:00 and 3:00
 					w.restart(t, path)
 					if strings.Contains(name, "disk") {
-						w.ups.State = full
+						w.ups.Data.Ledger.State = full
 					}
-					w.ups.WatchTokens = []collectors.Token{{Chain: "C", Contract: contract, ID: "7", Reindex: c.reindex}}
+					w.ups.Watch.Tokens = []collectors.Token{{Chain: "C", Contract: contract, ID: "7", Reindex: c.reindex}}
 					w.data(func(r *http.Request) string {
 						if strings.HasSuffix(r.URL.Path, ":reindex") {
 							asked = append(asked, time.Now())
@@ -684,7 +684,7 @@ func TestATokenIsIndexedAnewOnceAnHourAtMostAcrossRestartsAndOnlyWhereToldSo(t *
 
 func TestATokenThatNoWatchedAddressHoldsIsTold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.WatchTokens = []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "12345", Reindex: true}}
+		w.ups.Watch.Tokens = []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "12345", Reindex: true}}
 		samples, notes := w.tell(t.Context(), t, "nft_metadata", simnet.Collection+"/12345/C")
 		if samples != "" || len(notes) != 1 || !strings.Contains(notes[0], "add who does") {
 			t.Errorf("%s, %q", samples, notes)
@@ -791,7 +791,7 @@ func TestAmountsAreExactToTheNearestFloat(t *testing.T) {
 
 func TestOneWatchedItemThatFailsCostsNoOther(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.WatchSignatures = append(w.ups.WatchSignatures, collectors.Probe{Name: "mistyped", TxHash: exm})
+		w.ups.Watch.Signatures = append(w.ups.Watch.Signatures, collectors.Probe{Name: "mistyped", TxHash: exm})
 		_, err := w.run(t, "signatures", "mistyped")
 		if err == nil || !strings.HasPrefix(err.Error(), opSignature+": not_found: ") || !strings.HasSuffix(err.Error(), ": correct AVAX_WATCH_SIGNATURES") {
 			t.Errorf("%v", err)
@@ -825,7 +825,7 @@ func TestARefusedKeyIsToldAndNotTakenForAServiceThatIsDown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.ups.Data = data.New(up)
+			w.ups.Data.Client = data.New(up)
 			samples, notes := w.tell(t.Context(), t, "data_up", "data")
 			says(t, samples, "avax_data_up", "1")
 			if len(notes) != 1 || !strings.Contains(notes[0], "AVAX_DATA_API_KEY_FILE") {
@@ -931,7 +931,7 @@ func TestNoCollectorAsksTheDataServiceMoreThanItsCost(t *testing.T) {
 				}
 				return
 			}
-			cost := spec.Cost(w.ups)
+			cost := spec.Cost(w.ups.Watch, len(spec.Bind(w.ups)))
 			for op := range cost {
 				if !slices.Contains(spec.Calls, op) || !slices.ContainsFunc(data.Endpoints(), func(e data.Endpoint) bool { return e.Op() == op }) {
 					t.Errorf("%s has a cost for %s", spec.Name, op)
@@ -949,7 +949,7 @@ func TestNoCollectorAsksTheDataServiceMoreThanItsCost(t *testing.T) {
 			if jobs := len(spec.Bind(w.ups)); jobs != 0 {
 				t.Errorf("%s has %d jobs without the service", spec.Name, jobs)
 			}
-			for op, n := range spec.Cost(w.ups) {
+			for op, n := range spec.Cost(w.ups.Watch, len(spec.Bind(w.ups))) {
 				if n != 0 {
 					t.Errorf("%s costs %d of %s without the service", spec.Name, n, op)
 				}

@@ -17,26 +17,24 @@ var dataBlockchains = &Spec{
 	Calls:    []string{opBlockchains},
 	Every:    time.Hour,
 	Families: []*metric.Family{dataBlockchainsFamily},
-	Bind:     bindDataBlockchains,
-	Cost:     calls(opBlockchains, blockchainPages, bindDataBlockchains),
+	Scope:    metric.ScopeItem,
+	Bind:     withData(bindDataBlockchains),
+	Cost:     calls(opBlockchains, blockchainPages),
 }
 
 // blockchainPages is how many pages there are of a network with 2,000 chains.
 const blockchainPages = 4
 
 func bindDataBlockchains(ups *Upstreams) []Job {
-	if ups.Data == nil {
-		return nil
-	}
-	return []Job{{ups.Network, func(ctx context.Context, out *metric.Batch) error {
+	return []Job{{metric.Target{Item: ups.Data.Network}, func(ctx context.Context, out *metric.Batch) error {
 		count := 0
-		for _, err := range ups.Data.Blockchains(ctx, ups.Network, data.BlockchainQuery{}) {
+		for _, err := range ups.Data.Blockchains(ctx, ups.Data.Network, data.BlockchainQuery{}) {
 			if err != nil {
 				return err
 			}
 			count++
 		}
-		out.Set(dataBlockchainsFamily, float64(count), ups.Network)
+		out.Set(dataBlockchainsFamily, float64(count), ups.Data.Network)
 		return nil
 	}}}
 }

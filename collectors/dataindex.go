@@ -30,24 +30,18 @@ var dataIndex = &Spec{
 	Calls:    []string{opBlock, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},
-	Bind:     bindDataIndex,
-	Cost:     calls(opBlock, 2, bindDataIndex),
-}
-
-func bindDataIndex(ups *Upstreams) []Job {
-	if ups.Data == nil {
-		return nil
-	}
-	return perChain(collectDataIndex)(ups)
+	Scope:    metric.ScopeChain,
+	Bind:     withData(perServiceChain(collectDataIndex)),
+	Cost:     calls(opBlock, 2),
 }
 
 func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	head, err := headOf(ctx, ups, c)
+	head, err := headOf(ctx, ups.Targets, c)
 	if err != nil {
 		return err
 	}
-	book := ups.bookOf("index", c.Name)
-	was, known, err := state.Load[indexed](&ups.memory, book)
+	book := ups.Data.entry("index", c.Name)
+	was, known, err := state.Load[indexed](&ups.Data.Ledger.memory, book)
 	if err != nil {
 		return err
 	}
@@ -59,7 +53,7 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 			return data.Block{}, s.unknown // of a chain that it knows, it knows the first block
 		}
 		err := s.run(head, &was)
-		if err := ups.memory.Save(book, was); err != nil {
+		if err := ups.Data.Ledger.memory.Save(book, was); err != nil {
 			return data.Block{}, err
 		}
 		return s.newest, err
@@ -156,8 +150,8 @@ func (s *search) run(head uint64, was *indexed) error {
 }
 
 // headOf returns the height of the newest block that any node has.
-func headOf(ctx context.Context, ups *Upstreams, c Chain) (height uint64, err error) {
-	found, err := newestBlocks(ctx, ups, c)
+func headOf(ctx context.Context, t *Targets, c Chain) (height uint64, err error) {
+	found, err := newestBlocks(ctx, t, c)
 	for _, b := range found {
 		height = max(height, uint64(b.Number))
 	}

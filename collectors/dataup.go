@@ -21,16 +21,14 @@ var dataUp = &Spec{
 	Calls:    []string{opBlockchains},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataUpFamily},
-	Bind:     bindDataUp,
-	Cost:     calls(opBlockchains, 1, bindDataUp),
+	Scope:    metric.ScopeItem,
+	Bind:     withData(bindDataUp),
+	Cost:     calls(opBlockchains, 1),
 }
 
 func bindDataUp(ups *Upstreams) []Job {
-	if ups.Data == nil {
-		return nil
-	}
-	return []Job{{ups.Data.Name(), func(ctx context.Context, out *metric.Batch) error {
-		_, err := ups.Data.BlockchainPage(scrape.MaxAge(ctx, 0), ups.Network, data.BlockchainQuery{Paging: data.Paging{PageSize: 1}}, "")
+	return []Job{{metric.Target{Item: ups.Data.Name()}, func(ctx context.Context, out *metric.Batch) error {
+		_, err := ups.Data.BlockchainPage(scrape.MaxAge(ctx, 0), ups.Data.Network, data.BlockchainQuery{Paging: data.Paging{PageSize: 1}}, "")
 		switch outcome := scrape.OutcomeOf(err); outcome {
 		case scrape.Forbidden, scrape.RateLimited, scrape.Rejected:
 			out.Note("%v", err)

@@ -17,8 +17,9 @@ var deployments = &Spec{
 	Calls:    []string{opDeployments, "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{addressDeployments},
-	Bind:     perAddress(watchContracts, collectDeployments),
-	Cost:     calls(opDeployments, 1, perAddress(watchContracts, nil)),
+	Scope:    metric.ScopeItemChain,
+	Bind:     withData(perItemAndChain(Watchlist.contracts, collectDeployments)),
+	Cost:     calls(opDeployments, 1),
 }
 
 func collectDeployments(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {

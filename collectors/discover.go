@@ -21,7 +21,7 @@ const MostChains = 1000
 // found stays: a node that is down does not take its chains with it. Once there
 // are MostChains, nobody is asked. The error tells of nodes that could not be
 // asked; the chains stand all the same.
-func Discover(ctx context.Context, ups *Upstreams, known []Chain) ([]Chain, error) {
+func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	if len(known) >= MostChains {
 		return known, nil
 	}
@@ -30,14 +30,14 @@ func Discover(ctx context.Context, ups *Upstreams, known []Chain) ([]Chain, erro
 	// A chain that is followed by an alias is not followed twice.
 	ids := map[string]bool{}
 	for _, c := range known {
-		b, err := c.Blockchain(ctx, ups)
+		b, err := c.Blockchain(ctx, t)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		ids[b.ID] = true
 	}
-	nodes := ups.Nodes()
+	nodes := t.Nodes()
 	tracked := make([][]node.Blockchain, len(nodes))
 	failed := make([]error, len(nodes))
 	ctx = scrape.MaxAge(ctx, 0)

@@ -38,12 +38,13 @@ var feeConfig = &Spec{
 		feeGasLimit, feeTargetGas, feeTargetBlockRate, feeMinBaseFee, feeBaseFeeChangeDenominator,
 		feeMinBlockGasCost, feeMaxBlockGasCost, feeBlockGasCostStep, feeLastChangedBlock,
 	},
-	Bind: perChain(collectFeeConfig),
+	Scope: metric.ScopeChain,
+	Bind:  perChain(collectFeeConfig),
 }
 
-func collectFeeConfig(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
+func collectFeeConfig(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
 	// Only Subnet-EVM has a fee configuration: the C-Chain has none.
-	answer, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.FeeConfig, error) {
+	answer, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.FeeConfig, error) {
 		return ask(n, "eth_feeConfig "+c.Ref, func() (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
 	})
 	if err != nil {

@@ -30,9 +30,10 @@ var fleet = &Spec{
 	Calls:    []string{"info.getNodeID", "info.getNetworkID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
+	Scope:    metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
 		s := &seenNodes{byName: map[string]*seenNode{}}
-		return once(s.collect)(ups)
+		return perNetwork(s.collect)(ups)
 	},
 }
 
@@ -78,12 +79,12 @@ type found struct {
 	network       uint64
 }
 
-func (seen *seenNodes) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	if len(ups.Nodes()) == 0 {
+func (seen *seenNodes) collect(ctx context.Context, t *Targets, out *metric.Batch) error {
+	if len(t.Nodes()) == 0 {
 		return nil
 	}
 	ctx, _ = scrape.Sharing(ctx, 2*time.Minute) // what the collector identity was told will do
-	all, err := each(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (found, error) {
+	all, err := each(ctx, t.Nodes(), func(ctx context.Context, n *Node) (found, error) {
 		who, err := n.Identity(ctx)
 		if err != nil {
 			return found{}, err
@@ -100,14 +101,14 @@ func (seen *seenNodes) collect(ctx context.Context, ups *Upstreams, out *metric.
 	}
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
-	seen.forget(ups.Nodes())
+	seen.forget(t.Nodes())
 	names := map[string][]string{} // by node ID
 	networks := map[uint64]int{}
 	for _, f := range all {
 		names[f.id] = append(names[f.id], f.name)
 		networks[f.network]++
 	}
-	expected := ups.NetworkID
+	expected := t.NetworkID
 	if expected == 0 {
 		expected = slices.MaxFunc(all, func(a, b found) int { return networks[a.network] - networks[b.network] }).network
 	}

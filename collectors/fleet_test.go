@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +45,6 @@ func (p *posing) RoundTrip(r *http.Request) (*http.Response, error) {
 // fleetOf binds the collector fleet to nodes of these names.
 func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*collectors.Upstreams, func() (values map[string]float64, notes []string)) {
 	t.Helper()
-	ups := &collectors.Upstreams{}
 	var nodes []*collectors.Node
 	for _, name := range names {
 		up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport})
@@ -55,7 +53,7 @@ func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*colle
 		}
 		nodes = append(nodes, collectors.NewNode(node.New(up)))
 	}
-	ups.SetNodes(nodes)
+	ups := &collectors.Upstreams{Targets: collectors.NewTargets(nodes, nil)}
 	for _, spec := range collectors.All() {
 		if spec.Name != "fleet" {
 			continue
@@ -164,42 +162,6 @@ func TestANodeThatDoesNotAnswerIsNoNewsForTheFleet(t *testing.T) {
 			t.Errorf("%v", values)
 		}
 	})
-}
-
-func TestOtherUpstreamsDifferInTheNodesAlone(t *testing.T) {
-	ups := &collectors.Upstreams{}
-	v := reflect.ValueOf(ups).Elem()
-	for i := range v.NumField() {
-		if !v.Type().Field(i).IsExported() {
-			continue
-		}
-		switch f := v.Field(i); f.Kind() {
-		case reflect.Slice:
-			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
-		case reflect.Pointer:
-			f.Set(reflect.New(f.Type().Elem()))
-		case reflect.Uint64:
-			f.SetUint(7)
-		case reflect.Bool:
-			f.SetBool(true)
-		case reflect.String:
-			f.SetString("x")
-		case reflect.Struct:
-			f.Set(reflect.ValueOf(collectors.Watch{All: true}))
-		default:
-			t.Fatalf("%s: teach this test its kind", v.Type().Field(i).Name)
-		}
-	}
-	ups.SetChains([]collectors.Chain{{Name: "C", Ref: "C"}})
-	other := ups.With(nil)
-	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.IsExported() && !reflect.DeepEqual(v.Field(i).Interface(), reflect.ValueOf(other).Elem().Field(i).Interface()) {
-			t.Errorf("%s is another", f.Name)
-		}
-	}
-	if len(other.Nodes()) != 0 || len(other.Chains()) != 1 {
-		t.Errorf("%d nodes, %d chains", len(other.Nodes()), len(other.Chains()))
-	}
 }
 
 // In a fleet some nodes are always down: those that never told who they are must

@@ -17,11 +17,12 @@ var forks = &Spec{
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    time.Minute,
 	Families: []*metric.Family{forkDetected},
+	Scope:    metric.ScopeChain,
 	Bind:     perChain(collectForks),
 }
 
-func collectForks(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	newest, err := newestBlocks(ctx, ups, c)
+func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
+	newest, err := newestBlocks(ctx, t, c)
 	if err != nil {
 		return err
 	}

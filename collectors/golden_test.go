@@ -60,31 +60,30 @@ const conversion = "2tzwYYGPioh2hA639aBuSTnKyeGrhmrMvLYvzMfEbMYnRircuf"
 // upstreams asks alpha and foxtrot of the network, and its services.
 func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Network) *collectors.Upstreams {
 	t.Helper()
-	ups := &collectors.Upstreams{
-		Metrics:        metrics.New(open(t, transport, "metrics")),
-		WatchAddresses: []string{"P-" + simnet.Owner, "X-" + simnet.Owner},
-		WatchAssets:    []string{exm},
-
-		Data: data.New(open(t, transport, "data")), Network: data.Mainnet, Currency: data.USD,
-		WatchEVM:       []string{simnet.Account, simnet.Relayer},
-		WatchContracts: []string{simnet.Account},
-		WatchTokens: []collectors.Token{
-			{Chain: "C", Contract: simnet.Collection, ID: "3"},
-			{Chain: "C", Contract: simnet.Collection, ID: "11", Reindex: true},
-			{Chain: "C", Contract: simnet.Items, ID: "1", Reindex: true},
+	return &collectors.Upstreams{
+		Targets: collectors.NewTargets([]*collectors.Node{
+			collectors.NewNode(node.New(open(t, transport, "alpha"))),
+			collectors.NewNode(node.New(open(t, transport, "foxtrot"))),
+		}, []collectors.Chain{
+			{Name: "C", Ref: "C"},
+			{Name: "examplel1", Ref: network.Chain("examplel1").ID},
+			{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
+		}),
+		Watch: collectors.Watchlist{
+			Addresses: []string{"P-" + simnet.Owner, "X-" + simnet.Owner},
+			Assets:    []string{exm},
+			EVM:       []string{simnet.Account, simnet.Relayer},
+			Contracts: []string{simnet.Account},
+			Tokens: []collectors.Token{
+				{Chain: "C", Contract: simnet.Collection, ID: "3"},
+				{Chain: "C", Contract: simnet.Collection, ID: "11", Reindex: true},
+				{Chain: "C", Contract: simnet.Items, ID: "1", Reindex: true},
+			},
+			Signatures: []collectors.Probe{{Name: "conversion", TxHash: conversion}},
 		},
-		WatchSignatures: []collectors.Probe{{Name: "conversion", TxHash: conversion}},
+		Metrics: metrics.New(open(t, transport, "metrics")),
+		Data:    &collectors.DataService{Client: data.New(open(t, transport, "data")), Network: data.Mainnet, Currency: data.USD},
 	}
-	ups.SetNodes([]*collectors.Node{
-		collectors.NewNode(node.New(open(t, transport, "alpha"))),
-		collectors.NewNode(node.New(open(t, transport, "foxtrot"))),
-	})
-	ups.SetChains([]collectors.Chain{
-		{Name: "C", Ref: "C"},
-		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
-		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
-	})
-	return ups
 }
 
 func open(t *testing.T, transport http.RoundTripper, name string) *scrape.Upstream {

@@ -24,12 +24,13 @@ var heads = &Spec{
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
 	Every:    headsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp},
-	Bind:     perNodeAndChain((*Upstreams).allChains, collectHeads),
+	Scope:    metric.ScopeNodeChain,
+	Bind:     perNodeAndChain((*Targets).allChains, collectHeads),
 }
 
 const headsEvery = 15 * time.Second
 
-func collectHeads(ctx context.Context, n *Node, c Chain, out *metric.Batch) error {
+func collectHeads(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric.Batch) error {
 	height, at, err := head(ctx, n, c)
 	if err != nil {
 		return err

@@ -28,10 +28,11 @@ var health = &Spec{
 	Calls:    []string{"GET /ext/health"},
 	Every:    30 * time.Second,
 	Families: []*metric.Family{healthCheckFailing, chainProcessing, chainLongestProcessing},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectHealth),
 }
 
-func collectHealth(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
 	answer, err := ask(n, "health", func() (node.Health, error) { return n.Health(ctx) })
 	if scrape.OutcomeOf(err) == scrape.Forbidden { // a proxy before the node shuts it off
 		return fmt.Errorf("%w: %w", ErrNotOffered, err)
@@ -40,7 +41,7 @@ func collectHealth(ctx context.Context, ups *Upstreams, n *Node, out *metric.Bat
 		return err
 	}
 	for called, check := range answer.Checks {
-		name := ups.named(called)
+		name := t.named(called)
 		if !check.Timestamp.IsZero() { // it has run
 			out.SetBool(healthCheckFailing, check.Error != "", n.Name(), name)
 		}

@@ -29,27 +29,15 @@ var icm = &Spec{
 	Calls:    []string{opICMMessages, "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery},
-	Bind:     bindICM,
-	Cost:     calls(opICMMessages, 1, bindICM),
-}
-
-func bindICM(ups *Upstreams) []Job {
-	if ups.Data == nil {
-		return nil
-	}
-	var jobs []Job
-	for _, address := range ups.WatchEVM {
-		jobs = append(jobs, Job{address, func(ctx context.Context, out *metric.Batch) error {
-			return collectICM(ctx, ups, address, out)
-		}})
-	}
-	return jobs
+	Scope:    metric.ScopeItem,
+	Bind:     withData(perItem(Watchlist.evm, collectICM)),
+	Cost:     calls(opICMMessages, 1),
 }
 
 func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
-	name := ups.bookOf("icm", address)
-	book := recall[icmBook](ups, out, name)
-	query := data.ICMQuery{Network: ups.Network, Paging: data.Paging{PageSize: icmPage, MaxPages: followedPages}}
+	name := ups.Data.entry("icm", address)
+	book := load[icmBook](&ups.Data.Ledger, out, name)
+	query := data.ICMQuery{Network: ups.Data.Network, Paging: data.Paging{PageSize: icmPage, MaxPages: followedPages}}
 	truncated, err := book.read(ups.Data.ICMMessages(ctx, address, query))
 	if err != nil {
 		return mistaken(err, "AVAX_WATCH_ADDRESSES")
@@ -57,11 +45,11 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	if truncated {
 		out.Note("of %s there are more messages than are read in one run: not all of them are counted", address)
 	}
-	keep(ups, out, name, book)
+	ups.Data.Ledger.save(out, name, book)
 
 	names := map[string]string{}
 	for _, c := range ups.Chains() {
-		switch b, err := ups.blockchain(ctx, c); {
+		switch b, err := ups.knownBlockchain(ctx, c); {
 		case err == nil:
 			names[b.ID] = c.Name
 		case scrape.OutcomeOf(err) != scrape.NotFound:

@@ -32,10 +32,11 @@ var identity = &Spec{
 	},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeInfo, nodeAddressInfo, nodeIdentityInfo, nodeVMInfo, nodeTxFee},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectIdentity),
 }
 
-func collectIdentity(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+func collectIdentity(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
 	id, err := n.Identity(ctx)
 	if err != nil {
 		return err

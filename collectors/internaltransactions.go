@@ -20,8 +20,9 @@ var internalTransactions = &Spec{
 	Calls:    []string{opInternalTransactions, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressInternals},
-	Bind:     perAddress(watchEVM, collectInternalTransactions),
-	Cost:     calls(opInternalTransactions, 1, perAddress(watchEVM, nil)),
+	Scope:    metric.ScopeItemChain,
+	Bind:     withData(perItemAndChain(Watchlist.evm, collectInternalTransactions)),
+	Cost:     calls(opInternalTransactions, 1),
 }
 
 func collectInternalTransactions(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {

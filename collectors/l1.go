@@ -2,7 +2,6 @@ package collectors
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -43,18 +42,19 @@ var l1 = &Spec{
 		l1Validators, l1Weight, l1ActiveWeight,
 		l1ValidatorInfo, l1ValidatorWeight, l1ValidatorActive, l1ValidatorStart, l1ValidatorEnd, l1ValidatorBalance,
 	},
-	Bind: perChain(collectL1),
+	Scope: metric.ScopeChain,
+	Bind:  perChain(collectL1),
 }
 
-func collectL1(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	b, err := c.Blockchain(ctx, ups)
+func collectL1(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
+	b, err := c.Blockchain(ctx, t)
 	if err != nil {
 		return err
 	}
 	if b.SubnetID == node.PrimaryNetworkID {
 		return nil
 	}
-	set, err := subnetSet(ctx, ups, b.SubnetID)
+	set, err := subnetSet(ctx, t, b.SubnetID)
 	if err != nil {
 		return err
 	}
@@ -95,23 +95,6 @@ func collectL1(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) 
 	}
 	out.Set(l1Weight, float64(weight), c.Name)
 	out.Set(l1ActiveWeight, float64(activeWeight), c.Name)
-	out.Keep(told)
+	out.Facts.L1 = told
 	return nil
-}
-
-// l1Validator is what the P-Chain tells of an L1's validator, but for what it burns.
-func l1Validator(c Chain, found node.Validator) (v staking.Validator, err error) {
-	v = staking.Validator{ID: found.ValidationID, NodeID: found.NodeID, Weight: uint64(found.Weight)}
-	if found.EndTime != nil {
-		v.End = found.EndTime.Time
-	}
-	switch {
-	case found.ValidationID == "":
-		v.ID, v.Legacy = found.TxID, true
-	case found.Balance == nil:
-		return v, fmt.Errorf("validator %s of %s has no balance in the P-Chain's answer", v.NodeID, c.Name)
-	default:
-		v.Balance = uint64(*found.Balance)
-	}
-	return v, nil
 }

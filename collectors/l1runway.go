@@ -39,12 +39,13 @@ var l1Runway = &Spec{
 	},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{l1ValidatorBurn, l1ValidatorRunway, l1QuorumLoss, l1TopUp},
+	Scope:    metric.ScopeChain,
 	Bind: func(ups *Upstreams) []Job {
 		var jobs []Job
 		for _, c := range ups.Chains() {
 			m := meters{}
-			jobs = append(jobs, Job{c.Name, func(ctx context.Context, out *metric.Batch) error {
-				return m.collect(ctx, ups, c, out)
+			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
+				return m.collect(ctx, ups.Targets, c, out)
 			}})
 		}
 		return jobs
@@ -55,19 +56,19 @@ var l1Runway = &Spec{
 // nodes do not tell. The runs of a job do not overlap.
 type meters map[string]*staking.Meter
 
-func (m meters) collect(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	b, err := c.Blockchain(ctx, ups)
+func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
+	b, err := c.Blockchain(ctx, t)
 	if err != nil {
 		return err
 	}
 	if b.SubnetID == node.PrimaryNetworkID {
 		return nil
 	}
-	found, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (moment, error) { return momentOf(ctx, n, b.SubnetID) })
+	found, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (moment, error) { return momentOf(ctx, n, b.SubnetID) })
 	if err != nil {
 		return err
 	}
-	burns, err := m.burns(ctx, ups, found)
+	burns, err := m.burns(ctx, t, found)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (m meters) collect(ctx context.Context, ups *Upstreams, c Chain, out *metri
 		_, sum := told.TopUps(staking.TopUpDays, now)
 		out.Set(l1TopUp, float64(sum)/1e9, c.Name, strconv.Itoa(staking.TopUpDays))
 	}
-	out.Keep(told)
+	out.Facts.L1 = told
 	return nil
 }
 
@@ -135,8 +136,8 @@ func momentOf(ctx context.Context, n *Node, subnetID string) (m moment, err erro
 // validation ID: the price that a node tells, or what was measured. All pay the
 // same by the rules, so one that is not measured yet counts like the one that
 // burns fastest. The map is empty while nothing is known.
-func (m meters) burns(ctx context.Context, ups *Upstreams, found moment) (map[string]float64, error) {
-	network, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (uint64, error) {
+func (m meters) burns(ctx context.Context, t *Targets, found moment) (map[string]float64, error) {
+	network, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (uint64, error) {
 		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
 	})
 	if err != nil {
@@ -146,7 +147,7 @@ func (m meters) burns(ctx context.Context, ups *Upstreams, found moment) (map[st
 	if network == mainnetID || network == fujiID {
 		floor = staking.MainnetFloor
 	}
-	fees, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
+	fees, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
 		return ask(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
 	})
 	burns, most := map[string]float64{}, floor

@@ -19,7 +19,7 @@ func (w world) runway(t *testing.T) (run func() string, of func(family, validato
 	t.Helper()
 	spec := specOf(t, "l1_runway")
 	for _, j := range spec.Bind(w.ups) {
-		if j.Target == "examplel1" {
+		if j.Target.Chain == "examplel1" {
 			run = func() string { return w.once(t, "l1_runway", j) }
 		}
 	}
@@ -281,7 +281,7 @@ func TestOfAnL1TheWholeSetIsKept(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetBalance("examplel1", "charlie", 0)
 		w.ask(t, "alpha")
-		kept := func(collector, chain string) *staking.L1 { return w.batch(t, collector, chain).Kept().(*staking.L1) }
+		kept := func(collector, chain string) *staking.L1 { return w.batch(t, collector, chain).Facts.L1 }
 		told, all := kept("l1_runway", "examplel1"), kept("l1", "examplel1")
 		if len(told.Set) != 5 || told.Unpriced || told.At.IsZero() || !all.Unpriced || !all.At.IsZero() {
 			t.Fatalf("%+v, %+v", told, all)
@@ -312,7 +312,7 @@ func TestOfAnL1TheWholeSetIsKept(t *testing.T) {
 		if told := kept("l1_runway", "examplel1"); !told.Unpriced || told.At.IsZero() {
 			t.Errorf("nobody tells a price: %+v", told)
 		}
-		if got := w.batch(t, "l1", "C").Kept(); got != nil {
+		if got := w.batch(t, "l1", "C").Facts.L1; got != nil {
 			t.Errorf("of the C-Chain is kept %v", got)
 		}
 	})

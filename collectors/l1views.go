@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var (
@@ -28,10 +27,11 @@ var l1Views = &Spec{
 	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID"},
 	Every:    30 * time.Second,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
-	Bind:     perNodeAndChain((*Upstreams).subnetChains, collectL1Views),
+	Scope:    metric.ScopeNodeChain,
+	Bind:     perNodeAndChain((*Targets).subnetChains, collectL1Views),
 }
 
-func collectL1Views(ctx context.Context, n *Node, c Chain, out *metric.Batch) error {
+func collectL1Views(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric.Batch) error {
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err
@@ -54,12 +54,4 @@ func collectL1Views(ctx context.Context, n *Node, c Chain, out *metric.Batch) er
 	}
 	out.Set(l1ConnectedWeight, float64(connected), n.Name(), c.Name)
 	return nil
-}
-
-// chainSet asks a node for the validators of a subnet's chain. The C-Chain has
-// no such list.
-func chainSet(ctx context.Context, n *Node, c Chain) ([]node.ChainValidator, error) {
-	return ask(n, "validators.getCurrentValidators "+c.Ref, func() ([]node.ChainValidator, error) {
-		return n.ValidatorsCurrentValidators(ctx, c.Ref)
-	})
 }

@@ -21,13 +21,14 @@ var nativeBalances = &Spec{
 	Calls:    []string{opNativeBalance, "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressValue},
-	Bind:     perAddress(watchEVM, collectNativeBalance),
-	Cost:     calls(opNativeBalance, 1, perAddress(watchEVM, nil)),
+	Scope:    metric.ScopeItemChain,
+	Bind:     withData(perItemAndChain(Watchlist.evm, collectNativeBalance)),
+	Cost:     calls(opNativeBalance, 1),
 }
 
 func collectNativeBalance(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
 	b, err := ofChain(ctx, ups, c, opNativeBalance+" "+address, func(chainID string) (data.NativeTokenBalance, error) {
-		return ups.Data.NativeBalance(ctx, chainID, address, data.NativeBalanceQuery{Currency: ups.Currency})
+		return ups.Data.NativeBalance(ctx, chainID, address, data.NativeBalanceQuery{Currency: ups.Data.Currency})
 	})
 	if err != nil {
 		return err

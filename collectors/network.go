@@ -25,13 +25,14 @@ var network = &Spec{
 	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{networkValidators, networkStake, networkDelegatedStake, networkDelegators},
+	Scope:    metric.ScopeNetwork | metric.ScopeChain,
 	Bind: func(ups *Upstreams) []Job {
-		return append(once(collectNetwork)(ups), perChain(collectSubnetSize)(ups)...)
+		return append(perNetwork(collectNetwork)(ups), perChain(collectSubnetSize)(ups)...)
 	},
 }
 
-func collectNetwork(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	primary, err := primarySet(ctx, ups)
+func collectNetwork(ctx context.Context, t *Targets, out *metric.Batch) error {
+	primary, err := primarySet(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -55,32 +56,18 @@ func collectNetwork(ctx context.Context, ups *Upstreams, out *metric.Batch) erro
 
 // collectSubnetSize is a job of its own for each chain: one that is not found, or
 // bootstraps, costs only itself.
-func collectSubnetSize(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	b, err := c.Blockchain(ctx, ups)
+func collectSubnetSize(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
+	b, err := c.Blockchain(ctx, t)
 	if err != nil {
 		return err
 	}
-	if b.SubnetID == node.PrimaryNetworkID || !ups.speaks(c, "size of "+b.SubnetID) {
+	if b.SubnetID == node.PrimaryNetworkID || !t.chainReports(c, "size of "+b.SubnetID) {
 		return nil
 	}
-	set, err := subnetSet(ctx, ups, b.SubnetID)
+	set, err := subnetSet(ctx, t, b.SubnetID)
 	if err != nil {
 		return err
 	}
 	out.Set(networkValidators, float64(len(set)), b.SubnetID)
 	return nil
-}
-
-// subnetSet asks any node for the validators of a subnet.
-func subnetSet(ctx context.Context, ups *Upstreams, subnetID string) ([]node.Validator, error) {
-	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
-		return n.PlatformCurrentValidators(ctx, subnetID)
-	})
-}
-
-// primarySet asks any node for the primary network's validators.
-func primarySet(ctx context.Context, ups *Upstreams) (*node.ValidatorSet, error) {
-	return first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (*node.ValidatorSet, error) {
-		return n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
-	})
 }

@@ -17,15 +17,13 @@ var networkViews = &Spec{
 	Calls:    []string{"platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getNodeID"},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{networkConnectedStake},
+	Scope:    metric.ScopeNode | metric.ScopeNodeChain,
 	Bind: func(ups *Upstreams) []Job {
-		jobs := perNode(collectPrimaryView)(ups)
-		return append(jobs, perNodeAndChain((*Upstreams).subnetChains, func(ctx context.Context, n *Node, c Chain, out *metric.Batch) error {
-			return collectSubnetView(ctx, ups, n, c, out)
-		})(ups)...)
+		return append(perNode(collectPrimaryView)(ups), perNodeAndChain((*Targets).subnetChains, collectSubnetView)(ups)...)
 	},
 }
 
-func collectPrimaryView(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+func collectPrimaryView(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err
@@ -50,12 +48,12 @@ func collectPrimaryView(ctx context.Context, _ *Upstreams, n *Node, out *metric.
 	return nil
 }
 
-func collectSubnetView(ctx context.Context, ups *Upstreams, n *Node, c Chain, out *metric.Batch) error {
-	b, err := c.Blockchain(ctx, ups)
+func collectSubnetView(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {
+	b, err := c.Blockchain(ctx, t)
 	if err != nil {
 		return err
 	}
-	if b.SubnetID == node.PrimaryNetworkID || !ups.speaks(c, n.Name()+"'s view of "+b.SubnetID) {
+	if b.SubnetID == node.PrimaryNetworkID || !t.chainReports(c, n.Name()+"'s view of "+b.SubnetID) {
 		return nil
 	}
 	self, err := n.ID(ctx)

@@ -27,31 +27,28 @@ var nftMetadata = &Spec{
 	Calls:    []string{opCollectibles, opReindex, "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},
-	Bind:     bindNFTMetadata,
-	Cost: func(ups *Upstreams) map[string]int {
+	Scope:    metric.ScopeItemChain,
+	Bind:     withData(bindNFTMetadata),
+	Cost: func(w Watchlist, jobs int) map[string]int {
 		reindexed := 0
-		for _, t := range ups.WatchTokens {
+		for _, t := range w.Tokens {
 			if t.Reindex {
 				reindexed++
 			}
 		}
-		jobs := len(bindNFTMetadata(ups))
-		return map[string]int{opCollectibles: jobs * len(ups.WatchEVM), opReindex: min(jobs, reindexed)}
+		return map[string]int{opCollectibles: jobs * len(w.EVM), opReindex: min(jobs, reindexed)}
 	},
 }
 
 func bindNFTMetadata(ups *Upstreams) []Job {
-	if ups.Data == nil {
-		return nil
-	}
 	var jobs []Job
-	for _, t := range ups.WatchTokens {
+	for _, t := range ups.Watch.Tokens {
 		i := slices.IndexFunc(ups.Chains(), func(c Chain) bool { return c.Name == t.Chain })
 		if i < 0 {
 			continue // until AVAX_CHAINS=auto finds it
 		}
 		c := ups.Chains()[i]
-		jobs = append(jobs, Job{t.Contract + "/" + t.ID + "/" + c.Name, func(ctx context.Context, out *metric.Batch) error {
+		jobs = append(jobs, Job{metric.Target{Item: t.Contract + "/" + t.ID, Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
 			return collectNFTMetadata(ctx, ups, c, t, out)
 		}})
 	}
@@ -83,9 +80,9 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c Chain, t Token, o
 // findToken looks for a token among what the watched addresses hold, where it
 // was the last time first; it is nil where none holds it.
 func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token) (*data.Collectible, error) {
-	name := ups.bookOf("holder", chainID, strings.ToLower(t.Contract), t.ID)
-	last, _, _ := state.Load[string](&ups.memory, name)
-	order := slices.Clone(ups.WatchEVM)
+	name := ups.Data.entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
+	last, _, _ := state.Load[string](&ups.Data.Ledger.memory, name)
+	order := slices.Clone(ups.Watch.EVM)
 	slices.SortStableFunc(order, func(a, b string) int {
 		switch last {
 		case a:
@@ -101,7 +98,7 @@ func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token) (*
 				return nil, err
 			}
 			if held.TokenID == t.ID {
-				return &held, ups.memory.Save(name, address)
+				return &held, ups.Data.Ledger.memory.Save(name, address)
 			}
 		}
 	}
@@ -115,12 +112,12 @@ const reindexEvery = time.Hour
 // the hour. That is noted before it is asked: an exporter that ends just then
 // does not ask again.
 func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out *metric.Batch) {
-	name := ups.bookOf("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
-	last := recall[time.Time](ups, out, name)
+	name := ups.Data.entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
+	last := load[time.Time](&ups.Data.Ledger, out, name)
 	if since := time.Since(last); since >= 0 && since < reindexEvery {
 		return
 	}
-	keep(ups, out, name, time.Now())
+	ups.Data.Ledger.save(out, name, time.Now())
 	if err := ups.Data.Reindex(ctx, chainID, t.Contract, t.ID); err != nil {
 		out.Note("token %s of %s on %s: %v", t.ID, t.Contract, t.Chain, fmt.Errorf("not indexed anew: %w", err))
 	}

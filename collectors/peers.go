@@ -28,13 +28,14 @@ var peers = &Spec{
 	Calls:    []string{"info.peers"},
 	Every:    30 * time.Second,
 	Families: []*metric.Family{nodePeers, nodePeersInbound, nodePeersByVersion, nodePeersBenched, nodePeersSilent},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectPeers),
 }
 
 // silence is how long a peer may say nothing; connected peers ping every few seconds.
 const silence = time.Minute
 
-func collectPeers(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
 	answer, err := n.Peers(ctx)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func collectPeers(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batc
 	}
 	var inbound, silent int
 	versions, benched, elsewhere := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, c := range ups.allChains() {
+	for _, c := range t.allChains() {
 		benched[c.Name] = 0
 	}
 	for _, p := range answer.Peers {
@@ -62,7 +63,7 @@ func collectPeers(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batc
 			silent++
 		}
 		for _, chain := range p.Benched {
-			name := ups.named(chain)
+			name := t.named(chain)
 			if _, followed := benched[name]; followed {
 				benched[name]++
 			} else {

@@ -53,7 +53,8 @@ var rewardBudget = &Spec{
 		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorReachable, validatorReachableAt,
 		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,
 	},
-	Bind: once(collectRewardBudget),
+	Scope: metric.ScopeNetwork,
+	Bind:  func(ups *Upstreams) []Job { return perNetwork(ups.watched().collectRewardBudget)(ups) },
 }
 
 // requirements are those under which each validator is judged, with their labels.
@@ -62,9 +63,9 @@ var requirements = []struct {
 	label string
 }{{staking.BaseRequirement, "0.8"}, {staking.HeliconRequirement, "0.9"}}
 
-func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	entries, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
-		entries, err := ups.watchedEntries(ctx, n)
+func (w watched) collectRewardBudget(ctx context.Context, t *Targets, out *metric.Batch) error {
+	entries, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
+		entries, err := w.entries(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +74,7 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 	if err != nil {
 		return err
 	}
-	nodes, err := ups.sameNetwork(ctx)
+	nodes, err := t.sameNetwork(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,11 +82,11 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 	if err != nil {
 		return err
 	}
-	p := polling{ups: ups, nodes: nodes, ids: map[*Node]string{}, helicon: helicon}
+	p := polling{watched: w, nodes: nodes, ids: map[*Node]string{}, helicon: helicon}
 	for _, n := range nodes {
 		p.ids[n] = n.known()
 	}
-	if p.stake, p.all, err = primaryStake(ctx, ups); err != nil {
+	if p.stake, p.all, err = primaryStake(ctx, t); err != nil {
 		return err
 	}
 	votes := p.votes(ctx, entries)
@@ -145,7 +146,7 @@ func wellOf(nodes []*Node) []*Node {
 
 // polling is what the watched validators' peers are asked with.
 type polling struct {
-	ups     *Upstreams
+	watched watched
 	nodes   []*Node
 	ids     map[*Node]string
 	helicon *time.Time
@@ -257,7 +258,7 @@ func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 		entries iter.Seq[node.Validator]
 	}
 	sights, _ := each(ctx, observers, func(ctx context.Context, n *Node) (sight, error) {
-		entries, err := p.ups.watchedEntries(ctx, n)
+		entries, err := p.watched.entries(ctx, n)
 		return sight{p.ids[n], entries}, err
 	})
 	views := map[string][]staking.View{}
@@ -294,7 +295,7 @@ func (p polling) tellDissenters(out *metric.Batch, votes map[string]vote) {
 	}
 	shown := make([]vote, 0, len(votes))
 	for _, v := range votes {
-		if v.own || !p.ups.Watch.All {
+		if v.own || !p.watched.All {
 			shown = append(shown, v)
 		}
 	}

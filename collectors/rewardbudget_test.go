@@ -218,7 +218,7 @@ func TestANodeThatIsOutOfDateDoesNotLowerTheRequirement(t *testing.T) {
 func TestAnAutoRenewedValidatorIsJudgedByItsCurrentPeriod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo")
-		w.ups.Watch = collectors.Watch{IDs: []string{w.network.NodeID("golf")}}
+		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("golf")}}
 		golf := w.of(t, w.page(t, "reward_budget"), "golf")
 		if got := golf("uptime_requirement_ratio"); got != 0.9 {
 			t.Errorf("requirement %v", got)
@@ -256,8 +256,8 @@ func TestEachValidatorIsToldOnceHoweverOftenItIsNamed(t *testing.T) {
 			nodes = append(nodes, collectors.NewNode(node.New(open(t, transport, name))))
 		}
 		w.ups.SetNodes(nodes)
-		for _, watch := range []collectors.Watch{{}, {All: true}, {IDs: []string{network.NodeID("alpha"), network.NodeID("alpha"), network.NodeID("hotel")}}} {
-			w.ups.Watch = watch
+		for _, watch := range []collectors.Validators{{}, {All: true}, {IDs: []string{network.NodeID("alpha"), network.NodeID("alpha"), network.NodeID("hotel")}}} {
+			w.ups.Watch.Validators = watch
 			if n := strings.Count(w.page(t, "reward_budget"), "avax_validator_uptime_requirement_ratio{"); n != map[bool]int{false: 2, true: 7}[watch.All] {
 				t.Errorf("%+v: told of %d validators", watch, n)
 			}
@@ -300,7 +300,7 @@ func TestTheLargestDissentersAreNamed(t *testing.T) {
 		}
 
 		w.network.Node("delta").SetObservedUptime(50)
-		w.ups.Watch.All = true
+		w.ups.Watch.Validators.All = true
 		if tables = w.tables(t, "reward_budget", "network"); len(tables) != 1 || len(tables[0].Rows) != len(want) {
 			t.Errorf("where all are watched, of the own ones alone: %v", tables)
 		}

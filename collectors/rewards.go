@@ -34,50 +34,34 @@ var rewards = &Spec{
 	Calls:    []string{opRewards, "info.getNodeID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue},
-	Bind:     bindRewards,
-	Cost:     calls(opRewards, 1, bindRewards),
+	Scope:    metric.ScopeNode | metric.ScopeItem,
+	Bind:     withData(bindRewards),
+	Cost:     calls(opRewards, 1),
 }
 
 func bindRewards(ups *Upstreams) []Job {
-	if ups.Data == nil {
-		return nil
+	if len(ups.Watch.Validators.IDs) > 0 {
+		return perItem(Watchlist.validatorIDs, collectRewards)(ups)
 	}
-	var jobs []Job
-	for _, id := range ups.Watch.IDs {
-		jobs = append(jobs, Job{id, func(ctx context.Context, out *metric.Batch) error {
-			return collectRewards(ctx, ups, id, out)
-		}})
-	}
-	if len(jobs) > 0 {
-		return jobs
-	}
-	return perNode(collectOwnRewards)(ups)
-}
-
-func collectOwnRewards(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
-	id, err := n.ID(ctx)
-	if err != nil {
-		return err
-	}
-	own := func(name string) bool {
-		return slices.ContainsFunc(ups.Nodes(), func(n *Node) bool { return n.Name() == name })
-	}
-	if !ups.claim("rewards of "+id, n.Name(), own) {
-		return nil
-	}
-	return collectRewards(ctx, ups, id, out)
+	return perNode(func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
+		id, err := n.ID(ctx)
+		if err != nil || !t.nodeReports(n, "rewards of "+id) {
+			return err
+		}
+		return collectRewards(ctx, ups, id, out)
+	})(ups)
 }
 
 func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.Batch) error {
-	name := ups.bookOf("rewards", id, ups.Currency)
-	book := recall[rewardBook](ups, out, name)
-	query := data.RewardQuery{NodeIDs: []string{id}, SortOrder: data.Descending, Currency: ups.Currency}
-	if err := book.readNews(ups.Data.Rewards(ctx, ups.Network, query)); err != nil {
+	name := ups.Data.entry("rewards", id, ups.Data.Currency)
+	book := load[rewardBook](&ups.Data.Ledger, out, name)
+	query := data.RewardQuery{NodeIDs: []string{id}, SortOrder: data.Descending, Currency: ups.Data.Currency}
+	if err := book.readNews(ups.Data.Rewards(ctx, ups.Data.Network, query)); err != nil {
 		return err
 	}
-	keep(ups, out, name, book)
+	ups.Data.Ledger.save(out, name, book)
 	if !book.Whole {
-		err := book.readHistory(ctx, ups, query, func() { keep(ups, out, name, book) })
+		err := book.readHistory(ctx, ups, query, func() { ups.Data.Ledger.save(out, name, book) })
 		if err != nil {
 			return fmt.Errorf("the history of %s goes on with the next run: %w", id, err)
 		}
@@ -86,7 +70,7 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 		out.Note("the rewards of %s are not told before all history has been read, which takes more than one run", id)
 		return nil
 	}
-	book.tell(out, id, ups.Currency)
+	book.tell(out, id, ups.Data.Currency)
 	return nil
 }
 
@@ -209,14 +193,14 @@ const historyPause = 6 * time.Second
 // end, and keeps what it has after each page. A token that is no longer taken
 // costs the way down from the newest.
 func (b *rewardBook) readHistory(ctx context.Context, ups *Upstreams, query data.RewardQuery, keep func()) error {
-	unlock, err := ups.reading.lock(ctx)
+	unlock, err := ups.Data.history.lock(ctx)
 	if err != nil {
 		return nil
 	}
 	defer unlock()
 	query.PageSize = rewardPageSize
 	for {
-		page, err := ups.Data.RewardPage(ctx, ups.Network, query, b.Token)
+		page, err := ups.Data.RewardPage(ctx, ups.Data.Network, query, b.Token)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -279,18 +263,4 @@ func (b *rewardBook) tell(out *metric.Batch, id, currency string) {
 			out.Set(rewardsValue, sum.Worth, id, kind, currency)
 		}
 	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

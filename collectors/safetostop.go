@@ -34,7 +34,8 @@ var safeToStop = &Spec{
 	Calls:    []string{"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains"},
 	Every:    30 * time.Second,
 	Families: []*metric.Family{l1SafeToStop, nodeStopLeaves, nodeSafeToStop},
-	Bind:     once(collectSafeToStop),
+	Scope:    metric.ScopeNetwork,
+	Bind:     perNetwork(collectSafeToStop),
 }
 
 // outlook is a set in the eyes of one node: itself, and those that it is connected
@@ -72,8 +73,8 @@ func (all outlooks) without(nodeID string) (share float64, known bool) {
 	return share, true
 }
 
-func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	nodes, err := ups.sameNetwork(ctx)
+func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error {
+	nodes, err := t.sameNetwork(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,13 +83,13 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 		ids[n] = n.known()
 	}
 	// At once: a node that does not answer is waited for once and not for each set.
-	followed := ups.subnetChains()
+	followed := t.subnetChains()
 	sets := make([]lookedAt, len(followed))
 	var wg sync.WaitGroup
 	for i, c := range followed {
-		wg.Go(func() { sets[i] = lookAt(ctx, ups, c, ids) })
+		wg.Go(func() { sets[i] = lookAt(ctx, t, c, ids) })
 	}
-	primary, err := primaryOutlooks(ctx, ups, ids)
+	primary, err := primaryOutlooks(ctx, t, ids)
 	wg.Wait()
 	if err != nil {
 		return err
@@ -127,8 +128,8 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 
 // primaryOutlooks returns how much of the primary network's stake each of the
 // nodes that answer is connected to; who is up is kept of the own nodes alone.
-func primaryOutlooks(ctx context.Context, ups *Upstreams, ids map[*Node]string) (outlooks, error) {
-	stake, all, err := primaryStake(ctx, ups)
+func primaryOutlooks(ctx context.Context, t *Targets, ids map[*Node]string) (outlooks, error) {
+	stake, all, err := primaryStake(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +163,9 @@ type lookedAt struct {
 
 // lookAt asks the nodes that track the chain what they see of its validators, and
 // if there is none at least the P-Chain who they are.
-func lookAt(ctx context.Context, ups *Upstreams, c Chain, ids map[*Node]string) lookedAt {
+func lookAt(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) lookedAt {
 	at := lookedAt{members: map[string]bool{}}
-	b, err := c.Blockchain(ctx, ups)
+	b, err := c.Blockchain(ctx, t)
 	if err != nil {
 		return lookedAt{err: err}
 	}
@@ -193,7 +194,7 @@ func lookAt(ctx context.Context, ups *Upstreams, c Chain, ids map[*Node]string) 
 	if len(at.seen) > 0 {
 		return at
 	}
-	set, err := subnetSet(ctx, ups, b.SubnetID)
+	set, err := subnetSet(ctx, t, b.SubnetID)
 	if err != nil {
 		at.members = nil
 	}

@@ -21,17 +21,15 @@ var signatures = &Spec{
 	Calls:    []string{opSignatures},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},
-	Bind:     bindSignatures,
-	Cost:     calls(opSignatures, 1, bindSignatures),
+	Scope:    metric.ScopeItem,
+	Bind:     withData(bindSignatures),
+	Cost:     calls(opSignatures, 1),
 }
 
 func bindSignatures(ups *Upstreams) []Job {
-	if ups.Data == nil {
-		return nil
-	}
 	var jobs []Job
-	for _, p := range ups.WatchSignatures {
-		jobs = append(jobs, Job{p.Name, func(ctx context.Context, out *metric.Batch) error {
+	for _, p := range ups.Watch.Signatures {
+		jobs = append(jobs, Job{metric.Target{Item: p.Name}, func(ctx context.Context, out *metric.Batch) error {
 			return collectSignatures(ctx, ups, p, out)
 		}})
 	}
@@ -40,7 +38,7 @@ func bindSignatures(ups *Upstreams) []Job {
 
 func collectSignatures(ctx context.Context, ups *Upstreams, p Probe, out *metric.Batch) error {
 	began := time.Now()
-	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Network, p.TxHash)
+	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.Network, p.TxHash)
 	took := time.Since(began)
 	switch scrape.OutcomeOf(err) {
 	case scrape.Rejected, scrape.NotFound, scrape.Forbidden, scrape.RateLimited:

@@ -27,27 +27,21 @@ var subnets = &Spec{
 	Calls:    []string{opSubnet, "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
-	Bind:     bindSubnets,
-	Cost:     calls(opSubnet, 1, bindSubnets),
-}
-
-func bindSubnets(ups *Upstreams) []Job {
-	if ups.Data == nil {
-		return nil
-	}
-	return perChain(collectOwners)(ups)
+	Scope:    metric.ScopeChain,
+	Bind:     withData(perServiceChain(collectOwners)),
+	Cost:     calls(opSubnet, 1),
 }
 
 func collectOwners(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	b, err := ups.blockchain(ctx, c)
+	b, err := ups.knownBlockchain(ctx, c)
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
 	}
-	if !ups.speaks(c, "owners of "+b.SubnetID) {
+	if !ups.chainReports(c, "owners of "+b.SubnetID) {
 		return nil
 	}
 	s, err := ofChain(ctx, ups, c, opSubnet, func(string) (data.Subnet, error) {
-		return ups.Data.Subnet(ctx, ups.Network, b.SubnetID)
+		return ups.Data.Subnet(ctx, ups.Data.Network, b.SubnetID)
 	})
 	if err != nil {
 		return err

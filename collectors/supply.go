@@ -22,11 +22,12 @@ var supply = &Spec{
 	Calls:    []string{"platform.getCurrentSupply", "platform.getBlockchains"},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{networkSupply, networkBlockchains},
-	Bind:     once(collectSupply),
+	Scope:    metric.ScopeNetwork,
+	Bind:     perNetwork(collectSupply),
 }
 
-func collectSupply(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	s, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Supply, error) {
+func collectSupply(ctx context.Context, t *Targets, out *metric.Batch) error {
+	s, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.Supply, error) {
 		return n.PlatformCurrentSupply(ctx, node.PrimaryNetworkID)
 	})
 	if err != nil {
@@ -34,7 +35,7 @@ func collectSupply(ctx context.Context, ups *Upstreams, out *metric.Batch) error
 	}
 	out.Set(networkSupply, wire.NanoAVAX(s.Supply).AVAX(), node.PrimaryNetworkID)
 
-	all, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
+	all, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
 	if err != nil {
 		return err
 	}

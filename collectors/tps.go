@@ -23,16 +23,17 @@ var tps = &Spec{
 	Calls:    []string{"GET /v1/avg_tps/{chainId}", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{chainAvgTPS, chainAvgTPSTimestamp, metricsServiceLastRun},
+	Scope:    metric.ScopeChain,
 	Bind: func(ups *Upstreams) []Job {
 		if ups.Metrics == nil {
 			return nil
 		}
-		return perChain(collectTPS)(ups)
+		return perServiceChain(collectTPS)(ups)
 	},
 }
 
 func collectTPS(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	id, err := evmChainID(ctx, ups, c)
+	id, err := evmChainID(ctx, ups.Targets, c)
 	if err != nil {
 		return err
 	}

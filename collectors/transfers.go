@@ -21,8 +21,9 @@ var transfers = &Spec{
 	Calls:    []string{opERC721Transfers, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressTransfers},
-	Bind:     perAddress(watchEVM, collectTransfers),
-	Cost:     calls(opERC721Transfers, 1, perAddress(watchEVM, nil)),
+	Scope:    metric.ScopeItemChain,
+	Bind:     withData(perItemAndChain(Watchlist.evm, collectTransfers)),
+	Cost:     calls(opERC721Transfers, 1),
 }
 
 func collectTransfers(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
@@ -72,10 +73,10 @@ const followedPages = 20
 func follow(ctx context.Context, ups *Upstreams, c Chain, address, op string, family *metric.Family, out *metric.Batch,
 	list func(chainID string, r data.BlockRange) iter.Seq2[passage, error]) error {
 	_, err := ofChain(ctx, ups, c, op+" "+address, func(chainID string) (none struct{}, err error) {
-		name := ups.bookOf(op[strings.LastIndex(op, ":")+1:], chainID, strings.ToLower(address))
-		book := recall[passageBook](ups, out, name)
+		name := ups.Data.entry(op[strings.LastIndex(op, ":")+1:], chainID, strings.ToLower(address))
+		book := load[passageBook](&ups.Data.Ledger, out, name)
 		if book.Newest == 0 {
-			if book.Newest, err = headOf(ctx, ups, c); err != nil {
+			if book.Newest, err = headOf(ctx, ups.Targets, c); err != nil {
 				return none, err
 			}
 		}
@@ -110,7 +111,7 @@ func follow(ctx context.Context, ups *Upstreams, c Chain, address, op string, fa
 				book.Newest, book.Seen = block, ids
 			}
 		}
-		keep(ups, out, name, book)
+		ups.Data.Ledger.save(out, name, book)
 		out.Set(family, float64(book.In), c.Name, address, "in")
 		out.Set(family, float64(book.Out), c.Name, address, "out")
 		return none, nil

@@ -88,7 +88,7 @@ func TestAnInactiveValidatorIsNotCountedAsDisconnectedToo(t *testing.T) {
 func TestAnyOrderOfAnAnswerGivesTheSamePage(t *testing.T) {
 	for _, spec := range collectors.All() {
 		inWorld(t, func(t *testing.T, w world) {
-			w.ups.Watch = collectors.Watch{All: true}
+			w.ups.Watch.Validators = collectors.Validators{All: true}
 			once := w.page(t, spec.Name)
 			for range 5 {
 				if diff := cmp.Diff(once, w.page(t, spec.Name)); diff != "" {
@@ -125,7 +125,7 @@ func TestASubnetMayHaveLegacyAndL1ValidatorsAtOnce(t *testing.T) {
 func TestAnAutoRenewedValidatorHasNoEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		golf, hotel := w.network.NodeID("golf"), w.network.NodeID("hotel")
-		w.ups.Watch = collectors.Watch{IDs: []string{golf, hotel}}
+		w.ups.Watch.Validators = collectors.Validators{IDs: []string{golf, hotel}}
 		page := w.page(t, "validators")
 		says(t, page, `avax_validator_present{node_id="`+golf+`"}`, "1")
 		silentOf(t, page, `avax_validator_end_timestamp_seconds{node_id="`+golf)
@@ -180,7 +180,7 @@ func TestTheNameOfAChainOutlivesANodeThatDoesNotRunIt(t *testing.T) {
 		w.ask(t, "foxtrot")
 		spec := specOf(t, "chain_info")
 		jobs := spec.Bind(w.ups)
-		job := jobs[slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target == "examplel1" })]
+		job := jobs[slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target.Chain == "examplel1" })]
 		tell := func() string {
 			batch := metric.NewBatch(spec.Families)
 			if err := errors.Join(job.Collect(t.Context(), batch), batch.Err()); err != nil {
@@ -364,7 +364,7 @@ func TestUnspentOutputsAreCountedOverAllPages(t *testing.T) {
 
 func TestAnAssetIsToldOnceHoweverItIsNamed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.WatchAssets = []string{exm, "AVAX", exm}
+		w.ups.Watch.Assets = []string{exm, "AVAX", exm}
 		for collector, target := range map[string]string{"assets": "network", "addresses": "X-" + simnet.Owner} {
 			if _, err := w.run(t, collector, target); err != nil {
 				t.Errorf("%s: %v", collector, err)
@@ -375,7 +375,7 @@ func TestAnAssetIsToldOnceHoweverItIsNamed(t *testing.T) {
 
 func TestNothingIsAskedForEmptyWatchLists(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.WatchAddresses, w.ups.WatchAssets = nil, nil
+		w.ups.Watch.Addresses, w.ups.Watch.Assets = nil, nil
 		for _, collector := range []string{"addresses", "assets"} {
 			if jobs := specOf(t, collector).Bind(w.ups); len(jobs) > 0 {
 				t.Errorf("%s has %d jobs", collector, len(jobs))
@@ -386,13 +386,13 @@ func TestNothingIsAskedForEmptyWatchLists(t *testing.T) {
 
 func TestAMistakenWatchListNamesItsVariable(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.WatchAddresses = []string{"P-elsewhere1", "X-elsewhere1"}
-		for _, a := range w.ups.WatchAddresses {
+		w.ups.Watch.Addresses = []string{"P-elsewhere1", "X-elsewhere1"}
+		for _, a := range w.ups.Watch.Addresses {
 			if _, err := w.run(t, "addresses", a); err == nil || !strings.Contains(err.Error(), "correct AVAX_WATCH_ADDRESSES") {
 				t.Errorf("%s: %v", a, err)
 			}
 		}
-		w.ups.WatchAssets = []string{"nope"}
+		w.ups.Watch.Assets = []string{"nope"}
 		if _, err := w.run(t, "assets", "network"); err == nil || !strings.Contains(err.Error(), "correct AVAX_WATCH_ASSETS") {
 			t.Error(err)
 		}

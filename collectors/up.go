@@ -19,10 +19,11 @@ var up = &Spec{
 	Calls:    []string{"info.getNodeVersion"},
 	Every:    15 * time.Second,
 	Families: []*metric.Family{nodeUp},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectUp),
 }
 
-func collectUp(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+func collectUp(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
 	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // asked afresh, and left for the others
 	out.SetBool(nodeUp, err == nil, n.Name())
 	return nil

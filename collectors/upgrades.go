@@ -16,10 +16,11 @@ var upgrades = &Spec{
 	Calls:    []string{"info.upgrades"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{upgradeTimestamp},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectUpgrades),
 }
 
-func collectUpgrades(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+func collectUpgrades(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
 	known, err := n.Upgrades(ctx)
 	if err != nil {
 		return err

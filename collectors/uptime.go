@@ -24,10 +24,11 @@ var uptime = &Spec{
 	Calls:    []string{"info.uptime"},
 	Every:    15 * time.Second,
 	Families: []*metric.Family{nodeValidating, nodeRewardingStake, nodeWeightedUptime},
+	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectUptime),
 }
 
-func collectUptime(ctx context.Context, _ *Upstreams, n *Node, out *metric.Batch) error {
+func collectUptime(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
 	u, err := n.Uptime(ctx)
 	switch {
 	case node.IsNotValidator(err), node.IsStartTimeNotFound(err): // the latter without sybil protection

@@ -45,9 +45,12 @@ var validators = &Spec{
 		validatorPresent, validatorStart, validatorEnd, validatorStake, validatorDelegatedStake, validatorDelegators,
 		validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
 	},
+	Scope: metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
 		s := &seenValidators{}
-		return once(s.collect)(ups)
+		return perNetwork(func(ctx context.Context, _ *Targets, out *metric.Batch) error {
+			return s.collect(ctx, ups.watched(), out)
+		})(ups)
 	},
 }
 
@@ -58,26 +61,26 @@ type seenValidators struct {
 	ids map[string]bool
 }
 
-func (seen *seenValidators) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func (seen *seenValidators) collect(ctx context.Context, w watched, out *metric.Batch) error {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
 	if seen.ids == nil {
 		seen.ids = map[string]bool{}
-		for _, id := range ups.Watch.IDs {
+		for _, id := range w.IDs {
 			seen.ids[id] = true
 		}
 	}
 	// An own node may have become another one since: both are asked for.
 	before := slices.Collect(maps.Keys(seen.ids))
-	entries, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
-		return ups.watchedEntries(ctx, n, before...)
+	entries, err := first(ctx, w.Nodes(), func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
+		return w.entries(ctx, n, before...)
 	})
 	if err != nil {
 		return err
 	}
 	present := map[string]bool{}
 	for v := range entries {
-		if !ups.Watch.All {
+		if !w.All {
 			seen.ids[v.NodeID] = true
 		}
 		if seen.ids[v.NodeID] { // a whole set is not remembered

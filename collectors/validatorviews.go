@@ -22,15 +22,16 @@ var validatorViews = &Spec{
 	Every:    time.Minute,
 	Pace:     watchedPace,
 	Families: []*metric.Family{validatorUptime, validatorConnected},
-	Bind:     perNode(collectValidatorViews),
+	Scope:    metric.ScopeNode,
+	Bind:     func(ups *Upstreams) []Job { return perNode(ups.watched().collectViews)(ups) },
 }
 
-func collectValidatorViews(ctx context.Context, ups *Upstreams, n *Node, out *metric.Batch) error {
+func (w watched) collectViews(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err
 	}
-	entries, err := ups.watchedEntries(ctx, n)
+	entries, err := w.entries(ctx, n)
 	if err != nil {
 		return err
 	}

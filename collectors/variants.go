@@ -26,7 +26,8 @@ var variants = &Spec{
 	Calls:    []string{"info.getNodeVersion", "info.upgrades", "eth_getChainConfig", "eth_getActiveRulesAt"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{fleetVariants},
-	Bind:     once(collectVariants),
+	Scope:    metric.ScopeNetwork,
+	Bind:     perNetwork(collectVariants),
 }
 
 // fact is something that should be the same on all nodes.
@@ -41,9 +42,9 @@ type says struct {
 	values map[fact]value
 }
 
-func collectVariants(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	nodes := slices.DeleteFunc(slices.Clone(ups.Nodes()), func(n *Node) bool { return n.foreign.Load() })
-	all, err := each(ctx, nodes, func(ctx context.Context, n *Node) (says, error) { return valuesOf(ctx, n, ups.Chains()) })
+func collectVariants(ctx context.Context, t *Targets, out *metric.Batch) error {
+	nodes := slices.DeleteFunc(slices.Clone(t.Nodes()), func(n *Node) bool { return n.foreign.Load() })
+	all, err := each(ctx, nodes, func(ctx context.Context, n *Node) (says, error) { return valuesOf(ctx, n, t.Chains()) })
 	if err != nil {
 		return err
 	}
@@ -56,18 +57,18 @@ func collectVariants(ctx context.Context, ups *Upstreams, out *metric.Batch) err
 			found[f].add(s.node, v)
 		}
 	}
-	t := metric.Table{
+	differences := metric.Table{
 		About:   "Where the nodes differ in what should be the same on all.",
 		Columns: []string{"Fact", "Of", "Value", "Nodes"},
 	}
 	for _, f := range slices.SortedFunc(maps.Keys(found), fact.compare) {
 		out.Set(fleetVariants, float64(len(found[f])), f.name, f.subject)
 		if len(found[f]) > 1 {
-			t.Rows = append(t.Rows, found[f].rows(f)...)
+			differences.Rows = append(differences.Rows, found[f].rows(f)...)
 		}
 	}
-	if len(t.Rows) > 0 {
-		out.Table(t)
+	if len(differences.Rows) > 0 {
+		out.Table(differences)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestOneValidatorIsAskedForWithoutItsDelegators(t *testing.T) {
 func TestListedValidatorsAreTheWatchedOnes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const stranger = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"
-		w.ups.Watch = collectors.Watch{IDs: []string{w.network.NodeID("charlie"), stranger}}
+		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("charlie"), stranger}}
 		page := w.page(t, "validators")
 		says(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
 		says(t, page, `avax_validator_present{node_id="`+stranger+`"}`, "0")
@@ -59,15 +59,15 @@ func TestListedValidatorsAreTheWatchedOnes(t *testing.T) {
 
 func TestAllValidatorsAreWatchedAtThePaceOfFullSets(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.Watch = collectors.Watch{All: true}
+		w.ups.Watch.Validators = collectors.Validators{All: true}
 		if n := strings.Count(w.page(t, "validators"), "\navax_validator_present{"); n != 7 {
 			t.Errorf("%d validators, want 7", n)
 		}
 		for _, name := range []string{"validators", "validator_views"} {
-			if got := specOf(t, name).Period(w.ups.Watch); got != 5*time.Minute {
+			if got := specOf(t, name).Period(w.ups.Watch.Validators); got != 5*time.Minute {
 				t.Errorf("%s every %v", name, got)
 			}
-			if got := specOf(t, name).Period(collectors.Watch{}); got != time.Minute {
+			if got := specOf(t, name).Period(collectors.Validators{}); got != time.Minute {
 				t.Errorf("%s every %v where the own ones are watched", name, got)
 			}
 		}
@@ -130,7 +130,7 @@ func TestDiscoveredChainsHaveNamesThatAreFitForALabel(t *testing.T) {
 			return ""
 		}
 		known := []collectors.Chain{{Name: "mine", Ref: "e"}}
-		found, err := collectors.Discover(t.Context(), w.ups, known)
+		found, err := collectors.Discover(t.Context(), w.ups.Targets, known)
 		if err != nil {
 			t.Fatal(err)
 		}

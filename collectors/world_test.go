@@ -74,7 +74,7 @@ func (w world) run(t *testing.T, collector, target string) (samples string, err 
 	t.Helper()
 	spec := specOf(t, collector)
 	for _, j := range spec.Bind(w.ups) {
-		if j.Target != target {
+		if j.Target.String() != target {
 			continue
 		}
 		batch := metric.NewBatch(spec.Families)
@@ -100,7 +100,7 @@ func (w world) batch(t *testing.T, collector, target string) *metric.Batch {
 	t.Helper()
 	spec := specOf(t, collector)
 	for _, j := range spec.Bind(w.ups) {
-		if j.Target != target {
+		if j.Target.String() != target {
 			continue
 		}
 		batch := metric.NewBatch(spec.Families)

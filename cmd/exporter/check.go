@@ -29,7 +29,7 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 	ups := r.own
 	ctx = scrape.MaxAge(ctx, time.Minute) // a question that several collectors ask is asked once
 	if c.autoChains {
-		chains, err := collectors.Discover(ctx, ups, ups.Chains())
+		chains, err := collectors.Discover(ctx, ups.Targets, ups.Chains())
 		if err != nil {
 			fmt.Fprintf(out, "looking for chains: %v\n", err)
 		}
@@ -63,15 +63,15 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 	down, nobodyBy := downBy(all, results)
 	for i, j := range all {
 		verdict := fmt.Sprintf("%d samples", samples[i])
-		whom, _, _ := strings.Cut(j.Target, "/")
+		node := j.Target.Node
 		switch err := results[i]; {
-		case err != nil && down[whom] != nil:
+		case err != nil && down[node] != nil:
 			failed++
-			troubles = add(troubles, j.Collector, whom, down[whom])
+			troubles = add(troubles, j.Collector, node, down[node])
 			continue
 		case errors.Is(err, collectors.ErrNotOffered) && samples[i] == 0 && nobodyBy != nil:
 			failed++
-			troubles = add(troubles, j.Collector, j.Target, nobodyBy)
+			troubles = add(troubles, j.Collector, j.Target.String(), nobodyBy)
 			continue
 		case errors.Is(err, collectors.ErrNotOffered) && samples[i] == 0:
 			verdict = err.Error()
@@ -79,7 +79,7 @@ func check(ctx context.Context, c *config, out io.Writer) error {
 			verdict += "; " + err.Error()
 		case err != nil:
 			failed++
-			troubles = add(troubles, j.Collector, j.Target, err)
+			troubles = add(troubles, j.Collector, j.Target.String(), err)
 			continue
 		case samples[i] == 0:
 			verdict = "nothing to tell here"
@@ -118,13 +118,13 @@ func downBy(jobs []schedule.Job, results []error) (down map[string]error, nobody
 	down = map[string]error{}
 	for i, j := range jobs {
 		if j.Collector == "up" && results[i] != nil {
-			down[j.Target] = results[i]
+			down[j.Target.Node] = results[i]
 		}
 	}
 	for i, j := range jobs {
-		whom, _, _ := strings.Cut(j.Target, "/")
-		if call := (*scrape.Error)(nil); down[whom] != nil && !errors.As(down[whom], &call) && errors.As(results[i], &call) {
-			down[whom] = results[i]
+		node := j.Target.Node
+		if call := (*scrape.Error)(nil); down[node] != nil && !errors.As(down[node], &call) && errors.As(results[i], &call) {
+			down[node] = results[i]
 		}
 	}
 	for i, j := range jobs {
@@ -132,7 +132,7 @@ func downBy(jobs []schedule.Job, results []error) (down map[string]error, nobody
 		case j.Collector == "up" && results[i] == nil:
 			return down, nil
 		case j.Collector == "up" && nobody == nil:
-			nobody = down[j.Target]
+			nobody = down[j.Target.Node]
 		}
 	}
 	return down, nobody

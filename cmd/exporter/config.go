@@ -112,7 +112,7 @@ type config struct {
 	currency    string
 	chains      []collectors.Chain
 	autoChains  bool
-	validators  collectors.Watch
+	validators  collectors.Validators
 	addresses   []string // of the P- or X-Chain
 	evm         []string // addresses of EVM chains
 	assets      []string
@@ -399,14 +399,14 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 
 var nodeIDForm = regexp.MustCompile(`^NodeID-[1-9A-HJ-NP-Za-km-z]{20,40}$`)
 
-func parseWatch(s string) (collectors.Watch, []error) {
+func parseWatch(s string) (collectors.Validators, []error) {
 	switch s {
 	case "own":
-		return collectors.Watch{}, nil
+		return collectors.Validators{}, nil
 	case "all":
-		return collectors.Watch{All: true}, nil
+		return collectors.Validators{All: true}, nil
 	}
-	var w collectors.Watch
+	var w collectors.Validators
 	var errs []error
 	for id := range fields(s, ",") {
 		switch {

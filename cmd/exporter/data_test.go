@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -110,11 +111,11 @@ func TestAnUnevenScheduleIsCountedByItsBusiestDayAndShortestPause(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if shortest, inADay := pace(when("network"), monday); shortest != want.shortest || inADay != want.inADay {
+		if shortest, inADay := pace(when(metric.Target{}), monday); shortest != want.shortest || inADay != want.inADay {
 			t.Errorf("%s: %v, %d a day, want %v, %d", expression, shortest, inADay, want.shortest, want.inADay)
 		}
 	}
-	if shortest, inADay := pace(schedule.Every(10*time.Minute, "network"), monday); shortest != 10*time.Minute || inADay != 144 {
+	if shortest, inADay := pace(schedule.Every(10*time.Minute, metric.Target{}), monday); shortest != 10*time.Minute || inADay != 144 {
 		t.Errorf("every ten minutes: %v, %d a day", shortest, inADay)
 	}
 }

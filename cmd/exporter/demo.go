@@ -12,6 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -87,7 +88,7 @@ func (c *config) ask(network *simnet.Network, urls map[string]string) (err error
 	c.specs = collectors.All()
 	for _, spec := range c.specs {
 		if c.schedules[spec.Name] == nil {
-			c.schedules[spec.Name] = func(target string) cron.Schedule { return schedule.Every(demoEvery, target) }
+			c.schedules[spec.Name] = func(target metric.Target) cron.Schedule { return schedule.Every(demoEvery, target) }
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 )
 
@@ -36,7 +37,7 @@ func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, b bubble, 
 			t.Fatal(err)
 		}
 		for _, spec := range collectors.All() {
-			c.schedules[spec.Name] = func(target string) cron.Schedule { return schedule.Every(each, target) }
+			c.schedules[spec.Name] = func(target metric.Target) cron.Schedule { return schedule.Every(each, target) }
 		}
 		if err := c.ask(network, urls); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
@@ -45,7 +44,10 @@ func newRoster(c *config, m *scrape.Metrics) (*roster, error) {
 	case c.part.Of <= 1:
 		r.whole = own
 	case c.part.SpeaksForTheNetwork():
-		r.whole = own.With(nil)
+		whole := *own
+		whole.Targets = collectors.NewTargets(nil, c.chains)
+		whole.NetworkID = c.networkID
+		r.whole = &whole
 	}
 	doors, err := r.open(c.nodes)
 	if err != nil {
@@ -124,19 +126,9 @@ func (r *roster) set(doors []door) {
 // what is about the network or a chain to the whole fleet, and gives each its
 // schedule.
 func (r *roster) jobs() []schedule.Job {
-	nobody := r.own.With(nil)
 	var all []schedule.Job
 	for _, spec := range r.c.specs {
-		// A job that is there although there is no node is not about a node.
-		general := map[string]bool{}
-		for _, j := range spec.Bind(nobody) {
-			general[j.Target] = true
-		}
-		bound := slices.DeleteFunc(spec.Bind(r.own), func(j collectors.Job) bool { return general[j.Target] })
-		if r.whole != nil && len(general) > 0 {
-			bound = append(bound, slices.DeleteFunc(spec.Bind(r.whole), func(j collectors.Job) bool { return !general[j.Target] })...)
-		}
-		for _, j := range bound {
+		for _, j := range spec.Jobs(r.own, r.whole) {
 			all = append(all, schedule.Job{
 				Key:      snapshot.Key{Collector: spec.Name, Target: j.Target},
 				Families: spec.Families,
@@ -179,8 +171,7 @@ func (h *house) take(nodes []fleet.Node) error {
 	if len(gone) > 0 {
 		// The scheduler knows a job by its name, and a new node may have an old one's.
 		h.scheduler.Set(slices.DeleteFunc(h.roster.jobs(), func(j schedule.Job) bool {
-			whom, _, _ := strings.Cut(j.Target, "/")
-			return gone[whom]
+			return gone[j.Target.Node]
 		}))
 	}
 	h.roster.set(after)

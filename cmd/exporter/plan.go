@@ -14,6 +14,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -44,13 +45,8 @@ func (r *roster) plan() (plan, error) {
 		if spec.Cost == nil {
 			continue
 		}
-		calls := spec.Cost(r.own)
-		if r.whole == nil { // what is there without a node, another process asks
-			for op, n := range spec.Cost(r.own.With(nil)) {
-				calls[op] -= n
-			}
-		}
-		c, err := costOf(spec.Name, calls, r.c.when(spec, "network"))
+		calls := spec.Cost(r.own.Watch, len(spec.Jobs(r.own, r.whole)))
+		c, err := costOf(spec.Name, calls, r.c.when(spec, metric.Target{}))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", spec.Name, err))
 		}
@@ -66,7 +62,7 @@ func (r *roster) plan() (plan, error) {
 }
 
 // when is the schedule of a collector's job for a target.
-func (c *config) when(spec *collectors.Spec, target string) cron.Schedule {
+func (c *config) when(spec *collectors.Spec, target metric.Target) cron.Schedule {
 	if pace := c.schedules[spec.Name]; pace != nil {
 		return pace(target)
 	}

@@ -63,7 +63,7 @@ func build(ctx context.Context, c *config, log *slog.Logger) (*house, error) {
 	if err != nil {
 		return nil, inputError{err}
 	}
-	registry.MustRegister(roster.own)
+	fleet.CountTargets(registry, func() int { return len(roster.own.Nodes()) })
 	if roster.data != nil {
 		spent, err := roster.plan()
 		if err := errors.Join(err, spent.check()); err != nil {
@@ -157,13 +157,8 @@ func run(ctx context.Context, c *config, log *slog.Logger, serving func(net.Addr
 // services makes the clients of all that is no node; the Data service is nil
 // where it is not asked. It asks nothing.
 func services(c *config, m *scrape.Metrics) (*collectors.Upstreams, *dataService, error) {
-	ups := &collectors.Upstreams{
-		Watch: c.validators, NetworkID: c.networkID, Network: c.network, Currency: c.currency,
-		WatchAddresses: c.addresses, WatchAssets: c.assets,
-		WatchEVM: c.evm, WatchContracts: c.contracts, WatchTokens: c.tokens, WatchSignatures: c.probes,
-		State: c.state,
-	}
-	ups.SetChains(c.chains)
+	ups := &collectors.Upstreams{Targets: collectors.NewTargets(nil, c.chains), Watch: c.watchlist()}
+	ups.NetworkID = c.networkID
 	if c.metricsURL != "" {
 		up, err := scrape.New(scrape.Options{
 			Name: "metrics", URL: c.metricsURL,
@@ -181,7 +176,9 @@ func services(c *config, m *scrape.Metrics) (*collectors.Upstreams, *dataService
 	if err != nil {
 		return nil, nil, err
 	}
-	ups.Data = service.Client
+	ups.Data = &collectors.DataService{
+		Client: service.Client, Network: c.network, Currency: c.currency, Ledger: collectors.Ledger{State: c.state},
+	}
 	return ups, service, nil
 }
 
@@ -192,7 +189,7 @@ func (h *house) followChains(ctx context.Context) {
 	ups := h.roster.own
 	for {
 		pass, cancel := context.WithTimeout(ctx, time.Minute)
-		chains, err := collectors.Discover(pass, ups, ups.Chains())
+		chains, err := collectors.Discover(pass, ups.Targets, ups.Chains())
 		cancel()
 		for _, chain := range chains[len(ups.Chains()):] {
 			h.log.Info("found a chain that the nodes track", "chain", chain.Name, "blockchain_id", chain.Ref)

@@ -134,9 +134,8 @@ func (b beat) Next(t time.Time) time.Time {
 // each.
 func quick(every time.Duration) schedule.Pace {
 	period := min(every, time.Minute)
-	return func(target string) cron.Schedule {
-		whom, _, _ := strings.Cut(target, "/")
-		return beat{period, time.Duration(chanceOf(whom)%16) * period / 16}
+	return func(target metric.Target) cron.Schedule {
+		return beat{period, time.Duration(chanceOf(target.Group().String())%16) * period / 16}
 	}
 }
 
@@ -172,7 +171,6 @@ func newTrial(t *testing.T, seed uint64) *trial {
 
 // observer asks these nodes, in this order, and no fault befalls it.
 func (m *trial) observer(names ...string) *collectors.Upstreams {
-	ups := &collectors.Upstreams{Watch: m.config.validators, Network: m.config.network, Currency: m.config.currency}
 	open := func(name string) *scrape.Upstream {
 		u, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: m.network.Transport(), Rate: 1e6, Burst: 1e6})
 		if err != nil {
@@ -180,13 +178,11 @@ func (m *trial) observer(names ...string) *collectors.Upstreams {
 		}
 		return u
 	}
-	ups.SetChains(m.config.chains)
 	var nodes []*collectors.Node
 	for _, name := range names {
 		nodes = append(nodes, collectors.NewNode(node.New(open(name))))
 	}
-	ups.SetNodes(nodes)
-	return ups
+	return &collectors.Upstreams{Targets: collectors.NewTargets(nodes, m.config.chains), Watch: m.config.watchlist()}
 }
 
 // observe notes what is true now: what an observer of any nodes finds out.
@@ -199,7 +195,7 @@ func (m *trial) observe() {
 		ups := m.observer(names...)
 		for _, spec := range m.config.specs {
 			for _, job := range spec.Bind(ups) {
-				if whom, _, _ := strings.Cut(job.Target, "/"); i > 0 && slices.Contains(modelNodes, whom) {
+				if i > 0 && slices.Contains(modelNodes, job.Target.Node) {
 					continue // asked already
 				}
 				batch := metric.NewBatch(spec.Families)

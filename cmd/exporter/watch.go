@@ -50,6 +50,14 @@ func (env environment) parseWatched(c *config, note func(variable string, errs .
 	noteData("WATCH_SIGNATURES", c.probes != nil, errs)
 }
 
+// watchlist is what was read.
+func (c *config) watchlist() collectors.Watchlist {
+	return collectors.Watchlist{
+		Validators: c.validators, Addresses: c.addresses, Assets: c.assets,
+		EVM: c.evm, Contracts: c.contracts, Tokens: c.tokens, Signatures: c.probes,
+	}
+}
+
 // parseList reads a comma-separated list of items that all have a form. The
 // case of hexadecimal digits does not make an item another one.
 func parseList(s string, form *regexp.Regexp, write string) (items []string, errs []error) {

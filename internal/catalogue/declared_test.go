@@ -54,7 +54,8 @@ func declared(t *testing.T) map[string]row {
 func own(t *testing.T) []row {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(snapshot.New(), &collectors.Upstreams{}, &data.Budget{})
+	registry.MustRegister(snapshot.New(), &data.Budget{})
+	fleet.CountTargets(registry, nil)
 	scrape.NewMetrics(registry)
 	alerting.NewMetrics(registry)
 	schedule.Start(t.Context(), snapshot.New(), slog.New(slog.DiscardHandler), registry)

@@ -48,6 +48,14 @@ func NewWatch(source *Source, take func([]Node) error, log *slog.Logger, reg pro
 	return w
 }
 
+// CountTargets registers the number of nodes that the exporter asks.
+func CountTargets(reg prometheus.Registerer, count func() int) {
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "avax_exporter_targets",
+		Help: "Nodes that the exporter is configured to ask.",
+	}, func() float64 { return float64(count()) }))
+}
+
 func (w *Watch) succeeded() {
 	w.success.Set(1)
 	w.since.Set(float64(time.Now().UnixMilli()) / 1e3)

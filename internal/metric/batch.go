@@ -19,6 +19,9 @@ import (
 //
 // A Batch belongs to one goroutine.
 type Batch struct {
+	// Facts are what the run found that pages need whole and exact.
+	Facts Facts
+
 	families []*Family
 	lines    map[*Family]*lines
 	limited  bool
@@ -30,7 +33,6 @@ type Batch struct {
 	tooMany  []error
 	notes    []string
 	tables   []Table
-	kept     any
 }
 
 // NewBatch returns a batch that takes samples of the declared families only.
@@ -171,13 +173,6 @@ func (b *Batch) Table(t Table) {
 
 // Tables returns the tables in the order in which they were added.
 func (b *Batch) Tables() []Table { return b.tables }
-
-// Keep adds one value for a page that needs it whole and exact, as no series has
-// it, and whatever is served. Nobody changes it from then on.
-func (b *Batch) Keep(v any) { b.kept = v }
-
-// Kept returns what was kept, or nil.
-func (b *Batch) Kept() any { return b.kept }
 
 // Err tells what was kept out: a mistake in a collector, or an upstream that
 // names the same thing twice. It is nil where every sample was taken.

@@ -57,7 +57,7 @@ func servePage(args []string) (http.Handler, error) {
 		batch := metric.NewBatch(families)
 		each(series, job, func(f int, value float64, labels ...string) { batch.Set(families[f], value, labels...) })
 		store.Put(snapshot.Run{
-			Key: snapshot.Key{Collector: "bench", Target: fmt.Sprintf("node%02d", job)},
+			Key: snapshot.Key{Collector: "bench", Target: metric.Target{Node: fmt.Sprintf("node%02d", job)}},
 			At:  time.Now(), Until: time.Now().Add(time.Hour), Chunks: batch.Chunks(),
 		})
 	}

@@ -29,8 +29,7 @@ func serveRefresh(args []string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	ups := &collectors.Upstreams{Watch: collectors.Watch{All: true}}
-	ups.SetNodes([]*collectors.Node{collectors.NewNode(node.New(upstream))})
+	ups := &collectors.Upstreams{Targets: collectors.NewTargets([]*collectors.Node{collectors.NewNode(node.New(upstream))}, nil), Watch: collectors.Watchlist{Validators: collectors.Validators{All: true}}}
 	all := collectors.All()
 	spec := all[slices.IndexFunc(all, func(s *collectors.Spec) bool { return s.Name == "validators" })]
 	job := spec.Bind(ups)[0]

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,19 +62,13 @@ type beat struct {
 	jobs  map[*job]bool
 }
 
-// asks returns whom a job asks: its target's first path segment.
-func asks(target string) string {
-	whom, _, _ := strings.Cut(target, "/")
-	return whom
-}
-
-// cause is why jobs fail: whom they asked, and how that ended.
+// cause is why jobs fail: the group of their targets, and the outcome.
 type cause struct {
-	target  string
+	group   metric.Target
 	outcome scrape.Outcome
 }
 
-func causeOf(r snapshot.Run) cause { return cause{asks(r.Target), scrape.OutcomeOf(r.Err)} }
+func causeOf(r snapshot.Run) cause { return cause{r.Target.Group(), scrape.OutcomeOf(r.Err)} }
 
 // job is a Job while it is wanted.
 type job struct {
@@ -128,8 +121,9 @@ func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
 	jobs := slices.Collect(maps.Values(s.jobs))
 	s.mu.Unlock()
 	for _, j := range jobs {
-		ch <- prometheus.MustNewConstMetric(skipped, prometheus.CounterValue, float64(j.skipped.Load()), j.Collector, j.Target)
-		ch <- prometheus.MustNewConstMetric(panics, prometheus.CounterValue, float64(j.panics.Load()), j.Collector, j.Target)
+		target := j.Target.String()
+		ch <- prometheus.MustNewConstMetric(skipped, prometheus.CounterValue, float64(j.skipped.Load()), j.Collector, target)
+		ch <- prometheus.MustNewConstMetric(panics, prometheus.CounterValue, float64(j.panics.Load()), j.Collector, target)
 	}
 }
 
@@ -208,13 +202,13 @@ const longestFirst = 30 * time.Second
 
 // start makes the first pass over jobs. The caller holds s.mu.
 func (s *Scheduler) start(jobs []*job) {
-	turns := map[string]int{}
+	turns := map[metric.Target]int{}
 	var passes [][]*job
 	for _, j := range jobs {
-		n, seen := turns[asks(j.Target)]
+		n, seen := turns[j.Target.Group()]
 		if !seen {
 			n = len(passes)
-			turns[asks(j.Target)] = n
+			turns[j.Target.Group()] = n
 			passes = append(passes, nil)
 		}
 		passes[n] = append(passes[n], j)
@@ -313,7 +307,7 @@ func (s *Scheduler) run(j *job) {
 	}
 	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, told), Err: err}
 	if err == nil {
-		r.Chunks, r.Tables, r.Kept = batch.Chunks(), batch.Tables(), batch.Kept()
+		r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
 		notes := batch.Notes()
 		kept := batch.Err()
 		if errors.Is(kept, metric.ErrTooMany) {
@@ -323,7 +317,7 @@ func (s *Scheduler) run(j *job) {
 		}
 		for _, note := range notes {
 			if !slices.Contains(j.told, note) { // once, while it stands
-				s.log.Warn(note, "collector", j.Collector, "target", j.Target)
+				s.log.Warn(note, "collector", j.Collector, "target", j.Target.String())
 			}
 		}
 		j.told = notes
@@ -336,7 +330,7 @@ func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (e
 	defer func() {
 		if p := recover(); p != nil {
 			j.panics.Add(1)
-			s.log.Error("panic in a collector", "collector", j.Collector, "target", j.Target,
+			s.log.Error("panic in a collector", "collector", j.Collector, "target", j.Target.String(),
 				"panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
@@ -364,7 +358,7 @@ func (s *Scheduler) put(j *job, r snapshot.Run) {
 		if s.failing[c] > 1 {
 			level = slog.LevelDebug
 		}
-		s.log.Log(s.ctx, level, "collector fails", "target", r.Target, "collector", r.Collector, "err", r.Err)
+		s.log.Log(s.ctx, level, "collector fails", "target", r.Target.String(), "collector", r.Collector, "err", r.Err)
 	}
 	if was.Err != nil {
 		s.ended(causeOf(was))
@@ -376,6 +370,6 @@ func (s *Scheduler) put(j *job, r snapshot.Run) {
 func (s *Scheduler) ended(c cause) {
 	if s.failing[c]--; s.failing[c] == 0 {
 		delete(s.failing, c)
-		s.log.Info("no collector fails so any more", "target", c.target, "outcome", string(c.outcome))
+		s.log.Info("no collector fails so any more", "target", c.group.String(), "outcome", string(c.outcome))
 	}
 }

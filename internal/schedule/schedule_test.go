@@ -56,7 +56,7 @@ const period = 10 * time.Second
 
 func job(target string, collect func(context.Context, *metric.Batch) error) schedule.Job {
 	return schedule.Job{
-		Key:      snapshot.Key{Collector: "test", Target: target},
+		Key:      snapshot.Key{Collector: "test", Target: metric.Target{Node: target}},
 		Families: []*metric.Family{gauge},
 		When:     cron.Every(period),
 		Collect:  collect,
@@ -119,12 +119,12 @@ func TestAReloadKeepsWhatACollectorHasMeasured(t *testing.T) {
 
 func TestJobsOfOneTargetTickTogetherAndTargetsAreSpread(t *testing.T) {
 	now := time.Now()
-	if a, b := schedule.Every(period, "alpha").Next(now), schedule.Every(period, "alpha/C").Next(now); !a.Equal(b) {
+	if a, b := schedule.Every(period, metric.Target{Node: "alpha"}).Next(now), schedule.Every(period, metric.Target{Node: "alpha", Chain: "C"}).Next(now); !a.Equal(b) {
 		t.Errorf("alpha ticks at %v, alpha/C at %v", a, b)
 	}
 	moments := map[time.Time]bool{}
 	for i := range 100 {
-		target := fmt.Sprint("node", i)
+		target := metric.Target{Node: fmt.Sprint("node", i)}
 		next := schedule.Every(period, target).Next(now)
 		if wait := next.Sub(now); wait <= 0 || wait > period {
 			t.Errorf("%s ticks after %v, want within a period", target, wait)
@@ -218,7 +218,7 @@ func TestAPanicIsAnErrorOfItsJobAlone(t *testing.T) {
 			counting("sound", &runs),
 		})
 		time.Sleep(period + time.Second)
-		if err := h.store.Last(snapshot.Key{Collector: "test", Target: "broken"}).Err; err == nil || !strings.Contains(err.Error(), "out of cheese") {
+		if err := h.store.Last(snapshot.Key{Collector: "test", Target: metric.Target{Node: "broken"}}).Err; err == nil || !strings.Contains(err.Error(), "out of cheese") {
 			t.Errorf("the job's error is %v", err)
 		}
 		if runs.Load() != 2 {
@@ -285,13 +285,15 @@ func TestTheLogTellsAFailureOnceAndItsEnd(t *testing.T) {
 		var down atomic.Bool
 		down.Store(true)
 		var jobs []schedule.Job
-		for _, target := range []string{"alpha", "alpha/C", "alpha/examplel1"} {
-			jobs = append(jobs, job(target, func(context.Context, *metric.Batch) error {
+		for _, chain := range []string{"", "C", "examplel1"} {
+			j := job("alpha", func(context.Context, *metric.Batch) error {
 				if down.Load() {
 					return &scrape.Error{Op: "info.getNodeID", Outcome: scrape.Unreachable, Err: errors.New("connection refused")}
 				}
 				return nil
-			}))
+			})
+			j.Target.Chain = chain
+			jobs = append(jobs, j)
 		}
 		h.Set(jobs)
 		time.Sleep(5 * period)
@@ -350,7 +352,7 @@ func TestAnUnevenCronScheduleKeepsSamplesForThreeTicks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		when := pace("alpha")
+		when := pace(metric.Target{Node: "alpha"})
 		time.Sleep(12 * time.Hour) // three times the hour to come are over long before the third tick
 		j := job("alpha", func(_ context.Context, out *metric.Batch) error { out.Set(gauge, 1, "alpha"); return nil })
 		j.When = when
@@ -386,8 +388,8 @@ func TestAConfiguredPeriodIsSpreadOverTheTargets(t *testing.T) {
 	}
 	now := time.Now()
 	moments := map[time.Time]bool{}
-	for _, target := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		moments[pace(target).Next(now)] = true
+	for _, node := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		moments[pace(metric.Target{Node: node}).Next(now)] = true
 	}
 	if len(moments) < 5 {
 		t.Errorf("eight targets tick at %d moments", len(moments))
@@ -401,7 +403,7 @@ func TestWhatIsNotOfferedFailsNoRun(t *testing.T) {
 			return fmt.Errorf("%w: eth_feeConfig: no such method", collectors.ErrNotOffered)
 		})})
 		time.Sleep(time.Second)
-		if run := h.store.Last(snapshot.Key{Collector: "test", Target: "alpha"}); run.Err != nil {
+		if run := h.store.Last(snapshot.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}); run.Err != nil {
 			t.Errorf("the run failed: %v", run.Err)
 		}
 		if page := h.served(); !strings.Contains(page, `avax_test_gauge{target="alpha"} 1`) {
@@ -537,11 +539,11 @@ func TestTicksFollowTheClockThatIsNotSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		next := pace("alpha").Next(now)
+		next := pace(metric.Target{Node: "alpha"}).Next(now)
 		if !strings.Contains(next.String(), "m=+") {
 			t.Errorf("%s: %v is of the clock on the wall", expression, next)
 		}
-		if again := pace("alpha").Next(next); !again.After(next) || !strings.Contains(again.String(), "m=+") {
+		if again := pace(metric.Target{Node: "alpha"}).Next(next); !again.After(next) || !strings.Contains(again.String(), "m=+") {
 			t.Errorf("%s: %v, then %v", expression, next, again)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
 // seed makes the phases of this process differ from those of its neighbours,
@@ -15,9 +17,9 @@ var seed = maphash.MakeSeed()
 
 // Every is a schedule of one tick per period. Jobs of the same target and
 // period tick together, so that they can share answers; different targets are
-// spread over the period. The target's first path segment counts.
-func Every(period time.Duration, target string) cron.Schedule {
-	phase := time.Duration(maphash.String(seed, asks(target))%phases) * period / phases
+// spread over the period. Targets of one group tick together.
+func Every(period time.Duration, target metric.Target) cron.Schedule {
+	phase := time.Duration(maphash.Comparable(seed, target.Group())%phases) * period / phases
 	return every{period, phase}
 }
 
@@ -34,7 +36,7 @@ func (e every) Next(t time.Time) time.Time {
 }
 
 // Pace gives each target its schedule.
-type Pace func(target string) cron.Schedule
+type Pace func(target metric.Target) cron.Schedule
 
 // Parse reads a cron expression of five fields, or a descriptor such as
 // "@hourly". "@every 30s" spreads the targets over the period as Every does.
@@ -45,7 +47,7 @@ func Parse(expression string) (Pace, error) {
 		if err != nil || period < time.Second {
 			return nil, fmt.Errorf("%q: write a period of at least a second, as in \"@every 30s\"", expression)
 		}
-		return func(target string) cron.Schedule { return Every(period, target) }, nil
+		return func(target metric.Target) cron.Schedule { return Every(period, target) }, nil
 	}
 	s, err := cron.ParseStandard(expression)
 	if err != nil {
@@ -54,7 +56,7 @@ func Parse(expression string) (Pace, error) {
 	if s.Next(time.Now()).IsZero() {
 		return nil, fmt.Errorf("%q never comes: %s", expression, write)
 	}
-	return func(string) cron.Schedule { return unset{s} }, nil
+	return func(metric.Target) cron.Schedule { return unset{s} }, nil
 }
 
 // unset gives the ticks of a schedule on the clock that nobody sets: else, once

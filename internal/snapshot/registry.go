@@ -82,10 +82,11 @@ var Health = []*metric.Family{success, duration, lastSuccess}
 
 func healthOf(j *Job) []metric.Chunk {
 	b := metric.NewBatch(Health)
-	b.SetBool(success, j.Last.Err == nil, j.Last.Collector, j.Last.Target)
-	b.Set(duration, j.Last.Took.Seconds(), j.Last.Collector, j.Last.Target)
+	collector, target := j.Last.Collector, j.Last.Target.String()
+	b.SetBool(success, j.Last.Err == nil, collector, target)
+	b.Set(duration, j.Last.Took.Seconds(), collector, target)
 	if !j.Good.At.IsZero() {
-		b.Set(lastSuccess, float64(j.Good.At.UnixMilli())/1e3, j.Last.Collector, j.Last.Target)
+		b.Set(lastSuccess, float64(j.Good.At.UnixMilli())/1e3, collector, target)
 	}
 	return b.Chunks()
 }

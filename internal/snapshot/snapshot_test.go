@@ -15,6 +15,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
 var (
@@ -22,15 +23,15 @@ var (
 	peers  = metric.New("avax_test_peers", "Peers.", "node")
 	events = metric.NewCounter("avax_test_events_total", "Events.", "node")
 
-	alpha = snapshot.Key{Collector: "test", Target: "alpha"}
-	bravo = snapshot.Key{Collector: "test", Target: "bravo"}
+	alpha = snapshot.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}
+	bravo = snapshot.Key{Collector: "test", Target: metric.Target{Node: "bravo"}}
 )
 
 // run is a good run of the job with a height, good for a minute.
 func run(k snapshot.Key, value float64) snapshot.Run {
 	b := metric.NewBatch([]*metric.Family{height, peers})
-	b.Set(height, value, k.Target)
-	b.Set(peers, value+1, k.Target)
+	b.Set(height, value, k.Target.String())
+	b.Set(peers, value+1, k.Target.String())
 	return snapshot.Run{Key: k, At: time.Now(), Took: time.Second, Until: time.Now().Add(time.Minute), Chunks: b.Chunks()}
 }
 
@@ -231,27 +232,28 @@ avax_exporter_series{collector="test"} 2
 	})
 }
 
-// A page that needs the whole has it of the same run as the samples, and as long.
-func TestWhatWasKeptComesAndGoesWithItsRun(t *testing.T) {
+// A page has the facts of the same run as the samples, and as long.
+func TestFactsComeAndGoWithTheirRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()
-		kept := func() any { return s.Jobs()[0].Good.Kept }
+		facts := func() *staking.L1 { return s.Jobs()[0].Good.Facts.L1 }
+		one, two := &staking.L1{}, &staking.L1{}
 		first := run(alpha, 10)
-		first.Kept = "first"
+		first.Facts.L1 = one
 		s.Put(first)
 		s.Put(failure(alpha))
-		if got := kept(); got != "first" {
+		if got := facts(); got != one {
 			t.Errorf("after a failed run: %v", got)
 		}
 		partial := run(alpha, 11)
-		partial.Kept, partial.Err = "second", metric.ErrTooMany
+		partial.Facts.L1, partial.Err = two, metric.ErrTooMany
 		partial.Tables = []metric.Table{{About: "second"}}
 		s.Put(partial)
-		if tables := s.Tables(time.Now()); kept() != "second" || len(tables) != 1 || tables[0].Key != alpha {
-			t.Errorf("of a run without room for all its samples: %v, %v", kept(), tables)
+		if tables := s.Tables(time.Now()); facts() != two || len(tables) != 1 || tables[0].Key != alpha {
+			t.Errorf("of a run without room for all its samples: %v, %v", facts(), tables)
 		}
-		s.Put(run(alpha, 12)) // keeps nothing any more
-		if got := kept(); got != nil {
+		s.Put(run(alpha, 12)) // has no facts
+		if got := facts(); got != nil {
 			t.Errorf("%v is of an earlier run", got)
 		}
 	})
@@ -260,20 +262,20 @@ func TestWhatWasKeptComesAndGoesWithItsRun(t *testing.T) {
 func TestTablesComeAndGoWithTheirRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()
-		for _, k := range []snapshot.Key{bravo, alpha, {Collector: "other", Target: "network"}} {
+		for _, k := range []snapshot.Key{bravo, alpha, {Collector: "other", Target: metric.Target{}}} {
 			r := run(k, 10)
 			for _, about := range []string{"first", "second"} {
-				r.Tables = append(r.Tables, metric.Table{About: about, Columns: []string{"Of"}, Rows: [][]string{{k.Target}}})
+				r.Tables = append(r.Tables, metric.Table{About: about, Columns: []string{"Of"}, Rows: [][]string{{k.Target.String()}}})
 			}
 			s.Put(r)
 		}
 		all := []string{"other network first", "other network second", "test alpha first", "test alpha second", "test bravo first", "test bravo second"}
 		told := func() (words []string) {
 			for _, table := range s.Tables(time.Now()) {
-				if table.Target != table.Rows[0][0] {
+				if table.Target.String() != table.Rows[0][0] {
 					t.Errorf("%s has the rows of %s", table.Target, table.Rows[0][0])
 				}
-				words = append(words, table.Collector+" "+table.Target+" "+table.About)
+				words = append(words, table.Collector+" "+table.Target.String()+" "+table.About)
 			}
 			return words
 		}

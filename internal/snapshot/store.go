@@ -17,10 +17,13 @@ import (
 )
 
 // Key names a job: which collector, asked of whom.
-type Key struct{ Collector, Target string }
+type Key struct {
+	Collector string
+	Target    metric.Target
+}
 
 func (k Key) compare(o Key) int {
-	return cmp.Or(cmp.Compare(k.Collector, o.Collector), cmp.Compare(k.Target, o.Target))
+	return cmp.Or(cmp.Compare(k.Collector, o.Collector), k.Target.Compare(o.Target))
 }
 
 // Run is how one run of a job went.
@@ -33,7 +36,7 @@ type Run struct {
 	Until  time.Time
 	Chunks []metric.Chunk
 	Tables []metric.Table
-	Kept   any // what the run kept for a page (metric.Batch.Keep)
+	Facts  metric.Facts
 	// Err is why the run failed. A failed run without samples changes the verdict,
 	// and what the last good run told stays for their time. One that
 	// found more than it was granted fails too, and carries what there was room for.
@@ -86,7 +89,7 @@ func (s *Store) Put(r Run) {
 	next := &Job{Last: r, Good: r, served: r.Chunks}
 	if r.Err != nil {
 		next.Good = old.Good
-		next.Good.Chunks, next.Good.Tables, next.Good.Kept, next.Good.Until = r.Chunks, r.Tables, r.Kept, r.Until
+		next.Good.Chunks, next.Good.Tables, next.Good.Facts, next.Good.Until = r.Chunks, r.Tables, r.Facts, r.Until
 	}
 	if r.Err != nil && r.Chunks == nil {
 		next.Good, next.served = old.Good, old.served

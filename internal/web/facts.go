@@ -138,9 +138,9 @@ func (s *Site) why(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) boo
 		ran = true
 		switch {
 		case j.Last.Err != nil:
-			failing = append(failing, "collector "+j.Last.Collector+" of "+j.Last.Target+" fails: "+j.Last.Err.Error())
+			failing = append(failing, "collector "+j.Last.Collector+" of "+j.Last.Target.String()+" fails: "+j.Last.Err.Error())
 		case !now.Before(j.Good.Until):
-			failing = append(failing, "collector "+j.Last.Collector+" of "+j.Last.Target+" has not run since "+j.Good.At.UTC().Format(time.RFC3339))
+			failing = append(failing, "collector "+j.Last.Collector+" of "+j.Last.Target.String()+" has not run since "+j.Good.At.UTC().Format(time.RFC3339))
 		}
 	}
 	switch {

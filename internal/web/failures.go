@@ -167,9 +167,9 @@ func failures(jobs []snapshot.Job, now time.Time, isNode func(string) bool, foll
 		if j.Last.Err == nil {
 			continue
 		}
-		node, chain, _ := strings.Cut(j.Last.Target, "/")
+		node, chain := j.Last.Target.Node, j.Last.Target.Chain
 		if !isNode(node) {
-			node, chain = "", node
+			node = ""
 		}
 		one, cause := failureOf(j.Last.Err)
 		one.Node, one.Follows = node, follows(node, chain)
@@ -186,7 +186,7 @@ func failures(jobs []snapshot.Job, now time.Time, isNode func(string) bool, foll
 			}
 		}
 		f.jobs++
-		f.Targets = appendNew(f.Targets, j.Last.Target)
+		f.Targets = appendNew(f.Targets, j.Last.Target.String())
 		f.Collectors = appendNew(f.Collectors, j.Last.Collector)
 		if j.Good.At.After(f.good) {
 			f.good = j.Good.At

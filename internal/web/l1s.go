@@ -38,8 +38,8 @@ type l1Row struct {
 func l1sOf(jobs []snapshot.Job, now time.Time) map[string]*staking.L1 {
 	l1s := map[string]*staking.L1{}
 	for _, j := range jobs { // l1 comes first
-		if l1, kept := j.Good.Kept.(*staking.L1); kept && now.Before(j.Good.Until) {
-			l1s[j.Last.Target] = l1
+		if l1 := j.Good.Facts.L1; l1 != nil && now.Before(j.Good.Until) {
+			l1s[j.Last.Target.Chain] = l1
 		}
 	}
 	return l1s

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
@@ -34,11 +35,11 @@ func manyL1s(t testing.TB, l1s, validators int) *Site {
 		}
 		p = append(p, sample{"avax_l1_weight", []string{"chain", chain}, 100 * float64(validators)},
 			sample{"avax_l1_active_weight", []string{"chain", chain}, 99 * float64(validators)})
-		putSamples(t, s, snapshot.Key{Collector: "l1", Target: chain}, p...)
+		putSamples(t, s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: chain}}, p...)
 		keepL1(s, chain, l1)
-		putSamples(t, s, snapshot.Key{Collector: "l1_views", Target: "alpha/" + chain}, seen...)
+		putSamples(t, s, snapshot.Key{Collector: "l1_views", Target: metric.Target{Node: "alpha", Chain: chain}}, seen...)
 	}
-	putSamples(t, s, snapshot.Key{Collector: "safe_to_stop", Target: "network"}, stops...)
+	putSamples(t, s, snapshot.Key{Collector: "safe_to_stop", Target: metric.Target{}}, stops...)
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
@@ -107,7 +108,7 @@ func TestAnL1IsShownAsTheRunwayToldItWhileThatIsFresh(t *testing.T) {
 			t.Errorf("by l1_runway it runs dry %s", got)
 		}
 		time.Sleep(time.Minute)
-		put(t, s, snapshot.Key{Collector: "test", Target: "network"}, `avax_l1_weight{chain="one"} 100`)
+		put(t, s, snapshot.Key{Collector: "test", Target: metric.Target{}}, `avax_l1_weight{chain="one"} 100`)
 		keepUnpriced(s, "one", "a 100 5")
 		if got := runway(); got != "in 113 days" {
 			t.Errorf("by l1 alone it runs dry %s", got)

@@ -56,7 +56,7 @@ func TestThePageIsReadableOnAPhoneAndOnADesk(t *testing.T) {
 		avax_node_chain_present{node="a",chain="`+strings.Repeat("c", metric.MostValue)+`"} 1
 		avax_validator_present{node_id="`+strings.Repeat("i", metric.MostValue)+`"} 0
 		avax_l1_weight{chain="`+strings.Repeat("c", metric.MostValue)+`"} 1e300`)
-	fail(long, "peers", "a", outcome("info.peers", scrape.Rejected, strings.Repeat("x", 300)))
+	fail(long, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Rejected, strings.Repeat("x", 300)))
 
 	c := openChromium(t)
 	pictures := t.ArtifactDir()

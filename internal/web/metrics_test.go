@@ -230,7 +230,7 @@ func TestThePageIsWhatARegistryWouldHaveServed(t *testing.T) {
 				t.Fatalf("kept out: %v", err)
 			}
 			store.Put(snapshot.Run{
-				Key: snapshot.Key{Collector: "test", Target: job}, At: time.Unix(1.5e9, 0), Took: 250 * time.Millisecond,
+				Key: snapshot.Key{Collector: "test", Target: metric.Target{Node: job}}, At: time.Unix(1.5e9, 0), Took: 250 * time.Millisecond,
 				Until: time.Now().Add(time.Hour), Chunks: batch.Chunks(),
 			})
 		}
@@ -388,7 +388,7 @@ func putNumber(store *snapshot.Store, number int) {
 	for i := range 300 {
 		b.Set(many, float64(number), "alpha", fmt.Sprint(i))
 	}
-	store.Put(snapshot.Run{Key: snapshot.Key{Collector: "test", Target: "alpha"}, At: time.Now(), Until: time.Now().Add(time.Hour), Chunks: b.Chunks()})
+	store.Put(snapshot.Run{Key: snapshot.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}, At: time.Now(), Until: time.Now().Add(time.Hour), Chunks: b.Chunks()})
 }
 
 // While a job changes all the time, every page of every scraper shows one state

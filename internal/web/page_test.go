@@ -113,17 +113,17 @@ func incident(t testing.TB) *Site {
 	l1 := l1Told(floor, "V1 85 0.2", "V2 15 0")
 	l1.Set[0].NodeID, l1.Set[1].NodeID = "NodeID-alpha", "NodeID-dry"
 	keepL1(s, "one", l1)
-	putTable(s, snapshot.Key{Collector: "variants", Target: "network"}, metric.Table{
+	putTable(s, snapshot.Key{Collector: "variants", Target: metric.Target{}}, metric.Table{
 		About: "Where the nodes differ.", Columns: []string{"Fact", "Of", "Value", "Nodes"},
 		Rows: [][]string{{"version", "network", "avalanchego/1.15.0", "alpha"}, {"version", "network", "avalanchego/1.15.1", "bravo"}},
 	})
-	putTable(s, snapshot.Key{Collector: "reward_budget", Target: "network"}, metric.Table{
+	putTable(s, snapshot.Key{Collector: "reward_budget", Target: metric.Target{}}, metric.Table{
 		About: "Who would vote no.", Columns: []string{"Validator", "Peer", "Its stake in AVAX", "Saw the validator up"},
 		Rows: [][]string{{"NodeID-alpha", "NodeID-peer", "2000", "61.00 %"}}, LeftOut: 3,
 	})
-	fail(s, "peers", "bravo", outcome("info.peers", scrape.Unreachable, "dial tcp 10.0.0.2:9650: connect: connection refused"))
-	fail(s, "fee_config", "alpha/C", outcome("eth_feeConfig", scrape.Bootstrapping, "HTTP 503: the chain is not done bootstrapping"))
-	fail(s, "tps", "one", outcome("GET /v1/avg_tps/{chainId}", scrape.RateLimited, "HTTP 429: asked too often"))
+	fail(s, "peers", metric.Target{Node: "bravo"}, outcome("info.peers", scrape.Unreachable, "dial tcp 10.0.0.2:9650: connect: connection refused"))
+	fail(s, "fee_config", metric.Target{Node: "alpha", Chain: "C"}, outcome("eth_feeConfig", scrape.Bootstrapping, "HTTP 503: the chain is not done bootstrapping"))
+	fail(s, "tps", metric.Target{Chain: "one"}, outcome("GET /v1/avg_tps/{chainId}", scrape.RateLimited, "HTTP 429: asked too often"))
 	return s
 }
 
@@ -213,7 +213,7 @@ func hostile(t testing.TB) *Site {
 	s := newSite()
 	s.Version = hostileTexts[0]
 	texts := hostileTexts
-	batch := snapshot.Key{Collector: "test", Target: "network"}
+	batch := snapshot.Key{Collector: "test", Target: metric.Target{}}
 	putSamples(t, s, batch,
 		sample{"avax_node_up", []string{"node", texts[1]}, 1},
 		sample{"avax_node_up", []string{"node", "down" + texts[3]}, 0},
@@ -229,14 +229,14 @@ func hostile(t testing.TB) *Site {
 		sample{"avax_validator_uptime_requirement_ratio", []string{"node_id", texts[2]}, 0.9},
 		sample{"avax_validator_reward_reachable", []string{"node_id", texts[2]}, 0},
 	)
-	putTable(s, snapshot.Key{Collector: "variants", Target: "network"},
+	putTable(s, snapshot.Key{Collector: "variants", Target: metric.Target{}},
 		metric.Table{About: texts[0], Columns: []string{texts[1], texts[3]}, Rows: [][]string{{texts[2], texts[4]}}})
 	// A chain's name is part of a link.
 	odd := "../a?b#c d%2F"
-	put(t, s, snapshot.Key{Collector: "l1", Target: odd}, `avax_l1_weight{chain="`+odd+`"} 100`)
+	put(t, s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: odd}}, `avax_l1_weight{chain="`+odd+`"} 100`)
 	keepL1(s, odd, l1Told(floor, "a 100 50"))
 	keepL1(s, texts[0], &staking.L1{At: time.Now(), Set: []staking.Validator{{ID: texts[2], NodeID: texts[1], Weight: 1, Balance: 50e9, Burn: floor}}})
-	fail(s, texts[3], texts[1], outcome("info.peers", scrape.Rejected, strings.Join(texts, " ")))
+	fail(s, texts[3], metric.Target{Node: texts[1]}, outcome("info.peers", scrape.Rejected, strings.Join(texts, " ")))
 	return s
 }
 
@@ -407,7 +407,7 @@ func TestThePageIsMadeOnceASecond(t *testing.T) {
 		if made != 1 {
 			t.Errorf("five who come at once have it made %d times", made)
 		}
-		put(t, s, snapshot.Key{Collector: "test", Target: "network"}, `avax_node_up{node="a"} 0`)
+		put(t, s, snapshot.Key{Collector: "test", Target: metric.Target{}}, `avax_node_up{node="a"} 0`)
 		time.Sleep(sharedFor)
 		if page := look(""); made != 2 || !strings.Contains(page, "1 node is down") {
 			t.Errorf("a second later it was made %d times:\n%s", made, page)
@@ -476,12 +476,12 @@ func fleet(t testing.TB, n int) *Site {
 			id := fmt.Sprintf("validator%03d", v)
 			all = append(all, sample{"avax_l1_validator_connected", []string{"node", node, "chain", "one", "node_id", "NodeID-" + id, "validation_id", id}, 1})
 		}
-		putSamples(t, s, snapshot.Key{Collector: "all", Target: node}, all...)
+		putSamples(t, s, snapshot.Key{Collector: "all", Target: metric.Target{Node: node}}, all...)
 		if i%10 == 0 {
-			fail(s, "peers", node, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
+			fail(s, "peers", metric.Target{Node: node}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
 		}
 	}
-	put(t, s, snapshot.Key{Collector: "l1", Target: "one"}, `avax_l1_weight{chain="one"} 100`)
+	put(t, s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: "one"}}, `avax_l1_weight{chain="one"} 100`)
 	l1 := l1Told(floor)
 	for v := range 100 {
 		l1.Set = append(l1.Set, l1Told(floor, fmt.Sprintf("validator%03d 1 50", v)).Set...)

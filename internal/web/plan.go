@@ -132,11 +132,10 @@ func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now 
 	var followed []string // L1s of which anything was ever told
 	pending := false      // nothing was told of this one
 	for _, j := range jobs {
-		_, isL1 := j.Good.Kept.(*staking.L1)
 		switch {
-		case isL1:
-			followed = appendNew(followed, j.Last.Target)
-		case j.Last.Target == chain && j.Last.Collector == planCollector && j.Good.Collector == "":
+		case j.Good.Facts.L1 != nil:
+			followed = appendNew(followed, j.Last.Target.Chain)
+		case j.Last.Target.Chain == chain && j.Last.Collector == planCollector && j.Good.Collector == "":
 			pending = true
 		}
 	}
@@ -147,7 +146,7 @@ func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now 
 			what = "what the validators of " + chain + " burn is"
 		}
 		return &refusal{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + s.why(jobs, now, func(k snapshot.Key) bool {
-			return k.Collector == planCollector && k.Target == chain
+			return k.Collector == planCollector && k.Target.Chain == chain
 		})}
 	}
 	if ran, of := s.Progress(); ran < of || of == 0 {

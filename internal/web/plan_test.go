@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -53,18 +54,18 @@ func l1Told(burn float64, validators ...string) *staking.L1 {
 
 // keepL1 lets l1_runway tell of an L1.
 func keepL1(s *Site, chain string, l1 *staking.L1) {
-	keepAs(s, snapshot.Key{Collector: "l1_runway", Target: chain}, l1)
+	keepAs(s, snapshot.Key{Collector: "l1_runway", Target: metric.Target{Chain: chain}}, l1)
 }
 
 // keepUnpriced lets l1 tell of an L1, which knows no price.
 func keepUnpriced(s *Site, chain string, validators ...string) {
 	l1 := l1Told(0, validators...)
 	l1.At, l1.Unpriced = time.Time{}, true
-	keepAs(s, snapshot.Key{Collector: "l1", Target: chain}, l1)
+	keepAs(s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: chain}}, l1)
 }
 
 func keepAs(s *Site, key snapshot.Key, l1 *staking.L1) {
-	s.Store.Put(snapshot.Run{Key: key, At: time.Now(), Until: time.Now().Add(time.Minute), Kept: l1})
+	s.Store.Put(snapshot.Run{Key: key, At: time.Now(), Until: time.Now().Add(time.Minute), Facts: metric.Facts{L1: l1}})
 }
 
 // asked returns the status and the body of a page.
@@ -192,9 +193,9 @@ func TestNoPlanIsBetterThanAWrongOne(t *testing.T) {
 		s.Progress = func() (ran, of int) { return 2, 60 }
 		refused("at the start", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "2 of 60 collectors have run")
 		s.Progress = func() (ran, of int) { return 60, 60 }
-		fail(s, "l1_runway", "one", outcome("platform.getCurrentValidators", scrape.Timeout, "no answer"))
+		fail(s, "l1_runway", metric.Target{Chain: "one"}, outcome("platform.getCurrentValidators", scrape.Timeout, "no answer"))
 		refused("never told", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the validators of one are", "platform.getCurrentValidators: timeout")
-		put(t, s, snapshot.Key{Collector: "l1", Target: "C"}, `avax_l1_validators{chain="other",state="active"} 1`)
+		put(t, s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: "C"}}, `avax_l1_validators{chain="other",state="active"} 1`)
 		keepUnpriced(s, "one", "a 100 5")
 		refused("l1_runway fails", "/api/v1/l1/one/plan", http.StatusServiceUnavailable,
 			"what the validators of one burn is not known at present", "platform.getCurrentValidators: timeout")
@@ -209,12 +210,12 @@ func TestNoPlanIsBetterThanAWrongOne(t *testing.T) {
 			t.Errorf("all told: %d: %s", status, body)
 		}
 		time.Sleep(50 * time.Second)
-		fail(s, "l1_runway", "one", outcome("platform.getCurrentValidators", scrape.Unreachable, "connection refused"))
+		fail(s, "l1_runway", metric.Target{Chain: "one"}, outcome("platform.getCurrentValidators", scrape.Unreachable, "connection refused"))
 		time.Sleep(20 * time.Second)
 		refused("stale", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the validators of one are not known at present", "connection refused")
 		legacy := l1Told(0, "b 5 legacy")
 		legacy.At = time.Time{}
-		keepAs(s, snapshot.Key{Collector: "l1", Target: "one"}, legacy)
+		keepAs(s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: "one"}}, legacy)
 		refused("nobody says of when it is", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "connection refused")
 		s = newSite()
 		keepUnpriced(s, "one", "a 100 5")

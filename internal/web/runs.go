@@ -66,10 +66,10 @@ func (p *page) addRuns() {
 		}
 		if !j.Last.At.After(c.oldest) {
 			c.oldest, c.Last = j.Last.At, since(p.Now, j.Last.At)
-			c.Last.Title = "the oldest, of " + j.Last.Target + ": " + c.Last.Title
+			c.Last.Title = "the oldest, of " + j.Last.Target.String() + ": " + c.Last.Title
 		}
 		if j.Last.Took > c.longest {
-			c.longest, c.Took = j.Last.Took, cell{Text: took(j.Last.Took), Title: "the longest, of " + j.Last.Target}
+			c.longest, c.Took = j.Last.Took, cell{Text: took(j.Last.Took), Title: "the longest, of " + j.Last.Target.String()}
 		}
 		switch {
 		case j.Last.Err != nil:
@@ -77,7 +77,7 @@ func (p *page) addRuns() {
 		case !p.Now.Before(j.Good.Until):
 			// It went well, and in three periods it has not run again.
 			c.stopped++
-			p.problems.add("AvaxDataTooOld", bad, 1, place{Text: j.Last.Collector + " of " + j.Last.Target, Anchor: "collectors"})
+			p.problems.add("AvaxDataTooOld", bad, 1, place{Text: j.Last.Collector + " of " + j.Last.Target.String(), Anchor: "collectors"})
 		default:
 			good++
 		}

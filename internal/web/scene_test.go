@@ -39,17 +39,15 @@ func openDemo(t testing.TB) demo {
 		}
 		return up
 	}
-	ups := &collectors.Upstreams{Metrics: metrics.New(open("metrics"))}
 	var nodes []*collectors.Node
 	for _, name := range []string{"alpha", "bravo", "charlie", "foxtrot"} {
 		nodes = append(nodes, collectors.NewNode(node.New(open(name))))
 	}
-	ups.SetNodes(nodes)
-	ups.SetChains([]collectors.Chain{
+	ups := &collectors.Upstreams{Metrics: metrics.New(open("metrics")), Targets: collectors.NewTargets(nodes, []collectors.Chain{
 		{Name: "C", Ref: "C"},
 		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
-	})
+	})}
 	d := demo{network: network, site: newSite()}
 	for _, spec := range collectors.All() {
 		if spec.Off {
@@ -84,7 +82,7 @@ func (d demo) run(ctx context.Context, until time.Duration) {
 			err := j.Collect(scrape.MaxAge(ctx, time.Millisecond), batch)
 			r.Took, r.Until = time.Since(r.At), r.At.Add(until)
 			if err == nil || errors.Is(err, collectors.ErrNotOffered) {
-				r.Chunks, r.Tables, r.Kept = batch.Chunks(), batch.Tables(), batch.Kept()
+				r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
 			} else {
 				r.Err = err
 			}

@@ -148,7 +148,7 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 	})
 	a.Chains = found.leaves
 	a.AsOf = oldest(jobs, now, func(k snapshot.Key) bool {
-		return k.Collector == stopCollector && (k.Target == a.Node || k.Target == network)
+		return k.Collector == stopCollector
 	})
 
 	var against []string
@@ -201,6 +201,6 @@ func (s *Site) missingOf(a stopAnswer, jobs []snapshot.Job, now time.Time, verdi
 		text = "whether it validates further chains"
 	}
 	return text + ": " + s.why(jobs, now, func(k snapshot.Key) bool {
-		return k.Collector == stopCollector && (k.Target == a.Node || k.Target == network)
+		return k.Collector == stopCollector
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -24,7 +25,7 @@ func stopping(t *testing.T) *Site {
 		avax_node_info{node="free",node_id="NodeID-free",version="v"} 1
 		avax_node_info{node="needed",node_id="NodeID-needed",version="v"} 1
 		avax_node_info{node="half",node_id="NodeID-half",version="v"} 1`)
-	put(t, s, snapshot.Key{Collector: "safe_to_stop", Target: "network"}, `
+	put(t, s, snapshot.Key{Collector: "safe_to_stop", Target: metric.Target{}}, `
 		avax_node_safe_to_stop{node="free"} 1
 		avax_node_stop_leaves_ratio{node="free",chain="P"} 0.99
 		avax_node_stop_leaves_ratio{node="free",chain="one"} 0.8
@@ -137,7 +138,7 @@ func TestSafeToStopForgetsWhatIsStale(t *testing.T) {
 		if want := "not known: how much of P would stay connected: collector safe_to_stop of network has not run since 2000-01-01T00:00:00Z\n"; status != 503 || body != want {
 			t.Errorf("%d %s", status, body)
 		}
-		fail(s, "safe_to_stop", "network", outcome("info.peers", scrape.Timeout, "no answer within 10s"))
+		fail(s, "safe_to_stop", metric.Target{}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
 		status, body = asked(t, s, "/safe-to-stop?node=NodeID-free")
 		if status != 503 || !strings.Contains(body, "info.peers: timeout: no answer within 10s") {
 			t.Errorf("%d %s", status, body)

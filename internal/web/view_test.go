@@ -95,12 +95,12 @@ func put(t testing.TB, s *Site, key snapshot.Key, lines string) {
 func told(t testing.TB, lines string) *Site {
 	t.Helper()
 	s := newSite()
-	put(t, s, snapshot.Key{Collector: "test", Target: "network"}, lines)
+	put(t, s, snapshot.Key{Collector: "test", Target: metric.Target{}}, lines)
 	return s
 }
 
 // fail records a failed run.
-func fail(s *Site, collector, target string, err error) {
+func fail(s *Site, collector string, target metric.Target, err error) {
 	s.Store.Put(snapshot.Run{
 		Key: snapshot.Key{Collector: collector, Target: target}, At: time.Now(), Until: time.Now().Add(time.Minute), Err: err,
 	})
@@ -325,7 +325,7 @@ func TestNothingIsCalledWellBeforeEveryCollectorHasRun(t *testing.T) {
 	if v.Title != "Waiting for the first answers" || !slices.Contains(v.Sums, "12 of 60 collectors have run") {
 		t.Errorf("%+v", v)
 	}
-	fail(s, "peers", "a", outcome("info.peers", scrape.Timeout, "no answer"))
+	fail(s, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Timeout, "no answer"))
 	if v := s.view(time.Now()).Verdict; v.Title != "1 problem that can wait" || !slices.Contains(v.Sums, "12 of 60 collectors have run") {
 		t.Errorf("%+v", v)
 	}
@@ -650,9 +650,9 @@ func TestADeadNodesLastValuesDoNotPassForThePresent(t *testing.T) {
 		avax_node_chain_present{node="a",chain="P"} 1
 		avax_node_chain_bootstrapped{node="a",chain="P"} 0
 		avax_node_peers{node="a"} 3`)
-	fail(s, "peers", "a", outcome("info.peers", scrape.Unreachable, "connection refused"))
-	fail(s, "uptime", "a", outcome("info.uptime", scrape.Unreachable, "connection refused"))
-	fail(s, "l1", "one", outcome("info.peers", scrape.Unreachable, "connection refused"))
+	fail(s, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Unreachable, "connection refused"))
+	fail(s, "uptime", metric.Target{Node: "a"}, outcome("info.uptime", scrape.Unreachable, "connection refused"))
+	fail(s, "l1", metric.Target{Chain: "one"}, outcome("info.peers", scrape.Unreachable, "connection refused"))
 	v := s.view(time.Now())
 	if got, want := words(v.Verdict), "bad: 1 urgent problem\nbad: 1 node is down [AvaxNodeDown]: a #node-a,\n"; got != want {
 		t.Errorf("the failures follow from the node, and yet:\n%s", got)
@@ -672,8 +672,8 @@ func TestADeadNodesLastValuesDoNotPassForThePresent(t *testing.T) {
 // A path behind the address is the usual mistake, and no chain's fault.
 func TestAnAddressWithoutANodesAPIIsNoMissingChain(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 0`)
-	fail(s, "identity", "a", outcome("info.getNodeID", scrape.NotFound, "404 page not found"))
-	fail(s, "heads", "b", outcome("eth_blockNumber L", scrape.NotFound, "404 page not found"))
+	fail(s, "identity", metric.Target{Node: "a"}, outcome("info.getNodeID", scrape.NotFound, "404 page not found"))
+	fail(s, "heads", metric.Target{Node: "b"}, outcome("eth_blockNumber L", scrape.NotFound, "404 page not found"))
 	v := s.view(time.Now())
 	if got := v.Nodes[0].Failing[0].Do; !strings.Contains(got, "AVAX_NODES without a path") || strings.Contains(got, "AVAX_CHAINS") {
 		t.Errorf("of a: %s", got)
@@ -688,8 +688,8 @@ func TestADeadNodeKeepsItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := told(t, `avax_node_info{node="mine",node_id="NodeID-mine",version="v"} 1`)
 		time.Sleep(time.Hour)
-		put(t, s, snapshot.Key{Collector: "up", Target: "mine"}, `avax_node_up{node="mine"} 0`)
-		put(t, s, snapshot.Key{Collector: "validators", Target: "network"}, `avax_validator_present{node_id="NodeID-mine"} 1`)
+		put(t, s, snapshot.Key{Collector: "up", Target: metric.Target{Node: "mine"}}, `avax_node_up{node="mine"} 0`)
+		put(t, s, snapshot.Key{Collector: "validators", Target: metric.Target{}}, `avax_validator_present{node_id="NodeID-mine"} 1`)
 		v := s.view(time.Now())
 		if v.Validators[0].Name != "mine" || v.Nodes[0].ID != "NodeID-mine" || v.Nodes[0].Version != "" {
 			t.Errorf("%+v, %+v", v.Validators[0], v.Nodes[0])
@@ -877,10 +877,10 @@ func TestTablesOfCollectorsAreShownBesideWhatTheyAreAbout(t *testing.T) {
 	for i := range mostFacts + 3 {
 		table.Rows = append(table.Rows, []string{"NodeID-mine", fmt.Sprint("NodeID-", i)})
 	}
-	putTable(s, snapshot.Key{Collector: "reward_budget", Target: "network"}, table, metric.Table{About: "Empty."})
-	putTable(s, snapshot.Key{Collector: "variants", Target: "network"}, metric.Table{About: "Who has what.", Columns: []string{"Nodes"}, Rows: [][]string{{"b, c"}}})
+	putTable(s, snapshot.Key{Collector: "reward_budget", Target: metric.Target{}}, table, metric.Table{About: "Empty."})
+	putTable(s, snapshot.Key{Collector: "variants", Target: metric.Target{}}, metric.Table{About: "Who has what.", Columns: []string{"Nodes"}, Rows: [][]string{{"b, c"}}})
 	for i := range mostTables + 2 {
-		putTable(s, snapshot.Key{Collector: "other", Target: fmt.Sprint(i)}, metric.Table{About: "Something.", Rows: [][]string{{"more cells", "than columns"}}})
+		putTable(s, snapshot.Key{Collector: "other", Target: metric.Target{Node: fmt.Sprint(i)}}, metric.Table{About: "Something.", Rows: [][]string{{"more cells", "than columns"}}})
 	}
 	v := s.view(time.Now())
 	if len(v.Dissenters.List) != 1 || len(v.Variants.List) != 1 || len(v.Facts.List) != mostTables || v.Facts.More != 2 {
@@ -909,7 +909,7 @@ func TestLongListsAreCutAndSayByHowMuch(t *testing.T) {
 	s := told(t, lines.String()+`avax_l1_weight{chain="one"} 60`)
 	keepL1(s, "one", l1Told(floor, l1...))
 	for i := range 60 {
-		fail(s, "peers", fmt.Sprintf("n%02d", i), outcome("info.peers", scrape.Timeout, "no answer"))
+		fail(s, "peers", metric.Target{Node: fmt.Sprintf("n%02d", i)}, outcome("info.peers", scrape.Timeout, "no answer"))
 	}
 	v := s.view(time.Now())
 	if len(v.Nodes) != openNodes || len(v.MoreNodes) != 60-openNodes {
@@ -933,17 +933,17 @@ func TestFailuresOfOneCauseAreToldOnce(t *testing.T) {
 			avax_node_up{node="b"} 1
 			avax_node_chain_present{node="b",chain="C"} 1
 			avax_node_chain_bootstrapped{node="b",chain="C"} 0`)
-		put(t, s, snapshot.Key{Collector: "peers", Target: "a"}, `avax_node_peers{node="a"} 3`)
+		put(t, s, snapshot.Key{Collector: "peers", Target: metric.Target{Node: "a"}}, `avax_node_peers{node="a"} 3`)
 		time.Sleep(12 * time.Second)
-		fail(s, "peers", "a", outcome("info.peers", scrape.Timeout, "no answer within 10s"))
-		fail(s, "uptime", "a", outcome("info.uptime", scrape.Timeout, "no answer within 7.5s"))
-		fail(s, "l1_views", "a/C", outcome("validators.getCurrentValidators", scrape.Timeout, "no turn in time"))
-		fail(s, "l1_views", "a/one", outcome("validators.getCurrentValidators", scrape.Rejected, "no"))
-		fail(s, "acps", "a", outcome("info.acps", scrape.Rejected, "no such method"))
-		fail(s, "heads", "b/C", outcome("eth_getBlockByNumber", scrape.Bootstrapping, "the chain is not done bootstrapping"))
-		fail(s, "tps", "C", outcome("GET /v1/avg_tps/{chainId}", scrape.Unavailable, "HTTP 503"))
-		fail(s, "tps", "one", outcome("GET /v1/avg_tps/{chainId}", scrape.Unavailable, "HTTP 502"))
-		fail(s, "network", "network", errors.New("panic: boom"))
+		fail(s, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
+		fail(s, "uptime", metric.Target{Node: "a"}, outcome("info.uptime", scrape.Timeout, "no answer within 7.5s"))
+		fail(s, "l1_views", metric.Target{Node: "a", Chain: "C"}, outcome("validators.getCurrentValidators", scrape.Timeout, "no turn in time"))
+		fail(s, "l1_views", metric.Target{Node: "a", Chain: "one"}, outcome("validators.getCurrentValidators", scrape.Rejected, "no"))
+		fail(s, "acps", metric.Target{Node: "a"}, outcome("info.acps", scrape.Rejected, "no such method"))
+		fail(s, "heads", metric.Target{Node: "b", Chain: "C"}, outcome("eth_getBlockByNumber", scrape.Bootstrapping, "the chain is not done bootstrapping"))
+		fail(s, "tps", metric.Target{Chain: "C"}, outcome("GET /v1/avg_tps/{chainId}", scrape.Unavailable, "HTTP 503"))
+		fail(s, "tps", metric.Target{Chain: "one"}, outcome("GET /v1/avg_tps/{chainId}", scrape.Unavailable, "HTTP 502"))
+		fail(s, "network", metric.Target{}, errors.New("panic: boom"))
 		var got []string
 		v := s.view(time.Now())
 		for _, f := range v.Failing {
@@ -973,7 +973,7 @@ func TestFailuresOfOneCauseAreToldOnce(t *testing.T) {
 
 func TestWhatIsNotLetInHasItsOwnRunbook(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
-	fail(s, "peers", "a", outcome("info.peers", scrape.Forbidden, "HTTP 403: the node does not serve the host name"))
+	fail(s, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Forbidden, "HTTP 403: the node does not serve the host name"))
 	want := "warn: 1 problem that can wait\nwarn: 1 collector is not let in [AvaxUpstreamForbidden]: peers of a #fails-1,\n"
 	if diff := cmp.Diff(want, words(s.view(time.Now()).Verdict)); diff != "" {
 		t.Error(diff)

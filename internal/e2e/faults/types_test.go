@@ -125,17 +125,20 @@ func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, sp
 		return u
 	}
 	ups := &collectors.Upstreams{
-		Metrics: metrics.New(open("metrics")), Data: data.New(open("data")), Network: data.Mainnet, Currency: "usd",
-		WatchAddresses: []string{"P-" + simnet.Owner, "X-" + simnet.Owner}, WatchEVM: []string{simnet.Account}, WatchContracts: []string{simnet.Account},
-		WatchTokens: []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}},
+		Targets: collectors.NewTargets([]*collectors.Node{collectors.NewNode(node.New(open("alpha")))},
+			[]collectors.Chain{{Name: "C", Ref: "C"}, {Name: "examplel1", Ref: network.Chain("examplel1").ID}}),
+		Metrics: metrics.New(open("metrics")),
+		Data:    &collectors.DataService{Client: data.New(open("data")), Network: data.Mainnet, Currency: "usd"},
+		Watch: collectors.Watchlist{
+			Addresses: []string{"P-" + simnet.Owner, "X-" + simnet.Owner}, EVM: []string{simnet.Account}, Contracts: []string{simnet.Account},
+			Tokens: []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}},
+		},
 	}
-	ups.SetChains([]collectors.Chain{{Name: "C", Ref: "C"}, {Name: "examplel1", Ref: network.Chain("examplel1").ID}})
-	ups.SetNodes([]*collectors.Node{collectors.NewNode(node.New(open("alpha")))})
 	return spec.Bind(ups)
 }
 
 // rebound is the job of that target, of a collector that remembers nothing.
-func rebound(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collectors.Spec, target string) collectors.Job {
+func rebound(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collectors.Spec, target metric.Target) collectors.Job {
 	t.Helper()
 	jobs := bind(t, network, transport, spec)
 	return jobs[slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target == target })]

@@ -224,7 +224,7 @@ func TestOfChainsWithoutEndAThousandAreFollowed(t *testing.T) {
 		}
 		for range 2 {
 			known := w.ups.Chains()
-			found, err := collectors.Discover(t.Context(), w.ups, known)
+			found, err := collectors.Discover(t.Context(), w.ups.Targets, known)
 			if err == nil && len(found) != collectors.MostChains || !slices.Equal(found[:len(known)], known) {
 				t.Fatalf("%d chains, %v", len(found), err)
 			}

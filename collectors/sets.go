@@ -1,0 +1,130 @@
+package collectors
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// watched are the watched validators of the primary network.
+type watched struct {
+	*Targets
+	Validators
+}
+
+func (ups *Upstreams) watched() watched { return watched{ups.Targets, ups.Watch.Validators} }
+
+// ids returns the IDs of the watched validators; all is true where every
+// validator is watched, and ids nil.
+func (w watched) ids(ctx context.Context) (ids []string, all bool, err error) {
+	if w.All || len(w.IDs) > 0 {
+		return w.IDs, w.All, nil
+	}
+	nodes, err := w.identified(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, n := range nodes {
+		ids = append(ids, n.known())
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), false, nil
+}
+
+// entries asks a node for the entries of the watched validators and of
+// the others named, or for the whole set.
+func (w watched) entries(ctx context.Context, n *Node, others ...string) (iter.Seq[node.Validator], error) {
+	ids, all, err := w.ids(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if all {
+		set, err := n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
+		if err != nil {
+			return nil, err
+		}
+		return set.All(), nil
+	}
+	ids = slices.Concat(ids, others)
+	slices.Sort(ids)
+	if ids = slices.Compact(ids); len(ids) == 1 {
+		// Asked for exactly one, a node adds all its delegators, which may be
+		// thousands. An ID that nobody has leaves them out.
+		ids = append(ids, nobody)
+	}
+	entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
+	return slices.Values(entries), err
+}
+
+// nobody is the node ID of twenty zero bytes.
+const nobody = "NodeID-111111111111111111116DBWJs"
+
+// subnetSet asks any node for the validators of a subnet.
+func subnetSet(ctx context.Context, t *Targets, subnetID string) ([]node.Validator, error) {
+	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
+		return n.PlatformCurrentValidators(ctx, subnetID)
+	})
+}
+
+// primarySet asks any node for the primary network's validators.
+func primarySet(ctx context.Context, t *Targets) (*node.ValidatorSet, error) {
+	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (*node.ValidatorSet, error) {
+		return n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
+	})
+}
+
+// primaryStake returns the stake of every primary-network validator in nAVAX,
+// its delegators' included, and the sum. Any node is asked, at the pace of
+// full sets.
+func primaryStake(ctx context.Context, t *Targets) (byNode map[string]uint64, all uint64, err error) {
+	set, err := primarySet(scrape.MaxAge(ctx, fullSetEvery), t)
+	if err != nil {
+		return nil, 0, err
+	}
+	byNode = make(map[string]uint64, set.Len())
+	for v := range set.All() {
+		s := stakeOf(v)
+		byNode[v.NodeID] += s
+		all += s
+	}
+	return byNode, all, nil
+}
+
+// stakeOf is what the validator votes with: its own stake and its delegators'.
+func stakeOf(v node.Validator) uint64 {
+	s := uint64(v.Weight)
+	if v.DelegatorWeight != nil {
+		s += uint64(*v.DelegatorWeight)
+	}
+	return s
+}
+
+// chainSet asks a node for the validators of a subnet's chain. The C-Chain has
+// no such list.
+func chainSet(ctx context.Context, n *Node, c Chain) ([]node.ChainValidator, error) {
+	return ask(n, "validators.getCurrentValidators "+c.Ref, func() ([]node.ChainValidator, error) {
+		return n.ValidatorsCurrentValidators(ctx, c.Ref)
+	})
+}
+
+// l1Validator is what the P-Chain tells of an L1's validator, but for what it burns.
+func l1Validator(c Chain, found node.Validator) (v staking.Validator, err error) {
+	v = staking.Validator{ID: found.ValidationID, NodeID: found.NodeID, Weight: uint64(found.Weight)}
+	if found.EndTime != nil {
+		v.End = found.EndTime.Time
+	}
+	switch {
+	case found.ValidationID == "":
+		v.ID, v.Legacy = found.TxID, true
+	case found.Balance == nil:
+		return v, fmt.Errorf("validator %s of %s has no balance in the P-Chain's answer", v.NodeID, c.Name)
+	default:
+		v.Balance = uint64(*found.Balance)
+	}
+	return v, nil
+}

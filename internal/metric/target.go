@@ -1,0 +1,106 @@
+package metric
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Target is what one job of a collector asks about. Fields that do not apply are
+// empty; the zero Target is the network as a whole.
+type Target struct {
+	Node  string // configured name of a node
+	Chain string // configured name of a chain
+	// Item is a configured item other than a node or a chain: an address, an
+	// asset, a validator, a token, a probe, or a service.
+	Item string
+}
+
+// String returns the value of the label target: the parts that apply, separated by
+// a slash, or "network". Nothing reads this text back.
+func (t Target) String() string {
+	first, second := t.parts()
+	if second == "" {
+		return first
+	}
+	return first + "/" + second
+}
+
+// parts returns the parts of the text; the second may be empty.
+func (t Target) parts() (first, second string) {
+	if subject := cmp.Or(t.Node, t.Item); subject != "" {
+		return subject, t.Chain
+	}
+	return cmp.Or(t.Chain, "network"), ""
+}
+
+// Compare orders targets as their texts are ordered.
+func (t Target) Compare(o Target) int {
+	first, second := t.parts()
+	otherFirst, otherSecond := o.parts()
+	var order int
+	switch {
+	case first == otherFirst:
+		order = cmp.Compare(second, otherSecond)
+	case strings.HasPrefix(first, otherFirst) || strings.HasPrefix(otherFirst, first):
+		order = cmp.Compare(t.String(), o.String()) // the slash decides
+	default:
+		order = cmp.Compare(first, otherFirst)
+	}
+	return cmp.Or(order, cmp.Compare(t.Node, o.Node), cmp.Compare(t.Chain, o.Chain))
+}
+
+// Group returns what the target shares with others: the node or the item, without
+// the chain, or else the target itself. Jobs of one group start together and share
+// answers.
+func (t Target) Group() Target {
+	if t.Node+t.Item != "" {
+		t.Chain = ""
+	}
+	return t
+}
+
+// Scope returns the kind of target.
+func (t Target) Scope() Scope {
+	switch {
+	case t.Node != "" && t.Chain != "":
+		return ScopeNodeChain
+	case t.Node != "":
+		return ScopeNode
+	case t.Item != "" && t.Chain != "":
+		return ScopeItemChain
+	case t.Item != "":
+		return ScopeItem
+	case t.Chain != "":
+		return ScopeChain
+	}
+	return ScopeNetwork
+}
+
+// Scope is a kind of target, or several kinds joined with |.
+type Scope uint8
+
+// The kinds of targets.
+const (
+	ScopeNetwork Scope = 1 << iota
+	ScopeNode
+	ScopeNodeChain
+	ScopeChain
+	ScopeItem
+	ScopeItemChain
+)
+
+var scopeNames = []string{"network", "node", "node and chain", "chain", "item", "item and chain"}
+
+// Has tells whether s and o have a kind in common.
+func (s Scope) Has(o Scope) bool { return s&o != 0 }
+
+// String names the kinds, such as "node" or "network, chain".
+func (s Scope) String() string {
+	var names []string
+	for i, name := range scopeNames {
+		if s.Has(1 << i) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
