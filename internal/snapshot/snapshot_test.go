@@ -184,7 +184,7 @@ func TestGatherTellsWhatThePageTells(t *testing.T) {
 	s.Put(run(bravo, 20))
 	b := metric.NewBatch([]*metric.Family{events})
 	b.Set(events, 3, "alpha")
-	s.Put(snapshot.Run{Key: snapshot.Key{Collector: "events", Target: "alpha"}, Until: time.Now().Add(time.Minute), Chunks: b.Chunks()})
+	s.Put(snapshot.Run{Key: snapshot.Key{Collector: "events", Target: metric.Target{Node: "alpha"}}, Until: time.Now().Add(time.Minute), Chunks: b.Chunks()})
 	families, err := s.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -283,7 +283,7 @@ func TestACounterReadsAsACounterInEveryFormat(t *testing.T) {
 	for _, value := range []float64{1, 2} {
 		b := metric.NewBatch([]*metric.Family{events})
 		b.Set(events, value, "alpha")
-		store.Put(snapshot.Run{Key: snapshot.Key{Collector: "test", Target: "alpha"}, At: time.Now(), Until: time.Now().Add(time.Hour), Chunks: b.Chunks()})
+		store.Put(snapshot.Run{Key: snapshot.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}, At: time.Now(), Until: time.Now().Add(time.Hour), Chunks: b.Chunks()})
 		for who, s := range scrapers {
 			header, page := fetch(t, h, s.accept, s.encoding)
 			samples, types := parse(t, header.Get("Content-Type"), page)

@@ -1,0 +1,59 @@
+package collectors_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+// Two jobs of one text would give two series of the same labels.
+func TestEachJobHasATargetOfItsOwnInScope(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		for _, ids := range [][]string{nil, {w.network.NodeID("alpha")}} {
+			w.ups.Watch.Validators.IDs = ids
+			for _, spec := range collectors.All() {
+				var scopes metric.Scope
+				texts := map[string]bool{}
+				for _, j := range spec.Bind(w.ups) {
+					if !spec.Scope.Has(j.Target.Scope()) {
+						t.Errorf("%s has a job for %s, its scope is %s", spec.Name, j.Target, spec.Scope)
+					}
+					if texts[j.Target.String()] {
+						t.Errorf("%s has two jobs for %s", spec.Name, j.Target)
+					}
+					texts[j.Target.String()] = true
+					scopes |= j.Target.Scope()
+				}
+				if spec.Name != "rewards" && scopes != spec.Scope {
+					t.Errorf("%s has jobs for: %s, its scope is: %s", spec.Name, scopes, spec.Scope)
+				}
+			}
+		}
+	})
+}
+
+func TestShardsDivideTheJobs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		all, shards := *w.ups, []collectors.Upstreams{*w.ups, *w.ups}
+		for i := range shards {
+			shards[i].Targets = collectors.NewTargets(all.Nodes()[i:i+1], all.Chains())
+		}
+		for _, spec := range collectors.All() {
+			var got []string
+			for _, j := range slices.Concat(spec.Jobs(&shards[0], &all), spec.Jobs(&shards[1], nil)) {
+				got = append(got, j.Target.String())
+			}
+			var want []string
+			for _, j := range spec.Jobs(&all, &all) {
+				want = append(want, j.Target.String())
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: the shards run %q, want %q", spec.Name, got, want)
+			}
+		}
+	})
+}
