@@ -44,12 +44,12 @@ check-dashboards: tools ## Hold the dashboards to a fleet of 200 nodes
 
 .PHONY: check-chance
 check-chance: ## Give chance more turns than make test does: what befalls nodes, and every field of every answer (a minute or two)
-	go test -count=1 -run TestWhateverBefalls ./cmd/exporter -model.seeds=20 -model.steps=350
+	go test -count=1 -run TestWhateverBefalls ./internal/app -model.seeds=20 -model.steps=350
 	go test -count=1 -run TestNoFieldOfAnotherType ./internal/e2e/faults -full
 
 .PHONY: incidents
 incidents: ## Play incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
-	go test -tags incidents -run TestEveryIncident -count=1 -timeout=60m ./cmd/exporter $(TESTFLAGS)
+	go test -tags incidents -run TestEveryIncident -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: check
 check: vet lint fresh check-deploy check-rules check-dashboards check-chance test ## Run all that CI runs
@@ -103,7 +103,7 @@ seconds = $(shell awk 'BEGIN { print $(HOURS) * 3600 }')s
 .PHONY: soak
 soak: tools ## Run with incidents for HOURS=0.2, and write the figures into docs/reliability.md
 	@go test -count=1 -timeout 0 -run 'StayFlat' ./internal/e2e/faults -soak=$(seconds) -update & soaked=$$!; \
-		go test -count=1 -timeout 0 -run 'WhateverBefalls|TheHeap' ./cmd/exporter -model.for=$(seconds) -model.steps=1000 -model.seed=$$(date +%s) -update; \
+		go test -count=1 -timeout 0 -run 'WhateverBefalls|TheHeap' ./internal/app -model.for=$(seconds) -model.steps=1000 -model.seed=$$(date +%s) -update; \
 		modelled=$$?; wait $$soaked && exit $$modelled
 
 .PHONY: tools

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,8 +20,19 @@ type builtIn []struct {
 	content []byte
 }
 
-func ruleFiles() builtIn {
-	return builtIn{{"rules.yml", alerts.Rules}, {"companion.yml", alerts.Companion}}
+// runRules prints the alert rules.
+func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
+	files := builtIn{{"rules.yml", alerts.Rules}, {"companion.yml", alerts.Companion}}
+	return files.print("rules", args, stdout)
+}
+
+// runDashboards prints the dashboards.
+func runDashboards(_ context.Context, args []string, stdout, _ io.Writer) error {
+	files, err := dashboardFiles()
+	if err != nil {
+		return err
+	}
+	return files.print("dashboards", args, stdout)
 }
 
 func dashboardFiles() (builtIn, error) {
@@ -44,9 +56,9 @@ func dashboardFiles() (builtIn, error) {
 	return files, nil
 }
 
-// give prints the first file, or writes all into the directory that the
-// arguments name. command is what they were given to.
-func (files builtIn) give(command string, args []string, stdout io.Writer) error {
+// print prints the first file, or writes all into the directory that the arguments
+// of a command name.
+func (files builtIn) print(command string, args []string, stdout io.Writer) error {
 	switch {
 	case len(args) == 0:
 		_, err := stdout.Write(files[0].content)
@@ -56,7 +68,7 @@ func (files builtIn) give(command string, args []string, stdout io.Writer) error
 	case len(args) == 1 && strings.HasPrefix(args[0], "--out="):
 		args = []string{strings.TrimPrefix(args[0], "--out=")}
 	default:
-		return inputError{fmt.Errorf("%s: write %[1]s, or %[1]s --out DIR", command)}
+		return inputError("%s: write %[1]s, or %[1]s --out DIR", command)
 	}
 	if err := os.MkdirAll(args[0], 0o755); err != nil {
 		return err

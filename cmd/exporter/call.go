@@ -11,16 +11,17 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-const callUsage = `usage: avax-exporter call [--node NAME] [--chain CHAIN] [--yes] METHOD [PARAMETERS]
-       avax-exporter call avg_tps CHAINID [PAGETOKEN]
+const callArgs = "[--node NAME] [--chain CHAIN] [--yes] METHOD [PARAMETERS]"
 
-Asks a method of a node, the Data service (data.…) or the Metrics service (avg_tps)
-once, and prints the result. The parameters are one JSON value: an object or, for
+const callText = `
+METHOD is a method of a node, of the Data service (data.…) or of the Metrics service
+(avg_tps CHAINID [PAGETOKEN]). PARAMETERS are one JSON value: an object or, for
 eth_…, a list. Where the Data service is asked about a network, it is AVAX_NETWORK
 unless the parameters name one.
 
@@ -33,26 +34,13 @@ Methods; what stands in brackets may be left out:
 
 `
 
-// avgTPS is the one method of the Metrics service.
-const avgTPS = "avg_tps"
-
-// request is what the command call was given.
-type request struct {
-	node, chain string
-	method      node.Method
-	params      jsontext.Value // nil for none
-
-	ofMetrics          bool
-	chainID, pageToken string // for the Metrics service
-}
-
 // parseCall reads the arguments of the command call. Its error is flag.ErrHelp
 // or says what to write instead.
-func parseCall(args []string) (r request, err error) {
+func parseCall(args []string) (r app.Request, err error) {
 	flags := flag.NewFlagSet("call", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&r.node, "node", "", "")
-	flags.StringVar(&r.chain, "chain", "", "")
+	flags.StringVar(&r.Node, "node", "", "")
+	flags.StringVar(&r.Chain, "chain", "", "")
 	yes := flags.Bool("yes", false, "")
 	words, err := parseAnywhere(flags, args)
 	if err != nil {
@@ -62,18 +50,18 @@ func parseCall(args []string) (r request, err error) {
 		return r, errors.New("name a method")
 	}
 	name, words := words[0], words[1:]
-	if name == avgTPS {
-		if len(words) != 1 && len(words) != 2 || r.node != "" || r.chain != "" {
+	if name == app.AvgTPS {
+		if len(words) != 1 && len(words) != 2 || r.Node != "" || r.Chain != "" {
 			return r, errors.New("write avg_tps, the chain's number and, for a further page, its token")
 		}
-		r.ofMetrics, r.chainID = true, words[0]
+		r.ChainID = words[0]
 		if len(words) == 2 {
-			r.pageToken = words[1]
+			r.PageToken = words[1]
 		}
 		return r, nil
 	}
 
-	methods := append(node.Methods(), dataMethods()...)
+	methods := app.Methods()
 	i := slices.IndexFunc(methods, func(m node.Method) bool { return m.Name == name })
 	if i < 0 {
 		var names []string
@@ -85,30 +73,30 @@ func parseCall(args []string) (r request, err error) {
 		}
 		return r, fmt.Errorf("there is no method %q", name)
 	}
-	r.method = methods[i]
+	r.Method = methods[i]
 	switch {
 	case len(words) > 1:
-		return r, fmt.Errorf("write the parameters as one JSON value in quotes: %s", r.method.Usage())
+		return r, fmt.Errorf("write the parameters as one JSON value in quotes: %s", r.Method.Usage())
 	case len(words) == 1:
-		r.params = jsontext.Value(words[0])
+		r.Params = jsontext.Value(words[0])
 	}
-	if err := r.method.Check(r.params); err != nil {
+	if err := r.Method.Check(r.Params); err != nil {
 		return r, err
 	}
-	if r.method.Changes != "" && !*yes {
-		return r, fmt.Errorf("%s would %s; add --yes to do it", name, r.method.Changes)
+	if r.Method.Changes != "" && !*yes {
+		return r, fmt.Errorf("%s would %s; add --yes to do it", name, r.Method.Changes)
 	}
 	service, _, _ := strings.Cut(name, ".")
 	switch {
-	case service == "data" && r.node != "":
+	case service == "data" && r.Node != "":
 		return r, fmt.Errorf("%s is not asked of a node: leave --node out", name)
-	case r.chain != "" && !r.method.OfChain():
+	case r.Chain != "" && !r.Method.OfChain():
 		return r, fmt.Errorf("%s is not asked of a chain: leave --chain out", name)
-	case r.chain != "" || !r.method.OfChain():
+	case r.Chain != "" || !r.Method.OfChain():
 	case service == "avm":
-		r.chain = "X"
+		r.Chain = "X"
 	case strings.HasPrefix(name, "eth_"):
-		r.chain = "C"
+		r.Chain = "C"
 	default:
 		return r, fmt.Errorf("%s is asked of a chain: name it with --chain", name)
 	}
@@ -129,76 +117,40 @@ func parseAnywhere(flags *flag.FlagSet, args []string) (words []string, err erro
 	return words, nil
 }
 
-// printCallUsage tells how to call, and every method there is.
-func printCallUsage(out io.Writer) {
-	fmt.Fprint(out, callUsage)
-	for _, m := range append(node.Methods(), dataMethods()...) {
-		remark := ""
-		if e := endpointOf(m); e != nil {
-			remark = "  " + e.Op()
-		}
-		switch {
-		case m.Changes != "":
-			remark += "  (changes something: --yes)"
-		case m.Deprecated != "":
-			remark = "  (deprecated, " + m.Deprecated + ")"
-		}
-		fmt.Fprintf(out, "  %s%s\n", m.Usage(), remark)
+// callHelp lists every method with its parameters.
+func callHelp() string {
+	var b strings.Builder
+	b.WriteString(callText)
+	for _, m := range app.Methods() {
+		fmt.Fprintln(&b, "  "+app.Describe(m))
 	}
+	return b.String()
 }
 
-// call puts the request to its upstream and prints the result.
-func call(ctx context.Context, c *config, r request, out io.Writer) error {
-	c.part = fleet.Part{} // a person may ask every node, whoever watches it
-	everybody, err := newRoster(c, nil)
-	if err != nil {
-		return inputError{err}
+// runCall makes one call and prints the result.
+func runCall(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	r, err := parseCall(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return err
 	}
-	answer, err := r.ask(ctx, everybody)
+	if err != nil {
+		return inputError("call: %w: see avax-exporter help call", err)
+	}
+	cfg, err := configured(config.Load())
+	if err != nil {
+		return err
+	}
+	answer, err := app.Call(ctx, cfg, r)
 	if err != nil {
 		return err
 	}
 	if answer == nil {
-		_, err = fmt.Fprintln(out, "done")
+		_, err = fmt.Fprintln(stdout, "done")
 		return err
 	}
 	if err := answer.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(out, string(answer))
+	_, err = fmt.Fprintln(stdout, string(answer))
 	return err
-}
-
-func (r request) ask(ctx context.Context, everybody *roster) (jsontext.Value, error) {
-	ups := everybody.own
-	if e := endpointOf(r.method); e != nil {
-		if everybody.data == nil {
-			return nil, inputError{errors.New("there is no Data service to ask: set AVAX_DATA_URL")}
-		}
-		return everybody.data.call(ctx, e, everybody.c.network, r.params)
-	}
-	if r.ofMetrics {
-		if ups.Metrics == nil {
-			return nil, inputError{errors.New("there is no Metrics service to ask: set AVAX_METRICS_URL")}
-		}
-		return ups.Metrics.AvgTPSPage(ctx, r.chainID, r.pageToken)
-	}
-	var names []string
-	for _, n := range ups.Nodes() {
-		if r.node == "" || r.node == n.Name() {
-			chain := r.chain
-			for _, known := range ups.Chains() {
-				if known.Name == r.chain {
-					chain = known.Ref
-				}
-			}
-			answer, err := n.Call(ctx, r.method, chain, r.params)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", n.Name(), err)
-			}
-			return answer, nil
-		}
-		names = append(names, n.Name())
-	}
-	return nil, inputError{fmt.Errorf("there is no node %q; there are %s", r.node, strings.Join(names, ", "))}
 }

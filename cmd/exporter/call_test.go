@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/internal/app"
 )
 
 func TestTheStoryCallsEveryMethod(t *testing.T) {
@@ -13,8 +13,8 @@ func TestTheStoryCallsEveryMethod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{avgTPS}
-	for _, m := range append(node.Methods(), dataMethods()...) {
+	names := []string{app.AvgTPS}
+	for _, m := range app.Methods() {
 		names = append(names, m.Name)
 	}
 	for _, name := range names {

@@ -11,16 +11,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/explain"
 )
 
-const explainUsage = `usage: avax-exporter explain [--from URL] ALERT [TARGET]
-       avax-exporter explain [--from URL] FAMILY [TARGET]
+const explainArgs = "[--from URL] ALERT|FAMILY [TARGET]"
 
-Tells where an alert or a number comes from: the samples behind it as the running
-exporter serves them now, the formula with the numbers put in, the calls that
-were made for them, and the runbook. The target is a node, a chain, an ID or any
-other value of a label.
+const explainHelp = `
+Prints the samples behind it as the running exporter serves them now, the formula
+with the numbers put in, the calls that were made for them, and the runbook. The
+target is a node, a chain, an ID or any other value of a label.
 
   --from URL  the exporter to ask, such as http://monitoring:9865 (default the
               one on this machine, at AVAX_LISTEN)
@@ -54,11 +55,22 @@ func parseExplain(args []string) (w wanted, err error) {
 	return w, nil
 }
 
-// explainName asks the running exporter for its page and tells what is behind the name.
-func explainName(ctx context.Context, c *config, w wanted, out io.Writer) error {
+// runExplain asks the running exporter for its samples and prints what is behind the name.
+func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
+	w, err := parseExplain(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	if err != nil {
+		return inputError("explain: %w: see avax-exporter help explain", err)
+	}
+	cfg, err := configured(config.LoadServing())
+	if err != nil {
+		return err
+	}
 	base := strings.TrimSuffix(w.from, "/")
 	if base == "" {
-		base = ownURL(c.listen, c.tls)
+		base = app.OwnURL(cfg.Listen, cfg.TLS)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -75,7 +87,7 @@ func explainName(ctx context.Context, c *config, w wanted, out io.Writer) error 
 		return fmt.Errorf("%s: %w", resp.Request.URL.Redacted(), err)
 	}
 	if err := explain.Name(out, page, w.name, w.target); err != nil {
-		return inputError{err}
+		return config.InputError{Err: err}
 	}
 	return nil
 }

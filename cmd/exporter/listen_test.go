@@ -19,31 +19,10 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
-
-// The example in docs/operating.md is read as far as the certificate, which is
-// not there.
-func TestTheDocumentedWebConfigurationIsOne(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	example := regexp.MustCompile("(?s)```yaml\n(tls_server_config:.*?)```").FindSubmatch(page)
-	if example == nil {
-		t.Fatal("no example")
-	}
-	file := filepath.Join(t.TempDir(), "web.yml")
-	if err := os.WriteFile(file, example[1], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := checkWebConfig(file); err == nil || !strings.Contains(err.Error(), "tls.crt: no such file or directory") {
-		t.Error(err)
-	}
-}
 
 // certify: certify AUTHORITY NAME FILE — writes FILE.pem and FILE.key, a
 // certificate for NAME and this machine signed by an authority, which is made,

@@ -10,143 +10,118 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 
-	promversion "github.com/prometheus/common/version"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
 func main() {
 	// Before any secret is read.
-	if err := withholdMemory(); err != nil {
-		fmt.Fprintln(os.Stderr, "avax-exporter: a core of this process would hold its secrets: prctl:", err)
+	if err := disableCoreDumps(); err != nil {
+		fmt.Fprintln(os.Stderr, "avax-exporter: core dumps stay enabled, and one would contain secrets: prctl:", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-const usage = `avax-exporter: Prometheus exporter for Avalanche nodes, validators and L1s.
+// command is a sub-command.
+type command struct {
+	name    string
+	args    string // in the usage line
+	summary string // one line
+	help    string // what help NAME prints after the usage line
+	run     func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
 
-usage: avax-exporter [command]
+// commands are in the order in which help lists them. The first one runs where
+// none is named.
+func commands() []command {
+	return []command{
+		{name: "run", summary: "ask the nodes and serve /metrics (the default)", run: runExporter},
+		{name: "demo", summary: "run over a built-in simulated network with incidents", run: runDemo},
+		{name: "check", summary: "read the configuration, ask every upstream once, report what is missing", run: runCheck},
+		{name: "call", args: callArgs, summary: "call one method of a node or service and print the answer", help: callHelp(), run: runCall},
+		{name: "explain", args: explainArgs, summary: "explain where an alert or a number comes from", help: explainHelp, run: runExplain},
+		{name: "healthcheck", summary: "exit 0 if the exporter on this machine answers", run: runHealthcheck},
+		{name: "rules", args: "[--out DIR]", summary: "print the alert rules, or write all rule files", run: runRules},
+		{name: "dashboards", args: "[--out DIR]", summary: "print the Grafana overview, or write all dashboards", run: runDashboards},
+		{name: "version", summary: "print the version", run: runVersion},
+		{name: "help", args: "[COMMAND]", summary: "print this help, or that of a command", run: runHelp},
+	}
+}
 
-  (none)       ask the nodes and serve /metrics
-  demo         the same, over a simulated network with incidents
-  check        read the configuration, ask every upstream once, tell what is missing
-  call         ask one method of a node or service and print the answer: see call --help
-  explain      tell where an alert or a number comes from: see explain --help
-  healthcheck  exit 0 if the exporter on this machine answers
-  rules        print the built-in alert rules; --out DIR writes them as files
-  dashboards   print the overview for Grafana; --out DIR writes all dashboards as files
-  version      print the version
-
-It is configured by environment variables:
-
-`
-
-// inputError is a mistake in the command line or the configuration: exit code 2.
-type inputError struct{ error }
-
-// command runs a sub-command and returns the exit code: 0, 1 where something
-// went wrong, 2 where the command line or the configuration is wrong.
-func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// execute runs a command and returns the exit code: 0, 1 where something failed,
+// 2 where the command line or the configuration is wrong.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := dispatch(ctx, args, stdout, stderr)
 	if err == nil {
 		return 0
 	}
 	fmt.Fprintln(stderr, "avax-exporter:", err)
-	if errors.As(err, &inputError{}) {
+	if errors.As(err, &config.InputError{}) {
 		return 2
 	}
 	return 1
 }
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	name := ""
+	name := "run"
 	if len(args) > 0 {
-		name = args[0]
+		name, args = args[0], args[1:]
 	}
-	if len(args) > 1 && !slices.Contains([]string{"call", "explain", "rules", "dashboards"}, name) {
-		return inputError{fmt.Errorf("%s takes no arguments; see avax-exporter help", name)}
-	}
-	var asked request
-	var explained wanted
 	switch name {
-	case "call":
-		var err error
-		asked, err = parseCall(args[1:])
-		if errors.Is(err, flag.ErrHelp) {
-			printCallUsage(stdout)
-			return nil
-		}
-		if err != nil {
-			return inputError{fmt.Errorf("call: %w; see avax-exporter call --help", err)}
-		}
-	case "explain":
-		var err error
-		explained, err = parseExplain(args[1:])
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(stdout, explainUsage)
-			return nil
-		}
-		if err != nil {
-			return inputError{fmt.Errorf("explain: %w; see avax-exporter explain --help", err)}
-		}
-	case "help", "-h", "-help", "--help":
-		fmt.Fprint(stdout, usage)
-		for _, v := range variables() {
-			fmt.Fprintf(stdout, "  %s\n        %s", v.Name, v.Description)
-			if v.Default != "" {
-				fmt.Fprintf(stdout, " (default %s)", v.Default)
-			}
-			fmt.Fprintln(stdout)
-		}
-		return nil
-	case "version", "-version", "--version":
-		fmt.Fprintln(stdout, "avax-exporter", version())
-		return nil
-	case "rules":
-		return ruleFiles().give(name, args[1:], stdout)
-	case "dashboards":
-		files, err := dashboardFiles()
-		if err != nil {
-			return err
-		}
-		return files.give(name, args[1:], stdout)
-	case "", "demo", "check", "healthcheck":
-	default:
-		return inputError{fmt.Errorf("there is no command %q; see avax-exporter help", name)}
+	case "-h", "-help", "--help":
+		name = "help"
+	case "-version", "--version":
+		name = "version"
 	}
-
-	c, err := load(name)
+	c, err := find(name)
 	if err != nil {
-		return inputError{fmt.Errorf("the configuration has mistakes:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))}
+		return err
 	}
-	switch name {
-	case "demo":
-		return demo(ctx, c, stderr)
-	case "check":
-		return check(ctx, c, stdout)
-	case "call":
-		return call(ctx, c, asked, stdout)
-	case "explain":
-		return explainName(ctx, c, explained, stdout)
-	case "healthcheck":
-		return healthcheck(ctx, c)
+	if c.args == "" && len(args) > 0 && !isHelp(args[0]) {
+		return inputError("%s takes no arguments: see avax-exporter help %s", name, name)
 	}
-	return run(ctx, c, newLogger(c, stderr), nil)
+	if c.name != "help" && len(args) > 0 && isHelp(args[0]) {
+		return printHelp(c, stdout)
+	}
+	err = c.run(ctx, args, stdout, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return printHelp(c, stdout)
+	}
+	return err
 }
 
-// init tells the ecosystem's build_info what the go command recorded.
-func init() { promversion.Version = version() }
+func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-// version is the module's version as the go command recorded it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+// find returns the command with this name, or an error that says which one may
+// be meant.
+func find(name string) (command, error) {
+	var names []string
+	for _, c := range commands() {
+		if c.name == name {
+			return c, nil
+		}
+		names = append(names, c.name)
 	}
-	return info.Main.Version
+	if near := spelling.Near(name, names); len(near) > 0 {
+		return command{}, inputError("unknown command %q: did you mean %q?", name, near[0])
+	}
+	return command{}, inputError("unknown command %q: see avax-exporter help", name)
+}
+
+// inputError is a mistake in the command line.
+func inputError(format string, args ...any) error {
+	return config.InputError{Err: fmt.Errorf(format, args...)}
+}
+
+// configured adds what is wrong to the error of a configuration.
+func configured(cfg *config.Config, err error) (*config.Config, error) {
+	if err != nil {
+		return nil, inputError("invalid configuration:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	}
+	return cfg, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,33 +16,12 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"go.uber.org/goleak"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
 func TestMain(m *testing.M) {
-	// Alerting looks this machine's name up. In synthetic time nothing may wait for the
-	// network, and what the resolver keeps for good is read before such time begins.
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("no name is looked up in a test")
-	}}
-	name, _ := os.Hostname()
-	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
-	testscript.Main(unleaking{m}, map[string]func(){"avax-exporter": main})
-}
-
-// unleaking fails where tests leave goroutines behind.
-type unleaking struct{ *testing.M }
-
-func (m unleaking) Run() int {
-	code := m.M.Run()
-	http.DefaultClient.CloseIdleConnections()
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+	testscript.Main(m, map[string]func(){"avax-exporter": main})
 }
 
 // story is what the commands of one story share.

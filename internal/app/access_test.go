@@ -1,0 +1,276 @@
+package app_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// canary stands in every secret.
+const canary = "c4n4ry"
+
+// authority signs certificates of the tests.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) authority {
+	t.Helper()
+	a := authority{}
+	certificate, _ := a.sign(t, "authority")
+	block, _ := pem.Decode([]byte(certificate))
+	a.cert, _ = x509.ParseCertificate(block.Bytes)
+	return a
+}
+
+// sign makes a certificate and its key in PEM; the first one is the authority's own.
+func (a *authority) sign(t *testing.T, name string) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true, IsCA: a.cert == nil,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer, a.key = template, private, private
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+}
+
+// guarded serves a node to whoever passes the guard. Whoever does not is told
+// what he sent, as a careless proxy does.
+func guarded(t *testing.T, node http.Handler, pass func(*http.Request) bool) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !pass(r) {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, "you sent %v", r.Header)
+			return
+		}
+		r.Host = "127.0.0.1"
+		node.ServeHTTP(w, r)
+	}))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// buffer is a log that may be read while it is written.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// files writes into a folder and returns how to change one.
+func files(t *testing.T, all map[string]string) (dir string, put func(name, text string)) {
+	t.Helper()
+	dir = t.TempDir()
+	put = func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range all {
+		put(name, text)
+	}
+	return dir, put
+}
+
+// reload asks the exporter to read its nodes anew.
+func (e exporter) reload(t *testing.T, want int) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url+"/-/reload", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != want {
+		t.Errorf("POST /-/reload answers %s, want %d (%v)", resp.Status, want, err)
+	}
+	return string(body)
+}
+
+// up waits until avax_node_up of the node is that.
+func (e exporter) up(t *testing.T, node string, want int) {
+	t.Helper()
+	line := fmt.Sprintf("avax_node_up{node=%q} %d\n", node, want)
+	e.until(t, "/metrics", func(_ int, body string) bool { return strings.Contains(body, line) })
+}
+
+func TestCredentialsReachTheirNodesAndNobodyElse(t *testing.T) {
+	node := simnet.New(simnet.Options{Seed: 1}).Node("alpha")
+	ours, theirs := newAuthority(t), newAuthority(t)
+	serverCert, serverKey := theirs.sign(t, "node")
+	clientCert, clientKey := ours.sign(t, "exporter")
+	header := func(name, want string) func(*http.Request) bool {
+		return func(r *http.Request) bool { return r.Header.Get(name) == want && len(r.Header) < 8 }
+	}
+	const basic = "Basic dXNlcjpjNG40cnktYg==" // user:c4n4ry-b
+	bearer := guarded(t, node, header("Authorization", "Bearer "+canary+"-t"))
+	password := guarded(t, node, header("Authorization", basic))
+	key := guarded(t, node, header("X-Key", canary+"-k"))
+	host := guarded(t, node, func(r *http.Request) bool { return r.Host == "inner.example.com" })
+	mutual := guarded(t, node, func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+canary+"-all" })
+	pair, err := tls.X509KeyPair([]byte(serverCert), []byte(serverKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AddCert(ours.cert)
+	mutual.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert}
+	mutual.StartTLS()
+	for _, s := range []*httptest.Server{bearer, password, key, host} {
+		s.Start()
+	}
+	dir, put := files(t, map[string]string{
+		"token": canary + "-t\n", "basic": "user:" + canary + "-b", "headers": "X-Key: " + canary + "-k", "all": canary + "-all",
+		"ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: theirs.cert.Raw})), "cert": clientCert, "key": clientKey,
+	})
+	group := func(name, url, labels string) string {
+		return fmt.Sprintf("- targets: [%q]\n  labels: {node: %s, %s}\n", url, name, labels)
+	}
+	put("nodes.yml", group("bearer", bearer.URL, "__bearer_file__: token")+
+		group("password", password.URL, "__basic_auth_file__: basic")+
+		group("key", key.URL, "__headers_file__: headers")+
+		group("host", host.URL, "__host__: inner.example.com")+
+		group("mutual", mutual.URL, "__ca_file__: ca, __cert_file__: cert, __key_file__: key")+
+		group("wrong", bearer.URL, "__bearer_file__: all")+
+		group("wrong-too", password.URL, "x: y"))
+	env := config.Defaults()
+	env.Nodes = ""
+	env.NodesFile = filepath.Join(dir, "nodes.yml")
+	env.NodeBearerFile = filepath.Join(dir, "all")
+	env.Collectors = "up,identity"
+	env.ReloadEndpoint = "true"
+	log := &buffer{}
+	e := startLogging(t, env, log)
+	_, page := e.get(t, "/metrics")
+	served := samples(t, page)
+	for name, want := range map[string]float64{"bearer": 1, "password": 1, "key": 1, "host": 1, "mutual": 1, "wrong": 0, "wrong-too": 0} {
+		if got := served[`avax_node_up{node="`+name+`"}`]; got != want {
+			t.Errorf("%s: up %v, want %v", name, got, want)
+		}
+	}
+
+	// A bad secret is told by its place.
+	put("token", canary+" "+canary)
+	answer := e.reload(t, http.StatusInternalServerError)
+	_, page = e.get(t, "/metrics")
+	_, status := e.get(t, "/")
+	for where, text := range map[string]string{"/metrics": page, "/": status, "the log": log.String(), "/-/reload": answer} {
+		for _, secret := range []string{canary, basic[6:], "PRIVATE KEY", strings.Split(clientKey, "\n")[1]} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s tells a secret:\n%s", where, text)
+			}
+		}
+	}
+	if !strings.Contains(log.String(), "nodes.yml, line 2: __bearer_file__: ") {
+		t.Errorf("the log is:\n%s", log)
+	}
+}
+
+// A token and a certificate are replaced while the exporter runs: it goes on
+// with the new ones, and nothing vanishes meanwhile.
+func TestRotatedCredentialsAreTakenOverWithoutAGap(t *testing.T) {
+	node := simnet.New(simnet.Options{Seed: 1}).Node("alpha")
+	ours := newAuthority(t)
+	nodeCert, nodeKey := ours.sign(t, "node")
+	pair, err := tls.X509KeyPair([]byte(nodeCert), []byte(nodeKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	wanted := [2]string{"one", "first"} // token, name in the certificate
+	server := guarded(t, node, func(r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return r.Header.Get("Authorization") == "Bearer "+wanted[0] && r.TLS.PeerCertificates[0].Subject.CommonName == wanted[1]
+	})
+	trusted := x509.NewCertPool()
+	trusted.AddCert(ours.cert)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert}
+	server.StartTLS()
+	firstCert, firstKey := ours.sign(t, "first")
+	secondCert, secondKey := ours.sign(t, "second")
+	dir, put := files(t, map[string]string{
+		"token": "one", "cert": firstCert, "key": firstKey,
+		"ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ours.cert.Raw})),
+	})
+	env := config.Defaults()
+	env.Nodes = "alpha=" + server.URL
+	env.NodeBearerFile, env.NodeCAFile = filepath.Join(dir, "token"), filepath.Join(dir, "ca")
+	env.NodeCertFile, env.NodeKeyFile = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+	env.Collectors = "up,identity"
+	env.Schedules = "up=@every 1s"
+	env.ReloadEndpoint = "true"
+	e := start(t, env)
+	e.up(t, "alpha", 1)
+
+	mu.Lock()
+	wanted = [2]string{"two", "second"}
+	mu.Unlock()
+	e.up(t, "alpha", 0)
+	put("token", "two")
+	put("cert", secondCert)
+	put("key", secondKey)
+	e.reload(t, http.StatusOK)
+	if _, page := e.get(t, "/metrics"); !strings.Contains(page, `avax_node_info{node="alpha"`) {
+		t.Error("samples have vanished")
+	}
+	e.up(t, "alpha", 1)
+}

@@ -1,0 +1,229 @@
+// Package app wires the exporter: targets and their reload, the scheduler, the
+// store, alerting, the HTTP handlers and listeners, and their shutdown. The
+// commands, the tests and the benchmarks use this one wiring.
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	promcollectors "github.com/prometheus/client_golang/prometheus/collectors"
+	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
+	promversion "github.com/prometheus/common/version"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/web"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// App is a running exporter: everything between its upstreams and its listener.
+type App struct {
+	cfg       *config.Config
+	log       *slog.Logger
+	targets   *targets
+	store     *snapshot.Store
+	scheduler *schedule.Scheduler
+	alerting  *alerting.Alerting // nil where it is off
+	watch     *fleet.Watch
+	handler   http.Handler
+
+	mu sync.Mutex // held by who changes the targets and their jobs
+}
+
+// New starts the collectors, and alerting where it is on. They run until ctx
+// ends; Wait waits for that. An error is a config.InputError where the
+// configuration is at fault.
+func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		promcollectors.NewGoCollector(),
+		promcollectors.NewProcessCollector(promcollectors.ProcessCollectorOpts{}),
+		versioncollector.NewCollector("avax_exporter"),
+	)
+	targets, err := newTargets(cfg, openState(cfg, log), scrape.NewMetrics(registry))
+	if err != nil {
+		return nil, config.InputError{Err: err}
+	}
+	fleet.CountTargets(registry, func() int { return len(targets.shard.Nodes()) })
+	if targets.data != nil {
+		budget, err := targets.budget()
+		if err := errors.Join(err, budget.exceeded()); err != nil {
+			return nil, config.InputError{Err: err}
+		}
+		registry.MustRegister(targets.data.budget)
+		go targets.data.watchKey(ctx, log)
+	}
+
+	a := &App{cfg: cfg, log: log, targets: targets, store: snapshot.New()}
+	registry.MustRegister(a.store)
+	a.scheduler = schedule.Start(ctx, a.store, log, registry)
+	a.scheduler.Set(targets.jobs())
+	site := &web.Site{Store: a.store, Registry: registry, Progress: a.Progress, Version: Version(), Log: log}
+	a.handler = a.routes(site.Handler())
+	if cfg.Alerting.On() {
+		a.alerting, err = alerting.Start(ctx, alerting.Options{
+			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: cfg.Transport,
+			Ready: func() bool {
+				ran, of := a.Progress()
+				return ran == of && of > 0
+			},
+		})
+		if err != nil {
+			return nil, config.InputError{Err: err}
+		}
+		site.Alerting = a.alerting
+	}
+	if cfg.AutoChains {
+		go a.followChains(ctx)
+	}
+	a.watch = fleet.NewWatch(cfg.Fleet, a.setNodes, log, registry)
+	go a.watch.Run(ctx)
+	return a, nil
+}
+
+// openState opens the state directory; nil, the default, keeps state in memory.
+func openState(cfg *config.Config, log *slog.Logger) *state.Dir {
+	if cfg.StateDir == "" {
+		return nil
+	}
+	dir, err := state.Open(cfg.StateDir)
+	if err != nil {
+		log.Warn("state directory unusable, keeping state in memory", "dir", cfg.StateDir, "err", err)
+	}
+	if dir.WasEmpty() {
+		log.Info("state directory empty, reading history from its beginning", "dir", cfg.StateDir)
+	}
+	return dir
+}
+
+// Handler serves all pages and endpoints.
+func (a *App) Handler() http.Handler { return a.handler }
+
+// Store holds the latest run of every job.
+func (a *App) Store() *snapshot.Store { return a.store }
+
+// Progress returns how many of the jobs have ended their first run, good or bad.
+func (a *App) Progress() (ran, of int) { return a.scheduler.Progress() }
+
+// Alerting evaluates the rules; nil where it is off.
+func (a *App) Alerting() *alerting.Alerting { return a.alerting }
+
+// Wait returns when everything that New started has stopped, after its context
+// has ended.
+func (a *App) Wait() {
+	a.scheduler.Wait()
+	if a.alerting != nil {
+		a.alerting.Wait()
+	}
+}
+
+// Run serves the exporter until ctx ends. Started, if not nil, is called with the
+// address once it is listened on; reload makes the exporter reload.
+func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-chan struct{}, started func(net.Addr)) error {
+	// Listen before anything is announced, so that a taken port is reported at once.
+	listener, err := listen(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := serveProfiles(ctx, cfg, log); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	a, err := New(ctx, cfg, log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	go func() {
+		for {
+			select {
+			case <-reload:
+				_ = a.Reload() // logs its errors
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	server := newServer(a.handler, log)
+	served := make(chan error, 1)
+	go func() { served <- serve(listener, server, cfg, log) }()
+	log.Info("serving", "metrics", OwnURL(listener.Addr().String(), cfg.TLS)+"/metrics", "nodes", len(a.targets.shard.Nodes()), "version", Version())
+	if started != nil {
+		started(listener.Addr())
+	}
+
+	select {
+	case err = <-served:
+	case <-ctx.Done():
+		grace, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer done()
+		err = server.Shutdown(grace)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close() // do not wait for a client that does not read, or never sent a request
+		}
+	}
+	cancel()
+	a.Wait()
+	log.Info("stopped")
+	return err
+}
+
+// followChains looks for the chains that the nodes track: often until every
+// node has answered, then now and again.
+func (a *App) followChains(ctx context.Context) {
+	const soon, later = 15 * time.Second, 5 * time.Minute
+	ups := a.targets.shard
+	for {
+		pass, cancel := context.WithTimeout(ctx, time.Minute)
+		chains, err := collectors.Discover(pass, ups.Targets, ups.Chains())
+		cancel()
+		for _, chain := range chains[len(ups.Chains()):] {
+			a.log.Info("chain found", "chain", chain.Name, "blockchain_id", chain.Ref)
+		}
+		if len(chains) > len(ups.Chains()) {
+			a.mu.Lock()
+			ups.SetChains(chains)
+			if len(chains) == collectors.MostChains {
+				a.log.Warn("too many chains tracked, no more are looked for: list those to follow in AVAX_CHAINS", "chains", len(chains))
+			}
+			a.scheduler.Set(a.targets.jobs())
+			a.warnIfOverBudget()
+			a.mu.Unlock()
+		}
+		wait := later
+		if err != nil {
+			a.log.Debug("chain discovery failed", "err", err)
+			wait = soon
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// init fills the ecosystem's build_info with what the go command recorded.
+func init() { promversion.Version = Version() }
+
+// Version is the module's version as the go command recorded it.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,163 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/robfig/cron/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+// dataBudget is what the chosen collectors will spend at the Data service, beside
+// what they may.
+type dataBudget struct {
+	limit *data.Budget // nil where the service is not asked
+	costs []cost       // highest cost per day first
+	data.Need
+}
+
+// cost is what one collector spends.
+type cost struct {
+	collector string
+	every     time.Duration // the shortest time between two of its ticks
+	data.Need
+}
+
+// budget adds up what the jobs of this process cost with the chains and nodes
+// that are known now. It is empty where the Data service is not asked.
+func (t *targets) budget() (dataBudget, error) {
+	if t.data == nil {
+		return dataBudget{}, nil
+	}
+	p := dataBudget{limit: t.data.budget}
+	var errs []error
+	for _, spec := range t.cfg.Collectors {
+		if spec.Cost == nil {
+			continue
+		}
+		calls := spec.Cost(t.shard.Watch, len(spec.Jobs(t.shard, t.all)))
+		c, err := costOf(spec.Name, calls, t.cfg.Schedule(spec, metric.Target{}))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", spec.Name, err))
+		}
+		if c.PerDay == 0 {
+			continue
+		}
+		p.costs = append(p.costs, c)
+		p.PerMinute += c.PerMinute
+		p.PerDay += c.PerDay
+	}
+	slices.SortStableFunc(p.costs, func(a, b cost) int { return cmp.Compare(b.PerDay, a.PerDay) })
+	return p, errors.Join(errs...)
+}
+
+// costOf is what so many calls at each tick cost.
+func costOf(collector string, calls map[string]int, when cron.Schedule) (cost, error) {
+	shortest, inADay := busiest(when, time.Now())
+	// The worst minute goes by the shortest time between two ticks, the day by their number.
+	var hasty, even []data.Load
+	for op, n := range calls {
+		hasty = append(hasty, data.Load{Op: op, Calls: n, Every: shortest})
+		even = append(even, data.Load{Op: op, Calls: n, Every: (day + time.Duration(inADay) - 1) / time.Duration(inADay)})
+	}
+	minute, err := data.Plan(hasty...)
+	daily, _ := data.Plan(even...) // wrong as the other is
+	return cost{collector, shortest, data.Need{PerMinute: minute.PerMinute, PerDay: daily.PerDay}}, err
+}
+
+const day = 24 * time.Hour
+
+// busiest returns the shortest time between two ticks of the coming week, and the most
+// ticks that fall into a day of it. A cron expression ticks once a minute at
+// most; what ticks more often does so evenly.
+func busiest(when cron.Schedule, from time.Time) (shortest time.Duration, inADay int) {
+	const most = 2 * 24 * 60
+	ticks := []time.Time{when.Next(from)}
+	shortest, inADay = day, 1
+	for first := 0; len(ticks) < most; {
+		last := ticks[len(ticks)-1]
+		next := when.Next(last)
+		if next.IsZero() || next.Sub(from) > 8*day {
+			break
+		}
+		shortest = min(shortest, next.Sub(last))
+		ticks = append(ticks, next)
+		for next.Sub(ticks[first]) >= day {
+			first++
+		}
+		inADay = max(inADay, len(ticks)-first)
+	}
+	if span := ticks[len(ticks)-1].Sub(ticks[0]); span < day && len(ticks) == most {
+		inADay = int((day + shortest - 1) / shortest)
+	}
+	return shortest, inADay
+}
+
+// exceeded is an error where the cost is more than the budget: the numbers, the
+// most expensive collectors, and what to change.
+func (p dataBudget) exceeded() error {
+	if p.limit == nil {
+		return nil
+	}
+	var over []string
+	for _, w := range []struct {
+		name         string
+		need, budget int
+	}{{"minute", p.PerMinute, p.limit.PerMinute}, {"day", p.PerDay, p.limit.PerDay}} {
+		if w.budget > 0 && w.need > w.budget {
+			over = append(over, fmt.Sprintf("%d compute units a %s, of which the budget has %d", w.need, w.name, w.budget))
+		}
+	}
+	if over == nil {
+		return nil
+	}
+	var expensive []string
+	for _, c := range p.costs[:min(3, len(p.costs))] {
+		expensive = append(expensive, fmt.Sprintf("%s (%d a minute, %d a day)", c.collector, c.PerMinute, c.PerDay))
+	}
+	return fmt.Errorf("AVAX_DATA_BUDGET: the collectors need up to %s. The most expensive collectors are %s: "+
+		"watch less, ask them less often (AVAX_SCHEDULES) or not at all (AVAX_COLLECTORS), or raise the budget to what your key is granted; avax-exporter check shows the plan",
+		strings.Join(over, ", and "), strings.Join(expensive, ", "))
+}
+
+// warnIfOverBudget logs that the targets cost more than the budget: a running
+// exporter goes on, and leaves calls out.
+func (a *App) warnIfOverBudget() {
+	p, err := a.targets.budget()
+	if err := errors.Join(err, p.exceeded()); err != nil {
+		a.log.Warn("Data service budget too small", "err", err)
+	}
+}
+
+// print writes the costs as a table.
+func (p dataBudget) print(out io.Writer) error {
+	if len(p.costs) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out, "\ncompute units at the Data service, at most:")
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(name, every string, perMinute, perDay any) {
+		fmt.Fprintf(table, "%v\t%v\t%v a minute\t%v a day\t\n", name, every, perMinute, perDay)
+	}
+	for _, c := range p.costs {
+		line(c.collector, "every "+model.Duration(c.every).String(), c.PerMinute, c.PerDay)
+	}
+	line("together", "", p.PerMinute, p.PerDay)
+	granted := func(n int) any {
+		if n == 0 {
+			return "any number"
+		}
+		return n
+	}
+	line("budget", "", granted(p.limit.PerMinute), granted(p.limit.PerDay))
+	return table.Flush()
+}

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// AvgTPS is the one method of the Metrics service.
+const AvgTPS = "avg_tps"
+
+// Methods lists every method of a node and of the Data service that Call can make.
+func Methods() []node.Method { return append(node.Methods(), dataMethods()...) }
+
+// Request is one call of a method.
+type Request struct {
+	Method node.Method
+	Params jsontext.Value // nil for none
+	Node   string         // the configured node to ask; empty: the first
+	Chain  string         // name, alias or blockchain ID, where the method is a chain's
+
+	// Set for AvgTPS instead of Method.
+	ChainID, PageToken string
+}
+
+// Call makes one call and returns the result; nil where it is empty. An error is a
+// config.InputError where the configuration has no such upstream.
+func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, error) {
+	cfg.Shard = fleet.Part{} // a person may ask every node, whichever shard has it
+	t, err := newTargets(cfg, nil, nil)
+	if err != nil {
+		return nil, config.InputError{Err: err}
+	}
+	if e := endpointOf(r.Method); e != nil {
+		if t.data == nil {
+			return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
+		}
+		return t.data.call(ctx, e, cfg.Network, r.Params)
+	}
+	if r.ChainID != "" {
+		if t.shard.Metrics == nil {
+			return nil, config.InputError{Err: errors.New("no Metrics service configured: set AVAX_METRICS_URL")}
+		}
+		return t.shard.Metrics.AvgTPSPage(ctx, r.ChainID, r.PageToken)
+	}
+	var names []string
+	for _, n := range t.shard.Nodes() {
+		if r.Node != "" && r.Node != n.Name() {
+			names = append(names, n.Name())
+			continue
+		}
+		chain := r.Chain
+		for _, known := range t.shard.Chains() {
+			if known.Name == r.Chain {
+				chain = known.Ref
+			}
+		}
+		answer, err := n.Call(ctx, r.Method, chain, r.Params)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", n.Name(), err)
+		}
+		return answer, nil
+	}
+	return nil, config.InputError{Err: fmt.Errorf("no node %q: configured are %s", r.Node, strings.Join(names, ", "))}
+}
+
+// Describe returns a method with its parameters, and what to know before calling it.
+func Describe(m node.Method) string {
+	remark := ""
+	if e := endpointOf(m); e != nil {
+		remark = "  " + e.Op()
+	}
+	switch {
+	case m.Changes != "":
+		remark += "  (changes something: --yes)"
+	case m.Deprecated != "":
+		remark = "  (deprecated, " + m.Deprecated + ")"
+	}
+	return m.Usage() + remark
+}

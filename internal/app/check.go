@@ -1,0 +1,211 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/web"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// Check runs every collector once and prints how it went. Its error says how many
+// failed.
+func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
+	t, err := newTargets(cfg, nil, nil)
+	if err != nil {
+		return config.InputError{Err: err}
+	}
+	ups := t.shard
+	ctx = scrape.MaxAge(ctx, time.Minute) // a question that several collectors ask is asked once
+	if cfg.AutoChains {
+		chains, err := collectors.Discover(ctx, ups.Targets, ups.Chains())
+		if err != nil {
+			fmt.Fprintf(out, "looking for chains: %v\n", err)
+		}
+		ups.SetChains(chains)
+	}
+	spent, err := t.budget()
+	if err != nil {
+		return config.InputError{Err: err}
+	}
+	if err := spent.exceeded(); err != nil {
+		return errors.Join(spent.print(out), config.InputError{Err: err})
+	}
+	all := t.jobs()
+	results := make([]error, len(all))
+	samples := make([]int, len(all))
+	var wg sync.WaitGroup
+	for i, j := range all {
+		wg.Go(func() {
+			batch := metric.NewBatch(j.Families)
+			results[i] = checkJob(ctx, j, batch)
+			for _, chunk := range batch.Chunks() {
+				samples[i] += chunk.Series
+			}
+		})
+	}
+	wg.Wait()
+
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	failed := 0
+	var troubles []*trouble
+	down, nobodyBy := downBy(all, results)
+	for i, j := range all {
+		verdict := fmt.Sprintf("%d samples", samples[i])
+		node := j.Target.Node
+		switch err := results[i]; {
+		case err != nil && down[node] != nil:
+			failed++
+			troubles = add(troubles, j.Collector, node, down[node])
+			continue
+		case errors.Is(err, collectors.ErrNotOffered) && samples[i] == 0 && nobodyBy != nil:
+			failed++
+			troubles = add(troubles, j.Collector, j.Target.String(), nobodyBy)
+			continue
+		case errors.Is(err, collectors.ErrNotOffered) && samples[i] == 0:
+			verdict = err.Error()
+		case errors.Is(err, collectors.ErrNotOffered):
+			verdict += "; " + err.Error()
+		case err != nil:
+			failed++
+			troubles = add(troubles, j.Collector, j.Target.String(), err)
+			continue
+		case samples[i] == 0:
+			verdict = "nothing to tell here"
+		}
+		fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", j.Collector, j.Target, verdict)
+	}
+	if cfg.Alerting.On() {
+		fmt.Fprintf(table, "ok\trules\t%s\t%d alerts, %d recording rules\n", cfg.Rules.Name, cfg.Rules.Alerts, cfg.Rules.Recording)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, t := range troubles {
+		fmt.Fprintf(out, "FAILS  %s of %s: %v\n", few(t.collectors), few(t.targets), t.err)
+		if t.remedy != "" {
+			fmt.Fprintf(out, "       %s\n", t.remedy)
+		}
+	}
+	if err := spent.print(out); err != nil {
+		return err
+	}
+	if failed > 0 {
+		causes := "one cause"
+		if len(troubles) > 1 {
+			causes = fmt.Sprintf("%d causes", len(troubles))
+		}
+		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all), causes)
+	}
+	fmt.Fprintf(out, "all %d checks passed\n", len(all))
+	return nil
+}
+
+// downBy tells why nodes do not answer, by their names: all that then fails about
+// them has this one cause. Where none answers, nobody is that of the first.
+func downBy(jobs []schedule.Job, results []error) (down map[string]error, nobody error) {
+	down = map[string]error{}
+	for i, j := range jobs {
+		if j.Collector == "up" && results[i] != nil {
+			down[j.Target.Node] = results[i]
+		}
+	}
+	for i, j := range jobs {
+		node := j.Target.Node
+		if call := (*scrape.Error)(nil); down[node] != nil && !errors.As(down[node], &call) && errors.As(results[i], &call) {
+			down[node] = results[i]
+		}
+	}
+	for i, j := range jobs {
+		switch {
+		case j.Collector == "up" && results[i] == nil:
+			return down, nil
+		case j.Collector == "up" && nobody == nil:
+			nobody = down[j.Target.Node]
+		}
+	}
+	return down, nobody
+}
+
+// trouble is one cause with all that it stops: a dead node fails every collector
+// in the same words.
+type trouble struct {
+	err                 error
+	cause, remedy       string
+	collectors, targets []string
+}
+
+// add puts an error to those of the same cause.
+func add(troubles []*trouble, collector, target string, err error) []*trouble {
+	cause, remedy := err.Error(), ""
+	if call := (*scrape.Error)(nil); errors.As(err, &call) && call.Err != nil {
+		cause, remedy = string(call.Outcome)+call.Err.Error(), web.Remedy(err)
+	}
+	i := slices.IndexFunc(troubles, func(t *trouble) bool { return t.cause == cause })
+	if i < 0 {
+		i = len(troubles)
+		troubles = append(troubles, &trouble{err: err, cause: cause, remedy: remedy})
+	}
+	t := troubles[i]
+	if !slices.Contains(t.collectors, collector) {
+		t.collectors = append(t.collectors, collector)
+	}
+	if !slices.Contains(t.targets, target) {
+		t.targets = append(t.targets, target)
+	}
+	return troubles
+}
+
+// few names the first of many.
+func few(names []string) string {
+	const most = 2
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// missing are families whose 0 is what an operator wants to be told of, with the
+// words for it, the labels' values in their order.
+var missing = map[string]string{
+	"avax_node_up":            "node %s does not answer",
+	"avax_validator_present":  "validator %s is not in the set",
+	"avax_node_chain_present": "node %s runs no chain %s: it does not track it, has not created it yet, or its VM did not start",
+	"avax_data_up":            "the Data service does not answer",
+}
+
+// checkJob runs one job within the time that it will have.
+func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
+	ctx, cancel := context.WithTimeout(ctx, schedule.Deadline(j.When, time.Now()))
+	defer cancel()
+	if err := j.Collect(ctx, batch); err != nil {
+		return err
+	}
+	for _, chunk := range batch.Chunks() {
+		words := missing[chunk.Family.Name]
+		if words == "" {
+			continue
+		}
+		for _, s := range chunk.Samples() {
+			if s.Value == 0 {
+				labels := make([]any, len(s.Labels))
+				for i, l := range s.Labels {
+					labels[i] = l
+				}
+				return fmt.Errorf(words, labels...)
+			}
+		}
+	}
+	return batch.Err()
+}

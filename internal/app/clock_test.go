@@ -1,0 +1,53 @@
+package app_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// To the exporter, the network's clock that steps is its own that does. What was
+// told before is told no longer than usual; what is told later is what the
+// network tells then; nothing waits for the time to come again.
+func TestAStepOfTheClockKeepsNothingAndStopsNothing(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, -time.Minute, time.Minute, time.Hour, 30 * 24 * time.Hour} {
+		t.Run(step.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var offset atomic.Int64
+				network := simnet.New(simnet.Options{Seed: 1, Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
+				env := config.Defaults()
+				env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
+				env.Schedules = hurried
+				c, err := env.Parse()
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Transport = network.Transport()
+				b := bubble{live(t, c, t.Output()), network}
+				const head = `avax_chain_head_timestamp_seconds{node="alpha",chain="P"}`
+				before := b.page(t)
+				offset.Store(int64(step))
+				time.Sleep(longest)
+				after := b.page(t)
+				if moved := after[head] - before[head] - step.Seconds(); moved < 0 || moved > longest.Seconds()+15 {
+					t.Errorf("the head moved by %v s beside the step of %v", moved, step)
+				}
+				for _, series := range []string{`avax_node_up{node="alpha"}`, `avax_node_up{node="bravo"}`} {
+					if after[series] != 1 {
+						t.Errorf("%s is %v", series, after[series])
+					}
+				}
+				network.Node("bravo").Stop()
+				time.Sleep(longest)
+				if left := about(b.page(t), "bravo"); len(left) > 0 {
+					t.Errorf("still told of bravo: %v", left)
+				}
+			})
+		})
+	}
+}

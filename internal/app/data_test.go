@@ -1,0 +1,309 @@
+package app_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/demo"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+// told notes the header in which the key comes, by host.
+type told struct {
+	http.RoundTripper
+	mu   sync.Mutex
+	keys map[string][]string // each key once
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *told) RoundTrip(q *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	host, key := q.URL.Hostname(), q.Header.Get(data.KeyHeader)
+	if !slices.Contains(r.keys[host], key) {
+		r.keys[host] = append(r.keys[host], key)
+	}
+	r.mu.Unlock()
+	return r.RoundTripper.RoundTrip(q)
+}
+
+func (r *told) to(host string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.keys[host])
+}
+
+// A new key is sent once its file holds it for a moment, and goes nowhere else
+// than to the Data service. A file that holds none keeps the old one.
+func TestAKeyIsReadAnewAndReachesTheDataServiceAlone(t *testing.T) {
+	dir, put := files(t, map[string]string{"key": canary + "-one\n"})
+	log := &buffer{}
+	keys := &told{keys: map[string][]string{}}
+	inBubbleAs(t, func(s *scenery) {
+		keys.RoundTripper = s.transport
+		s.transport, s.log = keys, log
+		s.env.DataURL, s.env.DataAPIKeyFile = "http://data.sim", filepath.Join(dir, "key")
+		s.env.Schedules, s.env.DataBudget = "data_blockchains=@every 5s", "100000/m"
+		s.network.DataService().SetKey(canary+"-one", http.StatusUnauthorized)
+	}, func(t *testing.T, b bubble) {
+		accepted := func() bool {
+			time.Sleep(10 * time.Second) // a run
+			return b.page(t)[`avax_exporter_collector_success{collector="data_blockchains",target="mainnet"}`] == 1
+		}
+		if !accepted() {
+			t.Error("the key is not accepted")
+		}
+		b.network.DataService().SetKey(canary+"-two", http.StatusForbidden)
+		put("key", canary+"\n"+canary)
+		time.Sleep(time.Minute)
+		if accepted() || !strings.Contains(log.String(), "AVAX_DATA_API_KEY_FILE") {
+			t.Error("the service accepts the previous key, or the log does not name the variable")
+		}
+		put("key", canary+"-two")
+		time.Sleep(10 * time.Second)
+		if !accepted() {
+			t.Error("the new key is not sent")
+		}
+		if sent := keys.to("data.sim"); !slices.Equal(sent, []string{canary + "-one", canary + "-two"}) {
+			t.Errorf("keys that the service was sent: %q", sent)
+		}
+		for _, host := range []string{"alpha.sim", "bravo.sim", "metrics.sim"} {
+			if sent := keys.to(host); !slices.Equal(sent, []string{""}) {
+				t.Errorf("%s was sent %q", host, sent)
+			}
+		}
+		_, page := b.fetch(t, acceptCurl, "identity")
+		for where, text := range map[string]string{"/metrics": string(page), "the log": log.String()} {
+			if strings.Contains(text, canary) {
+				t.Errorf("%s tells the key:\n%s", where, text)
+			}
+		}
+	})
+	if said := log.String(); strings.Count(said, "keeping the previous key") != 1 || strings.Count(said, "key reloaded") != 1 {
+		t.Errorf("the log is:\n%s", said)
+	}
+}
+
+// dataCollectors are those that ask the Data service.
+func dataCollectors() (specs []*collectors.Spec) {
+	for _, s := range collectors.All() {
+		if s.Cost != nil {
+			specs = append(specs, s)
+		}
+	}
+	return specs
+}
+
+// withData asks the Data service about a little of everything, each collector
+// as often as that.
+func withData(s *scenery, every string) {
+	s.env.DataURL = "http://data.sim"
+	s.env.DataBudget = "100000/m"
+	s.env.WatchAddresses = simnet.Account + "," + simnet.Partner
+	s.env.WatchContracts = simnet.Account
+	s.env.WatchTokens = "C/" + simnet.Collection + "/3"
+	s.env.WatchAssets = demo.Asset
+	s.env.WatchSignatures = "conversion=" + demo.Conversion
+	s.network.SetBlockPeriod("X", 20*time.Second)
+	var schedules []string
+	for _, spec := range dataCollectors() {
+		schedules = append(schedules, spec.Name+"=@every "+every)
+	}
+	s.env.Schedules = hurried + ";" + strings.Join(schedules, ";")
+}
+
+// ofData tells which of the series the Data service alone tells.
+func ofData(page map[string]float64) map[string]float64 {
+	found := map[string]float64{}
+	for _, spec := range dataCollectors() {
+		for _, f := range spec.Families {
+			for series, value := range page {
+				if name, _, _ := strings.Cut(series, "{"); name == f.Name {
+					found[series] = value
+				}
+			}
+		}
+	}
+	return found
+}
+
+func TestADataServiceThatIsDownForAnHourCostsItsSamplesOnly(t *testing.T) {
+	t.Parallel()
+	inBubbleAs(t, func(s *scenery) {
+		withData(s, "1m")
+		for _, spec := range collectors.All() {
+			if !strings.Contains(s.env.Schedules, spec.Name+"=") {
+				s.env.Schedules += ";" + spec.Name + "=@every 1m"
+			}
+		}
+	}, func(t *testing.T, b bubble) {
+		time.Sleep(3 * time.Minute)
+		before := b.page(t)
+		if n := len(ofData(before)); n < 20 || before["avax_data_up"] != 1 {
+			t.Fatalf("only %d series of the service, up %v", n, before["avax_data_up"])
+		}
+		b.network.DataService().Stop()
+		for minute := range 60 {
+			time.Sleep(time.Minute)
+			page := b.page(t)
+			if page[`avax_node_up{node="alpha"}`] != 1 || page[`avax_node_up{node="bravo"}`] != 1 {
+				t.Fatalf("a node is down after %d minutes", minute)
+			}
+			if minute < 4 {
+				continue
+			}
+			for series, value := range ofData(page) {
+				// They tell that nobody answers.
+				if value != 0 || series != "avax_data_up" && !strings.HasPrefix(series, "avax_signature_aggregation_up{") {
+					t.Fatalf("%s is %v after %d minutes", series, value, minute)
+				}
+			}
+			for series := range before {
+				if _, still := page[series]; !still && len(ofData(map[string]float64{series: 0})) == 0 {
+					t.Fatalf("%s is gone after %d minutes", series, minute)
+				}
+			}
+		}
+		b.network.DataService().Start()
+		time.Sleep(3 * time.Minute)
+		page := b.page(t)
+		if page["avax_data_up"] != 1 {
+			t.Error("the service is not up again")
+		}
+		for series := range ofData(before) {
+			pending := strings.HasPrefix(series, "avax_icm_oldest_pending_") || strings.Contains(series, `status="pending"`)
+			if _, back := page[series]; !back && !pending {
+				t.Errorf("%s has not come back", series)
+			}
+		}
+	})
+}
+
+// Whatever the service does, no minute costs more than the budget; the calls
+// that it has no room for say so.
+func TestTheBudgetHoldsWhileCallsAreRepeated(t *testing.T) {
+	const perMinute = 3000
+	inBubbleAs(t, func(s *scenery) {
+		withData(s, "30s")
+		s.env.DataBudget = "3000/m"
+	}, func(t *testing.T, b bubble) {
+		b.network.ResetCalls()
+		b.network.DataService().Suffer(simnet.Unavailable())
+		time.Sleep(5 * time.Minute)
+		type spent struct {
+			at    time.Time
+			units int
+		}
+		var last []spent // of a minute
+		sum, most := 0, 0
+		for _, c := range b.network.Calls() {
+			if c.Upstream != "data" {
+				continue
+			}
+			for len(last) > 0 && c.At.Sub(last[0].at) >= time.Minute {
+				sum -= last[0].units
+				last = last[1:]
+			}
+			last = append(last, spent{c.At, data.Units(c.Method)})
+			sum += data.Units(c.Method)
+			most = max(most, sum)
+		}
+		if most > perMinute || most < perMinute-100 {
+			t.Errorf("%d units were spent in a minute, of a budget of %d", most, perMinute)
+		}
+		page := b.page(t)
+		if got := page[`avax_exporter_data_spent_units{window="minute"}`]; got > perMinute || got < perMinute/2 {
+			t.Errorf("%v units are said to be spent", got)
+		}
+		refused := 0.0
+		for series, value := range page {
+			if strings.HasPrefix(series, "avax_exporter_upstream_requests_total{") && strings.Contains(series, `outcome="rate_limited",upstream="data"`) {
+				refused += value
+			}
+		}
+		if refused == 0 {
+			t.Error("no call was refused")
+		}
+		if page[`avax_node_up{node="alpha"}`] != 1 {
+			t.Error("alpha is not up")
+		}
+		b.network.DataService().Recover()
+		time.Sleep(3 * time.Minute)
+		if page := b.page(t); page["avax_data_up"] != 1 || len(ofData(page)) < 20 {
+			t.Errorf("%d series of the service, up %v", len(ofData(page)), page["avax_data_up"])
+		}
+	})
+}
+
+// expiring makes the first page token that is sent one that counts no more.
+type expiring struct {
+	http.RoundTripper
+	once sync.Map // by path
+}
+
+// RoundTrip implements http.RoundTripper.
+func (e *expiring) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	if query.Get("pageToken") != "" {
+		if _, seen := e.once.LoadOrStore(r.URL.Path, true); !seen {
+			r = r.Clone(r.Context())
+			query.Set("pageToken", "00000000-0000-0000-0000-000000000000")
+			r.URL.RawQuery = query.Encode()
+		}
+	}
+	return e.RoundTripper.RoundTrip(r)
+}
+
+func TestAPageTokenThatExpiresMidListLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
+	tell := func(change func(*scenery)) (told map[string]float64) {
+		inBubbleAs(t, func(s *scenery) {
+			withData(s, "10m")
+			for _, chain := range []string{"C", "examplel1", "examplepoa"} {
+				s.network.SetBlockPeriod(chain, 0) // when a collector has its turn does not matter then
+			}
+			for range 150 { // two pages
+				s.network.PayReward("alpha", data.RewardValidator, 1e9)
+			}
+			change(s)
+		}, func(t *testing.T, b bubble) {
+			time.Sleep(25 * time.Minute)
+			told = ofData(b.page(t))
+		})
+		return told
+	}
+	want := tell(func(*scenery) {})
+	if n := want[`avax_rewards_total{node_id="`+simnet.New(simnet.Options{Seed: 1}).NodeID("alpha")+`",type="VALIDATOR"}`]; n < 150 {
+		t.Fatalf("%v rewards, want more than a page", n)
+	}
+	e := &expiring{}
+	got := tell(func(s *scenery) {
+		e.RoundTripper = s.transport
+		s.transport = e
+	})
+	for _, path := range []string{"/v1/networks/mainnet/rewards", "/v1/icm/addresses/" + simnet.Account + "/messages"} {
+		if _, expired := e.once.Load(path); !expired {
+			t.Errorf("%s is asked for one page only", path)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("without (-) and with (+) an expired token:\n%s", diff)
+	}
+}
+
+// AVAX_METRICS_URL is enough: which version the service has is found out.
+func TestAMetricsServiceWithoutItsFirstVersionIsAskedInTheSecond(t *testing.T) {
+	inBubbleAs(t, func(s *scenery) { s.network.RetireMetricsV1(true) }, func(t *testing.T, b bubble) {
+		if _, told := b.page(t)[`avax_chain_avg_tps{chain="C"}`]; !told {
+			t.Error("no transactions per second")
+		}
+	})
+}

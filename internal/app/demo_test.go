@@ -1,0 +1,256 @@
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/model"
+	"github.com/robfig/cron/v3"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/demo"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+)
+
+// inDemo runs the demo's exporter on synthetic time. Each collector runs once in
+// that time, less often than in the demo, for the sake of the test's own.
+func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, b bubble, log *buffer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		network := demo.NewNetwork()
+		urls := map[string]string{}
+		for _, name := range append(demo.Nodes, "metrics", "data") {
+			urls[name] = "http://" + name + ".sim"
+		}
+		c, err := config.Defaults().Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range collectors.All() {
+			c.Schedules[spec.Name] = func(target metric.Target) cron.Schedule { return schedule.Every(each, target) }
+		}
+		if err := demo.Configure(c, network, urls); err != nil {
+			t.Fatal(err)
+		}
+		c.Transport = network.Transport()
+		log := &buffer{}
+		test(t, bubble{live(t, c, log), network}, log)
+	})
+}
+
+// The demo shows every family of the collectors that are on by default or ask
+// the Data service: at once, or during an incident that says so.
+func TestTheDemoShowsEveryFamily(t *testing.T) {
+	t.Parallel()
+	inDemo(t, 30*time.Second, func(t *testing.T, b bubble, log *buffer) {
+		var missing []string
+		types := map[string]model.MetricType{}
+		for _, spec := range collectors.All() {
+			for _, f := range spec.Families {
+				missing = append(missing, f.Name)
+				types[f.Name] = f.Type
+			}
+		}
+		look := func() {
+			_, page := b.fetch(t, acceptCurl, "identity")
+			before := len(missing)
+			missing = slices.DeleteFunc(missing, func(name string) bool {
+				return strings.Contains(string(page), fmt.Sprintf("\n# TYPE %s %s\n%[1]s", name, types[name]))
+			})
+			if len(missing) == before {
+				return // linted already
+			}
+			problems, err := promlint.New(bytes.NewReader(page)).Lint()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range problems {
+				t.Errorf("%s: %s", p.Metric, p.Text)
+			}
+		}
+		time.Sleep(time.Minute)
+		look()
+		for _, i := range demo.Incidents {
+			if slices.ContainsFunc(missing, func(name string) bool { return strings.Contains(i.Look, name) }) {
+				i.Begin(b.network)
+				time.Sleep(i.Lasts() - time.Second)
+				look()
+				i.End(b.network)
+			}
+		}
+		if len(missing) > 0 {
+			t.Errorf("never seen: %v\nthe log:\n%s", missing, log)
+		}
+	})
+}
+
+// ask asks the app.App for a page.
+func (b bubble) ask(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	b.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return w.Code, w.Body.String()
+}
+
+// tells fails the test unless the page has all of these words, and none that
+// begin with an exclamation mark.
+func (b bubble) tells(t *testing.T, path string, status int, words ...string) {
+	t.Helper()
+	got, body := b.ask(t, path)
+	if got != status {
+		t.Errorf("%s answers %d, want %d:\n%s", path, got, status, body)
+	}
+	for _, word := range words {
+		if wanted, not := strings.CutPrefix(word, "!"); strings.Contains(body, wanted) == not {
+			t.Errorf("%s: %q is there: %v", path, wanted, not)
+		}
+	}
+}
+
+// suffer lets the incident happen whose description begins so.
+func (b bubble) suffer(t *testing.T, what string) (end func()) {
+	t.Helper()
+	for _, i := range demo.Incidents {
+		if strings.HasPrefix(i.What, what) {
+			i.Begin(b.network)
+			return func() { i.End(b.network) }
+		}
+	}
+	t.Fatalf("there is no incident %q", what)
+	return nil
+}
+
+const (
+	allWell = "<h1 class=\"well\">All is well</h1>"
+	round   = 35 * time.Second // two runs of every collector
+)
+
+func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
+	t.Parallel()
+	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
+		const (
+			plan   = "/api/v1/l1/examplel1/plan"
+			needed = 3 * 1.327104 // AVAX, what three validators pay in 30 days
+		)
+		lost := func(page map[string]float64) float64 {
+			return page[`avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`]
+		}
+		b.tells(t, "/", http.StatusOK, allWell, "Under 80 % active", "!runs dry")
+		b.tells(t, plan, http.StatusOK, `"total_avax": 0,`)
+
+		end := b.suffer(t, "nobody has topped up examplel1")
+		time.Sleep(round)
+		if got := lost(b.page(t)); got <= 50 || got >= 110 {
+			t.Errorf("the quorum is lost in %v s, 110 s less the age of the answer", got)
+		}
+		b.tells(t, "/", http.StatusOK, "3 L1 validators run dry", "foxtrot of examplel1 in ", "1 L1 will lose its quorum", `href="api/v1/l1/examplel1/plan"`)
+		b.tells(t, plan, http.StatusOK, `"chain": "examplel1"`, `"quorum": "0.80",`, "!\"seconds\": null", `"total_avax": 3.9`)
+
+		time.Sleep(105 * time.Second)
+		page := b.page(t)
+		inactive, topUp := page[`avax_l1_validators{chain="examplel1",state="inactive"}`], page[`avax_l1_top_up_avax{chain="examplel1",days="30"}`]
+		if inactive != 3 || lost(page) != 0 || topUp < needed || topUp > needed+0.001 {
+			t.Errorf("after the run-outs: %v inactive, the quorum is lost in %v s, %v AVAX to top up", inactive, lost(page), topUp)
+		}
+		b.tells(t, "/", http.StatusOK, "1 L1 has too little active weight", "3 L1 validators are inactive", "1.3272", "3.98", "in 226 days")
+		var answer struct {
+			Total      float64 `json:"total_avax"`
+			Validators []struct {
+				Active bool
+				TopUp  float64 `json:"top_up_avax"`
+			}
+			QuorumLoss []struct{ Seconds *float64 } `json:"quorum_loss"`
+		}
+		_, body := b.ask(t, plan)
+		if err := json.Unmarshal([]byte(body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if v := answer.Validators; len(v) != 5 || v[2].Active || v[2].TopUp < needed/3 || !v[3].Active || v[3].TopUp != 0 ||
+			answer.Total < needed || answer.Total > needed+0.001 || *answer.QuorumLoss[0].Seconds != 0 {
+			t.Errorf("the plan is\n%s", body)
+		}
+		b.tells(t, "/safe-to-stop?node=alpha", http.StatusConflict, "no: examplel1: ")
+
+		end()
+		time.Sleep(round + 30*time.Second) // an L1's nodes take a change over within half a minute
+		b.tells(t, "/", http.StatusOK, allWell)
+		b.tells(t, plan, http.StatusOK, `"total_avax": 0,`, `!"active": false`)
+	})
+}
+
+func TestAValidatorOfTheDemoOverspendsItsBudgetAndBeginsAnew(t *testing.T) {
+	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
+		of := `{node_id="` + b.network.NodeID("bravo") + `"}`
+		b.tells(t, "/", http.StatusOK, allWell, "3 of 3 rewards reachable", "!Who would vote no")
+
+		end := b.suffer(t, "bravo's peers saw it up for 60 %")
+		time.Sleep(round)
+		page := b.page(t)
+		used, budget := page["avax_validator_downtime_used_seconds"+of], page["avax_validator_downtime_budget_seconds"+of]
+		if budget != (216*time.Hour).Seconds() || used <= (288*time.Hour).Seconds() || used > (288*time.Hour+time.Minute).Seconds() || page["avax_validator_reward_reachable"+of] != 0 {
+			t.Errorf("%v s used of %v, reachable %v", used, budget, page["avax_validator_reward_reachable"+of])
+		}
+		b.tells(t, "/", http.StatusOK, "1 reward is out of reach", `href="#budget-`+b.network.NodeID("bravo")+`">bravo`, ">lost<", "288.1 h", "of 216.0 h",
+			"2 of 3 rewards reachable", "Who would vote no")
+
+		end()
+		time.Sleep(round)
+		page = b.page(t)
+		if page["avax_validator_reward_reachable"+of] != 1 || page["avax_validator_downtime_used_seconds"+of] > 60 || page["avax_validator_downtime_budget_seconds"+of] != budget {
+			t.Errorf("a new period begins with %v s used of %v", page["avax_validator_downtime_used_seconds"+of], page["avax_validator_downtime_budget_seconds"+of])
+		}
+		b.tells(t, "/", http.StatusOK, allWell, "3 of 3 rewards reachable")
+	})
+}
+
+func TestAnUpgradeThatTheDemosNodesDoNotKnow(t *testing.T) {
+	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
+		const alpha = `avax_node_unknown_upgrade_timestamp_seconds{node="alpha"}`
+		b.tells(t, "/", http.StatusOK, allWell)
+		end := b.suffer(t, "the peers announce an upgrade")
+		at := float64(time.Now().Add(48 * time.Hour).Unix())
+		time.Sleep(round)
+		if got := b.page(t)[alpha]; got != at {
+			t.Errorf("%s is %v, want %v", alpha, got, at)
+		}
+		b.tells(t, "/", http.StatusOK, "2 nodes do not know an upgrade that is near", "alpha in 47 h", "bravo in 47 h")
+		end()
+		time.Sleep(round)
+		if _, there := b.page(t)[alpha]; there {
+			t.Errorf("%s is still there", alpha)
+		}
+		b.tells(t, "/", http.StatusOK, allWell)
+	})
+}
+
+// Whatever the incidents broke, they heal.
+func TestTheIncidentsOfTheDemoLeaveNothingBroken(t *testing.T) {
+	t.Parallel()
+	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
+		b.tells(t, "/", http.StatusOK, allWell)
+		for _, i := range demo.Incidents {
+			i.Begin(b.network)
+			time.Sleep(5 * time.Second)
+		}
+		b.tells(t, "/", http.StatusOK, "!"+allWell)
+		for _, i := range demo.Incidents {
+			i.End(b.network)
+		}
+		time.Sleep(2 * time.Minute)
+		if _, page := b.ask(t, "/"); !strings.Contains(page, allWell) {
+			verdict, _, _ := strings.Cut(page[strings.Index(page, "<h1"):], "<p class")
+			t.Errorf("two minutes after all was mended:\n%s", verdict)
+		}
+	})
+}

@@ -1,0 +1,244 @@
+package app_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// fleetBubble is a whole exporter on synthetic time whose nodes stand in a file.
+type fleetBubble struct {
+	bubble
+	put func(nodes ...string) // writes the file: name=host
+}
+
+// inFleet asks alpha and bravo of the simulated network.
+func inFleet(t *testing.T, test func(t *testing.T, b fleetBubble)) {
+	t.Helper()
+	dir, write := files(t, nil)
+	put := func(nodes ...string) {
+		t.Helper()
+		text := "[]"
+		for i, n := range nodes {
+			name, host, _ := strings.Cut(n, "=")
+			if i == 0 {
+				text = ""
+			}
+			text += fmt.Sprintf("- targets: [%s.sim]\n  labels: {node: %s}\n", host, name)
+		}
+		write("nodes.yml", text)
+	}
+	put("alpha=alpha", "bravo=bravo")
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		env := config.Defaults()
+		env.Nodes, env.NodesFile = "", filepath.Join(dir, "nodes.yml")
+		b := settled(t, env, network)
+		test(t, fleetBubble{b, put})
+	})
+}
+
+// settled is an exporter in a bubble whose collectors have run once.
+func settled(t *testing.T, env config.Environment, network *simnet.Network) bubble {
+	t.Helper()
+	c, err := env.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Transport = network.Transport()
+	return bubble{live(t, c, io.Discard), network}
+}
+
+// asked counts the questions to the node.
+func (b bubble) asked(node string) (n int) {
+	for _, c := range b.network.Calls() {
+		if c.Upstream == node {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAReloadDisturbsNoNodeThatIsUnchanged(t *testing.T) {
+	inFleet(t, func(t *testing.T, b fleetBubble) {
+		b.put("bravo=bravo", "charlie=charlie", "alpha=alpha") // another order, another line
+		b.network.ResetCalls()
+		if err := b.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		if n := b.asked("alpha"); n > 0 {
+			t.Errorf("the reload asked alpha %d questions", n)
+		}
+		if b.asked("charlie") == 0 {
+			t.Error("charlie is not asked at once")
+		}
+		page := b.page(t)
+		for _, name := range []string{"alpha", "bravo", "charlie"} {
+			if page[`avax_node_up{node="`+name+`"}`] != 1 {
+				t.Errorf("%s is not up", name)
+			}
+		}
+		for series, skipped := range page {
+			if strings.HasPrefix(series, "avax_exporter_collector_skipped_total") && skipped > 0 {
+				t.Errorf("%s is %v", series, skipped)
+			}
+		}
+	})
+}
+
+// A node that is asked elsewhere is another node, whatever its name: what was
+// told of the old one must not pass for the new one's.
+func TestANodeThatMovedIsANewNode(t *testing.T) {
+	inFleet(t, func(t *testing.T, b fleetBubble) {
+		is := func(id string) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Keys(b.page(t))), func(series string) bool {
+				return strings.HasPrefix(series, `avax_node_info{node="alpha",node_id="`+id)
+			})
+		}
+		if !is(b.network.NodeID("alpha")) {
+			t.Fatal("alpha is not known")
+		}
+		b.network.Node("charlie").Stop()
+		b.put("alpha=charlie", "bravo=bravo")
+		if err := b.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if is("") {
+			t.Error("something is told of the new node before it was asked")
+		}
+		b.network.Node("charlie").Start()
+		time.Sleep(2 * time.Minute)
+		if !is(b.network.NodeID("charlie")) || is(b.network.NodeID("alpha")) {
+			t.Error("the new node is not the one that is told of")
+		}
+		b.network.ResetCalls()
+		time.Sleep(10 * time.Minute)
+		if n := b.asked("alpha"); n > 0 {
+			t.Errorf("the old node is still asked: %d questions", n)
+		}
+		if got := b.page(t)[`avax_node_identity_changes_total{node="alpha"}`]; got != 1 {
+			t.Errorf("%v changes of identity are told, want 1", got)
+		}
+	})
+}
+
+// A fleet that comes and goes leaves nothing behind.
+func TestARemovedNodeTakesEverythingAlong(t *testing.T) {
+	inFleet(t, func(t *testing.T, b fleetBubble) {
+		b.network.Node("bravo").Suffer(simnet.Slow(9 * time.Second)) // calls are under way
+		time.Sleep(16 * time.Second)
+		b.put("alpha=alpha")
+		if err := b.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		for series := range b.page(t) {
+			if strings.Contains(series, `"bravo`) {
+				t.Errorf("%s is left", series)
+			}
+		}
+		b.put()
+		if err := b.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		page := b.page(t)
+		for series := range page {
+			if strings.Contains(series, `"alpha`) {
+				t.Errorf("%s is left", series)
+			}
+		}
+		if got := page["avax_exporter_targets"]; got != 0 {
+			t.Errorf("%v targets", got)
+		}
+	})
+}
+
+func TestAChangedFileOfNodesIsFoundByItself(t *testing.T) {
+	inFleet(t, func(t *testing.T, b fleetBubble) {
+		b.put("charlie=charlie")
+		time.Sleep(time.Minute)
+		page := b.page(t)
+		if page[`avax_node_up{node="charlie"}`] != 1 || page["avax_exporter_targets"] != 1 {
+			t.Errorf("%v targets", page["avax_exporter_targets"])
+		}
+	})
+}
+
+// Together, the shards tell what one exporter would tell, and nothing twice.
+func TestShardsTellTogetherWhatOneExporterTells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		network.Node("alpha").SetChain("examplel1", simnet.Untracked) // only some nodes can tell of it
+		env := config.Defaults()
+		env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim,charlie=http://charlie.sim,foxtrot=http://foxtrot.sim"
+		env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
+		env.MetricsURL = "http://metrics.sim"
+		env.Collectors = "-validator_views" // of the shard's own validators alone
+		series := func(shard, of string) map[string]bool {
+			env.Shard, env.TotalShards = shard, of
+			found := map[string]bool{}
+			for s := range settled(t, env, network).page(t) {
+				if strings.HasPrefix(s, "avax_") && !strings.HasPrefix(s, "avax_exporter_") {
+					found[s] = true
+				}
+			}
+			return found
+		}
+		whole, together := series("0", "1"), map[string]bool{}
+		for _, shard := range []string{"0", "1", "2"} {
+			part := series(shard, "3")
+			for s := range part {
+				if together[s] {
+					t.Errorf("%s is told twice", s)
+				}
+				together[s] = true
+			}
+			if len(part) == 0 {
+				t.Errorf("shard %s has nothing to tell", shard)
+			}
+		}
+		if diff := cmp.Diff(whole, together); diff != "" || len(whole) < 200 {
+			t.Errorf("%d series; one exporter (-) and three shards (+) differ:\n%s", len(whole), diff)
+		}
+	})
+}
+
+func TestReloadEndpointAcceptsOnlyPostFromItsOwnSite(t *testing.T) {
+	inBubbleAs(t, func(s *scenery) { s.env.ReloadEndpoint = "true" }, func(t *testing.T, b bubble) {
+		reloads := func() float64 { return b.page(t)["avax_exporter_config_last_reload_success_timestamp_seconds"] }
+		for _, c := range []struct {
+			method, site string
+			want         int
+		}{{http.MethodPost, "", 200}, {http.MethodPost, "same-origin", 200}, {http.MethodGet, "", 405}, {http.MethodPost, "cross-site", 403}} {
+			before := reloads()
+			time.Sleep(time.Second)
+			r := httptest.NewRequestWithContext(t.Context(), c.method, "/-/reload", nil)
+			if c.site != "" {
+				r.Header.Set("Sec-Fetch-Site", c.site)
+			}
+			w := httptest.NewRecorder()
+			b.Handler().ServeHTTP(w, r)
+			if w.Code != c.want {
+				t.Errorf("%s from %q: %d, want %d", c.method, c.site, w.Code, c.want)
+			}
+			if reloaded := reloads() > before; reloaded != (c.want == http.StatusOK) {
+				t.Errorf("%s from %q: reloaded %v", c.method, c.site, reloaded)
+			}
+		}
+	})
+}

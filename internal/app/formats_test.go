@@ -1,0 +1,182 @@
+package app_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+)
+
+// What Prometheus 2 and 3, curl and a browser send.
+const (
+	acceptProtobuf    = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,text/plain;version=0.0.4;q=0.3"
+	acceptOpenMetrics = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+	acceptCurl        = "*/*"
+	acceptBrowser     = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+)
+
+// fetch asks the exporter for /metrics as a scraper does.
+func (b bubble) fetch(t *testing.T, accept, encoding string) (contentType string, body []byte) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+	r.Header.Set("Accept", accept)
+	r.Header.Set("Accept-Encoding", encoding)
+	w := httptest.NewRecorder()
+	b.Handler().ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		t.Fatalf("/metrics answers %d", w.Code)
+	}
+	body = w.Body.Bytes()
+	if w.Header().Get("Content-Encoding") == "gzip" {
+		unzipped, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err = io.ReadAll(unzipped); err != nil {
+			t.Fatal(err)
+		}
+	} else if encoding == "gzip" {
+		t.Error("not compressed although asked for")
+	}
+	return w.Header().Get("Content-Type"), body
+}
+
+// parse reads a page with the parser that a Prometheus server would use, and
+// returns the series of the collectors with their values.
+func parse(t *testing.T, contentType string, page []byte) map[string]float64 {
+	t.Helper()
+	parser, err := textparse.New(page, contentType, labels.NewSymbolTable(), textparse.ParserOptions{FallbackContentType: "text/plain"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]float64{}
+	for {
+		entry, err := parser.Next()
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", contentType, err)
+		}
+		if entry != textparse.EntrySeries {
+			continue
+		}
+		_, _, value := parser.Series()
+		var series labels.Labels
+		parser.Labels(&series)
+		name := series.Get("__name__")
+		if !strings.HasPrefix(name, "avax_") || strings.HasPrefix(name, "avax_exporter_") {
+			continue
+		}
+		if _, twice := found[series.String()]; twice {
+			t.Errorf("%s stands twice", series)
+		}
+		found[series.String()] = value
+	}
+}
+
+func TestThePageIsTheSameInEveryFormat(t *testing.T) {
+	inBubble(t, func(t *testing.T, b bubble) {
+		typed, text := b.fetch(t, acceptCurl, "identity")
+		want := parse(t, typed, text)
+		if len(want) < 100 {
+			t.Fatalf("only %d series", len(want))
+		}
+		for name, c := range map[string]struct{ accept, encoding, mediaType string }{
+			"text, gzip":        {acceptCurl, "gzip", "text/plain"},
+			"browser":           {acceptBrowser, "gzip", "text/plain"},
+			"OpenMetrics":       {acceptOpenMetrics, "identity", "application/openmetrics-text"},
+			"OpenMetrics, gzip": {acceptOpenMetrics, "gzip", "application/openmetrics-text"},
+			"protobuf":          {acceptProtobuf, "identity", "application/vnd.google.protobuf"},
+			"protobuf, gzip":    {acceptProtobuf, "gzip", "application/vnd.google.protobuf"},
+		} {
+			contentType, page := b.fetch(t, c.accept, c.encoding)
+			if mediaType, _, err := mime.ParseMediaType(contentType); err != nil || mediaType != c.mediaType {
+				t.Errorf("%s: answered as %s (%v)", name, contentType, err)
+			}
+			if diff := cmp.Diff(want, parse(t, contentType, page)); diff != "" {
+				t.Errorf("%s differs from plain text:\n%s", name, diff)
+			}
+		}
+	})
+}
+
+func TestThePageIsCleanForTheLinters(t *testing.T) {
+	var text, openMetrics, protobuf []byte
+	var families map[string]*dto.MetricFamily
+	inBubble(t, func(t *testing.T, b bubble) {
+		time.Sleep(time.Minute)
+		_, text = b.fetch(t, acceptCurl, "identity")
+		_, openMetrics = b.fetch(t, acceptOpenMetrics, "identity")
+		_, protobuf = b.fetch(t, acceptProtobuf, "identity")
+	})
+
+	families = map[string]*dto.MetricFamily{}
+	decoder := expfmt.NewDecoder(bytes.NewReader(protobuf), expfmt.NewFormat(expfmt.TypeProtoDelim))
+	for {
+		f := &dto.MetricFamily{}
+		if err := decoder.Decode(f); err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			break
+		}
+		families[f.GetName()] = f
+	}
+	// There is no linter of OpenMetrics: Prometheus' parser, which is strict,
+	// has read it in the test above, and it tells the same families.
+	if diff := cmp.Diff(typeLines(string(text)), typeLines(string(openMetrics))); diff != "" {
+		t.Errorf("text (-) and OpenMetrics (+) differ:\n%s", diff)
+	}
+	if !bytes.HasSuffix(openMetrics, []byte("\n# EOF\n")) {
+		t.Error("the OpenMetrics page has no end")
+	}
+	for format, linter := range map[string]*promlint.Linter{
+		"text":     promlint.New(bytes.NewReader(text)),
+		"protobuf": promlint.NewWithMetricFamilies(slices.Collect(maps.Values(families))),
+	} {
+		problems, err := linter.Lint()
+		if err != nil {
+			t.Fatalf("%s: %v", format, err)
+		}
+		for _, p := range problems {
+			t.Errorf("%s: %s: %s", format, p.Metric, p.Text)
+		}
+	}
+
+	promtool := exec.CommandContext(t.Context(), stack.Binary(t, "promtool"), "check", "metrics")
+	promtool.Stdin = bytes.NewReader(text)
+	if out, err := promtool.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+// typeLines returns the TYPE lines. OpenMetrics leaves a counter's _total to its
+// samples.
+func typeLines(page string) []string {
+	var found []string
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "# TYPE ") {
+			found = append(found, strings.ReplaceAll(line, "_total counter", " counter"))
+		}
+	}
+	return found
+}

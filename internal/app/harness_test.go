@@ -1,0 +1,131 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+)
+
+func TestMain(m *testing.M) {
+	// Alerting looks up the name of this machine. In synthetic time nothing may wait
+	// for the network, and what the resolver caches must be read before such time begins.
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("tests look up no names")
+	}}
+	name, _ := os.Hostname()
+	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		http.DefaultClient.CloseIdleConnections()
+		os.Exit(code)
+	}))
+}
+
+// exporter is a running exporter, asked over HTTP.
+type exporter struct{ url string }
+
+// start runs the whole exporter with this config.Environment until the test ends,
+// and returns when every collector has run once.
+func start(t *testing.T, env config.Environment) exporter {
+	t.Helper()
+	return startLogging(t, env, t.Output())
+}
+
+const day = 24 * time.Hour
+
+func startLogging(t *testing.T, env config.Environment, log io.Writer) exporter {
+	t.Helper()
+	env.Listen = "127.0.0.1:0"
+	c, err := env.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	address := make(chan net.Addr, 1)
+	stopped := make(chan error, 1)
+	go func() {
+		stopped <- app.Run(ctx, c, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), nil, func(a net.Addr) { address <- a })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Errorf("the exporter ended: %v", err)
+		}
+	})
+	var e exporter
+	select {
+	case a := <-address:
+		e.url = "http://" + a.String()
+	case err := <-stopped:
+		stopped <- nil
+		t.Fatal(err)
+	}
+	e.until(t, "/-/ready", func(status int, _ string) bool { return status == http.StatusOK })
+	return e
+}
+
+// get asks the exporter for a page.
+func (e exporter) get(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// until asks for a page again and again, for ten seconds at most, until it is
+// as wanted.
+func (e exporter) until(t *testing.T, path string, wanted func(status int, body string) bool) string {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; {
+		status, body := e.get(t, path)
+		if wanted(status, body) {
+			return body
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is still %d:\n%s", path, status, body)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// samples reads a page of the text format: values by series as they are written.
+func samples(t *testing.T, page string) map[string]float64 {
+	t.Helper()
+	values := map[string]float64{}
+	for line := range strings.Lines(page) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		i := strings.LastIndexByte(line, ' ')
+		v, err := strconv.ParseFloat(line[i+1:], 64)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		values[line[:i]] = v
+	}
+	return values
+}

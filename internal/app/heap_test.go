@@ -1,0 +1,50 @@
+package app_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// What is remembered does not grow, though a node and the Data service fail again
+// and again: half an hour like the one before costs no memory. With -model.for it
+// is a day.
+func TestTheHeapIsAsLargeAfterwardsAsBefore(t *testing.T) {
+	passes := 3
+	if *modelFor > 0 {
+		passes = 360
+	}
+	inBubbleAs(t, func(s *scenery) {
+		s.env.DataURL, s.env.DataBudget = "http://data.sim", "100000/m"
+		s.env.Validators = "all"
+		s.env.WatchAddresses = simnet.Account + ",P-" + simnet.Owner
+		s.env.WatchContracts = simnet.Account
+	}, func(t *testing.T, b bubble) {
+		heap := func() uint64 {
+			for range passes {
+				b.network.Node("bravo").Suffer(simnet.Unavailable())
+				time.Sleep(time.Minute)
+				b.network.Node("bravo").Recover()
+				b.network.DataService().Suffer(simnet.HTML())
+				time.Sleep(time.Minute)
+				b.network.DataService().Recover()
+				time.Sleep(2 * time.Minute)
+				b.page(t)
+			}
+			b.network.ResetCalls()
+			runtime.GC()
+			runtime.GC() // what finalizers held
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		const noise = 1 << 20
+		before, after := heap(), heap()
+		t.Logf("%.2f MB, then %.2f MB", float64(before)/1e6, float64(after)/1e6)
+		if after > before+noise {
+			t.Errorf("the heap grew from %d to %d bytes", before, after)
+		}
+	})
+}

@@ -1,0 +1,170 @@
+//go:build incidents && !noalerting
+
+package app_test
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/passage"
+)
+
+// TestEveryIncident plays all drills, and holds the table of docs/alerting.md to
+// who was told of what, and when.
+func TestEveryIncident(t *testing.T) {
+	all := drills()
+	rows := make([][]string, len(all))
+	t.Run("play", func(t *testing.T) {
+		for i, d := range all {
+			t.Run(d.what, func(t *testing.T) {
+				t.Parallel()
+				rows[i] = d.play(t).row()
+			})
+		}
+	})
+	const file = "../../docs/alerting.md"
+	old, err := passage.Read(file, "incidents")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := map[string][]string{}
+	for line := range strings.Lines(old) {
+		if cells := strings.Split(strings.Trim(line, "| \n"), " | "); len(cells) == len(columns) {
+			written[cells[0]] = cells
+		}
+	}
+	table := "\n| " + strings.Join(columns, " | ") + " |\n|" + strings.Repeat("---|", len(columns)) + "\n"
+	for i, row := range rows {
+		was := written[all[i].what]
+		if row == nil { // it was not to be played
+			row = was
+		}
+		if row == nil {
+			continue
+		}
+		table += "| " + strings.Join(row, " | ") + " |\n"
+		if what := differ(was, row); what != "" && !*update {
+			t.Errorf("%s: %s; if it is meant to be so, run `make incidents TESTFLAGS=-update`\nwas %q\nis  %q", all[i].what, what, was, row)
+		}
+	}
+	if *update {
+		if err := passage.Write(file, "incidents", table+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var (
+	durations = regexp.MustCompile(`-?(\d+[hms])+`)
+	counts    = regexp.MustCompile(` ×\d+`)
+)
+
+// differ says what is not as it was: the alerts that are told, or when. Two runs
+// of one incident differ in how many alerts of a kind there are, in which of them
+// are silenced, and by the period of a collector: five minutes are the longest that a
+// page rests on.
+func differ(was, is []string) string {
+	if len(was) != len(is) {
+		return "the table does not tell of it"
+	}
+	for i := range 3 {
+		names := func(cell string) string {
+			parts := strings.Split(counts.ReplaceAllString(durations.ReplaceAllString(cell, ""), ""), ", ")
+			slices.Sort(parts)
+			return strings.Join(parts, ", ")
+		}
+		if names(was[i]) != names(is[i]) {
+			return "others are told"
+		}
+	}
+	for i, tolerance := range map[int]time.Duration{1: 5 * time.Minute, 2: 5 * time.Minute, 4: 10 * time.Minute} {
+		then, now := durations.FindAllString(was[i], -1), durations.FindAllString(is[i], -1)
+		for j := range min(len(then), len(now)) {
+			a, errA := time.ParseDuration(then[j])
+			b, errB := time.ParseDuration(now[j])
+			if errA == nil && errB == nil && (a-b).Abs() > tolerance {
+				return fmt.Sprintf("%v became %v", a, b)
+			}
+		}
+	}
+	return ""
+}
+
+// columns are what row tells.
+var columns = []string{"what happens", "pages, after", "is told besides, after", "fires, but its cause silences it", "healed: all is quiet after"}
+
+// row writes the outcome in columns.
+func (o outcome) row() []string {
+	var paged, noted, silent []string
+	counts := map[string]int{} // of notifications or, of what is not told, of alerts
+	notified := map[string]bool{}
+	key := func(e episode) string { return fmt.Sprint(e.name(), e.labels["severity"], e.told.IsZero()) }
+	for _, e := range o.episodes {
+		if notification := fmt.Sprint(key(e), e.group, e.told); e.told.IsZero() || !notified[notification] {
+			notified[notification] = true
+			counts[key(e)]++
+		}
+	}
+	quiet, never := time.Duration(0), false
+	for _, e := range o.episodes {
+		never = never || e.fires()
+		quiet = max(quiet, e.ended.Sub(o.healed))
+		n := counts[key(e)]
+		counts[key(e)] = 0
+		if n == 0 {
+			continue // the first of its kind stands there
+		}
+		text := e.name()
+		if n > 1 {
+			text += fmt.Sprintf(" ×%d", n)
+		}
+		since := e.told
+		if since.IsZero() {
+			since = e.began
+		}
+		text += " " + short(since.Sub(o.at))
+		switch {
+		case e.told.IsZero():
+			silent = append(silent, text)
+		case e.labels["severity"] == "page":
+			paged = append(paged, text)
+		default:
+			noted = append(noted, text+" ("+e.labels["severity"]+")")
+		}
+	}
+	over := short(quiet)
+	if never || len(o.episodes) == 0 {
+		over = "–"
+	}
+	cell := func(list []string) string {
+		slices.Sort(list)
+		return cmp.Or(strings.Join(list, ", "), "–")
+	}
+	return []string{o.what, cell(paged), cell(noted), cell(silent), over}
+}
+
+// short writes a time to a quarter of a minute.
+func short(d time.Duration) string {
+	text := d.Round(15 * time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// name is the alert with what tells its tiers apart.
+func (e *episode) name() string {
+	name := e.labels["alertname"]
+	if within := e.labels["within"]; within != "" {
+		name += " (" + within + ")"
+	}
+	return name
+}

@@ -1,0 +1,291 @@
+//go:build !noalerting
+
+package app_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/demo"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// drill is something that happens to the simulated network, played to see who is
+// told of it. The whole app.App runs, and evaluates the built-in rules.
+type drill struct {
+	what  string
+	begin func(*stage)
+	end   func(*stage)
+
+	// pages and warns are the alerts that somebody is to be told of. Nothing else may
+	// page, but for what is in besides; and where nothing is to be told, only a note may be.
+	pages, warns, besides []string
+	within                time.Duration // of begin all of them are told; of a scene without any, how long it lasts
+	goesOn                time.Duration // after that; 0: twelve minutes, as what is told every five may be told just as it heals
+	heals                 time.Duration // within that of end nothing fires any longer; 0: an hour; negative: it is not waited for
+
+	healthy time.Duration // before; 0: ten minutes
+	startup simnet.Startup
+	nodes   []string // that are watched; nil: those of the demo, and a spare one
+	fuji    bool     // the network says that it is Fuji
+	quick   bool     // asks for less, and waits for less
+}
+
+// every is how often rules are evaluated.
+const every = 30 * time.Second
+
+// stage is what a drill is played on: a healthy network, large enough that one
+// node's absence is nothing to the others.
+type stage struct {
+	*simnet.Network
+	*detour
+}
+
+// The strangers of the stage, beside the participants of the scene.
+var (
+	large   = numbered("large%d", 10)  // validators with 3,000,000 AVAX
+	members = numbered("member%d", 10) // validators of both L1s, with a node's weight
+	small   = numbered("peer%04d", 60) // validators with little stake
+)
+
+func newStage(startup simnet.Startup) *stage {
+	n := simnet.New(simnet.Options{Seed: 1, Validators: len(small), Startup: startup})
+	n.SetBlockPeriod("X", 20*time.Second)
+	for _, name := range large {
+		n.AddValidator(name, 3_000_000e9, 300*day)
+	}
+	for _, name := range members {
+		n.AddL1Validator("examplel1", name, 100, 100e9)
+		n.AddL1Validator("examplepoa", name, 20, 100e9)
+	}
+	for _, name := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
+		n.SetBalance("examplel1", name, 100e9)
+	}
+	return &stage{n, &detour{RoundTripper: n.Transport(), to: map[string]string{}}}
+}
+
+// detour leads to other upstreams than were asked for.
+type detour struct {
+	http.RoundTripper
+	mu      sync.Mutex
+	to      map[string]string // by host
+	foreign string            // host of a node that belongs to another network
+	fuji    bool              // all nodes do
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d *detour) RoundTrip(req *http.Request) (*http.Response, error) {
+	d.mu.Lock()
+	to, foreign := d.to[req.URL.Host], d.fuji || d.foreign == req.URL.Host
+	d.mu.Unlock()
+	if to != "" {
+		req = req.Clone(req.Context())
+		req.URL.Host, req.Host = to, to
+	}
+	if !foreign {
+		return d.RoundTripper.RoundTrip(req)
+	}
+	req = req.Clone(req.Context())
+	req.Header.Del("Accept-Encoding")
+	resp, err := d.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	body = bytes.ReplaceAll(body, []byte(`"networkID":"1337"`), []byte(`"networkID":"5"`))
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return resp, nil
+}
+
+// oneStarts is held while alerting starts, which looks this machine's name up: one
+// who looks up waits for another that does, and so none may be of another bubble.
+var oneStarts sync.Mutex
+
+// watched runs the whole app.App over a stage, with a pager.
+func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(d.startup)
+		s.fuji = d.fuji
+		p := newPager(t, s)
+		env := config.Defaults()
+		s.to["spare.sim"] = "echo.sim"
+		nodes := d.nodes
+		if nodes == nil {
+			nodes = append([]string{"spare"}, demo.Nodes...)
+		}
+		var asked []string
+		for _, name := range nodes {
+			asked = append(asked, name+"=http://"+name+".sim")
+		}
+		env.Nodes = strings.Join(asked, ",")
+		env.Chains = "C,examplel1=" + s.Chain("examplel1").ID + ",examplepoa=" + s.Chain("examplepoa").ID
+		if d.quick {
+			env.Collectors = "up,fleet,identity,bootstrap,heads,health,peers,connected_stake,uptime,validators,l1,l1_views"
+		} else {
+			env.MetricsURL, env.DataURL = "http://metrics.sim", "http://data.sim"
+			env.WatchAddresses = "P-" + simnet.Owner + "," + simnet.Account
+		}
+		env.Alertmanagers, env.AlertingInterval = "http://"+pagerHost, every.String()
+		env.AlertingInstance, env.StateDir = "exporter:9865", t.TempDir()
+		c, err := env.Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Transport = p
+		ctx, cancel := context.WithCancel(t.Context())
+		oneStarts.Lock()
+		h, err := app.New(ctx, c, slog.New(slog.DiscardHandler))
+		synctest.Wait()
+		oneStarts.Unlock()
+		if err != nil {
+			cancel()
+			t.Fatal(err)
+		}
+		defer time.Sleep(time.Second) // time stands still once this returns
+		defer h.Wait()
+		defer cancel()
+		test(s, p)
+	})
+}
+
+// outcome is what a drill led to.
+type outcome struct {
+	drill
+	episodes []episode
+	at       time.Time
+	healed   time.Time
+}
+
+// play plays the drill, and checks what it is to lead to.
+func (d drill) play(t *testing.T) outcome {
+	t.Helper()
+	o := outcome{drill: d}
+	watched(t, d, func(s *stage, p *pager) {
+		wait := func(most time.Duration, until func() bool) {
+			for end := time.Now().Add(most); time.Now().Before(end) && !until(); {
+				time.Sleep(15 * time.Second)
+				p.tell()
+			}
+		}
+		never := func() bool { return false }
+		wait(cmp.Or(d.healthy, 10*time.Minute), never)
+		for _, e := range p.all() {
+			t.Errorf("before it began there was %v", e.String())
+		}
+		o.at = time.Now()
+		d.begin(s)
+		wait(d.within, func() bool { return len(d.pages)+len(d.warns) > 0 && len(d.missing(p.all())) == 0 })
+		for _, name := range d.missing(p.all()) {
+			t.Errorf("nobody was told of %s within %v", name, d.within)
+		}
+		wait(cmp.Or(d.goesOn, 12*time.Minute), never)
+		o.healed = time.Now()
+		if d.end != nil {
+			d.end(s)
+		}
+		wait(cmp.Or(d.heals, time.Hour), func() bool {
+			return (d.quick || time.Since(o.healed) > 5*time.Minute) && !slices.ContainsFunc(p.all(), func(e episode) bool { return e.fires() })
+		})
+		o.episodes = p.all()
+	})
+	for _, e := range o.episodes {
+		told, ended := "-", "-"
+		if !e.told.IsZero() {
+			told = e.told.Sub(o.at).Round(time.Second).String()
+		}
+		if !e.fires() {
+			ended = e.ended.Sub(o.healed).Round(time.Second).String()
+		}
+		t.Logf("fires %8s, told %8s, ends %8s: %s", e.began.Sub(o.at).Round(time.Second), told, ended, e.String())
+	}
+	for _, e := range o.episodes {
+		page, quiet := e.labels["severity"] == "page", len(d.pages)+len(d.warns) == 0 && e.labels["severity"] != "info"
+		if !e.told.IsZero() && (page || quiet) && !slices.Contains(slices.Concat(d.pages, d.besides), e.labels["alertname"]) {
+			t.Errorf("after %v somebody is told of %s", e.told.Sub(o.at), e.String())
+		}
+		if e.fires() && d.heals >= 0 {
+			t.Errorf("%v after it was healed there still is %s", cmp.Or(d.heals, time.Hour), e.String())
+		}
+	}
+	return o
+}
+
+// missing returns the alerts that nobody has been told of yet.
+func (d drill) missing(episodes []episode) (names []string) {
+	told := func(name, severity string) bool {
+		return slices.ContainsFunc(episodes, func(e episode) bool {
+			return !e.told.IsZero() && e.labels["alertname"] == name && (e.labels["severity"] == "page") == (severity == "page")
+		})
+	}
+	for _, name := range d.pages {
+		if !told(name, "page") {
+			names = append(names, name)
+		}
+	}
+	for _, name := range d.warns {
+		if !told(name, "warn") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Whoever is to be woken is, in time, and by nothing else.
+func TestIncidentsPageAndTheirEndResolves(t *testing.T) {
+	drill{
+		what: "a node's process ends, another loses the bootstrap of the C-Chain, and validators of an L1 run dry",
+		begin: func(s *stage) {
+			s.Node("bravo").Stop()
+			s.Node("charlie").SetChain("C", simnet.Bootstrapping)
+			each(members[:4], func(m string) { s.SetBalance("examplel1", m, 0) })
+		},
+		end: func(s *stage) {
+			s.Node("bravo").Start()
+			s.Node("charlie").SetChain("C", simnet.Running)
+			each(members[:4], func(m string) { s.TopUp("examplel1", m, 100e9) })
+		},
+		pages:  []string{"AvaxNodeDown", "AvaxChainNotBootstrapped", "AvaxL1ActiveWeightLow"},
+		within: 12 * time.Minute, goesOn: time.Second, heals: 6 * time.Minute, healthy: 2 * time.Minute, quick: true,
+	}.play(t)
+}
+
+func TestARestartPagesNobody(t *testing.T) {
+	t.Parallel()
+	drill{
+		begin: func(s *stage) {
+			s.Node("alpha").Stop()
+			time.AfterFunc(75*time.Second, s.Node("alpha").Start)
+		},
+		within: 6 * time.Minute, goesOn: time.Second, heals: time.Minute, healthy: 2 * time.Minute, quick: true,
+	}.play(t)
+}
+
+func each(names []string, f func(name string)) {
+	for _, name := range names {
+		f(name)
+	}
+}
+
+func numbered(format string, n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf(format, i+1))
+	}
+	return all
+}

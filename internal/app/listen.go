@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/activation"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
+)
+
+// listen opens what the exporter is asked on: the socket that systemd holds for
+// it, or one of its own.
+func listen(ctx context.Context, cfg *config.Config) (net.Listener, error) {
+	if !cfg.SystemdSocket {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+		if err != nil {
+			return nil, fmt.Errorf("AVAX_LISTEN: %w", err)
+		}
+		return listener, nil
+	}
+	listeners, err := activation.Listeners()
+	if err == nil && (len(listeners) != 1 || listeners[0] == nil) {
+		err = fmt.Errorf("systemd passes %d sockets: start avax-exporter.socket, with one ListenStream, not the service", len(listeners))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("AVAX_WEB_SYSTEMD_SOCKET: %w", err)
+	}
+	return listeners[0], nil
+}
+
+// newServer bounds what a client may take, in time and bytes.
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// serveProfiles serves Go's profiles on a listener of their own until ctx ends,
+// if it is asked for.
+func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	if cfg.PprofListen == "" {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.PprofListen)
+	if err != nil {
+		return fmt.Errorf("AVAX_PPROF_LISTEN: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	server := newServer(mux, log)
+	server.WriteTimeout = 10 * time.Minute // longer than any profile is asked for
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("profiles not served any more", "err", err)
+		}
+	}()
+	log.Info("serving profiles", "url", OwnURL(listener.Addr().String(), false)+"/debug/pprof/")
+	return nil
+}
+
+// OwnURL is the URL of an exporter on this machine that listens at an address,
+// such as http://localhost:9865.
+func OwnURL(listen string, tls bool) string {
+	scheme := "http://"
+	if tls {
+		scheme = "https://"
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return scheme + listen
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}

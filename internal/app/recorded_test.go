@@ -1,0 +1,346 @@
+package app_test
+
+import (
+	"flag"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/recorded"
+)
+
+var update = flag.Bool("update", false, "write the golden pages anew; read the difference before you keep it")
+
+// The node that was recorded, and the one without peers.
+const (
+	recordedNode = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"
+	// It owns everything on the recorded network.
+	recordedAddress = "P-custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"
+
+	l1Validator = `chain="examplel1",node_id="NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN",validation_id="KbYH4Gyg1uZpmNbTGECZrTFoxmQtvzCmDvu2z4KT4qXgeZVAo"`
+)
+
+// upgradeOf is what follows up to the name of the chain.
+const upgradeOf = `avax_chain_upgrade_timestamp_seconds{node="local",chain=`
+
+const gone = -1 // in a story: the series is absent
+
+// Each situation in which a real node was recorded tells its story on /metrics:
+// the values are the recording's own.
+func TestRecordedNodesTellTheirStory(t *testing.T) {
+	for _, story := range []struct {
+		name   string
+		layers []string
+		age    time.Duration
+		want   map[string]float64
+		none   []string // families that must be absent
+	}{
+		{
+			name: "healthy", layers: []string{"healthy"},
+			want: map[string]float64{
+				`avax_node_up{node="local"}`:                                                 1,
+				`avax_node_validating{node="local"}`:                                         1,
+				`avax_node_uptime_rewarding_stake_ratio{node="local"}`:                       1,
+				`avax_node_uptime_weighted_ratio{node="local"}`:                              0.992004,
+				`avax_node_peers{node="local"}`:                                              7,
+				`avax_node_chain_bootstrapped{node="local",chain="examplel1"}`:               1,
+				`avax_node_connected_stake_ratio{node="local"}`:                              1,
+				`avax_validator_present{node_id="` + recordedNode + `"}`:                     1,
+				`avax_validator_stake_avax{node_id="` + recordedNode + `"}`:                  2e6,
+				`avax_validator_delegators{node_id="` + recordedNode + `"}`:                  2,
+				`avax_validator_end_timestamp_seconds{node_id="` + recordedNode + `"}`:       1826297884,
+				`avax_acp_stake_avax{node="local",acp="194",position="support"}`:             8005125,
+				`avax_l1_validators{chain="examplel1",state="active"}`:                       5,
+				`avax_l1_validators{chain="examplepoa",state="legacy"}`:                      3,
+				`avax_l1_weight{chain="examplel1"}`:                                          370,
+				`avax_l1_connected_weight{node="local",chain="examplel1"}`:                   370,
+				`avax_chain_fee_config_min_base_fee_wei{chain="examplel1"}`:                  1e9,
+				`avax_upgrade_timestamp_seconds{node="local",upgrade="helicon"}`:             1795198084,
+				`avax_network_validators{subnet_id="11111111111111111111111111111111LpoYY"}`: 7,
+
+				`avax_chain_height{node="local",chain="P"}`:                                      14,
+				`avax_chain_height{node="local",chain="X"}`:                                      0,
+				`avax_chain_height{node="local",chain="C"}`:                                      55,
+				`avax_chain_head_timestamp_seconds{node="local",chain="P"}`:                      1795198147,
+				`avax_chain_head_timestamp_seconds{node="local",chain="X"}`:                      gone,
+				`avax_chain_head_timestamp_seconds{node="local",chain="C"}`:                      1795198163.526,
+				`avax_chain_head_base_fee_wei{chain="C"}`:                                        1,
+				`avax_chain_head_gas_used{chain="examplel1"}`:                                    21000,
+				`avax_chain_status{node="local",chain="examplel1",status="Validating"}`:          1,
+				`avax_chain_precompile_active{chain="examplel1",precompile="feeManagerConfig"}`:  1,
+				`avax_chain_precompile_active{chain="examplel1",precompile="txAllowListConfig"}`: 0, // an hour later
+				`avax_chain_rule_active{chain="examplel1",rule="IsHelicon"}`:                     1,
+				upgradeOf + `"examplel1",upgrade="feeManagerConfig:disable"}`:                    1795199154,
+				upgradeOf + `"C",upgrade="helicon"}`:                                             1795198084,
+				`avax_network_supply_avax{subnet_id="11111111111111111111111111111111LpoYY"}`:    361177296.012368394,
+				`avax_network_blockchains`:                                                       4,
+				`avax_node_health_check_failing{node="local",check="examplel1"}`:                 0,
+				`avax_chain_processing_blocks{node="local",chain="examplepoa"}`:                  0,
+				`avax_node_tx_fee_avax{node="local",kind="tx"}`:                                  0.001,
+				`avax_platform_balance_avax{address="` + recordedAddress + `",state="unlocked"}`: 29994522.89963999,
+				`avax_utxos{chain="P",address="` + recordedAddress + `"}`:                        2,
+				`avax_node_log_level{node="local",logger="examplel1",output="log",level="INFO"}`: 1,
+				`avax_node_chain_alias_info{node="local",chain="X",alias="myxchain"}`:            1,
+				`avax_exporter_collector_success{collector="fee_config",target="C"}`:             1, // not offered there
+				`avax_exporter_collector_success{collector="chain_rules",target="C"}`:            1,
+			},
+			none: []string{
+				"avax_validator_uptime_ratio", // a node's view of itself
+				"avax_node_unknown_upgrade_timestamp_seconds",
+				"avax_chain_fork_detected", // nobody to compare with
+			},
+		},
+		{
+			name: "bootstrapping", layers: []string{"bootstrapping"},
+			want: map[string]float64{
+				`avax_node_up{node="local"}`:                                   1,
+				`avax_node_validating{node="local"}`:                           0,
+				`avax_node_peers{node="local"}`:                                0,
+				`avax_node_chain_present{node="local",chain="P"}`:              1,
+				`avax_node_chain_present{node="local",chain="X"}`:              1,
+				`avax_node_chain_present{node="local",chain="C"}`:              1,
+				`avax_node_chain_bootstrapped{node="local",chain="P"}`:         0,
+				`avax_node_chain_bootstrapped{node="local",chain="X"}`:         0,
+				`avax_node_chain_bootstrapped{node="local",chain="C"}`:         0,
+				`avax_node_chain_present{node="local",chain="examplel1"}`:      0,
+				`avax_node_chain_bootstrapped{node="local",chain="examplel1"}`: gone,
+
+				`avax_node_health_check_failing{node="local",check="P"}`:                       1,
+				`avax_node_health_check_failing{node="local",check="bootstrapped"}`:            1,
+				`avax_node_health_check_failing{node="local",check="diskspace"}`:               0,
+				`avax_exporter_collector_success{collector="heads",target="local/P"}`:          0,
+				`avax_exporter_collector_success{collector="heads",target="local/C"}`:          1, // it has none yet
+				`avax_exporter_collector_success{collector="identity",target="local"}`:         1, // without fees
+				`avax_node_log_level{node="local",logger="main",output="display",level="OFF"}`: 1,
+			},
+			none: []string{
+				"avax_validator_", "avax_network_", "avax_l1_", "avax_chain_", "avax_platform_", "avax_utxos", "avax_asset_",
+				"avax_node_uptime_", "avax_node_connected_", "avax_node_tx_fee_",
+			},
+		},
+		{
+			name: "start_up_refused", layers: []string{"start_up", "healthy"}, age: time.Second,
+			want: map[string]float64{`avax_node_up{node="local"}`: 0},
+			none: []string{"avax_node_info", "avax_node_peers", "avax_node_chain_", "avax_validator_", "avax_network_", "avax_l1_", "avax_chain_", "avax_upgrade_"},
+		},
+		{
+			name: "start_up", layers: []string{"start_up", "healthy"}, age: 7 * time.Second,
+			want: map[string]float64{
+				`avax_node_up{node="local"}`:                           1,
+				`avax_node_chain_bootstrapped{node="local",chain="P"}`: 0,
+				`avax_node_chain_bootstrapped{node="local",chain="C"}`: 0,
+				`avax_node_validating{node="local"}`:                   gone, // it does not know yet
+
+				`avax_node_health_check_failing{node="local",check="diskspace"}`: 0,
+				`avax_node_health_check_failing{node="local",check="C"}`:         gone, // it has not run
+			},
+			none: []string{"avax_validator_", "avax_node_uptime_", `avax_chain_height{node="local",chain="P"}`, `avax_chain_height{node="local",chain="C"}`},
+		},
+		{
+			name: "start_up_bootstrapped", layers: []string{"start_up", "healthy"}, age: 20 * time.Second,
+			want: map[string]float64{
+				`avax_node_chain_bootstrapped{node="local",chain="P"}`:   1,
+				`avax_node_validating{node="local"}`:                     1,
+				`avax_node_uptime_rewarding_stake_ratio{node="local"}`:   0.2, // its own stake alone
+				`avax_validator_present{node_id="` + recordedNode + `"}`: 1,
+			},
+		},
+		{
+			name: "start_up_done", layers: []string{"start_up", "healthy"}, age: time.Minute,
+			want: map[string]float64{`avax_node_uptime_rewarding_stake_ratio{node="local"}`: 1},
+		},
+		{
+			name: "validator_stopped", layers: []string{"validator_stopped", "healthy"},
+			want: map[string]float64{
+				`avax_node_uptime_rewarding_stake_ratio{node="local"}`: 0.800109,
+				`avax_node_uptime_weighted_ratio{node="local"}`:        0.794113,
+				`avax_node_peers{node="local"}`:                        6,
+
+				`avax_node_health_check_failing{node="local",check="router"}`:            1,
+				`avax_node_health_check_failing{node="local",check="examplepoa"}`:        1,
+				`avax_node_health_check_failing{node="local",check="C"}`:                 0,
+				`avax_chain_processing_blocks{node="local",chain="examplepoa"}`:          8, // stuck; the others are idle
+				`avax_chain_longest_processing_seconds{node="local",chain="examplepoa"}`: 28.855371884,
+				`avax_chain_processing_blocks{node="local",chain="examplel1"}`:           0,
+			},
+		},
+		{
+			name: "l1_validator_inactive", layers: []string{"l1_validator_inactive", "healthy"},
+			want: map[string]float64{
+				`avax_l1_validators{chain="examplel1",state="active"}`:             4,
+				`avax_l1_validators{chain="examplel1",state="inactive"}`:           1,
+				`avax_l1_weight{chain="examplel1"}`:                                370, // its weight stays
+				`avax_l1_active_weight{chain="examplel1"}`:                         320,
+				`avax_l1_validator_active{` + l1Validator + `}`:                    0,
+				`avax_l1_validator_balance_avax{` + l1Validator + `}`:              0,
+				`avax_l1_connected_weight{node="local",chain="examplel1"}`:         320,
+				`avax_l1_validators{chain="examplepoa",state="legacy"}`:            4,
+				`avax_l1_validator_uptime_ratio{node="local",` + l1Validator + `}`: 0.9311065,
+			},
+		},
+		{
+			name: "not_tracking", layers: []string{"not_tracking", "healthy"},
+			want: map[string]float64{
+				`avax_node_chain_present{node="local",chain="examplel1"}`:      0,
+				`avax_node_chain_bootstrapped{node="local",chain="examplel1"}`: gone,
+				`avax_l1_validators{chain="examplel1",state="active"}`:         5, // the P-Chain tells all the same
+
+				`avax_chain_status{node="local",chain="examplel1",status="Created"}`:           1,
+				`avax_chain_status{node="local",chain="examplel1",status="Validating"}`:        0,
+				`avax_exporter_collector_success{collector="heads",target="local/examplel1"}`:  1, // no head to tell of
+				`avax_exporter_collector_success{collector="fee_config",target="examplel1"}`:   1,
+				`avax_chain_height{node="local",chain="examplel1"}`:                            gone,
+				`avax_node_chain_alias_info{node="local",chain="examplel1",alias="examplel1"}`: gone,
+				`avax_exporter_collector_success{collector="chain_config",target="local/C"}`:   1,
+				`avax_validator_present{node_id="` + recordedNode + `"}`:                       1,
+			},
+			none: []string{
+				"avax_l1_connected_weight", "avax_l1_validator_connected", "avax_chain_fee_config_",
+				"avax_chain_rule_active", "avax_chain_precompile_active",
+			},
+		},
+		{
+			name: "admin_disabled", layers: []string{"admin_disabled", "healthy"},
+			want: map[string]float64{
+				`avax_node_up{node="local"}`:                           1,
+				`avax_node_uptime_rewarding_stake_ratio{node="local"}`: 1,
+
+				`avax_exporter_collector_success{collector="admin",target="local"}`: 1, // not offered
+			},
+			none: []string{"avax_node_log_level", "avax_node_chain_alias_info"},
+		},
+	} {
+		t.Run(story.name, func(t *testing.T) {
+			node, err := recorded.NewNode(story.layers...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if story.age > 0 {
+				node.SetAge(story.age)
+			}
+			server := httptest.NewServer(node)
+			t.Cleanup(server.Close)
+			env := config.Defaults()
+			env.Nodes = "local=" + server.URL
+			env.Collectors = "+admin"
+			env.WatchAddresses = recordedAddress
+			env.Chains = "C,examplel1=" + recorded.L1Chain + ",examplepoa=" + recorded.PoAChain
+
+			_, page := start(t, env).get(t, "/metrics")
+			for _, call := range node.Unanswered() {
+				// Where nothing was recorded of a chain, the node does not have it: 404, as replayed.
+				if story.name != "bootstrapping" || !strings.HasPrefix(call, "/ext/bc/"+recorded.L1Chain) && !strings.HasPrefix(call, "/ext/bc/"+recorded.PoAChain) {
+					t.Errorf("no recording holds %s: the page tells of a node that never was", call)
+				}
+			}
+			served := samples(t, page)
+			for series, want := range story.want {
+				got, present := served[series]
+				switch {
+				case want == gone && present:
+					t.Errorf("%s is %v, want none", series, got)
+				case want != gone && !present:
+					t.Errorf("%s is absent, want %v", series, want)
+				case want != gone && got != want:
+					t.Errorf("%s is %v, want %v", series, got, want)
+				}
+			}
+			for series := range served {
+				for _, family := range story.none {
+					if strings.HasPrefix(series, family) {
+						t.Errorf("%s stands", series)
+					}
+				}
+				if strings.Contains(series, `outcome="malformed"`) {
+					t.Errorf("%s: the recording counts as malformed", series)
+				}
+			}
+			file := filepath.Join("testdata", "recorded", story.name)
+			if story.name == "healthy" {
+				golden(t, file+".prom", networkOnly(page))
+			} else {
+				golden(t, file+".diff", difference(t, networkOnly(page)))
+			}
+		})
+	}
+}
+
+// difference tells what a page has less (-) and more (+) than that of the
+// healthy node.
+func difference(t *testing.T, page string) string {
+	t.Helper()
+	healthy, err := os.ReadFile(filepath.Join("testdata", "recorded", "healthy.prom"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := func(page string) map[string]bool {
+		set := map[string]bool{}
+		for line := range strings.Lines(page) {
+			set[line] = true
+		}
+		return set
+	}
+	before, after := lines(string(healthy)), lines(page)
+	var changes []string
+	for line := range before {
+		if !after[line] {
+			changes = append(changes, line+"-")
+		}
+	}
+	for line := range after {
+		if !before[line] {
+			changes = append(changes, line+"+")
+		}
+	}
+	slices.Sort(changes)
+	var diff strings.Builder
+	for _, c := range changes {
+		diff.WriteString(c[len(c)-1:] + c[:len(c)-1])
+	}
+	return diff.String()
+}
+
+// onTheClock are the families whose values go by the time since the recording.
+var onTheClock = []string{
+	"avax_validator_downtime_used_seconds", "avax_l1_validator_runway_seconds", "avax_l1_quorum_loss_seconds", "avax_l1_top_up_avax",
+}
+
+// networkOnly leaves out what differs from run to run: the exporter's own
+// metrics, but for the verdicts of its collectors, and what goes by the clock.
+func networkOnly(page string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(page) {
+		family, _, _ := strings.Cut(line, "{")
+		if strings.HasPrefix(line, "#") || slices.Contains(onTheClock, family) {
+			continue
+		}
+		if strings.HasPrefix(line, "avax_") && !strings.HasPrefix(line, "avax_exporter_") || strings.HasPrefix(line, "avax_exporter_collector_success") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-) and the page (+) differ; if the page is right, run go test ./internal/app -update:\n%s", file, diff)
+	}
+}

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Reload reloads the nodes, their credentials, the key of the Data service and
+// the alert rules. What cannot be loaded is logged and keeps its previous state.
+func (a *App) Reload() error {
+	err := a.watch.Reload()
+	if a.alerting != nil {
+		err = errors.Join(err, a.alerting.Reload()) // logs its errors
+	}
+	if a.targets.data == nil {
+		return err
+	}
+	_, keyErr := a.targets.data.reloadKey()
+	if keyErr != nil {
+		a.log.Error("reload failed, keeping the previous key", "err", keyErr)
+	}
+	return errors.Join(err, keyErr)
+}
+
+// routes adds the reload endpoint to the pages.
+func (a *App) routes(pages http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", pages)
+	mux.Handle("/-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.serveReload)))
+	return mux
+}
+
+// serveReload is POST /-/reload, where the configuration allows it.
+func (a *App) serveReload(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case !a.cfg.ReloadEndpoint:
+		http.Error(w, "reload over HTTP is off: set AVAX_RELOAD_ENDPOINT=true, or send SIGHUP", http.StatusForbidden)
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "use POST", http.StatusMethodNotAllowed)
+	default:
+		if err := a.Reload(); err != nil {
+			http.Error(w, fmt.Sprintf("reload failed, keeping the previous configuration:\n%v", err), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintln(w, "reloaded")
+	}
+}

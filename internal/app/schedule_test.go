@@ -1,0 +1,46 @@
+package app
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// onWish are the calls of collectors that do more than ask, by collector: those
+// that somebody wrote down in the configuration.
+var onWish = map[string][]string{
+	"signatures":   {"data.aggregateSignatures"},
+	"nft_metadata": {"data.reindex"},
+}
+
+// What runs on a schedule only reads: no collector names a call that changes a
+// node, and the two that do more at the Data service run where they are told to.
+func TestWhatRunsOnAScheduleOnlyReads(t *testing.T) {
+	changes := map[string]node.Method{}
+	for _, m := range Methods() {
+		if m.Changes == "" {
+			continue
+		}
+		changes[m.Name] = m
+		if e := endpointOf(m); e != nil {
+			changes[e.Op()] = m
+		}
+	}
+	if len(changes) < 10 {
+		t.Fatalf("only %d calls change something", len(changes))
+	}
+	asked := 0
+	for _, spec := range collectors.All() {
+		for _, call := range spec.Calls {
+			asked++
+			if m, is := changes[call]; is && !slices.Contains(onWish[spec.Name], m.Name) {
+				t.Errorf("the collector %s would %s (%s)", spec.Name, m.Changes, call)
+			}
+		}
+	}
+	if asked < 50 {
+		t.Errorf("collectors name only %d calls", asked)
+	}
+}

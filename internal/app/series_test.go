@@ -1,0 +1,117 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/passage"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+//go:generate go test -run TestSizingTellsTheSeriesThatThereAre -update .
+
+// TestSizingTellsTheSeriesThatThereAre counts the series of small fleets of
+// validators, and holds the table of docs/operating.md to what each part adds.
+func TestSizingTellsTheSeriesThatThereAre(t *testing.T) {
+	// What validators think of each other grows with the square of their number:
+	// n nodes have once + n*node + n*(n-1)*pair of these series.
+	var views [4]int
+	for n := 1; n < len(views); n++ {
+		views[n] = countSeries(t, n, false, "") - countSeries(t, n, false, "-validator_views")
+	}
+	pair := (views[3] - 2*views[2] + views[1]) / 2
+	viewsOfNode := views[2] - views[1] - 2*pair
+
+	one, two := countSeries(t, 1, false, "-validator_views"), countSeries(t, 2, false, "-validator_views")
+	node := two - one
+	oneL1, twoL1 := countSeries(t, 1, true, "-validator_views"), countSeries(t, 2, true, "-validator_views")
+	nodeL1 := twoL1 - oneL1 - node
+
+	// Every validator of an L1 has series of its own.
+	validators, ofValidators := map[string]bool{}, 0
+	for _, line := range seriesOf(t, 1, true, "") {
+		if _, id, ok := strings.Cut(line, `validation_id="`); ok && strings.Contains(line, `chain="examplel1"`) {
+			id, _, _ = strings.Cut(id, `"`)
+			validators[id] = true
+			ofValidators++
+		}
+	}
+
+	var table strings.Builder
+	table.WriteString("| what | series |\n|---|---|\n")
+	for _, row := range []struct {
+		what   string
+		series int
+	}{
+		{"the exporter itself and the network, once", one - node},
+		{"each node that validates the primary network and follows the C-Chain", node + viewsOfNode},
+		{"each two such nodes, for what they think of each other", 2 * pair},
+		{fmt.Sprintf("each L1, once, with %d validators", len(validators)), oneL1 - one - nodeL1},
+		{"of these for each of its validators", ofValidators / len(validators)},
+		{"each L1 on each node", nodeL1},
+	} {
+		fmt.Fprintf(&table, "| %s | %d |\n", row.what, row.series)
+	}
+
+	const file = "../../docs/operating.md"
+	whole, err := passage.With(file, "series", table.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, file, whole)
+}
+
+func countSeries(t *testing.T, nodes int, l1 bool, collectors string) int {
+	return len(seriesOf(t, nodes, l1, collectors))
+}
+
+// seriesOf returns the samples of an exporter whose collectors have all run.
+func seriesOf(t *testing.T, nodes int, l1 bool, collectors string) (series []string) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		env := config.Defaults()
+		env.Collectors = collectors
+		var asked []string
+		for _, name := range []string{"alpha", "bravo", "charlie"}[:nodes] {
+			asked = append(asked, name+"=http://"+name+".sim")
+		}
+		env.Nodes = strings.Join(asked, ",")
+		if l1 {
+			env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
+		}
+		c, err := env.Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Transport = network.Transport()
+		ctx, cancel := context.WithCancel(t.Context())
+		h, err := app.New(ctx, c, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer time.Sleep(time.Second) // time stands still once this returns
+		defer h.Wait()
+		defer cancel()
+		time.Sleep(time.Minute)
+		if ran, of := h.Progress(); ran != of {
+			t.Errorf("%d of %d jobs have run in the first minute", ran, of)
+		}
+		w := httptest.NewRecorder()
+		h.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil))
+		for line := range strings.Lines(w.Body.String()) {
+			if !strings.HasPrefix(line, "#") {
+				series = append(series, line)
+			}
+		}
+	})
+	return series
+}

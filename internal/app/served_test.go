@@ -1,0 +1,83 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatIsDeniedIsNotServedAndAllElseIs(t *testing.T) {
+	inBubbleAs(t, func(s *scenery) {
+		s.env.MetricsDeny = "avax_node_peers_by_version,avax_node_info{git_commit},avax_node_chain_bootstrapped{node=bravo}"
+	}, func(t *testing.T, b bubble) {
+		found := map[string]int{}
+		for series := range b.page(t) {
+			family, labels, _ := strings.Cut(series, "{")
+			found[family]++
+			if family == "avax_node_info" && strings.Contains(labels, "git_commit") {
+				t.Errorf("%s has the label", series)
+			}
+			if family == "avax_node_chain_bootstrapped" && strings.Contains(labels, `"bravo"`) {
+				t.Errorf("%s is served", series)
+			}
+		}
+		if found["avax_node_peers_by_version"] > 0 {
+			t.Error("avax_node_peers_by_version is served")
+		}
+		for _, family := range []string{"avax_node_info", "avax_node_chain_bootstrapped", "avax_node_peers"} {
+			if found[family] == 0 {
+				t.Errorf("%s is not served", family)
+			}
+		}
+	})
+}
+
+// Money follows the plan: what is left out of /metrics is not nothing.
+func TestThePlanOfAnL1IsToldWhateverIsServed(t *testing.T) {
+	const path = "/api/v1/l1/examplel1/plan"
+	plan := func(change func(*scenery)) (text, page string) {
+		inBubbleAs(t, change, func(t *testing.T, b bubble) {
+			b.network.SetBalance("examplel1", "echo", 0)
+			time.Sleep(5 * time.Minute)
+			status, body := b.ask(t, path)
+			if status != http.StatusOK {
+				t.Errorf("%d: %s", status, body)
+			}
+			_, page = b.ask(t, "/")
+			text = body
+		})
+		return text, page
+	}
+	all, page := plan(func(*scenery) {})
+	for name, change := range map[string]func(*scenery){
+		"denied":      func(s *scenery) { s.env.MetricsDeny = "avax_l1_validator_*,avax_l1_quorum_*,avax_l1_top_up_avax" },
+		"not allowed": func(s *scenery) { s.env.MetricsAllow = "avax_node_*,avax_l1_weight" },
+		"too many":    func(s *scenery) { s.env.SeriesLimit = "10" },
+	} {
+		got, shown := plan(change)
+		if diff := cmp.Diff(all, got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+		for _, figure := range []string{"Top-up for 30 days", "Under 80 % active", "is dry", "1.3"} {
+			if !strings.Contains(page, figure) || !strings.Contains(shown, figure) {
+				t.Errorf("%s: the page does not show %q", name, figure)
+			}
+		}
+	}
+}
+
+// Beyond its limit a collector fails, and tells what to change.
+func TestACollectorBeyondTheLimitOfSeriesFails(t *testing.T) {
+	inBubbleAs(t, func(s *scenery) { s.env.SeriesLimit, s.env.Validators = "20", "all" }, func(t *testing.T, b bubble) {
+		page := b.page(t)
+		if got := page[`avax_exporter_collector_success{collector="validators",target="network"}`]; got != 0 {
+			t.Errorf("validators: success is %v", got)
+		}
+		if got := page[`avax_exporter_collector_success{collector="network",target="network"}`]; got != 1 {
+			t.Errorf("network, the aggregates: success is %v", got)
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package app
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// targets are the upstreams that are asked at this moment.
+type targets struct {
+	cfg     *config.Config
+	metrics *scrape.Metrics
+	state   *state.Dir   // nil: in memory
+	data    *dataService // nil where it is not asked
+	conns   []nodeConn
+	// shard asks the nodes of this shard. all asks every node, those of this shard
+	// first, for the facts of the network and of chains; it is nil where another
+	// shard serves them.
+	shard, all *collectors.Upstreams
+}
+
+// nodeConn is a configured node with its client.
+type nodeConn struct {
+	fleet.Node
+	up   *scrape.Upstream
+	node *collectors.Node
+}
+
+// newTargets makes the clients of all upstreams. It sends nothing.
+func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
+	t := &targets{cfg: cfg, metrics: m, state: dir}
+	t.shard = &collectors.Upstreams{Targets: collectors.NewTargets(nil, cfg.Chains), Watch: cfg.Watch}
+	t.shard.NetworkID = cfg.NetworkID
+	if cfg.MetricsURL != "" {
+		up, err := t.upstream(scrape.Options{Name: "metrics", URL: cfg.MetricsURL})
+		if err != nil {
+			return nil, err
+		}
+		t.shard.Metrics = metrics.New(up)
+	}
+	if cfg.DataURL != "" {
+		var err error
+		if t.data, err = newDataService(t); err != nil {
+			return nil, err
+		}
+		t.shard.Data = &collectors.DataService{
+			Client: t.data.Client, Network: cfg.Network, Currency: cfg.Currency, Ledger: collectors.Ledger{State: dir},
+		}
+	}
+	switch {
+	case cfg.Shard.Of <= 1:
+		t.all = t.shard
+	case cfg.Shard.SpeaksForTheNetwork():
+		all := *t.shard
+		all.Targets = collectors.NewTargets(nil, cfg.Chains)
+		all.NetworkID = cfg.NetworkID
+		t.all = &all
+	}
+	conns, err := t.connect(cfg.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	t.use(conns)
+	return t, nil
+}
+
+// upstream makes a client with the limits that hold for every upstream.
+func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
+	o.Timeout, o.Concurrency, o.MaxBody = t.cfg.Timeout, t.cfg.Concurrency, t.cfg.MaxBody
+	o.Metrics, o.Transport = t.metrics, t.cfg.Transport
+	return scrape.New(o)
+}
+
+// connect returns the connections to these nodes: the present one, with its new
+// credentials, where the entry is unchanged, and a new one otherwise.
+func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
+	var conns []nodeConn
+	var errs []error
+	for _, n := range nodes {
+		if t.all == nil && !t.cfg.Shard.Holds(n.Name) {
+			continue
+		}
+		if c, same := t.present(n); same {
+			conns = append(conns, nodeConn{n, c.up, c.node})
+			continue
+		}
+		up, err := t.upstream(scrape.Options{Name: n.Name, URL: n.URL, Header: n.Header, Host: n.Host, TLS: n.TLS})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		conns = append(conns, nodeConn{n, up, collectors.NewNode(node.New(up))})
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	for _, c := range conns {
+		if old, same := t.present(c.Node); same && !old.SameCredentials(c.Node) {
+			errs = append(errs, c.up.Renew(c.Header, c.TLS))
+		}
+	}
+	return conns, errors.Join(errs...)
+}
+
+// present returns the connection to a node whose entry is unchanged.
+func (t *targets) present(n fleet.Node) (nodeConn, bool) {
+	i := slices.IndexFunc(t.conns, func(c nodeConn) bool { return c.Same(n) })
+	if i < 0 {
+		return nodeConn{}, false
+	}
+	return t.conns[i], true
+}
+
+// use makes these connections the ones that are used, and closes the others.
+func (t *targets) use(conns []nodeConn) {
+	for _, c := range t.conns {
+		if !connected(conns, c) {
+			c.up.Close()
+		}
+	}
+	t.conns = conns
+	var shard, others []*collectors.Node
+	for _, c := range conns {
+		if t.cfg.Shard.Holds(c.Name) {
+			shard = append(shard, c.node)
+		} else {
+			others = append(others, c.node)
+		}
+	}
+	t.shard.SetNodes(shard)
+	if t.all != nil {
+		t.all.SetNodes(append(shard, others...))
+	}
+}
+
+// connected reports whether a connection is among these.
+func connected(conns []nodeConn, c nodeConn) bool {
+	return slices.ContainsFunc(conns, func(o nodeConn) bool { return o.up == c.up })
+}
+
+// jobs binds the chosen collectors: what is about a node to the nodes of this
+// shard, and what is about the network or a chain to all nodes.
+func (t *targets) jobs() []schedule.Job {
+	var all []schedule.Job
+	for _, spec := range t.cfg.Collectors {
+		for _, j := range spec.Jobs(t.shard, t.all) {
+			all = append(all, schedule.Job{
+				Key:      snapshot.Key{Collector: spec.Name, Target: j.Target},
+				Families: spec.Families,
+				Choice:   t.cfg.Choice,
+				Limit:    t.cfg.SeriesLimit,
+				When:     t.cfg.Schedule(spec, j.Target),
+				Collect:  j.Collect,
+			})
+		}
+	}
+	return all
+}
+
+// setNodes makes these nodes the ones that are asked. Jobs of unchanged nodes go
+// on undisturbed, new nodes start at once, removed nodes lose their samples; a
+// node whose entry changed counts as removed and new. On an error nothing changes.
+func (a *App) setNodes(nodes []fleet.Node) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.targets.conns
+	after, err := a.targets.connect(nodes)
+	if err != nil {
+		return err
+	}
+	removed := map[string]bool{}
+	for _, c := range before {
+		if !connected(after, c) {
+			removed[c.Name] = true
+		}
+	}
+	added := 0
+	for _, c := range after {
+		if !connected(before, c) {
+			added++
+		}
+	}
+	if len(removed) > 0 {
+		// The scheduler knows a job by its name, and a new node may have the name of an old one.
+		a.scheduler.Set(slices.DeleteFunc(a.targets.jobs(), func(j schedule.Job) bool {
+			return removed[j.Target.Node]
+		}))
+	}
+	a.targets.use(after)
+	a.scheduler.Set(a.targets.jobs())
+	a.warnIfOverBudget()
+	a.log.Info("nodes reloaded", "nodes", len(a.targets.shard.Nodes()), "added", added, "removed", len(removed))
+	return nil
+}

@@ -1,0 +1,520 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/passage"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	modelSeed  = flag.Uint64("model.seed", 1, "the first seed of the model test")
+	modelSeeds = flag.Uint64("model.seeds", 2, "how many seeds the model test tries")
+	modelSteps = flag.Int("model.steps", 150, "steps of the model test for each seed")
+	modelFor   = flag.Duration("model.for", 0, "run the model test with one seed after the other for that long")
+)
+
+// TestWhateverBefallsASampleIsTheTruthOfItsTimeOrGone lets chance choose what
+// befalls the nodes and what changes in the network, step by step. After each
+// step, every sample that is served is what the network would have told at some
+// time within the sample's last three periods; and once all is well for that
+// long, all is told.
+//
+// A failure prints its seed: go test ./internal/app -run WhateverBefalls -model.seed=N -model.steps=350.
+// make check-chance tries more.
+func TestWhateverBefallsASampleIsTheTruthOfItsTimeOrGone(t *testing.T) {
+	if *modelFor == 0 {
+		for seed := *modelSeed; seed < *modelSeed+*modelSeeds; seed++ {
+			t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+				t.Parallel()
+				tryOut(t, seed)
+			})
+		}
+		return
+	}
+	began, seed, compared := time.Now(), *modelSeed, 0
+	for ; time.Since(began) < *modelFor && !t.Failed(); seed++ {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { compared += tryOut(t, seed) })
+	}
+	if t.Failed() {
+		return
+	}
+	tried := int(seed - *modelSeed)
+	text := fmt.Sprintf("\nMeasured on %s: %d seeds from %d on, %d steps in %v, after which %d samples were compared; none was wrong.\n\n",
+		time.Now().Format(time.DateOnly), tried, *modelSeed, tried**modelSteps, modelFor.Round(time.Second), compared)
+	t.Log(text)
+	if *update {
+		if err := passage.Write("../../docs/reliability.md", "model", text); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// tryOut plays one seed, and tells how many samples were compared.
+func tryOut(t *testing.T, seed uint64) (compared int) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTrial(t, seed)
+		for step := range *modelSteps {
+			did := m.step()
+			if wrong := m.check(); len(wrong) > 0 {
+				t.Fatalf("seed %d, step %d, after %s:\n%s", seed, step, strings.Join(did, "; "), strings.Join(wrong, "\n"))
+			}
+		}
+		m.calm()
+		if missing := m.missing(); len(missing) > 0 {
+			t.Errorf("seed %d: all is well, and not told:\n%s", seed, strings.Join(missing, "\n"))
+		}
+		compared = m.compared
+	})
+	return compared
+}
+
+// trial is an exporter, the network that it asks, and what was true there when.
+type trial struct {
+	t       *testing.T
+	chance  *rand.Rand
+	network *simnet.Network
+	weather *weather
+	app     bubble
+	config  *config.Config
+
+	mu    sync.Mutex
+	world time.Time // the network's clock, which moves between steps only
+
+	did   []string
+	truth map[string][]fact // by series, in order of time
+	now   map[string]bool   // the series that are true now
+	away  map[string]bool   // the nodes that are stopped
+
+	compared int // samples
+}
+
+// fact is a value that a series had for a while.
+type fact struct {
+	value    string
+	from, to time.Time // to is zero while it lasts
+}
+
+var modelNodes = []string{"alpha", "bravo"}
+
+// beat is a schedule whose phases are the same in each process, so that a seed
+// gives the same run again.
+type beat struct{ period, phase time.Duration }
+
+// Next implements cron.Schedule.
+func (b beat) Next(t time.Time) time.Time {
+	since := time.Duration(t.UnixNano()) - b.phase
+	return t.Add(b.period - (since%b.period+b.period)%b.period)
+}
+
+// quick makes slow collectors quick, so that a thousand steps are many periods of
+// each.
+func quick(every time.Duration) schedule.Pace {
+	period := min(every, time.Minute)
+	return func(target metric.Target) cron.Schedule {
+		return beat{period, time.Duration(chanceOf(target.Group().String())%16) * period / 16}
+	}
+}
+
+func newTrial(t *testing.T, seed uint64) *trial {
+	t.Helper()
+	m := &trial{t: t, chance: rand.New(rand.NewPCG(seed, 7)), world: time.Now(), truth: map[string][]fact{}, now: map[string]bool{}, away: map[string]bool{}}
+	m.network = simnet.New(simnet.Options{Seed: 1, Now: func() time.Time {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.world
+	}})
+	m.weather = &weather{network: m.network.Transport(), over: map[string]fault{}}
+	env := config.Defaults()
+	env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
+	env.Chains = "C,examplel1=" + m.network.Chain("examplel1").ID
+	env.Validators = m.network.NodeID("alpha") + "," + m.network.NodeID("bravo")
+	// The first weighs what is true by stakes that may be five minutes old: no observer knows both. What the others tell
+	// changes with every instant, by sums that have properties of their own.
+	env.Collectors = "-connected_stake,-reward_budget,-l1_runway,-safe_to_stop"
+	c, err := env.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.config = c
+	for _, spec := range c.Collectors {
+		c.Schedules[spec.Name] = quick(spec.Period(c.Watch.Validators))
+	}
+	m.observe()
+	c.Transport = m.weather
+	m.app = bubble{live(t, c, io.Discard), m.network}
+	return m
+}
+
+// observer asks these nodes, in this order, and no fault befalls it.
+func (m *trial) observer(names ...string) *collectors.Upstreams {
+	open := func(name string) *scrape.Upstream {
+		u, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: m.network.Transport(), Rate: 1e6, Burst: 1e6})
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		return u
+	}
+	var nodes []*collectors.Node
+	for _, name := range names {
+		nodes = append(nodes, collectors.NewNode(node.New(open(name))))
+	}
+	return &collectors.Upstreams{Targets: collectors.NewTargets(nodes, m.config.Chains), Watch: m.config.Watch}
+}
+
+// observe notes what is true now: what an observer of any nodes finds out.
+func (m *trial) observe() {
+	ctx, cancel := context.WithTimeout(m.t.Context(), 100*time.Millisecond)
+	defer cancel()
+	at := time.Now()
+	found := map[string]map[string]bool{}
+	for i, names := range [][]string{{"alpha", "bravo"}, {"bravo", "alpha"}, {"alpha"}, {"bravo"}} {
+		ups := m.observer(names...)
+		for _, spec := range m.config.Collectors {
+			for _, job := range spec.Bind(ups) {
+				if i > 0 && slices.Contains(modelNodes, job.Target.Node) {
+					continue // asked already
+				}
+				batch := metric.NewBatch(spec.Families)
+				if err := job.Collect(ctx, batch); err != nil && !errors.Is(err, collectors.ErrNotOffered) {
+					continue
+				}
+				for _, chunk := range batch.Chunks() {
+					for series, value := range linesOf(chunk.Text()) {
+						if found[series] == nil {
+							found[series] = map[string]bool{}
+						}
+						found[series][value] = true
+					}
+				}
+			}
+		}
+	}
+	clear(m.now)
+	for series, values := range found {
+		m.now[series] = true
+		for value := range values {
+			if !slices.ContainsFunc(m.truth[series], func(f fact) bool { return f.to.IsZero() && f.value == value }) {
+				m.truth[series] = append(m.truth[series], fact{value: value, from: at})
+			}
+		}
+	}
+	for series, facts := range m.truth {
+		for i, f := range facts {
+			if f.to.IsZero() && !found[series][f.value] {
+				facts[i].to = at
+			}
+		}
+		// Nothing is told for longer than this.
+		m.truth[series] = slices.DeleteFunc(facts, func(f fact) bool { return !f.to.IsZero() && at.Sub(f.to) > time.Hour })
+	}
+}
+
+func linesOf(text []byte) func(func(series, value string) bool) {
+	return func(yield func(series, value string) bool) {
+		for line := range bytes.Lines(text) {
+			i := bytes.LastIndexByte(line, ' ')
+			if !yield(string(line[:i]), string(bytes.TrimSpace(line[i:]))) {
+				return
+			}
+		}
+	}
+}
+
+// step does something, and lets some time pass.
+func (m *trial) step() (did []string) {
+	note := func(format string, args ...any) { m.did = append(m.did, fmt.Sprintf(format, args...)) }
+	name := modelNodes[m.chance.IntN(len(modelNodes))]
+	switch n := m.chance.IntN(100); {
+	case n < 25:
+		f := faultsOfWeather[m.chance.IntN(len(faultsOfWeather))]
+		note("%s suffers %s", name, f.name)
+		m.weather.set(name, f)
+	case n < 50:
+		note("%s recovers", name)
+		m.weather.set(name, fault{})
+	case n < 60:
+		d := time.Duration(1+m.chance.IntN(60)) * time.Second
+		note("%v pass", d)
+		m.change(func() {}, d)
+	case n < 75:
+		c := changes[m.chance.IntN(len(changes))]
+		note("%s", c.what)
+		m.change(func() { c.do(m, name) }, time.Second)
+	default:
+		note("nothing")
+	}
+	time.Sleep(time.Duration(500+m.chance.IntN(5000)) * time.Millisecond)
+	synctest.Wait()
+	if len(m.did) > 12 {
+		m.did = m.did[len(m.did)-12:]
+	}
+	return m.did
+}
+
+// change changes the network, and then lets its clock pass.
+func (m *trial) change(do func(), passes time.Duration) {
+	do()
+	m.mu.Lock()
+	m.world = m.world.Add(passes)
+	m.mu.Unlock()
+	m.observe()
+}
+
+// changes are what may happen in the network.
+var changes = []struct {
+	what string
+	do   func(m *trial, name string)
+}{
+	{"a node stops or starts", func(m *trial, name string) {
+		if m.away[name] {
+			m.network.Node(name).Start()
+		} else {
+			m.network.Node(name).Stop()
+		}
+		m.away[name] = !m.away[name]
+	}},
+	{"a node bootstraps C", func(m *trial, name string) { m.network.Node(name).SetChain("C", simnet.Bootstrapping) }},
+	{"a node runs C", func(m *trial, name string) { m.network.Node(name).SetChain("C", simnet.Running) }},
+	{"a node falls behind", func(m *trial, name string) { m.network.Node(name).FallBehind("C") }},
+	{"a node catches up", func(m *trial, name string) { m.network.Node(name).CatchUp("C") }},
+	{"an uptime is observed", func(m *trial, name string) { m.network.Node(name).SetObservedUptime(float64(50 + m.chance.IntN(50))) }},
+	{"a peer leaves", func(m *trial, _ string) { m.network.Disconnect("charlie") }},
+	{"a peer comes", func(m *trial, _ string) { m.network.Reconnect("charlie") }},
+	{"a balance changes", func(m *trial, _ string) { m.network.SetBalance("examplel1", "echo", uint64(m.chance.IntN(1e9))) }},
+	{"a weight changes", func(m *trial, _ string) { m.network.SetWeight("examplel1", "echo", uint64(1+m.chance.IntN(500))) }},
+	{"a version changes", func(m *trial, name string) { m.network.SetVersion(name, fmt.Sprintf("1.%d.0", 13+m.chance.IntN(4))) }},
+	{"the fees change", func(m *trial, _ string) {
+		fees := m.network.FeeConfig("examplel1")
+		fees.MinBaseFee = uint64(1 + m.chance.IntN(100))
+		m.network.SetFeeConfig("examplel1", fees)
+	}},
+	{"an address holds more outputs", func(m *trial, _ string) { m.network.SetUTXOs(m.chance.IntN(10)) }},
+	{"the fee price changes", func(m *trial, _ string) { m.network.SetFeePrice(uint64(512 + m.chance.IntN(512))) }},
+}
+
+// check tells which samples that are served are not true.
+func (m *trial) check() (wrong []string) {
+	now := time.Now()
+	for _, job := range m.app.Store().Jobs() {
+		spec := m.config.Collectors[slices.IndexFunc(m.config.Collectors, func(s *collectors.Spec) bool { return s.Name == job.Last.Collector })]
+		longest := 3 * min(spec.Period(m.config.Watch.Validators), time.Minute)
+		if spec.Name == "chain_info" {
+			longest += 10 * time.Minute // which chain it is never changes, so that an older answer will do
+		}
+		for _, chunk := range job.Fresh(now) {
+			if chunk.Family.Name == "avax_node_up" {
+				continue // is about the asking
+			}
+			for series, value := range linesOf(chunk.Text()) {
+				m.compared++
+				if !m.wasTrue(series, value, now.Add(-longest)) {
+					wrong = append(wrong, fmt.Sprintf("%s %s was not true within %v; of %s/%s, run at %v; true: %s", series, value, longest, job.Good.Collector, job.Good.Target, now.Sub(job.Good.At), m.history(series)))
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+func (m *trial) history(series string) string {
+	var b strings.Builder
+	facts := m.truth[series]
+	for _, f := range facts[max(0, len(facts)-6):] {
+		until := "now"
+		if !f.to.IsZero() {
+			until = time.Since(f.to).String() + " ago"
+		}
+		fmt.Fprintf(&b, " %s from %v ago until %s;", f.value, time.Since(f.from), until)
+	}
+	return b.String()
+}
+
+// wasTrue tells whether the series had that value at some time since then.
+func (m *trial) wasTrue(series, value string, since time.Time) bool {
+	return slices.ContainsFunc(m.truth[series], func(f fact) bool { return f.value == value && (f.to.IsZero() || !f.to.Before(since)) })
+}
+
+// calm ends all faults, and waits until everything was asked again.
+func (m *trial) calm() {
+	for _, name := range modelNodes {
+		m.weather.set(name, fault{})
+		m.network.Node(name).SetChain("C", simnet.Running)
+		if m.away[name] {
+			m.network.Node(name).Start()
+		}
+	}
+	m.change(func() {}, time.Hour)
+	time.Sleep(10 * time.Minute)
+}
+
+// missing tells what is true and not served.
+func (m *trial) missing() (missing []string) {
+	page := m.app.page(m.t)
+	for series := range m.now {
+		if _, served := page[series]; !served {
+			missing = append(missing, series)
+		}
+	}
+	for _, name := range modelNodes {
+		if page[`avax_node_up{node="`+name+`"}`] != 1 {
+			missing = append(missing, name+" is not up")
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// weather is what is between the exporter and the network.
+type weather struct {
+	network http.RoundTripper
+
+	mu   sync.Mutex
+	over map[string]fault // by node
+}
+
+func (w *weather) set(name string, f fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over[name] = f
+}
+
+// fault answers in the place of a node, or does to its answer what it likes.
+type fault struct {
+	name string
+	some bool // it befalls one call in two
+	do   func(r *http.Request, ask func() (*http.Response, error)) (*http.Response, error)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *weather) RoundTrip(r *http.Request) (*http.Response, error) {
+	name, _, _ := strings.Cut(r.URL.Hostname(), ".")
+	w.mu.Lock()
+	f := w.over[name]
+	w.mu.Unlock()
+	spared := f.some && chanceOf(r.URL.Path, time.Now(), r.ContentLength)%2 == 0
+	ask := func() (*http.Response, error) { return w.network.RoundTrip(r) }
+	if f.do == nil || spared {
+		return ask()
+	}
+	return f.do(r, ask)
+}
+
+// chanceOf is the same for the same seed, whichever goroutine asks first.
+func chanceOf(what ...any) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, what...)
+	return h.Sum64() >> 7
+}
+
+func failing(err error) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	return func(*http.Request, func() (*http.Response, error)) (*http.Response, error) { return nil, err }
+}
+
+func answering(status int, body string, header ...string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	return func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+		h := http.Header{}
+		for i := 0; i+1 < len(header); i += 2 {
+			h.Set(header[i], header[i+1])
+		}
+		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	}
+}
+
+func waiting(r *http.Request, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+}
+
+// late asks at once and answers later; tardy asks later.
+func late(d time.Duration) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	return func(r *http.Request, ask func() (*http.Response, error)) (*http.Response, error) {
+		response, err := ask()
+		if err := waiting(r, d); err != nil {
+			return nil, err
+		}
+		return response, err
+	}
+}
+
+func tardy(d time.Duration) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
+	return func(r *http.Request, ask func() (*http.Response, error)) (*http.Response, error) {
+		if err := waiting(r, d); err != nil {
+			return nil, err
+		}
+		return ask()
+	}
+}
+
+// shortened ends the answer early.
+func shortened(_ *http.Request, ask func() (*http.Response, error)) (*http.Response, error) {
+	response, err := ask()
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)*2/3]), broken{}))
+	return response, err
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+var faultsOfWeather = func() []fault {
+	kinds := []fault{
+		{name: "refused connections", do: failing(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})},
+		{name: "resets", do: failing(&net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})},
+		{name: "no name", do: failing(&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", IsNotFound: true}})},
+		{name: "no descriptors", do: failing(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.EMFILE})},
+		{name: "hanging", do: tardy(time.Hour)},
+		{name: "slowness", do: tardy(800 * time.Millisecond)},
+		{name: "late answers", do: late(2 * time.Second)},
+		{name: "very late answers", do: late(9 * time.Second)},
+		{name: "broken answers", do: shortened},
+		{name: "web pages", do: answering(200, "<html>")},
+		{name: "empty answers", do: answering(200, "")},
+		{name: "null answers", do: answering(200, `{"jsonrpc":"2.0","id":1,"result":null}`)},
+		{name: "lists", do: answering(200, `{"jsonrpc":"2.0","id":1,"result":[]}`)},
+		{name: "empty objects", do: answering(200, `{"jsonrpc":"2.0","id":1,"result":{}}`)},
+		{name: "errors", do: answering(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}`)},
+		{name: "403", do: answering(403, "invalid host specified")},
+		{name: "404", do: answering(404, "404 page not found")},
+		{name: "429", do: answering(429, "", "Retry-After", "7")},
+		{name: "503", do: answering(503, "<html>")},
+		{name: "redirects", do: answering(302, "", "Location", "http://elsewhere.invalid/")},
+	}
+	for _, f := range kinds {
+		f.name, f.some = "some "+f.name, true
+		kinds = append(kinds, f)
+	}
+	return kinds
+}()

@@ -1,0 +1,84 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+)
+
+// parseAlerting reads who is paged, by which rules.
+func (env Environment) parseAlerting(c *Config, note func(variable string, errs ...error)) {
+	a := &c.Alerting
+	*a = alerting.Config{
+		Rules: alerts.Rules, RulesFile: env.RulesFile,
+		Alertmanagers: slices.Collect(fields(env.Alertmanagers, ",")), AlertmanagerFile: env.AlertmanagerConfigFile,
+		Job: env.AlertingJob, Instance: cmp.Or(env.AlertingInstance, instanceOf(c.Listen)),
+	}
+	a.URL = strings.TrimSuffix(cmp.Or(env.ExternalURL, "http://"+a.Instance), "/")
+	var err error
+	var errs []error
+	a.Interval, err = parsePositiveDuration(env.AlertingInterval)
+	note("ALERTING_INTERVAL", err)
+	a.ExternalLabels, errs = parseLabels(env.ExternalLabels)
+	note("EXTERNAL_LABELS", errs...)
+	if u, err := url.Parse(a.URL); env.ExternalURL != "" && (err != nil || u.Host == "" || u.User != nil || u.RawQuery != "") {
+		note("EXTERNAL_URL", errors.New("no address: write one like https://exporter.example:9865, without user and password"))
+	}
+	if a.Job == "" {
+		note("ALERTING_JOB", errors.New("empty: write the job under which a Prometheus would scrape this exporter"))
+	}
+	if !a.On() {
+		if a.RulesFile != "" {
+			note("RULES_FILE", errors.New("rules are of no use without somebody to page: set AVAX_ALERTMANAGERS"))
+		}
+		return
+	}
+	urls, file := alerting.CheckAlertmanagers(*a)
+	note("ALERTMANAGERS", urls)
+	note("ALERTMANAGER_CONFIG_FILE", file)
+	if alerting.Built {
+		c.Rules, err = alerting.CheckRules(*a)
+		note("RULES_FILE", err)
+	}
+}
+
+// instanceOf is what a Prometheus would most likely call this exporter: the
+// machine's name with the port.
+func instanceOf(listen string) string {
+	host, port, _ := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host, _ = os.Hostname()
+	}
+	return net.JoinHostPort(cmp.Or(host, "localhost"), port)
+}
+
+var labelForm = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+func parseLabels(s string) (map[string]string, []error) {
+	labels := map[string]string{}
+	var errs []error
+	for item := range fields(s, ",") {
+		name, value, ok := strings.Cut(item, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		_, twice := labels[name]
+		switch {
+		case !ok || !labelForm.MatchString(name) || value == "":
+			errs = append(errs, fmt.Errorf("%q: write name=value, such as cluster=fuji, the name of letters, digits and underscores", item))
+		case strings.HasPrefix(name, "__") || name == "alertname":
+			errs = append(errs, fmt.Errorf("%q: a name that Prometheus uses itself: choose another", name))
+		case twice:
+			errs = append(errs, fmt.Errorf("%q stands there twice", name))
+		}
+		labels[name] = value
+	}
+	return labels, errs
+}

@@ -1,0 +1,229 @@
+// Package config reads the environment into one typed value and reports all
+// problems at once. It alone names environment variables in errors.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kelseyhightower/envconfig"
+	"github.com/robfig/cron/v3"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// Config is the environment, parsed and validated.
+type Config struct {
+	Listen         string // host:port
+	WebConfigFile  string
+	TLS            bool // the web configuration had TLS at the start
+	SystemdSocket  bool
+	PprofListen    string // empty: profiles are not served
+	ReloadEndpoint bool   // POST /-/reload is allowed
+
+	Fleet     *fleet.Source
+	Nodes     []fleet.Node // as Fleet was read at the start
+	Shard     fleet.Part
+	NetworkID uint64 // of the nodes; 0: that of most nodes
+
+	Chains     []collectors.Chain
+	AutoChains bool // follow the chains that the nodes track as well
+
+	Collectors  []*collectors.Spec
+	Schedules   map[string]schedule.Pace // by collector, where it is not the default
+	Choice      *metric.Choice           // nil: all series
+	SeriesLimit int                      // 0: none
+
+	Timeout     time.Duration // of one call
+	Concurrency int           // calls at once to one upstream
+	MaxBody     int64         // bytes of one answer
+
+	MetricsURL    string // empty: not asked
+	DataURL       string // empty: not asked
+	DataKey       KeyFile
+	DataPerMinute int // compute units; 0: any number
+	DataPerDay    int
+	Network       string // as the Data service calls it
+	Currency      string
+
+	Watch collectors.Watchlist
+
+	StateDir string // empty: state is kept in memory
+	Alerting alerting.Config
+	Rules    alerting.RulesSummary // that alerting evaluates; empty where it is off
+
+	LogLevel  slog.Level
+	LogFormat string // text, json or auto
+
+	// Transport replaces the network in tests.
+	Transport http.RoundTripper
+}
+
+// Schedule is when a collector's job for a target runs.
+func (c *Config) Schedule(spec *collectors.Spec, target metric.Target) cron.Schedule {
+	if pace := c.Schedules[spec.Name]; pace != nil {
+		return pace(target)
+	}
+	return schedule.Every(spec.Period(c.Watch.Validators), target)
+}
+
+// InputError is a mistake in the command line or the configuration: exit code 2.
+type InputError struct{ Err error }
+
+func (e InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e InputError) Unwrap() error { return e.Err }
+
+// Load reads the environment. Its error joins every problem, each with what to
+// write instead; none of them contains a secret.
+func Load() (*Config, error) { return load(func(*Environment) {}) }
+
+// LoadServing is Load for a command that asks no configured upstream: a mistake
+// in their addresses, credentials or state does not stop it.
+func LoadServing() (*Config, error) { return load(withoutUpstreams) }
+
+// LoadAddress is Load for a command that needs to know only where the exporter listens.
+func LoadAddress() (*Config, error) {
+	return load(func(env *Environment) {
+		withoutUpstreams(env)
+		env.Alertmanagers, env.AlertmanagerConfigFile, env.RulesFile = "", "", ""
+		env.WebConfigFile = ""
+	})
+}
+
+func load(change func(*Environment)) (*Config, error) {
+	var env Environment
+	if err := envconfig.Process(prefix, &env); err != nil {
+		return nil, InputError{err}
+	}
+	if env.NodesFile != "" && os.Getenv(prefix+"_NODES") == "" {
+		env.Nodes = ""
+	}
+	change(&env)
+	return env.Parse()
+}
+
+func withoutUpstreams(env *Environment) {
+	env.Nodes, env.NodesFile = Defaults().Nodes, ""
+	env.NodeHeadersFile, env.NodeBearerFile, env.NodeBasicAuthFile = "", "", ""
+	env.NodeCAFile, env.NodeCertFile, env.NodeKeyFile = "", "", ""
+	env.DataAPIKeyFile, env.StateDir = "", ""
+}
+
+// Parse validates the environment. It also reports variables of the process that
+// have our prefix and do not exist.
+func (env Environment) Parse() (*Config, error) {
+	c := &Config{}
+	problems := unknownVariables(os.Environ())
+	note := func(variable string, errs ...error) {
+		for _, err := range errs {
+			if err != nil {
+				problems = append(problems, fmt.Errorf("%s_%s: %w", prefix, variable, err))
+			}
+		}
+	}
+	var errs []error
+	var err error
+
+	c.Listen, err = parseListen(env.Listen)
+	note("LISTEN", err)
+	c.Fleet = &fleet.Source{File: env.NodesFile, Access: fleet.Access{
+		Host: env.NodeHost, HeadersFile: env.NodeHeadersFile, BearerFile: env.NodeBearerFile, BasicAuthFile: env.NodeBasicAuthFile,
+		CAFile: env.NodeCAFile, CertFile: env.NodeCertFile, KeyFile: env.NodeKeyFile,
+	}}
+	if env.Nodes != "" || env.NodesFile == "" {
+		c.Fleet.Nodes, errs = parseNodes(env.Nodes)
+		note("NODES", errs...)
+	}
+	c.Chains, c.AutoChains, errs = parseChains(env.Chains)
+	note("CHAINS", errs...)
+	c.Watch.Validators, errs = parseWatch(env.Validators)
+	note("VALIDATORS", errs...)
+	c.Collectors, errs = selectCollectors(collectors.All(), env.Collectors)
+	note("COLLECTORS", errs...)
+	env.parseServed(c, note)
+	c.Schedules, errs = parseSchedules(env.Schedules)
+	note("SCHEDULES", errs...)
+	c.Timeout, err = parsePositiveDuration(env.Timeout)
+	note("TIMEOUT", err)
+	c.Concurrency, err = parseCount(env.Concurrency)
+	note("CONCURRENCY", err)
+	c.MaxBody, err = parseBytes(env.MaxBody)
+	note("MAX_BODY", err)
+	c.NetworkID, err = parseNetworkID(env.NodeNetworkID)
+	note("NODE_NETWORK_ID", err)
+	env.parseWatched(c, note)
+	c.Fleet.Reserved = c.reservedNames()
+	if c.Nodes, err = c.Fleet.Read(); err != nil {
+		problems = append(problems, err) // names its variables
+	}
+	c.Shard.Of, err = parseCount(env.TotalShards)
+	note("TOTAL_SHARDS", err)
+	c.Shard.Shard, err = strconv.Atoi(env.Shard)
+	if err != nil || c.Shard.Shard < 0 || c.Shard.Of > 0 && c.Shard.Shard >= c.Shard.Of {
+		note("SHARD", fmt.Errorf("%q: write a whole number from 0 to %d: one less than AVAX_TOTAL_SHARDS at most", env.Shard, max(0, c.Shard.Of-1)))
+	}
+	if c.Shard.Of > 1 && c.AutoChains {
+		note("CHAINS", errors.New("auto finds what the nodes of one shard track, and shard 0 tells of the chains for all: list the chains"))
+	}
+	c.ReloadEndpoint, err = parseBool(env.ReloadEndpoint)
+	note("RELOAD_ENDPOINT", err)
+	if env.WebConfigFile != "" {
+		c.WebConfigFile = env.WebConfigFile
+		c.TLS, err = checkWebConfig(env.WebConfigFile)
+		note("WEB_CONFIG_FILE", err)
+	}
+	c.SystemdSocket, err = parseBool(env.WebSystemdSocket)
+	note("WEB_SYSTEMD_SOCKET", err)
+	if env.PprofListen != "" {
+		c.PprofListen, err = parseListen(env.PprofListen)
+		note("PPROF_LISTEN", err)
+	}
+	if env.MetricsURL != "" {
+		c.MetricsURL = env.MetricsURL
+		note("METRICS_URL", scrape.CheckURL(env.MetricsURL))
+	}
+	env.parseData(c, note)
+	env.parseAlerting(c, note)
+	if err := c.LogLevel.UnmarshalText([]byte(env.LogLevel)); err != nil {
+		note("LOG_LEVEL", fmt.Errorf("%q: write DEBUG, INFO, WARN or ERROR", env.LogLevel))
+	}
+	c.LogFormat = env.LogFormat
+	if !slices.Contains([]string{"auto", "text", "json"}, env.LogFormat) {
+		note("LOG_FORMAT", fmt.Errorf("%q: write auto, text or json", env.LogFormat))
+	}
+	if len(problems) > 0 {
+		return nil, InputError{errors.Join(problems...)}
+	}
+	return c, nil
+}
+
+// parseServed reads which series are served.
+func (env Environment) parseServed(c *Config, note func(string, ...error)) {
+	var err error
+	if c.SeriesLimit, err = strconv.Atoi(env.SeriesLimit); err != nil || c.SeriesLimit < 0 {
+		note("SERIES_LIMIT", fmt.Errorf("%q: write a whole number, or 0 for no limit", env.SeriesLimit))
+	}
+	if env.MetricsAllow == "" && env.MetricsDeny == "" {
+		return
+	}
+	var known []*metric.Family
+	for _, spec := range collectors.All() {
+		known = append(known, spec.Families...)
+	}
+	c.Choice = &metric.Choice{}
+	note("METRICS_ALLOW", c.Choice.ParseAllow(env.MetricsAllow, known)...)
+	note("METRICS_DENY", c.Choice.ParseDeny(env.MetricsDeny, known)...)
+}

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+// parseData reads what the Data service is asked with.
+func (env Environment) parseData(c *Config, note func(variable string, errs ...error)) {
+	var err error
+	c.DataURL = env.DataURL
+	if c.DataURL != "" {
+		note("DATA_URL", scrape.CheckURL(c.DataURL))
+	}
+	c.DataKey = KeyFile{path: env.DataAPIKeyFile, header: env.DataAPIKeyHeader}
+	_, err = c.DataKey.Read()
+	note("DATA_API_KEY_FILE", err)
+	if c.DataKey.path != "" && c.DataURL == "" {
+		note("DATA_API_KEY_FILE", errors.New("a key is of no use without its service: set AVAX_DATA_URL"))
+	}
+	note("DATA_API_KEY_HEADER", checkKeyHeader(env.DataAPIKeyHeader))
+	c.DataPerMinute, c.DataPerDay, err = parseBudget(env.DataBudget)
+	note("DATA_BUDGET", err)
+	c.Network = env.Network
+	if !slices.Contains([]string{data.Mainnet, data.Fuji, data.Testnet}, c.Network) {
+		note("NETWORK", fmt.Errorf("%q: write mainnet, fuji or testnet", c.Network))
+	}
+	if c.DataURL != "" && (c.NetworkID == 1 && c.Network != data.Mainnet || c.NetworkID == 5 && c.Network == data.Mainnet) {
+		note("NETWORK", fmt.Errorf("the Data service would tell of %s, and AVAX_NODE_NETWORK_ID says that the nodes belong to %s: write the same", c.Network, env.NodeNetworkID))
+	}
+	c.StateDir = env.StateDir
+	if c.StateDir != "" {
+		note("STATE_DIR", checkDir(c.StateDir))
+	}
+	c.Currency = env.Currency
+	if !slices.Contains(data.Currencies(), c.Currency) {
+		note("CURRENCY", fmt.Errorf("%q: write one of %s", c.Currency, strings.Join(data.Currencies(), ", ")))
+	}
+}
+
+// checkDir reports why no file can be written to a directory. It does not create
+// the directory: another user than the exporter's may run the check.
+func checkDir(path string) error {
+	f, err := os.CreateTemp(path, "check-*.tmp")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil // a full disk is something to page for, not to stay down for
+	}
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		err = fmt.Errorf("%s: %w: make a directory that this user may write to", path, e.Err)
+	}
+	return err
+}
+
+// KeyFile is the file with an API key, and the header that the key is sent in.
+type KeyFile struct{ path, header string }
+
+// Configured reports whether there is a file.
+func (k KeyFile) Configured() bool { return k.path != "" }
+
+// Read returns the key; empty where no file is configured. No error shows the
+// content of the file or its name: somebody may have written the key there.
+func (k KeyFile) Read() (string, error) {
+	if k.path == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(k.path)
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: name a file that this user may read, with the key in it", err)
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return "", errors.New("the file holds no key, or more than that: write one key, on one line")
+	}
+	return key, nil
+}
+
+// Header returns the request header with this key.
+func (k KeyFile) Header(key string) http.Header {
+	if key == "" {
+		return nil
+	}
+	return http.Header{http.CanonicalHeaderKey(k.header): {key}}
+}
+
+// parseBudget reads compute units a minute and a day; 0 stands for one that is
+// not limited.
+func parseBudget(s string) (perMinute, perDay int, err error) {
+	wrong := fmt.Errorf("%q: write compute units a minute, a day or both, such as 6000/m,1200000/d", s)
+	for item := range fields(s, ",") {
+		digits, window, _ := strings.Cut(item, "/")
+		n, err := strconv.Atoi(digits)
+		limit, known := map[string]*int{"m": &perMinute, "d": &perDay}[window]
+		if err != nil || n < 1 || !known || *limit != 0 {
+			return 0, 0, wrong
+		}
+		*limit = n
+	}
+	if perMinute == 0 && perDay == 0 {
+		return 0, 0, wrong
+	}
+	return perMinute, perDay, nil
+}
+
+var headerForm = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// checkKeyHeader refuses, too, the headers that a request needs for itself.
+func checkKeyHeader(s string) error {
+	switch http.CanonicalHeaderKey(s) {
+	case "Host", "Connection", "Content-Length", "Content-Type", "Transfer-Encoding", "Accept", "Accept-Encoding", "User-Agent":
+		return fmt.Errorf("%q means something else: write the header that the service wants the key in, such as x-service-api-key", s)
+	}
+	if !headerForm.MatchString(s) {
+		return errors.New("no name of a header: write one such as x-service-api-key; the key itself belongs into a file") // maybe the key is there
+	}
+	return nil
+}

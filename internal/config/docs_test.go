@@ -1,0 +1,55 @@
+package config_test
+
+import (
+	"flag"
+	"os"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
+)
+
+var update = flag.Bool("update", false, "write docs/configuration.md")
+
+//go:generate go test -run TestConfigurationPageIsCurrent -update .
+
+func TestConfigurationPageIsCurrent(t *testing.T) {
+	var p strings.Builder
+	p.WriteString(`# Configuration
+
+This page is generated from the code by ` + "`make docs`" + `.
+
+The exporter is configured by environment variables. All mistakes are reported
+at once, with what to write instead, and end the start with exit code 2; so
+does a variable that begins with ` + "`AVAX_`" + ` and is not in this table (but for
+those that Kubernetes sets for a Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `).
+` + "`avax-exporter check`" + ` tries a configuration out.
+
+| variable | default | meaning |
+|---|---|---|
+`)
+	for _, v := range config.Variables() {
+		def := "–"
+		if v.Default != "" {
+			def = "`" + v.Default + "`"
+		}
+		fmt.Fprintf(&p, "| `%s` | %s | %s |\n", v.Name, def, v.Description)
+	}
+	const page = "../../docs/configuration.md"
+	if *update {
+		if err := os.WriteFile(page, []byte(p.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(got), p.String()); diff != "" {
+		t.Errorf("%s is out of date, run make docs:\n%s", page, diff)
+	}
+}

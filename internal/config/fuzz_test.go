@@ -1,0 +1,71 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+)
+
+// FuzzAnyConfigurationIsTakenOrRefused sets one variable to any text, beside defaults that are good. What is taken is
+// within bounds that the rest of the program relies on.
+func FuzzAnyConfigurationIsTakenOrRefused(f *testing.F) {
+	all := Variables()
+	for i, v := range all {
+		f.Add(uint8(i), v.Default)
+		f.Add(uint8(i), "x")
+	}
+	for i, v := range all {
+		switch strings.TrimPrefix(v.Name, prefix+"_") {
+		case "NODES":
+			f.Add(uint8(i), "alpha=http://user:c4n4ry@10.0.0.1:9650,bravo=https://[::1]:9650/ext")
+		case "CHAINS":
+			f.Add(uint8(i), "auto,C,one=2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM")
+		case "SCHEDULES":
+			f.Add(uint8(i), "up=@every 1s;heads=*/5 * * * *;peers=CRON_TZ=x 61 * * * *")
+		case "METRICS_ALLOW", "METRICS_DENY":
+			f.Add(uint8(i), "avax_node_*{node=alpha},{x=y}")
+		case "MAX_BODY":
+			f.Add(uint8(i), "9223372036854775807GiB")
+		case "WATCH_TOKENS":
+			f.Add(uint8(i), "C/0x1f0000000000000000000000000000000000001f/7:reindex")
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, value string) {
+		env, v := Defaults(), all[int(which)%len(all)]
+		fields := reflect.TypeOf(env)
+		for i := range fields.NumField() {
+			field := fields.Field(i)
+			if prefix+"_"+field.Tag.Get("name") != v.Name {
+				continue
+			}
+			if strings.HasSuffix(v.Name, "_FILE") || v.Name == prefix+"_STATE_DIR" {
+				value = "no such file: " + strings.ReplaceAll(value, "/", "")
+			}
+			reflect.ValueOf(&env).Elem().Field(i).SetString(value)
+		}
+		c, err := env.Parse()
+		if err != nil {
+			if !strings.Contains(err.Error(), prefix+"_") {
+				t.Errorf("%s=%q: the error names no variable: %v", v.Name, value, err)
+			}
+			return
+		}
+		if c.MaxBody <= 0 || c.Timeout <= 0 || c.Concurrency <= 0 || c.Shard.Of < 1 || c.Shard.Shard < 0 || c.Shard.Shard >= c.Shard.Of || c.SeriesLimit < 0 {
+			t.Errorf("%s=%q is taken: %+v", v.Name, value, c)
+		}
+		for _, n := range c.Nodes {
+			if n.Name == "" || n.URL == "" {
+				t.Errorf("%s=%q makes a node without name or address", v.Name, value)
+			}
+		}
+		seen := map[collectors.Chain]bool{}
+		for _, chain := range c.Chains {
+			if chain.Name == "" || chain.Ref == "" || seen[chain] {
+				t.Errorf("%s=%q makes the chains %v", v.Name, value, c.Chains)
+			}
+			seen[chain] = true
+		}
+	})
+}

@@ -1,0 +1,42 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/prometheus/exporter-toolkit/web"
+	"go.yaml.in/yaml/v3"
+)
+
+// checkWebConfig validates a web configuration with its certificates and password hashes, and tells whether it configures
+// TLS. No error repeats a secret.
+func checkWebConfig(file string) (tls bool, err error) {
+	if err := web.Validate(file); err != nil {
+		text := HideValues(err.Error())
+		if strings.Contains(text, "bcrypt") {
+			text += ": basic_auth_users takes bcrypt hashes: make one with htpasswd -nBC 10 NAME"
+		}
+		return false, errors.New(text)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false, err
+	}
+	var c web.Config
+	if err := yaml.Unmarshal(text, &c); err != nil {
+		return false, fmt.Errorf("%s: %s", file, HideValues(err.Error()))
+	}
+	return c.TLSConfig.IsEnabled(), nil
+}
+
+// quoted is how the YAML library repeats values that it cannot decode. One may be a password in the wrong place, with
+// line breaks and quotes of its own.
+var quoted = regexp.MustCompile("(?s)`.*`")
+
+// HideValues removes the quoted values of a YAML error, and its line breaks.
+func HideValues(text string) string {
+	return strings.Join(strings.Fields(quoted.ReplaceAllLiteralString(text, "…")), " ")
+}

@@ -1,0 +1,90 @@
+// Package demo is the simulated network of the command demo: what it is, how the
+// exporter is configured to ask it, and the incidents that befall it.
+package demo
+
+import (
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+// Nodes are the nodes of the simulated network that the demo asks: three
+// validators, and one that validates an L1 only.
+var Nodes = []string{"alpha", "bravo", "charlie", "foxtrot"}
+
+// period is the period of every collector in the demo, so that an incident
+// shows within seconds.
+const period = 5 * time.Second
+
+// NewNetwork returns the network that the demo asks, in a healthy state: the
+// balances last for more than a month.
+func NewNetwork() *simnet.Network {
+	network := simnet.New(simnet.Options{Seed: 1})
+	network.SetBlockPeriod("X", 20*time.Second)
+	for _, name := range []string{"charlie", "echo"} {
+		network.TopUp("examplel1", name, topUp)
+	}
+	for _, n := range network.Nodes() {
+		n.SetAdminAPI(true)
+	}
+	return network
+}
+
+// Configure makes a configuration ask the simulated network at these addresses,
+// by the names of its servers, with every collector, and watch a little of
+// everything there.
+func Configure(c *config.Config, network *simnet.Network, urls map[string]string) (err error) {
+	c.Fleet = &fleet.Source{}
+	for _, name := range Nodes {
+		c.Fleet.Nodes = append(c.Fleet.Nodes, fleet.Node{Name: name, URL: urls[name]})
+	}
+	if c.Nodes, err = c.Fleet.Read(); err != nil {
+		return err
+	}
+	c.Shard = fleet.Part{}
+	c.AutoChains = false
+	c.Chains = []collectors.Chain{
+		{Name: "C", Ref: "C"},
+		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
+		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
+	}
+	c.MetricsURL, c.DataURL, c.DataKey = urls["metrics"], urls["data"], config.KeyFile{}
+	c.Network, c.DataPerMinute, c.DataPerDay = data.Mainnet, unitsPerMinute, 0
+	c.Watch.Addresses = []string{"P-" + simnet.Owner, "X-" + simnet.Owner}
+	c.Watch.Assets = []string{Asset}
+	c.Watch.EVM = []string{simnet.Account, simnet.Partner}
+	c.Watch.Contracts = []string{simnet.Account}
+	c.Watch.Tokens = []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}, {Chain: "C", Contract: simnet.Items, ID: "1"}}
+	c.Watch.Signatures = []collectors.Probe{{Name: "conversion", TxHash: Conversion}}
+	c.Collectors = collectors.All()
+	for _, spec := range c.Collectors {
+		if c.Schedules[spec.Name] == nil {
+			c.Schedules[spec.Name] = func(target metric.Target) cron.Schedule { return schedule.Every(period, target) }
+		}
+	}
+	return nil
+}
+
+// In the simulated network of the demo's seed: an asset that simnet.Owner holds
+// beside AVAX, and the transaction that made examplel1 an L1.
+const (
+	Asset      = "VDn2yqg9vtPqizn3LJV8GnKKXBx7n3i1hKWEVsAjLsa1v2ivY"
+	Conversion = "2tzwYYGPioh2hA639aBuSTnKyeGrhmrMvLYvzMfEbMYnRircuf"
+)
+
+// NewOwner is the address of twenty zero bytes, whose key nobody has.
+const NewOwner = "custom1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq4mlve4"
+
+// topUp, in nAVAX, lasts for 226 days.
+const topUp = 10e9
+
+// unitsPerMinute are compute units a minute: many, as everything is asked so often.
+const unitsPerMinute = 100_000

@@ -1,0 +1,187 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// Incident is something that happens to the simulated network for a while.
+type Incident struct {
+	What  string // happens
+	Look  string // at which family, for what
+	Begin func(*simnet.Network)
+	End   func(*simnet.Network)
+	ended string        // the message at its end, where nothing recovers
+	lasts time.Duration // 0: the usual time; longer than a few minutes, the next one does not wait for its end
+}
+
+// Lasts is how long it goes on.
+func (i Incident) Lasts() time.Duration { return cmp.Or(i.lasts, usual) }
+
+// Incidents are played in this order.
+var Incidents = []Incident{
+	{
+		What:  "bravo's process ends",
+		Look:  `avax_node_up{node="bravo"} is 0, and after three periods its other samples are gone`,
+		Begin: func(n *simnet.Network) { n.Node("bravo").Stop() },
+		End:   func(n *simnet.Network) { n.Node("bravo").Start() },
+	},
+	{
+		What:  "charlie loses the bootstrap of the C-Chain",
+		Look:  `avax_node_chain_bootstrapped{node="charlie",chain="C"} is 0`,
+		Begin: func(n *simnet.Network) { n.Node("charlie").SetChain("C", simnet.Bootstrapping) },
+		End:   func(n *simnet.Network) { n.Node("charlie").SetChain("C", simnet.Running) },
+	},
+	{
+		What:  "alpha's peers saw it up for 70 % only: its reward is at risk",
+		Look:  `avax_node_uptime_rewarding_stake_ratio{node="alpha"} falls`,
+		Begin: func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) },
+		End:   func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(99) },
+	},
+	{
+		What:  "an L1 validator, echo, runs out of balance",
+		Look:  `avax_l1_validator_balance_avax falls to 0, then avax_l1_validators{chain="examplel1",state="inactive"} is 1`,
+		Begin: func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 512*10) },
+		End:   func(n *simnet.Network) { n.TopUp("examplel1", "echo", topUp) },
+	},
+	{
+		What: "nobody has topped up examplel1: within two minutes most of its weight runs dry",
+		Look: `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"} falls to 0, avax_l1_validator_runway_seconds and ` +
+			`avax_l1_top_up_avax say who lacks how much: so does /api/v1/l1/examplel1/plan`,
+		Begin: func(n *simnet.Network) {
+			for name, left := range runDry {
+				n.SetBalance("examplel1", name, 512*uint64(left.Seconds()))
+			}
+		},
+		End: func(n *simnet.Network) {
+			for name := range runDry {
+				n.TopUp("examplel1", name, topUp)
+			}
+		},
+		lasts: 3 * time.Minute,
+	},
+	{
+		What:  "bravo's peers saw it up for 60 % only: its downtime budget is overspent, and no uptime brings the reward back",
+		Look:  `avax_validator_reward_reachable is 0 for it, avax_validator_downtime_used_seconds above avax_validator_downtime_budget_seconds`,
+		Begin: func(n *simnet.Network) { n.Node("bravo").SetObservedUptime(60) },
+		End: func(n *simnet.Network) {
+			n.RemoveValidator("P", "bravo")
+			n.Node("bravo").SetObservedUptime(-1)
+			n.AddValidator("bravo", 2_050_000e9, 90*24*time.Hour)
+		},
+		ended: "bravo's period is over without its reward: with a new one a new budget begins",
+	},
+	{
+		What:  "alpha hangs: it takes connections and never answers",
+		Look:  `avax_node_up{node="alpha"} is 0, and the other nodes are not held up`,
+		Begin: func(n *simnet.Network) { n.Node("alpha").Suffer(simnet.Hung()) },
+		End:   func(n *simnet.Network) { n.Node("alpha").Recover() },
+	},
+	{
+		What:  "validator charlie leaves the primary network's set",
+		Look:  `avax_validator_present is 0 for it`,
+		Begin: func(n *simnet.Network) { n.RemoveValidator("P", "charlie") },
+		End:   func(n *simnet.Network) { n.AddValidator("charlie", 1_950_000e9, 180*24*time.Hour) },
+	},
+	{
+		What: "examplel1 doubles its lowest base fee",
+		Look: `avax_chain_fee_config_min_base_fee_wei{chain="examplel1"} and avax_chain_fee_config_last_changed_block`,
+		Begin: func(n *simnet.Network) {
+			fees := n.FeeConfig("examplel1")
+			fees.MinBaseFee *= 2
+			n.SetFeeConfig("examplel1", fees)
+		},
+		End: func(n *simnet.Network) {
+			fees := n.FeeConfig("examplel1")
+			fees.MinBaseFee /= 2
+			n.SetFeeConfig("examplel1", fees)
+		},
+	},
+	{
+		What:  "a proxy before bravo limits the rate of requests",
+		Look:  `avax_exporter_upstream_requests_total{upstream="bravo",outcome="rate_limited"} rises`,
+		Begin: func(n *simnet.Network) { n.Node("bravo").Suffer(simnet.RateLimited(5 * time.Second)) },
+		End:   func(n *simnet.Network) { n.Node("bravo").Recover() },
+	},
+	{
+		What: "the peers announce an upgrade in two days that our nodes do not know",
+		Look: `avax_node_unknown_upgrade_timestamp_seconds appears on alpha and bravo, to whom most of the stake that they reach announces it`,
+		Begin: func(n *simnet.Network) {
+			n.AnnounceUpgrade(time.Now().Add(48*time.Hour), "delta", "echo", "golf", "hotel")
+		},
+		End: func(n *simnet.Network) { n.AnnounceUpgrade(time.Unix(0, 0), "delta", "echo", "golf", "hotel") },
+	},
+	{
+		What:  "the Metrics service is down",
+		Look:  `avax_chain_avg_tps is gone after three periods`,
+		Begin: func(n *simnet.Network) { n.MetricsService().Stop() },
+		End:   func(n *simnet.Network) { n.MetricsService().Start() },
+	},
+	{
+		What:  "the relayers between the C-Chain and examplel1 are down: messages are held up",
+		Look:  `within ten minutes one waits: avax_icm_messages{status="pending"} and avax_icm_oldest_pending_timestamp_seconds`,
+		Begin: func(n *simnet.Network) { n.HoldICM(true) },
+		End:   func(n *simnet.Network) { n.HoldICM(false) },
+		lasts: 11 * time.Minute,
+	},
+	{
+		What:  "examplel1's subnet has another owner",
+		Look:  `avax_subnet_owner_info: the old address is gone, a new one there`,
+		Begin: func(n *simnet.Network) { n.SetOwner("examplel1", []string{NewOwner}, 1) },
+		End:   func(n *simnet.Network) { n.SetOwner("examplel1", []string{simnet.Owner}, 1) },
+	},
+	{
+		What:  "the Data service is down",
+		Look:  `avax_data_up is 0, and after three periods what it alone tells is gone`,
+		Begin: func(n *simnet.Network) { n.DataService().Stop() },
+		End:   func(n *simnet.Network) { n.DataService().Start() },
+	},
+}
+
+// runDry is how long the balances of examplel1 last while nobody tops it up. The
+// loss of foxtrot takes its active weight from 81 to 54 %.
+var runDry = map[string]time.Duration{"echo": 50 * time.Second, "charlie": 80 * time.Second, "foxtrot": 110 * time.Second}
+
+const (
+	quiet   = 20 * time.Second // before an incident
+	usual   = 40 * time.Second // how long it lasts
+	tooLong = 5 * time.Minute  // for the next one to wait
+)
+
+// Play lets the incidents happen, one after the other, until ctx ends, and logs
+// each with what to look at.
+func Play(ctx context.Context, network *simnet.Network, log *slog.Logger) {
+	for i := 0; ; i++ {
+		now := Incidents[i%len(Incidents)]
+		if !wait(ctx, quiet) {
+			return
+		}
+		log.Warn("incident: "+now.What, "look", now.Look)
+		now.Begin(network)
+		end := func() {
+			if wait(ctx, now.Lasts()) {
+				now.End(network)
+				log.Info(cmp.Or(now.ended, "healed: "+now.What))
+			}
+		}
+		if now.lasts > tooLong {
+			go end()
+		} else {
+			end()
+		}
+	}
+}
+
+// wait returns false if ctx ends first.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

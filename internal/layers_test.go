@@ -1,0 +1,126 @@
+// Package internal_test checks the layers of the module.
+package internal_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/avax-exporter/avax-exporter/"
+
+// layers are the packages from the bottom up; the longest prefix counts. Imports
+// go down, or stay within the lowest layer.
+var layers = map[string]int{
+	"alerts":               0,
+	"dashboards":           0,
+	"internal/pack":        0,
+	"internal/passage":     0, // for tests only
+	"internal/metric":      0,
+	"internal/recorded":    0, // for tests only
+	"internal/simnet":      0,
+	"internal/spelling":    0,
+	"internal/staking":     0,
+	"internal/state":       0,
+	"scrape":               0,
+	"collectors":           1,
+	"internal/fleet":       1,
+	"internal/snapshot":    1,
+	"internal/schedule":    2,
+	"internal/alerting":    3,
+	"internal/explain":     4,
+	"internal/web":         4,
+	"internal/config":      5,
+	"internal/app":         6,
+	"internal/demo":        6,
+	"cmd/exporter":         7,
+	"internal/catalogue":   8, // checks what the others declare
+	"internal/e2e":         8, // runs the whole program
+	"internal/performance": 8, // measures the whole program
+}
+
+// TestImportsGoDown reads the sources themselves: the go command's own answer
+// would come from the test cache.
+func TestImportsGoDown(t *testing.T) {
+	packages := 0
+	for pkg, imports := range sources(t) {
+		packages++
+		from, known := layer(pkg)
+		if !known {
+			t.Errorf("%s has no layer: add it to layers", pkg)
+			continue
+		}
+		for _, imported := range imports {
+			to, known := layer(imported)
+			switch {
+			case !known:
+				t.Errorf("%s imports %s, which has no layer", pkg, imported)
+			case pkg == "internal/simnet":
+				t.Errorf("%s imports %s: a client and a server that share types share mistakes", pkg, imported)
+			case to > from || to == from && from > 0:
+				t.Errorf("%s (layer %d) imports %s (layer %d)", pkg, from, imported, to)
+			}
+		}
+	}
+	if packages < 10 {
+		t.Errorf("only %d packages found", packages)
+	}
+}
+
+func layer(pkg string) (n int, known bool) {
+	for p := pkg; p != "." && p != "/"; p = path.Dir(p) {
+		if n, known = layers[p]; known {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// sources returns, for each package of the module, the packages of the module
+// that it imports, leaving out tests.
+func sources(t *testing.T) map[string][]string {
+	t.Helper()
+	const root = ".."
+	imports := map[string][]string{}
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && (name == "testdata" || name == "tools" || file != root && strings.HasPrefix(name, ".")) {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(dir)
+		imports[pkg] = append(imports[pkg], nil...)
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if inside, ok := strings.CutPrefix(imported, module); ok {
+				imports[pkg] = append(imports[pkg], inside)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return imports
+}
