@@ -27,13 +27,11 @@ const (
 	TooLarge      Outcome = "too_large"     // the answer is larger than allowed
 )
 
-var outcomes = []Outcome{
+// Outcomes are all outcomes, OK first. They must not be changed.
+var Outcomes = []Outcome{
 	OK, Unreachable, Timeout, Forbidden, Rejected, RateLimited,
 	Unavailable, Bootstrapping, NotFound, Malformed, TooLarge,
 }
-
-// Outcomes lists all outcomes, OK first.
-func Outcomes() []Outcome { return slices.Clone(outcomes) }
 
 // Error is what every call returns where it has no answer: what was asked, how it ended, why. Its text holds no URL, no
 // header and no credential.
@@ -80,7 +78,7 @@ func OutcomeOf(err error) Outcome {
 	}
 	var e *Error
 	if errors.As(err, &e) {
-		if e != nil && slices.Contains(outcomes, e.Outcome) {
+		if e != nil && slices.Contains(Outcomes, e.Outcome) {
 			return e.Outcome
 		}
 		return Malformed

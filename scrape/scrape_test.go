@@ -448,7 +448,7 @@ func TestOutcomeOfNamesAnyError(t *testing.T) {
 			t.Errorf("%v: got %s, want %s", c.err, got, c.want)
 		}
 	}
-	if all := scrape.Outcomes(); len(all) != 11 || all[0] != scrape.OK {
+	if all := scrape.Outcomes; len(all) != 11 || all[0] != scrape.OK {
 		t.Errorf("outcomes: %v", all)
 	}
 }

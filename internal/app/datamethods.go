@@ -83,8 +83,8 @@ func endpointOf(m node.Method) *data.Endpoint {
 	return nil
 }
 
-// call asks an endpoint and returns the answer as it stands; nil where it is
-// empty. Network is asked where the parameters name none.
+// call asks an endpoint and returns the answer unchanged, nil where it is empty. An answer that the typed client cannot
+// decode is an error. Network is asked where the parameters name none.
 func (s *dataService) call(ctx context.Context, e *data.Endpoint, network string, params jsontext.Value) (jsontext.Value, error) {
 	given := map[string]jsontext.Value{}
 	if params != nil {
@@ -121,6 +121,9 @@ func (s *dataService) call(ctx context.Context, e *data.Endpoint, network string
 		answer, err = scrape.Post[jsontext.Value](ctx, s.up, e.Op(), path, given)
 	default:
 		answer, err = scrape.Post[jsontext.Value](ctx, s.up, e.Op(), path, nil)
+	}
+	if err == nil {
+		err = e.Check(ctx, answer)
 	}
 	if data.IsKeyRejected(err) {
 		err = fmt.Errorf("%w: look at AVAX_DATA_API_KEY_FILE, AVAX_DATA_API_KEY_HEADER and AVAX_DATA_URL", err)

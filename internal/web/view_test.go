@@ -986,7 +986,7 @@ func TestEveryOutcomeComesWithWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	variable := regexp.MustCompile(`AVAX_[A-Z_]+`)
-	for _, o := range scrape.Outcomes() {
+	for _, o := range scrape.Outcomes {
 		if o == scrape.OK {
 			continue
 		}

@@ -181,18 +181,6 @@ func Plan(loads ...Load) (Need, error) {
 // ticks is how often at most something that happens once a period falls into a span.
 func ticks(span, period time.Duration) int { return int((span-1)/period) + 1 }
 
-// Check tells whether a plan fits the budget; the error names every number that does not.
-func (b *Budget) Check(n Need) error {
-	var errs []error
-	if b.PerMinute > 0 && n.PerMinute > b.PerMinute {
-		errs = append(errs, fmt.Errorf("the plan needs up to %d compute units a minute, and the budget has %d: watch less, ask less often, or raise the budget", n.PerMinute, b.PerMinute))
-	}
-	if b.PerDay > 0 && n.PerDay > b.PerDay {
-		errs = append(errs, fmt.Errorf("the plan needs up to %d compute units a day, and the budget has %d: watch less, ask less often, or raise the budget", n.PerDay, b.PerDay))
-	}
-	return errors.Join(errs...)
-}
-
 var (
 	budgetUnits = prometheus.NewDesc("avax_exporter_data_budget_units",
 		"Compute units that may be spent at the Data service within any minute and any day.", []string{"window"}, nil)

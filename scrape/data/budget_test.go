@@ -3,7 +3,6 @@ package data_test
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,20 +179,6 @@ func TestAPlanIsAddedUp(t *testing.T) {
 	_, err = data.Plan(data.Load{Op: "GET /v1/x", Calls: 1, Every: time.Hour}, data.Load{Op: blockOp, Calls: 1}, data.Load{Op: blockOp, Calls: -1, Every: time.Hour})
 	if want := "GET /v1/x: the data service has no such endpoint\n" + blockOp + ": every 0s is too often: write a second or more\n" + blockOp + ": -1 calls: write 0 or more"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestAPlanThatDoesNotFitIsToldWithTheNumbers(t *testing.T) {
-	b := &data.Budget{PerMinute: data.KeylessPerMinute, PerDay: data.KeylessPerDay}
-	if err := b.Check(data.Need{PerMinute: 6000, PerDay: 1200000}); err != nil {
-		t.Error(err)
-	}
-	err := b.Check(data.Need{PerMinute: 6001, PerDay: 1200001})
-	if err == nil || !strings.Contains(err.Error(), "needs up to 6001 compute units a minute, and the budget has 6000") || !strings.Contains(err.Error(), "needs up to 1200001 compute units a day, and the budget has 1200000") {
-		t.Errorf("got %v", err)
-	}
-	if err := new(data.Budget).Check(data.Need{PerMinute: 1 << 40}); err != nil {
-		t.Errorf("without limits: %v", err)
 	}
 }
 

@@ -5,8 +5,8 @@
 // What the interface does not allow is refused with the outcome rejected, in words that say what to write, and nothing
 // is sent. Answers may be shared under scrape.MaxAge and must not be changed.
 //
-// What no collector reads, such as Genesis… and AssetUTXO…, serves the command call alone, which prints the whole
-// of any answer.
+// What no collector reads, such as AssetUTXO…, is there for the command call, which checks an answer with Endpoint.Check
+// before it prints it.
 //
 // The service may grow: a status, type or kind is a plain string, of which the constants name the known ones.
 //
@@ -43,9 +43,6 @@ func New(u *scrape.Upstream) *Client { return &Client{u: u} }
 
 // Name is the configured name of the service.
 func (c *Client) Name() string { return c.u.Name() }
-
-// Healthy tells whether the service itself answered the last finished call.
-func (c *Client) Healthy() bool { return c.u.Healthy() }
 
 // IsKeyRejected tells whether the service does not accept the key, or wants one. The service is up; asking again does not
 // help.

@@ -32,9 +32,6 @@ func New(u *scrape.Upstream) *Client { return &Client{u: u} }
 // Name is the configured name of the service.
 func (c *Client) Name() string { return c.u.Name() }
 
-// Healthy tells whether the service itself answered the last finished call.
-func (c *Client) Healthy() bool { return c.u.Healthy() }
-
 // Point is one value of a series. Timestamp is the start of its bucket, in UTC.
 type Point struct {
 	Timestamp wire.UnixTime `json:"timestamp"`
@@ -93,14 +90,28 @@ func (c *Client) pages(ctx context.Context, op, path string, always url.Values) 
 	}
 }
 
-// AvgTPSPage asks GET /v1/avg_tps/{chainId} for one page and gives it as it stands in the answer: the first for an empty
-// token, else the one that the page before named.
+// AvgTPSPage asks GET /v1/avg_tps/{chainId} for one page and returns it as JSON, unchanged: the first for an empty token,
+// else the one that the page before named. A page that AvgTPS cannot decode is an error, malformed.
 func (c *Client) AvgTPSPage(ctx context.Context, chainID, pageToken string) (jsontext.Value, error) {
 	var query url.Values
 	if pageToken != "" {
 		query = url.Values{"pageToken": {pageToken}}
 	}
-	return scrape.Get[jsontext.Value](ctx, c.u, avgTPS, "/v1/avg_tps/"+url.PathEscape(chainID), query)
+	answer, err := scrape.Get[jsontext.Value](ctx, c.u, avgTPS, "/v1/avg_tps/"+url.PathEscape(chainID), query)
+	if err != nil {
+		return nil, err
+	}
+	replayed, err := scrape.Replay(answer)
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range New(replayed).AvgTPS(ctx, chainID) {
+		if err != nil {
+			return nil, err
+		}
+		break
+	}
+	return answer, nil
 }
 
 // AverageTPS is the newest complete value of a chain.

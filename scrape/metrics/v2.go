@@ -8,16 +8,12 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
-	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 // AvgTPSMetric is the name that version 2 has for the transactions per second.
 const AvgTPSMetric = "avgTps"
 
-const (
-	chainMetrics   = "GET /v2/chains/{chainId}/metrics/{metric}"
-	rollingMetrics = "GET /v2/chains/{chainId}/rollingWindowMetrics/{metric}"
-)
+const chainMetrics = "GET /v2/chains/{chainId}/metrics/{metric}"
 
 // Daily asks GET /v2/chains/{chainId}/metrics/{metric} for values by day, page by page, until the last page, an error, or
 // the caller has enough. ChainID is the number of an EVM chain, or total, mainnet or testnet; metric is such as avgTps. The
@@ -25,26 +21,6 @@ const (
 func (c *Client) Daily(ctx context.Context, chainID, metric string) iter.Seq2[Page, error] {
 	path := "/v2/chains/" + url.PathEscape(chainID) + "/metrics/" + url.PathEscape(metric)
 	return c.pages(ctx, chainMetrics, path, url.Values{"timeInterval": {"day"}})
-}
-
-// RollingWindow is the value of a metric over the time just gone by; nil where the service does not tell it.
-type RollingWindow struct {
-	LastHour   *wire.Float `json:"lastHour"`
-	LastDay    *wire.Float `json:"lastDay"`
-	LastWeek   *wire.Float `json:"lastWeek"`
-	LastMonth  *wire.Float `json:"lastMonth"`
-	Last90Days *wire.Float `json:"last90Days"`
-	LastYear   *wire.Float `json:"lastYear"`
-	AllTime    *wire.Float `json:"allTime"`
-}
-
-// RollingWindow asks GET /v2/chains/{chainId}/rollingWindowMetrics/{metric}. ChainID and metric are those of Daily.
-func (c *Client) RollingWindow(ctx context.Context, chainID, metric string) (RollingWindow, error) {
-	path := "/v2/chains/" + url.PathEscape(chainID) + "/rollingWindowMetrics/" + url.PathEscape(metric)
-	answer, err := scrape.Get[struct {
-		Result RollingWindow `json:"result"`
-	}](ctx, c.u, rollingMetrics, path, nil)
-	return answer.Result, err
 }
 
 // dailyTPS is AverageTPS of version 2.

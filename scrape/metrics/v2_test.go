@@ -1,7 +1,6 @@
 package metrics_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 )
 
@@ -142,21 +140,6 @@ func TestWhatIsNoSignOfTheOtherVersionChangesNothing(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestARollingWindowTellsWhatTheServiceTells(t *testing.T) {
-	const path = "/v2/chains/total/rollingWindowMetrics/txCount"
-	got, err := client(t, service{path: `{"result":{"lastHour":1,"lastDay":"2.5","lastWeek":3,"lastMonth":4,"last90Days":5,"lastYear":6,"allTime":0}}`}).RollingWindow(t.Context(), "total", "txCount")
-	if err != nil || fmt.Sprint(*got.LastHour, *got.LastDay, *got.LastWeek, *got.LastMonth, *got.Last90Days, *got.LastYear, *got.AllTime) != "1 2.5 3 4 5 6 0" {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	got, err = client(t, service{path: `{"result":{"lastHour":1}}`}).RollingWindow(t.Context(), "total", "txCount")
-	if err != nil || got.LastHour == nil || got.LastDay != nil || got.AllTime != nil {
-		t.Errorf("active addresses: got %+v, %v", got, err)
-	}
-	if _, err = client(t, service{path: `{}`}).RollingWindow(t.Context(), "total", "txCount"); scrape.OutcomeOf(err) != scrape.Malformed {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestADailySeriesHasPages(t *testing.T) {

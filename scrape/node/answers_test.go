@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -150,7 +149,7 @@ func TestAnEVMBlockIsReadToTheMillisecond(t *testing.T) {
 		Number: 56, Hash: "0xf92e6c3c0e15cd67f239ca8cfd8e08fc67199cc547f9235b4de4e584ea13f802",
 		ParentHash: "0xcf177322dc8c867f3b99ceb3c79550d195b6e63a40e1eb9ebc2c8870673a963e", Timestamp: 1795198163,
 		TimestampMilliseconds: new(wire.HexUint64(1795198163598)), GasLimit: 20000000, GasUsed: 21000,
-		BaseFeePerGas: b.BaseFeePerGas, Transactions: []string{"0xdda4ca5d3bb0ab1901dfa120fc43319298c6986752b679a30d5b52cba4a817cc"},
+		BaseFeePerGas: b.BaseFeePerGas, Transactions: []node.EthTxHash{"0xdda4ca5d3bb0ab1901dfa120fc43319298c6986752b679a30d5b52cba4a817cc"},
 	}, b, cmp.Comparer(func(a, b *wire.HexInt) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
@@ -178,23 +177,7 @@ func TestABlockIsAlsoFoundByItsHash(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		fees := network.FeeConfig("examplel1")
-		fees.MinBaseFee *= 2
-		network.SetFeeConfig("examplel1", fees)
-		time.Sleep(time.Minute)
-		after, err := c.EthBlockByNumber(ctx, chain, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for hash, want := range map[string]wire.Float{before.Hash: 1e9, after.Hash: 2e9} {
-			if got, err := c.EthFeeConfigAt(ctx, chain, hash); err != nil || got.FeeConfig.MinBaseFee != want {
-				t.Errorf("at %s: %v, %v", hash, got.FeeConfig.MinBaseFee, err)
-			}
-		}
 		const unknown = "0x1111111111111111111111111111111111111111111111111111111111111111"
-		if _, err := c.EthFeeConfigAt(ctx, chain, unknown); scrape.OutcomeOf(err) != scrape.Rejected {
-			t.Errorf("fees at no block: %v", err)
-		}
 		if got, err := c.EthBlockByHash(ctx, chain, before.Hash); err != nil || got.Number != before.Number {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -395,20 +378,15 @@ func TestHealthIsAskedWhereItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		c, ctx := simulated(t, network), t.Context()
-		for want, ask := range map[string]func(context.Context, ...string) (node.Health, error){
-			"/ext/health": c.Health, "/ext/health/readiness": c.HealthReadiness, "/ext/health/liveness": c.HealthLiveness,
-		} {
-			network.ResetCalls()
-			if h, err := ask(ctx, network.Chain("examplel1").SubnetID); err != nil || !h.Healthy {
-				t.Errorf("%s: %+v, %v", want, h, err)
-			}
-			if call := network.Calls()[0]; call.Method != "GET "+want || string(call.Params) != `"tag=`+network.Chain("examplel1").SubnetID+`"` {
-				t.Errorf("asked %s %s, want %s", call.Method, call.Params, want)
-			}
+		if h, err := c.Health(ctx, network.Chain("examplel1").SubnetID); err != nil || !h.Healthy {
+			t.Errorf("%+v, %v", h, err)
+		}
+		if call := network.Calls()[0]; call.Method != "GET /ext/health" || string(call.Params) != `"tag=`+network.Chain("examplel1").SubnetID+`"` {
+			t.Errorf("asked %s %s", call.Method, call.Params)
 		}
 		network.Node("alpha").SetChain("C", simnet.Bootstrapping)
 		time.Sleep(time.Minute)
-		if h, err := c.HealthReadiness(ctx); err != nil || h.Healthy || string(h.Checks["bootstrapped"].Message) != `["`+node.PrimaryNetworkID+`"]` {
+		if h, err := c.Health(ctx); err != nil || h.Healthy || string(h.Checks["bootstrapped"].Message) != `["`+node.PrimaryNetworkID+`"]` {
 			t.Errorf("bootstrapping: %+v, %v", h, err)
 		}
 	})

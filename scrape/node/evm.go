@@ -62,11 +62,6 @@ func (c *Client) EthBlockNumber(ctx context.Context, chain string) (uint64, erro
 	return uint64(n), err
 }
 
-// EthFeeConfigAt asks eth_feeConfig at the block of that hash. Only Subnet-EVM chains offer it: see IsNotOffered.
-func (c *Client) EthFeeConfigAt(ctx context.Context, chain, blockHash string) (FeeConfig, error) {
-	return evm[FeeConfig](ctx, c, chain, "eth_feeConfig", blockHash)
-}
-
 // EthBaseFee asks eth_baseFee: wei per gas in the newest block.
 func (c *Client) EthBaseFee(ctx context.Context, chain string) (*big.Int, error) {
 	n, err := evm[wire.HexInt](ctx, c, chain, "eth_baseFee")
@@ -83,7 +78,23 @@ type EthBlock struct {
 	GasLimit              wire.HexUint64  `json:"gasLimit"`
 	GasUsed               wire.HexUint64  `json:"gasUsed"`
 	BaseFeePerGas         *wire.HexInt    `json:"baseFeePerGas"` // wei
-	Transactions          []string        `json:"transactions"`  // their hashes
+	Transactions          []EthTxHash     `json:"transactions"`
+}
+
+// EthTxHash is the hash of a transaction.
+type EthTxHash string
+
+// UnmarshalJSONFrom reads the hash, or takes it from the whole transaction where the question asked for that.
+func (h *EthTxHash) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindBeginObject {
+		return wire.Decode(d, (*string)(h))
+	}
+	var tx struct {
+		Hash string `json:"hash"`
+	}
+	err := wire.Decode(d, &tx)
+	*h = EthTxHash(tx.Hash)
+	return err
 }
 
 // Time is when the block was made, as exactly as the chain tells.

@@ -112,14 +112,3 @@ func chainHealth(message jsontext.Value) *ChainHealth {
 func (c *Client) Health(ctx context.Context, tags ...string) (Health, error) {
 	return health(ctx, c, "/ext/health", tags)
 }
-
-// HealthReadiness asks GET /ext/health/readiness: whether the primary network and all tracked subnets are bootstrapped. The
-// message of the check bootstrapped lists the subnets that are not. A node that is not ready is an answer and no error.
-func (c *Client) HealthReadiness(ctx context.Context, tags ...string) (Health, error) {
-	return health(ctx, c, "/ext/health/readiness", tags)
-}
-
-// HealthLiveness asks GET /ext/health/liveness: whether the process should be let live. So far no check says otherwise.
-func (c *Client) HealthLiveness(ctx context.Context, tags ...string) (Health, error) {
-	return health(ctx, c, "/ext/health/liveness", tags)
-}

@@ -160,8 +160,9 @@ func (m Method) Check(params jsontext.Value) error {
 	return nil
 }
 
-// Call asks a method with parameters as JSON, nil for none, and gives the result as it stands in the answer. Chain is an
-// alias or blockchain ID; it counts for a method that is asked of a chain. A method that changes something is sent once.
+// Call asks a method with parameters as JSON, nil for none, and returns the result as JSON, unchanged. A result that the
+// typed client cannot decode is an error, malformed. Chain is an alias or blockchain ID; it counts for a method that is
+// asked of a chain. A method that changes something is sent once.
 func (c *Client) Call(ctx context.Context, m Method, chain string, params jsontext.Value) (jsontext.Value, error) {
 	var sent any // none
 	switch {
@@ -174,5 +175,12 @@ func (c *Client) Call(ctx context.Context, m Method, chain string, params jsonte
 	if m.Changes != "" {
 		ask = scrape.RPCOnce[jsontext.Value]
 	}
-	return ask(ctx, c.u, at(m.Path, chain), m.Name, sent)
+	result, err := ask(ctx, c.u, at(m.Path, chain), m.Name, sent)
+	if err == nil {
+		err = m.check(ctx, result)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -349,8 +350,6 @@ func TestAnAnswerThatLacksItsPointIsNotZero(t *testing.T) {
 		"eth_getChainConfig":              got(c.EthChainConfig(ctx, "C")),
 		"eth_getActiveRulesAt":            got(c.EthActiveRulesAt(ctx, "C", nil)),
 		"GET /ext/health":                 got(c.Health(ctx)),
-		"GET /ext/health/readiness":       got(c.HealthReadiness(ctx)),
-		"GET /ext/health/liveness":        got(c.HealthLiveness(ctx)),
 	} {
 		if text, isError := answer.(string); !isError || len(text) < len(name) || text[:len(name)] != name {
 			t.Errorf("%s took an empty answer for %v", name, answer)
@@ -450,5 +449,24 @@ func TestAChainsNameCannotLeaveItsPlaceInThePath(t *testing.T) {
 	_, _ = node.New(u).EthChainID(t.Context(), "../../admin?x#y")
 	if want := "/ext/bc/..%2F..%2Fadmin%3Fx%23y/rpc"; asked != want {
 		t.Errorf("asked %s, want %s", asked, want)
+	}
+}
+
+// Each method is answered with a list, which is no method's result.
+func TestCallRefusesResultsOfAnotherShape(t *testing.T) {
+	c := answering(t, `{"jsonrpc":"2.0","result":[1],"id":1}`)
+	for _, m := range node.Methods() {
+		if answer, err := c.Call(t.Context(), m, "C", nil); scrape.OutcomeOf(err) != scrape.Malformed || !strings.HasPrefix(err.Error(), m.Name+": ") {
+			t.Errorf("%s: %s, %v", m.Name, answer, err)
+		}
+	}
+}
+
+func TestCallReturnsWholeBlocksUnchanged(t *testing.T) {
+	const block = `{"number":"0x1","hash":"0xa","parentHash":"0xb","timestamp":"0x1","gasLimit":"0x1","gasUsed":"0x0","transactions":[{"hash":"0xc","value":"0x1"}],"other":null}`
+	c := answering(t, `{"jsonrpc":"2.0","result":`+block+`,"id":1}`)
+	answer, err := c.Call(t.Context(), row(t, "eth_getBlockByNumber"), "C", jsontext.Value(`["latest",true]`))
+	if err != nil || string(answer) != block {
+		t.Errorf("%s, %v", answer, err)
 	}
 }

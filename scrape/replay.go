@@ -1,0 +1,42 @@
+package scrape
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Replay returns an upstream that sends nothing and answers every request with answer: as the result of a JSON-RPC call, or
+// as the whole body of any other request. With it a method of a typed client checks an answer that is already here.
+func Replay(answer jsontext.Value) (*Upstream, error) {
+	return New(Options{URL: "http://replay.invalid", Transport: replay(answer), MaxBody: int64(len(answer)) + maxEnvelope})
+}
+
+// maxEnvelope is more than the members of a JSON-RPC answer other than its result have, in bytes.
+const maxEnvelope = 1 << 10
+
+type replay jsontext.Value
+
+func (r replay) RoundTrip(request *http.Request) (*http.Response, error) {
+	body := []byte(r)
+	if request.Body != nil {
+		asked, err := io.ReadAll(request.Body)
+		if err != nil {
+			return nil, err
+		}
+		var call struct {
+			Version string         `json:"jsonrpc"`
+			ID      jsontext.Value `json:"id"`
+		}
+		if json.Unmarshal(asked, &call) == nil && call.Version != "" {
+			body = bytes.Join([][]byte{[]byte(`{"jsonrpc":"2.0","id":`), call.ID, []byte(`,"result":`), r, []byte(`}`)}, nil)
+		}
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)), Request: request,
+	}, nil
+}
