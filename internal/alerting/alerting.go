@@ -57,6 +57,8 @@ type Options struct {
 	Patience       time.Duration // with an exporter that does not become ready; 0: two minutes
 	// Transport replaces the network to Alertmanager in tests.
 	Transport http.RoundTripper
+	// clockStep tells by how much the wall clock was set forward since a time; nil: the machine's.
+	clockStep func(since time.Time) time.Duration
 }
 
 // Source answers what the pages ask: the rules with their active alerts, and

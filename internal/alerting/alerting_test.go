@@ -131,8 +131,8 @@ func TestARestartInTheMiddleOfAForGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		known, _, err := state.Load[[]active](dir, stateKey)
-		if err != nil || len(known) != 1 || time.Since(time.Unix(known[0].Seen, 0)) > time.Second {
+		known, _, err := state.Load[[]activeAlert](dir, stateKey)
+		if err != nil || len(known) != 1 || time.Since(time.Unix(known[0].Seen, 0)) > 15*time.Second {
 			t.Errorf("at the end it remembers %v (%v)", known, err)
 		}
 		time.Sleep(time.Minute)
@@ -398,7 +398,7 @@ func TestADirectoryThatTakesNothingStopsNoPage(t *testing.T) {
 		if got := w.metric("avax_exporter_alerts_remembered"); !strings.Contains(got, "avax_exporter_alerts_remembered 0") {
 			t.Errorf("it is told as:\n%s", got)
 		}
-		if n := strings.Count(w.logged(), "a restart would forget"); n != 1 {
+		if n := strings.Count(w.logged(), "a restart would lose"); n != 1 {
 			t.Errorf("told %d times:\n%s", n, w.logged())
 		}
 	})
@@ -516,7 +516,7 @@ func shift(t *testing.T, path string, by time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, found, err := state.Load[[]active](dir, stateKey)
+	known, found, err := state.Load[[]activeAlert](dir, stateKey)
 	if err != nil || !found {
 		t.Fatalf("nothing is remembered (%v)", err)
 	}

@@ -130,7 +130,7 @@ func cost(t *testing.T, b *testing.B, series []labels.Labels, named func(string)
 	}
 	now := time.Now()
 	for i, at := 0, now.Add(-window); at.Before(now); i, at = i+1, at.Add(interval) {
-		app := a.store.Appender(t.Context())
+		app := a.current().store.Appender(t.Context())
 		for n, l := range kept {
 			value := values[n]
 			if moves[n] {

@@ -30,29 +30,27 @@ type delivery struct {
 
 	mu        sync.Mutex
 	receivers map[string]Receiver
-	// told are alerts that some Alertmanager has taken, owed those that none has,
+	// accepted are alerts that some Alertmanager has taken, unsent those that none has,
 	// by their labels; with the time until which they hold.
-	told, owed map[string]time.Time
+	accepted, unsent map[string]time.Time
 }
 
 func newDelivery(o Options, m *Metrics, stopping context.Context) *delivery {
 	return &delivery{
 		metrics: m, log: o.Log, transport: o.Transport, url: strings.TrimSuffix(o.URL, "/"), stopping: stopping,
-		receivers: map[string]Receiver{}, told: map[string]time.Time{}, owed: map[string]time.Time{},
+		receivers: map[string]Receiver{}, accepted: map[string]time.Time{}, unsent: map[string]time.Time{},
 	}
 }
 
 // sender gives alerts the link to their page here, where Prometheus would name its
-// own, and the time of the wall clock.
+// own.
 type sender struct {
 	*notifier.Manager
-	clock clock
-	url   string
+	url string
 }
 
 func (s sender) Send(alerts ...*notifier.Alert) {
 	for _, a := range alerts {
-		a.StartsAt, a.EndsAt = s.clock.wall(a.StartsAt), s.clock.wall(a.EndsAt)
 		a.GeneratorURL = s.url + "/alerts#" + url.PathEscape(a.Name())
 	}
 	s.Manager.Send(alerts...)
@@ -127,31 +125,31 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 		d.follow(a, err == nil, now)
 	}
 	outdated := func(_ string, until time.Time) bool { return now.Sub(until) > time.Hour } // its rule is gone
-	maps.DeleteFunc(d.told, outdated)
-	maps.DeleteFunc(d.owed, outdated)
+	maps.DeleteFunc(d.accepted, outdated)
+	maps.DeleteFunc(d.unsent, outdated)
 }
 
-// follow keeps account of one alert: who was never told of it while it fired is
-// not paged by its end.
+// follow keeps account of one alert: one that no Alertmanager accepted while it fired
+// is missed.
 func (d *delivery) follow(a post, taken bool, now time.Time) {
 	raw, _ := json.Marshal(a.Labels) // its keys are sorted
 	key := string(raw)
-	_, told := d.told[key]
-	_, owed := d.owed[key]
+	_, accepted := d.accepted[key]
+	_, unsent := d.unsent[key]
 	switch resolved := !a.EndsAt.After(now); {
-	case resolved && owed:
-		delete(d.owed, key)
+	case resolved && unsent:
+		delete(d.unsent, key)
 		d.metrics.notifications.WithLabelValues(missed).Inc()
 		d.log.Warn("an alert came and went while no Alertmanager took it, nobody was paged",
 			"alert", a.Labels["alertname"], "labels", text(a.Labels), "from", a.StartsAt, "to", a.EndsAt)
 	case resolved && taken:
-		delete(d.told, key)
+		delete(d.accepted, key)
 	case resolved:
 	case taken:
-		delete(d.owed, key)
-		d.told[key] = a.EndsAt
-	case !told:
-		d.owed[key] = a.EndsAt
+		delete(d.unsent, key)
+		d.accepted[key] = a.EndsAt
+	case !accepted:
+		d.unsent[key] = a.EndsAt
 	}
 }
 

@@ -7,24 +7,26 @@ import (
 	"log/slog"
 )
 
-// quiet lets through what is at least as bad as its level; the rest is for those
-// who log at DEBUG. What matters of it this package tells itself, once.
-type quiet struct {
+// leveled logs what is below its level as DEBUG. What matters of it this package
+// logs itself, once.
+type leveled struct {
 	slog.Handler
 	from slog.Level
 }
 
-func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
-	if l < q.from {
+func (h leveled) Enabled(ctx context.Context, l slog.Level) bool {
+	if l < h.from {
 		l = slog.LevelDebug
 	}
-	return q.Handler.Enabled(ctx, l)
+	return h.Handler.Enabled(ctx, l)
 }
 
 // WithAttrs implements slog.Handler.
-func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return quiet{q.Handler.WithAttrs(attrs), q.from}
+func (h leveled) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return leveled{h.Handler.WithAttrs(attrs), h.from}
 }
 
 // WithGroup implements slog.Handler.
-func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.from} }
+func (h leveled) WithGroup(name string) slog.Handler {
+	return leveled{h.Handler.WithGroup(name), h.from}
+}

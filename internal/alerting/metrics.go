@@ -15,6 +15,7 @@ type Metrics struct {
 	notifications *prometheus.CounterVec
 	up            *prometheus.GaugeVec
 	reloaded      prometheus.Gauge
+	failing       prometheus.Gauge
 	remembered    prometheus.Gauge
 }
 
@@ -37,9 +38,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "avax_exporter_rules_last_reload_successful",
 			Help: "1 if the alert rules are those that were last read, 0 if these had a mistake and the old ones stay.",
 		}),
+		failing: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_rules_failing",
+			Help: "Alert rules and recording rules whose last evaluation failed; /alerts tells why.",
+		}),
 		remembered: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_alerts_remembered",
-			Help: "1 if it is on disk for how long alerts have been active, 0 if a restart would forget it. Absent without AVAX_STATE_DIR.",
+			Help: "1 if alert state (for how long alerts have been active) is saved, 0 if a restart would lose it. Absent without AVAX_STATE_DIR.",
 		}),
 	}
 	for _, s := range []string{Pending, Firing} {
@@ -48,6 +53,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, o := range []string{delivered, failed, missed} {
 		m.notifications.WithLabelValues(o)
 	}
-	r.MustRegister(m.alerts, m.notifications, m.up, m.reloaded, m.remembered)
+	r.MustRegister(m.alerts, m.notifications, m.up, m.reloaded, m.failing, m.remembered)
 	return m
 }

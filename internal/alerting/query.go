@@ -16,7 +16,8 @@ import (
 
 // Query implements Source.
 func (a *Alerting) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
-	query, err := a.promQL.NewInstantQuery(ctx, a.store, nil, expr, at)
+	e := a.current()
+	query, err := e.promQL.NewInstantQuery(ctx, e.store, nil, expr, at)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}
@@ -45,7 +46,8 @@ func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.
 	if step <= 0 || end.Before(start) || end.Sub(start)/step > maxSteps {
 		return nil, fmt.Errorf("query %s: from %s to %s by %s: at most %d steps, forward in time", expr, start, end, step, maxSteps)
 	}
-	query, err := a.promQL.NewRangeQuery(ctx, a.store, nil, expr, start, end, step)
+	e := a.current()
+	query, err := e.promQL.NewRangeQuery(ctx, e.store, nil, expr, start, end, step)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}

@@ -94,7 +94,7 @@ groups:
           summary: '{{ with query "version_info" }}{{ . | first | label "version" }}{{ end }}'
 `)
 		w.show(nodeUp, "height 7", "peers_total 3", `version_info{version="1"} 1`, "other 1", "height_of_others 2", "avax_height 1", "avax_exporter_collector_success 1",
-			`avax_exporter_asked_bucket{le="1"} 1`, "avax_exporter_asked_count 1", "avax_exporter_asked_sum 1", "avax_exporter_alerting_prometheus_x 1")
+			`avax_exporter_asked_bucket{le="1"} 1`, "avax_exporter_asked_count 1", "avax_exporter_asked_sum 1")
 		a, stop := w.start()
 		defer stop()
 		time.Sleep(time.Minute)

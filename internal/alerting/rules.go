@@ -159,14 +159,14 @@ func askedByTemplate(text string, names map[string]bool) {
 	}
 }
 
-// given is a rules.GroupLoader that hands out a set that was read and found good,
+// loader is a rules.GroupLoader that returns a set that was read and validated,
 // whatever has become of its file.
-type given struct{ set *ruleSet }
+type loader struct{ set *ruleSet }
 
-func (g *given) Load(string, bool, model.ValidationScheme) (*rulefmt.RuleGroups, []error) {
-	return g.set.groups, nil
+func (l *loader) Load(string, bool, model.ValidationScheme) (*rulefmt.RuleGroups, []error) {
+	return l.set.groups, nil
 }
 
-func (g *given) Parse(query string) (parser.Expr, error) { return promQL.ParseExpr(query) }
+func (*loader) Parse(query string) (parser.Expr, error) { return promQL.ParseExpr(query) }
 
-var _ rules.GroupLoader = (*given)(nil)
+var _ rules.GroupLoader = (*loader)(nil)

@@ -27,16 +27,10 @@ const (
 // without the database around it. It is that database that writes a log and moves
 // full chunks to disk; a head left to itself never does, so a full disk means
 // nothing to it (see docs/decisions/alerting.md).
-//
-// Its samples are of the steady clock's time, and a querier shows them by the wall
-// clock.
-type store struct {
-	*tsdb.Head
-	clock clock
-}
+type store struct{ *tsdb.Head }
 
 // openStore opens an empty store.
-func openStore(log *slog.Logger, reg prometheus.Registerer, c clock, configure func(*tsdb.HeadOptions)) (*store, error) {
+func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb.HeadOptions)) (*store, error) {
 	options := tsdb.DefaultHeadOptions()
 	options.StripeSize = 1 << 9 // of 2^14: a few thousand series, not millions
 	options.ChunkWriteQueueSize = 0
@@ -57,7 +51,7 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, c clock, configure f
 	if err := head.Init(math.MinInt64); err != nil {
 		return nil, err
 	}
-	return &store{head, c}, nil
+	return &store{head}, nil
 }
 
 // emptyDir makes a directory for a moment, wherever that is possible: a full disk
@@ -77,14 +71,9 @@ func emptyDir() (string, error) {
 	return "", fmt.Errorf("no directory can be made for a moment, set TMPDIR to one that this user may write: %w", errors.Join(errs...))
 }
 
-// Querier implements storage.Queryable, in the wall clock's time.
+// Querier implements storage.Queryable as tsdb.DB does: a querier that would read what
+// is being dropped begins after it.
 func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
-	return shown{s, s.clock.ahead()}.Querier(mint, maxt)
-}
-
-// steady opens a querier as tsdb.DB does: one that would read what is being dropped
-// begins after it.
-func (s *store) steady(mint, maxt int64) (storage.Querier, error) {
 	if maxt < s.MinTime() {
 		return storage.NoopQuerier(), nil
 	}

@@ -3,7 +3,6 @@
 package alerting
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/storage"
@@ -23,7 +21,7 @@ import (
 
 func open(t testing.TB, configure func(*tsdb.HeadOptions)) *store {
 	t.Helper()
-	s, err := openStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), newClock(), configure)
+	s, err := openStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), configure)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,48 +157,24 @@ func TestTheStoreWritesNothing(t *testing.T) {
 	}
 }
 
-// Prometheus' own acceptance tests of PromQL, all of them, over the store: with
-// the clock that it began with, and with one that was set since.
+// Prometheus' own acceptance tests of PromQL, all of them, over the store.
 func TestTheStoreAnswersAsPrometheusDoes(t *testing.T) {
-	for _, ahead := range []time.Duration{0, time.Hour} {
-		t.Run(ahead.String(), func(t *testing.T) {
-			engine := promqltest.NewTestEngine(t, false, lookback, promqltest.DefaultMaxSamplesPerQuery)
-			promqltest.RunBuiltinTestsWithStorage(t, engine, func(t testing.TB) storage.Storage {
-				s := open(t, func(o *tsdb.HeadOptions) {
-					o.ChunkRange = 24 * time.Hour.Milliseconds() // a series after the other, hours long
-					o.EnableSTStorage.Store(true)
-					o.EnableHistogramSTEncoding.Store(true)
-					o.FloatChunkEncoding.Store(uint32(chunkenc.EncXOR2))
-				})
-				s.clock.ahead = func() time.Duration { return ahead }
-				return whole{s}
-			})
-		})
-	}
+	engine := promqltest.NewTestEngine(t, false, lookback, promqltest.DefaultMaxSamplesPerQuery)
+	promqltest.RunBuiltinTestsWithStorage(t, engine, func(t testing.TB) storage.Storage {
+		return testStorage{open(t, func(o *tsdb.HeadOptions) {
+			o.ChunkRange = 24 * time.Hour.Milliseconds() // a series after the other, hours long
+			o.EnableSTStorage.Store(true)
+			o.EnableHistogramSTEncoding.Store(true)
+			o.FloatChunkEncoding.Store(uint32(chunkenc.EncXOR2))
+		})}
+	})
 }
 
-// whole makes the store all that the acceptance tests ask for. What they append is of
-// the wall clock's time.
-type whole struct{ *store }
+// testStorage makes the store all that the acceptance tests ask for.
+type testStorage struct{ *store }
 
-func (w whole) AppenderV2(ctx context.Context) storage.AppenderV2 {
-	return earlier{w.store.AppenderV2(ctx), w.clock.ahead().Milliseconds()}
-}
-
-type earlier struct {
-	storage.AppenderV2
-	by ms
-}
-
-func (e earlier) Append(ref storage.SeriesRef, ls labels.Labels, st, t ms, v float64, h *histogram.Histogram, fh *histogram.FloatHistogram, o storage.AppendV2Options) (storage.SeriesRef, error) {
-	if st != 0 {
-		st -= e.by
-	}
-	return e.AppenderV2.Append(ref, ls, st, t-e.by, v, h, fh, o)
-}
-
-func (whole) ChunkQuerier(int64, int64) (storage.ChunkQuerier, error) {
+func (testStorage) ChunkQuerier(int64, int64) (storage.ChunkQuerier, error) {
 	return storage.NoopChunkedQuerier(), nil
 }
 
-func (whole) StartTime() (int64, error) { return 0, nil }
+func (testStorage) StartTime() (int64, error) { return 0, nil }

@@ -345,7 +345,7 @@ func TestAFullDiskNeitherBlindsNorKills(t *testing.T) {
 	i.begin(w.network)
 	w.pages.Wait(i.of(stack.Firing(i.alert)), 30*time.Second)
 	eventually(t, 10*time.Second, func() string {
-		if !strings.Contains(exporter.logged(), "a restart would forget for how long alerts have been active") {
+		if !strings.Contains(exporter.logged(), "a restart would lose for how long alerts have been active") {
 			return "the log does not tell that nothing can be written"
 		}
 		return ""

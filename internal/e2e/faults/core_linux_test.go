@@ -51,7 +51,7 @@ func TestAProcessThatDiesLeavesNoCore(t *testing.T) {
 			dir := t.TempDir()
 			cmd := exec.Command("sh", "-c", unlimited+`exec "$0"`, program)
 			cmd.Dir = dir
-			e := run(t, cmd, (*exec.Cmd).Start, append(secretive(t, t.TempDir()), "GOTRACEBACK=crash")...)
+			e := run(t, cmd, append(secretive(t, t.TempDir()), "GOTRACEBACK=crash")...)
 			e.until("the node is asked with its secrets", bound, is(`avax_node_up{node="alpha"}`, 1))
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
@@ -107,7 +107,7 @@ func TestANeighbourOfTheSameUserReadsNoSecret(t *testing.T) {
 	}
 	cmd := exec.Command(program)
 	cmd.Dir, cmd.SysProcAttr = dir, nobody
-	e := run(t, cmd, (*exec.Cmd).Start, secretive(t, dir)...)
+	e := run(t, cmd, secretive(t, dir)...)
 	p := e.until("the node is asked with its secrets", bound, is(`avax_node_up{node="alpha"}`, 1))
 	for _, series := range []string{"process_open_fds", "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes", "process_start_time_seconds"} {
 		if p[series] <= 0 {

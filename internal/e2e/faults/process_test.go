@@ -98,11 +98,11 @@ func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 		cmd = exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, program)
 		cmd.SysProcAttr = namespaces()
 	}
-	return run(t, cmd, (*exec.Cmd).Start, environment...)
+	return run(t, cmd, environment...)
 }
 
-// run runs the exporter by a command, which begin starts.
-func run(t testing.TB, cmd *exec.Cmd, begin func(*exec.Cmd) error, environment ...string) *exporter {
+// run runs the exporter by a command.
+func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 	t.Helper()
 	cmd.Env = append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json", "GOGC=")
 	cmd.Env = append(cmd.Env, environment...)
@@ -110,7 +110,7 @@ func run(t testing.TB, cmd *exec.Cmd, begin func(*exec.Cmd) error, environment .
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := begin(cmd); err != nil {
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	e := &exporter{t: t, cmd: cmd, log: &lines{}, ended: make(chan struct{}), client: &http.Client{Timeout: bound, Transport: &http.Transport{}}}

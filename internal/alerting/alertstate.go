@@ -1,0 +1,119 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/rules"
+
+	"github.com/avax-exporter/avax-exporter/internal/state"
+)
+
+// stateKey is the name of alert state in the state directory.
+const stateKey = "alerts"
+
+const (
+	forState = "ALERTS_FOR_STATE"
+	// outage is how old saved alert state may be: Prometheus' own tolerance.
+	outage = time.Hour
+	// rewrite is after how many intervals the same alerts are written again: a
+	// process that is killed loses no more of a `for` than that.
+	rewrite = 4
+)
+
+// activeAlert is an alert that was active: since when, and when it was last evaluated.
+type activeAlert struct {
+	Labels map[string]string `json:"labels"`
+	Since  int64             `json:"since"` // Unix seconds
+	Seen   int64             `json:"seen"`
+}
+
+func (a activeAlert) same(b activeAlert) bool {
+	return a.Since == b.Since && maps.Equal(a.Labels, b.Labels)
+}
+
+// alertState saves for how long alerts have been active, for the next process.
+type alertState struct {
+	dir   *state.Dir
+	every time.Duration // the evaluation interval
+	saved []activeAlert // as they were last written, or read
+	at    time.Time
+	err   string // of the last write
+}
+
+// load reads the alerts of the process before.
+func (s *alertState) load(now time.Time) error {
+	saved, _, err := state.Load[[]activeAlert](s.dir, stateKey)
+	for _, a := range saved {
+		if age := now.Sub(time.Unix(a.Seen, 0)); age >= 0 && age <= outage { // else a clock was wrong, or it is too long ago
+			s.saved = append(s.saved, a)
+		}
+	}
+	return err
+}
+
+// update notes what is active now and writes it if that is news, or if this is the
+// last time; it tells whether it wrote.
+func (s *alertState) update(groups []*rules.Group, last bool) (wrote bool, err error) {
+	var active []activeAlert
+	waiting := map[string]bool{} // alerts whose rule has not restored them yet
+	for _, g := range groups {
+		seen := g.GetLastEvalTimestamp().Unix()
+		for _, rule := range g.AlertingRules() {
+			if rule.HoldDuration() == 0 {
+				continue
+			}
+			if !rule.Restored() {
+				waiting[rule.Name()] = true
+				continue
+			}
+			for _, a := range rule.ActiveAlerts() {
+				active = append(active, activeAlert{a.Labels.Map(), a.ActiveAt.Unix(), seen})
+			}
+		}
+	}
+	for _, a := range s.saved {
+		if waiting[a.Labels[labels.AlertName]] {
+			active = append(active, a)
+		}
+	}
+	slices.SortFunc(active, func(a, b activeAlert) int {
+		return slices.Compare(labels.FromMap(a.Labels).Bytes(nil), labels.FromMap(b.Labels).Bytes(nil))
+	})
+	now := time.Now()
+	if !last && slices.EqualFunc(active, s.saved, activeAlert.same) && now.Sub(s.at) < rewrite*s.every {
+		return false, nil
+	}
+	s.saved, s.at = active, now
+	return true, s.dir.Save(stateKey, active)
+}
+
+// asOf makes these alerts active for as long as they were, until now: the times of
+// a wall clock that was set since mean nothing.
+func asOf(now time.Time, alerts []activeAlert) []activeAlert {
+	moved := slices.Clone(alerts)
+	for i, a := range moved {
+		moved[i].Since, moved[i].Seen = now.Unix()-(a.Seen-a.Since), now.Unix()
+	}
+	return moved
+}
+
+// restore gives the store the alerts that were active before, as the samples from
+// which Prometheus' rule manager restores them.
+func (s *store) restore(active []activeAlert) error {
+	app := s.Appender(context.Background())
+	var errs []error
+	for _, a := range active {
+		series := labels.NewBuilder(labels.FromMap(a.Labels)).Set(model.MetricNameLabel, forState).Labels()
+		_, err := app.Append(0, series, a.Seen*1000, float64(a.Since))
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, app.Commit())...)
+}

@@ -1,0 +1,455 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/config"
+	"github.com/prometheus/prometheus/discovery"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/notifier"
+	"github.com/prometheus/prometheus/rules"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/state"
+)
+
+// Built tells that this program can page.
+const Built = true
+
+const (
+	dropEvery = 10 * time.Minute // what is older than the window
+	// drainFor is how long the end waits for what is still to be sent.
+	drainFor = 5 * time.Second
+	// queueCapacity is Prometheus' own default.
+	queueCapacity = 10_000
+)
+
+// Alerting evaluates rules and notifies until its context ends.
+type Alerting struct {
+	o        Options
+	log      *slog.Logger
+	metrics  *Metrics
+	external labels.Labels
+	link     *url.URL
+	began    time.Time
+
+	notifier *notifier.Manager
+	delivery *delivery
+	state    alertState
+
+	mu      sync.Mutex // held by who reloads rules, or makes an engine
+	set     *ruleSet
+	engine  *engine
+	failing map[string]string // rules that cannot be evaluated, and why
+	stopped chan struct{}
+}
+
+// Start begins to sample, and to evaluate rules once a complete page was sampled. It
+// ends in order when ctx ends; Wait waits for that.
+func Start(ctx context.Context, o Options) (*Alerting, error) {
+	o.ResendDelay = cmp.Or(o.ResendDelay, time.Minute)
+	o.ForGracePeriod = cmp.Or(o.ForGracePeriod, time.Minute)
+	o.Patience = cmp.Or(o.Patience, 2*time.Minute)
+	o.URL = strings.TrimSuffix(o.URL, "/")
+	if o.clockStep == nil {
+		o.clockStep = clockStep
+	}
+	set, err := readRules(o.Config)
+	if err != nil {
+		return nil, fmt.Errorf("AVAX_RULES_FILE: %w", err)
+	}
+	block, err := receivers(o.Config)
+	if err != nil {
+		return nil, fmt.Errorf("AVAX_ALERTMANAGERS: %w", err)
+	}
+	link, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	a := &Alerting{
+		o: o, log: o.Log, metrics: NewMetrics(o.Registerer), external: labels.FromMap(o.ExternalLabels), link: link, began: time.Now(),
+		set: set, state: alertState{dir: o.State, every: o.Interval}, failing: map[string]string{}, stopped: make(chan struct{}),
+	}
+	if a.state.dir == nil {
+		a.state.dir = &state.Dir{} // until the process ends
+		o.Registerer.Unregister(a.metrics.remembered)
+	}
+	if err := a.state.load(time.Now()); err != nil {
+		a.log.Warn("for how long alerts have been active is not known", "err", err)
+	}
+	a.metrics.reloaded.Set(1)
+
+	// Stopping is drainFor after ctx: what waits to be sent is sent if that is possible at all.
+	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	a.delivery = newDelivery(o, a.metrics, stopping)
+	a.notifier = notifier.NewManager(&notifier.Options{
+		QueueCapacity: queueCapacity, DrainOnShutdown: true, Registerer: prometheus.NewRegistry(), Do: a.delivery.do,
+	}, model.UTF8Validation, slog.New(leveled{o.Log.Handler(), slog.LevelError + 1}))
+	cfg, err := a.scrapeConfig(set)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	cfg.AlertingConfig = block
+	if err := a.notifier.ApplyConfig(cfg); err != nil {
+		stop()
+		return nil, fmt.Errorf("AVAX_ALERTMANAGER_CONFIG_FILE: %w", err)
+	}
+	if a.engine, err = a.newEngine(ctx, set, a.state.saved); err != nil {
+		stop()
+		return nil, err
+	}
+	go a.run(ctx, stop, block)
+	return a, nil
+}
+
+// run is the life of alerting.
+func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block config.AlertingConfig) {
+	defer close(a.stopped)
+	defer stop()
+	var notifying sync.WaitGroup
+	receivers := make(chan map[string][]*targetgroup.Group, 1)
+	receivers <- targets(block)
+	notifying.Go(func() { a.notifier.Run(receivers) })
+
+	e := a.engine
+	for a.evaluate(ctx, e) {
+		next := a.restart(ctx, e)
+		if next == nil {
+			break
+		}
+		e = next
+	}
+	// Stop in reverse.
+	a.stopRules(e)
+	drained := time.AfterFunc(drainFor, stop)
+	a.notifier.Stop()
+	notifying.Wait()
+	drained.Stop()
+	if err := e.close(); err != nil {
+		a.log.Error("alerting ends", "err", err)
+	}
+}
+
+// evaluate runs an engine until ctx ends, or until the wall clock was set: then it
+// returns true.
+func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
+	a.mu.Lock()
+	cfg, err := a.scrapeConfig(a.set)
+	if err == nil {
+		err = e.sample(cfg)
+	}
+	a.mu.Unlock()
+	if err != nil {
+		a.log.Error("alert rules do not run", "err", err) // the configuration was validated before
+		<-ctx.Done()
+		return false
+	}
+	late := time.NewTimer(2 * a.o.Patience)
+	defer late.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-e.sampled:
+			waiting = false
+		case <-late.C:
+			a.log.Error("alert rules do not run yet: the exporter's own metrics could not be sampled")
+		case <-e.clock.set:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	a.mu.Lock()
+	if err := e.evaluate(a, a.set); err != nil {
+		a.log.Error("alert rules", "err", err) // the set was validated before
+	}
+	a.log.Info("alert rules run", "rules", a.set.name, "alerts", a.set.alerts)
+	a.mu.Unlock()
+	return a.watch(ctx, e)
+}
+
+// restart puts a new engine in the place of one whose clock was set. Alerts go on as
+// they are: nobody is told that they ended, and a `for` goes on where it was. It
+// returns nil if ctx ended before.
+func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
+	a.log.Warn("the wall clock was set or the machine slept: samples are collected anew, alerts go on as they are")
+	a.stopRules(old)
+	a.state.saved = asOf(time.Now(), a.state.saved)
+	for {
+		e, err := a.replace(ctx)
+		if err == nil {
+			if err := old.close(); err != nil {
+				a.log.Error("samples of before are not released", "err", err)
+			}
+			return e
+		}
+		a.log.Error("alert rules do not run", "err", err)
+		select {
+		case <-time.After(a.o.Interval):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// replace makes a new engine the current one.
+func (a *Alerting) replace(ctx context.Context) (*engine, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e, err := a.newEngine(ctx, a.set, a.state.saved)
+	if err == nil {
+		a.engine = e
+	}
+	return e, err
+}
+
+// stopRules ends evaluation and saves the alerts as they were last.
+func (a *Alerting) stopRules(e *engine) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e.evaluating {
+		e.evaluating = false
+		e.rules.Stop()
+		a.saveState(e, true)
+	}
+}
+
+// current is the engine that runs.
+func (a *Alerting) current() *engine {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.engine
+}
+
+// Wait returns when all has stopped, after the context of Start has ended.
+func (a *Alerting) Wait() { <-a.stopped }
+
+// scrapeConfig is the configuration of a Prometheus that scrapes this exporter alone.
+func (a *Alerting) scrapeConfig(set *ruleSet) (*config.Config, error) {
+	interval := model.Duration(a.o.Interval).String()
+	text, err := yaml.Marshal(map[string]any{
+		"global": map[string]any{
+			"scrape_interval": interval, "scrape_timeout": model.Duration(min(a.o.Interval, 10*time.Second)).String(),
+			"evaluation_interval": interval,
+		},
+		"scrape_configs": []any{map[string]any{
+			"job_name":               a.o.Job,
+			"static_configs":         []any{map[string]any{"targets": []string{"exporter"}, "labels": map[string]string{"instance": a.o.Instance}}},
+			"metric_relabel_configs": kept(set.families),
+		}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load(string(text), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	cfg.GlobalConfig.ExternalLabels = a.external // as they are: Load would put variables of the environment in
+	return cfg, nil
+}
+
+// kept is what is kept of a page: what rules name, and what the pages show, which
+// is everything about the network and the state of the collectors. The exporter's
+// own histograms, of which every upstream has some, only where a rule names them.
+func kept(named string) []map[string]any {
+	const bulk = "__tmp_bulk"
+	of := func(label, regex string, rest map[string]any) map[string]any {
+		rest["source_labels"], rest["regex"] = []string{label}, regex
+		return rest
+	}
+	return []map[string]any{
+		of(model.MetricNameLabel, "avax_.*|"+named, map[string]any{"action": "keep"}),
+		of(model.MetricNameLabel, "avax_exporter_.*_(?:bucket|sum|count)", map[string]any{"target_label": bulk, "replacement": "1"}),
+		of(model.MetricNameLabel, named, map[string]any{"target_label": bulk, "replacement": ""}),
+		of(bulk, "1", map[string]any{"action": "drop"}),
+	}
+}
+
+// scrapeTargets are the fixed addresses of each job, as the scraper wants them.
+func scrapeTargets(c *config.Config) map[string][]*targetgroup.Group {
+	groups := map[string][]*targetgroup.Group{}
+	for _, s := range c.ScrapeConfigs {
+		for _, d := range s.ServiceDiscoveryConfigs {
+			if fixed, ok := d.(discovery.StaticConfig); ok {
+				groups[s.JobName] = append(groups[s.JobName], fixed...)
+			}
+		}
+	}
+	return groups
+}
+
+// Reload reads the rules again. If they have a mistake, the previous ones stay.
+func (a *Alerting) Reload() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set, err := a.reload()
+	if err != nil {
+		a.metrics.reloaded.Set(0)
+		a.log.Error("reloading alert rules failed, keeping the previous ones", "err", err)
+		return err
+	}
+	a.metrics.reloaded.Set(1)
+	a.log.Info("alert rules reloaded", "rules", set.name, "alerts", set.alerts)
+	return nil
+}
+
+func (a *Alerting) reload() (*ruleSet, error) {
+	set, err := readRules(a.o.Config)
+	if err != nil {
+		return nil, err
+	}
+	if set.families != a.set.families {
+		cfg, err := a.scrapeConfig(set)
+		if err == nil {
+			err = a.engine.scraper.ApplyConfig(cfg)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	a.set = set
+	if a.engine.evaluating {
+		return set, a.engine.evaluate(a, set)
+	}
+	return set, nil
+}
+
+// watch looks after an engine until ctx ends, or until the wall clock was set: then it
+// returns true.
+func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
+	tick := time.NewTicker(a.o.Interval)
+	defer tick.Stop()
+	dropped := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-e.clock.set:
+			return true
+		case <-tick.C:
+			if e.clock.wasSet() {
+				return true
+			}
+			a.look()
+			a.saveState(e, false)
+			if time.Since(dropped) >= dropEvery {
+				dropped = time.Now()
+				if err := e.store.drop(dropped); err != nil {
+					a.log.Error("old samples are not dropped", "err", err)
+				}
+			}
+		}
+	}
+}
+
+// look counts the alerts, and tells once of a rule that cannot be evaluated.
+func (a *Alerting) look() {
+	counts := map[string]int{}
+	failing := map[string]string{}
+	for _, g := range a.groups() {
+		for _, r := range g.Rules {
+			for _, alert := range r.Alerts {
+				counts[alert.State]++
+			}
+			if r.LastError != "" {
+				failing[g.Name+": "+r.Name] = r.LastError
+			}
+		}
+	}
+	for _, s := range []string{Pending, Firing} {
+		a.metrics.alerts.WithLabelValues(s).Set(float64(counts[s]))
+	}
+	for rule, err := range failing {
+		if a.failing[rule] != err {
+			a.log.Error("a rule cannot be evaluated", "rule", rule, "err", err)
+		}
+	}
+	for rule := range a.failing {
+		if failing[rule] == "" {
+			a.log.Info("a rule can be evaluated again", "rule", rule)
+		}
+	}
+	a.failing = failing
+	a.metrics.failing.Set(float64(len(failing)))
+}
+
+// saveState saves for how long alerts have been active.
+func (a *Alerting) saveState(e *engine, last bool) {
+	wrote, err := a.state.update(e.rules.RuleGroups(), last)
+	if !wrote {
+		return
+	}
+	saved, text := 1.0, ""
+	if err != nil {
+		saved, text = 0, err.Error()
+	}
+	a.metrics.remembered.Set(saved)
+	if text != a.state.err && text != "" {
+		a.log.Warn("cannot write the state directory: a restart would lose for how long alerts have been active", "err", err)
+	}
+	a.state.err = text
+}
+
+// Groups implements Source.
+func (a *Alerting) Groups(context.Context) ([]Group, error) { return a.groups(), nil }
+
+func (a *Alerting) groups() []Group {
+	a.mu.Lock()
+	order := map[string]int{}
+	for i, g := range a.set.groups.Groups {
+		order[g.Name] = i
+	}
+	e := a.engine
+	a.mu.Unlock()
+	groups := make([]Group, 0, len(order))
+	for _, g := range e.rules.RuleGroups() {
+		out := Group{Name: g.Name(), File: g.File(), Interval: g.Interval(), Limit: g.Limit(), Took: g.GetEvaluationTime(), Evaluated: g.GetLastEvaluation()}
+		for _, r := range g.Rules() {
+			out.Rules = append(out.Rules, view(r))
+		}
+		groups = append(groups, out)
+	}
+	slices.SortFunc(groups, func(a, b Group) int { return cmp.Compare(order[a.Name], order[b.Name]) })
+	return groups
+}
+
+func view(r rules.Rule) Rule {
+	out := Rule{
+		Name: r.Name(), Query: r.Query().String(), Labels: r.Labels().Map(), Health: string(r.Health()),
+		Took: r.GetEvaluationDuration(), Evaluated: r.GetEvaluationTimestamp(),
+	}
+	if err := r.LastError(); err != nil {
+		out.LastError = err.Error()
+	}
+	rule, ok := r.(*rules.AlertingRule)
+	if !ok {
+		return out
+	}
+	out.Alerting, out.State = true, rule.State().String()
+	out.For, out.KeepFiringFor = rule.HoldDuration(), rule.KeepFiringFor()
+	out.Annotations = rule.Annotations().Map()
+	for _, alert := range rule.ActiveAlerts() {
+		out.Alerts = append(out.Alerts, Alert{
+			Labels: alert.Labels.Map(), Annotations: alert.Annotations.Map(), State: alert.State.String(),
+			ActiveAt: alert.ActiveAt, KeepFiringSince: alert.KeepFiringSince, Value: alert.Value,
+		})
+	}
+	return out
+}
+
+// Receivers returns the Alertmanagers that were sent something.
+func (a *Alerting) Receivers() []Receiver { return a.delivery.all() }

@@ -1,0 +1,124 @@
+//go:build !noalerting
+
+package alerting
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// setAt is a wall clock that is set by so much at that time.
+func setAt(at time.Time, by time.Duration) func(*Options) {
+	return func(o *Options) {
+		o.clockStep = func(since time.Time) time.Duration {
+			if since.Before(at) && !time.Now().Before(at) {
+				return by
+			}
+			return 0
+		}
+	}
+}
+
+func TestAClockThatIsSetNeitherPagesNorResolvesNorForgets(t *testing.T) {
+	const rules = `
+groups:
+  - name: g
+    rules:
+      - {alert: Firing, expr: up_node == 0, for: 2m}
+      - {alert: AtOnce, expr: up_node == 0}
+      - {alert: Pending, expr: up_node == 0, for: 10m}
+      - {alert: Gone, expr: absent(up_node)}
+`
+	for _, by := range []time.Duration{-24 * time.Hour, -time.Hour, time.Hour, 24 * time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, rules)
+				w.show(nodeDown)
+				a, stop := w.start(setAt(time.Now().Add(8*time.Minute+2*time.Second), by))
+				defer stop()
+				time.Sleep(8*time.Minute + time.Second)
+				before := a.current()
+				time.Sleep(time.Minute)
+				if a.current() == before {
+					t.Fatal("the engine goes on with a clock that was set")
+				}
+				if v, err := a.Query(t.Context(), "count_over_time(up_node[10m])", time.Now()); err != nil || len(v) != 1 || v[0].Value > 5 {
+					t.Errorf("samples of another time are kept: %v (%v)", v, err)
+				}
+				if begun, _ := w.paged("Pending"); len(begun) > 0 {
+					t.Errorf("its time is not over: %v", begun)
+				}
+				time.Sleep(4 * time.Minute)
+				for alert, want := range map[string]int{"Firing": 1, "AtOnce": 1, "Pending": 1, "Gone": 0} {
+					if begun, ended := w.paged(alert); len(begun) != want || len(ended) != 0 {
+						t.Errorf("%s: pages: %v, all-clears: %v", alert, begun, ended)
+					}
+				}
+				if n := strings.Count(w.logged(), "the wall clock was set"); n != 1 || strings.Contains(w.logged(), "level=ERROR") {
+					t.Errorf("told %d times:\n%s", n, w.logged())
+				}
+				w.show(nodeUp)
+				time.Sleep(time.Minute)
+				for _, alert := range []string{"Firing", "AtOnce", "Pending"} {
+					if _, ended := w.paged(alert); len(ended) != 1 {
+						t.Errorf("%s: all-clears: %v", alert, ended)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAClockThatIsSetBeforeTheFirstSampleHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(0))
+		w.show(nodeDown)
+		_, stop := w.start(setAt(time.Now().Add(time.Millisecond), -time.Hour))
+		defer stop()
+		time.Sleep(time.Minute)
+		if begun, _ := w.paged("Down"); len(begun) != 1 {
+			t.Errorf("pages: %v", begun)
+		}
+	})
+}
+
+func TestAStepOfAMinuteKeepsTheSamples(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(0))
+		w.show(nodeUp)
+		a, stop := w.start(setAt(time.Now().Add(2*time.Minute), -time.Minute))
+		defer stop()
+		time.Sleep(time.Minute)
+		before := a.current()
+		time.Sleep(3 * time.Minute)
+		if a.current() != before {
+			t.Error("the engine was replaced")
+		}
+	})
+}
+
+func TestAlertsAreAsOldAsTheyWereByAClockThatWasSet(t *testing.T) {
+	now := time.Unix(2_000_000_000, 0)
+	past := []activeAlert{{map[string]string{"a": "1"}, 1000, 1480}, {map[string]string{"a": "2"}, 1480, 1480}}
+	want := []activeAlert{{past[0].Labels, now.Unix() - 480, now.Unix()}, {past[1].Labels, now.Unix(), now.Unix()}}
+	if diff := cmp.Diff(want, asOf(now, past)); diff != "" {
+		t.Error(diff)
+	}
+	if past[0].Since != 1000 {
+		t.Error("what was saved is changed")
+	}
+}
+
+func TestAClockThatNobodySetsHasNoStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		time.Sleep(24 * time.Hour)
+		if got := clockStep(began); got != 0 {
+			t.Errorf("it stepped by %s", got)
+		}
+	})
+}
