@@ -1,7 +1,8 @@
-// Package recorded replays what real nodes answered: seven nodes of version
-// 1.15.0 on a network of their own, with an L1 and a permissioned subnet. Each
-// .jsonl file is one situation, an answer a line, shortened to the calls that
-// the exporter makes. It serves tests alone.
+// Package recorded replays what real nodes answered: seven nodes of version 1.15.0 on a network of their own, with an L1
+// and a permissioned subnet. Each .jsonl file is one situation with one answer per line. Only tests use it.
+//
+// The files that begin with client_ hold what the typed client asks, the others what the collectors ask. survey.jsonl is
+// no situation: it has answers and refusals from all of them, to which the simulated network is compared.
 package recorded
 
 import (
@@ -40,6 +41,7 @@ type Answer struct {
 	NodeID      string  `json:"nodeID"`
 	Response    string  `json:"response"`
 	SinceStart  float64 `json:"sinceStart"` // seconds after the process began, in start_up alone
+	From        string  `json:"from"`       // the situation, in survey alone
 
 	call call
 }

@@ -118,7 +118,7 @@ var accidents = map[string]string{
 
 func recordings(t *testing.T) (list []recording) {
 	t.Helper()
-	f, err := os.Open("testdata/recorded.jsonl")
+	f, err := os.Open("../recorded/survey.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/avax-exporter/avax-exporter/internal/recorded"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -295,19 +295,12 @@ func TestTheRulesOfAnInstantAreRead(t *testing.T) {
 // healthAnswers are the bodies that real nodes gave to a GET, by situation and path.
 func healthAnswers(t *testing.T) map[string]*node.Client {
 	t.Helper()
-	text, err := os.ReadFile("../../internal/simnet/testdata/recorded.jsonl")
+	survey, err := recorded.Load("survey")
 	if err != nil {
 		t.Fatal(err)
 	}
 	clients := map[string]*node.Client{}
-	for line := range strings.Lines(string(text)) {
-		var r struct {
-			From, Method, Path, Response string
-			Status                       int
-		}
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatal(err)
-		}
+	for _, r := range survey {
 		if r.Method != http.MethodGet || !strings.HasPrefix(r.Path, "/ext/health") {
 			continue
 		}
@@ -329,8 +322,8 @@ func healthAnswers(t *testing.T) map[string]*node.Client {
 }
 
 func TestANodeThatIsNotHealthyIsAnAnswer(t *testing.T) {
-	recorded, ctx := healthAnswers(t), t.Context()
-	for what, c := range recorded {
+	answers, ctx := healthAnswers(t), t.Context()
+	for what, c := range answers {
 		h, err := c.Health(ctx)
 		if err != nil || h.Healthy != strings.HasSuffix(what, "200") || h.Checks == nil {
 			t.Errorf("%s: %+v, %v", what, h, err)
@@ -344,11 +337,11 @@ func TestANodeThatIsNotHealthyIsAnAnswer(t *testing.T) {
 			}
 		}
 	}
-	if len(recorded) < 8 {
-		t.Fatalf("only %d recordings", len(recorded))
+	if len(answers) < 8 {
+		t.Fatalf("only %d recordings", len(answers))
 	}
 
-	well, err := recorded["healthy /ext/health 200"].Health(ctx)
+	well, err := answers["healthy /ext/health 200"].Health(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +357,7 @@ func TestANodeThatIsNotHealthyIsAnAnswer(t *testing.T) {
 		}
 	}
 
-	alone, err := recorded["bootstrapping /ext/health 503"].Health(ctx)
+	alone, err := answers["bootstrapping /ext/health 503"].Health(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -466,37 +466,6 @@ func recordings(t testing.TB) (list []recording) {
 			list = append(list, r)
 		}
 	}
-	text, err := os.ReadFile("../../internal/simnet/testdata/recorded.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		var r struct {
-			From, Name, Path, Request, Response string
-			Status                              int
-		}
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatal(err)
-		}
-		add(recording{from: r.From, name: r.Name, path: r.Path, request: r.Request, status: r.Status, response: r.Response})
-	}
-	text, err = os.ReadFile("testdata/healthy.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var exchanges []exchange
-	if err := json.Unmarshal(text, &exchanges); err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range exchanges {
-		request, err := json.Marshal(map[string]any{"method": e.Method, "params": e.Params})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Status == http.StatusOK {
-			add(recording{from: "testdata", name: e.Method, path: e.Path, request: string(request), status: e.Status, response: string(e.Response)})
-		}
-	}
 	files, err := filepath.Glob("../../internal/recorded/*.jsonl")
 	if err != nil {
 		t.Fatal(err)

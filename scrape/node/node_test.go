@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/avax-exporter/avax-exporter/internal/recorded"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -29,50 +28,20 @@ const (
 	poa      = "2mDNbxCFPsepy8WJV8r5dsGycXHJnAATaJMtRZ5Gnqqnho7qAT"
 )
 
-// exchange is what a real node was asked and answered.
-type exchange struct {
-	Path     string
-	Method   string
-	Params   any
-	Status   int
-	Response json.RawMessage // a string where it was text
-}
-
-// replay is a node in one of the states under testdata. It knows no question but those recorded there.
-func replay(t *testing.T, state string) *node.Client {
+// replay is a real node in a recorded situation. It may be asked only what is recorded there.
+func replay(t *testing.T, situation string) *node.Client {
 	t.Helper()
-	recorded, err := os.ReadFile(filepath.Join("testdata", state+".json"))
+	recording, err := recorded.NewNode("client_" + situation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var exchanges []exchange
-	if err := json.Unmarshal(recorded, &exchanges); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		var asked struct {
-			Method string
-			Params any
+	server := httptest.NewServer(recording)
+	t.Cleanup(func() {
+		server.Close()
+		for _, call := range recording.Unanswered() {
+			t.Errorf("not recorded: %s", call)
 		}
-		if err := json.Unmarshal(body, &asked); err != nil {
-			t.Errorf("%s: %v", body, err)
-		}
-		for _, e := range exchanges {
-			if e.Path == r.URL.EscapedPath() && e.Method == asked.Method && sameParams(e.Params, asked.Params) {
-				answer := []byte(e.Response)
-				var text string
-				if json.Unmarshal(answer, &text) == nil {
-					answer = []byte(text)
-				}
-				w.WriteHeader(e.Status)
-				_, _ = w.Write(answer)
-				return
-			}
-		}
-		t.Errorf("not recorded: %s %s", r.URL, body)
-	}))
-	t.Cleanup(server.Close)
+	})
 	u, err := scrape.New(scrape.Options{Name: "local", URL: server.URL})
 	if err != nil {
 		t.Fatal(err)
