@@ -27,7 +27,7 @@ var dataUp = &Spec{
 }
 
 func bindDataUp(ups *Upstreams) []Job {
-	return []Job{{metric.Target{Item: ups.Data.Name()}, func(ctx context.Context, out *metric.Batch) error {
+	return []Job{{metric.Target{Item: "data"}, func(ctx context.Context, out *metric.Batch) error {
 		_, err := ups.Data.BlockchainPage(scrape.MaxAge(ctx, 0), ups.Data.Network, data.BlockchainQuery{Paging: data.Paging{PageSize: 1}}, "")
 		switch outcome := scrape.OutcomeOf(err); outcome {
 		case scrape.Forbidden, scrape.RateLimited, scrape.Rejected:

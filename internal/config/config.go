@@ -165,7 +165,7 @@ func (env Environment) Parse() (*Config, error) {
 	c.NetworkID, err = parseNetworkID(env.NodeNetworkID)
 	note("NODE_NETWORK_ID", err)
 	env.parseWatched(c, note)
-	c.Fleet.Reserved = c.reservedNames()
+	c.Fleet.Reserved = c.reservedNames(env)
 	if c.Nodes, err = c.Fleet.Read(); err != nil {
 		problems = append(problems, err) // names its variables
 	}

@@ -55,17 +55,21 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 	return nodes, errs
 }
 
-// reservedNames are the values that the labels target and upstream have for
-// something other than a node.
-func (c *Config) reservedNames() []string {
-	names := []string{"network", "metrics", "data", "P", "X", "C"}
-	for _, chain := range c.Chains {
-		names = append(names, chain.Name)
+// reservedNames returns the names that no node may have, with what has them. Alert
+// rules find a node by the label target, and the label upstream names nodes and
+// services alike.
+func (c *Config) reservedNames(env Environment) map[string]string {
+	reserved := map[string]string{"metrics": "the Metrics service", "data": "the Data service"}
+	ups := &collectors.Upstreams{Targets: collectors.NewTargets(nil, c.Chains), Watch: c.Watch}
+	if env.DataURL != "" {
+		ups.Data = &collectors.DataService{Network: env.Network}
 	}
-	for _, p := range c.Watch.Signatures {
-		names = append(names, p.Name)
+	for _, spec := range collectors.All() {
+		for _, j := range spec.Bind(ups) {
+			reserved[j.Target.Group().String()] = "a target of the collector " + spec.Name
+		}
 	}
-	return slices.Concat(names, c.Watch.Validators.IDs, c.Watch.Addresses, c.Watch.EVM, c.Watch.Assets, c.Watch.Contracts)
+	return reserved
 }
 
 func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) {

@@ -99,8 +99,8 @@ type Source struct {
 	Nodes  []Node // of AVAX_NODES: name and URL
 	File   string // AVAX_NODES_FILE, or empty
 	Access Access // of all nodes that say nothing else
-	// Reserved are the names of what else is told of, such as chains: no node has one.
-	Reserved []string
+	// Reserved are names that no node may have, with what has them.
+	Reserved map[string]string
 
 	files map[string]content                // that the last reading looked at
 	tls   map[[sha256.Size]byte]*tls.Config // that it made, by contents
@@ -144,8 +144,8 @@ func (s *Source) Read() ([]Node, error) {
 
 // check tells what is wrong with a node's name or address.
 func (s *Source) check(n Node) error {
-	if slices.Contains(s.Reserved, n.Name) {
-		return fmt.Errorf("%q is the name of a chain, a service or something else that is told of: give the node another", n.Name)
+	if has := s.Reserved[n.Name]; has != "" {
+		return fmt.Errorf("duplicate name %q: it is also that of %s: rename the node", n.Name, has)
 	}
 	if err := scrape.CheckURL(n.URL); err != nil {
 		return fmt.Errorf("%s: %w", n.Name, err)

@@ -197,7 +197,7 @@ func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
 		"scheme":               {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 2: __scheme__: write http or https`},
 		"scheme of a URL":      {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: a URL has its scheme: leave out __scheme__`},
 		"a long name":          {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}", `nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},
-		"a reserved name":      {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}", `nodes.yml, line 1: "mine" is the name of a chain, a service or something else that is told of: give the node another`},
+		"a reserved name":      {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}", `nodes.yml, line 1: duplicate name "mine": it is also that of a chain: rename the node`},
 		"a path":               {"nodes.yml", "- targets: ['http://a:1/ext/info']", `nodes.yml, line 1: a-1-ext-info: the exporter itself adds /ext and what follows: write the address without, such as http://a:1`},
 		"a name twice":         {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}", `nodes.yml, line 3: "x" names two nodes: give each a group of its own with the label node`},
 		"a name":               {"nodes.yml", "- targets: [a:1]\n  labels: {node: 'x y'}", `nodes.yml, line 1: "x y": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},
@@ -225,7 +225,7 @@ func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
 			if c.file == "gone.yml" {
 				want = "AVAX_NODES_FILE: open " + c.want
 			}
-			_, err := (&fleet.Source{File: c.file, Reserved: []string{"mine"}}).Read()
+			_, err := (&fleet.Source{File: c.file, Reserved: map[string]string{"mine": "a chain"}}).Read()
 			if err == nil || err.Error() != want {
 				t.Errorf("\n got %v\nwant %s", err, want)
 			}
