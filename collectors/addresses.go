@@ -2,14 +2,11 @@ package collectors
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -50,7 +47,7 @@ func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *m
 		})
 	})
 	if err != nil {
-		return mistaken(err, "AVAX_WATCH_ADDRESSES")
+		return hintRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
 	for state, amount := range map[string]*wire.NanoAVAX{
 		"unlocked":             has.Unlocked,
@@ -78,11 +75,11 @@ func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *m
 		})
 	})
 	if err != nil {
-		return mistaken(err, "AVAX_WATCH_ADDRESSES")
+		return hintRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
 	out.Set(utxos, float64(count), "X", address)
 
-	watched, err := ups.assets(ctx)
+	watched, err := ups.describeAssets(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,13 +95,4 @@ func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *m
 		out.Set(assetBalance, float64(has.Balance)/math.Pow10(int(a.Denomination)), address, a.AssetID)
 	}
 	return nil
-}
-
-// mistaken adds the advice to look at the configuration where the node refused
-// what stands there.
-func mistaken(err error, variable string) error {
-	if scrape.OutcomeOf(err) == scrape.Rejected && !errors.Is(err, ErrNotOffered) {
-		return fmt.Errorf("%w: correct %s", err, variable)
-	}
-	return err
 }

@@ -34,7 +34,7 @@ func collectAdmin(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 		return err
 	}
 	for called, level := range levels {
-		logger := t.named(called)
+		logger := t.chainName(called)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "log", level.LogLevel)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "display", level.DisplayLevel)
 	}

@@ -2,13 +2,10 @@ package collectors
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape"
-	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var assetInfo = metric.New("avax_asset_info",
@@ -31,7 +28,7 @@ var assets = &Spec{
 }
 
 func collectAssets(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	watched, err := ups.assets(ctx)
+	watched, err := ups.describeAssets(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,22 +36,4 @@ func collectAssets(ctx context.Context, ups *Upstreams, out *metric.Batch) error
 		out.Set(assetInfo, 1, a.AssetID, a.Name, a.Symbol, strconv.FormatUint(uint64(a.Denomination), 10))
 	}
 	return nil
-}
-
-// assets describes AVAX and the watched assets, each once.
-func (ups *Upstreams) assets(ctx context.Context) ([]node.Asset, error) {
-	ctx = scrape.MaxAge(ctx, slowFacts)
-	var found []node.Asset
-	for _, id := range append([]string{"AVAX"}, ups.Watch.Assets...) {
-		a, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Asset, error) {
-			return ask(n, "avm.getAssetDescription", func() (node.Asset, error) { return n.AVMAssetDescription(ctx, "X", id) })
-		})
-		if err != nil {
-			return nil, mistaken(err, "AVAX_WATCH_ASSETS")
-		}
-		if !slices.ContainsFunc(found, func(b node.Asset) bool { return b.AssetID == a.AssetID }) {
-			found = append(found, a)
-		}
-	}
-	return found, nil
 }

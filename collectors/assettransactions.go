@@ -22,8 +22,8 @@ var assetTransactions = &Spec{
 	Cost:     calls(opAssetTransactions, 1),
 }
 
-// transactionBook is what was counted of an asset since it is followed.
-type transactionBook struct {
+// transactionCounts is what was counted of an asset since it is followed.
+type transactionCounts struct {
 	Newest time.Time       // of the newest transaction
 	Seen   map[string]bool // those of just then
 	Counts map[string]int  // by type
@@ -31,7 +31,7 @@ type transactionBook struct {
 
 func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
 	name := ups.Data.entry("asset", asset)
-	book := load[transactionBook](&ups.Data.Ledger, out, name)
+	book := load[transactionCounts](&ups.Data.Ledger, out, name)
 	if book.Newest.IsZero() {
 		book.Newest = time.Now().Add(-24 * time.Hour).Truncate(time.Second)
 	}
@@ -40,20 +40,20 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 	}
 	newest, seen := book.Newest, book.Seen
 	// Whether the start itself is in the range, nobody says.
-	news := data.AssetTransactionQuery{Start: book.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: followedPages}}
+	news := data.AssetTransactionQuery{Start: book.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: maxNewPages}}
 	for t, err := range ups.Data.AssetTransactions(ctx, ups.Data.Network, data.XChain, asset, news) {
 		if data.IsTruncated(err) {
 			out.Note("of %s there are more transactions than are read in one run: not all of them are counted", asset)
 			break
 		}
 		if err != nil {
-			return misnamed(err, "AVAX_WATCH_ASSETS")
+			return hintUnknown(err, "AVAX_WATCH_ASSETS")
 		}
 		at := t.Timestamp.Time
 		if at.Before(book.Newest) || at.Equal(book.Newest) && book.Seen[t.TxHash] {
 			continue
 		}
-		book.Counts[kindOf(book.Counts, t.TxType)]++
+		book.Counts[kindOrOther(book.Counts, t.TxType)]++
 		if at.After(newest) {
 			newest, seen = at, map[string]bool{}
 		}

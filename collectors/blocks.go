@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape"
-	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var (
@@ -45,20 +43,4 @@ func collectBlocks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) 
 		out.Set(headBaseFee, fee, c.Name)
 	}
 	return nil
-}
-
-// nodeBlock is a block as a node has it.
-type nodeBlock struct {
-	of *Node
-	node.EthBlock
-}
-
-// newestBlocks returns the newest block of each node that has one, as the
-// collector heads was told.
-func newestBlocks(ctx context.Context, t *Targets, c Chain) ([]nodeBlock, error) {
-	ctx, _ = scrape.Sharing(ctx, headsEvery)
-	return each(ctx, t.Nodes(), func(ctx context.Context, n *Node) (nodeBlock, error) {
-		b, err := newestBlock(ctx, n, c)
-		return nodeBlock{n, b}, err
-	})
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// What a peer, a service or whoever sends a message says of itself ends in labels,
-// and it may say anything. These limits keep series, memory and the index of a
-// Prometheus bounded.
+// Limits on label values that peers, services and senders of messages choose. They
+// bound the number of series.
 const (
 	// other is the value of a label for all that have no series of their own.
 	other = "other"
@@ -42,9 +41,9 @@ func commonest[N cmp.Ordered](counts map[string]N) map[string]N {
 	return common
 }
 
-// kindOf is what something is summed up under: its own kind, or other where there
+// kindOrOther is what something is summed up under: its own kind, or other where there
 // are many already, or it is too long for a label.
-func kindOf[S any](sums map[string]S, kind string) string {
+func kindOrOther[S any](sums map[string]S, kind string) string {
 	if _, known := sums[kind]; known || len(sums) < mostKinds && len(kind) <= metric.MostValue {
 		return kind
 	}

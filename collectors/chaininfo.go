@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 var chainInfoFamily = metric.New("avax_chain_info",
@@ -43,12 +42,4 @@ var chainInfo = &Spec{
 		}
 		return jobs
 	},
-}
-
-// evmChainID asks any node that runs the chain.
-func evmChainID(ctx context.Context, t *Targets, c Chain) (uint64, error) {
-	ctx = scrape.MaxAge(ctx, slowFacts)
-	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (uint64, error) {
-		return ask(n, "eth_chainId "+c.Ref, func() (uint64, error) { return n.EthChainID(ctx, c.Ref) })
-	})
 }

@@ -28,15 +28,15 @@ var chainRules = &Spec{
 }
 
 func collectChainRules(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
-	rules, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.Rules, error) { return rulesOf(ctx, n, c) })
+	rules, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.Rules, error) { return evmRules(ctx, n, c) })
 	if err != nil {
 		return err
 	}
-	config, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.ChainConfig, error) { return configOf(ctx, n, c) })
+	config, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.ChainConfig, error) { return evmConfig(ctx, n, c) })
 	if err != nil {
 		return err
 	}
-	for name, on := range precompilesOf(config, rules) {
+	for name, on := range precompileStates(config, rules) {
 		out.SetBool(precompileActive, on, c.Name, name)
 	}
 	holds := maps.Clone(rules.EthRules)
@@ -45,25 +45,4 @@ func collectChainRules(ctx context.Context, t *Targets, c Chain, out *metric.Bat
 		out.SetBool(ruleActive, on, c.Name, rule)
 	}
 	return nil
-}
-
-func rulesOf(ctx context.Context, n *Node, c Chain) (node.Rules, error) {
-	return ask(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref, nil) })
-}
-
-// precompilesOf returns all precompiles of a chain, and which are active.
-func precompilesOf(config node.ChainConfig, rules node.Rules) map[string]bool {
-	active := map[string]bool{}
-	for name := range config.Precompiles {
-		active[name] = false
-	}
-	for _, upgrade := range config.PrecompileUpgrades {
-		for name := range upgrade {
-			active[name] = false
-		}
-	}
-	for name := range rules.Precompiles {
-		active[name] = true
-	}
-	return active
 }

@@ -30,7 +30,7 @@ func collectChainStatus(ctx context.Context, t *Targets, n *Node, out *metric.Ba
 		}
 		is, err := n.PlatformBlockchainStatus(ctx, c.Ref)
 		if err != nil {
-			return mistaken(err, "AVAX_CHAINS")
+			return hintRejected(err, "AVAX_CHAINS")
 		}
 		for _, status := range []string{"Validating", "Created", "Preferred", "Syncing", "Unknown"} {
 			out.SetBool(chainStatusFamily, is == status, n.Name(), c.Name, status)

@@ -30,7 +30,7 @@ func collectCollectibles(ctx context.Context, ups *Upstreams, c Chain, address s
 			if err != nil {
 				return nil, err
 			}
-			held[kindOf(held, t.ERCType)]++
+			held[kindOrOther(held, t.ERCType)]++
 		}
 		return held, nil
 	})

@@ -39,7 +39,7 @@ var connectedStake = &Spec{
 }
 
 func collectConnectedStake(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-	if n.foreign.Load() {
+	if n.otherNetwork.Load() {
 		return fmt.Errorf("%w: the node belongs to another network than the others: run an exporter of its own for it", ErrNotOffered)
 	}
 	self, err := n.ID(ctx)

@@ -36,7 +36,7 @@ var dataIndex = &Spec{
 }
 
 func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	head, err := headOf(ctx, ups.Targets, c)
+	head, err := newestHeight(ctx, ups.Targets, c)
 	if err != nil {
 		return err
 	}
@@ -147,13 +147,4 @@ func (s *search) run(head uint64, was *indexed) error {
 	was.Newest = uint64(s.newest.BlockNumber)
 	was.Lag = head - min(head, was.Newest)
 	return nil
-}
-
-// headOf returns the height of the newest block that any node has.
-func headOf(ctx context.Context, t *Targets, c Chain) (height uint64, err error) {
-	found, err := newestBlocks(ctx, t, c)
-	for _, b := range found {
-		height = max(height, uint64(b.Number))
-	}
-	return height, err
 }

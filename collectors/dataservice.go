@@ -10,33 +10,31 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// DataService is the Data service with what its collectors remember between runs.
+// DataService is the Data service, with what its collectors store between runs.
 type DataService struct {
 	*data.Client
 	// Network is the service's name of the network: mainnet, fuji or testnet.
 	Network string
 	// Currency is that of prices and values, such as usd.
 	Currency string
-	// Ledger keeps what was counted.
-	Ledger Ledger
+	Ledger   Ledger
 
-	unknown refusals // what the service does not know
+	unknown refusals // questions that the service does not know
 	history lock     // held by the run that reads a long history
 
 	mu       sync.Mutex
 	answered map[string]bool // questions that had an answer
 }
 
-// entry returns the name in the ledger of something of the service's network.
+// entry returns the name of an entry in the ledger.
 func (s *DataService) entry(parts ...string) string {
 	return strings.ToLower(s.Network) + " " + strings.Join(parts, " ")
 }
 
-// ofChain puts a question, named by what it is about, to the Data service, which
-// knows the chain by its blockchain ID. The error is ErrNotOffered where the
-// service does not know what it is asked about, as the chains that it does not
-// index; then it is left in peace for an hour. It cannot know no more what it
-// knew before: that is an error like others.
+// ofChain asks the Data service a question about a chain, which the service knows by
+// its blockchain ID. The error is ErrNotOffered where the service does not know the
+// answer, as of chains that it does not index; the question is then not repeated for
+// an hour. Where it has known the answer before, the error is that of the service.
 func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, question string, put func(chainID string) (T, error)) (T, error) {
 	var none T
 	question += " " + c.Name
@@ -63,21 +61,12 @@ func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, question strin
 	return answer, err
 }
 
-// calls is the Cost of a collector whose jobs call one op so often each.
+// calls is the Cost of a collector each of whose jobs calls op so often.
 func calls(op string, each int) func(Watchlist, int) map[string]int {
 	return func(_ Watchlist, jobs int) map[string]int { return map[string]int{op: each * jobs} }
 }
 
-// misnamed adds the advice to look at the configuration where the service
-// refused, or does not know, what stands there.
-func misnamed(err error, variable string) error {
-	if scrape.OutcomeOf(err) == scrape.NotFound {
-		return fmt.Errorf("%w: correct %s", err, variable)
-	}
-	return mistaken(err, variable)
-}
-
-// lock is a mutex that a context ends the waiting for.
+// lock is a mutex; waiting for it ends with a context.
 type lock struct {
 	once sync.Once
 	turn chan struct{}
@@ -93,7 +82,7 @@ func (l *lock) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// What the Data service is asked, as its client names it.
+// Operations of the Data service, as its client names them.
 const (
 	opBlockchains          = "GET /v1/networks/{network}/blockchains"
 	opSubnet               = "GET /v1/networks/{network}/subnets/{subnetId}"

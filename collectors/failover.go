@@ -12,7 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// share returns a context with the n-th part of the time that is left.
+// share returns a context with one n-th of the time that is left.
 func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -21,12 +21,12 @@ func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(n))
 }
 
-// first asks the nodes in turn until one answers: those first whose last
-// answer was good. That it does not know the method is an answer; that it does
-// not run the chain is not, while another may. A node that does not answer costs
-// half of the time that is left, so that a hung one does not hold up the rest.
+// first returns the first answer of a node. It asks one after the other, healthy ones
+// first. That a node does not know the method is an answer; that it does not run the
+// chain is not, because another may. Each but the last has half of the time that is
+// left, so that a node that hangs leaves time for the others.
 func first[T any](ctx context.Context, nodes []*Node, put func(context.Context, *Node) (T, error)) (T, error) {
-	order := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n.foreign.Load() })
+	order := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n.otherNetwork.Load() })
 	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
 	var zero T
 	var errs []error
@@ -46,12 +46,11 @@ func first[T any](ctx context.Context, nodes []*Node, put func(context.Context, 
 			break
 		}
 	}
-	return zero, noAnswer(errs)
+	return zero, noAnswerError(errs)
 }
 
-// each asks all nodes at once and returns what they answer, in their order. One
-// that does not answer is missing, and costs half of the time that is left. The
-// error says why all are missing.
+// each asks all nodes at once and returns their answers in order, without the nodes
+// that fail. They have half of the time that is left. It fails only if all nodes do.
 func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *Node) (T, error)) ([]T, error) {
 	ctx, cancel := share(ctx, 2)
 	defer cancel()
@@ -72,13 +71,13 @@ func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *
 		found = append(found, answers[i])
 	}
 	if len(found) == 0 {
-		return nil, noAnswer(errs)
+		return nil, noAnswerError(errs)
 	}
 	return found, nil
 }
 
-// noAnswer tells in one error why no node answered.
-func noAnswer(errs []error) error {
+// noAnswerError joins the errors of nodes into one.
+func noAnswerError(errs []error) error {
 	switch len(errs) {
 	case 0:
 		return errors.New("there is no node to ask: name some in AVAX_NODES, all of one network")

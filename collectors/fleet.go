@@ -130,7 +130,7 @@ func (seen *seenNodes) collect(ctx context.Context, t *Targets, out *metric.Batc
 		if same := names[f.id]; len(same) > 1 && same[0] == f.name {
 			out.Note("%s answer with one node ID, %s", strings.Join(same, " and "), f.id)
 		}
-		f.node.foreign.Store(f.network != expected)
+		f.node.otherNetwork.Store(f.network != expected)
 		out.SetBool(nodeNetworkMismatch, f.network != expected, f.name)
 		if f.network != expected {
 			out.Note("%s belongs to network %d, not to network %d", f.name, f.network, expected)

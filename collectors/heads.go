@@ -28,8 +28,6 @@ var heads = &Spec{
 	Bind:     perNodeAndChain((*Targets).allChains, collectHeads),
 }
 
-const headsEvery = 15 * time.Second
-
 func collectHeads(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric.Batch) error {
 	height, at, err := head(ctx, n, c)
 	if err != nil {
@@ -70,9 +68,4 @@ func blockTime(ctx context.Context, n *Node, c Chain, height uint64) (at time.Ti
 		at = b.JSON.Time.Time
 	}
 	return at, err
-}
-
-// newestBlock asks a node for the newest block of an EVM chain.
-func newestBlock(ctx context.Context, n *Node, c Chain) (node.EthBlock, error) {
-	return ask(n, "eth_getBlockByNumber "+c.Ref, func() (node.EthBlock, error) { return n.EthBlockByNumber(ctx, c.Ref, nil) })
 }

@@ -41,7 +41,7 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 		return err
 	}
 	for called, check := range answer.Checks {
-		name := t.named(called)
+		name := t.chainName(called)
 		if !check.Timestamp.IsZero() { // it has run
 			out.SetBool(healthCheckFailing, check.Error != "", n.Name(), name)
 		}

@@ -36,11 +36,11 @@ var icm = &Spec{
 
 func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	name := ups.Data.entry("icm", address)
-	book := load[icmBook](&ups.Data.Ledger, out, name)
-	query := data.ICMQuery{Network: ups.Data.Network, Paging: data.Paging{PageSize: icmPage, MaxPages: followedPages}}
+	book := load[icmTotals](&ups.Data.Ledger, out, name)
+	query := data.ICMQuery{Network: ups.Data.Network, Paging: data.Paging{PageSize: icmPage, MaxPages: maxNewPages}}
 	truncated, err := book.read(ups.Data.ICMMessages(ctx, address, query))
 	if err != nil {
-		return mistaken(err, "AVAX_WATCH_ADDRESSES")
+		return hintRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
 	if truncated {
 		out.Note("of %s there are more messages than are read in one run: not all of them are counted", address)
@@ -65,8 +65,8 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	return nil
 }
 
-// icmBook is what was read of an address' messages since it is followed.
-type icmBook struct {
+// icmTotals is what was read of an address' messages since it is followed.
+type icmTotals struct {
 	Newest time.Time             // of the newest message
 	Deep   time.Time             // when it was read down to the oldest that is pending
 	Recent map[string]icmMessage // those that may be told again, otherwise: by ID
@@ -113,7 +113,7 @@ const (
 
 // read reads from the newest down to where nothing can have changed. What is
 // pending is looked for on the first page, and further down now and again.
-func (b *icmBook) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool, err error) {
+func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool, err error) {
 	now := time.Now()
 	if b.Newest.IsZero() {
 		b.Newest = now.Add(icmRecent - icmBegins)
@@ -143,7 +143,7 @@ func (b *icmBook) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool
 		if err != nil {
 			return false, err
 		}
-		m := keptOf(message)
+		m := icmMessageOf(message)
 		if m.At.IsZero() || len(message.MessageID) > metric.MostValue {
 			continue // no transaction is known of it, or it is no message
 		}
@@ -168,7 +168,7 @@ func (b *icmBook) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool
 	return truncated, nil
 }
 
-func keptOf(m data.ICMMessage) icmMessage {
+func icmMessageOf(m data.ICMMessage) icmMessage {
 	k := icmMessage{Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID, Status: m.Status}
 	for _, chain := range []*string{&k.Source, &k.Destination} {
 		if len(*chain) > metric.MostValue {
@@ -186,7 +186,7 @@ func keptOf(m data.ICMMessage) icmMessage {
 }
 
 // settle adds to the sums what is not read again.
-func (b *icmBook) settle(now time.Time) {
+func (b *icmTotals) settle(now time.Time) {
 	var waiting []string
 	for id, m := range b.Recent {
 		switch {
@@ -206,7 +206,7 @@ func (b *icmBook) settle(now time.Time) {
 }
 
 // close adds a message to the sums, and forgets which it was.
-func (b *icmBook) close(id string) {
+func (b *icmTotals) close(id string) {
 	b.Lanes, _ = addMessage(b.Lanes, b.Recent[id])
 	delete(b.Recent, id)
 }
@@ -225,14 +225,14 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 		lanes = append(lanes, icmLane{Source: m.Source, Destination: m.Destination, Counts: map[string]int{}})
 	}
 	l := &lanes[i]
-	l.Counts[kindOf(l.Counts, m.Status)]++
+	l.Counts[kindOrOther(l.Counts, m.Status)]++
 	if m.Status == data.ICMDelivered && m.Arrived.After(l.LastArrived) {
 		l.LastArrived, l.LastTook = m.Arrived, m.Arrived.Sub(m.At)
 	}
 	return lanes, l
 }
 
-func (b *icmBook) tell(out *metric.Batch, address string, named func(blockchainID string) string) {
+func (b *icmTotals) tell(out *metric.Batch, address string, named func(blockchainID string) string) {
 	var lanes []icmLane
 	for _, l := range b.Lanes {
 		l.Counts = maps.Clone(l.Counts)

@@ -26,13 +26,13 @@ var internalTransactions = &Spec{
 }
 
 func collectInternalTransactions(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
-	return follow(ctx, ups, c, address, opInternalTransactions, addressInternals, out, func(chainID string, r data.BlockRange) iter.Seq2[passage, error] {
-		return passages(ups.Data.InternalTransactions(ctx, chainID, address, r), func(t data.InternalTransaction) passage {
+	return countTransfers(ctx, ups, c, address, opInternalTransactions, addressInternals, out, func(chainID string, r data.BlockRange) iter.Seq2[transfer, error] {
+		return transfersFrom(ups.Data.InternalTransactions(ctx, chainID, address, r), func(t data.InternalTransaction) transfer {
 			if t.IsReverted {
-				return passage{}
+				return transfer{}
 			}
 			id := fmt.Sprint(t.TxHash, " ", t.From.Address, " ", t.To.Address, " ", t.InternalTxType, " ", t.Value, " ", t.GasUsed)
-			return passage{uint64(t.BlockNumber), id, t.From.Address, t.To.Address}
+			return transfer{uint64(t.BlockNumber), id, t.From.Address, t.To.Address}
 		})
 	})
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
-// Ledger keeps what collectors have counted and how far they have read, by name.
+// Ledger stores what collectors have counted and how far they have read lists.
 type Ledger struct {
-	// State is the directory that outlives the process. Nil, all is kept in memory.
+	// State is the directory of the entries. Nil: entries are lost at a restart.
 	State *state.Dir
 
 	memory state.Dir
@@ -22,8 +22,8 @@ func (l *Ledger) dir() *state.Dir {
 	return &l.memory
 }
 
-// load returns an entry of the ledger, or a zero one where there is none yet; a note
-// of the run says that a stored entry is damaged.
+// load returns an entry, or a zero one where there is none. A damaged entry is noted
+// and counts as none.
 func load[T any](l *Ledger, out *metric.Batch, name string) T {
 	entry, _, err := state.Load[T](l.dir(), name)
 	if err != nil {
@@ -32,12 +32,15 @@ func load[T any](l *Ledger, out *metric.Batch, name string) T {
 	return entry
 }
 
-// save stores an entry. A disk that does not take it is noted, and fails no run.
+// save stores an entry. That it cannot be written is noted and fails no run.
 func (l *Ledger) save(out *metric.Batch, name string, entry any) {
 	if err := l.dir().Save(name, entry); err != nil {
 		out.Note("%v", err)
 	}
 }
+
+// maxNewPages is the largest number of pages of new items that one run reads.
+const maxNewPages = 20
 
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {

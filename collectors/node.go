@@ -15,33 +15,31 @@ type Node struct {
 	mu sync.Mutex
 	id string
 	refusals
-	// foreign says that the node belongs to another network than the others: it
-	// knows nothing of their validators, nor they of its.
-	foreign atomic.Bool
+	// otherNetwork is true where the node belongs to another network than the others.
+	otherNetwork atomic.Bool
 }
 
 // NewNode wraps the client of a node.
 func NewNode(c *node.Client) *Node { return &Node{Client: c} }
 
-// ID returns the node's own ID. A node that was known once is known while it
-// is down: its validator's entry is looked up just then. Whether an ID has
-// changed is found out by the collector identity.
+// ID returns the node's ID. It asks once, so that the ID is known while the node is
+// down. The collector identity finds out when it changes.
 func (n *Node) ID(ctx context.Context) (string, error) {
-	if id := n.known(); id != "" {
+	if id := n.knownID(); id != "" {
 		return id, nil
 	}
 	who, err := n.Identity(ctx)
 	return who.NodeID, err
 }
 
-// known is the node's ID, or empty where it has not told it yet.
-func (n *Node) known() string {
+// knownID returns the node's ID, or an empty text while it is not known.
+func (n *Node) knownID() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.id
 }
 
-// Identity asks who the node is, and remembers its ID.
+// Identity asks for the node's ID and keys, and stores the ID.
 func (n *Node) Identity(ctx context.Context) (node.Identity, error) {
 	who, err := n.NodeID(ctx)
 	if err != nil {

@@ -63,7 +63,7 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 			silent++
 		}
 		for _, chain := range p.Benched {
-			name := t.named(chain)
+			name := t.chainName(chain)
 			if _, followed := benched[name]; followed {
 				benched[name]++
 			} else {

@@ -84,7 +84,7 @@ func (w watched) collectRewardBudget(ctx context.Context, t *Targets, out *metri
 	}
 	p := polling{watched: w, nodes: nodes, ids: map[*Node]string{}, helicon: helicon}
 	for _, n := range nodes {
-		p.ids[n] = n.known()
+		p.ids[n] = n.knownID()
 	}
 	if p.stake, p.all, err = primaryStake(ctx, t); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 		keep(vote{of: p.ids[n], own: true})
 	}
 	told, _ := each(ctx, watched, func(ctx context.Context, n *Node) (vote, error) { // one that is down is told of by the others
-		views, err := p.toldTo(ctx, n)
+		views, err := p.viewsFromPeers(ctx, n)
 		return p.count(byID[p.ids[n]], views), err
 	})
 	for _, v := range told {
@@ -225,9 +225,9 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 	return votes
 }
 
-// toldTo returns what the peers of an own node tell it of itself. That of a peer
+// viewsFromPeers returns what the peers of an own node tell it of itself. That of a peer
 // that has not told yet, since it connected, reads 0.
-func (p polling) toldTo(ctx context.Context, n *Node) ([]staking.View, error) {
+func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, error) {
 	answer, err := n.Peers(ctx)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func bindRewards(ups *Upstreams) []Job {
 
 func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.Batch) error {
 	name := ups.Data.entry("rewards", id, ups.Data.Currency)
-	book := load[rewardBook](&ups.Data.Ledger, out, name)
+	book := load[rewardTotals](&ups.Data.Ledger, out, name)
 	query := data.RewardQuery{NodeIDs: []string{id}, SortOrder: data.Descending, Currency: ups.Data.Currency}
 	if err := book.readNews(ups.Data.Rewards(ctx, ups.Data.Network, query)); err != nil {
 		return err
@@ -74,9 +74,9 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 	return nil
 }
 
-// rewardBook is what was read of a validator's rewards: the newest one by one,
+// rewardTotals is what was read of a validator's rewards: the newest one by one,
 // since they may be told again, with a price this time; the others as sums.
-type rewardBook struct {
+type rewardTotals struct {
 	Since   time.Time             // what was paid before is settled
 	Open    map[string]openReward // what was paid from then on, by identity
 	Settled map[string]rewardSum  // by type
@@ -131,7 +131,7 @@ func opened(r data.Reward) openReward {
 }
 
 // begin makes the maps, which a book that somebody has edited may lack.
-func (b *rewardBook) begin() {
+func (b *rewardTotals) begin() {
 	if b.Settled == nil {
 		b.Settled = map[string]rewardSum{}
 	}
@@ -142,7 +142,7 @@ func (b *rewardBook) begin() {
 
 // readNews reads from the newest down to what is settled. In the first run that
 // is where the history begins.
-func (b *rewardBook) readNews(newest iter.Seq2[data.Reward, error]) error {
+func (b *rewardTotals) readNews(newest iter.Seq2[data.Reward, error]) error {
 	found := map[string]openReward{}
 	since := b.Since
 	for r, err := range newest {
@@ -171,7 +171,7 @@ func (b *rewardBook) readNews(newest iter.Seq2[data.Reward, error]) error {
 
 // settle adds to the sums what cannot change any more. The newest reward of all
 // stays open: the service may be about to tell of others of that time.
-func (b *rewardBook) settle() {
+func (b *rewardTotals) settle() {
 	var newest time.Time
 	for _, r := range b.Open {
 		newest = later(newest, r.At)
@@ -192,7 +192,7 @@ const historyPause = 6 * time.Second
 // readHistory reads on where it was left, until all is read or the run has to
 // end, and keeps what it has after each page. A token that is no longer taken
 // costs the way down from the newest.
-func (b *rewardBook) readHistory(ctx context.Context, ups *Upstreams, query data.RewardQuery, keep func()) error {
+func (b *rewardTotals) readHistory(ctx context.Context, ups *Upstreams, query data.RewardQuery, keep func()) error {
 	unlock, err := ups.Data.history.lock(ctx)
 	if err != nil {
 		return nil
@@ -230,7 +230,7 @@ func (b *rewardBook) readHistory(ctx context.Context, ups *Upstreams, query data
 const rewardPageSize = 100
 
 // add adds a reward of the history, unless it was read before.
-func (b *rewardBook) add(r data.Reward) {
+func (b *rewardTotals) add(r data.Reward) {
 	id := rewardID(r)
 	switch at := r.EndTimestamp.Time; {
 	case at.After(b.Down) || at.Equal(b.Down) && slices.Contains(b.AtDown, id):
@@ -244,15 +244,15 @@ func (b *rewardBook) add(r data.Reward) {
 }
 
 // settled adds a reward to the sums.
-func (b *rewardBook) settled(r openReward) {
-	kind := kindOf(b.Settled, r.Type)
+func (b *rewardTotals) settled(r openReward) {
+	kind := kindOrOther(b.Settled, r.Type)
 	b.Settled[kind] = b.Settled[kind].with(r)
 }
 
-func (b *rewardBook) tell(out *metric.Batch, id, currency string) {
+func (b *rewardTotals) tell(out *metric.Batch, id, currency string) {
 	sums := maps.Clone(b.Settled)
 	for _, r := range b.Open {
-		kind := kindOf(sums, r.Type)
+		kind := kindOrOther(sums, r.Type)
 		sums[kind] = sums[kind].with(r)
 	}
 	for kind, sum := range sums {

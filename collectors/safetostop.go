@@ -80,14 +80,14 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	}
 	ids := make(map[*Node]string, len(nodes))
 	for _, n := range nodes {
-		ids[n] = n.known()
+		ids[n] = n.knownID()
 	}
 	// At once: a node that does not answer is waited for once and not for each set.
 	followed := t.subnetChains()
-	sets := make([]lookedAt, len(followed))
+	sets := make([]setOutlook, len(followed))
 	var wg sync.WaitGroup
 	for i, c := range followed {
-		wg.Go(func() { sets[i] = lookAt(ctx, t, c, ids) })
+		wg.Go(func() { sets[i] = outlooksOf(ctx, t, c, ids) })
 	}
 	primary, err := primaryOutlooks(ctx, t, ids)
 	wg.Wait()
@@ -154,20 +154,20 @@ func primaryOutlooks(ctx context.Context, t *Targets, ids map[*Node]string) (out
 	})
 }
 
-// lookedAt is what is known of a followed chain's validators.
-type lookedAt struct {
+// setOutlook is what is known of a followed chain's validators.
+type setOutlook struct {
 	seen    outlooks
 	members map[string]bool // by node ID; nil where nobody knows them
 	err     error           // why nobody sees them
 }
 
-// lookAt asks the nodes that track the chain what they see of its validators, and
+// outlooksOf asks the nodes that track the chain what they see of its validators, and
 // if there is none at least the P-Chain who they are.
-func lookAt(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) lookedAt {
-	at := lookedAt{members: map[string]bool{}}
+func outlooksOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) setOutlook {
+	at := setOutlook{members: map[string]bool{}}
 	b, err := c.Blockchain(ctx, t)
 	if err != nil {
-		return lookedAt{err: err}
+		return setOutlook{err: err}
 	}
 	if b.SubnetID == node.PrimaryNetworkID {
 		return at

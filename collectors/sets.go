@@ -11,7 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// watched are the watched validators of the primary network.
+// watched is the set of watched validators of the primary network.
 type watched struct {
 	*Targets
 	Validators
@@ -19,8 +19,7 @@ type watched struct {
 
 func (ups *Upstreams) watched() watched { return watched{ups.Targets, ups.Watch.Validators} }
 
-// ids returns the IDs of the watched validators; all is true where every
-// validator is watched, and ids nil.
+// ids returns the IDs of the watched validators, or true for all validators.
 func (w watched) ids(ctx context.Context) (ids []string, all bool, err error) {
 	if w.All || len(w.IDs) > 0 {
 		return w.IDs, w.All, nil
@@ -30,14 +29,14 @@ func (w watched) ids(ctx context.Context) (ids []string, all bool, err error) {
 		return nil, false, err
 	}
 	for _, n := range nodes {
-		ids = append(ids, n.known())
+		ids = append(ids, n.knownID())
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), false, nil
 }
 
-// entries asks a node for the entries of the watched validators and of
-// the others named, or for the whole set.
+// entries asks a node for the entries of the watched validators and of other
+// validators by ID, or for the whole set.
 func (w watched) entries(ctx context.Context, n *Node, others ...string) (iter.Seq[node.Validator], error) {
 	ids, all, err := w.ids(ctx)
 	if err != nil {
@@ -53,16 +52,16 @@ func (w watched) entries(ctx context.Context, n *Node, others ...string) (iter.S
 	ids = slices.Concat(ids, others)
 	slices.Sort(ids)
 	if ids = slices.Compact(ids); len(ids) == 1 {
-		// Asked for exactly one, a node adds all its delegators, which may be
-		// thousands. An ID that nobody has leaves them out.
-		ids = append(ids, nobody)
+		// A node adds the delegators, which may be thousands, to a single entry. An ID
+		// that does not exist makes it two.
+		ids = append(ids, unusedNodeID)
 	}
 	entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
 	return slices.Values(entries), err
 }
 
-// nobody is the node ID of twenty zero bytes.
-const nobody = "NodeID-111111111111111111116DBWJs"
+// unusedNodeID is the node ID of twenty zero bytes.
+const unusedNodeID = "NodeID-111111111111111111116DBWJs"
 
 // subnetSet asks any node for the validators of a subnet.
 func subnetSet(ctx context.Context, t *Targets, subnetID string) ([]node.Validator, error) {

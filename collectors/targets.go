@@ -2,17 +2,15 @@ package collectors
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// Targets are the nodes and chains that are followed. Both change while collectors
-// run: a run under way goes on with the lists that it has.
+// Targets are the configured nodes and the followed chains. Both may be replaced
+// while collectors run: a run under way goes on with the lists that it has.
 type Targets struct {
 	// NetworkID is the network that the nodes should belong to: 1 is mainnet, 5
 	// is fuji, 0 whichever most of them belong to.
@@ -23,7 +21,7 @@ type Targets struct {
 
 	mu        sync.Mutex
 	found     map[string]node.Blockchain // by Chain.Ref
-	reporters map[string]string
+	reporters map[string]string          // names of nodes and chains, by fact
 }
 
 // NewTargets returns targets with these nodes and chains.
@@ -37,7 +35,7 @@ func NewTargets(nodes []*Node, chains []Chain) *Targets {
 // Nodes returns the configured nodes. The caller must not change the list.
 func (t *Targets) Nodes() []*Node { return list(&t.nodes) }
 
-// SetNodes replaces the list; runs under way go on with the old one.
+// SetNodes replaces the nodes.
 func (t *Targets) SetNodes(nodes []*Node) { t.nodes.Store(&nodes) }
 
 // Chains returns the followed chains, without P and X, which are always
@@ -49,7 +47,7 @@ func (t *Targets) allChains() []Chain {
 	return append([]Chain{{"P", "P"}, {"X", "X"}}, t.Chains()...)
 }
 
-// SetChains replaces the list; runs under way go on with the old one.
+// SetChains replaces the chains.
 func (t *Targets) SetChains(chains []Chain) { t.chains.Store(&chains) }
 
 func list[T any](p *atomic.Pointer[[]T]) []T {
@@ -59,9 +57,9 @@ func list[T any](p *atomic.Pointer[[]T]) []T {
 	return nil
 }
 
-// reports tells whether a job reports a fact that others find as well, such as two
-// nodes with one ID: one job serves a series. The first one does, for as long as
-// present says that it is there.
+// reports returns whether the reporter, the name of a node or a chain, sets the series
+// of a fact that others find as well: only one may. It is the first that asks, for as
+// long as present returns true for it.
 func (t *Targets) reports(fact, reporter string, present func(reporter string) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,15 +73,16 @@ func (t *Targets) reports(fact, reporter string, present func(reporter string) b
 	return true
 }
 
-// nodeReports tells whether the jobs of this node report a fact of its node ID.
+// nodeReports returns whether the jobs of this node set the series of a fact that
+// another node with the same ID has as well.
 func (t *Targets) nodeReports(n *Node, fact string) bool {
 	return t.reports(fact, n.Name(), func(name string) bool {
 		return slices.ContainsFunc(t.Nodes(), func(other *Node) bool { return other.Name() == name })
 	})
 }
 
-// chainReports tells whether the jobs of this chain report a fact of its subnet, which
-// other followed chains may have as well.
+// chainReports returns whether the jobs of this chain set the series of a fact that
+// another followed chain of its subnet has as well.
 func (t *Targets) chainReports(c Chain, fact string) bool {
 	return t.reports(fact, c.Name, func(name string) bool {
 		return slices.ContainsFunc(t.Chains(), func(other Chain) bool { return other.Name == name })
@@ -96,83 +95,25 @@ func (t *Targets) subnetChains() []Chain {
 	return slices.DeleteFunc(slices.Clone(t.Chains()), func(c Chain) bool { return c.Ref == "C" })
 }
 
-// named returns the configured name of what a node calls a chain, by alias or
-// blockchain ID; anything else keeps what it is called.
-func (t *Targets) named(called string) string {
+// chainName returns the configured name of the chain with this alias or blockchain
+// ID, or the reference itself where no followed chain has it.
+func (t *Targets) chainName(ref string) string {
 	for _, c := range t.allChains() {
-		if c.Ref == called {
+		if c.Ref == ref {
 			return c.Name
 		}
 	}
-	return called
+	return ref
 }
 
-// Chain is a followed chain.
-type Chain struct {
-	Name string // the label chain
-	Ref  string // the alias or blockchain ID that the nodes are asked for
-}
-
-// Blockchain finds the chain on the P-Chain, for a collector that asks more
-// than this: what was told ten minutes ago will do.
-func (c Chain) Blockchain(ctx context.Context, t *Targets) (node.Blockchain, error) {
-	return c.find(scrape.MaxAge(ctx, slowFacts), t)
-}
-
-// find asks any node for the chain.
-func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
-	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.Blockchain, error) {
-		all, err := n.PlatformBlockchains(ctx)
-		if err != nil {
-			return node.Blockchain{}, err
-		}
-		id := c.Ref
-		for range 2 { // as an ID, then as an alias
-			if i := slices.IndexFunc(all, func(b node.Blockchain) bool { return b.ID == id }); i >= 0 {
-				return all[i], nil
-			}
-			if id, err = n.BlockchainID(ctx, c.Ref); node.IsNoSuchChain(err) {
-				break
-			} else if err != nil {
-				return node.Blockchain{}, err
-			}
-		}
-		return node.Blockchain{}, &scrape.Error{Op: "platform.getBlockchains", Outcome: scrape.NotFound,
-			Err: fmt.Errorf("the P-Chain has no chain %q: correct AVAX_CHAINS", c.Ref)}
-	})
-}
-
-// knownBlockchain finds a followed chain on the P-Chain. What was found once is not
-// asked again, so that the Data service can be asked while the nodes are down.
-func (t *Targets) knownBlockchain(ctx context.Context, c Chain) (node.Blockchain, error) {
-	t.mu.Lock()
-	b, known := t.found[c.Ref]
-	t.mu.Unlock()
-	if known {
-		return b, nil
-	}
-	b, err := c.Blockchain(ctx, t)
-	if err != nil {
-		return b, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.found == nil {
-		t.found = map[string]node.Blockchain{}
-	}
-	t.found[c.Ref] = b
-	return b, nil
-}
-
-// identified returns the nodes that have told who they are, and asks those that
-// have not. This is asked again and again: a node that does not answer is not
-// waited for while others are known. Once it answers, its own collectors find out
-// who it is.
+// identified returns the nodes whose ID is known. It asks healthy nodes whose ID is
+// not, and unhealthy ones only if there are no others: it is called often, and must
+// not wait for a node that does not answer.
 func (t *Targets) identified(ctx context.Context) ([]*Node, error) {
 	var known, unknown []*Node
 	for _, n := range t.Nodes() {
 		switch {
-		case n.known() != "":
+		case n.knownID() != "":
 			known = append(known, n)
 		case n.Healthy():
 			unknown = append(unknown, n)
@@ -193,9 +134,8 @@ func (t *Targets) identified(ctx context.Context) ([]*Node, error) {
 	return known, nil
 }
 
-// sameNetwork returns the nodes that have told who they are and belong to the
-// network of the others: those whose views can be compared.
+// sameNetwork returns the identified nodes without those of another network.
 func (t *Targets) sameNetwork(ctx context.Context) ([]*Node, error) {
 	nodes, err := t.identified(ctx)
-	return slices.DeleteFunc(nodes, func(n *Node) bool { return n.foreign.Load() }), err
+	return slices.DeleteFunc(nodes, func(n *Node) bool { return n.otherNetwork.Load() }), err
 }

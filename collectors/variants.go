@@ -37,22 +37,22 @@ type fact struct{ name, subject string }
 type value map[string]string
 
 // says is what one node has.
-type says struct {
+type nodeValues struct {
 	node   string
 	values map[fact]value
 }
 
 func collectVariants(ctx context.Context, t *Targets, out *metric.Batch) error {
-	nodes := slices.DeleteFunc(slices.Clone(t.Nodes()), func(n *Node) bool { return n.foreign.Load() })
-	all, err := each(ctx, nodes, func(ctx context.Context, n *Node) (says, error) { return valuesOf(ctx, n, t.Chains()) })
+	nodes := slices.DeleteFunc(slices.Clone(t.Nodes()), func(n *Node) bool { return n.otherNetwork.Load() })
+	all, err := each(ctx, nodes, func(ctx context.Context, n *Node) (nodeValues, error) { return valuesOf(ctx, n, t.Chains()) })
 	if err != nil {
 		return err
 	}
-	found := map[fact]tally{}
+	found := map[fact]nodesByValue{}
 	for _, s := range all {
 		for f, v := range s.values {
 			if found[f] == nil {
-				found[f] = tally{}
+				found[f] = nodesByValue{}
 			}
 			found[f].add(s.node, v)
 		}
@@ -79,8 +79,8 @@ func (f fact) compare(o fact) int {
 
 // valuesOf asks a node for all facts. What it does not tell, of a chain that it
 // does not run or while the chain bootstraps, it does not differ in.
-func valuesOf(ctx context.Context, n *Node, chains []Chain) (says, error) {
-	s := says{n.Name(), map[fact]value{}}
+func valuesOf(ctx context.Context, n *Node, chains []Chain) (nodeValues, error) {
+	s := nodeValues{n.Name(), map[fact]value{}}
 	version, err := n.NodeVersion(ctx)
 	if err != nil {
 		return s, err
@@ -102,12 +102,12 @@ func valuesOf(ctx context.Context, n *Node, chains []Chain) (says, error) {
 	}
 	s.values[fact{"upgrades", "network"}] = upgrades
 	for _, c := range chains {
-		config, err := configOf(ctx, n, c)
+		config, err := evmConfig(ctx, n, c)
 		if err != nil {
 			continue
 		}
-		s.values[fact{"chain_config", c.Name}] = value{"": hashOf(config)}
-		rules, err := rulesOf(ctx, n, c)
+		s.values[fact{"chain_config", c.Name}] = value{"": configHash(config)}
+		rules, err := evmRules(ctx, n, c)
 		if err != nil {
 			continue
 		}
@@ -119,9 +119,9 @@ func valuesOf(ctx context.Context, n *Node, chains []Chain) (says, error) {
 // precompileValues tells of each precompile whether it is active, and when the
 // node's configuration switches it for the last time.
 func precompileValues(config node.ChainConfig, rules node.Rules) value {
-	switches := upgradesOf(config)
+	switches := upgradeTimes(config)
 	v := value{}
-	for name, active := range precompilesOf(config, rules) {
+	for name, active := range precompileStates(config, rules) {
 		v[name] = "inactive"
 		if active {
 			v[name] = "active"
@@ -136,15 +136,15 @@ func precompileValues(config node.ChainConfig, rules node.Rules) value {
 	return v
 }
 
-// tally is which nodes have which value of one fact, by the value's text.
-type tally map[string]*variant
+// nodesByValue are the values of one fact with the nodes that have them, by text.
+type nodesByValue map[string]*variant
 
 type variant struct {
 	value
 	nodes []string
 }
 
-func (t tally) add(node string, v value) {
+func (t nodesByValue) add(node string, v value) {
 	text := fmt.Sprint(map[string]string(v)) // in the order of the names
 	if t[text] == nil {
 		t[text] = &variant{value: v}
@@ -154,7 +154,7 @@ func (t tally) add(node string, v value) {
 
 // rows tell who has which value, those of the fewest nodes first: they are the
 // odd ones.
-func (t tally) rows(f fact) [][]string {
+func (t nodesByValue) rows(f fact) [][]string {
 	sorted := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(t[a].nodes), len(t[b].nodes)), cmp.Compare(a, b))
 	})
@@ -171,13 +171,13 @@ func (t tally) rows(f fact) [][]string {
 			words = append(words, strings.TrimSpace(part+" "+word))
 		}
 		slices.Sort(v.nodes)
-		rows = append(rows, []string{f.name, f.subject, someOf(words), someOf(v.nodes)})
+		rows = append(rows, []string{f.name, f.subject, firstTen(words), firstTen(v.nodes)})
 	}
 	return rows
 }
 
 // parts are those in which the values differ.
-func (t tally) parts() []string {
+func (t nodesByValue) parts() []string {
 	differ := map[string]bool{}
 	compare := func(a, b value) {
 		for part, word := range a {
@@ -197,8 +197,8 @@ func (t tally) parts() []string {
 	return slices.Sorted(maps.Keys(differ))
 }
 
-// someOf lists the first ten.
-func someOf(list []string) string {
+// firstTen lists the first ten.
+func firstTen(list []string) string {
 	const most = 10
 	text := strings.Join(list[:min(len(list), most)], ", ")
 	if more := len(list) - most; more > 0 {

@@ -1,0 +1,27 @@
+package collectors
+
+import (
+	"context"
+	"slices"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// describeAssets returns AVAX and the watched assets, each once.
+func (ups *Upstreams) describeAssets(ctx context.Context) ([]node.Asset, error) {
+	ctx = scrape.MaxAge(ctx, slowFacts)
+	var found []node.Asset
+	for _, id := range append([]string{"AVAX"}, ups.Watch.Assets...) {
+		a, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Asset, error) {
+			return ask(n, "avm.getAssetDescription", func() (node.Asset, error) { return n.AVMAssetDescription(ctx, "X", id) })
+		})
+		if err != nil {
+			return nil, hintRejected(err, "AVAX_WATCH_ASSETS")
+		}
+		if !slices.ContainsFunc(found, func(b node.Asset) bool { return b.AssetID == a.AssetID }) {
+			found = append(found, a)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,68 @@
+package collectors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// Chain is a followed chain.
+type Chain struct {
+	Name string // the label chain
+	Ref  string // the alias or blockchain ID that the nodes are asked for
+}
+
+// Blockchain returns the chain as the P-Chain has it. The answer may be as old as
+// slowFacts.
+func (c Chain) Blockchain(ctx context.Context, t *Targets) (node.Blockchain, error) {
+	return c.find(scrape.MaxAge(ctx, slowFacts), t)
+}
+
+// find asks any node for the chain as the P-Chain has it. The error is NotFound where
+// the P-Chain has no such chain.
+func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
+	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.Blockchain, error) {
+		all, err := n.PlatformBlockchains(ctx)
+		if err != nil {
+			return node.Blockchain{}, err
+		}
+		id := c.Ref
+		for range 2 { // as an ID, then as an alias
+			if i := slices.IndexFunc(all, func(b node.Blockchain) bool { return b.ID == id }); i >= 0 {
+				return all[i], nil
+			}
+			if id, err = n.BlockchainID(ctx, c.Ref); node.IsNoSuchChain(err) {
+				break
+			} else if err != nil {
+				return node.Blockchain{}, err
+			}
+		}
+		return node.Blockchain{}, &scrape.Error{Op: "platform.getBlockchains", Outcome: scrape.NotFound,
+			Err: fmt.Errorf("the P-Chain has no chain %q: correct AVAX_CHAINS", c.Ref)}
+	})
+}
+
+// knownBlockchain returns the chain as the P-Chain has it. It asks once: the Data
+// service can be asked about the chain while all nodes are down.
+func (t *Targets) knownBlockchain(ctx context.Context, c Chain) (node.Blockchain, error) {
+	t.mu.Lock()
+	b, known := t.found[c.Ref]
+	t.mu.Unlock()
+	if known {
+		return b, nil
+	}
+	b, err := c.Blockchain(ctx, t)
+	if err != nil {
+		return b, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.found == nil {
+		t.found = map[string]node.Blockchain{}
+	}
+	t.found[c.Ref] = b
+	return b, nil
+}

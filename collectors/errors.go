@@ -1,0 +1,88 @@
+package collectors
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// ErrNotOffered means that the upstream does not offer what was asked: a release
+// without the method, a chain of another kind, a chain that the node does not run,
+// an API that is off. The run has not failed, and the samples in its batch count.
+var ErrNotOffered = errors.New("not offered here")
+
+// refusalHolds is how long a question is not repeated that an upstream does not know:
+// upgrades are rare.
+const refusalHolds = time.Hour
+
+// refusals are the questions that an upstream does not know, by name.
+type refusals struct {
+	refusalsMu sync.Mutex
+	byQuestion map[string]refusal
+}
+
+// refusal is the error of a question, and until when it is not repeated.
+type refusal struct {
+	err   error
+	until time.Time
+}
+
+// ask asks the node a question, named by method and chain. The error is ErrNotOffered
+// where the node does not know the method, which is then not repeated for an hour, or
+// where there is no such path, which is: a node that starts has no chains yet.
+func ask[T any](n *Node, question string, put func() (T, error)) (T, error) {
+	if err := n.refused(question); err != nil {
+		var none T
+		return none, err
+	}
+	answer, err := put()
+	switch {
+	case node.IsNotOffered(err):
+		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
+		n.refuse(question, err)
+	case scrape.OutcomeOf(err) == scrape.NotFound:
+		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
+	}
+	return answer, err
+}
+
+// refused returns the error of a question that is not to be repeated yet.
+func (r *refusals) refused(question string) error {
+	r.refusalsMu.Lock()
+	defer r.refusalsMu.Unlock()
+	if known := r.byQuestion[question]; time.Now().Before(known.until) {
+		return known.err
+	}
+	return nil
+}
+
+func (r *refusals) refuse(question string, err error) {
+	r.refusalsMu.Lock()
+	defer r.refusalsMu.Unlock()
+	if r.byQuestion == nil {
+		r.byQuestion = map[string]refusal{}
+	}
+	r.byQuestion[question] = refusal{err, time.Now().Add(refusalHolds)}
+}
+
+// hintRejected adds the name of the variable to correct where the upstream rejects
+// its value.
+func hintRejected(err error, variable string) error {
+	if scrape.OutcomeOf(err) == scrape.Rejected && !errors.Is(err, ErrNotOffered) {
+		return fmt.Errorf("%w: correct %s", err, variable)
+	}
+	return err
+}
+
+// hintUnknown adds the name of the variable to correct where the service rejects its
+// value or does not know it.
+func hintUnknown(err error, variable string) error {
+	if scrape.OutcomeOf(err) == scrape.NotFound {
+		return fmt.Errorf("%w: correct %s", err, variable)
+	}
+	return hintRejected(err, variable)
+}

@@ -1,0 +1,89 @@
+package collectors
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// evmChainID returns the EVM chain ID of a chain, as any node that runs it has it.
+func evmChainID(ctx context.Context, t *Targets, c Chain) (uint64, error) {
+	ctx = scrape.MaxAge(ctx, slowFacts)
+	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (uint64, error) {
+		return ask(n, "eth_chainId "+c.Ref, func() (uint64, error) { return n.EthChainID(ctx, c.Ref) })
+	})
+}
+
+// evmConfig asks a node for the configuration of an EVM chain.
+func evmConfig(ctx context.Context, n *Node, c Chain) (node.ChainConfig, error) {
+	return ask(n, "eth_getChainConfig "+c.Ref, func() (node.ChainConfig, error) { return n.EthChainConfig(ctx, c.Ref) })
+}
+
+// configHash returns a short hash of a configuration.
+func configHash(config node.ChainConfig) string {
+	hash := sha256.Sum256([]byte(config.Canonical))
+	return hex.EncodeToString(hash[:8])
+}
+
+// upgradeTimes returns the last time of every upgrade that has one.
+func upgradeTimes(config node.ChainConfig) map[string]time.Time {
+	last := map[string]time.Time{}
+	add := func(upgrade string, at time.Time) {
+		// Not scheduled is written as the year 9999.
+		if known, ok := last[upgrade]; at.Year() < 9999 && (!ok || at.After(known)) {
+			last[upgrade] = at
+		}
+	}
+	for member, at := range config.Times {
+		name := member
+		// etnaTimestamp, cancunTime, and on the C-Chain durangoBlockTimestamp.
+		for _, end := range []string{"Timestamp", "Time", "Block"} {
+			name = strings.TrimSuffix(name, end)
+		}
+		add(name, at)
+	}
+	precompile := func(name string, p node.Precompile) {
+		if p.Disable {
+			name += ":disable"
+		}
+		if p.BlockTimestamp != nil {
+			add(name, p.BlockTimestamp.Time)
+		}
+	}
+	for name, p := range config.Precompiles {
+		precompile(name, p)
+	}
+	for _, upgrade := range config.PrecompileUpgrades {
+		for name, p := range upgrade {
+			precompile(name, p)
+		}
+	}
+	return last
+}
+
+// evmRules asks a node which rules and precompiles hold in the newest block.
+func evmRules(ctx context.Context, n *Node, c Chain) (node.Rules, error) {
+	return ask(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref, nil) })
+}
+
+// precompileStates returns, for each precompile of a chain, whether it is active.
+func precompileStates(config node.ChainConfig, rules node.Rules) map[string]bool {
+	active := map[string]bool{}
+	for name := range config.Precompiles {
+		active[name] = false
+	}
+	for _, upgrade := range config.PrecompileUpgrades {
+		for name := range upgrade {
+			active[name] = false
+		}
+	}
+	for name := range rules.Precompiles {
+		active[name] = true
+	}
+	return active
+}

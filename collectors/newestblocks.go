@@ -1,0 +1,42 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// headsEvery is how often the newest blocks are asked for.
+const headsEvery = 15 * time.Second
+
+// newestBlock asks a node for the newest block of an EVM chain.
+func newestBlock(ctx context.Context, n *Node, c Chain) (node.EthBlock, error) {
+	return ask(n, "eth_getBlockByNumber "+c.Ref, func() (node.EthBlock, error) { return n.EthBlockByNumber(ctx, c.Ref, nil) })
+}
+
+// nodeBlock is a block of one node.
+type nodeBlock struct {
+	of *Node
+	node.EthBlock
+}
+
+// newestBlocks returns the newest block of each node that has one. It shares the
+// answers that the collector heads gets.
+func newestBlocks(ctx context.Context, t *Targets, c Chain) ([]nodeBlock, error) {
+	ctx, _ = scrape.Sharing(ctx, headsEvery)
+	return each(ctx, t.Nodes(), func(ctx context.Context, n *Node) (nodeBlock, error) {
+		b, err := newestBlock(ctx, n, c)
+		return nodeBlock{n, b}, err
+	})
+}
+
+// newestHeight returns the height of the newest block that any node has.
+func newestHeight(ctx context.Context, t *Targets, c Chain) (height uint64, err error) {
+	found, err := newestBlocks(ctx, t, c)
+	for _, b := range found {
+		height = max(height, uint64(b.Number))
+	}
+	return height, err
+}

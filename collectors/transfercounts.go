@@ -1,0 +1,92 @@
+package collectors
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+// transfer is a token or a value that went from one address to another.
+type transfer struct {
+	block    uint64
+	id       string // the service may give one to several
+	from, to string
+}
+
+// transfersFrom turns items of the Data service into transfers. An item that is no
+// transfer has no id.
+func transfersFrom[T any](list iter.Seq2[T, error], read func(T) transfer) iter.Seq2[transfer, error] {
+	return func(yield func(transfer, error) bool) {
+		for item, err := range list {
+			var t transfer
+			if err == nil {
+				t = read(item)
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// transferCounts is the ledger entry of an address.
+type transferCounts struct {
+	Newest uint64         // the newest block with a transfer; at first the chain's head
+	Seen   map[string]int // how often each id is in that block
+	In     uint64
+	Out    uint64
+}
+
+// countTransfers counts the transfers to and from an address since the last run. It
+// starts at the newest block that had one: the service may have indexed more of it.
+func countTransfers(ctx context.Context, ups *Upstreams, c Chain, address, op string, family *metric.Family, out *metric.Batch,
+	list func(chainID string, r data.BlockRange) iter.Seq2[transfer, error]) error {
+	_, err := ofChain(ctx, ups, c, op+" "+address, func(chainID string) (none struct{}, err error) {
+		name := ups.Data.entry(op[strings.LastIndex(op, ":")+1:], chainID, strings.ToLower(address))
+		counts := load[transferCounts](&ups.Data.Ledger, out, name)
+		if counts.Newest == 0 {
+			if counts.Newest, err = newestHeight(ctx, ups.Targets, c); err != nil {
+				return none, err
+			}
+		}
+		seen := map[uint64]map[string]int{} // how often each id is in a block
+		for t, err := range list(chainID, data.BlockRange{StartBlock: new(counts.Newest), Paging: data.Paging{MaxPages: maxNewPages}}) {
+			if data.IsTruncated(err) {
+				out.Note("of %s on %s, more came and went than is read in one run: not all of it is counted", address, c.Name)
+				break
+			}
+			if err != nil {
+				return none, err
+			}
+			if t.block < counts.Newest || t.id == "" {
+				continue
+			}
+			if seen[t.block] == nil {
+				seen[t.block] = map[string]int{}
+			}
+			seen[t.block][t.id]++
+			if t.block == counts.Newest && seen[t.block][t.id] <= counts.Seen[t.id] {
+				continue
+			}
+			if strings.EqualFold(t.to, address) {
+				counts.In++
+			}
+			if strings.EqualFold(t.from, address) {
+				counts.Out++
+			}
+		}
+		for block, ids := range seen {
+			if block >= counts.Newest {
+				counts.Newest, counts.Seen = block, ids
+			}
+		}
+		ups.Data.Ledger.save(out, name, counts)
+		out.Set(family, float64(counts.In), c.Name, address, "in")
+		out.Set(family, float64(counts.Out), c.Name, address, "out")
+		return none, nil
+	})
+	return err
+}
