@@ -1,6 +1,6 @@
-// Package alerting evaluates alert rules over the exporter's own metrics and
-// pages Alertmanager, for those who run no Prometheus: with Prometheus' own
-// scraper, head block, rule manager and notifier, so that a rules file means
+// Package alerting evaluates alert rules over the exporter's own metrics, answers
+// PromQL over them, and notifies Alertmanager where there is one: with Prometheus'
+// own scraper, head block, rule manager and notifier, so that a rules file means
 // the same in both places.
 //
 // It is the only package that links Prometheus. Built with the tag noalerting
@@ -21,6 +21,8 @@ import (
 
 // Config is what the operator decides.
 type Config struct {
+	// On: the rules are evaluated in this process.
+	On bool
 	// Rules are evaluated unless RulesFile names a file that takes their place.
 	Rules     []byte
 	RulesFile string
@@ -37,8 +39,8 @@ type Config struct {
 	Interval time.Duration // between samples, and between evaluations
 }
 
-// On tells whether anybody is to be paged.
-func (c Config) On() bool { return len(c.Alertmanagers) > 0 || c.AlertmanagerFile != "" }
+// Notifies tells whether alerts are sent to an Alertmanager.
+func (c Config) Notifies() bool { return len(c.Alertmanagers) > 0 || c.AlertmanagerFile != "" }
 
 // Options is what alerting works with.
 type Options struct {

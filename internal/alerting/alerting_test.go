@@ -384,6 +384,25 @@ func (f redirecting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusFound, Status: "302 Found", Header: header, Body: http.NoBody, Request: r}, nil
 }
 
+func TestWithoutAnAlertmanagerAlertsAreEvaluatedAndTheLogIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(time.Minute))
+		w.show(nodeDown)
+		a, stop := w.start(func(o *Options) { o.Alertmanagers = nil })
+		defer stop()
+		time.Sleep(5 * time.Minute)
+		if g := a.groups(); len(g) != 1 || g[0].Rules[0].State != Firing {
+			t.Errorf("groups are told as %+v", g)
+		}
+		if got := w.metric("avax_exporter_alerts"); !strings.Contains(got, `{state="firing"} 1`) {
+			t.Errorf("it is told as:\n%s", got)
+		}
+		if log := w.logged(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "level=WARN") || len(w.pages) > 0 {
+			t.Errorf("sent: %v; the log is:\n%s", w.pages, log)
+		}
+	})
+}
+
 func TestADirectoryThatTakesNothingStopsNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(5*time.Minute))
@@ -407,7 +426,7 @@ func TestADirectoryThatTakesNothingStopsNoPage(t *testing.T) {
 func TestABadRulesFileStopsTheStart(t *testing.T) {
 	w := newWorld(t, `groups: [{name: g, rules: [{alert: A, expr: 'up =='}]}]`)
 	_, err := Start(t.Context(), Options{Config: Config{RulesFile: w.rules, Alertmanagers: []string{"http://pager"}}})
-	if err == nil || !strings.Contains(err.Error(), "AVAX_RULES_FILE") || !strings.Contains(err.Error(), "parse error") {
+	if err == nil || !strings.Contains(err.Error(), w.rules) || !strings.Contains(err.Error(), "parse error") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -72,11 +72,19 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	})
 	e.rules = rules.NewManager(&rules.ManagerOptions{
 		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.promQL, e.store),
-		NotifyFunc: rules.SendAlerts(sender{a.notifier, a.o.URL}, a.o.URL), Context: ctx, ExternalURL: a.link,
+		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,
 		Registerer: registry, Logger: log, GroupLoader: e.loader, Parser: promQL,
 		OutageTolerance: outage, ForGracePeriod: a.o.ForGracePeriod, ResendDelay: a.o.ResendDelay,
 	})
 	return e, nil
+}
+
+// notify sends alerts to Alertmanager, if there is one.
+func (a *Alerting) notify() rules.NotifyFunc {
+	if a.notifier == nil {
+		return func(context.Context, string, ...*rules.Alert) {}
+	}
+	return rules.SendAlerts(sender{a.notifier, a.o.URL}, a.o.URL)
 }
 
 // sample begins to sample as c says.

@@ -26,7 +26,7 @@ func CheckAlertmanagers(c Config) (urls, file error) {
 			urls = errors.Join(urls, fmt.Errorf("entry %d of the list: %w", i+1, err))
 		}
 	}
-	if urls == nil {
+	if urls == nil && c.Notifies() {
 		_, file = receivers(c)
 	}
 	return urls, file
@@ -38,7 +38,7 @@ func parseReceiver(s string) (*url.URL, error) {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("no address that can be asked: write one like http://127.0.0.1:9093") // the URL may hold a password
 	case u.User != nil:
-		return nil, errors.New("a user or password in the URL: write basic_auth into the file of AVAX_ALERTMANAGER_CONFIG_FILE")
+		return nil, errors.New("a user or password in the URL: write basic_auth into the Alertmanager configuration file")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("it ends in ? or #: write the address alone, such as http://127.0.0.1:9093/prefix")
 	}
@@ -72,11 +72,11 @@ func receivers(c Config) (config.AlertingConfig, error) {
 	}
 	switch {
 	case settings > 1:
-		return block, fmt.Errorf("%s: %d entries without static_configs: one says how the URLs of AVAX_ALERTMANAGERS are asked, give the others their targets", c.AlertmanagerFile, settings)
+		return block, fmt.Errorf("%s: %d entries without static_configs: one says how the listed URLs are asked, give the others their targets", c.AlertmanagerFile, settings)
 	case settings == 1 && len(c.Alertmanagers) == 0:
-		return block, fmt.Errorf("%s: an entry without static_configs says how the URLs of AVAX_ALERTMANAGERS are asked, and there are none: give it its targets", c.AlertmanagerFile)
+		return block, fmt.Errorf("%s: an entry without static_configs says how the listed URLs are asked, and there are none: give it its targets", c.AlertmanagerFile)
 	case len(own) == 0 && len(c.Alertmanagers) == 0:
-		return block, fmt.Errorf("%s: no Alertmanager: name one there, or in AVAX_ALERTMANAGERS", c.AlertmanagerFile)
+		return block, fmt.Errorf("%s: no Alertmanager: name one there, or list its URL", c.AlertmanagerFile)
 	}
 	for _, s := range c.Alertmanagers {
 		u, err := parseReceiver(s)
@@ -89,7 +89,7 @@ func receivers(c Config) (config.AlertingConfig, error) {
 			a.PathPrefix = prefix
 		}
 		target := model.LabelSet{model.AddressLabel: model.LabelValue(u.Host)}
-		a.ServiceDiscoveryConfigs = discovery.Configs{discovery.StaticConfig{{Targets: []model.LabelSet{target}, Source: "AVAX_ALERTMANAGERS"}}}
+		a.ServiceDiscoveryConfigs = discovery.Configs{discovery.StaticConfig{{Targets: []model.LabelSet{target}, Source: "list"}}}
 		own = append(own, &a)
 	}
 	block.AlertmanagerConfigs = own

@@ -26,8 +26,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
-// Built tells that this program can page.
+// Built tells that this program can evaluate rules.
 const Built = true
+
+// ErrNotBuilt tells that the program cannot evaluate rules: never where Built is true.
+var ErrNotBuilt error
 
 const (
 	dropEvery = 10 * time.Minute // what is older than the window
@@ -46,7 +49,7 @@ type Alerting struct {
 	link     *url.URL
 	began    time.Time
 
-	notifier *notifier.Manager
+	notifier *notifier.Manager // nil: no Alertmanager
 	delivery *delivery
 	state    alertState
 
@@ -69,11 +72,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	}
 	set, err := readRules(o.Config)
 	if err != nil {
-		return nil, fmt.Errorf("AVAX_RULES_FILE: %w", err)
-	}
-	block, err := receivers(o.Config)
-	if err != nil {
-		return nil, fmt.Errorf("AVAX_ALERTMANAGERS: %w", err)
+		return nil, fmt.Errorf("alert rules: %w", err)
 	}
 	link, err := url.Parse(o.URL)
 	if err != nil {
@@ -92,21 +91,20 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	}
 	a.metrics.reloaded.Set(1)
 
+	var block config.AlertingConfig
+	if o.Notifies() {
+		if block, err = receivers(o.Config); err != nil {
+			return nil, fmt.Errorf("Alertmanagers: %w", err)
+		}
+	}
 	// Stopping is drainFor after ctx: what waits to be sent is sent if that is possible at all.
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.delivery = newDelivery(o, a.metrics, stopping)
-	a.notifier = notifier.NewManager(&notifier.Options{
-		QueueCapacity: queueCapacity, DrainOnShutdown: true, Registerer: prometheus.NewRegistry(), Do: a.delivery.do,
-	}, model.UTF8Validation, slog.New(leveled{o.Log.Handler(), slog.LevelError + 1}))
-	cfg, err := a.scrapeConfig(set)
-	if err != nil {
-		stop()
-		return nil, err
-	}
-	cfg.AlertingConfig = block
-	if err := a.notifier.ApplyConfig(cfg); err != nil {
-		stop()
-		return nil, fmt.Errorf("AVAX_ALERTMANAGER_CONFIG_FILE: %w", err)
+	if o.Notifies() {
+		if a.notifier, err = a.newNotifier(block); err != nil {
+			stop()
+			return nil, fmt.Errorf("Alertmanagers: %w", err)
+		}
 	}
 	if a.engine, err = a.newEngine(ctx, set, a.state.saved); err != nil {
 		stop()
@@ -116,14 +114,29 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	return a, nil
 }
 
+// newNotifier makes Prometheus' notifier.
+func (a *Alerting) newNotifier(block config.AlertingConfig) (*notifier.Manager, error) {
+	n := notifier.NewManager(&notifier.Options{
+		QueueCapacity: queueCapacity, DrainOnShutdown: true, Registerer: prometheus.NewRegistry(), Do: a.delivery.do,
+	}, model.UTF8Validation, slog.New(leveled{a.log.Handler(), slog.LevelError + 1}))
+	cfg, err := a.scrapeConfig(a.set)
+	if err != nil {
+		return nil, err
+	}
+	cfg.AlertingConfig = block
+	return n, n.ApplyConfig(cfg)
+}
+
 // run is the life of alerting.
 func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block config.AlertingConfig) {
 	defer close(a.stopped)
 	defer stop()
 	var notifying sync.WaitGroup
-	receivers := make(chan map[string][]*targetgroup.Group, 1)
-	receivers <- targets(block)
-	notifying.Go(func() { a.notifier.Run(receivers) })
+	if a.notifier != nil {
+		receivers := make(chan map[string][]*targetgroup.Group, 1)
+		receivers <- targets(block)
+		notifying.Go(func() { a.notifier.Run(receivers) })
+	}
 
 	e := a.engine
 	for a.evaluate(ctx, e) {
@@ -135,10 +148,12 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 	}
 	// Stop in reverse.
 	a.stopRules(e)
-	drained := time.AfterFunc(drainFor, stop)
-	a.notifier.Stop()
-	notifying.Wait()
-	drained.Stop()
+	if a.notifier != nil {
+		drained := time.AfterFunc(drainFor, stop)
+		a.notifier.Stop()
+		notifying.Wait()
+		drained.Stop()
+	}
 	if err := e.close(); err != nil {
 		a.log.Error("alerting ends", "err", err)
 	}

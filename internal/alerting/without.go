@@ -10,22 +10,23 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Built tells that this program cannot page: it was built with the tag noalerting.
+// Built tells that this program cannot evaluate rules: it was built with the tag noalerting.
 const Built = false
 
-var errNotBuilt = errors.New("this program was built without alerting (tag noalerting): take the usual one, or let a Prometheus evaluate the rules")
+// ErrNotBuilt tells that the program cannot evaluate rules.
+var ErrNotBuilt = errors.New("this program was built without alerting (tag noalerting): use the one built without that tag, or let a Prometheus evaluate the rules")
 
 // Alerting does nothing.
 type Alerting struct{}
 
 // Start returns an error.
-func Start(context.Context, Options) (*Alerting, error) { return nil, errNotBuilt }
+func Start(context.Context, Options) (*Alerting, error) { return nil, ErrNotBuilt }
 
 // CheckRules returns an error.
-func CheckRules(Config) (RulesSummary, error) { return RulesSummary{}, errNotBuilt }
+func CheckRules(Config) (RulesSummary, error) { return RulesSummary{}, ErrNotBuilt }
 
 // CheckAlertmanagers returns an error.
-func CheckAlertmanagers(Config) (urls, file error) { return errNotBuilt, nil }
+func CheckAlertmanagers(Config) (urls, file error) { return ErrNotBuilt, nil }
 
 // Wait returns at once.
 func (*Alerting) Wait() {}
@@ -34,16 +35,16 @@ func (*Alerting) Wait() {}
 func (*Alerting) Reload() error { return nil }
 
 // Groups returns an error.
-func (*Alerting) Groups(context.Context) ([]Group, error) { return nil, errNotBuilt }
+func (*Alerting) Groups(context.Context) ([]Group, error) { return nil, ErrNotBuilt }
 
 // Query returns an error.
 func (*Alerting) Query(context.Context, string, time.Time) (model.Vector, error) {
-	return nil, errNotBuilt
+	return nil, ErrNotBuilt
 }
 
 // QueryRange returns an error.
 func (*Alerting) QueryRange(context.Context, string, time.Time, time.Time, time.Duration) (model.Matrix, error) {
-	return nil, errNotBuilt
+	return nil, ErrNotBuilt
 }
 
 // Receivers returns none.

@@ -73,7 +73,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{Store: a.store, Registry: registry, Progress: a.Progress, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
-	if cfg.Alerting.On() {
+	if cfg.Alerting.On {
 		a.alerting, err = alerting.Start(ctx, alerting.Options{
 			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: cfg.Transport,
 			Ready: func() bool {

@@ -86,7 +86,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		}
 		fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", j.Collector, j.Target, verdict)
 	}
-	if cfg.Alerting.On() {
+	if cfg.Alerting.On {
 		fmt.Fprintf(table, "ok\trules\t%s\t%d alerts, %d recording rules\n", cfg.Rules.Name, cfg.Rules.Alerts, cfg.Rules.Recording)
 	}
 	if err := table.Flush(); err != nil {

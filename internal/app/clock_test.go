@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -20,7 +19,7 @@ func TestAStepOfTheClockKeepsNothingAndStopsNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var offset atomic.Int64
 				network := simnet.New(simnet.Options{Seed: 1, Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
-				env := config.Defaults()
+				env := withoutRules()
 				env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
 				env.Schedules = hurried
 				c, err := env.Parse()

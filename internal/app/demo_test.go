@@ -17,7 +17,6 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
@@ -33,7 +32,7 @@ func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, b bubble, 
 		for _, name := range append(demo.Nodes, "metrics", "data") {
 			urls[name] = "http://" + name + ".sim"
 		}
-		c, err := config.Defaults().Parse()
+		c, err := withoutRules().Parse()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func inBubbleAs(t *testing.T, change func(*scenery), test func(t *testing.T, b b
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
-		s := scenery{network: network, env: config.Defaults(), transport: network.Transport(), log: io.Discard}
+		s := scenery{network: network, env: withoutRules(), transport: network.Transport(), log: io.Discard}
 		s.env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
 		s.env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
 		s.env.MetricsURL = "http://metrics.sim"
@@ -262,7 +262,7 @@ func TestAutoFindsTheChainsThatTheNodesTrack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		network.Node("alpha").Stop() // found later, when it is back
-		env := config.Defaults()
+		env := withoutRules()
 		env.Nodes = "alpha=http://alpha.sim"
 		env.Chains = "C,auto"
 		c, err := env.Parse()

@@ -44,7 +44,7 @@ func inFleet(t *testing.T, test func(t *testing.T, b fleetBubble)) {
 	put("alpha=alpha", "bravo=bravo")
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
-		env := config.Defaults()
+		env := withoutRules()
 		env.Nodes, env.NodesFile = "", filepath.Join(dir, "nodes.yml")
 		b := settled(t, env, network)
 		test(t, fleetBubble{b, put})
@@ -184,7 +184,7 @@ func TestShardsTellTogetherWhatOneExporterTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		network.Node("alpha").SetChain("examplel1", simnet.Untracked) // only some nodes can tell of it
-		env := config.Defaults()
+		env := withoutRules()
 		env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim,charlie=http://charlie.sim,foxtrot=http://foxtrot.sim"
 		env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
 		env.MetricsURL = "http://metrics.sim"

@@ -33,6 +33,14 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// withoutRules is the default environment of an exporter that evaluates no rules: in
+// synthetic time only one at once may look up the name of this machine.
+func withoutRules() config.Environment {
+	env := config.Defaults()
+	env.Alerting = "off"
+	return env
+}
+
 // exporter is a running exporter, asked over HTTP.
 type exporter struct{ url string }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -17,7 +16,7 @@ import (
 // and 3 ask for it.
 func BenchmarkPage(b *testing.B) {
 	network := simnet.New(simnet.Options{Seed: 1})
-	env := config.Defaults()
+	env := withoutRules()
 	env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim,charlie=http://charlie.sim,foxtrot=http://foxtrot.sim"
 	env.Chains = "C,examplel1=" + network.Chain("examplel1").ID + ",examplepoa=" + network.Chain("examplepoa").ID
 	c, err := env.Parse()

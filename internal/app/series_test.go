@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/passage"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
@@ -78,7 +77,7 @@ func countSeries(t *testing.T, nodes int, l1 bool, collectors string) int {
 func seriesOf(t *testing.T, nodes int, l1 bool, collectors string) (series []string) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
-		env := config.Defaults()
+		env := withoutRules()
 		env.Collectors = collectors
 		var asked []string
 		for _, name := range []string{"alpha", "bravo", "charlie"}[:nodes] {

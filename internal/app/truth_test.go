@@ -149,7 +149,7 @@ func newTrial(t *testing.T, seed uint64) *trial {
 		return m.world
 	}})
 	m.weather = &weather{network: m.network.Transport(), over: map[string]fault{}}
-	env := config.Defaults()
+	env := withoutRules()
 	env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
 	env.Chains = "C,examplel1=" + m.network.Chain("examplel1").ID
 	env.Validators = m.network.NodeID("alpha") + "," + m.network.NodeID("bravo")

@@ -15,7 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// parseAlerting reads who is paged, by which rules.
+// parseAlerting reads whether rules are evaluated here, which, and who is notified.
 func (env Environment) parseAlerting(c *Config, note func(variable string, errs ...error)) {
 	a := &c.Alerting
 	*a = alerting.Config{
@@ -36,19 +36,37 @@ func (env Environment) parseAlerting(c *Config, note func(variable string, errs 
 	if a.Job == "" {
 		note("ALERTING_JOB", errors.New("empty: write the job under which a Prometheus would scrape this exporter"))
 	}
-	if !a.On() {
-		if a.RulesFile != "" {
-			note("RULES_FILE", errors.New("rules are of no use without somebody to page: set AVAX_ALERTMANAGERS"))
+	a.On, err = parseOn(env.Alerting)
+	note("ALERTING", err)
+	if !a.On {
+		for _, v := range []struct{ name, value string }{
+			{"ALERTMANAGERS", env.Alertmanagers}, {"ALERTMANAGER_CONFIG_FILE", env.AlertmanagerConfigFile}, {"RULES_FILE", env.RulesFile},
+		} {
+			if v.value != "" && err == nil {
+				note(v.name, cmp.Or(alerting.ErrNotBuilt, errors.New("not used with AVAX_ALERTING=off: remove one of the two")))
+			}
 		}
 		return
 	}
 	urls, file := alerting.CheckAlertmanagers(*a)
 	note("ALERTMANAGERS", urls)
 	note("ALERTMANAGER_CONFIG_FILE", file)
-	if alerting.Built {
-		c.Rules, err = alerting.CheckRules(*a)
-		note("RULES_FILE", err)
+	c.Rules, err = alerting.CheckRules(*a)
+	note("RULES_FILE", err)
+}
+
+// parseOn reads whether rules are evaluated in this process: the default, where the
+// program can.
+func parseOn(s string) (bool, error) {
+	switch {
+	case s == "on" && !alerting.Built:
+		return false, alerting.ErrNotBuilt
+	case s == "" || s == "on":
+		return alerting.Built, nil
+	case s == "off":
+		return false, nil
 	}
+	return false, fmt.Errorf("%q: write on or off", s)
 }
 
 // instanceOf is what a Prometheus would most likely call this exporter: the

@@ -369,10 +369,13 @@ func TestAProgramWithoutAlertingHasNothingOfPrometheusAndSaysSo(t *testing.T) {
 			t.Errorf("%s %s is in it", m.Path, m.Version)
 		}
 	}
-	cmd := exec.Command(path)
-	cmd.Env = append(os.Environ(), "AVAX_ALERTMANAGERS=http://127.0.0.1:9093")
-	out, _ := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), "AVAX_ALERTMANAGERS: this program was built without alerting") {
-		t.Errorf("exit code %d:\n%s", code, out)
+	for _, set := range []string{"AVAX_ALERTMANAGERS=http://127.0.0.1:9093", "AVAX_ALERTING=on", "AVAX_RULES_FILE=rules.yml"} {
+		cmd := exec.Command(path)
+		cmd.Env = append(os.Environ(), set)
+		out, _ := cmd.CombinedOutput()
+		name, _, _ := strings.Cut(set, "=")
+		if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), name+": this program was built without alerting") {
+			t.Errorf("%s: exit code %d:\n%s", set, code, out)
+		}
 	}
 }

@@ -91,7 +91,7 @@ func (b *bench) exporter(env ...string) (*subject, error) {
 		return nil, err
 	}
 	s := &subject{cmd: exec.CommandContext(b.ctx, path), ctx: b.ctx}
-	s.cmd.Env = append([]string{"AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json"}, env...)
+	s.cmd.Env = append([]string{"AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json", "AVAX_ALERTING=off"}, env...)
 	log, err := s.cmd.StderrPipe()
 	if err != nil {
 		return nil, err

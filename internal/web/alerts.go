@@ -21,7 +21,7 @@ func (s *Site) alertRoutes(mux *http.ServeMux) {
 	on := func(h http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if s.Alerting == nil {
-				http.Error(w, "this exporter evaluates no alert rules: set AVAX_ALERTMANAGERS, or let a Prometheus do it", http.StatusNotFound)
+				http.Error(w, "this exporter evaluates no alert rules: AVAX_ALERTING is off", http.StatusNotFound)
 				return
 			}
 			h(w, r)
