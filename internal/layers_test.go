@@ -21,6 +21,7 @@ var layers = map[string]int{
 	"dashboards":           0,
 	"internal/pack":        0,
 	"internal/passage":     0, // for tests only
+	"internal/hostile":     0, // for tests only
 	"internal/metric":      0,
 	"internal/recorded":    0, // for tests only
 	"internal/simnet":      0,

@@ -27,7 +27,7 @@ func TestRenewedCredentialsAreSentAndTheRestStays(t *testing.T) {
 		if r.URL.Path == "/v1/height/P" {
 			return nil, errors.New("said first-token and second-token")
 		}
-		return respond(200, `{"result":{"height":"14"}}`), nil
+		return respond(200, `{"id":1,"result":{"height":"14"}}`), nil
 	})})
 	ctx := scrape.MaxAge(t.Context(), time.Minute)
 	ask := func() {
@@ -77,7 +77,7 @@ func TestNeitherTheOldNorTheNewSecretIsTold(t *testing.T) {
 func TestRenewedAuthoritiesAreTrustedAtOnce(t *testing.T) {
 	connections := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"result":{"height":"14"}}`))
+		_, _ = w.Write([]byte(`{"id":1,"result":{"height":"14"}}`))
 	}))
 	server.Config.ErrorLog = quiet
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
@@ -111,7 +111,7 @@ func TestTheSeriesOfAClosedUpstreamEndThoughACallIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewPedanticRegistry()
 		m := scrape.NewMetrics(reg)
-		kept := open(t, scrape.Options{Name: "kept", URL: "http://node", Metrics: m, Transport: answering(`{"result":{"height":"14"}}`)})
+		kept := open(t, scrape.Options{Name: "kept", URL: "http://node", Metrics: m, Transport: answering(`{"id":1,"result":{"height":"14"}}`)})
 		closed := open(t, scrape.Options{Name: "closed", URL: "http://node", Metrics: m, Transport: slow(time.Second, good)})
 		for _, u := range []*scrape.Upstream{kept, closed} {
 			if err := askRPC(u); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -42,10 +43,17 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// What the values of an answer may take in memory, in bytes: so much for each byte of Options.MaxBody, and so much however
+// small that is. Validators, the largest answers, take about as much as their text.
+const (
+	memoryPerByte = 2
+	smallAnswer   = 64 << 10
+)
+
 // decode reads the one JSON value of a good answer.
 func (u *Upstream) decode(c call, body io.Reader) (any, error) {
 	in := &bounded{from: body, left: u.maxBody}
-	d := jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := wire.NewDecoder(in, memoryPerByte*int(u.maxBody)+smallAnswer)
 	if kind := d.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindBeginArray && in.err == nil {
 		start := bytes.TrimSpace(d.UnreadBuffer())
 		if c.bare && len(start) == 0 {
@@ -61,6 +69,8 @@ func (u *Upstream) decode(c call, body io.Reader) (any, error) {
 		}
 	}
 	switch {
+	case errors.Is(err, wire.ErrMemory):
+		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer takes more than %s of memory: raise AVAX_MAX_BODY", size(memoryPerByte*u.maxBody))}
 	case errors.Is(in.err, errTooLarge):
 		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer is larger than %s: raise AVAX_MAX_BODY", size(u.maxBody))}
 	case in.err != nil:
@@ -84,7 +94,7 @@ func noJSON(start []byte) error {
 	return errors.New("the answer is neither a JSON object nor an array: is the address that of something else?")
 }
 
-func decodeREST(d *jsontext.Decoder, answer reflect.Type) (any, error) {
+func decodeREST(d *wire.Decoder, answer reflect.Type) (any, error) {
 	value := reflect.New(answer)
 	if err := wire.Decode(d, value.Interface()); err != nil {
 		return nil, err
@@ -92,11 +102,15 @@ func decodeREST(d *jsontext.Decoder, answer reflect.Type) (any, error) {
 	return value.Elem().Interface(), nil
 }
 
-// decodeRPC reads the envelope of JSON-RPC, its members in any order.
-func decodeRPC(d *jsontext.Decoder, answer reflect.Type) (any, error) {
+// rpcID is the id of every JSON-RPC request: there is one in each HTTP request.
+const rpcID = 1
+
+// decodeRPC reads the envelope of JSON-RPC, its members in any order. An error may come without an id, or with null, as
+// JSON-RPC has it for a request that could not be read.
+func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
 	result := reflect.New(answer)
 	var refusal *RPCError
-	var answered bool
+	var answered, ours bool
 	if d.PeekKind() != jsontext.KindBeginObject {
 		return nil, errors.New("the answer is no JSON-RPC object")
 	}
@@ -116,8 +130,10 @@ func decodeRPC(d *jsontext.Decoder, answer reflect.Type) (any, error) {
 			err = wire.Decode(d, result.Interface())
 		case "error":
 			refusal, err = readRefusal(d)
+		case "id":
+			ours, err = readID(d)
 		default:
-			err = d.SkipValue()
+			err = d.Skip()
 		}
 		if err != nil {
 			return nil, err
@@ -131,8 +147,22 @@ func decodeRPC(d *jsontext.Decoder, answer reflect.Type) (any, error) {
 		return nil, refusal
 	case !answered:
 		return nil, errors.New("the answer has neither result nor error")
+	case !ours:
+		return nil, errors.New("the answer has no id: is a proxy mixing answers?")
 	}
 	return result.Elem().Interface(), nil
+}
+
+// readID tells whether the answer is to our request. Another id is an error, and null is none.
+func readID(d *wire.Decoder) (bool, error) {
+	if d.PeekKind() == jsontext.KindNull {
+		return false, d.Skip()
+	}
+	id, err := d.ReadValue()
+	if err == nil && string(id) != strconv.Itoa(rpcID) {
+		err = errors.New("the answer has the id of another request: is a proxy mixing answers?")
+	}
+	return err == nil, err
 }
 
 func nillable(t reflect.Type) bool {
@@ -144,7 +174,7 @@ func nillable(t reflect.Type) bool {
 }
 
 // readRefusal reads the error member: null, an object or, from some gateways, a mere string.
-func readRefusal(d *jsontext.Decoder) (*RPCError, error) {
+func readRefusal(d *wire.Decoder) (*RPCError, error) {
 	if d.PeekKind() == jsontext.KindString {
 		message, err := d.ReadToken()
 		return &RPCError{Message: message.String()}, err
@@ -173,6 +203,9 @@ func shape(err error) string {
 	if errors.As(err, &syntax) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return "the answer ends too early"
+		}
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			return place(syntax.JSONPointer) + "the object has two members of this name"
 		}
 		return place(syntax.JSONPointer) + "this is no JSON"
 	}

@@ -381,7 +381,7 @@ func TestTheRateIsKeptAndDoesNotOutliveADeadline(t *testing.T) {
 
 func TestAPanicWhileDecodingLosesNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Transport: answering(`{"result":"x"}`)})
+		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Transport: answering(`{"id":1,"result":"x"}`)})
 		for range 2 {
 			func() {
 				defer func() {

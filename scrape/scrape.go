@@ -23,8 +23,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/time/rate"
+
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 // Options describes an Upstream. Zero values mean the defaults.
@@ -41,7 +42,7 @@ type Options struct {
 	Concurrency int           // calls at once; default 4
 	Rate        float64       // requests a second; default 100
 	Burst       int           // requests at once after a rest; default twice the Rate
-	MaxBody     int64         // largest answer in bytes, after decompression; default 64 MiB
+	MaxBody     int64         // largest answer in bytes, after decompression; default 16 MiB
 
 	// Admit, where set, is asked before each request, a repeated one too: a budget. Its error, a new *Error each time,
 	// ends the call; its Op is filled in.
@@ -56,7 +57,7 @@ const (
 	defaultTimeout     = 10 * time.Second
 	defaultConcurrency = 4
 	defaultRate        = 100
-	defaultMaxBody     = 64 << 20
+	defaultMaxBody     = 16 << 20
 )
 
 // Upstream is one server that is asked. It is safe for concurrent use.
@@ -138,7 +139,7 @@ func (u *Upstream) rpc(ctx context.Context, path, method string, params any, onc
 		ID      int    `json:"id"`
 		Method  string `json:"method"`
 		Params  any    `json:"params,omitzero"`
-	}{"2.0", 1, method, params}, json.Deterministic(true))
+	}{"2.0", rpcID, method, params}, json.Deterministic(true))
 	if err != nil {
 		return nil, &Error{method, Malformed, fmt.Errorf("params: %w", err)}
 	}
@@ -169,7 +170,7 @@ type call struct {
 	bare   bool   // an empty answer will do
 	evenAt int    // a status beyond 2xx with which an answer may come
 	answer reflect.Type
-	decode func(d *jsontext.Decoder, answer reflect.Type) (any, error)
+	decode func(d *wire.Decoder, answer reflect.Type) (any, error)
 }
 
 // ask returns an answer of the call's type.

@@ -63,8 +63,16 @@ func TestEverySituationHasItsOutcomeAndItsWords(t *testing.T) {
 	}{
 		{"a good answer", askRPC, 200, "", envelope, ``},
 		{"its members in another order", askRPC, 200, "", `{"id":1,"result":{"height":14},"jsonrpc":"2.0"}`, ``},
-		{"unknown members, no error", askRPC, 200, "", `{"x":[{}],"error":null,"result":{"height":14,"y":1}}  ` + "\n\n", ``},
-		{"a member twice: the last counts", askRPC, 200, "", `{"result":{"height":1,"height":14}}`, ``},
+		{"unknown members, no error", askRPC, 200, "", `{"x":[{}],"id":1,"error":null,"result":{"height":14,"y":1}}  ` + "\n\n", ``},
+		{"a member twice", askRPC, 200, "", `{"id":1,"result":{"height":1,"height":14}}`, `malformed: result.height: the object has two members of this name`},
+		{"a member twice in what nobody asks for", askRPC, 200, "", `{"id":1,"result":{"height":14,"x":[{"a":1,"a":1}]}}`, `malformed: result.x.0.a: the object has two members of this name`},
+		{"a member twice in REST", askREST, 200, "", `{"height":"14","height":"14"}`, `malformed: height: the object has two members of this name`},
+		{"two results", askRPC, 200, "", `{"id":1,"result":{"height":14},"result":{"height":15}}`, `malformed: result: the object has two members of this name`},
+		{"the id of another", askRPC, 200, "", `{"id":2,"result":{"height":14}}`, `malformed: the answer has the id of another request: is a proxy mixing answers?`},
+		{"the id of another, at the end", askRPC, 200, "", `{"result":{"height":14},"id":"1"}`, `malformed: the answer has the id of another request: is a proxy mixing answers?`},
+		{"the error of another", askRPC, 200, "", `{"id":2,"error":{"code":-32000,"message":"m"}}`, `malformed: the answer has the id of another request: is a proxy mixing answers?`},
+		{"a result without id", askRPC, 200, "", `{"result":{"height":14}}`, `malformed: the answer has no id: is a proxy mixing answers?`},
+		{"depth without end", askRPC, 200, "", `{"id":1,"result":{"height":14,"x":` + strings.Repeat("[", 5000) + `}}`, `malformed: nested more than 100 deep`},
 		{"created", askREST, 201, "", `{"height":"14"}`, ``},
 
 		{"an error of the node", askRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"argument 'chain' not given","data":null},"id":1}`, `rejected: argument 'chain' not given`},
@@ -80,14 +88,14 @@ func TestEverySituationHasItsOutcomeAndItsWords(t *testing.T) {
 		{"a batch", askRPC, 200, "", `[]`, `malformed: the answer is no JSON-RPC object`},
 		{"no result", askRPC, 200, "", `{"jsonrpc":"2.0","id":1}`, `malformed: the answer has neither result nor error`},
 		{"a null result", askRPC, 200, "", `{"jsonrpc":"2.0","id":1,"result":null}`, `malformed: the answer has neither result nor error`},
-		{"a missing field", askRPC, 200, "", `{"result":{}}`, `malformed: result: height is missing`},
-		{"a wrong shape", askRPC, 200, "", `{"result":{"height":{}}}`, `malformed: result.height: neither a number nor a string`},
+		{"a missing field", askRPC, 200, "", `{"id":1,"result":{}}`, `malformed: result: height is missing`},
+		{"a wrong shape", askRPC, 200, "", `{"id":1,"result":{"height":{}}}`, `malformed: result.height: neither a number nor a string`},
 		{"a wrong value", askREST, 200, "", `{"height":"-1"}`, `malformed: height: "-1" is negative`},
 		{"a wrong kind", askREST, 200, "", `["x"]`, `malformed: not of the expected kind`},
 		{"an incomplete answer", askRPC, 200, "", envelope[:30], `malformed: the answer ends too early`},
 		{"two answers", askRPC, 200, "", envelope + envelope, `malformed: the answer goes on after its end`},
 		{"garbage after the answer", askRPC, 200, "", envelope + "]", `malformed: the answer goes on after its end`},
-		{"garbage in the answer", askRPC, 200, "", `{"result":{"height"}}`, `malformed: result.height: this is no JSON`},
+		{"garbage in the answer", askRPC, 200, "", `{"id":1,"result":{"height"}}`, `malformed: result.height: this is no JSON`},
 
 		{"an unknown path of a node", askRPC, 404, "", "404 page not found\n", `not_found: HTTP 404: no such path: the chain or API is unknown to it, off, or not there yet`},
 		{"an unknown resource of a service", askREST, 404, "", `{"message":"Chain 5 not found","error":"Not Found","statusCode":404}`, `not_found: HTTP 404: Chain 5 not found`},
@@ -221,7 +229,7 @@ func TestAForeignCertificateNamesTheSetting(t *testing.T) {
 }
 
 func TestAnAnswerAboveTheLimitIsTooLargeEvenCompressed(t *testing.T) {
-	big := `{"result":{"height":1,"x":"` + strings.Repeat("x", 1<<20) + `"}}`
+	big := `{"id":1,"result":{"height":1,"x":"` + strings.Repeat("x", 1<<20) + `"}}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") != "gzip" {
 			t.Errorf("gzip is not asked for: %v", r.Header)
@@ -254,7 +262,7 @@ func TestConnectionsAreUsedAgainWhateverTheAnswer(t *testing.T) {
 			_, _ = io.WriteString(w, strings.Repeat("x", 100<<10))
 			return
 		}
-		_, _ = io.WriteString(w, `{"result":{"height":"14"}}`)
+		_, _ = io.WriteString(w, `{"id":1,"result":{"height":"14"}}`)
 	}))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
@@ -469,7 +477,7 @@ func TestHealthyMeansThatTheUpstreamItselfAnswered(t *testing.T) {
 		want   bool
 	}{
 		{nil, false},
-		{respond(200, `{"result":{"height":1}}`), true},
+		{respond(200, `{"id":1,"result":{"height":1}}`), true},
 		{respond(502, ""), false},
 		{respond(200, `{"error":{"code":-32000,"message":"no"}}`), true},
 		{respond(403, ""), false},

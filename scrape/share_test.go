@@ -23,7 +23,7 @@ import (
 func counting(d time.Duration, asked *atomic.Int64) transport {
 	return func(r *http.Request) (*http.Response, error) {
 		n := asked.Add(1)
-		return slow(d, fmt.Sprintf(`{"height":%d,"result":{"height":%[1]d}}`, n))(r)
+		return slow(d, fmt.Sprintf(`{"height":%d,"id":1,"result":{"height":%[1]d}}`, n))(r)
 	}
 }
 

@@ -121,7 +121,7 @@ func TestAGenesisOfAnyVMIsKeptAndThatOfAnEVMChainRead(t *testing.T) {
 	if genesis, err := text.GenesisData.EVM(); err != nil || *genesis.Config.ChainID != 42 {
 		t.Errorf("in a string: %+v, %v", genesis, err)
 	}
-	if _, err := x.GenesisData.EVM(); err == nil || string(x.GenesisData.Raw) != `{"encoding": "hex", "data": "0x0000"}` {
+	if _, err := x.GenesisData.EVM(); err == nil || string(x.GenesisData.Raw) != `{"encoding":"hex","data":"0x0000"}` {
 		t.Errorf("of the X-Chain: %s, %v", x.GenesisData.Raw, err)
 	}
 	if p.GenesisData != nil || p.EVMChainID != nil || p.CreateBlockNumber != -1 {

@@ -14,12 +14,14 @@ type Genesis struct {
 	Raw jsontext.Value // an object, or a string that may hold one
 }
 
-// UnmarshalJSONFrom reads the next value of d, whatever it is.
-func (g *Genesis) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	value, err := d.ReadValue()
-	g.Raw = value.Clone()
+// UnmarshalWire reads the next value of d, whatever it is.
+func (g *Genesis) UnmarshalWire(d *wire.Decoder) (err error) {
+	g.Raw, err = d.ReadRaw()
 	return err
 }
+
+// memoryPerByte bounds what a genesis takes once it is decoded, for each byte of its text. An account of 60 bytes takes 400.
+const memoryPerByte = 16
 
 // EVM reads the genesis of an EVM chain, which another VM's is not.
 func (g *Genesis) EVM() (EVMGenesis, error) {
@@ -32,7 +34,7 @@ func (g *Genesis) EVM() (EVMGenesis, error) {
 		raw = text
 	}
 	var genesis EVMGenesis
-	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := wire.NewDecoder(bytes.NewReader(raw), 4<<10+memoryPerByte*len(raw))
 	if d.PeekKind() != jsontext.KindBeginObject {
 		return EVMGenesis{}, errors.New("not the genesis of an EVM chain: no object")
 	}

@@ -98,7 +98,7 @@ func TestBlocksTransactionsAndBalancesAreReadExactly(t *testing.T) {
 
 func TestTransactionsOfEveryKindAreReadable(t *testing.T) {
 	locked := `{"addresses":["P-a"],"amount":"18446744073709551615","locktime":7,"threshold":1}`
-	c := answering(t, `{"result":{"encoding":"json","block":{"id":"b","parentID":"a","height":18446744073709551615,
+	c := answering(t, `{"id":1,"result":{"encoding":"json","block":{"id":"b","parentID":"a","height":18446744073709551615,
 		"tx":{"id":"r","unsignedTx":{"txID":"rewarded"},"credentials":[]},
 		"txs":[{"id":"s","credentials":[{"fxID":"f","credential":{"signatures":["0x1"]}}],"unsignedTx":{
 			"destinationChain":"P","exportedOutputs":[{"assetID":"x","output":{"locktime":9,"output":`+locked+`}}],
@@ -119,7 +119,7 @@ func TestTransactionsOfEveryKindAreReadable(t *testing.T) {
 	}, e.JSON); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := answering(t, `{"result":{"encoding":"cb58","block":"x"}}`).PlatformBlockByHeight(t.Context(), 1, ""); scrape.OutcomeOf(err) != scrape.Malformed {
+	if _, err := answering(t, `{"id":1,"result":{"encoding":"cb58","block":"x"}}`).PlatformBlockByHeight(t.Context(), 1, ""); scrape.OutcomeOf(err) != scrape.Malformed {
 		t.Errorf("an unknown encoding: %v", err)
 	}
 }
@@ -231,7 +231,7 @@ func TestAChainConfigIsReadOnEveryKindOfChain(t *testing.T) {
 }
 
 func TestWhatAChainConfigLeavesEmptyStaysAbsent(t *testing.T) {
-	c, err := answering(t, `{"result":{"chainId":18446744073709551615,"feeConfig":null,"allowFeeRecipients":null,"upgrades":null,
+	c, err := answering(t, `{"id":1,"result":{"chainId":18446744073709551615,"feeConfig":null,"allowFeeRecipients":null,"upgrades":null,
 		"shanghaiTime":null,"londonBlock":null,"warpConfig":null,"etnaTimestamp":7,
 		"neverTimestamp":18446744073709551615,"oddBlock":-1,"oddConfig":{"adminAddresses":7},"otherConfig":[]}}`).EthChainConfig(t.Context(), "C")
 	if err != nil || c.ChainID != 18446744073709551615 || c.Fees != nil || c.AllowFeeRecipients != nil || c.PrecompileUpgrades != nil ||
@@ -245,7 +245,7 @@ func TestWhatAChainConfigLeavesEmptyStaysAbsent(t *testing.T) {
 		`{"chainId":1,"upgrades":{},"a":1,"a":2}`: "",
 		`[]`: "",
 	} {
-		_, err := answering(t, `{"result":`+config+`}`).EthChainConfig(t.Context(), "C")
+		_, err := answering(t, `{"id":1,"result":`+config+`}`).EthChainConfig(t.Context(), "C")
 		if scrape.OutcomeOf(err) != scrape.Malformed || want != "" && err.Error() != want {
 			t.Errorf("%s: %v", config, err)
 		}
@@ -254,7 +254,7 @@ func TestWhatAChainConfigLeavesEmptyStaysAbsent(t *testing.T) {
 
 func TestEqualChainConfigsHaveEqualTexts(t *testing.T) {
 	canonical := func(config string) string {
-		found, err := answering(t, `{"result":`+config+`}`).EthChainConfig(t.Context(), "C")
+		found, err := answering(t, `{"id":1,"result":`+config+`}`).EthChainConfig(t.Context(), "C")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -397,7 +397,7 @@ func pages(t *testing.T, page func(start string) (utxos []string, end string)) (
 		body, _ := io.ReadAll(r.Body)
 		_ = json.Unmarshal(body, &question)
 		utxos, end := page(question.Params.StartIndex.UTXO)
-		_ = json.NewEncoder(w).Encode(map[string]any{"result": map[string]any{
+		_ = json.NewEncoder(w).Encode(map[string]any{"id": 1, "result": map[string]any{
 			"numFetched": fmt.Sprint(len(utxos)), "utxos": append([]string{}, utxos...), "endIndex": node.UTXOIndex{Address: "X-a", UTXO: end}, "encoding": "hex",
 		}})
 	}))

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,8 +26,8 @@ type Encoded[T any] struct {
 	JSON     *T     // nil unless the encoding is JSON
 }
 
-// UnmarshalJSONFrom reads the member block or tx by what the member encoding says of it.
-func (e *Encoded[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+// UnmarshalWire reads the member block or tx by what the member encoding says of it.
+func (e *Encoded[T]) UnmarshalWire(d *wire.Decoder) error {
 	var answer struct {
 		Block    jsontext.Value `json:"block,omitzero"`
 		Tx       jsontext.Value `json:"tx,omitzero"`
@@ -45,7 +44,7 @@ func (e *Encoded[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return errors.New("neither a block nor a transaction")
 	}
 	e.Encoding = answer.Encoding
-	in := jsontext.NewDecoder(bytes.NewReader(content), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	in := d.Sub(content)
 	switch answer.Encoding {
 	case Hex:
 		return wire.Decode(in, &e.Hex)

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -186,10 +185,10 @@ type ActivePrecompile struct {
 // RuleSet holds rules by name; the list grows by release.
 type RuleSet map[string]bool
 
-// UnmarshalJSONFrom takes every member that is true or false for a rule.
-func (r *RuleSet) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+// UnmarshalWire takes every member that is true or false for a rule.
+func (r *RuleSet) UnmarshalWire(d *wire.Decoder) error {
 	var members map[string]jsontext.Value
-	if err := json.UnmarshalDecode(d, &members); err != nil {
+	if err := wire.Decode(d, &members); err != nil {
 		return err
 	}
 	*r = make(RuleSet)
@@ -218,26 +217,29 @@ func instant(at *time.Time) []any {
 	return []any{at.Unix()}
 }
 
-// UnmarshalJSONFrom sorts the members by the ends of their names. One of another shape than that says, such as the
+// UnmarshalWire sorts the members by the ends of their names. One of another shape than that says, such as the
 // precompile of somebody else's VM, is in Canonical alone.
-func (c *ChainConfig) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	text, err := d.ReadValue()
+func (c *ChainConfig) UnmarshalWire(d *wire.Decoder) error {
+	text, err := d.ReadRaw()
 	if err != nil {
 		return err
 	}
-	text = text.Clone()
 	// Numbers stay as they are: as floats they would lose what is above 2^53.
 	if err := text.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
 		return err
 	}
 	c.Canonical = string(text)
 	var members map[string]jsontext.Value
-	if err := json.Unmarshal(text, &members); err != nil {
+	if err := wire.Decode(d.Sub(text), &members); err != nil {
 		return err
 	}
 	c.Blocks, c.Times, c.Precompiles = map[string]uint64{}, map[string]time.Time{}, map[string]Precompile{}
 	for name, value := range members {
-		if err := c.read(name, value); err != nil {
+		err := c.read(d, name, value)
+		if errors.Is(err, wire.ErrMemory) {
+			return err
+		}
+		if err != nil {
 			if meaning := (*json.SemanticError)(nil); errors.As(err, &meaning) && meaning.Err != nil {
 				err = meaning.Err // without the name of a Go type
 			}
@@ -250,8 +252,8 @@ func (c *ChainConfig) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-func (c *ChainConfig) read(name string, value jsontext.Value) error {
-	in := jsontext.NewDecoder(bytes.NewReader(value))
+func (c *ChainConfig) read(d *wire.Decoder, name string, value jsontext.Value) error {
+	in := d.Sub(value)
 	switch kind := value.Kind(); {
 	case name == "chainId":
 		return wire.Decode(in, (*wire.Uint64)(&c.ChainID))
@@ -269,7 +271,11 @@ func (c *ChainConfig) read(name string, value jsontext.Value) error {
 	case kind == jsontext.KindNull:
 	case strings.HasSuffix(name, "Config"):
 		var p Precompile
-		if wire.Decode(in, &p) == nil {
+		err := wire.Decode(in, &p)
+		if errors.Is(err, wire.ErrMemory) {
+			return err
+		}
+		if err == nil {
 			c.Precompiles[name] = p
 		}
 	case strings.HasSuffix(name, "Block"):

@@ -1,8 +1,8 @@
 package node
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -51,8 +51,8 @@ type ChainHealth struct {
 	DisconnectedValidators []string // node IDs
 }
 
-// UnmarshalJSONFrom reads a check, and out of its message what concerns a chain. A message of another shape is no error.
-func (h *HealthCheck) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+// UnmarshalWire reads a check, and out of its message what concerns a chain. A message of another shape is no error.
+func (h *HealthCheck) UnmarshalWire(d *wire.Decoder) error {
 	var check struct {
 		Message            jsontext.Value `json:"message,omitzero"`
 		Error              string         `json:"error,omitzero"`
@@ -64,17 +64,18 @@ func (h *HealthCheck) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err := wire.Decode(d, &check); err != nil {
 		return err
 	}
+	chain, err := chainHealth(d, check.Message)
 	*h = HealthCheck{
 		Message: check.Message, Error: check.Error, Timestamp: check.Timestamp, Duration: check.Duration,
 		ContiguousFailures: check.ContiguousFailures, TimeOfFirstFailure: check.TimeOfFirstFailure,
-		Chain: chainHealth(check.Message),
+		Chain: chain,
 	}
-	return nil
+	return err
 }
 
-func chainHealth(message jsontext.Value) *ChainHealth {
+func chainHealth(d *wire.Decoder, message jsontext.Value) (*ChainHealth, error) {
 	if message.Kind() != jsontext.KindBeginObject {
-		return nil
+		return nil, nil
 	}
 	var of struct {
 		Engine *struct {
@@ -90,9 +91,12 @@ func chainHealth(message jsontext.Value) *ChainHealth {
 			DisconnectedValidators []string    `json:"disconnectedValidators,omitzero"`
 		} `json:"networking"`
 	}
-	err := wire.Decode(jsontext.NewDecoder(bytes.NewReader(message), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), &of)
+	err := wire.Decode(d.Sub(message), &of)
+	if errors.Is(err, wire.ErrMemory) {
+		return nil, err
+	}
 	if err != nil || of.Engine == nil && of.Networking == nil {
-		return nil
+		return nil, nil
 	}
 	chain := &ChainHealth{}
 	if of.Engine != nil && of.Engine.Consensus != nil {
@@ -103,7 +107,7 @@ func chainHealth(message jsontext.Value) *ChainHealth {
 	if of.Networking != nil {
 		chain.PercentConnected, chain.DisconnectedValidators = of.Networking.PercentConnected, of.Networking.DisconnectedValidators
 	}
-	return chain
+	return chain, nil
 }
 
 // Health asks GET /ext/health: all checks or, with tags, those of the node itself and of the tagged subnets, by subnet ID. An

@@ -3,11 +3,11 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -80,9 +80,9 @@ type Signer struct {
 	ProofOfPossession string // 96 bytes, hex after 0x; empty where the answer has none
 }
 
-// UnmarshalJSONFrom reads a signer whose proof is spelled proofOfPossession or, as documented for the P-Chain,
+// UnmarshalWire reads a signer whose proof is spelled proofOfPossession or, as documented for the P-Chain,
 // proofOfPosession.
-func (s *Signer) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (s *Signer) UnmarshalWire(d *wire.Decoder) error {
 	var spelled struct {
 		PublicKey         string `json:"publicKey"`
 		ProofOfPossession string `json:"proofOfPossession,omitzero"`
@@ -222,43 +222,40 @@ func (u Upgrades) Scheduled() map[string]time.Time {
 	return scheduled
 }
 
-// UnmarshalJSONFrom takes every member whose name ends in Time for an upgrade.
-func (u *Upgrades) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+// UnmarshalWire takes every member whose name ends in Time for an upgrade.
+func (u *Upgrades) UnmarshalWire(d *wire.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginObject {
 		return errors.New("no object of upgrade times")
 	}
-	if _, err := d.ReadToken(); err != nil {
+	var members map[string]jsontext.Value
+	if err := wire.Decode(d, &members); err != nil {
 		return err
 	}
 	u.Times = make(map[string]time.Time)
-	for d.PeekKind() == jsontext.KindString {
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		switch name := token.String(); {
-		case strings.HasSuffix(name, "Time"):
+	for name, value := range members {
+		in := d.Sub(value)
+		var err error
+		upgrade, dated := strings.CutSuffix(name, "Time")
+		switch {
+		case dated:
 			var at wire.Time
-			err = json.UnmarshalDecode(d, &at)
-			u.Times[strings.TrimSuffix(name, "Time")] = at.Time
+			err = wire.Decode(in, &at)
+			u.Times[upgrade] = at.Time
 		case name == "apricotPhase4MinPChainHeight":
 			var height *wire.Uint64
-			err = json.UnmarshalDecode(d, &height)
+			err = wire.Decode(in, &height)
 			u.ApricotPhase4MinPChainHeight = (*uint64)(height)
 		case name == "cortinaXChainStopVertexID":
-			err = json.UnmarshalDecode(d, &u.CortinaXChainStopVertexID)
-		default:
-			err = d.SkipValue()
+			err = wire.Decode(in, &u.CortinaXChainStopVertexID)
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	if len(u.Times) == 0 {
 		return errors.New("an object without upgrade times")
 	}
-	_, err := d.ReadToken()
-	return err
+	return nil
 }
 
 // Upgrades asks info.upgrades.

@@ -248,7 +248,7 @@ func TestUpgradesAreReadByTheirNamesWhateverTheRelease(t *testing.T) {
 		t.Errorf("got %+v", u)
 	}
 
-	u, err = answering(t, `{"result":{"etnaTime":"2024-12-16T17:00:00Z","nextTime":"9999-12-01T00:00:00Z"}}`).Upgrades(t.Context())
+	u, err = answering(t, `{"id":1,"result":{"etnaTime":"2024-12-16T17:00:00Z","nextTime":"9999-12-01T00:00:00Z"}}`).Upgrades(t.Context())
 	if err != nil || len(u.Times) != 2 {
 		t.Fatalf("%v, %v", u, err)
 	}
@@ -328,7 +328,7 @@ func TestAnAnswerThatLacksItsPointIsNotZero(t *testing.T) {
 
 func TestEitherSpellingOfTheProofIsRead(t *testing.T) {
 	for _, spelling := range []string{"proofOfPossession", "proofOfPosession"} {
-		c := answering(t, `{"result":{"nodeID":"NodeID-x","nodePOP":{"publicKey":"0x1","`+spelling+`":"0x2"}}}`)
+		c := answering(t, `{"id":1,"result":{"nodeID":"NodeID-x","nodePOP":{"publicKey":"0x1","`+spelling+`":"0x2"}}}`)
 		if id, err := c.NodeID(t.Context()); err != nil || *id.POP != (node.Signer{PublicKey: "0x1", ProofOfPossession: "0x2"}) {
 			t.Errorf("%s: %+v, %v", spelling, id.POP, err)
 		}

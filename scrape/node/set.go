@@ -83,8 +83,8 @@ func (s *ValidatorSet) members() iter.Seq[member] {
 	}
 }
 
-// UnmarshalJSONFrom reads the list, one validator at a time.
-func (s *ValidatorSet) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+// UnmarshalWire reads the list, one validator at a time.
+func (s *ValidatorSet) UnmarshalWire(d *wire.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginArray {
 		return wire.Decode(d, &[]entry{}) // tells what is wrong
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -75,7 +74,7 @@ func TestASetOfAnySizeIsWholeAndTakesLittle(t *testing.T) {
 			list = append(list, fmt.Sprintf(`{"nodeID":"%d","weight":"%d","startTime":"1"}`, i, i))
 		}
 		var set node.ValidatorSet
-		if err := json.Unmarshal([]byte("["+strings.Join(list, ",")+"]"), &set); err != nil {
+		if err := wire.Decode(wire.NewDecoder(strings.NewReader("["+strings.Join(list, ",")+"]"), 1<<20), &set); err != nil {
 			t.Fatal(err)
 		}
 		n := 0

@@ -17,17 +17,36 @@ import (
 // be, is an error; so is an element of a list or map that is null where it cannot be. A list that is null is nil: so Go's
 // servers write an empty one. Members that no field asks for are ignored. Of a field's json tag, the name and omitzero count.
 //
-// A type with an UnmarshalJSONFrom, UnmarshalJSON or UnmarshalText method decodes itself; it may call Decode to extend
-// the law to its parts.
-func Decode(d *jsontext.Decoder, into any) error {
-	return decode(d, reflect.ValueOf(into).Elem())
+// A scalar type with an UnmarshalJSONFrom, UnmarshalJSON or UnmarshalText method decodes itself, and so does any type
+// that is an Unmarshaler.
+func Decode(d *Decoder, into any) error {
+	v := reflect.ValueOf(into).Elem()
+	if err := d.take(int(v.Type().Size())); err != nil {
+		return err
+	}
+	return decode(d, v)
 }
 
-func decode(d *jsontext.Decoder, v reflect.Value) error {
+// Unmarshaler is a type with parts that decodes itself, within the limits of the Decoder.
+type Unmarshaler interface {
+	// UnmarshalWire reads the next value of d, whole.
+	UnmarshalWire(d *Decoder) error
+}
+
+func decode(d *Decoder, v reflect.Value) error {
 	kind := d.PeekKind()
 	p := planOf(v.Type())
 	switch {
+	case p.self:
+		return d.placed(v.Addr().Interface().(Unmarshaler).UnmarshalWire(d))
+	case v.Type() == rawType:
+		raw, err := d.ReadRaw()
+		v.SetBytes(raw)
+		return err
 	case p.as == reflect.Pointer && kind != jsontext.KindNull:
+		if err := d.take(int(v.Type().Elem().Size())); err != nil {
+			return err
+		}
 		v.Set(reflect.New(v.Type().Elem()))
 		return decode(d, v.Elem())
 	case p.as == reflect.Slice && kind == jsontext.KindBeginArray:
@@ -37,16 +56,27 @@ func decode(d *jsontext.Decoder, v reflect.Value) error {
 	case p.as == reflect.Struct && kind == jsontext.KindBeginObject:
 		return decodeStruct(d, v, p)
 	}
-	return json.UnmarshalDecode(d, v.Addr().Interface()) // a scalar, null, or what cannot be decoded
+	// A scalar, null, or what cannot be decoded.
+	if err := json.UnmarshalDecode(d.Decoder, v.Addr().Interface()); err != nil {
+		return err
+	}
+	if v.Kind() == reflect.String {
+		return d.take(v.Len())
+	}
+	return nil
 }
 
-func decodeSlice(d *jsontext.Decoder, v reflect.Value) error {
-	if _, err := d.ReadToken(); err != nil {
+func decodeSlice(d *Decoder, v reflect.Value) error {
+	if err := d.open(); err != nil {
 		return err
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // an empty list is not nil
 	for n := 0; d.PeekKind() != jsontext.KindEndArray; n++ {
+		had := v.Cap()
 		v.Grow(1)
+		if err := d.take((v.Cap() - had) * int(v.Type().Elem().Size())); err != nil {
+			return err
+		}
 		v.SetLen(n + 1)
 		if err := decodeElement(d, v.Index(n)); err != nil {
 			return err
@@ -56,27 +86,50 @@ func decodeSlice(d *jsontext.Decoder, v reflect.Value) error {
 	return err
 }
 
-func decodeMap(d *jsontext.Decoder, v reflect.Value) error {
-	if _, err := d.ReadToken(); err != nil {
+func decodeMap(d *Decoder, v reflect.Value) error {
+	if err := d.open(); err != nil {
 		return err
 	}
+	key, element := v.Type().Key(), v.Type().Elem()
 	v.Set(reflect.MakeMap(v.Type()))
-	for d.PeekKind() == jsontext.KindString {
-		name, value := reflect.New(v.Type().Key()), reflect.New(v.Type().Elem())
-		if err := json.UnmarshalDecode(d, name.Interface(), json.StringifyNumbers(true)); err != nil {
+	cost := mapHeader
+	for n := 0; d.PeekKind() == jsontext.KindString; n++ {
+		switch entry := int(key.Size() + element.Size()); {
+		case n == 0:
+			cost += mapGroup * entry
+		case n >= mapGroup:
+			cost = 2 * entry
+		}
+		if err := d.take(cost); err != nil {
 			return err
+		}
+		cost = 0
+		name, value := reflect.New(key), reflect.New(element)
+		if err := d.name(n); err != nil {
+			return err
+		}
+		if err := json.UnmarshalDecode(d.Decoder, name.Interface(), json.StringifyNumbers(true)); err != nil {
+			return err
+		}
+		if key.Kind() == reflect.String {
+			if err := d.take(name.Elem().Len()); err != nil {
+				return err
+			}
 		}
 		if err := decodeElement(d, value.Elem()); err != nil {
 			return err
 		}
 		v.SetMapIndex(name.Elem(), value.Elem())
 	}
+	if err := d.take(cost); err != nil {
+		return err
+	}
 	_, err := d.ReadToken()
 	return err
 }
 
 // decodeElement reads an element of a list or map, which is not absent: it is there.
-func decodeElement(d *jsontext.Decoder, v reflect.Value) error {
+func decodeElement(d *Decoder, v reflect.Value) error {
 	if d.PeekKind() == jsontext.KindNull && !nillable(v.Kind()) {
 		if err := d.SkipValue(); err != nil {
 			return err
@@ -90,8 +143,8 @@ func nillable(kind reflect.Kind) bool {
 	return kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map || kind == reflect.Interface
 }
 
-func decodeStruct(d *jsontext.Decoder, v reflect.Value, p *plan) error {
-	if _, err := d.ReadToken(); err != nil {
+func decodeStruct(d *Decoder, v reflect.Value, p *plan) error {
+	if err := d.open(); err != nil {
 		return err
 	}
 	var few [64]bool
@@ -99,7 +152,10 @@ func decodeStruct(d *jsontext.Decoder, v reflect.Value, p *plan) error {
 	if len(p.fields) > len(few) {
 		seen = make([]bool, len(p.fields))
 	}
-	for d.PeekKind() == jsontext.KindString {
+	for n := 0; d.PeekKind() == jsontext.KindString; n++ {
+		if err := d.name(n); err != nil {
+			return err
+		}
 		name, err := d.ReadValue()
 		if err != nil {
 			return err
@@ -112,7 +168,7 @@ func decodeStruct(d *jsontext.Decoder, v reflect.Value, p *plan) error {
 			seen[i] = true
 			err = decode(d, v.FieldByIndex(p.fields[i].index))
 		} else {
-			err = d.SkipValue()
+			err = d.Skip()
 		}
 		if err != nil {
 			return err
@@ -131,6 +187,7 @@ func decodeStruct(d *jsontext.Decoder, v reflect.Value, p *plan) error {
 
 // plan is how the values of a type are decoded.
 type plan struct {
+	self   bool         // decodes itself: an Unmarshaler
 	as     reflect.Kind // Pointer, Slice, Map or Struct; Invalid for what the library decodes
 	fields []field
 	byName map[string]int
@@ -152,14 +209,16 @@ func (p *plan) find(quoted jsontext.Value) (int, bool) {
 	return i, ok
 }
 
+var rawType = reflect.TypeFor[jsontext.Value]()
+
 var plans sync.Map // reflect.Type to *plan
 
 func planOf(t reflect.Type) *plan {
 	if known, ok := plans.Load(t); ok {
 		return known.(*plan)
 	}
-	p := &plan{}
-	if governed(t) {
+	p := &plan{self: reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]())}
+	if !p.self && governed(t) {
 		p.as = t.Kind()
 	}
 	if p.as == reflect.Struct {
@@ -176,7 +235,7 @@ func governed(t reflect.Type) bool {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return governed(t.Elem())
+		return true
 	case reflect.Slice:
 		return t.Elem().Kind() != reflect.Uint8 // bytes are a string
 	}

@@ -1,0 +1,145 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ErrMemory ends the decoding of an answer that would take more memory than is allowed.
+var ErrMemory = errors.New("the answer takes more memory than is allowed")
+
+// maxDepth is how deep an answer may be nested. Known answers are at most 12 deep.
+const maxDepth = 100
+
+// Decoder reads one answer, bounded in memory and depth. An object that has two members of one name is an error.
+type Decoder struct {
+	*jsontext.Decoder
+	memory *int // bytes that what is decoded may still take
+	depth  int  // of the value that this Decoder reads, in the whole answer
+}
+
+// NewDecoder returns a Decoder of what r holds. What it decodes takes memory bytes at most; then the error is ErrMemory.
+func NewDecoder(r io.Reader, memory int) *Decoder {
+	return &Decoder{Decoder: newDecoder(r), memory: &memory}
+}
+
+func newDecoder(r io.Reader) *jsontext.Decoder {
+	return jsontext.NewDecoder(r, jsontext.AllowInvalidUTF8(true))
+}
+
+// Sub returns a Decoder of a value of the same answer that was read as raw text, within the same limits.
+func (d *Decoder) Sub(raw jsontext.Value) *Decoder {
+	return &Decoder{Decoder: newDecoder(bytes.NewBuffer(raw)), memory: d.memory, depth: d.depth + d.StackDepth()}
+}
+
+// Sizes in bytes of what the Go runtime and jsontext keep.
+const (
+	mapHeader = 48
+	mapGroup  = 8   // entries that the first makes room for
+	nameCost  = 100 // of each name of an object with more than fewNames
+	fewNames  = 64
+)
+
+// take counts memory that is about to be used, in bytes.
+func (d *Decoder) take(n int) error {
+	if *d.memory -= n; *d.memory < 0 {
+		return ErrMemory
+	}
+	return nil
+}
+
+// open reads the begin of an object or list.
+func (d *Decoder) open() error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	return d.deep()
+}
+
+func (d *Decoder) deep() error {
+	if d.depth+d.StackDepth() > maxDepth {
+		return &json.SemanticError{Err: fmt.Errorf("nested more than %d deep", maxDepth)}
+	}
+	return nil
+}
+
+// name counts the n-th name of an object: jsontext keeps it to the object's end, so that no other is the same.
+func (d *Decoder) name(n int) error {
+	if n < fewNames {
+		return nil
+	}
+	return d.take(nameCost)
+}
+
+// Skip reads the next value and forgets it.
+func (d *Decoder) Skip() error { return d.read(func(...byte) error { return nil }) }
+
+// ReadRaw reads the next value as text, without space between its tokens.
+func (d *Decoder) ReadRaw() (jsontext.Value, error) {
+	var raw jsontext.Value
+	err := d.read(func(text ...byte) error {
+		had := cap(raw)
+		raw = append(raw, text...)
+		return d.take(cap(raw) - had)
+	})
+	return raw, err
+}
+
+// read reads the next value token by token, so that no part of it is held but by keep.
+func (d *Decoder) read(keep func(text ...byte) error) error {
+	outside := d.StackDepth()
+	for {
+		kind := d.PeekKind()
+		closes := kind == jsontext.KindEndObject || kind == jsontext.KindEndArray
+		if depth := d.StackDepth(); depth > outside && !closes {
+			in, n := d.StackIndex(depth)
+			var err error
+			switch {
+			case in == jsontext.KindBeginObject && n%2 == 1:
+				err = keep(':')
+			case n > 0:
+				err = keep(',')
+			}
+			if err == nil && in == jsontext.KindBeginObject && n%2 == 0 {
+				err = d.name(int(n / 2))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if closes || kind == jsontext.KindBeginObject || kind == jsontext.KindBeginArray {
+			if _, err := d.ReadToken(); err != nil {
+				return err
+			}
+			if err := errors.Join(d.deep(), keep(byte(kind))); err != nil {
+				return err
+			}
+		} else {
+			text, err := d.ReadValue()
+			if err != nil {
+				return err
+			}
+			if err := keep(text...); err != nil {
+				return err
+			}
+		}
+		if d.StackDepth() <= outside {
+			return nil
+		}
+	}
+}
+
+// placed says where in the answer an error of an Unmarshaler arose.
+func (d *Decoder) placed(err error) error {
+	var meaning *json.SemanticError
+	var syntax *jsontext.SyntacticError
+	if err == nil || errors.Is(err, ErrMemory) || errors.As(err, &meaning) || errors.As(err, &syntax) {
+		return err
+	}
+	return &json.SemanticError{JSONPointer: d.StackPointer(), Err: err}
+}
