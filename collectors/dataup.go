@@ -33,6 +33,8 @@ func bindDataUp(ups *Upstreams) []Job {
 		case scrape.Forbidden, scrape.RateLimited, scrape.Rejected:
 			out.Note("%v", err)
 			err = nil
+		case scrape.LocalLimit:
+			return err
 		}
 		out.SetBool(dataUpFamily, err == nil)
 		return nil

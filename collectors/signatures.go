@@ -41,7 +41,7 @@ func collectSignatures(ctx context.Context, ups *Upstreams, p Probe, out *metric
 	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.Network, p.TxHash)
 	took := time.Since(began)
 	switch scrape.OutcomeOf(err) {
-	case scrape.Rejected, scrape.NotFound, scrape.Forbidden, scrape.RateLimited:
+	case scrape.Rejected, scrape.NotFound, scrape.Forbidden, scrape.RateLimited, scrape.LocalLimit:
 		return hintUnknown(err, "AVAX_WATCH_SIGNATURES") // says nothing about the validators
 	}
 	out.SetBool(signatureUp, err == nil, p.Name)

@@ -11,8 +11,8 @@ import (
 var nodeUp = metric.New("avax_node_up",
 	"1 if the node answered its last poll, 0 if it did not.", "node")
 
-// up says 0 for a dead node, and so it never fails: every other family of a
-// dead node goes absent.
+// up says 0 for a dead node: every other family of a dead node goes absent. It fails
+// only where this host lacks what it takes to ask; then the last answer stands until it is stale.
 var up = &Spec{
 	Name:     "up",
 	Help:     "Does the node answer?",
@@ -25,6 +25,9 @@ var up = &Spec{
 
 func collectUp(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
 	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // asked afresh, and left for the others
+	if scrape.OutcomeOf(err) == scrape.LocalLimit {
+		return err
+	}
 	out.SetBool(nodeUp, err == nil, n.Name())
 	return nil
 }

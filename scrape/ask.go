@@ -77,7 +77,9 @@ func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error
 	}
 	u.metrics.count(c.op, outcome)
 	u.metrics.took(c.op, took)
-	u.unwell.Store(!answered(outcome))
+	if outcome != LocalLimit {
+		u.unwell.Store(!answered(outcome))
+	}
 	return value, err
 }
 

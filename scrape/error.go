@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
+	"syscall"
 )
 
 // Outcome is how a call ended. The set is closed, so an outcome can be a label.
@@ -25,12 +27,13 @@ const (
 	NotFound      Outcome = "not_found"     // no such path: chain unknown or not tracked, API off, no such resource
 	Malformed     Outcome = "malformed"     // answered, but not with what was asked for
 	TooLarge      Outcome = "too_large"     // the answer is larger than allowed
+	LocalLimit    Outcome = "local_limit"   // this host lacks descriptors, ports or buffers for a connection: says nothing about the upstream
 )
 
 // Outcomes are all outcomes, OK first. They must not be changed.
 var Outcomes = []Outcome{
 	OK, Unreachable, Timeout, Forbidden, Rejected, RateLimited,
-	Unavailable, Bootstrapping, NotFound, Malformed, TooLarge,
+	Unavailable, Bootstrapping, NotFound, Malformed, TooLarge, LocalLimit,
 }
 
 // Error is what every call returns where it has no answer: what was asked, how it ended, why. Its text holds no URL, no
@@ -70,8 +73,9 @@ func (e *RPCError) Error() string {
 // CodeMethodNotFound is the RPCError.Code of an EVM chain that does not offer the method.
 const CodeMethodNotFound = -32601
 
-// OutcomeOf tells how a call ended by its error: OK for nil, the outcome of an Error anywhere in the chain, Timeout for
-// an ended context, Unreachable for an error of the network, and Malformed for what nobody can name.
+// OutcomeOf tells how a call ended by its error: OK for nil, the outcome of an Error anywhere in the chain, LocalLimit for
+// a resource that this host lacks, Timeout for an ended context, Unreachable for an error of the network, and Malformed for
+// what nobody can name.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OK
@@ -86,10 +90,26 @@ func OutcomeOf(err error) Outcome {
 	var opError *net.OpError
 	var dnsError *net.DNSError
 	switch {
+	case isLocalLimit(err):
+		return LocalLimit
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, os.ErrDeadlineExceeded):
 		return Timeout
 	case errors.As(err, &opError), errors.As(err, &dnsError), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return Unreachable
 	}
 	return Malformed
+}
+
+// localLimits are the errors of a host that has no descriptor, buffer, memory or port left for a connection.
+var localLimits = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL}
+
+func isLocalLimit(err error) bool {
+	var lookup *net.DNSError
+	named := errors.As(err, &lookup) // it keeps the text alone of what went wrong
+	for _, limit := range localLimits {
+		if errors.Is(err, limit) || named && strings.Contains(lookup.Err, limit.Error()) {
+			return true
+		}
+	}
+	return false
 }

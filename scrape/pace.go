@@ -19,13 +19,13 @@ const (
 	attempts    = 3                      // requests of one call at most
 	firstPause  = 200 * time.Millisecond // before the second request; three times that before the third
 	waitUnasked = 10 * time.Second       // after a 429 that does not say how long
-	longestWait = time.Hour              // whatever an upstream asks for
 )
 
 // pace holds back requests: so many at once, so many a second, none before the moment the upstream asked for.
 type pace struct {
-	slots  chan struct{}
-	bucket *rate.Limiter
+	slots   chan struct{}
+	bucket  *rate.Limiter
+	maxWait time.Duration
 
 	mu    sync.Mutex
 	until time.Time // the upstream asked not to be called before
@@ -35,17 +35,17 @@ type aheadKey struct{}
 
 // Ahead lets calls under ctx go out at once, beside those that the upstream may be asked at once and a second: for the one
 // question whether it answers at all. Behind others its answer would tell how long they take, and a slow upstream would
-// pass for a dead one. An upstream that asked to be left alone is.
+// pass for a dead one. It goes out even while the upstream, or a load balancer before it, asks to be left alone.
 func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
 
 // turn waits until a request may go out. Every turn taken ends with a call of done.
 func (p *pace) turn(ctx context.Context) (done func(), err error) {
-	if err := p.asked(); err != nil {
-		return nil, err
-	}
 	if ahead, _ := ctx.Value(aheadKey{}).(bool); ahead {
 		p.bucket.Reserve() // those that follow make up for it
 		return func() {}, nil
+	}
+	if err := p.asked(); err != nil {
+		return nil, err
 	}
 	select {
 	case p.slots <- struct{}{}:
@@ -99,11 +99,11 @@ func (p *pace) wait() time.Duration {
 // obey notes what an answer says about the next request.
 func (p *pace) obey(status int, h http.Header) {
 	var d time.Duration
-	switch said, ok := parseWait(h.Get("Retry-After")); {
+	switch said, ok := p.parseWait(h.Get("Retry-After")); {
 	case ok && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable):
 		d = said
 	case status == http.StatusTooManyRequests:
-		if d, ok = parseWait(h.Get("Ratelimit-Reset")); !ok {
+		if d, ok = p.parseWait(h.Get("Ratelimit-Reset")); !ok {
 			d = waitUnasked
 		}
 	}
@@ -117,13 +117,13 @@ func (p *pace) obey(status int, h http.Header) {
 	}
 }
 
-// parseWait reads seconds or an HTTP date.
-func parseWait(s string) (time.Duration, bool) {
+// parseWait reads seconds or an HTTP date, maxWait at most.
+func (p *pace) parseWait(s string) (time.Duration, bool) {
 	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds >= 0 {
-		return time.Duration(min(seconds, longestWait.Seconds()) * float64(time.Second)), true
+		return time.Duration(min(seconds, p.maxWait.Seconds()) * float64(time.Second)), true
 	}
 	if at, err := http.ParseTime(s); err == nil {
-		return min(max(0, time.Until(at)), longestWait), true
+		return min(max(0, time.Until(at)), p.maxWait), true
 	}
 	return 0, false
 }
@@ -141,7 +141,7 @@ func (p *pace) pause(n int, err error) (d time.Duration, ok bool) {
 		return 0, false
 	}
 	switch OutcomeOf(err) {
-	case Unreachable, Unavailable, RateLimited:
+	case Unreachable, Unavailable, RateLimited, LocalLimit:
 		return p.wait() + d, true
 	}
 	return 0, false

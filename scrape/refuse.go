@@ -115,6 +115,9 @@ func (u *Upstream) broken(op string, err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // its text would print the URL
 	}
+	if isLocalLimit(err) {
+		return &Error{op, LocalLimit, &reason{u.clean(err.Error()) + ": raise the limit of open files (LimitNOFILE) or look at what uses up the descriptors and ports of the exporter's host", err}}
+	}
 	text := err.Error()
 	var certificate *tls.CertificateVerificationError
 	var name x509.HostnameError

@@ -40,6 +40,7 @@ type Options struct {
 
 	Timeout     time.Duration // of one call, repetitions included, from the moment its turn has come; default 10s
 	Concurrency int           // calls at once; default 4
+	MaxWait     time.Duration // how long to leave the upstream alone at most, whatever its Retry-After asks for; default 1m
 	Rate        float64       // requests a second; default 100
 	Burst       int           // requests at once after a rest; default twice the Rate
 	MaxBody     int64         // largest answer in bytes, after decompression; default 16 MiB
@@ -57,6 +58,7 @@ const (
 	defaultTimeout     = 10 * time.Second
 	defaultConcurrency = 4
 	defaultRate        = 100
+	defaultMaxWait     = time.Minute // load balancers ask for hours, and the node is back in seconds
 	defaultMaxBody     = 16 << 20
 )
 
@@ -98,6 +100,7 @@ func New(o Options) (*Upstream, error) {
 	}
 	base.User = nil
 	perSecond := orDefault(o.Rate, defaultRate)
+	u.pace.maxWait = orDefault(o.MaxWait, defaultMaxWait)
 	u.pace.slots = make(chan struct{}, orDefault(o.Concurrency, defaultConcurrency))
 	u.pace.bucket = rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond))))
 	first, err := u.newAccess(o.Header, o.TLS)
@@ -119,7 +122,7 @@ func orDefault[T int | int64 | float64 | time.Duration](v, otherwise T) T {
 func (u *Upstream) Name() string { return u.name }
 
 // Healthy tells whether the upstream itself answered the last finished call, be it with a refusal. It is true before
-// any call. A call its caller gave up says nothing about the upstream.
+// any call. A call that its caller gave up, or for which this host lacked a resource, says nothing about the upstream.
 func (u *Upstream) Healthy() bool { return !u.unwell.Load() }
 
 // RPC asks a JSON-RPC 2.0 method that only reads: the call may be repeated and its answer shared (see MaxAge). Params

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -449,6 +451,10 @@ func TestOutcomeOfNamesAnyError(t *testing.T) {
 		{fmt.Errorf("x: %w", context.Canceled), scrape.Timeout},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, scrape.Unreachable},
 		{&net.DNSError{}, scrape.Unreachable},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)}, scrape.LocalLimit},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, scrape.LocalLimit},
+		{&net.DNSError{Err: "dial udp 127.0.0.1:53: socket: too many open files"}, scrape.LocalLimit},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, scrape.Unreachable},
 		{io.ErrUnexpectedEOF, scrape.Unreachable},
 		{errors.New("x"), scrape.Malformed},
 	} {
@@ -456,7 +462,7 @@ func TestOutcomeOfNamesAnyError(t *testing.T) {
 			t.Errorf("%v: got %s, want %s", c.err, got, c.want)
 		}
 	}
-	if all := scrape.Outcomes; len(all) != 11 || all[0] != scrape.OK {
+	if all := scrape.Outcomes; len(all) != 12 || all[0] != scrape.OK {
 		t.Errorf("outcomes: %v", all)
 	}
 }
@@ -490,4 +496,17 @@ func TestHealthyMeansThatTheUpstreamItselfAnswered(t *testing.T) {
 			t.Errorf("healthy is %v after %v", u.Healthy(), err)
 		}
 	}
+}
+
+// A host without descriptors says nothing about the upstream, and the words name the host.
+func TestALackOfThisHostIsNotTheUpstreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+		})})
+		err := askRPC(u)
+		if scrape.OutcomeOf(err) != scrape.LocalLimit || !strings.Contains(err.Error(), "exporter's host") || !u.Healthy() {
+			t.Errorf("%v, healthy is %t", err, u.Healthy())
+		}
+	})
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
@@ -41,7 +42,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 	t.shard = &collectors.Upstreams{Targets: collectors.NewTargets(nil, cfg.Chains), Watch: cfg.Watch}
 	t.shard.NetworkID = cfg.NetworkID
 	if cfg.MetricsURL != "" {
-		up, err := t.upstream(scrape.Options{Name: "metrics", URL: cfg.MetricsURL})
+		up, err := t.upstream(scrape.Options{Name: "metrics", URL: cfg.MetricsURL, MaxWait: serviceMaxWait})
 		if err != nil {
 			return nil, err
 		}
@@ -72,6 +73,9 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 	t.use(conns)
 	return t, nil
 }
+
+// serviceMaxWait bounds how long a service may ask to be left alone. Its limits are per minute.
+const serviceMaxWait = 10 * time.Minute
 
 // upstream makes a client with the limits that hold for every upstream.
 func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {

@@ -68,6 +68,10 @@ var remedies = map[scrape.Outcome]remedy{
 		service: "Is this the address of the service? A proxy or a login page may stand between.",
 		byText:  true,
 	},
+	scrape.LocalLimit: {
+		What: "The exporter's host lacks descriptors, ports or buffers",
+		Do:   "Raise the limit of open files of the exporter (LimitNOFILE), and look for clients that hold many connections to it. This says nothing about the node.",
+	},
 	scrape.TooLarge: {
 		What: "The answer is too large",
 		Do:   "Raise AVAX_MAX_BODY.",

@@ -79,7 +79,7 @@ type AssetTransaction struct {
 	AssetCreated     *AssetCreated `json:"assetCreated"`
 
 	Vertices    []Vertex     `json:"vertices,omitzero"` // of the format NonLinear
-	BlockHeight *wire.Uint64 `json:"blockHeight"`       // of the format Linear
+	BlockHeight *wire.Height `json:"blockHeight"`       // of the format Linear
 	BlockHash   string       `json:"blockHash,omitzero"`
 }
 

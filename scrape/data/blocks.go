@@ -9,7 +9,7 @@ import (
 // Block is a block of an EVM chain, with sums over the chain up to it.
 type Block struct {
 	ChainID                string        `json:"chainId,omitzero"`
-	BlockNumber            wire.Uint64   `json:"blockNumber"`
+	BlockNumber            wire.Height   `json:"blockNumber"`
 	BlockHash              string        `json:"blockHash"`
 	ParentHash             string        `json:"parentHash"`
 	BlockTimestamp         wire.UnixTime `json:"blockTimestamp"`

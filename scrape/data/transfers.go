@@ -19,7 +19,7 @@ type BlockRange struct {
 type ERC721Transfer struct {
 	TxHash              string        `json:"txHash"`
 	LogIndex            wire.Uint64   `json:"logIndex"`
-	BlockNumber         wire.Uint64   `json:"blockNumber"`
+	BlockNumber         wire.Height   `json:"blockNumber"`
 	BlockHash           string        `json:"blockHash"`
 	BlockTimestamp      wire.UnixTime `json:"blockTimestamp"`
 	BlockTimestampMilli *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks from before Granite
@@ -64,7 +64,7 @@ const (
 // InternalTransaction is a call that a contract made.
 type InternalTransaction struct {
 	TxHash              string        `json:"txHash"`
-	BlockNumber         wire.Uint64   `json:"blockNumber"`
+	BlockNumber         wire.Height   `json:"blockNumber"`
 	BlockHash           string        `json:"blockHash"`
 	BlockTimestamp      wire.UnixTime `json:"blockTimestamp"`
 	BlockTimestampMilli *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks from before Granite

@@ -31,6 +31,10 @@ const (
 
 func unix(seconds int64) *wire.UnixTime { return &wire.UnixTime{Time: time.Unix(seconds, 0).UTC()} }
 
+func past(seconds int64) *wire.PastUnixTime {
+	return &wire.PastUnixTime{Time: time.Unix(seconds, 0).UTC()}
+}
+
 func TestBlocksTransactionsAndBalancesAreReadExactly(t *testing.T) {
 	c, ctx := replay(t, "healthy"), t.Context()
 	output := func(amount uint64) node.TxOutput {
@@ -45,12 +49,12 @@ func TestBlocksTransactionsAndBalancesAreReadExactly(t *testing.T) {
 	for name, check := range map[string]struct{ got, want any }{
 		"an X-Chain block": {got(c.AVMBlockByHeight(ctx, "X", 0, node.JSON)), node.Encoded[node.Block]{Encoding: node.JSON, JSON: &node.Block{
 			ID: "U6MM8doyVRTnUwjbZj6UMEquvu38tXXPehfaGdsfiZmKrvJtf", ParentID: "22hyk5maPijVoX12eRP6r8UWzz9hP6rBHgokJovpSNqQMRM2Ue",
-			Time: unix(1607144400), MerkleRoot: node.PrimaryNetworkID, Txs: []node.Tx{},
+			Time: past(1607144400), MerkleRoot: node.PrimaryNetworkID, Txs: []node.Tx{},
 		}}},
 		"an X-Chain block in hex": {hex("0x0000", xHex, xErr), true},
 		"a P-Chain block": {got(c.PlatformBlockByHeight(ctx, 14, node.JSON)), node.Encoded[node.Block]{Encoding: node.JSON, JSON: &node.Block{
 			ID: "SXrVtnHNB7An1iTJ2JQ734sN3FVa3muWMHcKBmrfpKXisCD6U", ParentID: "mTtWpa6yVD4kJ6Ka1SBHyZJrx9GcEwLRF3PD9yxpYsG7EaXXn",
-			Height: 14, Time: unix(1795198147),
+			Height: 14, Time: past(1795198147),
 			Txs: []node.Tx{{
 				ID: "2EDi9nVH7Mf42PuUzc5p1ryhcU6TSw27QU2YNDcUvKsngALrTb",
 				UnsignedTx: node.UnsignedTx{
@@ -78,8 +82,8 @@ func TestBlocksTransactionsAndBalancesAreReadExactly(t *testing.T) {
 		"an X-Chain balance":  {got(c.AVMBalance(ctx, "X", xOwner, "AVAX")), node.AVMBalance{Balance: 300000000000000000, UTXOIDs: []node.UTXOID{{TxID: avaxAsset, OutputIndex: 1}}}},
 		"X-Chain balances":    {got(c.AVMAllBalances(ctx, "X", xOwner)), []node.AssetBalance{{Asset: "AVAX", Balance: 300000000000000000}}},
 		"X-Chain fees":        {got(c.AVMTxFee(ctx, "X")), node.TxFee{TxFee: 1000000, CreateAssetTxFee: 1000000}},
-		"the supply":          {got(c.PlatformCurrentSupply(ctx, "")), node.Supply{Supply: 361177296012368394, Height: new(wire.Uint64(14))}},
-		"the P-Chain's fees":  {got(c.PlatformFeeState(ctx)), node.FeeState{Capacity: 991701, Excess: 8299, Price: 1, Timestamp: wire.Time{Time: utc("2026-11-20T18:09:07Z")}}},
+		"the supply":          {got(c.PlatformCurrentSupply(ctx, "")), node.Supply{Supply: 361177296012368394, Height: new(wire.Height(14))}},
+		"the P-Chain's fees":  {got(c.PlatformFeeState(ctx)), node.FeeState{Capacity: 991701, Excess: 8299, Price: 1, Timestamp: wire.PastTime{Time: utc("2026-11-20T18:09:07Z")}}},
 		"aliases":             {got(c.AdminChainAliases(ctx, "2huFztbeB4LijVCoLrxP8NwFbRCdtLfUyvx4VXwD5VnVxzxkMX")), []string{"X", "avm", "2huFztbeB4LijVCoLrxP8NwFbRCdtLfUyvx4VXwD5VnVxzxkMX", "myxchain"}},
 		"aliases of no chain": {got(c.AdminChainAliases(ctx, "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof")), []string(nil)},
 		"a P-Chain balance": {got(c.PlatformBalance(ctx, pOwner)), node.PlatformBalance{
@@ -98,7 +102,7 @@ func TestBlocksTransactionsAndBalancesAreReadExactly(t *testing.T) {
 
 func TestTransactionsOfEveryKindAreReadable(t *testing.T) {
 	locked := `{"addresses":["P-a"],"amount":"18446744073709551615","locktime":7,"threshold":1}`
-	c := answering(t, `{"id":1,"result":{"encoding":"json","block":{"id":"b","parentID":"a","height":18446744073709551615,
+	c := answering(t, `{"id":1,"result":{"encoding":"json","block":{"id":"b","parentID":"a","height":1099511627776,
 		"tx":{"id":"r","unsignedTx":{"txID":"rewarded"},"credentials":[]},
 		"txs":[{"id":"s","credentials":[{"fxID":"f","credential":{"signatures":["0x1"]}}],"unsignedTx":{
 			"destinationChain":"P","exportedOutputs":[{"assetID":"x","output":{"locktime":9,"output":`+locked+`}}],
@@ -108,7 +112,7 @@ func TestTransactionsOfEveryKindAreReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&node.Block{
-		ID: "b", ParentID: "a", Height: 18446744073709551615, Tx: &node.Tx{ID: "r", Credentials: []node.Credential{}},
+		ID: "b", ParentID: "a", Height: 1099511627776, Tx: &node.Tx{ID: "r", Credentials: []node.Credential{}},
 		Txs: []node.Tx{{ID: "s", Credentials: []node.Credential{{FxID: "f", Credential: &node.Credential{Signatures: []string{"0x1"}}}}, UnsignedTx: node.UnsignedTx{
 			DestinationChain: "P", SourceChain: "C",
 			ExportedOutputs: []node.TxOutput{{AssetID: "x", Output: node.Output{Locktime: new(wire.Uint64(9)), Output: &node.Output{
@@ -346,7 +350,7 @@ func TestANodeThatIsNotHealthyIsAnAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&node.ChainHealth{
-		LastAcceptedHeight: new(wire.Uint64(14)), LastAcceptedID: "2U7px9977eMHXeUDcai3G5sy3scsJhRka3buRuwLrNsdjpRnCP",
+		LastAcceptedHeight: new(wire.Height(14)), LastAcceptedID: "2U7px9977eMHXeUDcai3G5sy3scsJhRka3buRuwLrNsdjpRnCP",
 		ProcessingBlocks: new(wire.Uint64(0)), LongestProcessingBlock: &wire.GoDuration{}, PercentConnected: new(wire.Float(1)), DisconnectedValidators: []string{},
 	}, well.Checks["P"].Chain); diff != "" {
 		t.Error(diff)

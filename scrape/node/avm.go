@@ -73,7 +73,7 @@ func (c *Client) AVMBlockByHeight(ctx context.Context, chain string, height uint
 // AVMHeight asks avm.getHeight: the height of the last accepted block. On an X-Chain that nobody uses it stands still.
 func (c *Client) AVMHeight(ctx context.Context, chain string) (uint64, error) {
 	answer, err := avm[struct {
-		Height wire.Uint64 `json:"height"`
+		Height wire.Height `json:"height"`
 	}](ctx, c, chain, "avm.getHeight", nil)
 	return uint64(answer.Height), err
 }

@@ -57,13 +57,13 @@ func (e *Encoded[T]) UnmarshalWire(d *wire.Decoder) error {
 
 // Block is an accepted block of the X- or the P-Chain.
 type Block struct {
-	ID         string         `json:"id"`
-	ParentID   string         `json:"parentID"`
-	Height     wire.Uint64    `json:"height"`
-	Time       *wire.UnixTime `json:"time"`                // nil in the P-Chain's genesis and its blocks from before Banff
-	MerkleRoot string         `json:"merkleRoot,omitzero"` // of the X-Chain alone
-	Txs        []Tx           `json:"txs,omitzero"`
-	Tx         *Tx            `json:"tx"` // of a P-Chain block that proposes one
+	ID         string             `json:"id"`
+	ParentID   string             `json:"parentID"`
+	Height     wire.Height        `json:"height"`
+	Time       *wire.PastUnixTime `json:"time"`                // nil in the P-Chain's genesis and its blocks from before Banff
+	MerkleRoot string             `json:"merkleRoot,omitzero"` // of the X-Chain alone
+	Txs        []Tx               `json:"txs,omitzero"`
+	Tx         *Tx                `json:"tx"` // of a P-Chain block that proposes one
 }
 
 // Tx is a transaction of the X- or the P-Chain.

@@ -57,7 +57,7 @@ func (c *Client) EthChainID(ctx context.Context, chain string) (uint64, error) {
 
 // EthBlockNumber asks eth_blockNumber: the height of the newest block.
 func (c *Client) EthBlockNumber(ctx context.Context, chain string) (uint64, error) {
-	n, err := evm[wire.HexUint64](ctx, c, chain, "eth_blockNumber")
+	n, err := evm[wire.HexHeight](ctx, c, chain, "eth_blockNumber")
 	return uint64(n), err
 }
 
@@ -69,7 +69,7 @@ func (c *Client) EthBaseFee(ctx context.Context, chain string) (*big.Int, error)
 
 // EthBlock is the header of a block of an EVM chain, and what is in it.
 type EthBlock struct {
-	Number                wire.HexUint64  `json:"number"`
+	Number                wire.HexHeight  `json:"number"`
 	Hash                  string          `json:"hash"`
 	ParentHash            string          `json:"parentHash"`
 	Timestamp             wire.HexUint64  `json:"timestamp"`             // Unix seconds
@@ -83,8 +83,8 @@ type EthBlock struct {
 // EthTxHash is the hash of a transaction.
 type EthTxHash string
 
-// UnmarshalJSONFrom reads the hash, or takes it from the whole transaction where the question asked for that.
-func (h *EthTxHash) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+// UnmarshalWire reads the hash, or takes it from the whole transaction where the question asked for that.
+func (h *EthTxHash) UnmarshalWire(d *wire.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginObject {
 		return wire.Decode(d, (*string)(h))
 	}
@@ -107,6 +107,9 @@ func (b EthBlock) Time() time.Time {
 // errNoBlock is the null that an EVM chain answers for a block that it does not have.
 var errNoBlock = errors.New("there is no such block")
 
+// maxSeconds is the end of the year 9999, in Unix seconds.
+const maxSeconds = 253402300799
+
 func ethBlock(ctx context.Context, c *Client, chain, method, which string) (EthBlock, error) {
 	block, err := evm[*EthBlock](ctx, c, chain, method, which, false)
 	if err == nil && block == nil {
@@ -114,6 +117,14 @@ func ethBlock(ctx context.Context, c *Client, chain, method, which string) (EthB
 	}
 	if err != nil {
 		return EthBlock{}, err
+	}
+	if block.Timestamp > maxSeconds || block.TimestampMilliseconds != nil && *block.TimestampMilliseconds > 1000*maxSeconds {
+		err = errors.New("the time of the block is beyond the year 9999")
+	} else {
+		err = wire.CheckPast(block.Time())
+	}
+	if err != nil {
+		return EthBlock{}, &scrape.Error{Op: method, Outcome: scrape.Malformed, Err: err}
 	}
 	return *block, nil
 }

@@ -31,16 +31,16 @@ type Health struct {
 type HealthCheck struct {
 	Message            jsontext.Value // as the check wrote it: a string, an object, a list; nil where it wrote none
 	Error              string         // empty while all is well; "not yet run" for up to half a minute after the start
-	Timestamp          wire.Time      // of the run; in the year 1 before the first
+	Timestamp          wire.PastTime  // of the run; in the year 1 before the first
 	Duration           *wire.Int64    // nanoseconds
 	ContiguousFailures wire.Uint64
-	TimeOfFirstFailure *wire.Time   // of the failures without a success between
-	Chain              *ChainHealth // nil unless the check is a chain's
+	TimeOfFirstFailure *wire.PastTime // of the failures without a success between
+	Chain              *ChainHealth   // nil unless the check is a chain's
 }
 
 // ChainHealth is what the check of a chain found. A chain that bootstraps has no Consensus facts.
 type ChainHealth struct {
-	LastAcceptedHeight     *wire.Uint64
+	LastAcceptedHeight     *wire.Height
 	LastAcceptedID         string
 	ProcessingBlocks       *wire.Uint64     // that are voted on
 	LongestProcessingBlock *wire.GoDuration // how long the oldest of them has been voted on
@@ -56,10 +56,10 @@ func (h *HealthCheck) UnmarshalWire(d *wire.Decoder) error {
 	var check struct {
 		Message            jsontext.Value `json:"message,omitzero"`
 		Error              string         `json:"error,omitzero"`
-		Timestamp          wire.Time      `json:"timestamp"`
+		Timestamp          wire.PastTime  `json:"timestamp"`
 		Duration           *wire.Int64    `json:"duration"`
 		ContiguousFailures wire.Uint64    `json:"contiguousFailures,omitzero"`
-		TimeOfFirstFailure *wire.Time     `json:"timeOfFirstFailure"`
+		TimeOfFirstFailure *wire.PastTime `json:"timeOfFirstFailure"`
 	}
 	if err := wire.Decode(d, &check); err != nil {
 		return err
@@ -80,7 +80,7 @@ func chainHealth(d *wire.Decoder, message jsontext.Value) (*ChainHealth, error) 
 	var of struct {
 		Engine *struct {
 			Consensus *struct {
-				LastAcceptedHeight     *wire.Uint64     `json:"lastAcceptedHeight"`
+				LastAcceptedHeight     *wire.Height     `json:"lastAcceptedHeight"`
 				LastAcceptedID         string           `json:"lastAcceptedID,omitzero"`
 				ProcessingBlocks       *wire.Uint64     `json:"processingBlocks"`
 				LongestProcessingBlock *wire.GoDuration `json:"longestProcessingBlock"`

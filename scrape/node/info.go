@@ -160,8 +160,8 @@ type Peer struct {
 	PublicIP       string         `json:"publicIP,omitzero"` // as the peer announces itself
 	Version        string         `json:"version,omitzero"`
 	UpgradeTime    *wire.UnixTime `json:"upgradeTime"` // of the newest upgrade the peer knows
-	LastSent       wire.Time      `json:"lastSent"`
-	LastReceived   wire.Time      `json:"lastReceived"`
+	LastSent       wire.PastTime  `json:"lastSent"`
+	LastReceived   wire.PastTime  `json:"lastReceived"`
 	ObservedUptime *wire.Percent  `json:"observedUptime"` // of this node, in the peer's eyes; 0 until the first ping after a reconnect
 	TrackedSubnets []string       `json:"trackedSubnets,omitzero"`
 	SupportedACPs  []uint32       `json:"supportedACPs,omitzero"`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -123,7 +124,7 @@ func TestEveryMethodReadsWhatARealNodeAnswers(t *testing.T) {
 		"info.uptime":                     {got(c.Uptime(ctx)), node.Uptime{RewardingStakePercentage: 100, WeightedAveragePercentage: 99.2004}},
 		"platform.getHeight":              {got(c.PlatformHeight(ctx)), uint64(14)},
 		"platform.getTimestamp":           {got(c.PlatformTimestamp(ctx)), utc("2026-11-20T18:09:07Z")},
-		"platform.getValidatorFeeState":   {got(c.PlatformValidatorFeeState(ctx)), node.ValidatorFeeState{Price: 1, Timestamp: wire.Time{Time: utc("2026-11-20T18:09:07Z")}}},
+		"platform.getValidatorFeeState":   {got(c.PlatformValidatorFeeState(ctx)), node.ValidatorFeeState{Price: 1, Timestamp: wire.PastTime{Time: utc("2026-11-20T18:09:07Z")}}},
 		"platform.getBlockchainStatus":    {got(c.PlatformBlockchainStatus(ctx, "C")), "Validating"},
 		"platform.getBlockchainStatus, ?": {got(c.PlatformBlockchainStatus(ctx, "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof")), "Unknown"},
 		"platform.getBlockchainStatus, x": {got(c.PlatformBlockchainStatus(ctx, "nope")), `platform.getBlockchainStatus: rejected: problem parsing blockchainID "nope": input string is smaller than the checksum size`},
@@ -151,7 +152,7 @@ func TestEveryMethodReadsWhatARealNodeAnswers(t *testing.T) {
 		}},
 		"info.peers, one": {got(c.Peers(ctx, "NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ")), node.Peers{NumPeers: 1, Peers: []node.Peer{{
 			NodeID: "NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ", IP: "127.0.0.1:44630", PublicIP: "127.0.0.1:9653", Version: "avalanchego/1.15.0",
-			UpgradeTime: &wire.UnixTime{Time: time.Unix(1607144400, 0)}, LastSent: wire.Time{Time: utc("2026-11-20T18:09:25Z")}, LastReceived: wire.Time{Time: utc("2026-11-20T18:09:25Z")},
+			UpgradeTime: &wire.UnixTime{Time: time.Unix(1607144400, 0)}, LastSent: wire.PastTime{Time: utc("2026-11-20T18:09:25Z")}, LastReceived: wire.PastTime{Time: utc("2026-11-20T18:09:25Z")},
 			ObservedUptime: new(wire.Percent(99)), TrackedSubnets: []string{node.PrimaryNetworkID, l1, poa},
 			SupportedACPs: []uint32{194, 236, 267, 273, 283, 285}, ObjectedACPs: []uint32{}, Benched: []string{},
 		}}}},
@@ -437,5 +438,29 @@ func TestCallReturnsWholeBlocksUnchanged(t *testing.T) {
 	answer, err := c.Call(t.Context(), row(t, "eth_getBlockByNumber"), "C", jsontext.Value(`["latest",true]`))
 	if err != nil || string(answer) != block {
 		t.Errorf("%s, %v", answer, err)
+	}
+}
+
+func TestABlockOfTheFutureIsRefused(t *testing.T) {
+	block := func(number, seconds, milliseconds string) string {
+		return `{"id":1,"result":{"number":"` + number + `","hash":"0x1","parentHash":"0x0","timestamp":"` + seconds + `",` + milliseconds +
+			`"gasLimit":"0x1","gasUsed":"0x0","transactions":[]}}`
+	}
+	soon := fmt.Sprintf("%#x", time.Now().Add(time.Hour).Unix())
+	for body, refused := range map[string]bool{
+		block("0x1", soon, ""):                                                      false,
+		block("0x1", "0x7fffffffffffffff", ""):                                      true,
+		block("0x1", "0xffffffffffffffff", ""):                                      true,
+		block("0x1", soon, `"timestampMilliseconds":"0xffffffffffffffff",`):         true,
+		block("0xffffffffffffffff", soon, ""):                                       true,
+		block("0x1", fmt.Sprintf("%#x", time.Now().Add(9999*time.Hour).Unix()), ""): true,
+	} {
+		_, err := answering(t, body).EthBlockByNumber(t.Context(), "C", nil)
+		if (scrape.OutcomeOf(err) == scrape.Malformed) != refused {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	if height, err := answering(t, `{"id":1,"result":{"height":"18446744073709551615"}}`).PlatformHeight(t.Context()); scrape.OutcomeOf(err) != scrape.Malformed {
+		t.Errorf("a height of %d is believed: %v", height, err)
 	}
 }

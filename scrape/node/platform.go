@@ -125,7 +125,7 @@ func (c *Client) PlatformBlockchainStatus(ctx context.Context, blockchainID stri
 // PlatformTimestamp asks platform.getTimestamp: the P-Chain's clock.
 func (c *Client) PlatformTimestamp(ctx context.Context) (time.Time, error) {
 	answer, err := platform[struct {
-		Timestamp wire.Time `json:"timestamp"`
+		Timestamp wire.PastTime `json:"timestamp"`
 	}](ctx, c, "platform.getTimestamp", nil)
 	return answer.Timestamp.Time, err
 }
@@ -133,7 +133,7 @@ func (c *Client) PlatformTimestamp(ctx context.Context) (time.Time, error) {
 // PlatformHeight asks platform.getHeight: the height of the last accepted block.
 func (c *Client) PlatformHeight(ctx context.Context) (uint64, error) {
 	answer, err := platform[struct {
-		Height wire.Uint64 `json:"height"`
+		Height wire.Height `json:"height"`
 	}](ctx, c, "platform.getHeight", nil)
 	return uint64(answer.Height), err
 }
@@ -142,7 +142,7 @@ func (c *Client) PlatformHeight(ctx context.Context) (uint64, error) {
 type ValidatorFeeState struct {
 	Excess    wire.Uint64   `json:"excess"`
 	Price     wire.NanoAVAX `json:"price"` // per second and validator
-	Timestamp wire.Time     `json:"timestamp"`
+	Timestamp wire.PastTime `json:"timestamp"`
 }
 
 // PlatformValidatorFeeState asks platform.getValidatorFeeState, which the interface does not document: see IsNotOffered.
@@ -188,7 +188,7 @@ func (c *Client) PlatformBlockByHeight(ctx context.Context, height uint64, as En
 // Supply is an upper bound on the tokens that can stake a subnet: what was burnt, fees included, is not taken off.
 type Supply struct {
 	Supply wire.Uint64  `json:"supply"` // nAVAX on the primary network
-	Height *wire.Uint64 `json:"height"` // of the P-Chain
+	Height *wire.Height `json:"height"` // of the P-Chain
 }
 
 // PlatformCurrentSupply asks platform.getCurrentSupply. An empty subnetID means the primary network; a subnet that has no
@@ -204,7 +204,7 @@ type FeeState struct {
 	Capacity  wire.Uint64   `json:"capacity"` // gas that may be used now
 	Excess    wire.Uint64   `json:"excess"`   // gas used above the target, from which the price follows
 	Price     wire.NanoAVAX `json:"price"`    // per unit of gas
-	Timestamp wire.Time     `json:"timestamp"`
+	Timestamp wire.PastTime `json:"timestamp"`
 }
 
 // PlatformFeeState asks platform.getFeeState, which the interface does not document: see IsNotOffered.

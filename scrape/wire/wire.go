@@ -109,6 +109,38 @@ func (v *HexInt) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // longestInt is how many digits of a HexInt are read; 256 bits have 78 decimal ones.
 const longestInt = 78
 
+// Height is the height of a block of a live chain, written as Uint64 is. One that no chain can have reached is refused.
+type Height uint64
+
+// maxHeight is what a chain of a thousand blocks a second reaches in 34 years.
+const maxHeight = 1 << 40
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *Height) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if err := (*Uint64)(v).UnmarshalJSONFrom(d); err != nil {
+		return err
+	}
+	return checkHeight(uint64(*v))
+}
+
+// HexHeight is a Height written as HexUint64 is.
+type HexHeight uint64
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *HexHeight) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if err := (*HexUint64)(v).UnmarshalJSONFrom(d); err != nil {
+		return err
+	}
+	return checkHeight(uint64(*v))
+}
+
+func checkHeight(n uint64) error {
+	if n > maxHeight {
+		return fmt.Errorf("%d is no height that a chain can have reached", n)
+	}
+	return nil
+}
+
 // NanoAVAX is an amount in nAVAX, the smallest unit of AVAX: 1 AVAX is 10^9 nAVAX. Sums are made in nAVAX, where they
 // are exact, and turned to AVAX once.
 type NanoAVAX uint64
@@ -199,6 +231,37 @@ func (v *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return fmt.Errorf("%s is no RFC 3339 time such as 2006-01-02T15:04:05Z", quote(s))
 	}
 	v.Time = t.UTC()
+	return nil
+}
+
+// PastTime is a Time that has come. One that is more than 30 days ahead is refused; clocks differ by less.
+type PastTime struct{ time.Time }
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *PastTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if err := (*Time)(v).UnmarshalJSONFrom(d); err != nil {
+		return err
+	}
+	return CheckPast(v.Time)
+}
+
+// PastUnixTime is a UnixTime that has come, as a PastTime has.
+type PastUnixTime struct{ time.Time }
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *PastUnixTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if err := (*UnixTime)(v).UnmarshalJSONFrom(d); err != nil {
+		return err
+	}
+	return CheckPast(v.Time)
+}
+
+// CheckPast is an error if t is more than 30 days ahead.
+func CheckPast(t time.Time) error {
+	const clocksDiffer = 30 * 24 * time.Hour
+	if time.Until(t) > clocksDiffer {
+		return fmt.Errorf("%s is in the future", t.Format(time.RFC3339))
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -221,4 +222,84 @@ func FuzzNoValueIsBothAnErrorAndANumber(f *testing.F) {
 			t.Errorf("Seconds took %q for %v", in, s)
 		}
 	})
+}
+
+func TestNoHeightOrTimeThatCannotBe(t *testing.T) {
+	at := func(ahead time.Duration) (rfc, unix string) {
+		then := time.Now().Add(ahead)
+		return `"` + then.Format(time.RFC3339) + `"`, strconv.FormatInt(then.Unix(), 10)
+	}
+	soon, soonUnix := at(24 * time.Hour)
+	far, farUnix := at(31 * 24 * time.Hour)
+	for in, refused := range map[string]bool{
+		read[wire.Height](`1099511627776`):                   false,
+		read[wire.Height](`"1099511627777"`):                 true,
+		read[wire.HexHeight](`"0x10000000000"`):              false,
+		read[wire.HexHeight](`"0xffffffffffffffff"`):         true,
+		read[wire.PastTime](soon):                            false,
+		read[wire.PastTime](far):                             true,
+		read[wire.PastTime](`"0001-01-01T00:00:00Z"`):        false,
+		read[wire.PastUnixTime](soonUnix):                    false,
+		read[wire.PastUnixTime](farUnix):                     true,
+		read[wire.PastUnixTime](`"253402300799"`) + " again": true,
+	} {
+		if strings.HasPrefix(in, "error: ") != refused {
+			t.Errorf("%s, refused should be %t", in, refused)
+		}
+	}
+}
+
+func TestDecodingIsBoundedInMemoryAndDepth(t *testing.T) {
+	many := strings.Repeat(`{"weight":1},`, 200_000)
+	for in, want := range map[string]bool{
+		`{"parts":[` + many[:len(many)-1] + `]}`:                                                 true,
+		`{"parts":[],"x":[` + many[:len(many)-1] + `]}`:                                          false, // what nobody asks for takes nothing
+		`{"parts":[],"names":["` + strings.Repeat("x", 1<<20) + `"]}`:                            true,
+		`{"parts":[],"x":{` + names(100_000) + `}}`:                                              true, // jsontext keeps them to tell a name that is there twice
+		`{"parts":[],` + names(100_000) + `}`:                                                    true,
+		`{"parts":[],"byID":{` + strings.ReplaceAll(names(60_000), ":0", `:{"weight":1}`) + `}}`: true,
+	} {
+		var v whole
+		err := wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), &v)
+		if errors.Is(err, wire.ErrMemory) != want {
+			t.Errorf("%.40s…: %v", in, err)
+		}
+	}
+	for in, want := range map[string]bool{
+		`{"parts":[],"x":` + strings.Repeat("[", 98) + strings.Repeat("]", 98) + `}`:   false,
+		`{"parts":[],"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`: true,
+		`{"parts":[],"x":` + strings.Repeat(`{"a":`, 1000):                             true,
+	} {
+		var v whole
+		if err := wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), &v); (err != nil) != want {
+			t.Errorf("%.40s…: %v", in, err)
+		}
+	}
+}
+
+// names are members with the value 0.
+func names(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"1%d":0,`, i)
+	}
+	return strings.TrimSuffix(b.String(), ",")
+}
+
+func TestRawValuesAreKeptWholeWithoutSpace(t *testing.T) {
+	for in, want := range map[string]string{
+		` {"a" : [ 1, {"b":null }, "x\u0041" ], "c":{} , "d":[]} `: `{"a":[1,{"b":null},"x\u0041"],"c":{},"d":[]}`,
+		` "s" `: `"s"`, `[]`: `[]`, ` -1.50 `: `-1.50`, `true`: `true`,
+	} {
+		var raw jsontext.Value
+		if err := wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), &raw); err != nil || string(raw) != want {
+			t.Errorf("%s: got %s, %v", in, raw, err)
+		}
+	}
+	for _, in := range []string{``, `{`, `{"a"`, `{"a":`, `[1,`, `]`, `{"a":1,"a":2}`, `{1:2}`, `[1 2]`, `nul`} {
+		var raw jsontext.Value
+		if err := wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), &raw); err == nil {
+			t.Errorf("%s was taken for %s", in, raw)
+		}
+	}
 }

@@ -242,14 +242,22 @@ func TestWithoutDescriptorsTheScraperThatIsConnectedIsServed(t *testing.T) {
 	limit(t, e.cmd.Process.Pid, 3) // beyond those that are open
 	bravo.shut()
 	bravo.open()
-	e.until("bravo is down", 2*bound, is(`avax_node_up{node="bravo"}`, 0))
-	e.told(`"target":"bravo".*too many open files`)
-	for range 20 {
-		if _, err := e.page(); err != nil {
-			t.Fatal(err)
+	e.until("the exporter lacks descriptors", 2*bound, func(p page) error {
+		if value, there := p[`avax_node_up{node="bravo"}`]; there && value == 0 {
+			t.Error("bravo is down where the exporter lacks descriptors")
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		if p[`avax_exporter_upstream_requests_total{op="info.getNodeVersion",outcome="local_limit",upstream="bravo"}`] < 5 {
+			return errors.New("no such outcome yet")
+		}
+		return nil
+	})
+	e.told(`"target":"bravo".*too many open files`)
+	e.until("up of bravo is absent", 2*bound, func(p page) error {
+		if value, there := p[`avax_node_up{node="bravo"}`]; there {
+			return fmt.Errorf("it is %v", value)
+		}
+		return nil
+	})
 	limit(t, e.cmd.Process.Pid, 1024)
 	e.until("bravo is up again", 2*bound, is(`avax_node_up{node="bravo"}`, 1))
 	response, err := (&http.Client{Timeout: bound, Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.url + "/metrics")
