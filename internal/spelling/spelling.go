@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // most is how many names are told at most.
@@ -15,33 +17,12 @@ const most = 3
 // that hold it or that it holds. It returns none rather than one that nobody meant.
 func Near(name string, known []string) []string {
 	name = strings.ToLower(name)
-	far := func(k string) int { return distance(name, strings.ToLower(k)) }
+	far := func(k string) int { return levenshtein.ComputeDistance(name, strings.ToLower(k)) }
 	near := slices.DeleteFunc(slices.Clone(known), func(k string) bool {
 		k = strings.ToLower(k)
 		held := len(name) > most && len(k) > most && (strings.Contains(k, name) || strings.Contains(name, k))
-		return !held && distance(name, k) > max(1, len(name)/3)
+		return !held && levenshtein.ComputeDistance(name, k) > max(1, len(name)/3)
 	})
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
 	return near[:min(len(near), most)]
-}
-
-// distance is how many letters have to be replaced, left out or put in.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/renameio/v2"
 )
 
 // The bounds of a directory. Beyond them the files that were written longest
@@ -54,10 +56,10 @@ func Open(path string) (*Dir, error) {
 	d.empty = true
 	for _, e := range entries {
 		switch {
-		case strings.HasSuffix(e.Name(), unfinished):
-			_ = os.Remove(filepath.Join(path, e.Name())) // left by a process that was killed
 		case strings.HasSuffix(e.Name(), suffix):
 			d.empty = false
+		case strings.HasPrefix(e.Name(), unfinished):
+			_ = os.Remove(filepath.Join(path, e.Name())) // left by a process that was killed
 		}
 	}
 	return d, d.probe()
@@ -65,7 +67,7 @@ func Open(path string) (*Dir, error) {
 
 // probe finds out whether the disk takes a file.
 func (d *Dir) probe() error {
-	f, err := os.CreateTemp(d.path, "*"+unfinished)
+	f, err := os.CreateTemp(d.path, unfinished)
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func (d *Dir) probe() error {
 
 const (
 	suffix     = ".json"
-	unfinished = ".tmp"
+	unfinished = "." // how renameio begins the names of its temporary files, which end in digits
 )
 
 // WasEmpty tells whether nothing was remembered when the directory was opened:
@@ -184,29 +186,12 @@ func reason(err error) error {
 	return err
 }
 
-// write replaces a file: whoever reads it finds the old content or the new,
-// also after a power cut.
-func (d *Dir) write(name string, content []byte) (err error) {
+// write replaces a file. After a power cut it has the old content or the new.
+func (d *Dir) write(name string, content []byte) error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(d.path, "*"+unfinished)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), name); err != nil {
+	if err := renameio.WriteFile(name, content, 0o600, renameio.WithTempDir(d.path)); err != nil {
 		return err
 	}
 	d.prune()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/renameio/v2"
 	"pgregory.net/rapid"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
@@ -216,7 +217,14 @@ func TestAValueThatIsTooLargeStaysInMemory(t *testing.T) {
 func TestWhatAKilledProcessLeftIsCleanedUp(t *testing.T) {
 	path := t.TempDir()
 	save(t, open(t, path), "a", some)
-	if err := os.WriteFile(filepath.Join(path, "123.tmp"), []byte(`{"Cou`), 0o600); err != nil {
+	half, err := renameio.NewPendingFile(filepath.Join(path, "b.json"), renameio.WithTempDir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := half.WriteString(`{"Cou`); err != nil {
+		t.Fatal(err)
+	}
+	if err := half.Close(); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, open(t, path), "a", some)

@@ -98,7 +98,7 @@ func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
 	for end := time.Now().Add(bound); len(files()) == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 	}
 	first.kill()
-	if err := os.WriteFile(filepath.Join(dir, "half.tmp"), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".half.json1"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
@@ -112,7 +112,7 @@ func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
 	}
 	second := start(t, environment...)
 	same("after the restart", second)
-	if _, err := os.Stat(filepath.Join(dir, "half.tmp")); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, ".half.json1")); err == nil {
 		t.Error("half a file is left")
 	}
 	if strings.Contains(second.log.String(), "begins anew") {
