@@ -31,16 +31,16 @@ type transactionCounts struct {
 
 func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
 	name := ups.Data.entry("asset", asset)
-	book := load[transactionCounts](&ups.Data.Ledger, out, name)
-	if book.Newest.IsZero() {
-		book.Newest = time.Now().Add(-24 * time.Hour).Truncate(time.Second)
+	counts := load[transactionCounts](&ups.Data.Ledger, out, name)
+	if counts.Newest.IsZero() {
+		counts.Newest = time.Now().Add(-24 * time.Hour).Truncate(time.Second)
 	}
-	if book.Counts == nil {
-		book.Counts = map[string]int{}
+	if counts.Counts == nil {
+		counts.Counts = map[string]int{}
 	}
-	newest, seen := book.Newest, book.Seen
+	newest, seen := counts.Newest, counts.Seen
 	// Whether the start itself is in the range, nobody says.
-	news := data.AssetTransactionQuery{Start: book.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: maxNewPages}}
+	news := data.AssetTransactionQuery{Start: counts.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: maxNewPages}}
 	for t, err := range ups.Data.AssetTransactions(ctx, ups.Data.Network, data.XChain, asset, news) {
 		if data.IsTruncated(err) {
 			out.Note("of %s there are more transactions than are read in one run: not all of them are counted", asset)
@@ -50,10 +50,10 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 			return hintUnknown(err, "AVAX_WATCH_ASSETS")
 		}
 		at := t.Timestamp.Time
-		if at.Before(book.Newest) || at.Equal(book.Newest) && book.Seen[t.TxHash] {
+		if at.Before(counts.Newest) || at.Equal(counts.Newest) && counts.Seen[t.TxHash] {
 			continue
 		}
-		book.Counts[kindOrOther(book.Counts, t.TxType)]++
+		counts.Counts[kindOrOther(counts.Counts, t.TxType)]++
 		if at.After(newest) {
 			newest, seen = at, map[string]bool{}
 		}
@@ -64,9 +64,9 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 			seen[t.TxHash] = true
 		}
 	}
-	book.Newest, book.Seen = newest, seen
-	ups.Data.Ledger.save(out, name, book)
-	for kind, count := range book.Counts {
+	counts.Newest, counts.Seen = newest, seen
+	ups.Data.Ledger.save(out, name, counts)
+	for kind, count := range counts.Counts {
 		out.Set(assetTransactionsFamily, float64(count), asset, kind)
 	}
 	return nil

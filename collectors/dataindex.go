@@ -40,8 +40,8 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 	if err != nil {
 		return err
 	}
-	book := ups.Data.entry("index", c.Name)
-	was, known, err := state.Load[indexed](&ups.Data.Ledger.memory, book)
+	name := ups.Data.entry("index", c.Name)
+	was, known, err := state.Load[indexed](&ups.Data.Ledger.memory, name)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 			return data.Block{}, s.unknown // of a chain that it knows, it knows the first block
 		}
 		err := s.run(head, &was)
-		if err := ups.Data.Ledger.memory.Save(book, was); err != nil {
+		if err := ups.Data.Ledger.memory.Save(name, was); err != nil {
 			return data.Block{}, err
 		}
 		return s.newest, err

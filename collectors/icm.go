@@ -36,16 +36,16 @@ var icm = &Spec{
 
 func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	name := ups.Data.entry("icm", address)
-	book := load[icmTotals](&ups.Data.Ledger, out, name)
+	totals := load[icmTotals](&ups.Data.Ledger, out, name)
 	query := data.ICMQuery{Network: ups.Data.Network, Paging: data.Paging{PageSize: icmPage, MaxPages: maxNewPages}}
-	truncated, err := book.read(ups.Data.ICMMessages(ctx, address, query))
+	truncated, err := totals.read(ups.Data.ICMMessages(ctx, address, query))
 	if err != nil {
 		return hintRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
 	if truncated {
 		out.Note("of %s there are more messages than are read in one run: not all of them are counted", address)
 	}
-	ups.Data.Ledger.save(out, name, book)
+	ups.Data.Ledger.save(out, name, totals)
 
 	names := map[string]string{}
 	for _, c := range ups.Chains() {
@@ -56,7 +56,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 			return err // under its ID the chain would be another one
 		}
 	}
-	book.tell(out, address, func(blockchainID string) string {
+	totals.set(out, address, func(blockchainID string) string {
 		if name, followed := names[blockchainID]; followed {
 			return name
 		}
@@ -132,7 +132,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 		b.Deep = now
 	}
 
-	told := map[string]bool{}
+	listed := map[string]bool{}
 	var reached time.Time // what came later was told
 	read := 0
 	for message, err := range newest {
@@ -150,7 +150,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 		if reached = m.At; m.At.Before(down) {
 			break
 		}
-		told[message.MessageID] = true
+		listed[message.MessageID] = true
 		if _, open := b.Recent[message.MessageID]; open || !m.At.Before(from) {
 			b.Recent[message.MessageID] = m
 			b.Newest = later(b.Newest, m.At)
@@ -160,7 +160,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 		}
 	}
 	for id, m := range b.Recent {
-		if m.Status == data.ICMPending && !told[id] && m.At.After(reached) {
+		if m.Status == data.ICMPending && !listed[id] && m.At.After(reached) {
 			delete(b.Recent, id) // the service has taken it back
 		}
 	}
@@ -232,7 +232,7 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	return lanes, l
 }
 
-func (b *icmTotals) tell(out *metric.Batch, address string, named func(blockchainID string) string) {
+func (b *icmTotals) set(out *metric.Batch, address string, named func(blockchainID string) string) {
 	var lanes []icmLane
 	for _, l := range b.Lanes {
 		l.Counts = maps.Clone(l.Counts)

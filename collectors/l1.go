@@ -59,7 +59,7 @@ func collectL1(ctx context.Context, t *Targets, c Chain, out *metric.Batch) erro
 		return err
 	}
 	states := map[string]int{"active": 0, "inactive": 0, "legacy": 0}
-	told := &staking.L1{Set: make([]staking.Validator, 0, len(set))}
+	l1Set := &staking.L1{Set: make([]staking.Validator, 0, len(set))}
 	var weight, activeWeight uint64
 	for _, found := range set {
 		v, err := l1Validator(c, found)
@@ -88,13 +88,13 @@ func collectL1(ctx context.Context, t *Targets, c Chain, out *metric.Batch) erro
 		if found.Balance != nil {
 			out.Set(l1ValidatorBalance, found.Balance.AVAX(), c.Name, v.NodeID, v.ID)
 		}
-		told.Set, told.Unpriced = append(told.Set, v), told.Unpriced || !v.Legacy
+		l1Set.Set, l1Set.Unpriced = append(l1Set.Set, v), l1Set.Unpriced || !v.Legacy
 	}
 	for state, count := range states {
 		out.Set(l1Validators, float64(count), c.Name, state)
 	}
 	out.Set(l1Weight, float64(weight), c.Name)
 	out.Set(l1ActiveWeight, float64(activeWeight), c.Name)
-	out.Facts.L1 = told
+	out.Facts.L1 = l1Set
 	return nil
 }

@@ -72,7 +72,7 @@ func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Ba
 	if err != nil {
 		return err
 	}
-	told := &staking.L1{At: found.at, Set: make([]staking.Validator, 0, len(found.set))}
+	l1Set := &staking.L1{At: found.at, Set: make([]staking.Validator, 0, len(found.set))}
 	now := time.Now()
 	for _, v := range found.set {
 		s, err := l1Validator(c, v)
@@ -84,26 +84,26 @@ func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Ba
 			if s.Burn = burn; known {
 				out.Set(l1ValidatorBurn, burn*(24*time.Hour).Seconds()/1e9, c.Name, s.NodeID, s.ID)
 			} else {
-				told.Unpriced = true
+				l1Set.Unpriced = true
 			}
 			if !s.Active() {
 				out.Set(l1ValidatorRunway, 0, c.Name, s.NodeID, s.ID)
 			} else if lasts, ends := staking.Runway(s.Balance, burn); ends {
-				out.Set(l1ValidatorRunway, told.Left(lasts, now), c.Name, s.NodeID, s.ID)
+				out.Set(l1ValidatorRunway, l1Set.Left(lasts, now), c.Name, s.NodeID, s.ID)
 			}
 		}
-		told.Set = append(told.Set, s)
+		l1Set.Set = append(l1Set.Set, s)
 	}
 	for _, q := range staking.Quorums {
-		if after, lost := staking.QuorumLoss(told.Set, q.Share); lost {
-			out.Set(l1QuorumLoss, told.Left(after, now), c.Name, q.Label)
+		if after, lost := staking.QuorumLoss(l1Set.Set, q.Share); lost {
+			out.Set(l1QuorumLoss, l1Set.Left(after, now), c.Name, q.Label)
 		}
 	}
 	if len(burns) > 0 {
-		_, sum := told.TopUps(staking.TopUpDays, now)
+		_, sum := l1Set.TopUps(staking.TopUpDays, now)
 		out.Set(l1TopUp, float64(sum)/1e9, c.Name, strconv.Itoa(staking.TopUpDays))
 	}
-	out.Facts.L1 = told
+	out.Facts.L1 = l1Set
 	return nil
 }
 

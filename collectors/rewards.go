@@ -54,23 +54,23 @@ func bindRewards(ups *Upstreams) []Job {
 
 func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.Batch) error {
 	name := ups.Data.entry("rewards", id, ups.Data.Currency)
-	book := load[rewardTotals](&ups.Data.Ledger, out, name)
+	totals := load[rewardTotals](&ups.Data.Ledger, out, name)
 	query := data.RewardQuery{NodeIDs: []string{id}, SortOrder: data.Descending, Currency: ups.Data.Currency}
-	if err := book.readNews(ups.Data.Rewards(ctx, ups.Data.Network, query)); err != nil {
+	if err := totals.readNewest(ups.Data.Rewards(ctx, ups.Data.Network, query)); err != nil {
 		return err
 	}
-	ups.Data.Ledger.save(out, name, book)
-	if !book.Whole {
-		err := book.readHistory(ctx, ups, query, func() { ups.Data.Ledger.save(out, name, book) })
+	ups.Data.Ledger.save(out, name, totals)
+	if !totals.Whole {
+		err := totals.readHistory(ctx, ups, query, func() { ups.Data.Ledger.save(out, name, totals) })
 		if err != nil {
 			return fmt.Errorf("the history of %s goes on with the next run: %w", id, err)
 		}
 	}
-	if !book.Whole {
+	if !totals.Whole {
 		out.Note("the rewards of %s are not told before all history has been read, which takes more than one run", id)
 		return nil
 	}
-	book.tell(out, id, ups.Data.Currency)
+	totals.set(out, id, ups.Data.Currency)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func opened(r data.Reward) openReward {
 	return o
 }
 
-// begin makes the maps, which a book that somebody has edited may lack.
+// begin makes the maps, which an edited file may lack.
 func (b *rewardTotals) begin() {
 	if b.Settled == nil {
 		b.Settled = map[string]rewardSum{}
@@ -140,9 +140,9 @@ func (b *rewardTotals) begin() {
 	}
 }
 
-// readNews reads from the newest down to what is settled. In the first run that
+// readNewest reads from the newest down to what is settled. In the first run that
 // is where the history begins.
-func (b *rewardTotals) readNews(newest iter.Seq2[data.Reward, error]) error {
+func (b *rewardTotals) readNewest(newest iter.Seq2[data.Reward, error]) error {
 	found := map[string]openReward{}
 	since := b.Since
 	for r, err := range newest {
@@ -249,7 +249,7 @@ func (b *rewardTotals) settled(r openReward) {
 	b.Settled[kind] = b.Settled[kind].with(r)
 }
 
-func (b *rewardTotals) tell(out *metric.Batch, id, currency string) {
+func (b *rewardTotals) set(out *metric.Batch, id, currency string) {
 	sums := maps.Clone(b.Settled)
 	for _, r := range b.Open {
 		kind := kindOrOther(sums, r.Type)

@@ -119,7 +119,7 @@ func TestEveryCollectorIsListedAndComplete(t *testing.T) {
 			t.Errorf("two collectors are named %s", s.Name)
 		}
 		names[s.Name] = true
-		if s.Help == "" || len(s.Calls) == 0 || s.Every <= 0 || len(s.Families) == 0 || s.Bind == nil {
+		if s.Help == "" || len(s.Calls) == 0 || s.Every <= 0 || s.Scope == 0 || len(s.Families) == 0 || s.Bind == nil {
 			t.Errorf("%s is not complete: %+v", s.Name, s)
 		}
 	}

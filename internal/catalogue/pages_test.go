@@ -44,9 +44,9 @@ This page is made from the code by ` + "`make docs`" + `.
 A family without the label ` + "`node`" + ` does not depend on who was asked. A sample
 that could not be renewed for three periods is absent; absent is never zero.
 `)
-	p.WriteString("\n## Collectors\n\n| collector | question | asks | every |\n|---|---|---|---|\n")
+	p.WriteString("\n## Collectors\n\n| collector | question | asks | every | for each |\n|---|---|---|---|---|\n")
 	for _, s := range collectors.All() {
-		fmt.Fprintf(&p, "| [%s](#%s) | %s | `%s` | %s |\n", s.Name, s.Name, s.Help, strings.Join(s.Calls, "`, `"), model.Duration(s.Every))
+		fmt.Fprintf(&p, "| [%s](#%s) | %s | `%s` | %s | %s |\n", s.Name, s.Name, s.Help, strings.Join(s.Calls, "`, `"), model.Duration(s.Every), s.Scope)
 	}
 	for _, s := range collectors.All() {
 		fmt.Fprintf(&p, "\n## %s\n\n", s.Name)

@@ -45,19 +45,19 @@ type Scheduler struct {
 
 	mu   sync.Mutex
 	jobs map[snapshot.Key]*job
-	// failing counts the jobs that fail for one cause, so that a dead node is
-	// told once and not once for each of its collectors.
+	// failing counts the jobs that fail for one cause, so that a dead node is logged
+	// once and not once for each of its collectors.
 	failing map[cause]int
-	beats   map[cron.Schedule]*beat
+	tickers map[cron.Schedule]*ticker
 	runs    sync.WaitGroup
 }
 
-// beat is the clock for all jobs of one schedule: a fleet has tens of thousands of
-// jobs. Its timer is not cron's, which waits on the clock that is set: once that
-// was set back an hour, there would be no tick for an hour.
-type beat struct {
+// ticker has the jobs of one schedule: a fleet has tens of thousands of jobs. Its
+// timer runs on the monotonic clock. cron's own waits on the wall clock: set back an
+// hour, it would not tick for an hour.
+type ticker struct {
 	when  cron.Schedule
-	next  time.Time // of the clock that nobody sets, too; zero: there is none
+	next  time.Time // with a monotonic reading; zero: there is none
 	timer *time.Timer
 	jobs  map[*job]bool
 }
@@ -78,10 +78,10 @@ type job struct {
 	// from is when ticks begin to count: while the first run may be under way
 	// they do not.
 	from time.Time
-	// turn is held by the run under way: a run never overlaps itself.
-	turn sync.Mutex
-	// told are the notes of the last good run; whoever holds the turn has them.
-	told []string
+	// running is held by the run under way: runs of a job do not overlap.
+	running sync.Mutex
+	// notes are those of the last good run, guarded by running.
+	notes []string
 
 	skipped, panics atomic.Uint64
 }
@@ -95,7 +95,7 @@ func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg pro
 		jobs:  map[snapshot.Key]*job{},
 
 		failing: map[cause]int{},
-		beats:   map[cron.Schedule]*beat{},
+		tickers: map[cron.Schedule]*ticker{},
 	}
 	reg.MustRegister(s)
 	return s
@@ -155,37 +155,37 @@ func (s *Scheduler) add(j Job) *job {
 	added := &job{Job: j}
 	added.ctx, added.cancel = context.WithCancel(s.ctx)
 	s.jobs[j.Key] = added
-	b := s.beats[j.When]
+	b := s.tickers[j.When]
 	if b == nil {
-		b = &beat{when: j.When, jobs: map[*job]bool{}}
-		s.beats[j.When] = b
-		s.wind(b, time.Now())
+		b = &ticker{when: j.When, jobs: map[*job]bool{}}
+		s.tickers[j.When] = b
+		s.arm(b, time.Now())
 	}
 	b.jobs[added] = true
 	return added
 }
 
-// wind sets a beat to its next tick after now. The caller holds s.mu.
-func (s *Scheduler) wind(b *beat, now time.Time) {
+// arm sets the timer of a ticker to its next tick after now. The caller holds s.mu.
+func (s *Scheduler) arm(t *ticker, now time.Time) {
 	// The clock that is set may be a little behind the timer: a tick comes once.
-	if early := b.next.Round(0).Sub(now.Round(0)); early > 0 && early < time.Second {
-		now = b.next
+	if early := t.next.Round(0).Sub(now.Round(0)); early > 0 && early < time.Second {
+		now = t.next
 	}
-	if b.next = b.when.Next(now); !b.next.IsZero() {
-		b.timer = time.AfterFunc(time.Until(b.next), func() { s.tick(b) })
+	if t.next = t.when.Next(now); !t.next.IsZero() {
+		t.timer = time.AfterFunc(time.Until(t.next), func() { s.tick(t) })
 	}
 }
 
-// tick runs the jobs of one beat.
-func (s *Scheduler) tick(b *beat) {
+// tick runs the jobs of one ticker.
+func (s *Scheduler) tick(t *ticker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ctx.Err() != nil || s.beats[b.when] != b {
+	if s.ctx.Err() != nil || s.tickers[t.when] != t {
 		return
 	}
 	now := time.Now()
-	s.wind(b, now)
-	for j := range b.jobs {
+	s.arm(t, now)
+	for j := range t.jobs {
 		if !now.Before(j.from) {
 			s.runs.Go(func() { s.run(j) })
 		}
@@ -231,9 +231,9 @@ func (s *Scheduler) start(jobs []*job) {
 
 // remove ends a job and forgets it. The caller holds s.mu.
 func (s *Scheduler) remove(j *job) {
-	b := s.beats[j.When]
+	b := s.tickers[j.When]
 	if delete(b.jobs, j); len(b.jobs) == 0 {
-		delete(s.beats, j.When)
+		delete(s.tickers, j.When)
 		if b.timer != nil {
 			b.timer.Stop()
 		}
@@ -250,7 +250,7 @@ func (s *Scheduler) remove(j *job) {
 func (s *Scheduler) Wait() {
 	<-s.ctx.Done()
 	s.mu.Lock() // from here on nothing ticks
-	for _, b := range s.beats {
+	for _, b := range s.tickers {
 		if b.timer != nil {
 			b.timer.Stop()
 		}
@@ -273,18 +273,18 @@ func (s *Scheduler) run(j *job) {
 	if j.ctx.Err() != nil {
 		return
 	}
-	if !j.turn.TryLock() {
+	if !j.running.TryLock() {
 		j.skipped.Add(1)
 		return
 	}
-	defer j.turn.Unlock()
+	defer j.running.Unlock()
 
 	start := time.Now()
 	deadline := Deadline(j.When, start)
 	ctx, cancel := context.WithTimeout(j.ctx, deadline)
 	defer cancel()
-	// The jobs of one target tick together: what one of them was told in this
-	// half of the period will do for the others.
+	// The jobs of one target tick together: they share the answers of this half of
+	// the period.
 	ctx, oldest := scrape.Sharing(ctx, deadline)
 
 	batch := metric.NewBatch(j.Families)
@@ -301,11 +301,11 @@ func (s *Scheduler) run(j *job) {
 		err = nil
 	}
 	// Samples are as old as the oldest answer that they were made from.
-	told := start
+	answered := start
 	if shared := oldest(); !shared.IsZero() && shared.Before(start) {
-		told = shared
+		answered = shared
 	}
-	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, told), Err: err}
+	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, answered), Err: err}
 	if err == nil {
 		r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
 		notes := batch.Notes()
@@ -316,11 +316,11 @@ func (s *Scheduler) run(j *job) {
 			notes = append(notes, "samples kept out: "+kept.Error())
 		}
 		for _, note := range notes {
-			if !slices.Contains(j.told, note) { // once, while it stands
+			if !slices.Contains(j.notes, note) { // once, while it stands
 				s.log.Warn(note, "collector", j.Collector, "target", j.Target.String())
 			}
 		}
-		j.told = notes
+		j.notes = notes
 	}
 	s.put(j, r)
 }
@@ -330,7 +330,7 @@ func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (e
 	defer func() {
 		if p := recover(); p != nil {
 			j.panics.Add(1)
-			s.log.Error("panic in a collector", "collector", j.Collector, "target", j.Target.String(),
+			s.log.Error("collector panicked", "collector", j.Collector, "target", j.Target.String(),
 				"panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
@@ -338,8 +338,8 @@ func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (e
 	return j.Collect(ctx, batch)
 }
 
-// put records a run of a job that is still wanted, and tells when a cause of
-// failures appears or is gone.
+// put stores a run of a job that is still wanted. It logs the first job that fails for
+// a cause, and when none does any more.
 func (s *Scheduler) put(j *job, r snapshot.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -358,18 +358,18 @@ func (s *Scheduler) put(j *job, r snapshot.Run) {
 		if s.failing[c] > 1 {
 			level = slog.LevelDebug
 		}
-		s.log.Log(s.ctx, level, "collector fails", "target", r.Target.String(), "collector", r.Collector, "err", r.Err)
+		s.log.Log(s.ctx, level, "collector failed", "target", r.Target.String(), "collector", r.Collector, "err", r.Err)
 	}
 	if was.Err != nil {
 		s.ended(causeOf(was))
 	}
 }
 
-// ended tells when the last job that failed for a cause does so no more. The
-// caller holds s.mu.
+// ended counts one job less that fails for a cause, and logs when it was the last.
+// The caller holds s.mu.
 func (s *Scheduler) ended(c cause) {
 	if s.failing[c]--; s.failing[c] == 0 {
 		delete(s.failing, c)
-		s.log.Info("no collector fails so any more", "target", c.group.String(), "outcome", string(c.outcome))
+		s.log.Info("collectors recovered", "target", c.group.String(), "outcome", string(c.outcome))
 	}
 }

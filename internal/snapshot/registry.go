@@ -21,8 +21,8 @@ func (s *Store) Families(t time.Time) iter.Seq[*dto.MetricFamily] {
 	defer s.mu.Unlock()
 	s.expire(t)
 	var families [][]chunk
-	for _, sh := range []*shelf{&s.samples, &s.health} {
-		for _, f := range sh.ordered() {
+	for _, index := range []*familyIndex{&s.samples, &s.health} {
+		for _, f := range index.ordered() {
 			families = append(families, slices.Clone(f.chunks))
 		}
 	}

@@ -65,8 +65,8 @@ func (j Job) Fresh(t time.Time) []metric.Chunk {
 type Store struct {
 	mu      sync.RWMutex
 	jobs    map[Key]*Job // a *Job is replaced, never changed
-	samples shelf
-	health  shelf          // how the jobs fare
+	samples familyIndex
+	health  familyIndex    // how the jobs fare
 	series  map[string]int // samples by collector
 	until   time.Time      // before this, none of the samples vanishes
 
@@ -75,7 +75,7 @@ type Store struct {
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{jobs: map[Key]*Job{}, series: map[string]int{}, samples: newShelf(), health: newShelf()}
+	return &Store{jobs: map[Key]*Job{}, series: map[string]int{}, samples: newFamilyIndex(), health: newFamilyIndex()}
 }
 
 // Put records a run.
@@ -254,15 +254,15 @@ func (s *Store) Write(w io.Writer, t time.Time) error {
 	return err
 }
 
-func (s *Store) page(t time.Time, format expfmt.FormatType, shelves ...*shelf) pack.Page {
+func (s *Store) page(t time.Time, format expfmt.FormatType, indexes ...*familyIndex) pack.Page {
 	s.packing.Lock()
 	defer s.packing.Unlock()
-	// One look at all shelves: a page never holds two states of one job.
+	// One look at all indexes: a page never holds two states of one job.
 	var parts []*part
 	s.mu.Lock()
 	s.expire(t)
-	for _, sh := range shelves {
-		parts = append(parts, sh.parts()...)
+	for _, index := range indexes {
+		parts = append(parts, index.parts()...)
 	}
 	s.mu.Unlock()
 

@@ -10,13 +10,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
-// shelf keeps chunks by family, as a page shows them.
-type shelf struct {
+// familyIndex has chunks by family, as a page shows them.
+type familyIndex struct {
 	families map[string]*family
 	names    []string // of the families, ordered; nil after a change of them
 }
 
-func newShelf() shelf { return shelf{families: map[string]*family{}} }
+func newFamilyIndex() familyIndex { return familyIndex{families: map[string]*family{}} }
 
 // family is one family with the chunks of all jobs that feed it.
 type family struct {
@@ -45,7 +45,7 @@ type chunk struct {
 
 // replace puts the new chunks of a job in the place of the old. What k points to
 // and the chunks are not changed afterwards.
-func (s *shelf) replace(k *Key, old, chunks []metric.Chunk) {
+func (s *familyIndex) replace(k *Key, old, chunks []metric.Chunk) {
 	for i := range chunks {
 		c := &chunks[i]
 		f := s.families[c.Family.Name]
@@ -96,7 +96,7 @@ func (f *family) changed() {
 }
 
 // ordered are the families by name.
-func (s *shelf) ordered() []*family {
+func (s *familyIndex) ordered() []*family {
 	if s.names == nil {
 		s.names = slices.Sorted(maps.Keys(s.families))
 	}
@@ -108,7 +108,7 @@ func (s *shelf) ordered() []*family {
 }
 
 // chunks are those of one family, as they are now.
-func (s *shelf) chunks(name string) []chunk {
+func (s *familyIndex) chunks(name string) []chunk {
 	if f := s.families[name]; f != nil {
 		return slices.Clone(f.chunks)
 	}
@@ -124,7 +124,7 @@ type part struct {
 }
 
 // parts are all families as they are now.
-func (s *shelf) parts() []*part {
+func (s *familyIndex) parts() []*part {
 	families := s.ordered()
 	parts := make([]*part, len(families))
 	for i, f := range families {
