@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -857,9 +858,17 @@ func TestAServiceThatIsDownTakesItsSamplesAfterThreePeriodsAndNothingElse(t *tes
 		}
 		scheduler.Set(jobs)
 		value := func(family string) (values int, sum float64) {
-			for _, v := range store.Values(family, time.Now()) {
+			var page strings.Builder
+			if err := store.Write(&page, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`(?m)^`+family+`(?:\{.*\})? (\S+)$`).FindAllStringSubmatch(page.String(), -1) {
+				v, err := strconv.ParseFloat(m[1], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
 				values++
-				sum += v.Value
+				sum += v
 			}
 			return values, sum
 		}

@@ -107,14 +107,6 @@ func (s *familyIndex) ordered() []*family {
 	return all
 }
 
-// chunks are those of one family, as they are now.
-func (s *familyIndex) chunks(name string) []chunk {
-	if f := s.families[name]; f != nil {
-		return slices.Clone(f.chunks)
-	}
-	return nil
-}
-
 // part is one family of a page, as it was at one moment.
 type part struct {
 	of      *family

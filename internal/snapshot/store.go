@@ -194,31 +194,6 @@ func (s *Store) Last(k Key) Run {
 	return Run{}
 }
 
-// Value is a sample with its labels by name.
-type Value struct {
-	Labels map[string]string
-	Value  float64
-}
-
-// Values returns the samples of one family that may be served at t.
-func (s *Store) Values(name string, t time.Time) []Value {
-	s.mu.Lock()
-	s.expire(t)
-	chunks := s.samples.chunks(name)
-	s.mu.Unlock()
-	var values []Value
-	for _, c := range chunks {
-		for _, sample := range c.Samples() {
-			v := Value{Labels: make(map[string]string, len(sample.Labels)), Value: sample.Value}
-			for i, label := range sample.Labels {
-				v.Labels[c.Family.Labels[i]] = label
-			}
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
 // Table is a table with the job that it comes from.
 type Table struct {
 	Key

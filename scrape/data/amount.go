@@ -69,9 +69,6 @@ type AssetAmount struct {
 	Amount       Amount      `json:"amount"`
 }
 
-// Tokens is the amount in whole tokens, to the nearest float64.
-func (a AssetAmount) Tokens() float64 { return a.Amount.Tokens(uint64(a.Denomination)) }
-
 // Party is one side of a transfer.
 type Party struct {
 	Address  string       `json:"address"`

@@ -39,7 +39,7 @@ func TestWhatIsAbsentIsNotZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if old, young := rewards.Rewards[0].Reward, rewards.Rewards[1].Reward; old.HistoricalPrice == nil || old.HistoricalPrice.Value != 42.42 || old.Tokens() != 3.780382 || young.HistoricalPrice != nil {
+	if old, young := rewards.Rewards[0].Reward, rewards.Rewards[1].Reward; old.HistoricalPrice == nil || old.HistoricalPrice.Value != 42.42 || old.Amount.Tokens(uint64(old.Denomination)) != 3.780382 || young.HistoricalPrice != nil {
 		t.Errorf("an old and a young reward: %+v %+v", old, young)
 	}
 
