@@ -3,6 +3,8 @@ package collectors
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -40,10 +42,15 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 	if err != nil {
 		return err
 	}
+	words := metric.Table{About: "Failing health checks of " + n.Name() + ", in its own words.", Columns: []string{"Node", "Check", "Error"}}
+	failing := map[string]string{}
 	for called, check := range answer.Checks {
 		name := t.chainName(called)
 		if !check.Timestamp.IsZero() { // it has run
 			out.SetBool(healthCheckFailing, check.Error != "", n.Name(), name)
+			if check.Error != "" {
+				failing[name] = check.Error
+			}
 		}
 		if check.Chain == nil {
 			continue
@@ -55,5 +62,29 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 			out.Set(chainLongestProcessing, longest.Seconds(), n.Name(), name)
 		}
 	}
+	first := n.firstErrors(failing)
+	for _, name := range slices.Sorted(maps.Keys(failing)) {
+		words.Rows = append(words.Rows, []string{n.Name(), name, failing[name]})
+		out.Note("health check %s of %s fails: %s", name, n.Name(), first[name])
+	}
+	if len(words.Rows) > 0 {
+		out.Table(words)
+	}
 	return nil
+}
+
+// firstErrors returns the error with which each of the failing checks began to
+// fail. The text often changes while the check fails; a note of the first one is
+// logged once.
+func (n *Node) firstErrors(failing map[string]string) map[string]string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	first := maps.Clone(failing)
+	for name := range failing {
+		if text, known := n.failing[name]; known {
+			first[name] = text
+		}
+	}
+	n.failing = first
+	return first
 }

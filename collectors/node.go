@@ -17,6 +17,8 @@ type Node struct {
 	refusals
 	// otherNetwork is true where the node belongs to another network than the others.
 	otherNetwork atomic.Bool
+	// failing holds the error with which each failing health check began to fail.
+	failing map[string]string
 }
 
 // NewNode wraps the client of a node.

@@ -352,6 +352,38 @@ func TestAHealthCheckThatHasNotRunIsAbsent(t *testing.T) {
 	})
 }
 
+// The error text often changes from run to run: the table has the present one, the
+// log gets the first.
+func TestAFailingHealthCheckIsToldInTheNodesWords(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		words := func() (text, noted string) {
+			batch := w.batch(t, "health", "alpha")
+			for _, table := range batch.Tables() {
+				for _, row := range table.Rows {
+					if row[0] == "alpha" && row[1] == "C" {
+						text = row[2]
+					}
+				}
+			}
+			for _, note := range batch.Notes() {
+				if strings.HasPrefix(note, "health check C of alpha fails: ") {
+					noted = note
+				}
+			}
+			return text, noted
+		}
+		w.network.Disconnect("bravo")
+		time.Sleep(time.Minute)
+		text, noted := words()
+		w.network.Disconnect("charlie")
+		time.Sleep(time.Minute)
+		later, again := words()
+		if text == "" || later == text || noted != "health check C of alpha fails: "+text || again != noted {
+			t.Errorf("first %q, noted %q; later %q, noted %q", text, noted, later, again)
+		}
+	})
+}
+
 func TestUnspentOutputsAreCountedOverAllPages(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetUTXOs(2500) // a page has 1024

@@ -19,6 +19,7 @@ const module = "github.com/avax-exporter/avax-exporter/"
 var layers = map[string]int{
 	"alerts":               0,
 	"dashboards":           0,
+	"deploy/alertmanager":  0,
 	"internal/pack":        0,
 	"internal/passage":     0, // for tests only
 	"internal/hostile":     0, // for tests only

@@ -84,7 +84,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 		if err != nil {
 			return nil, config.InputError{Err: err}
 		}
-		site.Alerting = a.alerting
+		site.Source, site.Receivers = a.alerting, a.alerting.Receivers
 	}
 	if cfg.AutoChains {
 		go a.followChains(ctx)

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/model"
 	"github.com/robfig/cron/v3"
@@ -130,10 +132,7 @@ func (b bubble) suffer(t *testing.T, what string) (end func()) {
 	return nil
 }
 
-const (
-	allWell = "<h1 class=\"well\">All is well</h1>"
-	round   = 35 * time.Second // two runs of every collector
-)
+const round = 35 * time.Second // two runs of every collector
 
 func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
 	t.Parallel()
@@ -145,7 +144,6 @@ func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
 		lost := func(page map[string]float64) float64 {
 			return page[`avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`]
 		}
-		b.tells(t, "/", http.StatusOK, allWell, "Under 80 % active", "!runs dry")
 		b.tells(t, plan, http.StatusOK, `"total_avax": 0,`)
 
 		end := b.suffer(t, "nobody has topped up examplel1")
@@ -153,7 +151,6 @@ func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
 		if got := lost(b.page(t)); got <= 50 || got >= 110 {
 			t.Errorf("the quorum is lost in %v s, 110 s less the age of the answer", got)
 		}
-		b.tells(t, "/", http.StatusOK, "3 L1 validators run dry", "foxtrot of examplel1 in ", "1 L1 will lose its quorum", `href="api/v1/l1/examplel1/plan"`)
 		b.tells(t, plan, http.StatusOK, `"chain": "examplel1"`, `"quorum": "0.80",`, "!\"seconds\": null", `"total_avax": 3.9`)
 
 		time.Sleep(105 * time.Second)
@@ -162,7 +159,6 @@ func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
 		if inactive != 3 || lost(page) != 0 || topUp < needed || topUp > needed+0.001 {
 			t.Errorf("after the run-outs: %v inactive, the quorum is lost in %v s, %v AVAX to top up", inactive, lost(page), topUp)
 		}
-		b.tells(t, "/", http.StatusOK, "1 L1 has too little active weight", "3 L1 validators are inactive", "1.3272", "3.98", "in 226 days")
 		var answer struct {
 			Total      float64 `json:"total_avax"`
 			Validators []struct {
@@ -183,7 +179,6 @@ func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
 
 		end()
 		time.Sleep(round + 30*time.Second) // an L1's nodes take a change over within half a minute
-		b.tells(t, "/", http.StatusOK, allWell)
 		b.tells(t, plan, http.StatusOK, `"total_avax": 0,`, `!"active": false`)
 	})
 }
@@ -191,7 +186,6 @@ func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
 func TestAValidatorOfTheDemoOverspendsItsBudgetAndBeginsAnew(t *testing.T) {
 	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
 		of := `{node_id="` + b.network.NodeID("bravo") + `"}`
-		b.tells(t, "/", http.StatusOK, allWell, "3 of 3 rewards reachable", "!Who would vote no")
 
 		end := b.suffer(t, "bravo's peers saw it up for 60 %")
 		time.Sleep(round)
@@ -200,8 +194,6 @@ func TestAValidatorOfTheDemoOverspendsItsBudgetAndBeginsAnew(t *testing.T) {
 		if budget != (216*time.Hour).Seconds() || used <= (288*time.Hour).Seconds() || used > (288*time.Hour+time.Minute).Seconds() || page["avax_validator_reward_reachable"+of] != 0 {
 			t.Errorf("%v s used of %v, reachable %v", used, budget, page["avax_validator_reward_reachable"+of])
 		}
-		b.tells(t, "/", http.StatusOK, "1 reward is out of reach", `href="#budget-`+b.network.NodeID("bravo")+`">bravo`, ">lost<", "288.1 h", "of 216.0 h",
-			"2 of 3 rewards reachable", "Who would vote no")
 
 		end()
 		time.Sleep(round)
@@ -209,27 +201,23 @@ func TestAValidatorOfTheDemoOverspendsItsBudgetAndBeginsAnew(t *testing.T) {
 		if page["avax_validator_reward_reachable"+of] != 1 || page["avax_validator_downtime_used_seconds"+of] > 60 || page["avax_validator_downtime_budget_seconds"+of] != budget {
 			t.Errorf("a new period begins with %v s used of %v", page["avax_validator_downtime_used_seconds"+of], page["avax_validator_downtime_budget_seconds"+of])
 		}
-		b.tells(t, "/", http.StatusOK, allWell, "3 of 3 rewards reachable")
 	})
 }
 
 func TestAnUpgradeThatTheDemosNodesDoNotKnow(t *testing.T) {
 	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
 		const alpha = `avax_node_unknown_upgrade_timestamp_seconds{node="alpha"}`
-		b.tells(t, "/", http.StatusOK, allWell)
 		end := b.suffer(t, "the peers announce an upgrade")
 		at := float64(time.Now().Add(48 * time.Hour).Unix())
 		time.Sleep(round)
 		if got := b.page(t)[alpha]; got != at {
 			t.Errorf("%s is %v, want %v", alpha, got, at)
 		}
-		b.tells(t, "/", http.StatusOK, "2 nodes do not know an upgrade that is near", "alpha in 47 h", "bravo in 47 h")
 		end()
 		time.Sleep(round)
 		if _, there := b.page(t)[alpha]; there {
 			t.Errorf("%s is still there", alpha)
 		}
-		b.tells(t, "/", http.StatusOK, allWell)
 	})
 }
 
@@ -237,19 +225,34 @@ func TestAnUpgradeThatTheDemosNodesDoNotKnow(t *testing.T) {
 func TestTheIncidentsOfTheDemoLeaveNothingBroken(t *testing.T) {
 	t.Parallel()
 	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
-		b.tells(t, "/", http.StatusOK, allWell)
+		states := func() map[string]float64 {
+			of := map[string]float64{}
+			for series, value := range b.page(t) {
+				family, _, _ := strings.Cut(series, "{")
+				if stateFamily.MatchString(family) {
+					of[series] = value
+				}
+			}
+			return of
+		}
+		before := states()
 		for _, i := range demo.Incidents {
 			i.Begin(b.network)
 			time.Sleep(5 * time.Second)
 		}
-		b.tells(t, "/", http.StatusOK, "!"+allWell)
+		time.Sleep(round)
+		if cmp.Diff(before, states()) == "" {
+			t.Error("the incidents changed no state")
+		}
 		for _, i := range demo.Incidents {
 			i.End(b.network)
 		}
 		time.Sleep(2 * time.Minute)
-		if _, page := b.ask(t, "/"); !strings.Contains(page, allWell) {
-			verdict, _, _ := strings.Cut(page[strings.Index(page, "<h1"):], "<p class")
-			t.Errorf("two minutes after all was mended:\n%s", verdict)
+		if diff := cmp.Diff(before, states()); diff != "" {
+			t.Errorf("two minutes after all incidents ended:\n%s", diff)
 		}
 	})
 }
+
+// stateFamily matches the families that are 0 or 1.
+var stateFamily = regexp.MustCompile(`_(up|success|bootstrapped|present|connected|active|reachable|failing|detected|duplicate|mismatch|validating)$`)

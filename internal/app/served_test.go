@@ -38,7 +38,7 @@ func TestWhatIsDeniedIsNotServedAndAllElseIs(t *testing.T) {
 // Money follows the plan: what is left out of /metrics is not nothing.
 func TestThePlanOfAnL1IsToldWhateverIsServed(t *testing.T) {
 	const path = "/api/v1/l1/examplel1/plan"
-	plan := func(change func(*scenery)) (text, page string) {
+	plan := func(change func(*scenery)) (text string) {
 		inBubbleAs(t, change, func(t *testing.T, b bubble) {
 			b.network.SetBalance("examplel1", "echo", 0)
 			time.Sleep(5 * time.Minute)
@@ -46,25 +46,18 @@ func TestThePlanOfAnL1IsToldWhateverIsServed(t *testing.T) {
 			if status != http.StatusOK {
 				t.Errorf("%d: %s", status, body)
 			}
-			_, page = b.ask(t, "/")
 			text = body
 		})
-		return text, page
+		return text
 	}
-	all, page := plan(func(*scenery) {})
+	all := plan(func(*scenery) {})
 	for name, change := range map[string]func(*scenery){
 		"denied":      func(s *scenery) { s.env.MetricsDeny = "avax_l1_validator_*,avax_l1_quorum_*,avax_l1_top_up_avax" },
 		"not allowed": func(s *scenery) { s.env.MetricsAllow = "avax_node_*,avax_l1_weight" },
 		"too many":    func(s *scenery) { s.env.SeriesLimit = "10" },
 	} {
-		got, shown := plan(change)
-		if diff := cmp.Diff(all, got); diff != "" {
+		if diff := cmp.Diff(all, plan(change)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
-		}
-		for _, figure := range []string{"Top-up for 30 days", "Under 80 % active", "is dry", "1.3"} {
-			if !strings.Contains(page, figure) || !strings.Contains(shown, figure) {
-				t.Errorf("%s: the page does not show %q", name, figure)
-			}
 		}
 	}
 }

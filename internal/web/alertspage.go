@@ -1,55 +1,108 @@
 package web
 
 import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// alertsPage shows what in-process alerting does.
-func alertsPage(v alertsView) g.Node {
-	return document(v.Verdict,
-		top(
-			link("./", "Status"),
-			link("metrics", "Metrics"),
-			link(manual("alerting.md"), "Alerting"),
-			link(manual("runbooks"), "Runbooks"),
-		),
+// alerts serves the page of alerts; who asks for JSON gets that of /api/v1/alerts.
+func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
+	w.Header().Add("Vary", "Accept")
+	if r.FormValue("format") == "json" || strings.HasPrefix(r.Header.Get("Accept"), "application/json") {
+		s.api(s.apiAlerts)(w, r)
+		return
+	}
+	if s.Source == nil {
+		http.Error(w, errNoSource.Error(), http.StatusNotFound)
+		return
+	}
+	s.servePage(w, r, &s.alertsPages, "", func(ctx context.Context) g.Node { return s.alertsPage(ctx, time.Now()) })
+}
+
+// alertsPage shows every active alert by name, who is sent them, and the rules.
+func (s *Site) alertsPage(ctx context.Context, now time.Time) g.Node {
+	groups, err := s.Source.Groups(ctx)
+	j := judge(groups, shippedInhibitions())
+	var receivers []alerting.Receiver
+	if s.Receivers != nil {
+		receivers = s.Receivers()
+	}
+	verdict := s.verdictOf(j, err, now)
+	return document(verdict,
+		top(link("./", "Status"), link("alerts", "Alerts"), link("metrics", "Metrics"), link(manual("runbooks"), "Runbooks"), link(manual("alerting.md"), "Alerting")),
 		h.Main(
-			verdictSection(v.Verdict, v.Now),
-			heading("alerts", "Alerts"),
-			g.If(len(v.Alerts) > 0, h.Div(h.Class("cards"), g.Map(v.Alerts, alertCard))),
-			g.If(len(v.Alerts) == 0, dim("None is active.")),
-			heading("alertmanagers", "Alertmanagers"),
-			g.If(len(v.Receivers) > 0, boxed(table("", nil, g.Map(v.Receivers, func(r receiverView) g.Node {
-				return h.Tr(h.Td(h.B(g.Text(r.Name))), h.Td(h.Class(r.State.Level.String()), shown(r.State)))
-			})))),
-			g.If(len(v.Receivers) == 0, dim("Nothing was to be sent yet.")),
-			h.Details(h.Class("fold"), h.ID("rules"), h.Summary(g.Text("Rules")),
-				g.Map(v.Groups, func(of ruleGroupView) g.Node {
-					return g.Group{h.H3(g.Text(of.Name)), boxed(table("", []string{"Rule", "State", "Evaluated"}, g.Map(of.Rules, ruleRow)))}
-				}),
-				g.If(len(v.Groups) == 0, dim("None is evaluated yet.")),
-			),
+			verdictSection(verdict, append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, j.sums()...)),
+			section("alerts", "Alerts", nil,
+				g.If(len(j.problems) == 0, dim("No alert is active.")),
+				g.Map(j.problems, func(p *problem) g.Node { return alertCard(p, now) })),
+			g.If(len(receivers) > 0, section("alertmanagers", "Alertmanagers", nil,
+				table("", "Alertmanagers that are sent alerts", []string{"Alertmanager", "State"}, g.Map(receivers, func(r alerting.Receiver) g.Node {
+					state := "takes alerts since " + clockTime(now, r.Since)
+					if !r.Up {
+						state = "takes no alerts since " + clockTime(now, r.Since) + ": " + r.Err
+					}
+					return tableRow("", mark{}, g.Text(r.Name), textCell("State", state, j.about(subject{{"alertmanager", r.Name}})))
+				})))),
+			section("rules", "Rules", nil, g.Map(groups, func(of alerting.Group) g.Node {
+				return h.Details(h.Summary(g.Text(of.Name+", "+plural(len(of.Rules), "rule", "rules"))),
+					table("", "Rules of "+of.Name, []string{"Rule", "State", "Evaluated"}, g.Map(of.Rules, func(r alerting.Rule) g.Node { return ruleRow(r, now) })))
+			})),
 		),
-		bottom(v.Version, link("api/v1/alerts", "JSON"), link("-/ready", "ready"), link("-/healthy", "healthy")),
+		bottom(s.Version, link("api/v1/alerts", "JSON"), link("-/ready", "ready"), link("-/healthy", "healthy")),
 	)
 }
 
-func alertCard(a *alertView) g.Node {
-	return h.Article(h.Class("card "+a.State.Level.String()), g.If(a.Anchor != "", h.ID(a.Anchor)),
-		titled(a.Name, a.State),
-		h.P(h.Strong(g.Text(a.Summary))),
-		h.P(g.Text(a.Description)),
-		g.If(a.Impact != "", h.P(g.Text(a.Impact))),
-		h.P(h.Class("dim"), g.Text("active since "), shown(a.Since),
-			g.If(a.Runbook != "", g.Group{g.Text(" · "), link(a.Runbook, "runbook")})),
-		h.Div(h.Class("why"), figureList(a.Labels)),
+// alertCard shows all alerts of one name.
+func alertCard(p *problem, now time.Time) g.Node {
+	worst := p.worst()
+	text := func(name string) g.Node {
+		return g.If(worst.Annotations[name] != "", h.P(g.Text(worst.Annotations[name])))
+	}
+	return h.Article(h.Class("card "+mark{worst.level, !worst.firing}.class()), h.ID(p.name),
+		h.Header(h.H3(g.Text(p.name)), h.Span(h.Class("tag "+worst.level.String()), g.Text(worst.Labels["severity"]))),
+		g.Map(p.alerts, func(a *active) g.Node {
+			var about []string
+			for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
+				if name != "alertname" {
+					about = append(about, name+"="+a.Labels[name])
+				}
+			}
+			return h.Div(h.Class("why"),
+				h.P(h.Strong(h.Class(a.level.String()), g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, now)))),
+				h.Code(g.Text(strings.Join(about, " "))))
+		}),
+		h.Div(h.Class("why"),
+			g.If(worst.action() != "", h.P(h.Class("action"), g.Text(worst.action()))),
+			// What the description of a pending alert says is not true yet.
+			g.If(worst.firing, g.Group{text("description"), text("impact")}),
+			g.If(len(p.suppressed) > 0, dim("Suppresses "+suppressed(p.suppressed)+".")),
+			g.If(worst.Annotations["runbook_url"] != "", h.P(link(worst.Annotations["runbook_url"], "runbook")))),
 	)
 }
 
-func ruleRow(r ruleView) g.Node {
-	return h.Tr(
-		h.Td(h.B(g.Text(r.Name)), h.Code(g.Text(r.Query)), g.If(r.Error != "", h.Code(h.Class("error"), g.Text(r.Error)))),
-		judged("State", r.State), column("Evaluated", r.Last),
-	)
+func ruleRow(r alerting.Rule, now time.Time) g.Node {
+	state, evaluated := "recording", "not yet"
+	m := mark{}
+	if r.Alerting {
+		state = r.State
+		for _, a := range r.Alerts {
+			m = m.worse(mark{severityOf(a.Labels), a.State != alerting.Firing})
+		}
+	}
+	if !r.Evaluated.IsZero() {
+		evaluated = since(now, r.Evaluated)
+	}
+	if r.LastError != "" {
+		state, m = "cannot be evaluated: "+r.LastError, mark{level: bad}
+	}
+	return tableRow("", mark{}, g.Group{h.B(g.Text(r.Name)), h.Code(g.Text(r.Query))}, textCell("State", state, m), textCell("Evaluated", evaluated, mark{}))
 }

@@ -33,9 +33,6 @@ func factsOf(jobs []snapshot.Job, now time.Time) facts {
 	return f
 }
 
-// labels are up to three label values, in the order in which they were asked for.
-type labels [3]string
-
 // each calls do for every sample of the family with the values of these labels.
 func (f facts) each(name string, names []string, do func(l labels, value float64)) {
 	told := f[name]
@@ -64,29 +61,10 @@ func (f facts) each(name string, names []string, do func(l labels, value float64
 	}
 }
 
-// values are the samples of one family by some of its labels.
-type values map[labels]float64
-
 func (f facts) by(family string, names ...string) values {
 	v := values{}
 	f.each(family, names, func(l labels, value float64) { v[l] = value })
 	return v
-}
-
-// of returns the value, or nil: absent is never zero.
-func (v values) of(names ...string) *float64 {
-	var l labels
-	copy(l[:], names)
-	if value, has := v[l]; has {
-		return &value
-	}
-	return nil
-}
-
-// is tells whether there is a value and it reads so.
-func (v values) is(value float64, names ...string) bool {
-	got := v.of(names...)
-	return got != nil && *got == value
 }
 
 // nodes are who the own nodes are. That is still true when one is down, so
@@ -95,18 +73,14 @@ type nodes struct {
 	all    []string            // configured names
 	ids    map[string]string   // node IDs by configured names
 	called map[string][]string // the other way round; two may have one ID
-	names  map[string]string   // the same, as they are shown
 }
 
 func nodesOf(jobs []snapshot.Job) nodes {
-	n := nodes{ids: map[string]string{}, called: map[string][]string{}, names: map[string]string{}}
+	n := nodes{ids: map[string]string{}, called: map[string][]string{}}
 	ever := factsOf(jobs, time.Time{}) // no sample has an end before the zero time
 	ever.each("avax_node_info", []string{"node", "node_id"}, func(l labels, _ float64) {
 		n.ids[l[0]], n.called[l[1]] = l[1], appendNew(n.called[l[1]], l[0])
 	})
-	for id, names := range n.called {
-		n.names[id] = brief(names)
-	}
 	ever.each("avax_node_up", []string{"node"}, func(l labels, _ float64) { n.all = append(n.all, l[0]) })
 	slices.Sort(n.all)
 	return n
@@ -150,4 +124,11 @@ func (s *Site) why(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) boo
 		return "no collector that tells it has run here: AVAX_COLLECTORS may leave it out; of several shards shard 0 knows"
 	}
 	return "the last runs did not tell"
+}
+
+func appendNew(list []string, item string) []string {
+	if slices.Contains(list, item) {
+		return list
+	}
+	return append(list, item)
 }

@@ -2,324 +2,211 @@ package web
 
 import (
 	"cmp"
-	"maps"
-	"math"
 	"net/url"
 	"slices"
-	"strings"
-	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
-	"github.com/avax-exporter/avax-exporter/internal/staking"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
-type l1View struct {
-	subject
-	Chain, SubnetID string
-	Open            bool
-	Figures         []figure
-	Rows            []*l1Row
-	More            int
-	Pays            bool   // its validators pay a fee
-	Plan            string // where all of its plan is; empty where it is not known
+var l1Meanings = [][2]string{
+	{"Active weight", "Share of the whole weight whose validators can pay their fee. Inactive ones count in the whole."},
+	{"Connected weight", "Share of the whole weight that is connected, in the eyes of your node that sees least."},
+	{"80 %, 75 %, 67 %", "Facts of the protocol: below 80 % the nodes report unhealthy, below 75 % consensus stops, below 67 % no message to another chain is signed."},
+	{"Forecast", "The active weight if nobody tops up. Each step is a validator whose balance runs out."},
+	{"Top-up for 30 days", "The least that keeps every validator active for 30 days. The plan says whom to top up by how much."},
+	{"Safe to stop", "Whether 80 % of the weight stays active and connected once this validator stops."},
 }
 
-type l1Row struct {
-	ID, Name, Anchor                            string
-	State, Runway, Balance, Burn, TopUp, Weight cell
-	Connected, Stop                             cell
-
-	validation           string
-	connected, observers int // own nodes
+// l1s shows each followed L1 and permissioned subnet, the worst first. Those
+// without an alert are folded.
+func (v *view) l1s() g.Node {
+	var chains []string
+	for l := range v.families("", "avax_l1_weight").by("avax_l1_weight", "chain") {
+		chains = append(chains, l[0])
+	}
+	if len(chains) == 0 {
+		return nil
+	}
+	rows, left := rowsOf(chains, func(chain string) mark { return v.about(subject{{"chain", chain}}) }, mostRows)
+	if i := slices.IndexFunc(rows, func(r row) bool { return r.name == v.ask.l1 }); i >= 0 {
+		rows = append([]row{rows[i]}, slices.Delete(slices.Clone(rows), i, i+1)...)
+	} else if slices.Contains(chains, v.ask.l1) {
+		rows = append([]row{{v.ask.l1, mark{}}}, rows...)
+	}
+	matchers := ""
+	if left > 0 {
+		matchers = among("chain", namesOf(rows))
+	}
+	s := v.families(matchers, "avax_l1_weight", "avax_l1_active_weight", "avax_l1_validators", "avax_l1_quorum_loss_seconds", "avax_l1_top_up_avax", "avax_chain_info")
+	f := &l1Facts{
+		weight: s.by("avax_l1_weight", "chain"), active: s.by("avax_l1_active_weight", "chain"), validators: s.by("avax_l1_validators", "chain", "state"),
+		loss: s.by("avax_l1_quorum_loss_seconds", "chain", "quorum"), topUp: s.by("avax_l1_top_up_avax", "chain", "days"), subnets: map[string]string{},
+		connected: v.query(`min by (chain) (avax_l1_connected_weight{chain!=""`+matchers+`})`).by("", "chain"),
+		members:   map[string][]string{},
+	}
+	s.each("avax_chain_info", []string{"chain", "subnet_id"}, func(l labels, _ float64) { f.subnets[l[0]] = l[1] })
+	open := rows[:min(len(rows), mostL1s)]
+	f.read(v, namesOf(open))
+	return section("l1s", "L1s and permissioned subnets", l1Meanings,
+		g.Map(rows, func(r row) g.Node { return v.l1Card(f, r, f.members[r.name] != nil) }),
+		more(left, " more without a worse alert: see ", link("metrics", "the metrics")),
+	)
 }
 
-// l1sOf are the validators of the followed L1s, by chain: as l1_runway has them,
-// and where it is silent as l1 has them, which does not know what they burn.
-func l1sOf(jobs []snapshot.Job, now time.Time) map[string]*staking.L1 {
-	l1s := map[string]*staking.L1{}
-	for _, j := range jobs { // l1 comes first
-		if l1 := j.Good.Facts.L1; l1 != nil && now.Before(j.Good.Until) {
-			l1s[j.Last.Target.Chain] = l1
+// l1Facts are the samples that the L1s' part is made of, those of validators for
+// the L1s whose validators are shown.
+type l1Facts struct {
+	weight, active, connected, validators, loss, topUp values
+	subnets                                            map[string]string
+	members                                            map[string][]string // validation IDs by chain
+	nodeIDs                                            map[string]string   // by validation ID
+
+	ofOne, isActive, balance, left, burn, ends, safe, seen, seers values
+}
+
+func (f *l1Facts) read(v *view, chains []string) {
+	matchers := among("chain", chains)
+	s := v.families(matchers, "avax_l1_validator_weight", "avax_l1_validator_active", "avax_l1_validator_balance_avax", "avax_l1_validator_runway_seconds",
+		"avax_l1_validator_burn_avax_per_day", "avax_l1_validator_end_timestamp_seconds", "avax_l1_safe_to_stop")
+	of := func(family string) values { return s.by("avax_l1_validator_"+family, "chain", "validation_id") }
+	f.ofOne, f.isActive, f.balance, f.left = of("weight"), of("active"), of("balance_avax"), of("runway_seconds")
+	f.burn, f.ends = of("burn_avax_per_day"), of("end_timestamp_seconds")
+	f.safe = s.by("avax_l1_safe_to_stop", "chain", "node_id")
+	f.seen = v.query(`sum by (chain, validation_id) (avax_l1_validator_connected{node!=""`+matchers+`})`).by("", "chain", "validation_id")
+	f.seers = v.query(`count by (chain, validation_id) (avax_l1_validator_connected{node!=""`+matchers+`})`).by("", "chain", "validation_id")
+	f.nodeIDs = map[string]string{}
+	s.each("avax_l1_validator_weight", []string{"chain", "validation_id", "node_id"}, func(l labels, _ float64) {
+		f.members[l[0]] = append(f.members[l[0]], l[1])
+		f.nodeIDs[l[1]] = l[2]
+	})
+}
+
+func (v *view) l1Card(f *l1Facts, r row, shown bool) g.Node {
+	chain := r.name
+	about := subject{{"chain", chain}}
+	state := count(0)
+	if n := f.validators.of(chain, "active"); n != nil {
+		state = count(*n) + " active"
+		if off := f.validators.of(chain, "inactive"); off != nil && *off > 0 {
+			state += ", " + count(*off) + " inactive"
 		}
 	}
-	return l1s
+	if n := f.validators.of(chain, "legacy"); n != nil && *n > 0 {
+		state = count(*n)
+	}
+	facts := []cell{
+		textCell("Validators", state, v.value(about, "avax_l1_validators", "avax_l1_validator_active")),
+		textCell("Active weight", show(ratioOf(f.active.of(chain), f.weight.of(chain)), percent), v.value(about, "avax_l1_active_weight")),
+		textCell("Connected weight", show(ratioOf(f.connected.of(chain), f.weight.of(chain)), percent), v.value(about, "avax_l1_connected_weight")),
+	}
+	var soonest *float64
+	for l, after := range f.loss {
+		if l[0] == chain && (soonest == nil || after < *soonest) {
+			soonest = &after
+		}
+	}
+	if soonest != nil {
+		text := "now"
+		if *soonest > 0 {
+			text = "in " + seconds(*soonest)
+		}
+		facts = append(facts, textCell("Below 80 %", text, v.value(about, "avax_l1_quorum_loss_seconds")))
+	}
+	for l, amount := range f.topUp {
+		if l[0] == chain {
+			facts = append(facts, textCell("Top-up for "+l[1]+" days", avax(amount), mark{}))
+		}
+	}
+	slices.SortStableFunc(facts[min(len(facts), 4):], func(a, b cell) int { return cmp.Compare(a.name, b.name) })
+	return h.Details(h.Class("card "+r.mark.class()), h.ID("l1-"+chain), g.If(r.mark.level > well || chain == v.ask.l1, g.Attr("open")),
+		h.Summary(h.H3(g.Text(chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+show(ratioOf(f.active.of(chain), f.weight.of(chain)), percent)))),
+		g.If(f.subnets[chain] != "", h.Code(h.Class("id"), g.Text(f.subnets[chain]))),
+		figures(facts),
+		g.Iff(shown, func() g.Node { return v.l1Validators(f, chain) }),
+		g.If(!shown, h.P(link("?l1="+url.QueryEscape(chain)+"#l1-"+chain, "Show its validators"))),
+	)
 }
 
-// addL1s shows the followed chains' subnets, worst first.
-func (p *page) addL1s() {
-	weights := p.by("avax_l1_weight", "chain")
-	activeWeights := p.by("avax_l1_active_weight", "chain")
-	counts := p.by("avax_l1_validators", "chain", "state")
-	reached := map[string][]sight{}
-	p.each("avax_l1_connected_weight", []string{"chain", "node"}, func(l labels, weight float64) {
-		reached[l[0]] = append(reached[l[0]], sight{weight, l[1]})
+// l1Validators shows the validators of one L1 and how its weight falls.
+func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
+	left, weights := map[string]float64{}, map[string]float64{}
+	pays := false
+	for _, id := range f.members[chain] {
+		if after := f.left.of(chain, id); after != nil {
+			left[id], pays = *after, true
+		}
+		if weight := f.ofOne.of(chain, id); weight != nil {
+			weights[id] = *weight
+		}
+	}
+	key := func(id string) float64 { // what ends first stands first
+		switch after, end := f.left.of(chain, id), f.ends.of(chain, id); {
+		case after != nil:
+			return *after
+		case end != nil:
+			return *end
+		}
+		return 1e18
+	}
+	members := slices.Clone(f.members[chain])
+	marks := map[string]mark{}
+	for _, id := range members {
+		marks[id] = v.about(subject{{"validation_id", id}, {"chain", chain}})
+	}
+	slices.SortFunc(members, func(a, b string) int {
+		return cmp.Or(cmp.Compare(marks[b].level, marks[a].level), cmp.Compare(key(a), key(b)), cmp.Compare(a, b))
 	})
-	subnets := map[string]string{}
-	p.each("avax_chain_info", []string{"chain", "subnet_id"}, func(l labels, _ float64) { subnets[l[0]] = l[1] })
-	l1s := l1sOf(p.jobs, p.Now)
-	most := min(mostRows, max(5, mostL1Rows/max(1, len(weights))))
-
-	active, all := 0.0, 0.0
-	for _, l := range slices.SortedFunc(maps.Keys(weights), func(a, b labels) int { return cmp.Compare(a[0], b[0]) }) {
-		chain := l[0]
-		v := &l1View{subject: subject{Anchor: "l1-" + chain}, Chain: chain, SubnetID: subnets[chain]}
-		p.L1s = append(p.L1s, v)
-		wrong := func(alert string, l level, text, at string) { v.wrong(p.problems, alert, l, text, at) }
-		share := func(part *float64) *float64 { // inactive validators count in the whole
-			if part == nil || weights[l] == 0 {
+	shown := members[:min(len(members), mostRows)]
+	columns := []string{"Validator", "State", "Ends", "Weight", "Connected", "Safe to stop"}
+	if pays {
+		columns = []string{"Validator", "State", "Runs dry", "Balance", "Burn a day", "Weight", "Connected", "Safe to stop"}
+	}
+	plan := link("api/v1/l1/"+url.PathEscape(chain)+"/plan", "The top-up plan as JSON")
+	return g.Group{
+		g.Iff(pays, func() g.Node {
+			active, whole := f.active.of(chain), f.weight.of(chain)
+			if ratioOf(active, whole) == nil {
 				return nil
 			}
-			share := *part / weights[l]
-			return &share
-		}
-
-		activeShare := share(activeWeights.of(chain))
-		activeLevel := under("AvaxL1ActiveWeightLow", activeShare)
-		wrong("AvaxL1ActiveWeightLow", activeLevel, "too little of its weight is active", chain)
-
-		connected := absent("none of your nodes runs the chain")
-		narrow, narrowest := []string{}, well
-		sights := reached[chain]
-		slices.SortFunc(sights, func(a, b sight) int { return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.node, b.node)) })
-		for i, s := range sights {
-			l := under("AvaxL1ConnectedWeightLow", share(&s.value))
-			if i == 0 {
-				connected = show(share(&s.value), percent, "it has no weight").as(l)
-				if s.value < sights[len(sights)-1].value {
-					connected.By, connected.Title = s.node, "the lowest in the eyes of your nodes"
+			return h.Figure(h.FigCaption(g.Text("Forecast of the active weight if nobody tops up")), forecastDrawing(chain, v.now, forecast(left, weights, *active, *whole)))
+		}),
+		table("l1", "Validators of "+chain+", worst first", columns, g.Map(shown, func(id string) g.Node {
+			about := subject{{"validation_id", id}, {"chain", chain}}
+			one := func(name string, value *float64, format func(float64) string, families ...string) cell {
+				return textCell(name, show(value, format), v.value(about, families...))
+			}
+			state := one("State", f.isActive.of(chain, id), func(active float64) string {
+				if active == 1 {
+					return "active"
 				}
+				return "inactive"
+			}, "avax_l1_validator_active")
+			cells := []cell{state}
+			if pays {
+				cells = append(cells,
+					one("Runs dry", f.left.of(chain, id), func(after float64) string {
+						if after <= 0 {
+							return "now"
+						}
+						return "in " + seconds(after)
+					}, "avax_l1_validator_runway_seconds"),
+					one("Balance", f.balance.of(chain, id), avax, "avax_l1_validator_balance_avax"),
+					one("Burn a day", f.burn.of(chain, id), avax, "avax_l1_validator_burn_avax_per_day"))
+			} else {
+				cells = append(cells, textCell("Ends", moment(v.now, f.ends.of(chain, id)), v.value(about, "avax_l1_validator_end_timestamp_seconds")))
 			}
-			if l > activeLevel { // else inactive validators explain it
-				narrow, narrowest = append(narrow, s.node), max(narrowest, l)
+			connected := "–"
+			if n := f.seers.of(chain, id); n != nil {
+				connected = show(f.seen.of(chain, id), count) + " of " + count(*n)
 			}
-		}
-		wrong("AvaxL1ConnectedWeightLow", narrowest, "too little of its weight is reached by "+brief(narrow), chain+" by "+brief(narrow))
-
-		var states []string
-		for _, state := range []string{"active", "inactive", "legacy"} {
-			n := counts.of(chain, state)
-			if n == nil || *n == 0 {
-				continue
-			}
-			states = append(states, count(*n)+" "+state)
-			all += *n
-			if state != "inactive" {
-				active += *n
-			}
-		}
-		validators := absent(notTold)
-		if len(states) > 0 {
-			validators = cell{Text: strings.Join(states, ", ")}
-		}
-		v.Figures = []figure{
-			{"Validators", validators},
-			{"Weight", show(weights.of(chain), count, notTold)},
-			{"Active weight", show(activeShare, percent, notTold).as(activeLevel)},
-			{"Connected weight", connected},
-		}
-		l1 := l1s[chain]
-		if l1 == nil {
-			continue
-		}
-		p.addL1Rows(v, l1, most)
-		if v.Pays = l1.Pays(); v.Pays {
-			clock := p.quorumClock(l1)
-			v.Figures = append(v.Figures, clock...)
-			if eighty := clock[0]; activeLevel < bad { // else it is lost, as is told
-				wrong("AvaxL1QuorumLossForecast", eighty.Level, "its active weight falls under 80 % "+eighty.Text, chain+" "+eighty.Text)
-			}
-			v.addTopUps(l1, p.Now)
-		}
+			cells = append(cells,
+				one("Weight", ratioOf(f.ofOne.of(chain, id), f.weight.of(chain)), percent),
+				textCell("Connected", connected, v.value(about, "avax_l1_validator_connected")),
+				one("Safe to stop", f.safe.of(chain, f.nodeIDs[id]), yesNo))
+			return tableRow("", marks[id], named(v.own[f.nodeIDs[id]], f.nodeIDs[id]), cells...)
+		})),
+		more(len(members)-len(shown), " more: see ", link("metrics", "the metrics")),
+		g.If(pays, h.P(plan)),
 	}
-	p.addViews()
-	slices.SortStableFunc(p.L1s, func(a, b *l1View) int { return cmp.Compare(b.Level, a.Level) })
-	for i, v := range p.L1s {
-		v.Open = v.Level > note || i < openL1s
-	}
-	p.sum(int(active), int(all), "L1 validator", "L1 validators", "active")
-}
-
-// quorumClock tells when run-outs take the active weight of an L1 below what it
-// needs, the highest share first; of the highest alone where it is not known.
-func (p *page) quorumClock(l1 *staking.L1) []figure {
-	clock := make([]figure, len(staking.Quorums))
-	for i, q := range staking.Quorums {
-		after, lost := staking.QuorumLoss(l1.Set, q.Share)
-		left := l1.Left(after, p.Now)
-		c := cell{Text: "never", Title: "too little weight hangs on balances that end"}
-		switch {
-		case lost && left == 0:
-			c = cell{Text: "now", Title: q.Means}
-		case lost:
-			c = p.in(left)
-			c.Title = "if nobody tops up; below it " + q.Means + ": " + c.Title
-		case l1.Unpriced:
-			c = absent(notTold)
-		}
-		if lost {
-			c.Level = under("AvaxL1QuorumLossForecast", &left)
-		}
-		clock[i] = figure{"Under " + shortPercent(q.Share) + " active", c}
-	}
-	if clock[0].Text == "–" {
-		return clock[:1]
-	}
-	return clock
-}
-
-// addTopUps shows the cheapest top-ups that keep all validators active.
-func (v *l1View) addTopUps(l1 *staking.L1, now time.Time) {
-	topUp := absent(notTold)
-	if !l1.Unpriced {
-		v.Plan = "api/v1/l1/" + url.PathEscape(v.Chain) + "/plan"
-		plan, sum := l1.TopUps(staking.TopUpDays, now)
-		amounts := make(map[string]uint64, len(plan))
-		for _, t := range plan {
-			amounts[t.ID] = t.Amount
-		}
-		for _, r := range v.Rows {
-			if amount := amounts[r.validation]; amount > 0 {
-				r.TopUp = cell{Text: avaxUp(amount), Title: "keeps it active for 30 days"}
-			}
-		}
-		topUp = cell{Text: "nothing", Title: "every balance lasts that long"}
-		if sum > 0 {
-			topUp = cell{Text: avaxUp(sum) + " AVAX", Title: "the cheapest sum that keeps all validators active that long"}
-		}
-	}
-	v.Figures = append(v.Figures, figure{"Top-up for 30 days", topUp})
-}
-
-// l1Member is a validator of an L1 in numbers.
-type l1Member struct {
-	*staking.Validator
-	left    float64 // seconds that its balance lasts; infinite where it does not end
-	balance float64 // AVAX; infinite where it needs none
-}
-
-// members are the validators of an L1, the one that runs dry first before the
-// others, and before it those that are inactive: nothing is left to them.
-func (p *page) members(l1 *staking.L1) []l1Member {
-	members := make([]l1Member, len(l1.Set))
-	for i := range l1.Set {
-		m := l1Member{&l1.Set[i], math.Inf(1), math.Inf(1)}
-		if !m.Legacy {
-			m.balance = float64(m.Balance) / 1e9
-			burn := m.Burn
-			if l1.Unpriced {
-				burn = staking.MainnetFloor
-			}
-			if lasts, ends := staking.Runway(m.Balance, burn); ends {
-				m.left = l1.Left(lasts, p.Now)
-			}
-		}
-		members[i] = m
-	}
-	slices.SortFunc(members, func(a, b l1Member) int {
-		return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.balance, b.balance), cmp.Compare(a.ID, b.ID))
-	})
-	return members
-}
-
-// addL1Rows judges the validators of an L1, and shows so many of them.
-func (p *page) addL1Rows(v *l1View, l1 *staking.L1, most int) {
-	members := p.members(l1)
-	v.More = max(0, len(members)-most)
-	v.Rows = make([]*l1Row, 0, len(members)-v.More)
-	for i, m := range members {
-		inactive, dry := well, well
-		switch {
-		case !m.Active():
-			inactive = bad
-		case !m.Legacy:
-			dry = under("AvaxL1RunwayLow", &m.left)
-		}
-		shown := i < most
-		if !shown && inactive == well && dry == well {
-			continue
-		}
-		r := p.l1Row(v.Chain, l1, m, inactive, dry)
-		if shown {
-			v.Rows = append(v.Rows, r)
-		}
-		v.Level = max(v.Level, inactive, dry)
-		at := place{Text: cmp.Or(r.Name, short(r.ID)) + " of " + v.Chain, Anchor: r.Anchor}
-		p.problems.add("AvaxL1ValidatorInactive", inactive, 1, at)
-		at.Text += " " + r.Runway.Text
-		p.problems.add("AvaxL1RunwayLow", dry, 1, at)
-	}
-}
-
-// l1Row shows a validator of an L1, which is inactive or runs dry as urgently as
-// this.
-func (p *page) l1Row(chain string, l1 *staking.L1, m l1Member, inactive, dry level) *l1Row {
-	r := &l1Row{
-		ID: m.NodeID, Name: p.names[m.NodeID], Anchor: "l1-" + chain + "-" + m.ID, validation: m.ID,
-		Weight:    cell{Text: count(float64(m.Weight))},
-		Stop:      absent("whether it may be stopped is not known"),
-		Connected: absent("none of your other nodes runs the chain"),
-	}
-	if m.Legacy {
-		const free = "it has no balance and pays no fee"
-		r.State = cell{Text: "legacy", Title: "of a permissioned subnet: it pays no fee"}
-		r.Runway, r.Burn, r.Balance = absent(free), absent(free), absent(free)
-		if !m.End.IsZero() {
-			end := float64(m.End.Unix())
-			r.Balance = moment(p.Now, &end, "")
-			r.Balance.Text, r.Balance.Title = "ends "+r.Balance.Text, "it has no balance, but an end: "+r.Balance.Title
-		}
-		return r
-	}
-	r.Balance, r.Burn = cell{Text: avax(m.balance)}, absent(notTold)
-	if !l1.Unpriced {
-		r.Burn = cell{Text: avax(m.Burn * day / 1e9)}
-	}
-	r.State = cell{Text: "active"}
-	switch {
-	case !m.Active():
-		r.State = cell{Text: "inactive", Title: "out of balance, or disabled", Level: inactive}
-		r.Runway = cell{Text: "is dry"}
-	case math.IsInf(m.left, 1):
-		r.Runway = absent("it burns nothing")
-	case m.left == 0:
-		r.Runway = cell{Text: "now", Title: "by the clock its balance is used up: the P-Chain says so with its next block"}
-	default:
-		r.Runway = p.in(m.left)
-		if l1.Unpriced {
-			r.Runway.Title = "at the lowest fee, as nobody tells what it burns: " + r.Runway.Title
-		}
-	}
-	r.Runway.Level = dry
-	return r
-}
-
-// addViews shows of the rows which of the own nodes are connected to them, and
-// whether they may be stopped.
-func (p *page) addViews() {
-	byValidation, byNode := map[labels]*l1Row{}, map[labels]*l1Row{}
-	for _, v := range p.L1s {
-		for _, r := range v.Rows {
-			byValidation[labels{v.Chain, r.validation}], byNode[labels{v.Chain, r.ID}] = r, r
-		}
-	}
-	p.each("avax_l1_validator_connected", []string{"chain", "validation_id"}, func(l labels, connected float64) {
-		if r := byValidation[l]; r != nil {
-			r.connected += int(connected)
-			r.observers++
-		}
-	})
-	for _, r := range byValidation {
-		if r.observers == 0 {
-			continue
-		}
-		r.Connected = cell{Text: number(r.connected) + " of " + number(r.observers), Title: "your nodes that are connected to it"}
-		if r.State.Level == bad {
-			r.Connected.Title += "; an inactive validator shows as not connected although it may be up"
-		}
-	}
-	p.each("avax_l1_safe_to_stop", []string{"chain", "node_id"}, func(l labels, safe float64) {
-		if r := byNode[l]; r != nil {
-			r.Stop = cell{Text: yesNo(safe)}
-		}
-	})
 }

@@ -136,7 +136,7 @@ func (s *scrapes) ownPage(format expfmt.Format) pack.Page {
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		o = &s.own[1]
 	}
-	page, _ := o.get(func(w io.Writer) error {
+	page, _ := o.get("", func(w io.Writer) error {
 		enc := expfmt.NewEncoder(w, format)
 		for _, f := range s.gather() {
 			if err := enc.Encode(f); err != nil {

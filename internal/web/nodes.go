@@ -2,419 +2,238 @@ package web
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-type nodeView struct {
-	subject
-	Name, ID, Version string
-	Down              bool
-	State             cell
-	Chains            []chainView
-	Figures           []figure
-	Failing           []*failure // why it is down
-	MoreFailing       int
+var nodeMeanings = [][2]string{
+	{"History", "The strip runs from two hours ago, or the beginning of what is kept, until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: not known."},
+	{"Chains", "Each chain with its height and the age of the newest block. “Behind” counts blocks to the node that is furthest."},
+	{"Votes for reward", "Share of all stake whose nodes would vote today that this node gets its reward."},
+	{"Weighted uptime", "Uptime as the connected peers saw it, weighted by their stake over all stake."},
+	{"Stake reached", "Share of all primary-network stake whose nodes this node is connected to."},
+	{"Peers", "Connections, and how many of them came in."},
+	{"Safe to stop", "Whether 80 % of the weight of each of its networks stays active and connected without it."},
+	{"Failing checks", "Health checks of the node itself, in its own words."},
+	{"–", "No fresh answer. A value that cannot be renewed for three periods is dropped."},
 }
 
-type chainView struct {
-	Name   string
-	State  cell
-	Height cell // empty where it is not known
-	Head   cell // when the newest block was made; empty where it is not known
-}
-
-// nodeFacts are the samples that the nodes' cards are made of.
+// nodeFacts are the samples that the nodes' part is made of.
 type nodeFacts struct {
-	up, validating, votes, uptimes, peers, inbound, reached, unknown, newer, duplicate, foreign, changes values // by node
-	present, bootstrapped, forked, status, benched                                                       values // by node and chain
-	heads                                                                                                map[labels]headView
-	versions                                                                                             map[string]string
-	unhealthy                                                                                            map[string][]string
-	narrow                                                                                               map[labels]bool
-	spent                                                                                                values // downtime, by node ID
-	stops                                                                                                map[string]*stop
-	unreachable                                                                                          int // how many nodes reach too little stake where all do
+	up, validating, votes, uptime, reached, peers, inbound, newer, safe, leaves values
+	bootstrapped, present, height, made, forked                                 values
+	furthest                                                                    values
+	versions                                                                    map[string]string
+	chains                                                                      map[string][]string
+	checks                                                                      map[string][]string
+	words                                                                       map[[2]string]string // of a failing check, by node and check
+	strips                                                                      map[string]*strip
+	errors                                                                      map[string]*failure
 }
 
-func (p *page) nodeFacts() *nodeFacts {
+func (v *view) nodeFacts(matchers string) *nodeFacts {
+	s := v.families(matchers, "avax_node_up", "avax_node_info", "avax_node_validating", "avax_node_uptime_rewarding_stake_ratio", "avax_node_uptime_weighted_ratio",
+		"avax_node_connected_stake_ratio", "avax_node_peers", "avax_node_peers_inbound", "avax_node_newer_version_stake_ratio", "avax_node_safe_to_stop",
+		"avax_node_stop_leaves_ratio", "avax_node_chain_bootstrapped", "avax_node_chain_present", "avax_chain_height", "avax_chain_head_timestamp_seconds",
+		"avax_chain_fork_detected", "avax_node_health_check_failing")
+	of := func(family string) values { return s.by(family, "node") }
+	at := func(family string) values { return s.by(family, "node", "chain") }
 	f := &nodeFacts{
-		up:           p.by("avax_node_up", "node"),
-		validating:   p.by("avax_node_validating", "node"),
-		votes:        p.by("avax_node_uptime_rewarding_stake_ratio", "node"),
-		uptimes:      p.by("avax_node_uptime_weighted_ratio", "node"),
-		peers:        p.by("avax_node_peers", "node"),
-		inbound:      p.by("avax_node_peers_inbound", "node"),
-		reached:      p.by("avax_node_connected_stake_ratio", "node"),
-		unknown:      p.by("avax_node_unknown_upgrade_timestamp_seconds", "node"),
-		newer:        p.by("avax_node_newer_version_stake_ratio", "node"),
-		duplicate:    p.by("avax_node_duplicate", "node"),
-		foreign:      p.by("avax_node_network_mismatch", "node"),
-		changes:      p.by("avax_node_identity_changes_total", "node"),
-		present:      p.by("avax_node_chain_present", "node", "chain"),
-		bootstrapped: p.by("avax_node_chain_bootstrapped", "node", "chain"),
-		forked:       p.by("avax_chain_fork_detected", "node", "chain"),
-		status:       p.by("avax_chain_status", "node", "chain", "status"),
-		benched:      p.by("avax_node_peers_benched", "node", "chain"),
-		versions:     map[string]string{},
-		unhealthy:    p.failingChecks(),
-		narrow:       p.narrowL1s(),
-		spent:        p.downtimeSpent(),
-		stops:        p.stops(),
+		up: of("avax_node_up"), validating: of("avax_node_validating"), votes: of("avax_node_uptime_rewarding_stake_ratio"),
+		uptime: of("avax_node_uptime_weighted_ratio"), reached: of("avax_node_connected_stake_ratio"), peers: of("avax_node_peers"),
+		inbound: of("avax_node_peers_inbound"), newer: of("avax_node_newer_version_stake_ratio"), safe: of("avax_node_safe_to_stop"),
+		leaves: at("avax_node_stop_leaves_ratio"), bootstrapped: at("avax_node_chain_bootstrapped"), present: at("avax_node_chain_present"),
+		height: at("avax_chain_height"), made: at("avax_chain_head_timestamp_seconds"), forked: at("avax_chain_fork_detected"),
+		furthest: v.query("max by (chain) (avax_chain_height)").by("", "chain"),
+		versions: map[string]string{}, chains: map[string][]string{}, checks: map[string][]string{}, words: map[[2]string]string{},
+		strips: v.strips(matchers), errors: map[string]*failure{},
 	}
-	p.each("avax_node_info", []string{"node", "version"}, func(l labels, _ float64) { f.versions[l[0]] = l[1] })
-	f.heads = p.headViews(f)
-	isolated, all := 0, 0 // of a node that is down the past is known
-	for l := range f.reached {
-		if f.up.is(0, l[0]) {
-			continue
-		}
-		all++
-		if f.isolated(l[0]) {
-			isolated++
+	s.each("avax_node_info", []string{"node", "version"}, func(l labels, _ float64) { f.versions[l[0]] = l[1] })
+	for _, family := range []values{f.present, f.bootstrapped, f.height} {
+		for l := range family {
+			f.chains[l[0]] = appendNew(f.chains[l[0]], l[1])
 		}
 	}
-	if isolated == all && all > 1 {
-		f.unreachable = all
+	for _, chains := range f.chains {
+		slices.SortFunc(chains, compareChains)
+	}
+	s.each("avax_node_health_check_failing", []string{"node", "check"}, func(l labels, failing float64) {
+		if failing == 1 {
+			f.checks[l[0]] = append(f.checks[l[0]], l[1])
+		}
+	})
+	for _, t := range v.site.Store.Tables(v.now) {
+		if t.Collector == healthCollector {
+			for _, words := range t.Rows {
+				f.words[[2]string{words[0], words[1]}] = words[len(words)-1]
+			}
+		}
+	}
+	for _, j := range v.site.Store.Jobs() {
+		if j.Last.Err != nil && j.Last.Collector == upCollector {
+			f.errors[j.Last.Target.Node] = failureOf(j.Last.Err)
+		}
 	}
 	return f
 }
 
-// isolated tells whether the node reaches too little stake to take part.
-func (f *nodeFacts) isolated(node string) bool {
-	return under("AvaxConnectedStakeLow", f.reached.of(node)) == bad
-}
+// Collectors whose own words the page shows beside their samples.
+const (
+	healthCollector = "health" // which checks fail and why: node, check, text
+	upCollector     = "up"     // why a node does not answer
+)
 
-// chains are those that a sample tells of, by node; a node may have none.
-func (f *nodeFacts) chains() map[string][]string {
-	chains := map[string][]string{}
-	for _, family := range []values{f.up, f.reached, f.foreign, f.duplicate, f.changes} {
-		for l := range family {
-			chains[l[0]] = nil
+// nodes shows every node, the worst first.
+func (v *view) nodes() (g.Node, []string) {
+	var names []string
+	isUp := 0
+	for l, up := range v.families("", "avax_node_up").by("avax_node_up", "node") {
+		names = append(names, l[0])
+		if up == 1 {
+			isUp++
 		}
 	}
-	for _, family := range []values{f.present, f.forked, f.status} {
-		for l := range family {
-			chains[l[0]] = appendNew(chains[l[0]], l[1])
-		}
+	if len(names) == 0 {
+		return section("nodes", "Nodes", nil, dim("No sample about a node yet.")), nil
 	}
-	for l := range f.heads {
-		chains[l[0]] = appendNew(chains[l[0]], l[1])
+	most := mostRows
+	if v.ask.allNodes {
+		most = len(names)
 	}
-	return chains
-}
-
-// addNodes shows every node that a sample tells of, those that are down first.
-func (p *page) addNodes() {
-	f := p.nodeFacts()
-	chains := f.chains()
-	var all []*nodeView
-	ups, asked := 0, 0
-	for _, name := range slices.Sorted(maps.Keys(chains)) {
-		n := &nodeView{subject: subject{Anchor: "node-" + name}, Name: name, ID: p.ids[name], Version: f.versions[name]}
-		all = append(all, n)
-		switch {
-		case f.up.is(1, name):
-			n.State = cell{Text: "up", Title: "it answered its last poll"}
-			ups++
-			asked++
-		case f.up.is(0, name):
-			n.Down, n.State = true, cell{Text: "down", Title: "it did not answer its last poll", Level: bad}
-			asked++
-			n.wrong(p.problems, "AvaxNodeDown", bad, "does not answer", name)
-			continue // its last values do not pass for the present
-		default:
-			n.State = absent("whether it is up is not known: the collector up is off, or has not run").as(off)
-		}
-		slices.SortFunc(chains[name], compareChains)
-		for _, chain := range chains[name] {
-			n.Chains = append(n.Chains, p.chainOf(f, n, chain))
-		}
-		p.judgeNode(f, n)
-		slices.SortStableFunc(n.Remarks, func(a, b remark) int { return cmp.Compare(b.Level, a.Level) })
-		n.Figures = f.figures(n)
+	rows, left := rowsOf(names, func(name string) mark { return v.about(subject{{"node", name}}) }, most)
+	matchers := ""
+	if left > 0 {
+		matchers = among("node", namesOf(rows))
 	}
-	slices.SortStableFunc(all, func(a, b *nodeView) int {
-		return cmp.Or(first(a.Down, b.Down), cmp.Compare(b.Level, a.Level))
-	})
-	p.Nodes = all[:min(len(all), openNodes)]
-	p.MoreNodes = all[len(p.Nodes):]
-	p.sum(ups, asked, "node", "nodes", "up")
-	p.addCommon(f)
-	p.addUpgrades()
-}
-
-// chainOf shows how a node is on a chain, and tells what is wrong about it once.
-func (p *page) chainOf(f *nodeFacts, n *nodeView, chain string) chainView {
-	head := f.heads[labels{n.Name, chain}]
-	c := chainView{Name: chain, State: cell{Title: "whether it is bootstrapped is not known"}, Height: head.height, Head: head.made}
-	at := chain + " on " + n.Name
-	wrong := func(alert string, l level, state, title, text, at string) {
-		c.State = cell{Text: state, Title: title, Level: l}
-		n.wrong(p.problems, alert, l, text, at)
+	f := v.nodeFacts(matchers)
+	for l := range v.query("group by (node, node_id) (last_over_time(avax_node_info{"+strings.TrimPrefix(matchers, ",")+"}[1h]))").by("", "node", "node_id") {
+		v.ids[l[0]], v.own[l[1]] = l[1], l[0]
 	}
-	switch {
-	case f.forked.is(1, n.Name, chain):
-		wrong("AvaxForkDetected", bad, "forked", "its block is another than the other nodes' at the same height",
-			"has another block of chain "+chain+" than the other nodes", n.Name+" on "+chain)
-	case f.bootstrapped.is(0, n.Name, chain):
-		wrong("AvaxChainNotBootstrapped", bad, "bootstraps", "not bootstrapped", "chain "+chain+" is not bootstrapped", at)
-	case f.status.is(1, n.Name, chain, "Created") && p.own[labels{chain, n.ID}]:
-		wrong("AvaxChainNotValidating", bad, "not run", "it is an active validator of the chain and does not run it: not tracked, or its VM did not start",
-			"validates "+chain+" and does not run it", at)
-	case head.halted: // all nodes stand still, which is told once
-		c.State = cell{Text: "stuck", Title: "no node has a new block", Level: bad}
-		n.remark("AvaxChainHalted", bad, "has no new block of "+chain+", like all nodes")
-	case head.stale:
-		wrong("AvaxHeadStale", bad, "stuck", "it has no new block", "is stuck on "+chain, at)
-	case head.lag > well:
-		behind := count(head.behind) + " blocks behind"
-		wrong("AvaxHeadLag", head.lag, "behind", behind, "is "+behind+" on "+chain, at+": "+count(head.behind)+" blocks")
-	case f.bootstrapped.is(1, n.Name, chain):
-		c.State = cell{Text: "✓", Title: "bootstrapped"}
-	case f.present.is(0, n.Name, chain):
-		c.State = cell{Text: "not run", Title: "the node says that there is no such chain: not tracked, not created yet, or its VM did not start", Level: off}
-	}
-	return c
-}
-
-// judgeNode tells what is wrong about a node as a whole.
-func (p *page) judgeNode(f *nodeFacts, n *nodeView) {
-	name := n.Name
-	wrong := func(alert string, l level, text, at string) { n.wrong(p.problems, alert, l, text, at) }
-	if f.foreign.is(1, name) {
-		wrong("AvaxWrongNetwork", bad, "belongs to another network", name)
-	}
-	if f.duplicate.is(1, name) {
-		n.remark("AvaxDuplicateNodeID", bad, "has the same node ID as another of your nodes")
-	} else if changes := f.changes.of(name); changes != nil && *changes > 0 {
-		wrong("AvaxNodeIdentityChanged", warn, "has changed its node ID or BLS key since the exporter's start", name)
-	}
-	p.judgeReward(f, n)
-	stake := under("AvaxConnectedStakeLow", f.reached.of(name))
-	if f.unreachable > 0 {
-		n.remark("AvaxStakeUnreachable", stake, "reaches too little stake, like all nodes")
+	var body g.Node
+	if len(rows) <= mostCards {
+		body = h.Div(h.Class("cards"), g.Map(rows, func(r row) g.Node { return v.nodeCard(f, r) }))
 	} else {
-		wrong("AvaxConnectedStakeLow", stake, "reaches too little stake", name)
+		columns := []string{"Node", "State", "History", "Chains", "Votes for reward", "Stake reached", "Peers", "Safe to stop", "Version"}
+		body = table("nodes", "Nodes, worst first", columns, g.Map(rows, func(r row) g.Node { return v.nodeRow(f, r) }))
 	}
-	when := moment(p.Now, f.unknown.of(name), "").Text
-	wrong("AvaxUnknownUpgradeSoon", under("AvaxUnknownUpgradeSoon", p.left(f.unknown.of(name))),
-		"does not know the network's upgrade "+when, name+" "+when)
-	if ahead := f.newer.of(name); ahead != nil {
-		wrong("AvaxVersionBehindNetwork", over("AvaxVersionBehindNetwork", ahead), percent(*ahead)+" of stake runs a newer version", name)
-	}
-	if chain, share := f.mostBenched(n); share != nil && !f.isolated(name) { // else that is why
-		wrong("AvaxBenchedPeersHigh", over("AvaxBenchedPeersHigh", share), "benches "+percent(*share)+" of its peers on "+chain, name+" on "+chain)
-	}
-	if slices.Contains(f.unhealthy[name], "diskspace") {
-		wrong("AvaxNodeDiskLow", bad, "calls its disk too full", name)
-	}
-	checks := unexplained(n, f.unhealthy[name], f.narrow)
-	if len(checks) > 0 {
-		wrong("AvaxHealthCheckFailing", warn, "calls itself unhealthy: "+brief(checks), name+": "+brief(checks))
-	}
-	p.explained["AvaxHealthCheckFailing"] = p.explained["AvaxHealthCheckFailing"] || len(checks) < len(f.unhealthy[name])
+	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more without a worse alert: ", link("?nodes=all#nodes", "show all"))),
+		[]string{number(isUp) + " of " + plural(len(names), "node", "nodes") + " up"}
 }
 
-// judgeReward tells whether the peers would vote for the node's reward today. A
-// downtime budget that is gone tells that better.
-func (p *page) judgeReward(f *nodeFacts, n *nodeView) {
-	risk := f.rewardRisk(n.Name)
-	alert, text := "AvaxRewardStakeLow", "its reward is at risk"
-	if under("AvaxRewardLost", ofReached(f.votes.of(n.Name), f.reached.of(n.Name))) == bad {
-		alert, text = "AvaxRewardLost", "its reward would not be paid today"
-	}
-	n.remark(alert, risk, text)
-	if over("AvaxDowntimeBudgetLow", f.spent.of(n.ID)) < bad {
-		p.problems.add(alert, risk, 1, place{Text: n.Name, Anchor: n.Anchor})
-	}
-}
-
-// rewardRisk is how urgent the votes are that a validator's reward lacks.
-func (f *nodeFacts) rewardRisk(node string) level {
-	if !f.validating.is(1, node) {
-		return well
-	}
-	return under("AvaxRewardStakeLow", ofReached(f.votes.of(node), f.reached.of(node)))
-}
-
-// mostBenched is the largest share of its peers that the node has benched, and
-// on which chain; nil where that is not known.
-func (f *nodeFacts) mostBenched(n *nodeView) (chain string, share *float64) {
-	peers := f.peers.of(n.Name)
-	if peers == nil || *peers == 0 {
-		return "", nil
-	}
-	for _, c := range n.Chains {
-		if benched := f.benched.of(n.Name, c.Name); benched != nil && (share == nil || *benched / *peers > *share) {
-			of := *benched / *peers
-			chain, share = c.Name, &of
-		}
-	}
-	return chain, share
-}
-
-// figures are a node's values.
-func (f *nodeFacts) figures(n *nodeView) []figure {
-	name := n.Name
-	noVotes, noReach := notTold, notTold
+func (v *view) nodeState(f *nodeFacts, name string) cell {
+	text := "not known"
 	switch {
-	case f.validating.is(0, name):
-		noVotes = "it is no validator of the primary network"
-	case f.bootstrapped.is(0, name, "P"):
-		noVotes = "not told while the P-Chain bootstraps"
+	case f.up.is(1, name):
+		text = "up"
+	case f.up.is(0, name):
+		text = "down"
 	}
-	if f.foreign.is(1, name) {
-		noReach = "it belongs to another network"
-	}
-	connections := show(f.peers.of(name), count, notTold)
-	if in := f.inbound.of(name); in != nil {
-		connections.Text += ", " + count(*in) + " inbound"
-	}
-	figures := []figure{
-		{"Validating", show(f.validating.of(name), yesNo, noVotes)},
-		{"Votes for reward", show(f.votes.of(name), percent, noVotes).as(f.rewardRisk(name))},
-		{"Weighted uptime", show(f.uptimes.of(name), percent, noVotes)},
-		{"Stake reached", show(f.reached.of(name), percent, noReach).as(under("AvaxConnectedStakeLow", f.reached.of(name)))},
-		{"Peers", connections},
-		{"Safe to stop", f.stops[name].cell()},
-	}
-	// What is well is not told.
-	if checks := f.unhealthy[name]; len(checks) > 0 {
-		figures = append(figures, figure{"Failing checks", cell{Text: brief(checks), Title: "in the node's own eyes: " + strings.Join(checks, ", ")}})
-	}
-	if ahead := f.newer.of(name); ahead != nil && *ahead > 0 {
-		figures = append(figures, figure{"Newer version", cell{Text: percent(*ahead), Title: "share of stake that is connected and runs a newer version"}})
-	}
-	return figures
+	return textCell("State", text, v.value(subject{{"node", name}}, "avax_node_up"))
 }
 
-// addCommon tells once what befalls several nodes.
-func (p *page) addCommon(f *nodeFacts) {
-	if f.unreachable > 0 {
-		p.problems.add("AvaxStakeUnreachable", bad, 1, place{Text: "all " + number(f.unreachable) + " nodes", Anchor: "nodes"})
-	}
-	var halted []string
-	for l, h := range f.heads {
-		if h.halted {
-			halted = appendNew(halted, l[1])
+func (v *view) nodeRow(f *nodeFacts, r row) g.Node {
+	cells := []cell{v.nodeState(f, r.name), {name: "History", nodes: []g.Node{f.strips[r.name].svg(r.name, false)}}}
+	if f.up.is(0, r.name) { // its last values do not pass for the present
+		for _, name := range []string{"Chains", "Votes for reward", "Stake reached", "Peers", "Safe to stop", "Version"} {
+			cells = append(cells, textCell(name, "–", mark{}))
 		}
-	}
-	slices.SortFunc(halted, compareChains)
-	for _, chain := range halted {
-		p.problems.add("AvaxChainHalted", bad, 1, place{Text: chain, Anchor: "nodes"})
-	}
-	twice := map[string]bool{}
-	for l, yes := range f.duplicate {
-		if yes == 1 {
-			twice[p.ids[l[0]]] = true
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(twice)) {
-		names := p.called[id]
-		at := place{Text: cmp.Or(p.names[id], "two nodes"), Anchor: "nodes"}
-		if len(names) > 0 {
-			at.Anchor = "node-" + names[0]
-		}
-		p.problems.add("AvaxDuplicateNodeID", bad, 1, at)
-	}
-}
-
-// failingChecks are the health checks that fail, by node.
-func (p *page) failingChecks() map[string][]string {
-	failing := map[string][]string{}
-	for l, failed := range p.by("avax_node_health_check_failing", "node", "check") {
-		if failed == 1 {
-			failing[l[0]] = append(failing[l[0]], l[1])
-		}
-	}
-	for _, checks := range failing {
-		slices.SortFunc(checks, compareChains)
-	}
-	return failing
-}
-
-// narrowL1s are the L1s of which a node reaches too little weight, by chain and node.
-func (p *page) narrowL1s() map[labels]bool {
-	weights := p.by("avax_l1_weight", "chain")
-	narrow := map[labels]bool{}
-	for l, weight := range p.by("avax_l1_connected_weight", "chain", "node") {
-		if whole := weights.of(l[0]); whole != nil {
-			share := weight / *whole
-			narrow[l] = under("AvaxL1ConnectedWeightLow", &share) == bad
-		}
-	}
-	return narrow
-}
-
-// unexplained are those of the failing checks of a node that do not follow from
-// what its remarks and its L1s say: one cause is told once.
-func unexplained(n *nodeView, checks []string, narrow map[labels]bool) []string {
-	said := func(alert string) bool {
-		return slices.ContainsFunc(n.Remarks, func(r remark) bool { return r.Alert == alert })
-	}
-	return slices.DeleteFunc(slices.Clone(checks), func(check string) bool {
-		switch check {
-		case "diskspace":
-			return said("AvaxNodeDiskLow")
-		case "bootstrapped":
-			return said("AvaxChainNotBootstrapped")
-		case "futureupgrade":
-			return said("AvaxUnknownUpgradeSoon")
-		case "P", "X", "C":
-			if said("AvaxConnectedStakeLow") {
-				return true
+	} else {
+		cells = append(cells, cell{name: "Chains", nodes: []g.Node{v.chips(f, r.name)}})
+		for _, c := range v.nodeFigures(f, r.name) {
+			if slices.Contains([]string{"Votes for reward", "Stake reached", "Peers", "Safe to stop"}, c.name) {
+				cells = append(cells, c)
 			}
 		}
-		return narrow[labels{check, n.Name}] ||
-			slices.ContainsFunc(n.Chains, func(c chainView) bool { return c.Name == check && c.State.Level == bad })
-	})
-}
-
-// ofReached is the share of the votes, as AvaxRewardStakeLow reckons: where the
-// stake that the node does not reach explains the missing votes,
-// AvaxConnectedStakeLow speaks instead.
-func ofReached(votes, reached *float64) *float64 {
-	if votes == nil || reached == nil || *reached <= 0 {
-		return votes
+		cells = append(cells, textCell("Version", cmp.Or(f.versions[r.name], "–"), mark{}))
 	}
-	share := max(*votes, *votes / *reached)
-	return &share
+	return tableRow("node-"+r.name, r.mark, named(r.name, ""), cells...)
 }
 
-// addUpgrades finds what is about to activate, in any node's eyes.
-func (p *page) addUpgrades() {
-	next := map[string]float64{}
-	for l, at := range p.by("avax_upgrade_timestamp_seconds", "upgrade", "node") {
-		if soonest, has := next[l[0]]; *p.left(&at) > 0 && (!has || at < soonest) {
-			next[l[0]] = at
+func (v *view) nodeCard(f *nodeFacts, r row) g.Node {
+	down := f.up.is(0, r.name)
+	state := v.nodeState(f, r.name)
+	return h.Article(h.Class("card "+r.mark.class()), h.ID("node-"+r.name),
+		h.Header(h.H3(g.Text(r.name)), h.Span(h.Class("tag "+state.mark.class()), g.Group(state.nodes))),
+		g.If(f.versions[r.name] != "", h.Span(h.Class("dim"), g.Text(f.versions[r.name]))),
+		g.If(v.ids[r.name] != "", h.Code(h.Class("id"), g.Text(v.ids[r.name]))),
+		f.strips[r.name].svg(r.name, true),
+		g.Iff(!down, func() g.Node {
+			return g.Group{v.chips(f, r.name), figures(v.nodeFigures(f, r.name)), v.failingChecks(f, r.name)}
+		}),
+		g.Iff(f.errors[r.name] != nil, func() g.Node { return f.errors[r.name].text() }),
+	)
+}
+
+func (v *view) nodeFigures(f *nodeFacts, name string) []cell {
+	about := subject{{"node", name}}
+	one := func(title string, from values, format func(float64) string, family string) cell {
+		return textCell(title, show(from.of(name), format), v.value(about, family))
+	}
+	peers := one("Peers", f.peers, count, "avax_node_peers")
+	if in := f.inbound.of(name); in != nil {
+		peers = textCell("Peers", show(f.peers.of(name), count)+", "+count(*in)+" in", v.value(about, "avax_node_peers", "avax_node_peers_inbound"))
+	}
+	cells := []cell{
+		one("Validating", f.validating, yesNo, "avax_node_validating"),
+		one("Votes for reward", f.votes, percent, "avax_node_uptime_rewarding_stake_ratio"),
+		one("Weighted uptime", f.uptime, percent, "avax_node_uptime_weighted_ratio"),
+		one("Stake reached", f.reached, percent, "avax_node_connected_stake_ratio"),
+		peers,
+		one("Safe to stop", f.safe, yesNo, "avax_node_safe_to_stop"),
+	}
+	if newer := f.newer.of(name); newer != nil && *newer > 0 {
+		cells = append(cells, one("Stake on newer versions", f.newer, percent, "avax_node_newer_version_stake_ratio"))
+	}
+	return cells
+}
+
+// chips show how the node is on each chain.
+func (v *view) chips(f *nodeFacts, node string) g.Node {
+	chips := make([]g.Node, 0, len(f.chains[node]))
+	for _, chain := range f.chains[node] {
+		state := ""
+		switch {
+		case f.forked.is(1, node, chain):
+			state = " forked"
+		case f.bootstrapped.is(0, node, chain):
+			state = " bootstrapping"
+		case f.present.is(0, node, chain):
+			state = " not run"
 		}
+		if height := f.height.of(node, chain); height != nil {
+			state += " " + count(*height)
+			if made := f.made.of(node, chain); made != nil {
+				state += ", " + moment(v.now, made)
+			}
+			if furthest := f.furthest.of(chain); furthest != nil && *furthest > *height {
+				state += ", " + count(*furthest-*height) + " behind"
+			}
+		}
+		m := v.about(subject{{"node", node}, {"chain", chain}})
+		if !slices.ContainsFunc(v.byLabel[[2]string{"node", node}], func(a *active) bool { return a.Labels["chain"] == chain }) {
+			m = mark{} // the alerts are about the whole node
+		}
+		chips = append(chips, h.Li(h.Class(m.class()), h.B(g.Text(chain)), g.Text(state)))
 	}
-	for _, name := range slices.Sorted(maps.Keys(next)) {
-		at := next[name]
-		p.problems.add("AvaxUpgradeImminent", under("AvaxUpgradeImminent", p.left(&at)), 1,
-			place{Text: name + " " + moment(p.Now, &at, "").Text, Anchor: "nodes"})
-	}
+	return g.If(len(chips) > 0, h.Ul(h.Class("chips"), g.Group(chips)))
 }
 
-// compareChains puts P, X and C first.
-func compareChains(a, b string) int {
-	const primary = "PXC"
-	ofPrimary := func(chain string) bool { return len(chain) == 1 && strings.Contains(primary, chain) }
-	if ofPrimary(a) && ofPrimary(b) {
-		return cmp.Compare(strings.Index(primary, a), strings.Index(primary, b))
-	}
-	return cmp.Or(first(ofPrimary(a), ofPrimary(b)), cmp.Compare(a, b))
+// failingChecks are those of the node itself, in its own words.
+func (v *view) failingChecks(f *nodeFacts, node string) g.Node {
+	checks := f.checks[node]
+	slices.SortFunc(checks, compareChains)
+	return g.If(len(checks) > 0, h.Div(h.Class("why"), h.P(h.B(g.Text("Failing checks"))), g.Map(checks, func(check string) g.Node {
+		m := v.value(subject{{"node", node}, {"check", check}}, "avax_node_health_check_failing")
+		return h.P(h.Class(m.class()), g.Text(check), g.If(f.words[[2]string{node, check}] != "", h.Code(h.Class("error"), g.Text(f.words[[2]string{node, check}]))))
+	})))
 }
 
-// first puts those first of which something is so.
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
+// ownTables are tables of collectors without those that are shown elsewhere.
+func ownTables(tables []snapshot.Table) []snapshot.Table {
+	return slices.DeleteFunc(tables, func(t snapshot.Table) bool { return t.Collector == healthCollector || len(t.Rows) == 0 })
 }

@@ -177,3 +177,17 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.WriteHeader(status)
 	_, _ = w.Write(append(text, '\n'))
 }
+
+// l1sOf are the validators of the followed L1s, by chain: as l1_runway has them,
+// and where it is silent as l1 has them, which does not know what they burn.
+func l1sOf(jobs []snapshot.Job, now time.Time) map[string]*staking.L1 {
+	l1s := map[string]*staking.L1{}
+	for _, j := range jobs { // l1 comes first
+		if l1 := j.Good.Facts.L1; l1 != nil && now.Before(j.Good.Until) {
+			l1s[j.Last.Target.Chain] = l1
+		}
+	}
+	return l1s
+}
+
+const day = 24 * 60 * 60.0 // seconds

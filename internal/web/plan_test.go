@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -231,24 +230,4 @@ func TestAmountsAreWrittenToTheLastDigit(t *testing.T) {
 			t.Errorf("%d is written %s, want %s (%v)", nano, got, want, err)
 		}
 	}
-}
-
-// The plan on the page is that of the API, rounded up.
-func TestThePageAndThePlanAgree(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := told(t, `avax_l1_weight{chain="one"} 100`)
-		keepL1(s, "one", l1Told(floor, "a 50 0.5", "b 50 0.123456789"))
-		v := s.view(time.Now()).L1s[0]
-		if v.Plan != "api/v1/l1/one/plan" {
-			t.Errorf("the plan is at %q", v.Plan)
-		}
-		var shown []string
-		for _, r := range v.Rows {
-			shown = append(shown, r.ID+" "+r.TopUp.Text)
-		}
-		slices.Sort(shown)
-		if want := []string{"NodeID-a 0.8272", "NodeID-b 1.2037"}; !slices.Equal(shown, want) {
-			t.Errorf("the page says %q, want %q", shown, want)
-		}
-	})
 }

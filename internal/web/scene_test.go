@@ -3,15 +3,23 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -21,17 +29,77 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// demo is a site over the simulated network, as the command demo shows it, whose
-// collectors run when they are told to.
-type demo struct {
+// scene is a site over the simulated network and the real rules, in synthetic
+// time: its collectors run once a minute.
+type scene struct {
+	t       *testing.T
 	network *simnet.Network
 	site    *Site
 	jobs    []schedule.Job
+	ctx     context.Context
 }
 
-func openDemo(t testing.TB) demo {
+// TestMain lets no test wait for the network: alerting looks this machine's name up,
+// and what the resolver keeps for good is read before synthetic time begins.
+func TestMain(m *testing.M) {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("no name is looked up in a test")
+	}}
+	name, _ := os.Hostname()
+	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
+	os.Exit(m.Run())
+}
+
+// oneStarts is held while alerting starts: the resolver's lock is shared by all
+// synthetic times.
+var oneStarts sync.Mutex
+
+// play runs a scene with these rules until the function ends.
+func play(t *testing.T, rules []byte, do func(*scene)) {
 	t.Helper()
-	network := simnet.New(simnet.Options{Seed: 1})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := newScene(t, ctx)
+		s.run()
+		oneStarts.Lock()
+		running, err := alerting.Start(ctx, alerting.Options{
+			Config: alerting.Config{
+				Rules: rules, Alertmanagers: []string{"http://alertmanager.sim"}, Job: "avax-exporter", Instance: "exporter:9865", Interval: 30 * time.Second,
+			},
+			Metrics: s.site.Handler(), Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Transport: accepting{},
+		})
+		synctest.Wait()
+		oneStarts.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.site.Source, s.site.Receivers = running, running.Receivers
+		s.wait(3 * time.Minute)
+		do(s)
+		cancel()
+		running.Wait()
+	})
+}
+
+// accepting is an Alertmanager that takes everything.
+type accepting struct{}
+
+func (accepting) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: http.NoBody, Request: r}, nil
+}
+
+func newScene(t *testing.T, ctx context.Context) *scene {
+	t.Helper()
+	network := simnet.New(simnet.Options{Seed: 1, Validators: 60})
+	network.SetBlockPeriod("X", 20*time.Second)
+	for i := range 10 { // one node's absence is nothing to the others
+		network.AddValidator(fmt.Sprintf("large%d", i), 3_000_000e9, 300*24*time.Hour)
+		network.AddL1Validator("examplel1", fmt.Sprintf("member%d", i), 100, 100e9)
+		network.AddL1Validator("examplepoa", fmt.Sprintf("member%d", i), 20, 100e9)
+	}
+	for _, name := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
+		network.SetBalance("examplel1", name, 100e9)
+	}
 	open := func(name string) *scrape.Upstream {
 		up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: network.Transport()})
 		if err != nil {
@@ -48,18 +116,20 @@ func openDemo(t testing.TB) demo {
 		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
 	})}
-	d := demo{network: network, site: newSite()}
+	s := &scene{t: t, network: network, site: newSite(), ctx: ctx}
+	registry := s.site.Registry.(*prometheus.Registry)
+	registry.MustRegister(s.site.Store)
 	for _, spec := range collectors.All() {
 		if spec.Off {
 			continue
 		}
 		for _, j := range spec.Bind(ups) {
-			d.jobs = append(d.jobs, schedule.Job{
+			s.jobs = append(s.jobs, schedule.Job{
 				Key: snapshot.Key{Collector: spec.Name, Target: j.Target}, Families: spec.Families, Collect: j.Collect,
 			})
 		}
 	}
-	return d
+	return s
 }
 
 // newSite is a site over an empty store, all of whose collectors have run.
@@ -71,24 +141,55 @@ func newSite() *Site {
 	}
 }
 
-// run lets every collector run once. Its samples are good for so long.
-func (d demo) run(ctx context.Context, until time.Duration) {
+// run lets every collector run once.
+func (s *scene) run() {
 	var runs sync.WaitGroup
 	defer runs.Wait()
-	for _, j := range d.jobs {
+	for _, j := range s.jobs {
 		runs.Go(func() {
 			batch := metric.NewBatch(j.Families)
 			r := snapshot.Run{Key: j.Key, At: time.Now()}
-			err := j.Collect(scrape.MaxAge(ctx, time.Millisecond), batch)
-			r.Took, r.Until = time.Since(r.At), r.At.Add(until)
+			err := j.Collect(scrape.MaxAge(s.ctx, time.Millisecond), batch)
+			r.Took, r.Until = time.Since(r.At), r.At.Add(3*time.Minute)
 			if err == nil || errors.Is(err, collectors.ErrNotOffered) {
 				r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
 			} else {
 				r.Err = err
 			}
-			d.site.Store.Put(r)
+			s.site.Store.Put(r)
 		})
 	}
+}
+
+// wait lets time pass, in which the collectors run once a minute.
+func (s *scene) wait(long time.Duration) {
+	for end := time.Now().Add(long); time.Now().Before(end); {
+		time.Sleep(min(time.Minute, time.Until(end)))
+		s.run()
+	}
+	time.Sleep(35 * time.Second) // for the evaluation after the last run
+}
+
+// get returns the page at a path.
+func (s *scene) get(path string) string {
+	s.t.Helper()
+	time.Sleep(2 * sharedFor)
+	answer := ask(s.t, s.site, http.MethodGet, path)
+	text := read(s.t, answer.Body)
+	if answer.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s answers %s: %s", path, answer.Status, text)
+	}
+	return text
+}
+
+// rulesWith are the shipped rules with a text replaced.
+func rulesWith(t *testing.T, old, replacement string) []byte {
+	t.Helper()
+	text := string(alerts.Rules)
+	if !strings.Contains(text, old) {
+		t.Fatalf("the rules do not have %q", old)
+	}
+	return []byte(strings.Replace(text, old, replacement, 1))
 }
 
 func serve(t testing.TB, s *Site) string {

@@ -14,26 +14,27 @@ import (
 // sharedFor is how old a shared page may be.
 const sharedFor = time.Second
 
-// shared is a page that everybody is given who comes within a second. One at a
-// time makes it, so that a crowd takes no more than one core.
+// shared is a page that everybody is given who asks for the same within a second.
+// One at a time makes it, so that a crowd takes no more than one core.
 type shared struct {
 	mu   sync.Mutex
 	at   time.Time // when it was made
+	key  string
 	page pack.Page
 }
 
-// get returns the page, which is made anew where it is too old.
-func (s *shared) get(write func(io.Writer) error) (pack.Page, error) {
+// get returns the page, which is made anew where it is too old or another one.
+func (s *shared) get(key string, write func(io.Writer) error) (pack.Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.at.IsZero() && time.Since(s.at) < sharedFor {
+	if key == s.key && !s.at.IsZero() && time.Since(s.at) < sharedFor {
 		return s.page, nil
 	}
 	var p pack.Packer
 	if err := write(&p); err != nil {
 		return nil, err
 	}
-	s.page, s.at = p.Page(), time.Now()
+	s.page, s.key, s.at = p.Page(), key, time.Now()
 	return s.page, nil
 }
 

@@ -62,26 +62,6 @@ func (s *stop) against() []share {
 	return slices.DeleteFunc(slices.Clone(s.leaves), func(l share) bool { return l.Leaves >= staking.Quorum })
 }
 
-// cell shows on a node's card whether it may be stopped.
-func (s *stop) cell() cell {
-	if s == nil {
-		return absent(notTold)
-	}
-	var chains, reasons []string
-	for _, l := range s.against() {
-		chains, reasons = append(chains, l.Chain), append(reasons, l.reason())
-	}
-	switch {
-	case len(chains) == 1:
-		return cell{Text: "no: " + chains[0], Title: reasons[0]}
-	case len(chains) > 1:
-		return cell{Text: "no: " + count(float64(len(chains))) + " chains", Title: strings.Join(reasons, "; ")}
-	case s.safe == nil:
-		return absent("not of every chain it is known how much would be left")
-	}
-	return cell{Text: yesNo(*s.safe), Title: "80 % of the weight of each of its chains would stay active and connected"}
-}
-
 // reason says why a node may not be stopped.
 func (s share) reason() string {
 	return fmt.Sprintf("%s: %s of %s would stay connected, 80 %% are needed", s.Chain, percent(s.Leaves), s.whole())

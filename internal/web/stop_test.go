@@ -55,14 +55,14 @@ func TestSafeToStopSaysYesNoOrNotKnown(t *testing.T) {
 			status int
 			want   string
 		}{
-			{"?node=free", 200, "yes: without it 80.00 % of the weight of one would stay connected, 80 % are needed"},
-			{"?node=NodeID-free", 200, "yes: without it 80.00 % of the weight of one would stay connected, 80 % are needed"},
+			{"?node=free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % are needed"},
+			{"?node=NodeID-free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % are needed"},
 			{"?node=idle", 200, "yes: it validates nothing that is followed"},
-			{"?node=needed", 409, "no: one: 75.00 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed"},
-			{"?node=NodeID-needed", 409, "no: one: 75.00 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed"},
+			{"?node=needed", 409, "no: one: 75 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed"},
+			{"?node=NodeID-needed", 409, "no: one: 75 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed"},
 			{"?node=NodeID-outsider", 409, "no: two: less than 80 % of weight would stay connected"},
 			{"?node=NodeID-stranger", 503, "not known: its L1s could do without it, but of the primary network it is told for the nodes of AVAX_NODES alone"},
-			{"?node=sharded", 200, "yes: without it 99.00 % of the stake of P would stay connected, 80 % are needed"},
+			{"?node=sharded", 200, "yes: without it 99 % of the stake of P would stay connected, 80 % are needed"},
 			{"?node=odd", 409, "no: avax_node_safe_to_stop is 0"},
 			{"?node=half", 503, "not known: how much of one would stay connected: the last runs did not tell"},
 			{"?node=silent", 503, "not known: how much of P would stay connected: the last runs did not tell"},
@@ -86,7 +86,7 @@ func TestSafeToStopAnswersAProgramInJSON(t *testing.T) {
   "node": "needed",
   "node_id": "NodeID-needed",
   "safe": false,
-  "reason": "no: one: 75.00 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed",
+  "reason": "no: one: 75 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed",
   "chains": [
     {
       "chain": "one",

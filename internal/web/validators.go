@@ -1,94 +1,115 @@
 package web
 
 import (
-	"cmp"
-	"math"
-	"slices"
+	"fmt"
+	"strconv"
+
+	g "maragu.dev/gomponents"
 )
 
-type validatorView struct {
-	ID, Name, Anchor                              string
-	Level                                         level
-	State, Ends, Stake, Delegated, Uptime, Reward cell
-
-	missing level
-	end     float64 // Unix seconds
+var validatorMeanings = [][2]string{
+	{"State", "Whether the validator is in the primary network’s set, and how many of your nodes are connected to it."},
+	{"Uptime", "Uptime as the peers saw it, weighted by their stake; else the lowest that one of your nodes saw. Behind it what the reward requires."},
+	{"Downtime budget", "The bar is all downtime that the period allows. The filled part is used. The line marks how much of the period is over; the right edge is its end."},
+	{"Votes", "Share of all stake that would vote today that the validator is paid."},
+	{"Reward", "What the period pays at its end, without the delegators’ part."},
 }
 
-// addValidators shows the watched validators of the primary network: those that
-// are missing, then those whose stake ends first.
-func (p *page) addValidators() {
-	present := p.by("avax_validator_present", "node_id")
-	ends := p.by("avax_validator_end_timestamp_seconds", "node_id")
-	stakes := p.by("avax_validator_stake_avax", "node_id")
-	delegated := p.by("avax_validator_delegated_stake_avax", "node_id")
-	rewards := p.by("avax_validator_potential_reward_avax", "node_id")
-	uptimes := p.lowest("avax_validator_uptime_ratio", "node_id")
-
-	rows := make([]*validatorView, 0, len(present))
-	inSet := 0
-	sightings := p.sightings("avax_validator_connected", "node_id")
-	for l := range present {
-		id := l[0]
-		v := &validatorView{ID: id, Name: p.names[id], Anchor: "validator-" + id, end: math.Inf(1)}
-		if present.is(0, id) {
-			gone := absent("it is not in the set")
-			v.missing, v.State = bad, cell{Text: "not in the set", Title: "its period ended, or it was never added", Level: bad}
-			v.Level = bad
-			v.Ends, v.Stake, v.Delegated, v.Uptime, v.Reward = gone, gone, gone, gone, gone
-			rows = append(rows, v)
-			continue
-		}
-		inSet++
-		v.State = cell{Text: "in the set"}
-		if seen := sightings[labels{id}]; p.disconnected(seen, id) > well {
-			v.State = cell{Text: "disconnected", Title: seen.String(), Level: p.disconnected(seen, id)}
-		}
-		v.Stake = show(stakes.of(id), avax, notTold)
-		v.Delegated = show(delegated.of(id), avax, "the P-Chain does not tell")
-		v.Reward = show(rewards.of(id), avax, "the P-Chain does not tell")
-		v.Uptime = absent("none of your other nodes tells")
-		if low, seen := uptimes[id]; seen {
-			v.Uptime = cell{Text: percent(low.value), Title: "the lowest in the eyes of your nodes", By: low.node}
-		}
-		end := ends.of(id)
-		if end != nil {
-			v.end = *end
-		}
-		v.Ends = moment(p.Now, end, "it has no end: it renews itself").as(under("AvaxStakeEndsSoon", p.left(end)))
-		v.Level = max(v.State.Level, v.Ends.Level)
-		rows = append(rows, v)
+// validators shows the watched validators of the primary network in one table.
+func (v *view) validators() g.Node {
+	var names []string
+	for l := range v.families("", "avax_validator_present").by("avax_validator_present", "node_id") {
+		names = append(names, l[0])
 	}
-	slices.SortFunc(rows, func(a, b *validatorView) int {
-		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.end, b.end), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
-	})
-	for _, v := range rows {
-		name := cmp.Or(v.Name, short(v.ID))
-		at := place{Text: name, Anchor: v.Anchor}
-		p.problems.add("AvaxValidatorMissing", v.missing, 1, at)
-		if v.missing == well {
-			p.problems.add("AvaxValidatorDisconnected", v.State.Level, 1, at)
-		}
-		p.problems.add("AvaxStakeEndsSoon", v.Ends.Level, 1, place{Text: name + " " + v.Ends.Text, Anchor: v.Anchor})
+	if len(names) == 0 {
+		return nil
 	}
-	p.Validators = rows[:min(len(rows), mostRows)]
-	p.MoreValidators = len(rows) - len(p.Validators)
-	p.sum(inSet, len(rows), "validator", "validators", "in the set")
+	rows, left := rowsOf(names, v.aboutValidator, mostRows)
+	matchers := ""
+	if left > 0 {
+		matchers = among("node_id", namesOf(rows))
+	}
+	s := v.families(matchers, "avax_validator_present", "avax_validator_start_timestamp_seconds", "avax_validator_end_timestamp_seconds",
+		"avax_validator_uptime_requirement_ratio", "avax_validator_downtime_budget_seconds", "avax_validator_downtime_used_seconds",
+		"avax_validator_weighted_uptime_ratio", "avax_validator_votes_yes_ratio", "avax_validator_potential_reward_avax",
+		"avax_validator_reward_reachable")
+	views := v.query(`label_replace(min by (node_id) (avax_validator_uptime_ratio{node_id!=""`+matchers+`}), "is", "uptime", "", "") or `+
+		`label_replace(sum by (node_id) (avax_validator_connected{node_id!=""`+matchers+`}), "is", "connected", "", "") or `+
+		`label_replace(count by (node_id) (avax_validator_connected{node_id!=""`+matchers+`}), "is", "nodes", "", "")`).by("", "node_id", "is")
+	of := func(family string) values { return s.by("avax_validator_"+family, "node_id") }
+	present, start, end, required := of("present"), of("start_timestamp_seconds"), of("end_timestamp_seconds"), of("uptime_requirement_ratio")
+	budget, used, uptime := of("downtime_budget_seconds"), of("downtime_used_seconds"), of("weighted_uptime_ratio")
+	reward, reachable := of("potential_reward_avax"), of("reward_reachable")
+	votes := s.by("avax_validator_votes_yes_ratio", "node_id", "requirement")
+
+	return section("validators", "Validators of the primary network", validatorMeanings,
+		table("", "Watched validators, worst first", []string{"Validator", "State", "Ends", "Uptime", "Downtime budget", "Votes", "Reward"},
+			g.Map(rows, func(r row) g.Node {
+				id := r.name
+				about := subject{{"node_id", id}}
+				value := func(families ...string) mark {
+					m := v.value(about, families...)
+					if node := v.own[id]; node != "" {
+						m = m.worse(v.value(subject{{"node", node}}, families...))
+					}
+					return m
+				}
+				state := "not known"
+				switch {
+				case present.is(1, id):
+					state = "validating"
+				case present.is(0, id):
+					state = "not in the set"
+				}
+				if nodes := views.of(id, "nodes"); nodes != nil {
+					state += fmt.Sprintf(", %s of %s nodes connected", show(views.of(id, "connected"), count), count(*nodes))
+				}
+				seen := uptime.of(id)
+				if seen == nil {
+					seen = views.of(id, "uptime")
+				}
+				need := required.of(id)
+				uptimeText := show(seen, percent)
+				if need != nil {
+					uptimeText += " of " + percent(*need)
+				}
+				bar := []g.Node{g.Text("–")}
+				if a, u, from, to := budget.of(id), used.of(id), start.of(id), end.of(id); a != nil && u != nil && from != nil && to != nil && *to > *from {
+					passed := (float64(v.now.Unix()) - *from) / (*to - *from)
+					bar = []g.Node{budgetBar(*u, *a, passed, date(unixTime(*to)))}
+				} else if a != nil && u != nil {
+					bar = []g.Node{g.Text(seconds(*u) + " of " + seconds(*a))}
+				}
+				rewardText := show(reward.of(id), avax)
+				if reachable.is(0, id) {
+					rewardText += ", out of reach"
+				}
+				return tableRow("validator-"+id, r.mark, named(v.own[id], id),
+					textCell("State", state, value("avax_validator_present", "avax_validator_connected")),
+					textCell("Ends", moment(v.now, end.of(id)), value("avax_validator_end_timestamp_seconds")),
+					textCell("Uptime", uptimeText, value("avax_validator_weighted_uptime_ratio", "avax_validator_uptime_ratio")),
+					cell{"Downtime budget", value("avax_validator_downtime_used_seconds", "avax_validator_downtime_budget_seconds"), bar},
+					textCell("Votes", show(votesOf(votes, id, need), percent), value("avax_validator_votes_yes_ratio", "avax_node_uptime_rewarding_stake_ratio")),
+					textCell("Reward", rewardText, value("avax_validator_reward_reachable", "avax_validator_potential_reward_avax")),
+				)
+			})),
+		more(left, " more without a worse alert: see ", link("metrics", "the metrics")),
+	)
 }
 
-// sight is what a node sees.
-type sight struct {
-	value float64
-	node  string
-}
+// aboutValidator is the mark of a validator's row. What is said of an own node
+// colours the cells that show it.
+func (v *view) aboutValidator(id string) mark { return v.about(subject{{"node_id", id}}) }
 
-// lowest returns the lowest value of each subject in the eyes of the nodes.
-func (p *page) lowest(family, subject string) map[string]sight {
-	low := map[string]sight{}
-	p.each(family, []string{subject, "node"}, func(l labels, value float64) {
-		if s, seen := low[l[0]]; !seen || value < s.value || value == s.value && l[1] < s.node {
-			low[l[0]] = sight{value, l[1]}
+// votesOf is the share that would vote yes under the requirement that holds.
+func votesOf(votes values, id string, required *float64) *float64 {
+	if required == nil {
+		return nil
+	}
+	for l, yes := range votes {
+		if of, err := strconv.ParseFloat(l[1], 64); err == nil && l[0] == id && of == *required {
+			return &yes
 		}
-	})
-	return low
+	}
+	return nil
 }

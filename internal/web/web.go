@@ -19,24 +19,31 @@ type Site struct {
 	Store *snapshot.Store
 	// Registry holds the exporter's own metrics.
 	Registry prometheus.Gatherer
-	// Alerting evaluates alert rules; nil where it is off.
-	Alerting *alerting.Alerting
+	// Source answers what the pages ask of alerts and samples: the rules' evaluation in
+	// this process, or a Prometheus. Nil where there is neither.
+	Source alerting.Source
+	// Receivers are the Alertmanagers that this process sends alerts to; nil where it
+	// sends none.
+	Receivers func() []alerting.Receiver
 	// Progress tells how many of the jobs have ended their first run.
 	Progress func() (ran, of int)
 	Version  string
 	Log      *slog.Logger
 
-	wasReady atomic.Bool
+	wasReady          atomic.Bool
+	page, alertsPages shared
+	queries           turns
 }
 
 // Handler returns the routes.
 func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", &status{site: s})
+	mux.HandleFunc("GET /{$}", s.status)
+	mux.HandleFunc("GET /alerts", s.alerts)
 	mux.Handle("GET /metrics", newScrapes(s))
 	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.HandleFunc("GET /-/ready", s.ready)
-	s.alertRoutes(mux)
+	s.apiRoutes(mux)
 	mux.HandleFunc("GET /safe-to-stop", s.safeToStop)
 	mux.HandleFunc("GET /api/v1/l1/{chain}/plan", s.plan)
 	mux.HandleFunc("GET /", notFound)
@@ -57,7 +64,7 @@ func strict(h http.Handler) http.Handler {
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
+	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /api/v1/query, /api/v1/query_range, /api/v1/targets, /api/v1/tables, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
 }
 
 // healthy answers 200 as long as the process serves: restart it if it does not.

@@ -8,48 +8,48 @@ import (
 	"time"
 )
 
-// cell is a value as people read it.
-type cell struct {
-	Text  string
-	Title string // the same in full, or why there is none
-	By    string // the node in whose eyes it is so
-	Aside string // what belongs to it and matters less
-	Level level
-}
-
-// absent is a dash with its reason: absent is never zero.
-func absent(why string) cell { return cell{Text: "–", Title: why} }
-
-// as returns the cell at another level.
-func (c cell) as(l level) cell {
-	c.Level = l
-	return c
-}
-
-func show(v *float64, format func(float64) string, why string) cell {
+// show formats a value, or is a dash: absent is never zero.
+func show(v *float64, format func(float64) string) string {
 	if v == nil {
-		return absent(why)
+		return "–"
 	}
-	return cell{Text: format(*v)}
+	return format(*v)
 }
 
 // moment shows Unix seconds as seen from now.
-func moment(now time.Time, unix *float64, why string) cell {
-	if unix == nil {
-		return absent(why)
-	}
-	sec, frac := math.Modf(*unix)
-	return since(now, time.Unix(int64(sec), int64(frac*1e9)))
+func moment(now time.Time, unix *float64) string {
+	return show(unix, func(v float64) string { return since(now, unixTime(v)) })
 }
 
-func since(now, t time.Time) cell {
-	c := cell{Title: t.UTC().Format("2006-01-02 15:04:05 UTC")}
+func unixTime(seconds float64) time.Time {
+	sec, frac := math.Modf(seconds)
+	return time.Unix(int64(sec), int64(frac*1e9))
+}
+
+func since(now, t time.Time) string {
 	if d := t.Sub(now); d > 0 {
-		c.Text = "in " + span(d)
-	} else {
-		c.Text = span(-d) + " ago"
+		return "in " + span(d)
 	}
-	return c
+	return span(now.Sub(t)) + " ago"
+}
+
+// clockTime is the time of day in UTC, with the date where it is another one.
+func clockTime(now, t time.Time) string {
+	t, now = t.UTC(), now.UTC()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04 UTC")
+	}
+	return date(t) + t.Format(" 15:04 UTC")
+}
+
+func date(t time.Time) string { return t.UTC().Format("2006-01-02") }
+
+// seconds is a span.
+func seconds(v float64) string {
+	if v > math.MaxInt64/1e9 {
+		return "very long"
+	}
+	return span(time.Duration(v * float64(time.Second)))
 }
 
 // span cuts rather than rounds: what ends in 1.9 days has one full day left.
@@ -81,7 +81,8 @@ func yesNo(v float64) string {
 
 // percent cuts too: 100 % is all of it, and what is under a bar looks so.
 func percent(ratio float64) string {
-	return fmt.Sprintf("%.2f %%", math.Floor(ratio*1e4+1e-6)/100)
+	text := strconv.FormatFloat(math.Floor(ratio*1e4+1e-6)/100, 'f', 2, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " %"
 }
 
 // number counts things.
@@ -99,27 +100,12 @@ func count(v float64) string {
 func avax(v float64) string {
 	switch {
 	case v > 0 && v < 1e-4:
-		return "< 0.0001"
+		return "< 0.0001 AVAX"
 	case v >= 1000:
-		return count(math.Floor(v))
+		return count(math.Floor(v)) + " AVAX"
 	}
 	text := strconv.FormatFloat(math.Floor(v*1e4+1e-6)/1e4, 'f', 4, 64)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-}
-
-// avaxUp writes nAVAX as AVAX, cut upwards: whoever pays what it says pays enough.
-func avaxUp(nano uint64) string {
-	const step = 100_000 // 0.0001 AVAX
-	steps := nano / step
-	if nano%step > 0 {
-		steps++
-	}
-	whole, part := steps/10_000, steps%10_000
-	text := count(float64(whole))
-	if part > 0 {
-		text += strings.TrimRight(fmt.Sprintf(".%04d", part), "0")
-	}
-	return text
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " AVAX"
 }
 
 // plural writes "1 node" or "2 nodes".
@@ -127,13 +113,14 @@ func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return count(float64(n)) + " " + many
+	return number(n) + " " + many
 }
 
-// short makes a node ID fit between words.
-func short(id string) string {
-	if runes := []rune(id); len(runes) > 16 {
-		return string(runes[:14]) + "…"
+// brief names a few and counts the rest.
+func brief(names []string) string {
+	const few = 3
+	if len(names) > few {
+		return strings.Join(names[:few], ", ") + " and " + number(len(names)-few) + " more"
 	}
-	return id
+	return strings.Join(names, ", ")
 }

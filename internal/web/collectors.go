@@ -2,9 +2,11 @@ package web
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
@@ -99,40 +101,130 @@ var tooMany = remedy{
 	byText: true,
 }
 
-// failure is one cause with everything that it stops: a dead node fails all of
-// its collectors, and that is one thing to mend.
-type failure struct {
-	Node       string // that was asked; empty where any node, or a service, was
-	Anchor     string
-	What, Do   string
-	Alert      string // whose runbook goes on from there
-	Text       string // the error of one of the jobs
-	Targets    []string
-	Collectors []string
-	LastGood   cell // of the job that worked last
-	// Follows names the trouble it comes from, where the page tells of that elsewhere.
-	Follows string
-
-	jobs int
-	good time.Time
+var collectorMeanings = [][2]string{
+	{"State", "How many of the last runs succeeded. “Late” is a collector that has not run for three periods."},
+	{"Last run", "When the oldest of the last runs began, and the longest time that one took."},
 }
 
-// Label says briefly what fails about whom.
-func (f *failure) Label() string { return brief(f.Collectors) + " of " + brief(f.Targets) }
+// collectors shows how the collectors fare: what fails and why, then all of them.
+// It comes from the store, so it is true whatever becomes of the source.
+func (s *Site) collectors(j *judgement, now time.Time) g.Node {
+	jobs := s.Store.Jobs()
+	failing := failures(jobs)
+	shown := failing[:min(len(failing), mostRows)]
+	tables := ownTables(s.Store.Tables(now))
+	return g.Group{
+		g.If(len(failing) > 0, section("failing", "Failing collectors", nil,
+			h.Div(h.Class("cards"), g.Map(shown, func(f *failure) g.Node {
+				m := j.about(subject{{"collector", f.collectors[0]}, {"target", f.targets[0]}})
+				runbook := j.runbook(subject{{"collector", f.collectors[0]}, {"target", f.targets[0]}})
+				return h.Article(h.Class("card "+m.class()),
+					h.Header(h.H3(g.Text(brief(f.collectors)+" of "+brief(f.targets)))), f.text(),
+					h.P(h.Class("dim"), g.Text("Last success: "+f.lastGood(now)+". "), g.If(runbook != "", link(runbook, "runbook"))))
+			})),
+			more(len(failing)-len(shown), " more causes"))),
+		g.If(len(tables) > 0, section("facts", "Details", nil, g.Map(tables[:min(len(tables), mostTables)], factTable), more(len(tables)-mostTables, " more tables"))),
+		section("collectors", "Collectors", collectorMeanings, h.Details(h.Summary(g.Text(collectorSum(jobs))), collectorTable(j, jobs, now))),
+	}
+}
+
+func factTable(t snapshot.Table) g.Node {
+	shown := t.Rows[:min(len(t.Rows), mostFacts)]
+	return h.Details(h.Summary(g.Text(t.About)), table("facts", t.About, t.Columns, g.Map(shown, func(cells []string) g.Node {
+		out := []cell{}
+		for i, text := range cells[1:] {
+			out = append(out, textCell(t.Columns[i+1], text, mark{}))
+		}
+		return tableRow("", mark{}, g.Text(cells[0]), out...)
+	})), more(t.LeftOut+len(t.Rows)-len(shown), " more"))
+}
+
+func collectorSum(jobs []snapshot.Job) string {
+	good := 0
+	for _, j := range jobs {
+		if j.Last.Err == nil {
+			good++
+		}
+	}
+	if len(jobs) == 0 {
+		return "No collector has run yet"
+	}
+	return number(good) + " of " + plural(len(jobs), "collector run", "collector runs") + " succeeded"
+}
+
+func collectorTable(j *judgement, jobs []snapshot.Job, now time.Time) g.Node {
+	type runs struct {
+		name                         string
+		targets, series, fails, late int
+		oldest                       time.Time
+		longest                      time.Duration
+	}
+	var all []*runs
+	for _, job := range jobs { // ordered by collector
+		if len(all) == 0 || all[len(all)-1].name != job.Last.Collector {
+			all = append(all, &runs{name: job.Last.Collector, oldest: job.Last.At})
+		}
+		c := all[len(all)-1]
+		c.targets++
+		for _, chunk := range job.Fresh(now) {
+			c.series += chunk.Series
+		}
+		if job.Last.At.Before(c.oldest) {
+			c.oldest = job.Last.At
+		}
+		c.longest = max(c.longest, job.Last.Took)
+		switch {
+		case job.Last.Err != nil:
+			c.fails++
+		case !now.Before(job.Good.Until):
+			c.late++
+		}
+	}
+	return table("runs", "Collectors", []string{"Collector", "Targets", "State", "Last run", "Took", "Series"}, g.Map(all, func(c *runs) g.Node {
+		state := "good"
+		switch {
+		case c.late > 0:
+			state = number(c.late) + " late"
+		case c.fails > 0:
+			state = number(c.fails) + " failed"
+		}
+		m := j.about(subject{{"collector", c.name}})
+		return tableRow("", m, link(manual("metrics.md#"+c.name), c.name),
+			textCell("Targets", number(c.targets), mark{}), textCell("State", state, m), textCell("Last run", since(now, c.oldest), mark{}),
+			textCell("Took", took(c.longest), mark{}), textCell("Series", number(c.series), mark{}))
+	}))
+}
+
+// failure is one cause with everything that it stops: a dead node fails all of
+// its collectors.
+type failure struct {
+	remedy
+	err        string // of one of the jobs
+	targets    []string
+	collectors []string
+	good       time.Time // of the job that worked last
+}
+
+func (f *failure) text() g.Node {
+	return h.Div(h.Class("why"), h.P(h.Strong(g.Text(f.What+"."))), h.Code(h.Class("error"), g.Text(f.err)), h.P(g.Text(f.Do)))
+}
+
+func (f *failure) lastGood(now time.Time) string {
+	if f.good.IsZero() {
+		return "never since the exporter started"
+	}
+	return since(now, f.good)
+}
 
 // Remedy says what to do about an error of a collector.
-func Remedy(err error) string {
-	f, _ := failureOf(err)
-	return f.Do
-}
+func Remedy(err error) string { return failureOf(err).Do }
 
-// failureOf reads an error. cause is the same for errors that are one problem.
-func failureOf(err error) (f *failure, cause string) {
+// failureOf reads an error.
+func failureOf(err error) *failure {
 	outcome := scrape.OutcomeOf(err)
 	r := remedies[outcome]
 	var call *scrape.Error
 	known := errors.As(err, &call)
-	f = &failure{Text: err.Error()}
 	switch {
 	case known && strings.HasPrefix(call.Op, "GET /v1/") && r.service != "": // a node is asked under /ext
 		r.Do = r.service
@@ -143,66 +235,33 @@ func failureOf(err error) (f *failure, cause string) {
 	case !known && outcome == scrape.Malformed: // nobody can name it
 		r = mistake
 	}
-	f.What, f.Do = r.What, r.Do
-	switch outcome {
-	case scrape.Forbidden:
-		f.Alert = "AvaxUpstreamForbidden"
-	case scrape.Bootstrapping:
-		f.Alert = "AvaxChainNotBootstrapped"
-	default:
-		f.Alert = "AvaxCollectorFailing"
-	}
-	cause = r.What + r.Do
-	if r.byText && known && call.Err != nil {
-		cause += call.Err.Error()
-	} else if r.byText {
-		cause += f.Text
-	}
-	return f, cause
+	return &failure{remedy: r, err: err.Error()}
 }
 
-// failures puts together what has one cause, what follows from something else
-// last. follows names what the failure of a node's or a chain's job comes from.
-func failures(jobs []snapshot.Job, now time.Time, isNode func(string) bool, follows func(node, chain string) string) []*failure {
-	type key struct{ node, cause, follows string }
-	byCause := map[key]*failure{}
-	var own, following []*failure
+// failures puts together what has one cause: what ends alike at one upstream.
+func failures(jobs []snapshot.Job) []*failure {
+	byCause := map[string]*failure{}
+	var all []*failure
 	for _, j := range jobs {
 		if j.Last.Err == nil {
 			continue
 		}
-		node, chain := j.Last.Target.Node, j.Last.Target.Chain
-		if !isNode(node) {
-			node = ""
+		one := failureOf(j.Last.Err)
+		cause := j.Last.Target.Node + "\x00" + one.What + one.Do
+		if one.byText {
+			cause += one.err
 		}
-		one, cause := failureOf(j.Last.Err)
-		one.Node, one.Follows = node, follows(node, chain)
-		k := key{node, cause, one.Follows}
-		f := byCause[k]
+		f := byCause[cause]
 		if f == nil {
 			f = one
-			f.LastGood = absent("no good answer since the exporter started")
-			byCause[k] = f
-			if f.Follows == "" {
-				own = append(own, f)
-			} else {
-				following = append(following, f)
-			}
+			byCause[cause] = f
+			all = append(all, f)
 		}
-		f.jobs++
-		f.Targets = appendNew(f.Targets, j.Last.Target.String())
-		f.Collectors = appendNew(f.Collectors, j.Last.Collector)
+		f.targets = appendNew(f.targets, j.Last.Target.String())
+		f.collectors = appendNew(f.collectors, j.Last.Collector)
 		if j.Good.At.After(f.good) {
 			f.good = j.Good.At
-			f.LastGood = since(now, f.good)
 		}
 	}
-	return append(own, following...)
-}
-
-func appendNew(list []string, item string) []string {
-	if slices.Contains(list, item) {
-		return list
-	}
-	return append(list, item)
+	return all
 }

@@ -1,0 +1,241 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+)
+
+// level is how urgent something is; its text is a class in the page's style.
+type level int
+
+const (
+	off  level = iota // neither good nor bad
+	well              // as it should be
+	note
+	warn
+	bad
+)
+
+func (l level) String() string { return [...]string{"off", "well", "note", "warn", "bad"}[l] }
+
+// severities are the levels of the label severity. One without urgency, such as
+// that of an alert that always fires, is no problem.
+var severities = map[string]level{
+	"page": bad, "critical": bad, "warn": warn, "warning": warn, "ticket": warn, "info": note, "note": note, "none": off,
+}
+
+// severityOf reads the label. An unknown severity counts as a warning.
+func severityOf(labels map[string]string) level {
+	if l, known := severities[labels["severity"]]; known {
+		return l
+	}
+	return warn
+}
+
+// active is an alert that fires or is pending.
+type active struct {
+	alerting.Alert
+	rule   *alerting.Rule
+	level  level
+	firing bool
+	by     *active // the alert that suppresses this one
+}
+
+// fires is when a pending alert fires, if its cause lasts.
+func (a *active) fires() time.Time { return a.ActiveAt.Add(a.rule.For) }
+
+// action is the first thing to do.
+func (a *active) action() string {
+	if do := a.Annotations["action"]; do != "" {
+		return do
+	}
+	text := strings.TrimSpace(a.Annotations["description"])
+	if first, _, more := strings.Cut(text, ". "); more {
+		return first + "."
+	}
+	return text
+}
+
+// problem is all alerts of one name that nothing suppresses, the worst first.
+type problem struct {
+	name       string
+	alerts     []*active
+	suppressed []*active
+}
+
+func (p *problem) worst() *active { return p.alerts[0] }
+
+// since is when the first of the alerts became active.
+func (p *problem) since() time.Time {
+	at := p.worst().ActiveAt
+	for _, a := range p.alerts {
+		if a.ActiveAt.Before(at) {
+			at = a.ActiveAt
+		}
+	}
+	return at
+}
+
+// judgement is what the rules say.
+type judgement struct {
+	groups    []alerting.Group
+	problems  []*problem // worst first
+	evaluated bool       // some rule ever was
+	broken    []alerting.Rule
+	firing    int
+	pending   int
+
+	byLabel map[[2]string][]*active
+	reads   map[*alerting.Rule][]string // that an active alert's value is made of
+}
+
+// compare puts the worse alert first, then the one that fires, then the older.
+func compare(a, b *active) int {
+	return cmp.Or(
+		cmp.Compare(b.level, a.level), first(a.firing, b.firing), a.ActiveAt.Compare(b.ActiveAt),
+		strings.Compare(a.Annotations["summary"], b.Annotations["summary"]),
+	)
+}
+
+// first puts what is so before what is not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// judge groups the active alerts.
+func judge(groups []alerting.Group, rules []inhibition) *judgement {
+	j := &judgement{groups: groups, byLabel: map[[2]string][]*active{}, reads: map[*alerting.Rule][]string{}}
+	var all []*active
+	for _, g := range groups {
+		j.evaluated = j.evaluated || !g.Evaluated.IsZero()
+		for i := range g.Rules {
+			r := &g.Rules[i]
+			if r.LastError != "" {
+				j.broken = append(j.broken, *r)
+			}
+			for _, one := range r.Alerts {
+				a := &active{Alert: one, rule: r, level: severityOf(one.Labels), firing: one.State == alerting.Firing}
+				if a.level == off {
+					continue
+				}
+				all = append(all, a)
+				for name, value := range a.Labels {
+					j.byLabel[[2]string{name, value}] = append(j.byLabel[[2]string{name, value}], a)
+				}
+			}
+		}
+	}
+	inhibit(all, rules)
+	slices.SortStableFunc(all, compare)
+	byName := map[string]*problem{}
+	for _, a := range all {
+		if a.by != nil {
+			continue
+		}
+		if a.firing {
+			j.firing++
+		} else {
+			j.pending++
+		}
+		p := byName[a.rule.Name]
+		if p == nil {
+			p = &problem{name: a.rule.Name}
+			byName[p.name] = p
+			j.problems = append(j.problems, p)
+		}
+		p.alerts = append(p.alerts, a)
+	}
+	for _, a := range all {
+		root := a
+		for range all { // chains end, unless two alerts suppress each other
+			if root.by == nil {
+				break
+			}
+			root = root.by
+		}
+		if root != a && root.by == nil && root.rule.Name != a.rule.Name {
+			p := byName[root.rule.Name]
+			p.suppressed = append(p.suppressed, a)
+		}
+	}
+	return j
+}
+
+// mark is how a row or a cell is coloured, by the alerts about it.
+type mark struct {
+	level   level
+	pending bool // no alert of this level fires yet
+}
+
+func (m mark) class() string {
+	if m.pending {
+		return m.level.String() + " pending"
+	}
+	return m.level.String()
+}
+
+func (m mark) worse(o mark) mark {
+	if o.level > m.level || o.level == m.level && m.pending && !o.pending {
+		return o
+	}
+	return m
+}
+
+// subject is what a row or a cell is about, by labels. The first label has to be
+// among the alert's; the others may be missing there, and else have to agree.
+type subject [][2]string
+
+// about returns the mark of a row.
+func (j *judgement) about(s subject) mark { return j.mark(s, func(*active) bool { return true }) }
+
+// value returns the mark of a cell that shows values of these families.
+func (j *judgement) value(s subject, families ...string) mark {
+	return j.mark(s, func(a *active) bool {
+		reads, known := j.reads[a.rule]
+		if !known {
+			reads = alerting.ValueFamilies(j.groups, a.rule.Query)
+			j.reads[a.rule] = reads
+		}
+		return slices.ContainsFunc(families, func(f string) bool { return slices.Contains(reads, f) })
+	})
+}
+
+func (j *judgement) mark(s subject, counts func(*active) bool) mark {
+	var m mark
+	for _, a := range j.byLabel[s[0]] {
+		one := mark{a.level, !a.firing}
+		if m.worse(one) != m && agrees(s, a.Labels) && counts(a) {
+			m = one
+		}
+	}
+	return m
+}
+
+func agrees(s subject, labels map[string]string) bool {
+	for _, l := range s {
+		if value, has := labels[l[0]]; has && value != l[1] {
+			return false
+		}
+	}
+	return true
+}
+
+// runbook is that of the alert about the subject, if there is one.
+func (j *judgement) runbook(s subject) string {
+	for _, a := range j.byLabel[s[0]] {
+		if link := a.Annotations["runbook_url"]; link != "" && agrees(s, a.Labels) {
+			return link
+		}
+	}
+	return ""
+}

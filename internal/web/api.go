@@ -1,0 +1,351 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+)
+
+// Limits of a query: how many are answered at once, for how long each, how many
+// steps it has and how many samples it answers.
+const (
+	mostQueries  = 4
+	queryTimeout = 10 * time.Second
+	mostSteps    = 11_000
+	mostSamples  = 500_000
+)
+
+// apiRoutes are those paths of Prometheus' HTTP API that tools ask for alerts and
+// samples, and the collectors as its targets. /api/v1/tables is the exporter's own.
+func (s *Site) apiRoutes(mux *http.ServeMux) {
+	s.queries = make(turns, mostQueries)
+	for path, answer := range map[string]func(*http.Request) (any, error){
+		"/api/v1/alerts": s.apiAlerts, "/api/v1/rules": s.apiRules, "/api/v1/query": s.apiQuery, "/api/v1/query_range": s.apiQueryRange,
+		"/api/v1/targets": s.apiTargets, "/api/v1/tables": s.apiTables,
+	} {
+		mux.HandleFunc("GET "+path, s.api(answer))
+		mux.HandleFunc("POST "+path, s.api(answer))
+	}
+}
+
+// apiError is an error with its type as Prometheus names it.
+type apiError struct {
+	status int
+	kind   string
+	err    error
+}
+
+func (e *apiError) Error() string { return e.err.Error() }
+
+func badData(format string, args ...any) error {
+	return &apiError{http.StatusBadRequest, "bad_data", fmt.Errorf(format, args...)}
+}
+
+// api answers in Prometheus' JSON, one of a few at a time.
+func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
+		data, err := s.inTurn(r, answer)
+		var failed *apiError
+		switch {
+		case err == nil:
+			writeAPI(w, http.StatusOK, map[string]any{"status": "success", "data": data})
+			return
+		case errors.As(err, &failed):
+		case errors.Is(err, context.DeadlineExceeded):
+			failed = &apiError{http.StatusServiceUnavailable, "timeout", err}
+		default:
+			failed = &apiError{http.StatusUnprocessableEntity, "execution", err}
+		}
+		writeAPI(w, failed.status, map[string]any{"status": "error", "errorType": failed.kind, "error": failed.Error()})
+	}
+}
+
+func (s *Site) inTurn(r *http.Request, answer func(*http.Request) (any, error)) (any, error) {
+	timeout := queryTimeout
+	if text := r.FormValue("timeout"); text != "" {
+		asked, err := model.ParseDuration(text)
+		if err != nil || asked <= 0 {
+			return nil, badData("timeout=%s: write a duration such as 5s", text)
+		}
+		timeout = min(timeout, time.Duration(asked))
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	defer cancel()
+	select {
+	case s.queries <- struct{}{}:
+		defer func() { <-s.queries }()
+	case <-ctx.Done():
+		return nil, &apiError{http.StatusServiceUnavailable, "timeout", fmt.Errorf("%d other queries are running: retry later", mostQueries)}
+	}
+	return answer(r.WithContext(ctx))
+}
+
+func writeAPI(w http.ResponseWriter, status int, body any) {
+	text, err := json.Marshal(body)
+	if err != nil { // a query that answers what JSON has no word for
+		status, text = http.StatusInternalServerError, []byte(`{"status":"error","errorType":"internal","error":"the answer cannot be written"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n'))
+}
+
+// groupsOf asks for the rules.
+func (s *Site) groupsOf(ctx context.Context) ([]alerting.Group, error) {
+	if s.Source == nil {
+		return nil, &apiError{http.StatusNotFound, "not_found", errNoSource}
+	}
+	return s.Source.Groups(ctx)
+}
+
+func (s *Site) apiQuery(r *http.Request) (any, error) {
+	expr, err := s.exprOf(r)
+	if err != nil {
+		return nil, err
+	}
+	at, err := timeOf(r, "time", time.Now())
+	if err != nil {
+		return nil, err
+	}
+	vector, err := s.Source.Query(r.Context(), expr, at)
+	if err != nil {
+		return nil, err
+	}
+	if len(vector) > mostSamples {
+		return nil, fmt.Errorf("the answer has %d samples and may have %d: aggregate, or select fewer series", len(vector), mostSamples)
+	}
+	if vector == nil {
+		vector = model.Vector{}
+	}
+	return map[string]any{"resultType": model.ValVector.String(), "result": vector}, nil
+}
+
+func (s *Site) apiQueryRange(r *http.Request) (any, error) {
+	expr, err := s.exprOf(r)
+	if err != nil {
+		return nil, err
+	}
+	start, err := timeOf(r, "start", time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	end, err := timeOf(r, "end", time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	text := r.FormValue("step")
+	step, err := model.ParseDuration(text)
+	if v, wrong := strconv.ParseFloat(text, 64); wrong == nil {
+		step, err = model.Duration(v*float64(time.Second)), nil
+	}
+	switch {
+	case err != nil || step <= 0:
+		return nil, badData("step=%s: write seconds or a duration such as 15s", text)
+	case end.Before(start):
+		return nil, badData("end is before start")
+	case end.Sub(start)/time.Duration(step) > mostSteps:
+		return nil, badData("more than %d steps: take a longer step", mostSteps)
+	}
+	matrix, err := s.Source.QueryRange(r.Context(), expr, start, end, time.Duration(step))
+	if err != nil {
+		return nil, err
+	}
+	samples := 0
+	for _, stream := range matrix {
+		samples += len(stream.Values)
+	}
+	if samples > mostSamples {
+		return nil, fmt.Errorf("the answer has %d samples and may have %d: aggregate, or take a longer step", samples, mostSamples)
+	}
+	if matrix == nil {
+		matrix = model.Matrix{}
+	}
+	return map[string]any{"resultType": model.ValMatrix.String(), "result": matrix}, nil
+}
+
+func (s *Site) exprOf(r *http.Request) (string, error) {
+	if s.Source == nil {
+		return "", &apiError{http.StatusNotFound, "not_found", errNoSource}
+	}
+	expr := r.FormValue("query")
+	if _, err := parser.NewParser(parser.Options{}).ParseExpr(expr); err != nil {
+		return "", badData("query: %w", err)
+	}
+	return expr, nil
+}
+
+// timeOf reads Unix seconds or a time in RFC 3339. A zero fallback is none.
+func timeOf(r *http.Request, name string, fallback time.Time) (time.Time, error) {
+	text := r.FormValue(name)
+	if text == "" && !fallback.IsZero() {
+		return fallback, nil
+	}
+	if v, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(v) < 1e11 {
+		return unixTime(v), nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return t, badData("%s=%s: write Unix seconds or a time such as 2006-01-02T15:04:05Z", name, text)
+	}
+	return t, nil
+}
+
+// The JSON is that of Prometheus' own API, field by field.
+type (
+	apiAlert struct {
+		Labels          map[string]string `json:"labels"`
+		Annotations     map[string]string `json:"annotations"`
+		State           string            `json:"state"`
+		ActiveAt        time.Time         `json:"activeAt"`
+		KeepFiringSince *time.Time        `json:"keepFiringSince,omitempty"`
+		Value           string            `json:"value"`
+	}
+	apiEvaluation struct {
+		Health         string    `json:"health"`
+		LastError      string    `json:"lastError,omitempty"`
+		EvaluationTime float64   `json:"evaluationTime"`
+		LastEvaluation time.Time `json:"lastEvaluation"`
+		Type           string    `json:"type"`
+	}
+	apiAlertingRule struct {
+		State         string            `json:"state"`
+		Name          string            `json:"name"`
+		Query         string            `json:"query"`
+		Duration      float64           `json:"duration"`
+		KeepFiringFor float64           `json:"keepFiringFor"`
+		Labels        map[string]string `json:"labels"`
+		Annotations   map[string]string `json:"annotations"`
+		Alerts        []apiAlert        `json:"alerts"`
+		apiEvaluation
+	}
+	apiRecordingRule struct {
+		Name   string            `json:"name"`
+		Query  string            `json:"query"`
+		Labels map[string]string `json:"labels,omitempty"`
+		apiEvaluation
+	}
+	apiGroup struct {
+		Name           string    `json:"name"`
+		File           string    `json:"file"`
+		Rules          []any     `json:"rules"`
+		Interval       float64   `json:"interval"`
+		Limit          int       `json:"limit"`
+		EvaluationTime float64   `json:"evaluationTime"`
+		LastEvaluation time.Time `json:"lastEvaluation"`
+	}
+	apiTarget struct {
+		DiscoveredLabels   map[string]string `json:"discoveredLabels"`
+		Labels             map[string]string `json:"labels"`
+		ScrapePool         string            `json:"scrapePool"`
+		ScrapeURL          string            `json:"scrapeUrl"`
+		GlobalURL          string            `json:"globalUrl"`
+		LastError          string            `json:"lastError"`
+		LastScrape         time.Time         `json:"lastScrape"`
+		LastScrapeDuration float64           `json:"lastScrapeDuration"`
+		Health             string            `json:"health"`
+	}
+	apiTable struct {
+		Collector string     `json:"collector"`
+		Target    string     `json:"target"`
+		About     string     `json:"about"`
+		Columns   []string   `json:"columns"`
+		Rows      [][]string `json:"rows"`
+		LeftOut   int        `json:"left_out,omitempty"`
+	}
+)
+
+func (s *Site) apiAlerts(r *http.Request) (any, error) {
+	groups, err := s.groupsOf(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	active := []apiAlert{}
+	for _, group := range groups {
+		for _, rule := range group.Rules {
+			active = append(active, apiAlertsOf(rule)...)
+		}
+	}
+	return map[string]any{"alerts": active}, nil
+}
+
+func (s *Site) apiRules(r *http.Request) (any, error) {
+	kind := r.FormValue("type")
+	if kind != "" && kind != "alert" && kind != "record" {
+		return nil, badData("type=%s: write alert or record", kind)
+	}
+	all, err := s.groupsOf(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	groups := []apiGroup{}
+	for _, group := range all {
+		out := apiGroup{
+			Name: group.Name, File: group.File, Rules: []any{}, Interval: group.Interval.Seconds(), Limit: group.Limit,
+			EvaluationTime: group.Took.Seconds(), LastEvaluation: group.Evaluated,
+		}
+		for _, rule := range group.Rules {
+			evaluation := apiEvaluation{rule.Health, rule.LastError, rule.Took.Seconds(), rule.Evaluated, "recording"}
+			switch {
+			case rule.Alerting && kind != "record":
+				evaluation.Type = "alerting"
+				out.Rules = append(out.Rules, apiAlertingRule{
+					rule.State, rule.Name, rule.Query, rule.For.Seconds(), rule.KeepFiringFor.Seconds(), rule.Labels, rule.Annotations, apiAlertsOf(rule), evaluation,
+				})
+			case !rule.Alerting && kind != "alert":
+				out.Rules = append(out.Rules, apiRecordingRule{rule.Name, rule.Query, rule.Labels, evaluation})
+			}
+		}
+		groups = append(groups, out)
+	}
+	return map[string]any{"groups": groups}, nil
+}
+
+func apiAlertsOf(r alerting.Rule) []apiAlert {
+	out := []apiAlert{}
+	for _, a := range r.Alerts {
+		one := apiAlert{a.Labels, a.Annotations, a.State, a.ActiveAt, nil, strconv.FormatFloat(a.Value, 'e', -1, 64)}
+		if !a.KeepFiringSince.IsZero() {
+			one.KeepFiringSince = &a.KeepFiringSince
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// apiTargets tells of the jobs of the collectors as of targets that are scraped:
+// when each ran, for how long, and why it failed.
+func (s *Site) apiTargets(*http.Request) (any, error) {
+	targets := []apiTarget{}
+	for _, j := range s.Store.Jobs() {
+		t := apiTarget{
+			Labels: map[string]string{"collector": j.Last.Collector, "target": j.Last.Target.String()}, ScrapePool: j.Last.Collector,
+			LastScrape: j.Last.At, LastScrapeDuration: j.Last.Took.Seconds(), Health: "up",
+		}
+		if j.Last.Err != nil {
+			t.Health, t.LastError = "down", j.Last.Err.Error()
+		}
+		targets = append(targets, t)
+	}
+	return map[string]any{"activeTargets": targets, "droppedTargets": []apiTarget{}}, nil
+}
+
+// apiTables tells what collectors know beside their samples, such as why a node's
+// health check fails, in the node's own words.
+func (s *Site) apiTables(*http.Request) (any, error) {
+	tables := []apiTable{}
+	for _, t := range s.Store.Tables(time.Now()) {
+		tables = append(tables, apiTable{t.Collector, t.Target.String(), t.About, t.Columns, t.Rows, t.LeftOut})
+	}
+	return tables, nil
+}

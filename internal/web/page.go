@@ -1,0 +1,315 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// Limits of a page: beyond them it says how many more there are.
+const (
+	mostCards  = 8   // nodes that have a card; more of them are a table
+	mostRows   = 100 // of one table
+	mostL1s    = 8   // L1s whose validators are shown
+	mostFacts  = 20  // rows of a collector's own table
+	mostTables = 20
+	mostLines  = 5 // alerts of one name
+)
+
+//go:embed status.css
+var statusCSS string
+
+// repository is where the documents are that the page leads to.
+const repository = "https://github.com/avax-exporter/avax-exporter"
+
+// policy lets the page show what is in it and nothing else: its one style, its
+// icon, no script.
+var policy = func() string {
+	style := sha256.Sum256([]byte(statusCSS))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(style[:]) +
+		"'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+}()
+
+// choice is what a request for the page may choose.
+type choice struct {
+	allNodes bool   // ?nodes=all: none is left out
+	l1       string // ?l1=chain: its validators, however many L1s there are
+}
+
+// status serves the page for people. Rules and samples come from the source, the
+// state of the collectors from the store.
+func (s *Site) status(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	if text := query.Get("refresh"); text != "" {
+		every, err := strconv.Atoi(text)
+		if err != nil || every < 5 || every > 3600 {
+			http.Error(w, fmt.Sprintf("refresh=%s: write seconds from 5 to 3600", text), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Refresh", text)
+	}
+	ask := choice{query.Get("nodes") == "all", query.Get("l1")}
+	if s.Source == nil {
+		if err := s.landing(w, r); err != nil {
+			s.pageFailed(w, r, err)
+		}
+		return
+	}
+	s.servePage(w, r, &s.page, fmt.Sprint(ask), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
+}
+
+// errNoSource says that there is nobody to ask for alerts.
+var errNoSource = errors.New("this exporter evaluates no rules and knows no Prometheus: set AVAX_ALERTING=on or AVAX_PROMETHEUS_URL")
+
+// servePage serves a page that is made at most once a second. Which one, the key says.
+func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared, key string, build func(context.Context) g.Node) {
+	page, err := shared.get(key, func(w io.Writer) error {
+		// The next one is given the same page: it does not end with this request.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readTimeout)
+		defer cancel()
+		return build(ctx).Render(w)
+	})
+	if err != nil {
+		s.pageFailed(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_ = writePage(w, page, encodingOf(w, r)) // a browser may go away
+}
+
+func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
+	s.Log.Error("page failed", "path", r.URL.Path, "err", err)
+	http.Error(w, "the page cannot be made, /metrics is not affected; the log has the cause", http.StatusInternalServerError)
+}
+
+// verdict is the first thing on a page.
+type verdict struct {
+	level   level
+	title   string
+	text    string // what to do first
+	waiting bool
+}
+
+// verdictOf says what is wrong, where, since when and what to do first.
+func (s *Site) verdictOf(j *judgement, err error, now time.Time) verdict {
+	ran, of := s.Progress()
+	switch {
+	case err != nil:
+		return verdict{level: bad, title: "Alerts are unknown", text: sourceError(err)}
+	case len(j.problems) > 0:
+		worst := j.problems[0].worst()
+		return verdict{level: worst.level, title: titleOf(worst) + ", " + stateOf(worst, now), text: worst.action()}
+	case ran < of || of == 0:
+		return verdict{level: note, title: "Starting", text: fmt.Sprintf("%d of %d collectors have run.", ran, of), waiting: true}
+	case len(j.broken) > 0:
+		return verdict{level: bad, title: plural(len(j.broken), "alert rule", "alert rules") + " cannot be evaluated", text: "See the rules on the page of alerts."}
+	case !j.evaluated:
+		return verdict{level: note, title: "Starting", text: "The alert rules have not been evaluated yet.", waiting: true}
+	}
+	return verdict{level: well, title: "No active alerts"}
+}
+
+// titleOf is the alert's own summary.
+func titleOf(a *active) string {
+	if text := strings.TrimSuffix(strings.TrimSpace(a.Annotations["summary"]), "."); text != "" {
+		return text
+	}
+	return a.rule.Name
+}
+
+// view is what the sections of a page are made from.
+type view struct {
+	*reading
+	*judgement
+	site *Site
+	ask  choice
+	ids  map[string]string // node IDs by the configured names of the own nodes
+	own  map[string]string // the other way round
+}
+
+func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node {
+	groups, err := s.Source.Groups(ctx)
+	j := judge(groups, shippedInhibitions())
+	v := &view{&reading{ctx: ctx, source: s.Source, now: now}, j, s, ask, map[string]string{}, map[string]string{}}
+	nodes, nodeSums := v.nodes()
+	validators := v.validators()
+	l1s := v.l1s()
+	verdict := s.verdictOf(j, errors.Join(err, v.err()), now)
+	sums := append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, nodeSums...)
+	return document(verdict,
+		top(
+			link("./", "Status"), link("alerts", "Alerts"), link("metrics", "Metrics"),
+			link("?refresh=15", "Refresh every 15 s"),
+			link(manual("runbooks"), "Runbooks"), link(manual("metrics.md"), "Families"), link(manual("configuration.md"), "Configuration"),
+		),
+		h.Main(
+			verdictSection(verdict, append(sums, j.sums()...)),
+			g.If(len(j.problems) > 0, h.Section(h.Aria("label", "Problems"), problemList(j, now, mostLines))),
+			nodes, validators, l1s,
+			s.collectors(j, now),
+		),
+		bottom(s.Version, link("-/ready", "ready"), link("-/healthy", "healthy")),
+	)
+}
+
+func (j *judgement) sums() []string {
+	sums := []string{plural(j.firing, "alert fires", "alerts fire")}
+	if j.pending > 0 {
+		sums = append(sums, number(j.pending)+" pending")
+	}
+	return sums
+}
+
+// problemList shows the problems, of each so many alerts.
+func problemList(j *judgement, now time.Time, most int) g.Node {
+	return h.Ul(h.Class("problems"), g.Map(j.problems, func(p *problem) g.Node {
+		worst := p.worst()
+		shown := p.alerts[:min(len(p.alerts), most)]
+		return h.Li(h.Class(mark{worst.level, !worst.firing}.class()), h.ID(p.name),
+			g.Map(shown, func(a *active) g.Node {
+				return h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, now))))
+			}),
+			g.If(len(p.alerts) > len(shown), h.P(link((&url.URL{Path: "alerts", Fragment: p.name}).String(), number(len(p.alerts)-len(shown))+" more"))),
+			g.If(worst.action() != "", h.P(h.Class("action"), g.Text(worst.action()))),
+			h.P(h.Class("dim"),
+				g.Text(p.name+" · "+worst.Labels["severity"]+" "), g.If(worst.Annotations["runbook_url"] != "", g.Group{g.Text("· "), link(worst.Annotations["runbook_url"], "runbook")}),
+				g.If(len(p.suppressed) > 0, g.Text(" · suppresses "+suppressed(p.suppressed))),
+			),
+		)
+	}))
+}
+
+// stateOf says since when an alert fires, or when it will.
+func stateOf(a *active, now time.Time) string {
+	if a.firing {
+		return "since " + clockTime(now, a.ActiveAt) + " (" + span(now.Sub(a.ActiveAt)) + ")"
+	}
+	if left := a.fires().Sub(now); left > 0 {
+		return "pending, fires in " + span(left)
+	}
+	return "pending, fires with the next evaluation"
+}
+
+// suppressed names alerts with how many there are of each.
+func suppressed(alerts []*active) string {
+	var names []string
+	counts := map[string]int{}
+	for _, a := range alerts {
+		names = appendNew(names, a.rule.Name)
+		counts[a.rule.Name]++
+	}
+	for i, name := range names {
+		if counts[name] > 1 {
+			names[i] += " (" + number(counts[name]) + ")"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// document is a page; its style is the only one that the policy lets in.
+func document(v verdict, body ...g.Node) g.Node {
+	return h.Doctype(h.HTML(h.Lang("en"),
+		h.Head(
+			h.Meta(h.Charset("utf-8")),
+			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
+			h.TitleEl(g.Text(v.title+" – avax-exporter")),
+			h.Link(h.Rel("icon"), h.Href("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E%3Ccircle cx='4' cy='4' r='4' fill='%23"+
+				[...]string{"59636e", "1a7f37", "0969da", "bf8700", "d1242f"}[v.level]+"'/%3E%3C/svg%3E")),
+			h.StyleEl(g.Raw(statusCSS)),
+		),
+		h.Body(body...),
+	))
+}
+
+func top(links ...g.Node) g.Node {
+	return h.Header(h.Class("top"), h.B(g.Text("avax-exporter")), h.Nav(h.Aria("label", "Pages"), g.Group(links)))
+}
+
+func bottom(version string, links ...g.Node) g.Node {
+	return h.Footer(g.Text(version), g.Map(links, func(link g.Node) g.Node { return g.Group{g.Text(" · "), link} }))
+}
+
+// link leads to a page, or is mere text where the address is neither one on the web
+// nor relative: a browser would run javascript.
+func link(address, text string) g.Node {
+	to, err := url.Parse(address)
+	if err != nil || to.Scheme != "" && to.Scheme != "https" && to.Scheme != "http" {
+		return g.Text(text)
+	}
+	return h.A(h.Href(address), g.Text(text))
+}
+
+// manual is where a page of docs/ is read.
+func manual(page string) string { return repository + "/blob/main/docs/" + page }
+
+func verdictSection(v verdict, sums []string) g.Node {
+	return h.Section(h.Class("verdict "+v.level.String()), h.Aria("label", "Verdict"),
+		h.H1(h.Class(v.level.String()), g.Text(v.title)),
+		g.If(v.text != "", h.P(h.Class("action"), g.Text(v.text))),
+		h.P(h.Class("sums dim"), g.Map(sums, func(sum string) g.Node { return h.Span(g.Text(sum)) })),
+	)
+}
+
+// section has a heading, and says what its columns mean to whom it concerns.
+func section(anchor, title string, meanings [][2]string, body ...g.Node) g.Node {
+	return h.Section(h.Aria("labelledby", anchor),
+		h.H2(h.ID(anchor), g.Text(title)),
+		g.Group(body),
+		g.If(len(meanings) > 0, h.Details(h.Class("meanings"), h.Summary(g.Text("What this shows")),
+			h.Dl(g.Map(meanings, func(m [2]string) g.Node { return g.Group{h.Dt(g.Text(m[0])), h.Dd(g.Text(m[1]))} })))),
+	)
+}
+
+// cell is a value of a table or a card.
+type cell struct {
+	name  string // of its column
+	mark  mark
+	nodes []g.Node
+}
+
+func textCell(name, text string, m mark) cell { return cell{name, m, []g.Node{g.Text(text)}} }
+
+// table has a caption, the names of its columns, and for each row a header and cells.
+func table(class, caption string, columns []string, rows ...g.Node) g.Node {
+	return h.Div(h.Class("table"), h.TabIndex("0"), h.Role("group"), h.Aria("label", caption), h.Table(g.If(class != "", h.Class(class)),
+		h.Caption(g.Text(caption)),
+		h.THead(h.Tr(g.Map(columns, func(name string) g.Node { return h.Th(h.Scope("col"), g.Text(name)) }))),
+		h.TBody(rows...),
+	))
+}
+
+func tableRow(anchor string, m mark, header g.Node, cells ...cell) g.Node {
+	return h.Tr(g.If(anchor != "", h.ID(anchor)), h.Class(m.class()), h.Th(h.Scope("row"), header), g.Map(cells, func(c cell) g.Node {
+		return h.Td(h.Data("name", c.name), h.Class(c.mark.class()), g.Group(c.nodes))
+	}))
+}
+
+// named is a name above an ID.
+func named(name, id string) g.Node {
+	return g.Group{g.If(name != "", h.B(g.Text(name))), g.If(id != "", h.Code(g.Text(id)))}
+}
+
+func figures(cells []cell) g.Node {
+	return h.Dl(h.Class("figures"), g.Map(cells, func(c cell) g.Node {
+		return h.Div(h.Dt(g.Text(c.name)), h.Dd(h.Class(c.mark.class()), g.Group(c.nodes)))
+	}))
+}
+
+func dim(text string) g.Node { return h.P(h.Class("dim"), g.Text(text)) }
+
+// more says how many are not shown, and where they are.
+func more(n int, of string, where ...g.Node) g.Node {
+	return g.If(n > 0, h.P(h.Class("dim"), g.Text("and "+number(n)+of), g.Group(where)))
+}

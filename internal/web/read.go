@@ -1,0 +1,167 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+)
+
+// readTimeout bounds all that one page asks the source.
+const readTimeout = 10 * time.Second
+
+// reading asks the source for what one page shows, all at the same time.
+type reading struct {
+	ctx    context.Context
+	source alerting.Source
+	now    time.Time
+	errs   []error
+}
+
+// samples are the answer to a query by family; an expression's have no name.
+type samples map[string]model.Vector
+
+func (r *reading) query(expr string) samples {
+	vector, err := r.source.Query(r.ctx, expr, r.now)
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+	s := samples{}
+	for _, one := range vector {
+		family := string(one.Metric[model.MetricNameLabel])
+		s[family] = append(s[family], one)
+	}
+	return s
+}
+
+// families asks for several families in one query, those that the matchers take.
+func (r *reading) families(matchers string, names ...string) samples {
+	return r.query(`{__name__=~"` + strings.Join(names, "|") + `"` + matchers + `}`)
+}
+
+// among is a matcher of these values.
+func among(label string, values []string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = regexp.QuoteMeta(v)
+	}
+	return "," + label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
+}
+
+// history is how far back the source is asked; it keeps at least that much.
+const history = 2 * time.Hour
+
+// past asks for an expression at the ends of so many equal parts of the history.
+// The parts are those of the clock, so that a drawing does not flicker.
+func (r *reading) past(expr func(step time.Duration) string, parts int) model.Matrix {
+	long := history
+	if s, ok := r.source.(interface{ History() time.Duration }); ok {
+		long = s.History()
+	}
+	step := (long / time.Duration(parts)).Round(time.Second)
+	matrix, err := r.source.QueryRange(r.ctx, expr(step), r.now.Add(-step*time.Duration(parts-1)), r.now, step)
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+	return matrix
+}
+
+func (r *reading) err() error { return errors.Join(r.errs...) }
+
+// labels are up to three label values, in the order in which they were asked for.
+type labels [3]string
+
+// values are the samples of one family by some of its labels.
+type values map[labels]float64
+
+// each calls do for every sample of the family with the values of these labels.
+func (s samples) each(family string, names []string, do func(l labels, value float64)) {
+	for _, one := range s[family] {
+		var l labels
+		for i, name := range names {
+			l[i] = string(one.Metric[model.LabelName(name)])
+		}
+		do(l, float64(one.Value))
+	}
+}
+
+func (s samples) by(family string, names ...string) values {
+	v := values{}
+	s.each(family, names, func(l labels, value float64) { v[l] = value })
+	return v
+}
+
+// of returns the value, or nil: absent is never zero.
+func (v values) of(names ...string) *float64 {
+	var l labels
+	copy(l[:], names)
+	if value, has := v[l]; has {
+		return &value
+	}
+	return nil
+}
+
+// is tells whether there is a value and it reads so.
+func (v values) is(value float64, names ...string) bool {
+	got := v.of(names...)
+	return got != nil && *got == value
+}
+
+// ratioOf returns part of whole, or nil where one is absent.
+func ratioOf(part, whole *float64) *float64 {
+	if part == nil || whole == nil || *whole == 0 {
+		return nil
+	}
+	ratio := *part / *whole
+	return &ratio
+}
+
+// row is one line of a table, with how urgent it is.
+type row struct {
+	name string
+	mark mark
+}
+
+// rowsOf puts the worst first and cuts the rest, which it counts.
+func rowsOf(names []string, about func(name string) mark, most int) (rows []row, more int) {
+	for _, name := range names {
+		rows = append(rows, row{name, about(name)})
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(b.mark.level, a.mark.level), compareChains(a.name, b.name))
+	})
+	kept := rows[:min(len(rows), most)]
+	return kept, len(rows) - len(kept)
+}
+
+func namesOf(rows []row) []string {
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.name
+	}
+	return names
+}
+
+// compareChains puts the primary network's chains first, then goes by name.
+func compareChains(a, b string) int {
+	const primary = "PXC"
+	rank := func(chain string) int {
+		if at := strings.Index(primary, chain); len(chain) == 1 && at >= 0 {
+			return at
+		}
+		return len(primary)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
+}
+
+// sourceError says why the alerts or the samples cannot be read.
+func sourceError(err error) string { return fmt.Sprintf("alerts and samples cannot be read: %v", err) }

@@ -1,0 +1,126 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+var sampleLine = regexp.MustCompile(`^([a-z0-9_]+)\{([^}]*)\} (\S+)$`)
+var labelPair = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
+
+// sample is a sample with its labels: name, value, name, value.
+type sample struct {
+	family string
+	labels []string
+	value  float64
+}
+
+// putSamples records a good run of one job.
+func putSamples(t testing.TB, s *Site, key snapshot.Key, samples ...sample) {
+	t.Helper()
+	byName := map[string]*metric.Family{}
+	var declared []*metric.Family
+	for _, one := range samples {
+		if byName[one.family] == nil {
+			var names []string
+			for pair := range slices.Chunk(one.labels, 2) {
+				names = append(names, pair[0])
+			}
+			f := metric.New(one.family, "A family.", names...)
+			byName[one.family], declared = f, append(declared, f)
+		}
+	}
+	b := metric.NewBatch(declared)
+	for _, one := range samples {
+		var values []string
+		for pair := range slices.Chunk(one.labels, 2) {
+			values = append(values, pair[1])
+		}
+		b.Set(byName[one.family], one.value, values...)
+	}
+	if err := b.Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Store.Put(snapshot.Run{Key: key, At: time.Now(), Took: 20 * time.Millisecond, Until: time.Now().Add(time.Minute), Chunks: b.Chunks()})
+}
+
+// put records a good run of one job, whose samples are lines of the text format.
+func put(t testing.TB, s *Site, key snapshot.Key, lines string) {
+	t.Helper()
+	var samples []sample
+	for line := range strings.Lines(lines) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		m := sampleLine.FindStringSubmatch(line)
+		if m == nil {
+			t.Fatalf("not a sample: %s", line)
+		}
+		value, err := strconv.ParseFloat(m[3], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := sample{family: m[1], value: value}
+		for _, pair := range labelPair.FindAllStringSubmatch(m[2], -1) {
+			one.labels = append(one.labels, pair[1], pair[2])
+		}
+		samples = append(samples, one)
+	}
+	putSamples(t, s, key, samples...)
+}
+
+// told is a site over these samples.
+func told(t testing.TB, lines string) *Site {
+	t.Helper()
+	s := newSite()
+	put(t, s, snapshot.Key{Collector: "test", Target: metric.Target{}}, lines)
+	return s
+}
+
+// fail records a failed run.
+func fail(s *Site, collector string, target metric.Target, err error) {
+	s.Store.Put(snapshot.Run{
+		Key: snapshot.Key{Collector: collector, Target: target}, At: time.Now(), Until: time.Now().Add(time.Minute), Err: err,
+	})
+}
+
+func outcome(op string, o scrape.Outcome, text string) error {
+	return &scrape.Error{Op: op, Outcome: o, Err: errors.New(text)}
+}
+
+// in is a moment from now in Unix seconds, as a sample has it.
+func in(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).Unix()) }
+
+// ask asks the site for a page.
+func ask(t testing.TB, s *Site, method, path string, header ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w.Result()
+}
+
+func read(t testing.TB, from io.Reader) string {
+	t.Helper()
+	text, err := io.ReadAll(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

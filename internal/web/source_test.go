@@ -1,0 +1,121 @@
+package web
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	promlabels "github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/util/teststorage"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+)
+
+// stored is a source over the samples that a store had at one moment, with rules
+// as the test makes them.
+type stored struct {
+	groups  []alerting.Group
+	err     error
+	engine  *promql.Engine
+	storage *teststorage.TestStorage
+	asked   int
+}
+
+// sourced gives the site a source over what its store has now.
+func sourced(t testing.TB, s *Site, groups ...alerting.Group) *stored {
+	t.Helper()
+	storage := teststorage.New(t)
+	t.Cleanup(func() { storage.Close() })
+	appender := storage.Appender(t.Context())
+	for family := range s.Store.Families(time.Now()) {
+		for _, m := range family.GetMetric() {
+			b := promlabels.NewBuilder(promlabels.EmptyLabels())
+			b.Set(model.MetricNameLabel, family.GetName())
+			for _, l := range m.GetLabel() {
+				b.Set(l.GetName(), l.GetValue())
+			}
+			if _, err := appender.Append(0, b.Labels(), time.Now().Add(-time.Second).UnixMilli(), m.GetGauge().GetValue()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := appender.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	source := &stored{groups: groups, engine: promqltest.NewTestEngine(t, false, 5*time.Minute, 50_000_000), storage: storage}
+	s.Source = source
+	return source
+}
+
+func (s *stored) Groups(context.Context) ([]alerting.Group, error) { return s.groups, s.err }
+
+func (s *stored) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
+	s.asked++
+	if s.err != nil {
+		return nil, s.err
+	}
+	query, err := s.engine.NewInstantQuery(ctx, s.storage, nil, expr, at)
+	if err != nil {
+		return nil, err
+	}
+	defer query.Close()
+	result := query.Exec(ctx)
+	vector, err := result.Vector()
+	out := model.Vector{}
+	for _, one := range vector {
+		out = append(out, &model.Sample{Metric: metricOf(one.Metric), Value: model.SampleValue(one.F), Timestamp: model.Time(one.T)})
+	}
+	return out, err
+}
+
+func (s *stored) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
+	s.asked++
+	if s.err != nil {
+		return nil, s.err
+	}
+	query, err := s.engine.NewRangeQuery(ctx, s.storage, nil, expr, start, end, step)
+	if err != nil {
+		return nil, err
+	}
+	defer query.Close()
+	matrix, err := query.Exec(ctx).Matrix()
+	out := model.Matrix{}
+	for _, series := range matrix {
+		stream := &model.SampleStream{Metric: metricOf(series.Metric)}
+		for _, p := range series.Floats {
+			stream.Values = append(stream.Values, model.SamplePair{Timestamp: model.Time(p.T), Value: model.SampleValue(p.F)})
+		}
+		out = append(out, stream)
+	}
+	return out, err
+}
+
+func metricOf(l promlabels.Labels) model.Metric {
+	m := model.Metric{}
+	l.Range(func(l promlabels.Label) { m[model.LabelName(l.Name)] = model.LabelValue(l.Value) })
+	return m
+}
+
+// rule is an alerting rule with alerts that were active since a minute ago.
+func rule(name, severity, state string, alerts ...map[string]string) alerting.Rule {
+	r := alerting.Rule{Name: name, Query: "avax_node_up == 0", Alerting: true, For: 3 * time.Minute, State: state, Labels: map[string]string{"severity": severity}}
+	for _, l := range alerts {
+		a := alerting.Alert{State: state, ActiveAt: time.Now().Add(-time.Minute), Labels: map[string]string{"alertname": name, "severity": severity}, Annotations: map[string]string{}}
+		for label, value := range l {
+			if label == "summary" || label == "description" || label == "action" || label == "runbook_url" {
+				a.Annotations[label] = value
+			} else {
+				a.Labels[label] = value
+			}
+		}
+		r.Alerts = append(r.Alerts, a)
+	}
+	return r
+}
+
+func group(rules ...alerting.Rule) alerting.Group {
+	return alerting.Group{Name: "test", Evaluated: time.Now(), Rules: rules}
+}

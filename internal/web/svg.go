@@ -1,0 +1,214 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+)
+
+// drawing is an inline SVG. The text is what somebody hears who does not see it.
+func drawing(class string, width, height int, text string, parts ...g.Node) g.Node {
+	return g.El("svg", h.Class(class), h.Role("img"), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", width, height)), h.Aria("label", text),
+		g.Group(parts))
+}
+
+// rect has a class of the style in place of a colour.
+func rect(class string, x, y, width, height float64) g.Node {
+	return g.El("rect", h.Class(class), at("x", x), at("y", y), at("width", width), at("height", height))
+}
+
+func line(class string, x1, y1, x2, y2 float64) g.Node {
+	return g.El("line", h.Class(class), at("x1", x1), at("y1", y1), at("x2", x2), at("y2", y2))
+}
+
+func label(anchor string, x, y float64, text string) g.Node {
+	return g.El("text", at("x", x), at("y", y), g.Attr("text-anchor", anchor), g.Text(text))
+}
+
+func at(name string, v float64) g.Node { return g.Attr(name, strconv.FormatFloat(v, 'f', -1, 32)) }
+
+// The states of a node over a part of its history.
+const (
+	unknown = iota
+	isUp
+	bootstrapping
+	isDown
+)
+
+var stateClasses = [...]string{"unknown", "up", "bootstrapping", "down"}
+
+// stripParts is into how many parts a strip divides the history.
+const stripParts = 120
+
+// strip is the history of one node.
+type strip struct {
+	states [stripParts]uint8
+	step   time.Duration
+}
+
+// strips reads the history of the nodes that the matchers take: what was worst
+// within each part.
+func (r *reading) strips(matchers string) map[string]*strip {
+	all := map[string]*strip{}
+	var step time.Duration
+	from := time.Time{}
+	read := func(family string, bad, good uint8) {
+		matrix := r.past(func(s time.Duration) string {
+			step = s
+			series := family + `{node!=""` + matchers + `}`
+			// Where samples are further apart than the parts, the last one stands for a part.
+			return fmt.Sprintf("min by (node) (min_over_time(%s[%s]) or %s)", series, model.Duration(s), series)
+		}, stripParts)
+		from = r.now.Add(-step * time.Duration(stripParts-1))
+		for _, stream := range matrix {
+			name := string(stream.Metric["node"])
+			if all[name] == nil {
+				all[name] = &strip{step: step}
+			}
+			for _, v := range stream.Values {
+				part := int((v.Timestamp.Time().Sub(from) + step/2) / step)
+				if part < 0 || part >= stripParts {
+					continue
+				}
+				now := &all[name].states[part]
+				if v.Value == 0 {
+					*now = max(*now, bad)
+				} else {
+					*now = max(*now, good)
+				}
+			}
+		}
+	}
+	read("avax_node_up", isDown, isUp)
+	read("avax_node_chain_bootstrapped", bootstrapping, unknown)
+	return all
+}
+
+// svg draws the history, and says in a line below how long each state lasted.
+func (s *strip) svg(name string, caption bool) g.Node {
+	if s == nil {
+		return nil
+	}
+	counts := [len(stateClasses)]int{}
+	var parts []g.Node
+	for from := 0; from < stripParts; {
+		to := from
+		for to < stripParts && s.states[to] == s.states[from] {
+			to++
+		}
+		counts[s.states[from]] += to - from
+		parts = append(parts, rect(stateClasses[s.states[from]], float64(from), 0, float64(to-from), 10))
+		from = to
+	}
+	text := "Last " + span(s.step*stripParts) + ":"
+	for state, class := range stateClasses {
+		if counts[state] > 0 {
+			text += " " + class + " " + span(s.step*time.Duration(counts[state])) + ","
+		}
+	}
+	text = strings.TrimSuffix(text, ",")
+	return g.Group{
+		g.El("svg", h.Class("strip"), h.Role("img"), g.Attr("viewBox", fmt.Sprintf("0 0 %d 10", stripParts)), g.Attr("preserveAspectRatio", "none"),
+			h.Aria("label", name+". "+text), g.Group(parts)),
+		g.If(caption, h.P(h.Class("dim small"), g.Text(text))),
+	}
+}
+
+// budgetBar shows the downtime that is used of what a period allows, both in
+// seconds, and how much of the period has passed.
+func budgetBar(used, allowed, passed float64, end string) g.Node {
+	const width, top, height = 200.0, 2.0, 10.0
+	share := 1.0
+	if allowed > 0 {
+		share = min(1, used/allowed)
+	}
+	passed = max(0, min(1, passed))
+	text := fmt.Sprintf("%s of %s downtime used; %s of the period is over; it ends %s", seconds(used), seconds(allowed), percent(passed), end)
+	class := "used"
+	if used > allowed {
+		class = "used over"
+	}
+	return drawing("budget", int(width), 26, text,
+		rect("rest", 0, top, width, height),
+		rect(class, 0, top, width*share, height),
+		line("now", width*passed, 0, width*passed, top+height+2),
+		line("end", width-0.5, 0, width-0.5, top+height+2),
+		label("end", width, 25, "ends "+end),
+		label("start", 0, 25, percent(share)+" used"),
+	)
+}
+
+// share of an L1's weight that is left after so many seconds.
+type weightStep struct{ after, share float64 }
+
+// forecast is how the active weight falls as validators run dry: what each has
+// left, in seconds, and its weight. Those without an end stay.
+func forecast(left, weights map[string]float64, active, whole float64) []weightStep {
+	type end struct{ after, weight float64 }
+	var ends []end
+	for id, after := range left {
+		if after > 0 {
+			ends = append(ends, end{after, weights[id]})
+		}
+	}
+	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.after, b.after) })
+	steps := []weightStep{{0, active / whole}}
+	for _, e := range ends {
+		active -= e.weight
+		steps = append(steps, weightStep{e.after, max(0, active/whole)})
+	}
+	return steps
+}
+
+// mostDrawn is how many of a forecast are drawn.
+const mostDrawn = 200
+
+// forecastDrawing shows the share of an L1's weight that stays active, with the
+// shares at which the protocol stops something.
+func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
+	const width, height, left, right, top, bottom = 480.0, 190.0, 40.0, 470.0, 10.0, 165.0
+	const least, longest = 30 * 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
+	horizon := least
+	for _, s := range steps[:min(len(steps), mostDrawn)] {
+		horizon = max(horizon, min(longest, s.after*1.1))
+	}
+	x := func(after float64) float64 { return left + (right-left)*min(1, after/horizon) }
+	y := func(share float64) float64 { return bottom - (bottom-top)*share }
+	text := fmt.Sprintf("%s: forecast of the active weight if nobody tops up: %s now", chain, percent(steps[0].share))
+	parts := []g.Node{}
+	for _, q := range staking.Quorums {
+		parts = append(parts, line("quorum", left, y(q.Share), right, y(q.Share)), label("end", left-4, y(q.Share)+3.5, percent(q.Share)))
+		for _, s := range steps {
+			if s.share < q.Share {
+				text += fmt.Sprintf(", below %s in %s", percent(q.Share), seconds(s.after))
+				break
+			}
+		}
+	}
+	path := fmt.Sprintf("M%.1f %.1f", x(0), y(steps[0].share))
+	for _, s := range steps[1:] {
+		if s.after > horizon {
+			break
+		}
+		path += fmt.Sprintf("H%.1fV%.1f", x(s.after), y(s.share))
+	}
+	path += fmt.Sprintf("H%.1f", right)
+	parts = append(parts,
+		g.El("path", h.Class("weight"), g.Attr("d", path)),
+		line("axis", left, bottom, right, bottom), line("axis", left, top, left, bottom),
+		label("end", left-4, y(0)+3.5, "0"), label("end", left-4, y(1)+3.5, "100 %"),
+		label("start", left, height-8, "now"),
+		label("middle", (left+right)/2, height-8, date(now.Add(time.Duration(horizon/2*1e9)))),
+		label("end", right, height-8, date(now.Add(time.Duration(horizon*1e9)))),
+	)
+	return drawing("forecast", int(width), int(height), text, parts...)
+}
