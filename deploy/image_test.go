@@ -1,4 +1,4 @@
-//go:build deploy && debian
+//go:build deploy
 
 // Package deploy_test builds the image and runs it as a cluster with strict rules does.
 package deploy_test
@@ -17,7 +17,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
 // mostMemory is what the container may use: the kernel ends it at one byte more.
@@ -27,6 +28,7 @@ const mostMemory = 64 << 20
 // Dockerfile. The compiler's image is made on the spot, of this machine's Go,
 // as no registry is asked.
 func TestTheImageServesTheDemoWithNothingToSpare(t *testing.T) {
+	stack.Needs(t, "root", "buildah", "podman", "runc", "busybox")
 	c := newContainers(t)
 	c.compiler(t)
 	c.run(t, "buildah", "build", "--format=docker", "--quiet",
@@ -201,33 +203,26 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// until asks for a page until it answers 200, for half a minute at most.
-func until(t *testing.T, url string) string {
+// until asks for a page until it answers 200.
+func until(t *testing.T, url string) (page string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s does not answer", url)
-		case <-poll.C:
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	stack.Await(t, url, func() error {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
-			continue
+			return err
 		}
+		defer resp.Body.Close()
 		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err == nil && resp.StatusCode == http.StatusOK {
-			return string(body)
+		if page = string(body); err == nil && resp.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%s: %s", resp.Status, page)
 		}
-	}
+		return err
+	})
+	return page
 }
 
 func parse(t *testing.T, text string, into any) {

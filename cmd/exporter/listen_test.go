@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -22,6 +23,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
 // certify: certify AUTHORITY NAME FILE — writes FILE.pem and FILE.key, a
@@ -96,27 +99,28 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("no such option: %s", option)
 		}
 	}
-	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
-	want, answer := regexp.MustCompile(args[1]), ""
-	// Before it listens it refuses, and how it refuses a certificate may be lost
-	// when it hangs up.
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		resp, err := client.Do(req)
-		if err == nil {
-			ts.Check(resp.Body.Close())
+	client := &http.Client{Transport: transport, Timeout: time.Until(stack.Deadline(of(ts).t))}
+	want := regexp.MustCompile(args[1])
+	// Before it listens it refuses, and how it refuses a certificate may be lost when it hangs up.
+	ts.Check(stack.Poll(of(ts).t, func() error {
+		var answer string
+		if resp, err := client.Do(req); err != nil {
+			answer = err.Error()
+		} else {
 			answer = strconv.Itoa(resp.StatusCode)
 			if resp.TLS != nil {
 				answer += " " + resp.TLS.PeerCertificates[0].Subject.CommonName
 			}
-			break
+			ts.Check(resp.Body.Close())
+			if !want.MatchString(answer) { // a status is final
+				ts.Fatalf("%s: %q, want %q", args[0], answer, want)
+			}
 		}
-		if answer = err.Error(); want.MatchString(answer) || time.Now().After(end) {
-			break
+		if !want.MatchString(answer) {
+			return fmt.Errorf("%s: %q, want %q", args[0], answer, want)
 		}
-	}
-	if !want.MatchString(answer) {
-		ts.Fatalf("%s: %q, want %q", args[0], answer, want)
-	}
+		return nil
+	}))
 }
 
 // activate: activate — runs the exporter until the story ends as systemd does

@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
 // startParrot: parrot — starts an upstream that refuses everything, and repeats
@@ -55,7 +56,7 @@ func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
 // getEverything: everything FILE — stores every answer of the exporter, whatever
 // its status, with its headers.
 func getEverything(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
 	defer cancel()
 	var all strings.Builder
 	for _, ask := range []string{

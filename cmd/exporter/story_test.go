@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -25,7 +27,11 @@ func TestMain(m *testing.M) {
 }
 
 // story is what the commands of one story share.
-type story struct{ network *simnet.Network }
+type story struct {
+	t       testing.TB
+	network *simnet.Network
+	stopped map[string]bool
+}
 
 // TestStories runs the program as its user does: each file under
 // testdata/script is a story with a process, its upstreams and what is seen.
@@ -35,7 +41,7 @@ func TestStories(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
-			e.Values["story"] = &story{}
+			e.Values["story"] = &story{t: t, stopped: map[string]bool{}}
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector would hold up the end of every process for a second
 			// The ports are free at this moment; the process takes them at once.
 			for _, name := range []string{"AVAX_LISTEN", "PROFILES"} {
@@ -121,13 +127,17 @@ func suffer(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("usage: suffer UPSTREAM ILL")
 	}
 	ills[args[1]](of(ts).upstream(args[0]))
+	of(ts).stopped[args[0]] = of(ts).stopped[args[0]] || args[1] == "death"
 }
 
 // heal: heal UPSTREAM
 func heal(ts *testscript.TestScript, _ bool, args []string) {
 	u := of(ts).upstream(args[0])
 	u.Recover()
-	u.Start()
+	if of(ts).stopped[args[0]] { // one that runs would restart
+		u.Start()
+		of(ts).stopped[args[0]] = false
+	}
 }
 
 // goodKey: goodkey KEY STATUS — sets the only key that the Data service takes,
@@ -140,7 +150,7 @@ func goodKey(ts *testscript.TestScript, _ bool, args []string) {
 
 // fetch asks the story's exporter for a page.
 func fetch(ts *testscript.TestScript, path string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ts.Getenv("AVAX_LISTEN")+path, nil)
 	if err != nil {
@@ -165,14 +175,13 @@ func fetch(ts *testscript.TestScript, path string) (string, error) {
 // or until none does.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	pattern := regexp.MustCompile("(?m)^" + args[0] + "$")
-	var page string
-	var err error
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if page, err = fetch(ts, "/metrics"); err == nil && pattern.MatchString(page) != neg {
-			return
+	ts.Check(stack.Poll(of(ts).t, func() error {
+		page, err := fetch(ts, "/metrics")
+		if err == nil && pattern.MatchString(page) == neg {
+			err = fmt.Errorf("%s: matches: %t, in the page:\n%s", args[0], !neg, page)
 		}
-	}
-	ts.Fatalf("in vain (error %v), the page is now:\n%s", err, page)
+		return err
+	}))
 }
 
 // get: get PATH FILE — stores a page that must answer 200.
@@ -225,7 +234,7 @@ func hangUp(ts *testscript.TestScript, _ bool, _ []string) {
 // post: post PATH STATUS FILE — asks with POST and stores the answer, which must
 // have that status.
 func post(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+ts.Getenv("AVAX_LISTEN")+args[0], nil)
 	ts.Check(err)

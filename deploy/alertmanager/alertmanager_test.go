@@ -425,11 +425,11 @@ func TestANodeThatIsDownPagesOnce(t *testing.T) {
 	url := stack.AlertmanagerWith(t, config(t, received.URL)).URL
 	down := cases[0]
 	post(t, url, append([]alert{down.cause}, down.effects...))
-	received.Wait(stack.Firing("AvaxNodeDown"), 10*time.Second)
+	received.Wait(stack.Firing("AvaxNodeDown"))
 
 	// What comes later is told later: by then the effects would have been told.
 	post(t, url, []alert{{"alertname=AvaxPeersLow", "severity=warn", "node=bravo"}})
-	received.Wait(stack.Firing("AvaxPeersLow"), 10*time.Second)
+	received.Wait(stack.Firing("AvaxPeersLow"))
 	for _, a := range received.Alerts() {
 		if a.Labels["node"] == "alpha" && (a.Labels["alertname"] != "AvaxNodeDown" || a.Labels["severity"] != "page") {
 			t.Errorf("told although its cause was: %v", a.Labels)
@@ -468,22 +468,12 @@ func send(t *testing.T, url string, alerts []alert, ends time.Time) {
 // awaitState waits until Alertmanager gives the alert the state: it learns of alerts and of what they inhibit one after the other.
 func awaitState(t *testing.T, url string, a alert, want, name string) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		got := state(t, url, a)
-		if got == want {
-			return
+	stack.Await(t, name, func() error {
+		if got := state(t, url, a); got != want {
+			return fmt.Errorf("%v is %s, want %s", a, got, want)
 		}
-		if time.Now().After(deadline) {
-			t.Errorf("%s: %v is %s, want %s", name, a, got, want)
-			return
-		}
-		select {
-		case <-t.Context().Done():
-			return
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+		return nil
+	})
 }
 
 func state(t *testing.T, url string, a alert) string {

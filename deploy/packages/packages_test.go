@@ -1,4 +1,4 @@
-//go:build deploy && debian
+//go:build deploy
 
 package packages
 
@@ -17,7 +17,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
 const (
@@ -27,26 +30,36 @@ const (
 	units   = "usr/lib/systemd/system"
 )
 
-// handedOut is built once for all tests.
-var handedOut string
-
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "dist")
-		if err == nil {
-			defer os.RemoveAll(dir)
-			handedOut = filepath.Join(dir, "dist")
-			var out []byte
-			if out, err = dist(context.Background(), handedOut).CombinedOutput(); err != nil {
-				err = fmt.Errorf("%w\n%s", err, out)
-			}
+	code := m.Run()
+	_ = os.RemoveAll(temporary)
+	os.Exit(code)
+}
+
+var (
+	built = sync.OnceValues(func() (string, error) {
+		var err error
+		if temporary, err = os.MkdirTemp("", "dist"); err != nil {
+			return "", err
 		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "dist:", err)
-			return 1
+		dir := filepath.Join(temporary, "dist")
+		if out, err := dist(context.Background(), dir).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("dist: %w\n%s", err, out)
 		}
-		return m.Run()
-	}())
+		return dir, nil
+	})
+	temporary string
+)
+
+// handedOut returns the directory of what is handed out, which the first call builds.
+func handedOut(t *testing.T) string {
+	t.Helper()
+	stack.Needs(t, "dpkg-deb", "rpm", "systemd-analyze")
+	dir, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // dist builds what is handed out for this machine's kind.
@@ -57,7 +70,7 @@ func dist(ctx context.Context, dir string) *exec.Cmd {
 }
 
 func TestWhatIsHandedOutIsWhole(t *testing.T) {
-	dir := handedOut
+	dir := handedOut(t)
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
 	check.Dir = dir
 	checked := run(t, check)
@@ -112,7 +125,7 @@ func TestTheSameSourcesGiveTheSameBytes(t *testing.T) {
 	again := filepath.Join(t.TempDir(), "dist")
 	run(t, dist(t.Context(), again))
 	var sums [2]string
-	for i, dir := range []string{handedOut, again} {
+	for i, dir := range []string{handedOut(t), again} {
 		text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +138,7 @@ func TestTheSameSourcesGiveTheSameBytes(t *testing.T) {
 }
 
 func TestBothPackagesHoldTheSame(t *testing.T) {
-	dir := handedOut
+	dir := handedOut(t)
 	files := strings.Fields(run(t, exec.CommandContext(t.Context(), "rpm", "-qpl", one(t, dir, "*.rpm"))))
 	extracted := t.TempDir()
 	run(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", one(t, dir, "*.deb"), extracted))
@@ -150,7 +163,7 @@ func TestBothPackagesHoldTheSame(t *testing.T) {
 // with every commented example switched on.
 func TestSystemdFindsTheUnitsSoundAndHardened(t *testing.T) {
 	machine := t.TempDir()
-	run(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", one(t, handedOut, "*.deb"), machine))
+	run(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", one(t, handedOut(t), "*.deb"), machine))
 	theirs, err := filepath.Glob("/" + units + "/*.*")
 	if err != nil || len(theirs) == 0 {
 		t.Fatalf("systemd's own units: %v, %v", theirs, err)

@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
 func TestMain(m *testing.M) {
@@ -103,20 +105,17 @@ func (e exporter) get(t *testing.T, path string) (status int, body string) {
 	return resp.StatusCode, string(text)
 }
 
-// until asks for a page again and again, for ten seconds at most, until it is
-// as wanted.
-func (e exporter) until(t *testing.T, path string, wanted func(status int, body string) bool) string {
+// until asks for a page until it is as wanted.
+func (e exporter) until(t *testing.T, path string, wanted func(status int, body string) bool) (body string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; {
-		status, body := e.get(t, path)
-		if wanted(status, body) {
-			return body
+	stack.Await(t, path, func() (err error) {
+		var status int
+		if status, body = e.get(t, path); !wanted(status, body) {
+			err = fmt.Errorf("status %d:\n%s", status, body)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s is still %d:\n%s", path, status, body)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return err
+	})
+	return body
 }
 
 // samples reads a page of the text format: values by series as they are written.

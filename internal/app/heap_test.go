@@ -12,6 +12,9 @@ import (
 // and again: half an hour like the one before costs no memory. With -model.for it
 // is a day.
 func TestTheHeapIsAsLargeAfterwardsAsBefore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the heap: run by make test-full")
+	}
 	passes := 3
 	if *modelFor > 0 {
 		passes = 360

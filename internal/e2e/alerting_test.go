@@ -122,17 +122,17 @@ func TestTheExporterPagesWithoutAPrometheus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, shortRules(t))
 	exporter := start(t, w.environment...)
-	w.pages.Wait(stack.Firing("AvaxWatchdog"), 30*time.Second)
-	w.pages.Wait(stack.Firing("Settled"), 30*time.Second)
+	w.pages.Wait(stack.Firing("AvaxWatchdog"))
+	w.pages.Wait(stack.Firing("Settled"))
 	for _, i := range incidents {
 		i.begin(w.network)
-		page := w.pages.Wait(i.of(stack.Firing(i.alert)), 30*time.Second)
+		page := w.pages.Wait(i.of(stack.Firing(i.alert)))
 		if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) ||
 			!strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") || !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
 			t.Errorf("%s: the page says %v, and leads to %s", i.name, page.Annotations, page.GeneratorURL)
 		}
 		i.end(w.network)
-		w.pages.Wait(i.of(stack.Resolved(i.alert)), 30*time.Second)
+		w.pages.Wait(i.of(stack.Resolved(i.alert)))
 	}
 	for _, a := range w.pages.Alerts() {
 		if a.Labels["node"] == "bravo" && a.Labels["severity"] == "page" {
@@ -168,6 +168,7 @@ func active(t *testing.T, url string) (map[string]told, error) {
 // The same rules, the same labels: whoever evaluates them, Alertmanager is told
 // the same, and so may both be at once.
 func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
+	full(t)
 	t.Parallel()
 	const interval = time.Second
 	rules := shortRules(t)
@@ -200,27 +201,27 @@ func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
 		}
 		return cmp.Diff(strip(theirs), strip(ours))
 	}
-	eventually(t, 30*time.Second, same)
+	eventually(t, same)
 	both := []*stack.Receiver{scraped, w.pages}
 	for _, r := range both {
-		r.Wait(stack.Firing("Settled"), 30*time.Second)
+		r.Wait(stack.Firing("Settled"))
 	}
 	for _, i := range incidents {
 		i.begin(w.network)
 		var at []time.Time
 		for _, r := range both {
-			at = append(at, r.Wait(i.of(stack.Firing(i.alert)), 30*time.Second).StartsAt)
+			at = append(at, r.Wait(i.of(stack.Firing(i.alert))).StartsAt)
 		}
 		// Each reads the page at a moment of its own, and evaluates at another.
 		if apart := at[0].Sub(at[1]).Abs(); apart > 2*interval {
 			t.Errorf("%s: the two fire %s apart", i.name, apart)
 		}
-		eventually(t, 30*time.Second, same)
+		eventually(t, same)
 		i.end(w.network)
 		for _, r := range both {
-			r.Wait(i.of(stack.Resolved(i.alert)), 30*time.Second)
+			r.Wait(i.of(stack.Resolved(i.alert)))
 		}
-		eventually(t, 30*time.Second, same)
+		eventually(t, same)
 	}
 	seen := make([][]string, len(both))
 	for n, r := range both {
@@ -291,11 +292,12 @@ func rulesFile(t *testing.T, content string) string {
 }
 
 func TestAKilledExporterGoesOnAndPagesNobodyAgain(t *testing.T) {
+	full(t)
 	t.Parallel()
 	w := newWorld(t, rulesFile(t, patient))
 	environment := append(w.environment, "AVAX_STATE_DIR="+t.TempDir())
 	first := start(t, environment...)
-	w.pages.Wait(stack.Firing("Prompt"), 30*time.Second)
+	w.pages.Wait(stack.Firing("Prompt"))
 	since := func(p *process) (at time.Time) {
 		all, err := active(t, p.url)
 		if err != nil {
@@ -309,7 +311,7 @@ func TestAKilledExporterGoesOnAndPagesNobodyAgain(t *testing.T) {
 		return at
 	}
 	// Until it has been pending for some time, and that has been written down.
-	eventually(t, 30*time.Second, func() string {
+	eventually(t, func() string {
 		if at := since(first); at.IsZero() || time.Since(at) < 5*time.Second {
 			return "it has not been pending for long"
 		}
@@ -318,7 +320,7 @@ func TestAKilledExporterGoesOnAndPagesNobodyAgain(t *testing.T) {
 	first.end(syscall.SIGKILL)
 	again := time.Now()
 	second := start(t, environment...)
-	eventually(t, 30*time.Second, func() string {
+	eventually(t, func() string {
 		if at := since(second); at.IsZero() || at.After(again.Add(-2*time.Second)) {
 			return fmt.Sprintf("it is pending since %s, and was long before the restart at %s", at, again)
 		}
@@ -337,24 +339,26 @@ func TestAKilledExporterGoesOnAndPagesNobodyAgain(t *testing.T) {
 
 // The process may not write one byte into any file: so a full disk looks to it.
 func TestAFullDiskNeitherBlindsNorKills(t *testing.T) {
+	full(t)
 	t.Parallel()
 	w := newWorld(t, shortRules(t))
 	exporter := startAs(t, []string{"sh", "-c", `ulimit -f 0 && exec "$0"`}, append(w.environment, "AVAX_STATE_DIR="+t.TempDir())...)
-	w.pages.Wait(stack.Firing("Settled"), 30*time.Second)
+	w.pages.Wait(stack.Firing("Settled"))
 	i := incidents[0]
 	i.begin(w.network)
-	w.pages.Wait(i.of(stack.Firing(i.alert)), 30*time.Second)
-	eventually(t, 10*time.Second, func() string {
+	w.pages.Wait(i.of(stack.Firing(i.alert)))
+	eventually(t, func() string {
 		if !strings.Contains(exporter.logged(), "a restart would lose for how long alerts have been active") {
 			return "the log does not tell that nothing can be written"
 		}
 		return ""
 	})
 	i.end(w.network)
-	w.pages.Wait(i.of(stack.Resolved(i.alert)), 30*time.Second)
+	w.pages.Wait(i.of(stack.Resolved(i.alert)))
 }
 
 func TestAProgramWithoutAlertingHasNothingOfPrometheusAndSaysSo(t *testing.T) {
+	full(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "slim")
 	if out, err := exec.Command("go", "build", "-tags", "noalerting", "-o", path, "../../cmd/exporter").CombinedOutput(); err != nil {

@@ -3,7 +3,7 @@
 package e2e
 
 import (
-	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,21 +58,21 @@ func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
 
 	bootstrap := map[string]string{"node": "alpha", "chain": "C", "severity": "page"}
 	alpha.SetChain("C", simnet.Bootstrapping)
-	page := pages.Wait(about(stack.Firing("AvaxChainNotBootstrapped"), bootstrap), 30*time.Second)
+	page := pages.Wait(about(stack.Firing("AvaxChainNotBootstrapped"), bootstrap))
 	if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["runbook_url"], "AvaxChainNotBootstrapped.md") {
 		t.Errorf("the page says %v", page.Annotations)
 	}
 	alpha.SetChain("C", simnet.Running)
-	pages.Wait(about(stack.Resolved("AvaxChainNotBootstrapped"), bootstrap), 30*time.Second)
+	pages.Wait(about(stack.Resolved("AvaxChainNotBootstrapped"), bootstrap))
 
 	uptime := map[string]string{"node": "alpha", "severity": "page"}
 	alpha.SetObservedUptime(70)
-	page = pages.Wait(about(stack.Firing("AvaxRewardStakeLow"), uptime), 30*time.Second)
+	page = pages.Wait(about(stack.Firing("AvaxRewardStakeLow"), uptime))
 	if !strings.Contains(page.Annotations["description"], "alpha") {
 		t.Errorf("the page says %v", page.Annotations)
 	}
 	alpha.SetObservedUptime(99)
-	pages.Wait(about(stack.Resolved("AvaxRewardStakeLow"), uptime), 30*time.Second)
+	pages.Wait(about(stack.Resolved("AvaxRewardStakeLow"), uptime))
 
 	for _, a := range pages.Alerts() {
 		if a.Labels["node"] == "bravo" {
@@ -84,17 +84,11 @@ func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
 // awaitSample waits until the expression yields something.
 func awaitSample(t *testing.T, p *stack.PrometheusServer, expr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for {
-		v, err := p.Query(ctx, expr)
-		if err == nil && len(v) > 0 {
-			return
+	stack.Await(t, expr, func() error {
+		v, err := p.Query(t.Context(), expr)
+		if err == nil && len(v) == 0 {
+			err = errors.New("no samples")
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: nothing in 30 s (%v)", expr, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+		return err
+	})
 }

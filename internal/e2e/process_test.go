@@ -4,38 +4,27 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-// program builds the exporter once for all tests.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "avax-exporter-e2e-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "avax-exporter")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "../../cmd/exporter").CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+func TestMain(m *testing.M) { os.Exit(stack.Main(m)) }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := program(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+// full skips a test that make test leaves to make test-full.
+func full(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("run by make test-full")
 	}
-	os.Exit(code)
 }
 
 // process is a running exporter.
@@ -58,11 +47,7 @@ func start(t *testing.T, environment ...string) *process {
 // startAs does so by another program, which is given ours as its last argument.
 func startAs(t *testing.T, by []string, environment ...string) *process {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := append(by, path)
+	command := append(by, stack.Exporter(t))
 	p := &process{t: t, cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
 	p.cmd.Env = append(append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json", "GOGC="), environment...)
 	log, err := p.cmd.StderrPipe()
@@ -95,7 +80,7 @@ func startAs(t *testing.T, by []string, environment ...string) *process {
 	case p.url = <-address:
 	case <-p.ended:
 		t.Fatal("the exporter ended before it served")
-	case <-time.After(20 * time.Second):
+	case <-stack.TimedOut(t):
 		t.Fatal("the exporter does not serve")
 	}
 	return p
@@ -144,18 +129,13 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// eventually waits until the condition holds, and fails with what it says is
-// missing.
-func eventually(t *testing.T, within time.Duration, condition func() (missing string)) {
+// eventually waits until nothing is missing.
+func eventually(t *testing.T, condition func() (missing string)) {
 	t.Helper()
-	for end := time.Now().Add(within); ; {
-		missing := condition()
-		if missing == "" {
-			return
+	stack.Await(t, "eventually", func() error {
+		if missing := condition(); missing != "" {
+			return errors.New(missing)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("after %s: %s", within, missing)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return nil
+	})
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,8 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -176,7 +177,7 @@ func (s *session) enter(t *testing.T, line string) {
 				t.Errorf("%s does not stop:\n%s", line, said)
 			}
 		})
-	case <-time.After(5 * time.Minute):
+	case <-stack.TimedOut(t):
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		t.Fatalf("%s neither ends nor serves:\n%s", line, said)
 	}
@@ -189,17 +190,16 @@ var value = regexp.MustCompile(` [0-9.e+-]+$`)
 // the values.
 func (s *session) compare(t *testing.T, e example) {
 	t.Helper()
-	var out []byte
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		out, _ = s.command(t.Context(), e.command).Output()
+	stack.Await(t, e.command, func() error {
+		out, err := s.command(t.Context(), e.command).Output()
 		missing := slices.DeleteFunc(slices.Clone(e.output), func(line string) bool {
 			return bytes.Contains(out, []byte(value.ReplaceAllString(line, "")))
 		})
-		if len(missing) == 0 {
-			return
+		if len(missing) > 0 {
+			return fmt.Errorf("%v: no %q in\n%s", err, missing, out)
 		}
-	}
-	t.Errorf("%s does not print %q:\n%s", e.command, e.output, out)
+		return nil
+	})
 }
 
 // output tells once when a program says that it serves.

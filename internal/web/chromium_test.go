@@ -35,7 +35,7 @@ const patience = 90 * time.Second
 // openChromium starts a Chromium that ends with the test.
 func openChromium(t testing.TB) *chromium {
 	t.Helper()
-	binary := stack.Binary(t, "chromium")
+	binary := stack.Chromium(t)
 	home, err := os.MkdirTemp("", "chromium") //nolint:usetesting // it makes sockets in here, and their paths have to be short
 	if err != nil {
 		t.Fatal(err)

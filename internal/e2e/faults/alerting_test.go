@@ -3,6 +3,7 @@ package faults_test
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -42,39 +42,10 @@ func aboutNode(match func(stack.Alert) bool, node string) func(stack.Alert) bool
 	return func(a stack.Alert) bool { return match(a) && a.Labels["node"] == node }
 }
 
-// impatient is the program but for one number: an alert is sent again after three
-// seconds, and not after a minute.
-var impatient = sync.OnceValues(func() (string, error) {
-	dir := filepath.Dir(program)
-	engine, err := filepath.Abs("../../alerting/service.go")
-	if err != nil {
-		return "", err
-	}
-	source, err := os.ReadFile(engine)
-	if err != nil {
-		return "", err
-	}
-	changed := strings.Replace(string(source), "cmp.Or(o.ResendDelay, time.Minute)", "cmp.Or(o.ResendDelay, 3*time.Second)", 1)
-	if changed == string(source) {
-		return "", errors.New("where is the minute?")
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{engine: filepath.Join(dir, "service.go")}})
-	if err != nil {
-		return "", err
-	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "service.go"), []byte(changed), 0o600), os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600)); err != nil {
-		return "", err
-	}
-	built := filepath.Join(dir, "impatient")
-	if out, err := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", built, "../../../cmd/exporter").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return built, nil
-})
+var outage = flag.Duration("outage", 2*time.Minute, "how long an Alertmanager is down; make faults writes the figures of 10m into docs/reliability.md")
 
-// An Alertmanager is down for ten minutes; without -full for some seconds, which are
-// enough for a program that is impatient.
 func TestAnAlertmanagerThatIsDown(t *testing.T) {
+	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	gates := map[string]*gate{}
@@ -88,25 +59,14 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	write(t, rules, downRules("Down"))
 	listen := free(t)
-	path, minute, every, scrape := program, time.Minute, "5s", 5*time.Second
-	if !*full {
-		scrape = time.Second
-	}
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{"http://" + listen}, ScrapeInterval: scrape})
-	if !*full {
-		var err error
-		if path, err = impatient(); err != nil {
-			t.Fatal(err)
-		}
-		minute, every = 3*time.Second, "1s"
-	}
-	e := run(t, exec.Command(path), "AVAX_COLLECTORS=up,identity,heads,validators", "AVAX_SCHEDULES=up=@every "+every,
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{"http://" + listen}, ScrapeInterval: 5 * time.Second})
+	e := start(t, "AVAX_COLLECTORS=up,identity,heads,validators", "AVAX_SCHEDULES=up=@every 5s",
 		"AVAX_NODES="+strings.Join(nodes, ","), "AVAX_LISTEN="+listen, "AVAX_ALERTMANAGERS="+alertmanager.URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms")
 	e.ready()
 	up := fmt.Sprintf("avax_exporter_alertmanager_up{alertmanager=%q}", strings.TrimPrefix(alertmanager.URL, "http://"))
 	told := func(outcome string) string { return `avax_exporter_notifications_total{outcome="` + outcome + `"}` }
-	pages.Wait(stack.Firing("Watchdog"), 2*bound)
-	before := e.until("Alertmanager is up", bound, is(up, 1))
+	pages.Wait(stack.Firing("Watchdog"))
+	before := e.until("Alertmanager is up", is(up, 1))
 	began := holds(t, prometheus, up+" == 1")
 	stop, watched := make(chan struct{}), make(chan scrapes, 1)
 	go func() { watched <- e.scrape(before, stop) }()
@@ -115,31 +75,29 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	down := time.Now()
 	gates["bravo"].shut() // stays down
 	gates["charlie"].shut()
-	e.until("charlie fires", 2*bound, is(`avax_exporter_alerts{state="firing"}`, 3)) // with bravo, and the watchdog
+	e.until("charlie fires", is(`avax_exporter_alerts{state="firing"}`, 3)) // with bravo, and the watchdog
 	gates["charlie"].open()
-	e.until("charlie came and went", 2*bound, is(told("missed"), 1))
+	e.until("charlie came and went", is(told("missed"), 1))
 	holds(t, prometheus, up+" == 0")
-	if *full {
-		time.Sleep(10*time.Minute - time.Since(down))
-	}
-	outage := e.until("it is told that Alertmanager is down", bound, func(p page) error {
+	time.Sleep(*outage - time.Since(down))
+	during := e.until("it is told that Alertmanager is down", func(p page) error {
 		if p[told("failed")] < 3 {
 			return fmt.Errorf("%v failed", p[told("failed")])
 		}
 		return is(up, 0)(p)
 	})
 	const slack = 24 << 20 // what the garbage collector has not looked at
-	if b, o := before.figures(), outage.figures(); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
+	if b, o := before.figures(), during.figures(); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
 		t.Errorf("before %v, in the outage %v", b, o)
 	}
 	lasted := time.Since(down)
 
 	alertmanager.Start()
-	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"), minute+bound)
-	e.until("Alertmanager is up again", bound, is(up, 1))
+	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"))
+	e.until("Alertmanager is up again", is(up, 1))
 	gates["bravo"].open()
-	pages.Wait(aboutNode(stack.Resolved("Down"), "bravo"), 3*bound)
-	e.until("Down is over", 2*bound, is(`avax_exporter_alerts{state="firing"}`, 1))
+	pages.Wait(aboutNode(stack.Resolved("Down"), "bravo"))
+	e.until("Down is over", is(`avax_exporter_alerts{state="firing"}`, 1))
 	if slices.ContainsFunc(pages.Alerts(), aboutNode(stack.Firing("Down"), "charlie")) {
 		t.Error("charlie pages, which is long over")
 	}
@@ -157,17 +115,18 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	holds(t, prometheus, "min_over_time(up"+window+") == 1 and on (instance) "+up+" == 1")
 	holds(t, prometheus, "max_over_time("+strings.ReplaceAll(told("missed"), "missed", "failed")+window+") >= 3")
 	after := e.settled(before.figures())
-	t.Logf("down for %v; %d pages, the longest in %v; before %v, in the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, before.figures(), outage.figures(), after)
+	t.Logf("down for %v; %d pages, the longest in %v; before %v, in the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, before.figures(), during.figures(), after)
 	for _, row := range []struct {
 		when string
 		figures
-	}{{"before", before.figures()}, {fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Second)), outage.figures()}, {"it is back", after}} {
+	}{{"before", before.figures()}, {fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Second)), during.figures()}, {"it is back", after}} {
 		report("outage", fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", row.when, row.Goroutines, row.Descriptors, float64(row.Heap)/1e6, float64(row.Resident)/1e6))
 	}
 }
 
 // Rules that are bad stop a start, and change nothing of a process that runs.
 func TestABadRulesFileStopsAStartAndNothingThatRuns(t *testing.T) {
+	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
@@ -185,7 +144,7 @@ func TestABadRulesFileStopsAStartAndNothingThatRuns(t *testing.T) {
 	where := []string{rules + ": 5:", "line 5: ", "line ", rules, rules}
 	for i, content := range bad {
 		write(t, rules, content)
-		cmd := exec.Command(program)
+		cmd := exec.Command(stack.Exporter(t))
 		cmd.Env = append(append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0"), environment...)
 		out, _ := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), "AVAX_RULES_FILE: "+rules) || !strings.Contains(string(out), where[i]) {
@@ -196,8 +155,8 @@ func TestABadRulesFileStopsAStartAndNothingThatRuns(t *testing.T) {
 	write(t, rules, downRules("Down"))
 	e := start(t, environment...)
 	const read = "avax_exporter_rules_last_reload_successful"
-	e.until("the rules are read", bound, is(read, 1))
-	pages.Wait(stack.Firing("Watchdog"), 2*bound)
+	e.until("the rules are read", is(read, 1))
+	pages.Wait(stack.Firing("Watchdog"))
 	reload := func(content string) {
 		t.Helper()
 		write(t, rules, content)
@@ -207,27 +166,29 @@ func TestABadRulesFileStopsAStartAndNothingThatRuns(t *testing.T) {
 	}
 	for i, content := range bad {
 		reload(content)
-		for end := time.Now().Add(bound); strings.Count(e.log.String(), "reloading alert rules failed, keeping the previous ones") <= i; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("the log does not tell of %q:\n%s", content, e.log)
+		stack.Await(t, fmt.Sprintf("the log tells of %q", content), func() error {
+			if n := strings.Count(e.log.String(), "reloading alert rules failed, keeping the previous ones"); n <= i {
+				return fmt.Errorf("%d failed reloads in the log:\n%s", n, e.log)
 			}
-		}
-		e.until("the metric tells", bound, is(read, 0))
+			return nil
+		})
+		e.until("the metric tells", is(read, 0))
 	}
 	e.told(`reloading alert rules failed, keeping the previous ones.*` + rules + `: 5:`)
 	bravo.shut()
-	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"), 2*bound)
-	if err := is(read, 0)(e.until("a page", bound, func(page) error { return nil })); err != nil {
+	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"))
+	if err := is(read, 0)(e.until("a page", func(page) error { return nil })); err != nil {
 		t.Error(err)
 	}
 	reload(downRules("Gone"))
-	e.until("the metric tells", bound, is(read, 1))
+	e.until("the metric tells", is(read, 1))
 	e.told("alert rules reloaded")
-	pages.Wait(aboutNode(stack.Firing("Gone"), "bravo"), 2*bound)
+	pages.Wait(aboutNode(stack.Firing("Gone"), "bravo"))
 }
 
 // The files as they are shipped, in a real Prometheus.
 func TestAPrometheusTakesTheRulesAsTheyAre(t *testing.T) {
+	full(t)
 	t.Parallel()
 	var files []string
 	for _, name := range []string{"rules.yml", "companion.yml"} {
@@ -238,15 +199,7 @@ func TestAPrometheusTakesTheRulesAsTheyAre(t *testing.T) {
 		files = append(files, file)
 	}
 	prometheus := stack.Prometheus(t, stack.PrometheusConfig{RuleFiles: files})
-	for end := time.Now().Add(2 * bound); ; time.Sleep(50 * time.Millisecond) {
-		err := healthy(t, prometheus.URL, files)
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+	stack.Await(t, "every rule is evaluated", func() error { return healthy(t, prometheus.URL, files) })
 }
 
 // healthy tells of a rule that has not been evaluated without an error.

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -40,14 +41,16 @@ func is(series string, want float64) func(page) error {
 func (e *exporter) told(pattern string) {
 	e.t.Helper()
 	re := regexp.MustCompile(pattern)
-	for end := time.Now().Add(bound); !re.MatchString(e.log.String()); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			e.t.Fatalf("the log does not tell %q:\n%s", pattern, e.log)
+	stack.Await(e.t, "the log", func() error {
+		if !re.MatchString(e.log.String()) {
+			return fmt.Errorf("no line matches %q:\n%s", pattern, e.log)
 		}
-	}
+		return nil
+	})
 }
 
 func TestATermSignalInTheMiddleOfARunEndsTheProcessInGoodOrder(t *testing.T) {
+	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	g := newGate(t, network.Node("alpha"))
@@ -62,7 +65,7 @@ func TestATermSignalInTheMiddleOfARunEndsTheProcessInGoodOrder(t *testing.T) {
 	}
 	select {
 	case <-e.ended:
-	case <-time.After(bound):
+	case <-stack.TimedOut(t):
 		t.Fatal("it does not end")
 	}
 	if code := e.cmd.ProcessState.ExitCode(); code != 0 {
@@ -73,6 +76,7 @@ func TestATermSignalInTheMiddleOfARunEndsTheProcessInGoodOrder(t *testing.T) {
 
 // A process that was killed leaves half a file; a disk may damage the others.
 func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
+	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -90,20 +94,24 @@ func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
 		return errors.New("no rewards are told")
 	}
 	first := start(t, environment...)
-	before := first.until("rewards are told", 2*bound, rewards)
+	before := first.until("rewards are told", rewards)
 	files := func() []string {
 		found, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		return found
 	}
-	for end := time.Now().Add(bound); len(files()) == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-	}
+	stack.Await(t, "the state", func() error {
+		if len(files()) == 0 {
+			return errors.New("no file is written")
+		}
+		return nil
+	})
 	first.kill()
 	if err := os.WriteFile(filepath.Join(dir, ".half.json1"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
 	same := func(what string, e *exporter) {
-		after := e.until("rewards are told "+what, 2*bound, rewards)
+		after := e.until("rewards are told "+what, rewards)
 		for series, value := range before {
 			if strings.HasPrefix(series, "avax_rewards_") && after[series] != value {
 				t.Errorf("%s: %s is %v, was %v", what, series, after[series], value)
@@ -140,6 +148,7 @@ func mounts() bool {
 }
 
 func TestAFullDiskCostsTheMemoryOverARestartAndNothingElse(t *testing.T) {
+	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -159,7 +168,7 @@ func TestAFullDiskCostsTheMemoryOverARestartAndNothingElse(t *testing.T) {
 		}
 		e = start(t, environment...)
 	}
-	e.until("rewards are told", 2*bound, func(p page) error {
+	e.until("rewards are told", func(p page) error {
 		for series := range p {
 			if strings.HasPrefix(series, "avax_rewards_total{") {
 				return nil
@@ -171,25 +180,24 @@ func TestAFullDiskCostsTheMemoryOverARestartAndNothingElse(t *testing.T) {
 	if n := strings.Count(e.log.String(), "is remembered until the exporter stops"); n > 3 {
 		t.Errorf("it is told %d times", n)
 	}
-	e.until("the node is up", bound, is(`avax_node_up{node="alpha"}`, 1))
+	e.until("the node is up", is(`avax_node_up{node="alpha"}`, 1))
 	if err := heal(); err != nil {
 		t.Fatal(err)
 	}
 	network.PayReward("alpha", "VALIDATOR", 1e9) // something new to remember
-	for end := time.Now().Add(bound); ; time.Sleep(20 * time.Millisecond) {
+	stack.Await(t, "the state, once there is room", func() error {
 		found, _ := filepath.Glob(fmt.Sprintf("/proc/%d/root%s/*.json", e.cmd.Process.Pid, dir))
-		if len(found) > 0 {
-			break
+		if len(found) == 0 {
+			return errors.New("no file is written")
 		}
-		if time.Now().After(end) {
-			t.Fatal("nothing is written although there is room again")
-		}
-	}
+		return nil
+	})
 }
 
 // The names are in a file that stands in the place of /etc/hosts, where the
 // machine lets a test do that; else there never was such a name.
 func TestANodeWhoseNameIsGoneIsDownUntilItIsBack(t *testing.T) {
+	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
@@ -208,7 +216,7 @@ func TestANodeWhoseNameIsGoneIsDownUntilItIsBack(t *testing.T) {
 	withMounts := mounts()
 	if withMounts {
 		e = startUnder(t, []string{"mount --bind " + hosts + " /etc/hosts", "mount --bind " + resolv + " /etc/resolv.conf"}, environment...)
-		e.until("bravo is up", bound, is(`avax_node_up{node="bravo"}`, 1))
+		e.until("bravo is up", is(`avax_node_up{node="bravo"}`, 1))
 	} else {
 		e = start(t, environment...)
 	}
@@ -218,31 +226,32 @@ func TestANodeWhoseNameIsGoneIsDownUntilItIsBack(t *testing.T) {
 	})
 	write(hosts, []byte("127.0.0.1 localhost\n"))
 	// Names are looked up anew after five seconds.
-	e.until("bravo is down", 2*bound, is(`avax_node_up{node="bravo"}`, 0))
+	e.until("bravo is down", is(`avax_node_up{node="bravo"}`, 0))
 	e.told(`"target":"bravo".*(no such host|server misbehaving|lookup bravo.test)`)
-	if err := is(`avax_node_up{node="alpha"}`, 1)(e.until("a page", bound, func(page) error { return nil })); err != nil {
+	if err := is(`avax_node_up{node="alpha"}`, 1)(e.until("a page", func(page) error { return nil })); err != nil {
 		t.Error(err)
 	}
 	if withMounts {
 		write(hosts, known)
-		e.until("bravo is up again", 3*bound, is(`avax_node_up{node="bravo"}`, 1))
+		e.until("bravo is up again", is(`avax_node_up{node="bravo"}`, 1))
 	}
 }
 
 // Without descriptors there are no new connections; those that stand go on.
 func TestWithoutDescriptorsTheScraperThatIsConnectedIsServed(t *testing.T) {
+	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
 	e := start(t, append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://"+bravo.address)...)
 	e.ready()
-	idle := e.until("both are up", bound, func(p page) error {
+	idle := e.until("both are up", func(p page) error {
 		return errors.Join(is(`avax_node_up{node="alpha"}`, 1)(p), is(`avax_node_up{node="bravo"}`, 1)(p))
 	}).figures()
 	limit(t, e.cmd.Process.Pid, 3) // beyond those that are open
 	bravo.shut()
 	bravo.open()
-	e.until("the exporter lacks descriptors", 2*bound, func(p page) error {
+	e.until("the exporter lacks descriptors", func(p page) error {
 		if value, there := p[`avax_node_up{node="bravo"}`]; there && value == 0 {
 			t.Error("bravo is down where the exporter lacks descriptors")
 		}
@@ -252,15 +261,15 @@ func TestWithoutDescriptorsTheScraperThatIsConnectedIsServed(t *testing.T) {
 		return nil
 	})
 	e.told(`"target":"bravo".*too many open files`)
-	e.until("up of bravo is absent", 2*bound, func(p page) error {
+	e.until("up of bravo is absent", func(p page) error {
 		if value, there := p[`avax_node_up{node="bravo"}`]; there {
 			return fmt.Errorf("it is %v", value)
 		}
 		return nil
 	})
 	limit(t, e.cmd.Process.Pid, 1024)
-	e.until("bravo is up again", 2*bound, is(`avax_node_up{node="bravo"}`, 1))
-	response, err := (&http.Client{Timeout: bound, Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.url + "/metrics")
+	e.until("bravo is up again", is(`avax_node_up{node="bravo"}`, 1))
+	response, err := (&http.Client{Timeout: time.Until(stack.Deadline(t)), Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.url + "/metrics")
 	if err != nil {
 		t.Fatalf("a new scraper: %v", err)
 	}

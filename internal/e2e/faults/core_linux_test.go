@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -44,21 +44,22 @@ const unlimited = `ulimit -c unlimited 2>/dev/null; `
 
 // A process cannot use secrets without holding them: so there must not be a core.
 func TestAProcessThatDiesLeavesNoCore(t *testing.T) {
+	full(t)
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGABRT, syscall.SIGQUIT} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			cmd := exec.Command("sh", "-c", unlimited+`exec "$0"`, program)
+			cmd := exec.Command("sh", "-c", unlimited+`exec "$0"`, stack.Exporter(t))
 			cmd.Dir = dir
 			e := run(t, cmd, append(secretive(t, t.TempDir()), "GOTRACEBACK=crash")...)
-			e.until("the node is asked with its secrets", bound, is(`avax_node_up{node="alpha"}`, 1))
+			e.until("the node is asked with its secrets", is(`avax_node_up{node="alpha"}`, 1))
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
 			select {
 			case <-e.ended:
-			case <-time.After(3 * bound):
+			case <-stack.TimedOut(t):
 				t.Fatal("it does not die")
 			}
 			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.CoreDump() {
@@ -89,6 +90,7 @@ func TestAProcessThatDiesLeavesNoCore(t *testing.T) {
 // Another process of the same user may read neither memory nor environment; the
 // process itself goes on telling of itself.
 func TestANeighbourOfTheSameUserReadsNoSecret(t *testing.T) {
+	full(t)
 	t.Parallel()
 	var nobody *syscall.SysProcAttr // or who runs the test
 	if os.Getuid() == 0 {
@@ -100,15 +102,21 @@ func TestANeighbourOfTheSameUserReadsNoSecret(t *testing.T) {
 			return
 		}
 	}
-	// A directory of the test is its user's alone.
-	dir := filepath.Join(filepath.Dir(program), "neighbours")
-	if err := errors.Join(os.Chmod(filepath.Dir(program), 0o755), os.MkdirAll(dir, 0o755)); err != nil {
+	// The test's own directory, and that of the binary, may be closed to other users.
+	dir, err := os.MkdirTemp("", "neighbours") //nolint:usetesting
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program := filepath.Join(dir, "avax-exporter")
+	binary, err := os.ReadFile(stack.Exporter(t))
+	if err := errors.Join(err, os.Chmod(dir, 0o755), os.WriteFile(program, binary, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program)
 	cmd.Dir, cmd.SysProcAttr = dir, nobody
 	e := run(t, cmd, secretive(t, dir)...)
-	p := e.until("the node is asked with its secrets", bound, is(`avax_node_up{node="alpha"}`, 1))
+	p := e.until("the node is asked with its secrets", is(`avax_node_up{node="alpha"}`, 1))
 	for _, series := range []string{"process_open_fds", "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes", "process_start_time_seconds"} {
 		if p[series] <= 0 {
 			t.Errorf("%s is %v", series, p[series])

@@ -67,10 +67,9 @@ var faults = []fault{
 }
 
 const (
-	period   = 2 * time.Second
-	maxBody  = 1 << 20 // bytes
-	canary   = "canary-4f1c"
-	settling = 4 * period
+	period  = 2 * time.Second
+	maxBody = 1 << 20 // bytes
+	canary  = "canary-4f1c"
 )
 
 // everyPeriod schedules the collectors of this test.
@@ -88,6 +87,7 @@ var byTheClock = regexp.MustCompile(`^avax_(chain_he|.*uptime|.*balance)`)
 const asking = "up,identity,bootstrap,uptime,peers,connected_stake,health,network,network_views,validators,validator_views,heads,l1,l1_views,fee_config"
 
 func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
+	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.asked.Add(1) }))
@@ -110,7 +110,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 	e.ready()
 
 	// What is true and stays so while the test lasts; and what is told at all.
-	before := e.until("all are up", settling, func(p page) error {
+	before := e.until("all are up", func(p page) error {
 		for name := range gates {
 			if p[`avax_node_up{node="`+name+`"}`] != 1 {
 				return errors.New(name + " is not up")
@@ -119,7 +119,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 		return nil
 	})
 	time.Sleep(2 * period)
-	truth := e.until("a page", bound, func(page) error { return nil })
+	truth := e.until("a page", func(page) error { return nil })
 	changing := map[string]bool{}
 	for series, value := range truth {
 		if old, there := before[series]; !there || old != value || byTheClock.MatchString(series) {
@@ -138,7 +138,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 		f.befall(gates[f.name])
 	}
 	time.Sleep(3*period + period/2)
-	sick := e.until("what fails counts as down", settling, func(p page) error {
+	sick := e.until("what fails counts as down", func(p page) error {
 		for _, f := range faults {
 			up, told := p[`avax_node_up{node="`+f.name+`"}`]
 			if !told || !f.some && (up == 1) != f.up {
@@ -193,7 +193,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 		}
 		gates[f.name].recover()
 	}
-	e.until("all samples are back", 2*settling, func(p page) error {
+	e.until("all samples are back", func(p page) error {
 		for series := range truth {
 			if _, back := p[series]; !back && !changing[series] && strings.HasPrefix(series, "avax_") && !strings.HasPrefix(series, "avax_exporter_") {
 				return errors.New(series + " is not back")
@@ -218,16 +218,13 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 		`avax_node_up{node="hung"}`:                                  1,
 		`min_over_time(avax_node_up{node="body-x10"}` + window + `)`: 1,
 	} {
-		for end := time.Now().Add(bound); ; time.Sleep(100 * time.Millisecond) { // until it has scraped again
+		stack.Await(t, "Prometheus: "+expr, func() error { // it scrapes once a second
 			v, err := prometheus.Query(t.Context(), expr)
-			if err == nil && len(v) == 1 && float64(v[0].Value) == want {
-				break
+			if err == nil && (len(v) != 1 || float64(v[0].Value) != want) {
+				err = fmt.Errorf("%v, want %v", v, want)
 			}
-			if time.Now().After(end) {
-				t.Errorf("Prometheus: %s is %v (%v), want %v", expr, v, err, want)
-				break
-			}
-		}
+			return err
+		})
 	}
 
 	// No credential went elsewhere, into the log or onto a page.

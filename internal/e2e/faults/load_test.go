@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -43,12 +44,9 @@ const (
 )
 
 // Whoever else asks, and however badly, a patient scraper is served, memory and
-// goroutines are bounded, and nothing of the crowd is left. Without -full a tenth
-// of each crowd comes.
+// goroutines are bounded, and nothing of the crowd is left.
 func TestACrowdOfBadClientsHarmsNoPatientScraper(t *testing.T) {
-	if !*full {
-		t.Parallel()
-	}
+	full(t)
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
 	urls, err := network.Serve(t.Context())
 	if err != nil {
@@ -56,12 +54,9 @@ func TestACrowdOfBadClientsHarmsNoPatientScraper(t *testing.T) {
 	}
 	e := start(t, "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all", "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)
 	e.ready()
-	idle := e.until("a page", bound, is(`avax_node_up{node="alpha"}`, 1)).figures()
+	idle := e.until("a page", is(`avax_node_up{node="alpha"}`, 1)).figures()
 	lasts := 3 * time.Second // what the exporter tells of itself may be a second old
 	for _, c := range crowds {
-		if !*full {
-			c.many, lasts = c.many/10, 1100*time.Millisecond
-		}
 		stop := make(chan struct{})
 		var good, refused, failed atomic.Int64
 		var members sync.WaitGroup
@@ -76,7 +71,7 @@ func TestACrowdOfBadClientsHarmsNoPatientScraper(t *testing.T) {
 		var most figures
 		var longest time.Duration
 		patient := 0
-		for end := time.Now().Add(lasts); time.Now().Before(end) || patient == 0 && time.Since(end) < bound; time.Sleep(20 * time.Millisecond) {
+		for end, last := time.Now().Add(lasts), stack.Deadline(t); time.Now().Before(end) || patient == 0 && time.Now().Before(last); time.Sleep(20 * time.Millisecond) {
 			began := time.Now()
 			p, err := e.page()
 			if err != nil {
@@ -129,14 +124,14 @@ func scrapeOnce(client *http.Client, e *exporter) (good, refused, failed int) {
 
 // scraping asks again and again, over one connection.
 func scraping(e *exporter, stop <-chan struct{}) (good, refused, failed int) {
-	client := &http.Client{Timeout: 3 * bound, Transport: &http.Transport{}}
+	client := &http.Client{Timeout: time.Until(stack.Deadline(e.t)), Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	return again(client, e, stop)
 }
 
 // knocking opens a connection for each question.
 func knocking(e *exporter, stop <-chan struct{}) (good, refused, failed int) {
-	return again(&http.Client{Timeout: 3 * bound, Transport: &http.Transport{DisableKeepAlives: true}}, e, stop)
+	return again(&http.Client{Timeout: time.Until(stack.Deadline(e.t)), Transport: &http.Transport{DisableKeepAlives: true}}, e, stop)
 }
 
 func again(client *http.Client, e *exporter, stop <-chan struct{}) (good, refused, failed int) {

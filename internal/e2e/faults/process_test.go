@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,32 +25,24 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-// program is the exporter, built once for all tests.
-var program string
-
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "faults")
-		if err != nil {
+	code := stack.Main(m)
+	if code == 0 && *update {
+		if err := writeReport(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			return 1
+			code = 1
 		}
-		defer os.RemoveAll(dir)
-		program = filepath.Join(dir, "avax-exporter")
-		if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../../../cmd/exporter").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-			return 1
-		}
-		code := m.Run()
-		if code == 0 && *update {
-			if err := writeReport(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-		}
-		return code
-	}())
+	}
+	os.Exit(code)
+}
+
+// full skips a test that starts processes: make test has a few of those in internal/e2e, make test-full has all.
+func full(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("breaks real processes: run by make test-full")
+	}
 }
 
 // exporter is a running process.
@@ -93,9 +84,9 @@ func start(t testing.TB, environment ...string) *exporter {
 // own.
 func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 	t.Helper()
-	cmd := exec.Command(program)
+	cmd := exec.Command(stack.Exporter(t))
 	if shell != nil {
-		cmd = exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, program)
+		cmd = exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, stack.Exporter(t))
 		cmd.SysProcAttr = namespaces()
 	}
 	return run(t, cmd, environment...)
@@ -113,7 +104,7 @@ func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	e := &exporter{t: t, cmd: cmd, log: &lines{}, ended: make(chan struct{}), client: &http.Client{Timeout: bound, Transport: &http.Transport{}}}
+	e := &exporter{t: t, cmd: cmd, log: &lines{}, ended: make(chan struct{}), client: &http.Client{Transport: &http.Transport{}}}
 	address := make(chan string, 1)
 	go func() {
 		defer close(e.ended)
@@ -131,7 +122,7 @@ func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-e.ended:
-		case <-time.After(bound):
+		case <-stack.TimedOut(t):
 			t.Error("the exporter does not end")
 			_ = cmd.Process.Kill()
 			<-e.ended
@@ -144,7 +135,7 @@ func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 	case e.url = <-address:
 	case <-e.ended:
 		t.Fatalf("the exporter ended before it served:\n%s", e.log)
-	case <-time.After(bound):
+	case <-stack.TimedOut(t):
 		t.Fatal("the exporter does not serve")
 	}
 	return e
@@ -172,13 +163,9 @@ func namespaces() *syscall.SysProcAttr {
 	return attr
 }
 
-// bound is how long anything may take that takes milliseconds: no test of this
-// package asks how fast, only whether something waited for an upstream.
-const bound = 10 * time.Second
-
 // get asks for a page.
 func (e *exporter) get(path string) (int, string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(e.t))
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+path, nil)
 	if err != nil {
@@ -236,21 +223,16 @@ func cutLast(line string) (series, value string, ok bool) {
 	return line[:i], line[i+1:], true
 }
 
-// until asks for /metrics again and again until it is as wanted, and fails the
-// test, with what was awaited, if it takes longer than within.
-func (e *exporter) until(what string, within time.Duration, wanted func(page) error) page {
+// until asks for /metrics until it is as wanted. It fails the test with what was awaited at the deadline.
+func (e *exporter) until(what string, wanted func(page) error) (p page) {
 	e.t.Helper()
-	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
-		p, err := e.page()
-		if err == nil {
-			if err = wanted(p); err == nil {
-				return p
-			}
+	stack.Await(e.t, what, func() (err error) {
+		if p, err = e.page(); err != nil {
+			return err
 		}
-		if time.Now().After(end) {
-			e.t.Fatalf("%s: not in %v: %v", what, within, err)
-		}
-	}
+		return wanted(p)
+	})
+	return p
 }
 
 // scrapes are what a scraper has seen.
@@ -288,15 +270,13 @@ func (e *exporter) scrape(truth page, stop <-chan struct{}) (seen scrapes) {
 // ready waits until every collector has run once.
 func (e *exporter) ready() {
 	e.t.Helper()
-	for end := time.Now().Add(4 * bound); ; time.Sleep(20 * time.Millisecond) {
+	stack.Await(e.t, "ready", func() error {
 		status, body, err := e.get("/-/ready")
-		if err == nil && status == http.StatusOK {
-			return
+		if err == nil && status != http.StatusOK {
+			err = errors.New(body)
 		}
-		if time.Now().After(end) {
-			e.t.Fatalf("not ready: %v %s", err, body)
-		}
-	}
+		return err
+	})
 }
 
 // kill ends the process without a word, as the kernel does when memory is short.
@@ -342,7 +322,7 @@ func (f figures) String() string {
 func (e *exporter) settled(before figures) figures {
 	e.t.Helper()
 	const few = 8
-	return e.until("goroutines and descriptors come back to "+before.String(), 2*bound, func(p page) error {
+	return e.until("goroutines and descriptors come back to "+before.String(), func(p page) error {
 		if f := p.figures(); f.Goroutines > before.Goroutines+few || f.Descriptors > before.Descriptors+few {
 			return errors.New(f.String())
 		}
@@ -353,13 +333,12 @@ func (e *exporter) settled(before figures) figures {
 // holds waits until a question to Prometheus has an answer, and returns when that was.
 func holds(t testing.TB, prometheus *stack.PrometheusServer, expr string) time.Time {
 	t.Helper()
-	for end := time.Now().Add(2 * bound); ; time.Sleep(50 * time.Millisecond) {
+	stack.Await(t, "Prometheus: "+expr, func() error {
 		found, err := prometheus.Query(t.Context(), expr)
-		if err == nil && len(found) > 0 {
-			return time.Now()
+		if err == nil && len(found) == 0 {
+			err = errors.New("no samples")
 		}
-		if time.Now().After(end) {
-			t.Fatalf("Prometheus: %s: nothing (%v)", expr, err)
-		}
-	}
+		return err
+	})
+	return time.Now()
 }

@@ -49,15 +49,11 @@ func (s *spoiler) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-var (
-	full = flag.Bool("full", false, "leave no case out")
-	seed = flag.Uint64("seed", 1, "what chance is made from")
-)
+var seed = flag.Uint64("seed", 1, "the seed of every random choice")
 
 // TestNoFieldOfAnotherTypeMakesAWrongSample gives every field of every answer
 // that every collector is given every other type. Then the run fails, or what it
-// tells is the truth or less. Without -full it is some dozen that chance has
-// chosen; make check-chance leaves none out.
+// tells is the truth or less. With -short it is a random choice of some dozens.
 func TestNoFieldOfAnotherTypeMakesAWrongSample(t *testing.T) {
 	for _, spec := range collectors.All() {
 		t.Run(spec.Name, func(t *testing.T) {
@@ -90,7 +86,7 @@ func mistypeAll(t *testing.T, spec *collectors.Spec) (wrong []string) {
 		for which, body := range clean.answers {
 			all := spoilt(body)
 			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-			if !*full {
+			if testing.Short() {
 				all = all[:min(len(all), 30/len(clean.answers)+1)]
 			}
 			for _, s := range all {

@@ -6,15 +6,13 @@ package stack
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,38 +22,48 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// startTimeout bounds the start of one program: under a second on an idle machine, many on a busy one.
-const startTimeout = time.Minute
-
-// Binary returns the path of the program called name (prometheus, promtool, alertmanager, amtool): the one that `make tools` put into
-// the module's .tools/bin, else the one on PATH. It fails the test if there is neither.
+// Binary returns the path of the program that `make tools` has put into .tools/bin (prometheus, promtool, alertmanager). It fails the
+// test if there is none: another version, found on PATH, would be another test.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
-	path, err := find(name)
+	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
-}
-
-func find(name string) (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if path, err := exec.LookPath(filepath.Join(dir, ".tools", "bin", name)); err == nil {
-			return path, nil
-		}
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); !errors.Is(err, fs.ErrNotExist) {
-			break
+			return path
 		}
 	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("%s is neither in .tools/bin nor on PATH: run `make tools`", name)
+	t.Fatalf("%s is not in .tools/bin: run `make tools`", name)
+	return ""
+}
+
+// Chromium returns the path of the browser. It skips the test where none is installed.
+func Chromium(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
 	}
-	return path, nil
+	t.Skip("needs chromium")
+	return ""
+}
+
+// Needs skips the test where one of the programs is not installed. The program "root" is installed for root.
+func Needs(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		if name == "root" && os.Getuid() != 0 {
+			t.Skip("needs root")
+		} else if name != "root" && !slices.ContainsFunc([]string{"", "/usr/sbin/", "/sbin/"}, func(dir string) bool {
+			_, err := exec.LookPath(dir + name)
+			return err == nil
+		}) {
+			t.Skip("needs " + name)
+		}
+	}
 }
 
 // Program is one that runs until the test ends, and may be stopped and started again before.
@@ -107,7 +115,7 @@ func (p *Program) run() error {
 		defer close(exited)
 		_ = command.Wait() // Why it ended is told by its log.
 	}(p.command)
-	err := ready(p.t.Context(), p.URL+"/-/ready", exited)
+	err := p.ready()
 	if err != nil {
 		_ = p.command.Process.Kill()
 		<-exited
@@ -142,21 +150,20 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// ready waits until url answers 200, but no longer than startTimeout nor than the program lives.
-func ready(ctx context.Context, url string, exited <-chan struct{}) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
+// ready waits until the program answers 200 at /-/ready, or has ended.
+func (p *Program) ready() error {
+	timedOut := TimedOut(p.t)
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for {
 		select {
-		case <-exited:
+		case <-p.exited:
 			return errors.New("ended before it was ready")
-		case <-ctx.Done():
-			return fmt.Errorf("not ready after %s", startTimeout)
+		case <-timedOut:
+			return errors.New("never ready")
 		case <-poll.C:
 		}
-		if request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil); err != nil {
+		if request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.URL+"/-/ready", nil); err != nil {
 			return err
 		} else if response, err := http.DefaultClient.Do(request); err == nil {
 			response.Body.Close()

@@ -67,11 +67,10 @@ func (r *Receiver) now() ([]Alert, <-chan struct{}) {
 	return slices.Clone(r.alerts), r.received
 }
 
-// Wait returns the first alert that matches among those received so far and those that come within the timeout. It fails the test if
-// there is none, and tells what came instead.
-func (r *Receiver) Wait(match func(Alert) bool, timeout time.Duration) Alert {
+// Wait returns the first alert that matches, received or yet to come. At the Deadline it fails the test with what was received instead.
+func (r *Receiver) Wait(match func(Alert) bool) Alert {
 	r.t.Helper()
-	deadline := time.After(timeout)
+	timedOut := TimedOut(r.t)
 	for {
 		alerts, received := r.now()
 		if i := slices.IndexFunc(alerts, match); i >= 0 {
@@ -79,8 +78,8 @@ func (r *Receiver) Wait(match func(Alert) bool, timeout time.Duration) Alert {
 		}
 		select {
 		case <-received:
-		case <-deadline:
-			r.t.Fatalf("no such page within %s; received: %+v", timeout, alerts)
+		case <-timedOut:
+			r.t.Fatalf("no such notification; received: %+v", alerts)
 		}
 	}
 }

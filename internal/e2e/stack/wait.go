@@ -1,0 +1,44 @@
+package stack
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// Deadline returns when a wait for a process gives up: halfway to the end that -timeout sets for the test binary, or after five
+// minutes if it sets none. No test waits for anything else, so a busy machine makes tests slower and does not make them fail.
+func Deadline(t testing.TB) time.Time {
+	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, ok := limited.Deadline(); ok {
+			return time.Now().Add(time.Until(end) / 2)
+		}
+	}
+	return time.Now().Add(5 * time.Minute)
+}
+
+// TimedOut returns a channel that receives at the Deadline.
+func TimedOut(t testing.TB) <-chan time.Time { return time.After(time.Until(Deadline(t))) }
+
+// Poll calls the condition until it returns nil. At the Deadline it returns the condition's last error.
+func Poll(t testing.TB, condition func() error) error {
+	began, end := time.Now(), Deadline(t)
+	for {
+		err := condition()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("not within %s: %w", time.Since(began).Round(time.Second), err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Await polls the condition and fails the test with the condition's last error at the Deadline.
+func Await(t testing.TB, what string, condition func() error) {
+	t.Helper()
+	if err := Poll(t, condition); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
