@@ -1,6 +1,6 @@
-// Package metric holds the two words that every collector speaks: a Family
-// is a row of the catalogue, and a Batch is what one run found, already in the
-// form in which it is served.
+// Package metric has the types of a collector's run: a Family is a row of
+// docs/metrics.md, a Target is what the run asks about, and a Batch has its samples,
+// already in the form in which they are served, and its Facts.
 package metric
 
 import (
