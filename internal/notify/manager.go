@@ -1,0 +1,395 @@
+//go:build !noalerting
+
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/alertmanager/alert"
+	"github.com/prometheus/alertmanager/api"
+	"github.com/prometheus/alertmanager/cluster"
+	amconfig "github.com/prometheus/alertmanager/config"
+	"github.com/prometheus/alertmanager/config/receiver"
+	"github.com/prometheus/alertmanager/dispatch"
+	"github.com/prometheus/alertmanager/eventrecorder"
+	"github.com/prometheus/alertmanager/featurecontrol"
+	"github.com/prometheus/alertmanager/inhibit"
+	"github.com/prometheus/alertmanager/marker"
+	"github.com/prometheus/alertmanager/nflog"
+	"github.com/prometheus/alertmanager/notify"
+	"github.com/prometheus/alertmanager/provider/mem"
+	"github.com/prometheus/alertmanager/silence"
+	"github.com/prometheus/alertmanager/template"
+	"github.com/prometheus/alertmanager/timeinterval"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/route"
+)
+
+// Notifier routes alerts to receivers until its context ends.
+type Notifier struct {
+	o       Options
+	log     *slog.Logger
+	metrics *Metrics
+	url     *url.URL
+
+	// Made once.
+	alerts     *mem.Alerts
+	silences   *silence.Silences
+	silencer   *silence.Silencer
+	sent       *nflog.Log
+	groups     marker.GroupMarker
+	peer       *cluster.Peer // nil without replicas
+	api        *api.API
+	handler    http.Handler
+	pipelines  *notify.PipelineBuilder
+	dispatched *dispatch.DispatcherMetrics
+	started    time.Time
+
+	// Replaced by each reload.
+	mu         sync.Mutex // held by who reloads or stops
+	receivers  []string   // integrations in use, as receiver/kind
+	inhibitor  atomic.Pointer[inhibit.Inhibitor]
+	dispatcher atomic.Pointer[dispatch.Dispatcher]
+
+	changed chan struct{} // silences or notification log differ from the files
+	stopped chan struct{}
+}
+
+// recorder records no events.
+var recorder eventrecorder.Recorder
+
+// Start loads the configuration and the state, and sends from then on. It ends in
+// order when ctx ends; Wait waits for that.
+func Start(ctx context.Context, o Options) (*Notifier, error) {
+	link, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	conf, err := load(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	internals := prometheus.NewRegistry() // Alertmanager's own families are not served
+	n := &Notifier{
+		o: o, log: o.Log, url: link, metrics: NewMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(),
+		pipelines:  notify.NewPipelineBuilder(internals, featurecontrol.NoopFlags{}, recorder),
+		dispatched: dispatch.NewDispatcherMetrics(false, internals, featurecontrol.NoopFlags{}),
+		changed:    make(chan struct{}, 1), stopped: make(chan struct{}),
+	}
+	if o.StateDir != "" {
+		o.Registerer.MustRegister(n.metrics.stored)
+		n.metrics.stored.Set(1)
+	} else {
+		o.Log.Info("no state directory, a restart forgets silences and repeats notifications: set AVAX_STATE_DIR")
+	}
+	if err := n.open(internals); err != nil {
+		return nil, err
+	}
+	if err := n.apply(conf); err != nil {
+		n.alerts.Close()
+		return nil, err
+	}
+	n.metrics.reloaded.Set(1)
+	go n.run(ctx)
+	return n, nil
+}
+
+// open makes what lives as long as the process.
+func (n *Notifier) open(internals prometheus.Registerer) error {
+	log := slog.New(quiet{n.log.Handler()})
+	if err := n.join(log, internals); err != nil {
+		return err
+	}
+	var err error
+	if n.sent, err = nflog.New(nflog.Options{SnapshotFile: n.file("nflog"), Retention: retention, Logger: log, Metrics: internals}); err != nil {
+		return fmt.Errorf("notification log: %w: remove the file to start without it", err)
+	}
+	if n.silences, err = silence.New(silence.Options{SnapshotFile: n.file("silences"), Retention: retention, Logger: log, Metrics: internals}); err != nil {
+		return fmt.Errorf("silences: %w: remove the file to start without it", err)
+	}
+	broadcast := func(share func([]byte)) func([]byte) {
+		return func(change []byte) {
+			share(change)
+			select {
+			case n.changed <- struct{}{}:
+			default:
+			}
+		}
+	}
+	nobody := func([]byte) {}
+	shareLog, shareSilences := nobody, nobody
+	if n.peer != nil {
+		shareLog = n.peer.AddState("nfl", n.sent, internals).Broadcast
+		shareSilences = n.peer.AddState("sil", n.silences, internals).Broadcast
+	}
+	n.sent.SetBroadcast(broadcast(shareLog))
+	n.silences.SetBroadcast(broadcast(shareSilences))
+	n.silencer = silence.NewSilencer(n.silences, log, recorder)
+	if n.peer != nil {
+		if err := n.peer.Join(cluster.DefaultReconnectInterval, cluster.DefaultReconnectTimeout); err != nil {
+			n.log.Warn("replicas not reachable, retrying", "err", err)
+		}
+		go n.peer.Settle(context.Background(), 10*gossipInterval)
+	}
+	if n.alerts, err = mem.NewAlerts(context.Background(), gcInterval, 0, n.silencer, log, recorder, internals, featurecontrol.NoopFlags{}); err != nil {
+		return err
+	}
+	var peer cluster.ClusterPeer
+	if n.peer != nil {
+		peer = n.peer
+	}
+	n.api, err = api.New(api.Options{
+		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Peer: peer, Logger: log, Registry: internals,
+		RequestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "request_duration_seconds"}, []string{"handler", "method", "code"}),
+		GroupFunc: func(ctx context.Context, routes func(*dispatch.Route) bool, alerts func(*alert.Alert, time.Time) bool) (dispatch.AlertGroups, map[model.Fingerprint][]string, error) {
+			return n.dispatcher.Load().Groups(ctx, routes, alerts)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	n.handler = n.api.Register(route.New(), "/")
+	return nil
+}
+
+// join makes this replica known to the others.
+func (n *Notifier) join(log *slog.Logger, internals prometheus.Registerer) (err error) {
+	if len(n.o.Peers) == 0 {
+		return nil
+	}
+	n.peer, err = cluster.Create(log, internals, n.o.Listen, "", n.o.Peers, true, pushPullInterval, gossipInterval,
+		cluster.DefaultTCPTimeout, cluster.DefaultResolvePeersTimeout, cluster.DefaultProbeTimeout, cluster.DefaultProbeInterval,
+		nil, false, "", "")
+	if err != nil {
+		return fmt.Errorf("replicas: %w", err)
+	}
+	return nil
+}
+
+// file is the path of a state file; empty where state is in memory.
+func (n *Notifier) file(name string) string {
+	if n.o.StateDir == "" {
+		return ""
+	}
+	return filepath.Join(n.o.StateDir, name)
+}
+
+// apply makes a configuration the one that is used. On an error the previous one
+// stays in use. The caller holds n.mu, or is Start.
+func (n *Notifier) apply(conf *amconfig.Config) error {
+	log := slog.New(quiet{n.log.Handler()})
+	templates, err := template.FromGlobs(conf.Templates)
+	if err != nil {
+		return fmt.Errorf("templates: %w", err)
+	}
+	templates.ExternalURL = n.url
+	routes := dispatch.NewRoute(conf.Route, nil)
+	used := map[string]bool{}
+	routes.Walk(func(r *dispatch.Route) { used[r.RouteOpts.Receiver] = true })
+	receivers := map[string][]notify.Integration{}
+	var names []string
+	for _, r := range conf.Receivers {
+		if !used[r.Name] {
+			continue
+		}
+		integrations, err := receiver.BuildReceiverIntegrations(r, templates, log, n.o.ClientOptions...)
+		if err != nil {
+			return fmt.Errorf("receiver %s: %w", r.Name, err)
+		}
+		for i := range integrations {
+			names = append(names, r.Name+"/"+integrations[i].Name())
+			integrations[i] = n.observed(r.Name, integrations[i])
+		}
+		receivers[r.Name] = integrations
+	}
+	intervals := map[string][]timeinterval.TimeInterval{}
+	for _, i := range conf.MuteTimeIntervals {
+		intervals[i.Name] = i.TimeIntervals
+	}
+	for _, i := range conf.TimeIntervals {
+		intervals[i.Name] = i.TimeIntervals
+	}
+
+	n.halt()
+	inhibitor := inhibit.NewInhibitor(n.alerts, conf.InhibitRules, log, recorder)
+	var peer notify.Peer
+	wait := func() time.Duration { return 0 }
+	if n.peer != nil {
+		peer = n.peer
+		wait = func() time.Duration { return time.Duration(n.peer.Position()) * peerTimeout }
+	}
+	pipeline := n.pipelines.New(receivers, wait, inhibitor, n.silencer, timeinterval.NewIntervener(intervals), n.groups, n.sent, peer)
+	n.api.Update(conf, func(ctx context.Context, labels model.LabelSet) {
+		n.inhibitor.Load().Mutes(ctx, labels)
+		n.silencer.Mutes(ctx, labels)
+	})
+	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) + wait() }
+	dispatcher := dispatch.NewDispatcher(n.alerts, routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, templates)
+
+	// The inhibitor knows the active alerts before the dispatcher sends any.
+	go inhibitor.Run()
+	inhibitor.WaitForLoading()
+	n.inhibitor.Store(inhibitor)
+	go dispatcher.Run(n.started)
+	dispatcher.WaitForLoading()
+	n.dispatcher.Store(dispatcher)
+	n.receivers = names
+	return nil
+}
+
+// halt stops what the present configuration runs.
+func (n *Notifier) halt() {
+	if i := n.inhibitor.Load(); i != nil {
+		i.Stop()
+	}
+	if d := n.dispatcher.Load(); d != nil {
+		d.Stop()
+	}
+}
+
+// observed counts how the notifications of an integration end.
+func (n *Notifier) observed(receiver string, i notify.Integration) notify.Integration {
+	return notify.NewIntegration(&observer{n, receiver, i}, &i, i.Name(), i.Index(), receiver)
+}
+
+// observer is an integration whose outcomes are counted and logged.
+type observer struct {
+	n        *Notifier
+	receiver string
+	notify.Integration
+}
+
+// Notify implements notify.Notifier.
+func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool, err error) {
+	retry, err = o.Integration.Notify(ctx, alerts...)
+	o.n.metrics.observe(o.receiver, o.Name(), err)
+	return retry, err
+}
+
+// Reload loads the file again. A file with a mistake keeps the previous
+// configuration.
+func (n *Notifier) Reload() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	conf, err := load(n.o.Config)
+	if err == nil {
+		err = n.apply(conf)
+	}
+	if err != nil {
+		n.metrics.reloaded.Set(0)
+		n.log.Error("reload failed, keeping the previous notification configuration", "err", err)
+		return err
+	}
+	n.metrics.reloaded.Set(1)
+	n.log.Info("notification configuration reloaded", "receivers", len(n.receivers))
+	return nil
+}
+
+// Put takes active and resolved alerts.
+func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
+	now := time.Now()
+	taken := make([]*alert.Alert, 0, len(alerts))
+	for _, a := range alerts {
+		taken = append(taken, &alert.Alert{Alert: a, UpdatedAt: now})
+	}
+	return n.alerts.Put(ctx, taken...)
+}
+
+// Handler serves Alertmanager's API, which amtool speaks, under /api/v2.
+func (n *Notifier) Handler() http.Handler { return n.handler }
+
+// run saves the state whenever it changes, and stops everything when ctx ends.
+func (n *Notifier) run(ctx context.Context) {
+	defer close(n.stopped)
+	gc := time.NewTicker(gcInterval)
+	defer gc.Stop()
+	for {
+		select {
+		case <-n.changed:
+			n.save()
+		case <-gc.C:
+			_, logErr := n.sent.GC()
+			_, silenceErr := n.silences.GC()
+			if err := errors.Join(logErr, silenceErr); err != nil {
+				n.log.Error("expired notification state not removed", "err", err)
+			}
+			n.save()
+		case <-ctx.Done():
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.halt()
+			n.alerts.Close()
+			n.save()
+			if n.peer != nil {
+				if err := n.peer.Leave(10 * time.Second); err != nil {
+					n.log.Warn("replicas not told of the stop", "err", err)
+				}
+			}
+			return
+		}
+	}
+}
+
+// Wait returns when everything has stopped, after the context of Start has ended.
+func (n *Notifier) Wait() { <-n.stopped }
+
+// save writes the state files. A disk that takes none costs the state of a
+// restart, and nothing else.
+func (n *Notifier) save() {
+	if n.o.StateDir == "" {
+		return
+	}
+	err := errors.Join(replace(n.file("nflog"), n.sent.Snapshot), replace(n.file("silences"), n.silences.Snapshot))
+	if err != nil {
+		n.metrics.stored.Set(0)
+		n.log.Warn("notification state not saved, a restart would repeat notifications", "err", err)
+		return
+	}
+	n.metrics.stored.Set(1)
+}
+
+// replace writes a file that is whole at any time.
+func replace(path string, write func(io.Writer) (int64, error)) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = write(f)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// CheckPeers reports what is wrong with the addresses of the gossip.
+func CheckPeers(listen string, peers []string) error {
+	var errs []error
+	for _, address := range append([]string{listen}, peers...) {
+		_, port, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%q: write host:port, such as exporter-1:9866", address))
+		}
+	}
+	return errors.Join(errs...)
+}

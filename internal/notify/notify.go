@@ -1,0 +1,101 @@
+// Package notify sends alerts to people: Alertmanager's own routing, grouping,
+// inhibition, silences, notification log and receivers, in this process. It is
+// configured by a file in Alertmanager's format.
+//
+// Built with the tag noalerting it is a stub.
+package notify
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	httpconfig "github.com/prometheus/common/config"
+)
+
+// Config is what the operator decides.
+type Config struct {
+	// File is a configuration in Alertmanager's format; empty: nothing is sent.
+	File string
+	// InhibitRules are those of a configuration that has none of its own: a
+	// configuration in Alertmanager's format whose other parts do not count.
+	InhibitRules []byte
+	// StateDir holds silences and the notification log; empty: they are in memory,
+	// and a restart forgets them.
+	StateDir string
+	// URL is where people reach this exporter: templates link there.
+	URL string
+	// Listen is the address of the gossip between replicas, and Peers are the
+	// addresses of the others; Peers empty: there are none.
+	Listen string
+	Peers  []string
+}
+
+// On reports whether notifications are configured.
+func (c Config) On() bool { return c.File != "" }
+
+// Options is what a Notifier works with.
+type Options struct {
+	Config
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+	// ClientOptions change the HTTP clients of the receivers, in tests.
+	ClientOptions []httpconfig.HTTPClientOption
+}
+
+// How a notification ended, in the label outcome.
+const (
+	delivered = "delivered"
+	failed    = "failed"
+)
+
+// Metrics are the families of notification.
+type Metrics struct {
+	sent     *prometheus.CounterVec
+	up       *prometheus.GaugeVec
+	reloaded prometheus.Gauge
+	stored   prometheus.Gauge
+}
+
+// NewMetrics registers the families.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "avax_exporter_receiver_notifications_total",
+			Help: "Notifications sent by this process, by receiver of AVAX_NOTIFY_FILE, kind of receiver and outcome: delivered, or failed (an attempt that is retried counts each time).",
+		}, []string{"receiver", "integration", "outcome"}),
+		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "avax_exporter_receiver_up",
+			Help: "1 if the receiver accepted the last notification, 0 if not; absent until there was one.",
+		}, []string{"receiver", "integration"}),
+		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_notify_last_reload_successful",
+			Help: "1 if the last reload of AVAX_NOTIFY_FILE succeeded, 0 if it failed and the previous configuration is kept.",
+		}),
+		stored: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_notify_state_stored",
+			Help: "1 if silences and the notification log are on disk, 0 if a restart would forget them and repeat notifications. Absent without AVAX_STATE_DIR.",
+		}),
+	}
+	r.MustRegister(m.sent, m.up, m.reloaded)
+	return m
+}
+
+// observe records the outcome of one attempt.
+func (m *Metrics) observe(receiver, integration string, err error) {
+	outcome, up := delivered, 1.0
+	if err != nil {
+		outcome, up = failed, 0
+	}
+	m.sent.WithLabelValues(receiver, integration, outcome).Inc()
+	m.up.WithLabelValues(receiver, integration).Set(up)
+}
+
+// gossipInterval and the others are Alertmanager's defaults.
+const (
+	gossipInterval   = 200 * time.Millisecond
+	pushPullInterval = time.Minute
+	peerTimeout      = 15 * time.Second
+	retention        = 120 * time.Hour
+	gcInterval       = 30 * time.Minute
+)

@@ -1,0 +1,160 @@
+//go:build !noalerting
+
+package notify_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+// inbox is a webhook receiver: what it was sent, as status and name of each alert.
+type inbox struct {
+	url  string
+	sent chan string
+}
+
+func newInbox(t *testing.T) inbox {
+	t.Helper()
+	i := inbox{sent: make(chan string, 100)}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Alerts []struct {
+				Status string
+				Labels map[string]string
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		for _, a := range body.Alerts {
+			i.sent <- a.Status + " " + a.Labels["alertname"] + " " + a.Labels["node"]
+		}
+	}))
+	t.Cleanup(server.Close)
+	i.url = server.URL
+	return i
+}
+
+// configuration sends each node's alerts to one webhook, at once.
+func configuration(t *testing.T, url string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "notify.yml")
+	text := `
+route: {receiver: phone, group_by: [node], group_wait: 1ms, group_interval: 1ms, repeat_interval: 1h}
+receivers:
+  - name: phone
+    webhook_configs: [{url: "` + url + `"}]
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const shipped = `
+route: {receiver: none}
+receivers: [{name: none}]
+inhibit_rules:
+  - source_matchers: [alertname="NodeDown"]
+    target_matchers: [alertname="ChainMissing"]
+    equal: [node]
+`
+
+// start runs a notifier until stop is called.
+func start(t *testing.T, c notify.Config) (n *notify.Notifier, stop func()) {
+	t.Helper()
+	c.InhibitRules, c.URL = []byte(shipped), "http://exporter.example"
+	ctx, cancel := context.WithCancel(context.Background())
+	n, err := notify.Start(ctx, notify.Options{Config: c, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	stop = func() { cancel(); n.Wait() }
+	t.Cleanup(stop)
+	return n, stop
+}
+
+func firing(name, node string) model.Alert {
+	return model.Alert{
+		Labels:   model.LabelSet{"alertname": model.LabelValue(name), "node": model.LabelValue(node)},
+		StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour),
+	}
+}
+
+func put(t *testing.T, n *notify.Notifier, alerts ...model.Alert) {
+	t.Helper()
+	if err := n.Put(t.Context(), alerts...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func want(t *testing.T, i inbox, notification string) {
+	t.Helper()
+	if got := <-i.sent; got != notification {
+		t.Errorf("sent %q, want %q", got, notification)
+	}
+}
+
+func TestAnAlertIsSentWhenItFiresAndWhenItResolves(t *testing.T) {
+	phone := newInbox(t)
+	n, _ := start(t, notify.Config{File: configuration(t, phone.url)})
+	down := firing("NodeDown", "alpha")
+	put(t, n, down)
+	want(t, phone, "firing NodeDown alpha")
+	down.EndsAt = time.Now()
+	put(t, n, down)
+	want(t, phone, "resolved NodeDown alpha")
+}
+
+func TestShippedInhibitionsHoldWithoutOnesOfTheFile(t *testing.T) {
+	phone := newInbox(t)
+	n, _ := start(t, notify.Config{File: configuration(t, phone.url)})
+	put(t, n, firing("NodeDown", "alpha"))
+	want(t, phone, "firing NodeDown alpha")
+	put(t, n, firing("ChainMissing", "alpha"), firing("ChainMissing", "bravo"))
+	want(t, phone, "firing ChainMissing bravo")
+}
+
+func TestARestartSendsNothingAgain(t *testing.T) {
+	phone := newInbox(t)
+	c := notify.Config{File: configuration(t, phone.url), StateDir: t.TempDir()}
+	n, stop := start(t, c)
+	down := firing("NodeDown", "alpha")
+	put(t, n, down)
+	want(t, phone, "firing NodeDown alpha")
+	for _, err := os.Stat(filepath.Join(c.StateDir, "nflog")); err != nil; _, err = os.Stat(filepath.Join(c.StateDir, "nflog")) {
+		time.Sleep(time.Millisecond) // the notification is logged after the receiver has answered
+	}
+	stop()
+	n, _ = start(t, c)
+	put(t, n, down)
+	put(t, n, firing("NodeDown", "bravo"))
+	want(t, phone, "firing NodeDown bravo")
+}
+
+func TestABadFileKeepsThePreviousConfiguration(t *testing.T) {
+	phone := newInbox(t)
+	file := configuration(t, phone.url)
+	n, _ := start(t, notify.Config{File: file})
+	if err := os.WriteFile(file, []byte("route: {receiver: nobody}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Reload(); err == nil {
+		t.Error("a route to a receiver that does not exist is accepted")
+	}
+	put(t, n, firing("NodeDown", "alpha"))
+	want(t, phone, "firing NodeDown alpha")
+}
