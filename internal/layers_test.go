@@ -35,6 +35,7 @@ var layers = map[string]int{
 	"internal/snapshot":    1,
 	"internal/schedule":    2,
 	"internal/alerting":    3,
+	"internal/notify":      3,
 	"internal/explain":     4,
 	"internal/web":         4,
 	"internal/config":      5,

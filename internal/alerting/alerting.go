@@ -53,6 +53,10 @@ type Options struct {
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 
+	// Notify takes firing and resolved alerts in this process, besides the
+	// Alertmanagers; nil: nobody does.
+	Notify func(context.Context, ...model.Alert) error
+
 	// The delays are Prometheus' own, but for the tests.
 	ResendDelay    time.Duration // 0: a minute
 	ForGracePeriod time.Duration // 0: a minute

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/notifier"
 )
 
@@ -43,17 +45,49 @@ func newDelivery(o Options, m *Metrics, stopping context.Context) *delivery {
 }
 
 // sender gives alerts the link to their page here, where Prometheus would name its
-// own.
+// own, and sends them.
 type sender struct {
-	*notifier.Manager
-	url string
+	alertmanagers *notifier.Manager                           // nil: none
+	notify        func(context.Context, ...model.Alert) error // nil: none
+	external      labels.Labels
+	url           string
 }
 
+// Send implements rules.Sender.
 func (s sender) Send(alerts ...*notifier.Alert) {
 	for _, a := range alerts {
 		a.GeneratorURL = s.url + "/alerts#" + url.PathEscape(a.Name())
 	}
-	s.Manager.Send(alerts...)
+	if s.notify != nil {
+		own := make([]model.Alert, 0, len(alerts))
+		for _, a := range alerts {
+			own = append(own, model.Alert{
+				Labels: labelSet(s.withExternal(a.Labels)), Annotations: labelSet(a.Annotations),
+				StartsAt: a.StartsAt, EndsAt: a.EndsAt, GeneratorURL: a.GeneratorURL,
+			})
+		}
+		_ = s.notify(context.Background(), own...) // logs its errors
+	}
+	if s.alertmanagers != nil {
+		s.alertmanagers.Send(alerts...)
+	}
+}
+
+// withExternal adds the external labels, as Prometheus' notifier does.
+func (s sender) withExternal(l labels.Labels) labels.Labels {
+	b := labels.NewBuilder(l)
+	s.external.Range(func(e labels.Label) {
+		if !l.Has(e.Name) {
+			b.Set(e.Name, e.Value)
+		}
+	})
+	return b.Labels()
+}
+
+func labelSet(l labels.Labels) model.LabelSet {
+	set := model.LabelSet{}
+	l.Range(func(e labels.Label) { set[model.LabelName(e.Name)] = model.LabelValue(e.Value) })
+	return set
 }
 
 // post is an alert as it goes over the wire.

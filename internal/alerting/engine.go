@@ -79,12 +79,10 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	return e, nil
 }
 
-// notify sends alerts to Alertmanager, if there is one.
+// notify sends alerts to Alertmanager, and to the notifier of this process, where
+// there are such.
 func (a *Alerting) notify() rules.NotifyFunc {
-	if a.notifier == nil {
-		return func(context.Context, string, ...*rules.Alert) {}
-	}
-	return rules.SendAlerts(sender{a.notifier, a.o.URL}, a.o.URL)
+	return rules.SendAlerts(sender{a.notifier, a.o.Notify, a.external, a.o.URL}, a.o.URL)
 }
 
 // sample begins to sample as c says.

@@ -16,12 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	promcollectors "github.com/prometheus/client_golang/prometheus/collectors"
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
+	"github.com/prometheus/common/model"
 	promversion "github.com/prometheus/common/version"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/state"
@@ -37,6 +39,7 @@ type App struct {
 	store     *snapshot.Store
 	scheduler *schedule.Scheduler
 	alerting  *alerting.Alerting // nil where it is off
+	notifier  *notify.Notifier   // nil where it is off
 	watch     *fleet.Watch
 	handler   http.Handler
 
@@ -73,9 +76,16 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{Store: a.store, Registry: registry, Progress: a.Progress, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
+	var put func(context.Context, ...model.Alert) error
+	if cfg.Notify.On() {
+		if a.notifier, err = notify.Start(ctx, notify.Options{Config: cfg.Notify, Registerer: registry, Log: log}); err != nil {
+			return nil, config.InputError{Err: err}
+		}
+		put = a.notifier.Put
+	}
 	if cfg.Alerting.On {
 		a.alerting, err = alerting.Start(ctx, alerting.Options{
-			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: cfg.Transport,
+			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: cfg.Transport, Notify: put,
 			Ready: func() bool {
 				ran, of := a.Progress()
 				return ran == of && of > 0
@@ -127,6 +137,9 @@ func (a *App) Wait() {
 	a.scheduler.Wait()
 	if a.alerting != nil {
 		a.alerting.Wait()
+	}
+	if a.notifier != nil {
+		a.notifier.Wait()
 	}
 }
 

@@ -6,12 +6,15 @@ import (
 	"net/http"
 )
 
-// Reload reloads the nodes, their credentials, the key of the Data service and
-// the alert rules. What cannot be loaded is logged and keeps its previous state.
+// Reload reloads the nodes, their credentials, the key of the Data service, the
+// alert rules and the notification configuration. What cannot be loaded is logged and keeps its previous state.
 func (a *App) Reload() error {
 	err := a.watch.Reload()
 	if a.alerting != nil {
 		err = errors.Join(err, a.alerting.Reload()) // logs its errors
+	}
+	if a.notifier != nil {
+		err = errors.Join(err, a.notifier.Reload()) // logs its errors
 	}
 	if a.targets.data == nil {
 		return err
@@ -27,6 +30,7 @@ func (a *App) Reload() error {
 func (a *App) routes(pages http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)
+	mux.Handle("/api/v2/", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.serveNotifier)))
 	mux.Handle("/-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.serveReload)))
 	return mux
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -61,6 +62,7 @@ type Config struct {
 
 	StateDir string // empty: state is kept in memory
 	Alerting alerting.Config
+	Notify   notify.Config
 	Rules    alerting.RulesSummary // that alerting evaluates; empty where it is off
 
 	LogLevel  slog.Level
@@ -197,6 +199,7 @@ func (env Environment) Parse() (*Config, error) {
 	}
 	env.parseData(c, note)
 	env.parseAlerting(c, note)
+	env.parseNotify(c, note)
 	if err := c.LogLevel.UnmarshalText([]byte(env.LogLevel)); err != nil {
 		note("LOG_LEVEL", fmt.Errorf("%q: write DEBUG, INFO, WARN or ERROR", env.LogLevel))
 	}

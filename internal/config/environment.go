@@ -57,6 +57,9 @@ type Environment struct {
 	Alerting               string `split_words:"true" name:"ALERTING" desc:"on: the exporter evaluates the alert rules, without a Prometheus; see alerting.md. off: a Prometheus or a ruler does. Empty: on, but off in the build without alerting."`
 	Alertmanagers          string `split_words:"true" name:"ALERTMANAGERS" desc:"Alertmanagers to notify, as URLs, comma-separated. Empty: alerts are evaluated and shown, and sent to nobody."`
 	AlertmanagerConfigFile string `split_words:"true" name:"ALERTMANAGER_CONFIG_FILE" desc:"File with the block alerting of Prometheus' configuration: TLS, credentials and relabelling for the Alertmanagers, or more of them."`
+	NotifyFile             string `split_words:"true" name:"NOTIFY_FILE" desc:"File that says whom this process notifies, in Alertmanager's own format: no Alertmanager is needed; avax-exporter notify init prints one. Reloaded on SIGHUP."`
+	NotifyListen           string `split_words:"true" name:"NOTIFY_LISTEN" default:":9866" desc:"Address of the gossip between replicas that notify, as host:port; used with AVAX_NOTIFY_PEERS only. Not authenticated: keep it inside your network."`
+	NotifyPeers            string `split_words:"true" name:"NOTIFY_PEERS" desc:"Addresses of the gossip of the other replicas, comma-separated, as host:port. Replicas with the same AVAX_NOTIFY_FILE notify once."`
 	RulesFile              string `split_words:"true" name:"RULES_FILE" desc:"File with the alert rules to evaluate in place of the built-in ones, in Prometheus' format; read anew on SIGHUP."`
 	ExternalLabels         string `split_words:"true" name:"EXTERNAL_LABELS" desc:"Labels added to every alert, comma-separated, as name=value."`
 	ExternalURL            string `split_words:"true" name:"EXTERNAL_URL" desc:"Where people reach this exporter: the link in a page leads there. Empty: http:// and AVAX_ALERTING_INSTANCE."`

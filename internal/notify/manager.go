@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"github.com/prometheus/alertmanager/alert"
 	"github.com/prometheus/alertmanager/api"
 	"github.com/prometheus/alertmanager/cluster"
@@ -91,6 +92,12 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 		changed:    make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	if o.StateDir != "" {
+		if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
+			o.Log.Warn("state directory unusable, a restart forgets silences and repeats notifications", "err", err)
+			n.o.StateDir = ""
+		}
+	}
+	if n.o.StateDir != "" {
 		o.Registerer.MustRegister(n.metrics.stored)
 		n.metrics.stored.Set(1)
 	} else {
@@ -299,14 +306,18 @@ func (n *Notifier) Reload() error {
 	return nil
 }
 
-// Put takes active and resolved alerts.
+// Put takes active and resolved alerts. It logs its error.
 func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	now := time.Now()
 	taken := make([]*alert.Alert, 0, len(alerts))
 	for _, a := range alerts {
 		taken = append(taken, &alert.Alert{Alert: a, UpdatedAt: now})
 	}
-	return n.alerts.Put(ctx, taken...)
+	err := n.alerts.Put(ctx, taken...)
+	if err != nil {
+		n.log.Error("alerts not accepted", "err", err)
+	}
+	return err
 }
 
 // Handler serves Alertmanager's API, which amtool speaks, under /api/v2.
@@ -364,25 +375,21 @@ func (n *Notifier) save() {
 
 // replace writes a file that is whole at any time.
 func replace(path string, write func(io.Writer) (int64, error)) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*.tmp")
+	f, err := renameio.NewPendingFile(path)
 	if err != nil {
 		return err
 	}
-	_, err = write(f)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
+	defer f.Cleanup() //nolint:errcheck // nothing is left to do
+	if _, err := write(f); err != nil {
+		return err
 	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return f.CloseAtomicallyReplace()
 }
 
 // CheckPeers reports what is wrong with the addresses of the gossip.
-func CheckPeers(listen string, peers []string) error {
+func CheckPeers(c Config) error {
 	var errs []error
-	for _, address := range append([]string{listen}, peers...) {
+	for _, address := range append([]string{c.Listen}, c.Peers...) {
 		_, port, err := net.SplitHostPort(address)
 		if err == nil {
 			_, err = strconv.ParseUint(port, 10, 16)

@@ -1,0 +1,33 @@
+package config
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+// parseNotify reads whom this process notifies.
+func (env Environment) parseNotify(c *Config, note func(variable string, errs ...error)) {
+	c.Notify = notify.Config{
+		File: env.NotifyFile, InhibitRules: alertmanager.Config, URL: c.Alerting.URL,
+		Listen: env.NotifyListen, Peers: slices.Collect(fields(env.NotifyPeers, ",")),
+	}
+	if c.StateDir != "" {
+		c.Notify.StateDir = filepath.Join(c.StateDir, "notify")
+	}
+	switch {
+	case env.NotifyFile == "" && env.NotifyPeers != "":
+		note("NOTIFY_PEERS", errors.New("nothing to share with replicas: set AVAX_NOTIFY_FILE"))
+	case env.NotifyFile == "":
+	case !c.Alerting.On:
+		note("NOTIFY_FILE", errors.New("no alerts without rules: set AVAX_ALERTING=on, or remove the file"))
+	default:
+		note("NOTIFY_FILE", notify.Check(c.Notify))
+		if env.NotifyPeers != "" {
+			note("NOTIFY_PEERS", notify.CheckPeers(c.Notify))
+		}
+	}
+}

@@ -1,0 +1,41 @@
+//go:build noalerting
+
+package notify
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/prometheus/common/model"
+)
+
+// Built reports that this program cannot send notifications: it was built with
+// the tag noalerting.
+const Built = false
+
+var errNotBuilt = errors.New("this program is built without alerting (tag noalerting): use the usual one")
+
+// Notifier does nothing.
+type Notifier struct{}
+
+// Start returns an error.
+func Start(context.Context, Options) (*Notifier, error) { return nil, errNotBuilt }
+
+// Check returns an error.
+func Check(Config) error { return errNotBuilt }
+
+// CheckPeers returns an error.
+func CheckPeers(Config) error { return errNotBuilt }
+
+// Put does nothing.
+func (*Notifier) Put(context.Context, ...model.Alert) error { return errNotBuilt }
+
+// Reload does nothing.
+func (*Notifier) Reload() error { return nil }
+
+// Handler serves nothing.
+func (*Notifier) Handler() http.Handler { return http.NotFoundHandler() }
+
+// Wait returns at once.
+func (*Notifier) Wait() {}
