@@ -15,8 +15,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
@@ -119,6 +121,79 @@ func TestTheLedgerOfRewardsGoesOnAfterARestartAndCountsNothingTwice(t *testing.T
 			time.Sleep([]time.Duration{time.Minute, time.Hour, 5 * 24 * time.Hour, 10 * 24 * time.Hour, time.Hour}[paid])
 		}
 	})
+}
+
+// Nobody promises an order.
+func TestRewardsCountOnceInWhateverOrderTheyCome(t *testing.T) {
+	for name, order := range map[string]simnet.RewardOrder{
+		"by end": simnet.RewardsByEnd, "by start": simnet.RewardsByStart, "unordered": simnet.RewardsUnordered,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				w.network.OrderRewards(order)
+				counted := func() float64 {
+					t.Helper()
+					samples, _ := w.tell(t.Context(), t, "rewards", "alpha")
+					return sum(t, samples, "avax_rewards_total")
+				}
+				if n := counted(); n != 8 {
+					t.Fatalf("%v rewards, want 8", n)
+				}
+				for i := range 10 { // the longer the stake, the later it ends
+					w.network.PayRewardOf("alpha", data.RewardDelegator, 1_000_000_000, time.Now().Add(-time.Duration(40+40*i)*24*time.Hour))
+					time.Sleep(24 * time.Hour)
+				}
+				if n := counted(); n != 18 {
+					t.Errorf("%v rewards, want 18", n)
+				}
+				for range 250 { // three pages
+					w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
+					time.Sleep(time.Hour)
+				}
+				if counted(); counted() != 268 {
+					t.Errorf("%v rewards, want 268", counted())
+				}
+				w.network.PayRewardOf("alpha", data.RewardDelegator, 1_000_000_000, time.Now().Add(-1000*24*time.Hour)) // on the last page
+				for range 25 {
+					time.Sleep(time.Hour)
+					counted()
+				}
+				if n := counted(); n != 269 {
+					t.Errorf("%v rewards a day later, want 269", n)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatPagesRepeatIsCountedOnce(t *testing.T) {
+	counted := func(overlap int) (page string) {
+		synctest.Test(t, func(t *testing.T) {
+			network := simnet.New(simnet.Options{Seed: 1, PageOverlap: overlap})
+			w := world{network: network, otherwise: new(func(string, string, []any) string)}
+			w.ups = upstreams(t, w, network)
+			for range 150 {
+				network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
+				network.Deploy("C", simnet.Account)
+			}
+			network.SetBlockPeriod("X", time.Minute)
+			time.Sleep(time.Minute)
+			for range 2 {
+				for _, collector := range []string{"rewards", "deployments", "transfers", "internal_transactions", "asset_transactions", "icm", "data_blockchains"} {
+					page += w.page(t, collector)
+				}
+				time.Sleep(25 * time.Hour)
+			}
+		})
+		return page
+	}
+	want := counted(0)
+	if got := counted(3); got != want {
+		t.Errorf("with overlapping pages:\n%s", cmp.Diff(want, got))
+	}
+	if n := sum(t, want, "avax_address_deployments_total", `chain="C`); n < 150 {
+		t.Errorf("%v deployments: not more than a page", n)
+	}
 }
 
 // longHistory pays alpha so often that a run that has only a moment does not

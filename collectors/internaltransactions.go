@@ -2,7 +2,6 @@ package collectors
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
@@ -31,8 +30,7 @@ func collectInternalTransactions(ctx context.Context, ups *Upstreams, c Chain, a
 			if t.IsReverted {
 				return transfer{}
 			}
-			id := fmt.Sprint(t.TxHash, " ", t.From.Address, " ", t.To.Address, " ", t.InternalTxType, " ", t.Value, " ", t.GasUsed)
-			return transfer{uint64(t.BlockNumber), id, t.From.Address, t.To.Address}
+			return transfer{uint64(t.BlockNumber), t.ID(), t.From.Address, t.To.Address}
 		})
 	})
 }

@@ -2,8 +2,9 @@ package collectors
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -53,18 +54,23 @@ func bindRewards(ups *Upstreams) []Job {
 }
 
 func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.Batch) error {
-	name := ups.Data.entry("rewards", id, ups.Data.Currency)
+	name := ups.Data.entry("paid", id, ups.Data.Currency)
 	totals := load[rewardTotals](&ups.Data.Ledger, out, name)
-	query := data.RewardQuery{NodeIDs: []string{id}, SortOrder: data.Descending, Currency: ups.Data.Currency}
-	if err := totals.readNewest(ups.Data.Rewards(ctx, ups.Data.Network, query)); err != nil {
-		return err
+	r := rewardReader{
+		rewardTotals: &totals,
+		known:      totals.known(),
+		fresh:      map[string]bool{},
+		keep:       func() { ups.Data.Ledger.save(out, name, totals) },
+		history:    &ups.Data.history,
+		page: func(ctx context.Context, token string) (data.RewardPage, error) {
+			query := data.RewardQuery{
+				NodeIDs: []string{id}, SortOrder: data.Descending, Currency: ups.Data.Currency, Paging: data.Paging{PageSize: rewardPageSize},
+			}
+			return ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.Network, query, token)
+		},
 	}
-	ups.Data.Ledger.save(out, name, totals)
-	if !totals.Whole {
-		err := totals.readHistory(ctx, ups, query, func() { ups.Data.Ledger.save(out, name, totals) })
-		if err != nil {
-			return fmt.Errorf("the history of %s goes on with the next run: %w", id, err)
-		}
+	if err := r.read(ctx); err != nil {
+		return fmt.Errorf("rewards of %s: the next run reads on: %w", id, err)
 	}
 	if !totals.Whole {
 		out.Note("the rewards of %s are not told before all history has been read, which takes more than one run", id)
@@ -74,18 +80,16 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 	return nil
 }
 
-// rewardTotals is what was read of a validator's rewards: the newest one by one,
-// since they may be told again, with a price this time; the others as sums.
+// rewardTotals is what was read of a validator's rewards. Nobody promises the order of the list: each reward counts once, by
+// its identity. Those that may still get a price are kept one by one, the others as sums.
 type rewardTotals struct {
-	Since   time.Time             // what was paid before is settled
-	Open    map[string]openReward // what was paid from then on, by identity
+	Open    map[string]openReward // by identity
 	Settled map[string]rewardSum  // by type
+	Counted []byte                // the identities in Settled, each cut to rewardHashSize
 
-	// The history is read once, from Since downwards.
-	Whole  bool      // it has been read
-	Down   time.Time // what was paid later has been read
-	AtDown []string  // of what was paid just then, what has been read
-	Token  string    // of the next page; empty: from the newest on
+	Whole bool      // the list was read to its end at least once
+	Swept time.Time // when it was read to its end
+	Token string    // of the page with which a reading to the end goes on; empty: with the first
 }
 
 type openReward struct {
@@ -114,12 +118,135 @@ func (s rewardSum) with(r openReward) rewardSum {
 	return s
 }
 
-// rewardSettles is how long after its payment a reward may still get its price.
-const rewardSettles = 72 * time.Hour
+const (
+	// rewardSettles is how long after its payment a reward may still get its price.
+	rewardSettles = 72 * time.Hour
+	// rewardSweep is how often a list is read to its end. In between it is read down to what was read before.
+	rewardSweep = 24 * time.Hour
+	// rewardPageSize is the largest there is: each page costs the same.
+	rewardPageSize = 100
+	// historyPause leaves most of a minute's compute units to others. One list is read beyond its first page at a time.
+	historyPause = 6 * time.Second
+)
 
-// rewardID is the identity of a reward: a transaction can pay several.
-func rewardID(r data.Reward) string {
-	return fmt.Sprint(r.RewardTxHash, " ", r.UTXOID, " ", r.OutputIndex)
+// rewardHash is the beginning of the hash of a reward's identity: a ledger has room for about 90,000 of them.
+type rewardHash [rewardHashSize]byte
+
+const rewardHashSize = 8
+
+func hashReward(id string) rewardHash {
+	hash := sha256.Sum256([]byte(id))
+	return rewardHash(hash[:])
+}
+
+func (b *rewardTotals) known() map[rewardHash]bool {
+	known := map[rewardHash]bool{}
+	for id := range slices.Chunk(b.Counted, rewardHashSize) {
+		if len(id) == rewardHashSize { // nobody has edited it
+			known[rewardHash(id)] = true
+		}
+	}
+	return known
+}
+
+// rewardReader reads rewards into totals.
+type rewardReader struct {
+	*rewardTotals
+	known   map[rewardHash]bool // those in Settled
+	fresh   map[string]bool     // that this run found, by identity
+	page    func(ctx context.Context, token string) (data.RewardPage, error)
+	keep    func() // stores the totals
+	history *lock
+}
+
+// read reads the first pages of the list, until one has something that was read before; and the list to its end where that
+// was not done for a day. A run that has to end leaves the rest to the next one.
+func (r *rewardReader) read(ctx context.Context) error {
+	if r.Open == nil {
+		r.Open = map[string]openReward{}
+	}
+	if r.Settled == nil {
+		r.Settled = map[string]rewardSum{}
+	}
+	began := time.Now()
+	p, err := r.page(ctx, "")
+	if err != nil {
+		return err
+	}
+	news, token := r.add(p.Rewards), p.NextPageToken
+	sweep := began.Sub(r.Swept) >= rewardSweep
+	defer r.keep()
+	if token != "" && (news || sweep) {
+		unlock, err := r.history.lock(ctx)
+		if err != nil {
+			return nil
+		}
+		defer unlock()
+	}
+	for token != "" && (news || sweep) {
+		if !news && r.Token != "" {
+			token, r.Token = r.Token, "" // what comes before was read
+		}
+		r.keep()
+		select {
+		case <-time.After(historyPause):
+		case <-ctx.Done():
+			r.leave(sweep, token)
+			return nil
+		}
+		p, err := r.page(ctx, token)
+		switch {
+		case ctx.Err() != nil:
+			r.leave(sweep, token)
+			return nil
+		case scrape.OutcomeOf(err) == scrape.Rejected && token != "":
+			return nil // the token has expired: the next run begins again
+		case err != nil:
+			r.leave(sweep, token)
+			return err
+		case p.NextPageToken == token:
+			return &scrape.Error{Op: opRewards, Outcome: scrape.Malformed, Err: errors.New("a page names itself as the next one")}
+		}
+		news, token = r.add(p.Rewards), p.NextPageToken
+	}
+	if token == "" {
+		r.Whole, r.Swept, r.Token = true, began, ""
+	}
+	return nil
+}
+
+// leave lets the next run go on with this page where the list is read to its end.
+func (r *rewardReader) leave(sweep bool, token string) {
+	if sweep {
+		r.Token = token
+	}
+}
+
+// add adds rewards that are not in the ledger, and prices that were not. It tells whether this run found all of them.
+func (r *rewardReader) add(rewards []data.Reward) (allNew bool) {
+	allNew = true
+	for _, reward := range rewards {
+		id := reward.ID()
+		settled := r.known[hashReward(id)]
+		if _, open := r.Open[id]; !open && !settled {
+			r.fresh[id] = true
+		}
+		if !settled {
+			r.Open[id] = opened(reward)
+		}
+		allNew = allNew && r.fresh[id]
+	}
+	for id, reward := range r.Open {
+		if reward.Worth != nil || time.Since(reward.At) >= rewardSettles {
+			hash := hashReward(id)
+			r.known[hash] = true
+			r.Counted = append(r.Counted, hash[:]...)
+			kind := kindOrOther(r.Settled, reward.Type)
+			r.Settled[kind] = r.Settled[kind].with(reward)
+			delete(r.Open, id)
+		}
+	}
+	return allNew
 }
 
 func opened(r data.Reward) openReward {
@@ -128,125 +255,6 @@ func opened(r data.Reward) openReward {
 		o.Worth = new(float64(price.Value) * o.Paid.AVAX())
 	}
 	return o
-}
-
-// begin makes the maps, which an edited file may lack.
-func (b *rewardTotals) begin() {
-	if b.Settled == nil {
-		b.Settled = map[string]rewardSum{}
-	}
-	if b.Open == nil {
-		b.Open = map[string]openReward{}
-	}
-}
-
-// readNewest reads from the newest down to what is settled. In the first run that
-// is where the history begins.
-func (b *rewardTotals) readNewest(newest iter.Seq2[data.Reward, error]) error {
-	found := map[string]openReward{}
-	since := b.Since
-	for r, err := range newest {
-		if err != nil {
-			return err
-		}
-		if since.IsZero() {
-			since = earlier(time.Now().Add(-rewardSettles), r.EndTimestamp.Time)
-		}
-		if r.EndTimestamp.Before(since) {
-			break
-		}
-		found[rewardID(r)] = opened(r)
-	}
-	b.begin()
-	switch {
-	case since.IsZero():
-		b.Since, b.Whole = time.Unix(0, 0), true // nothing was paid yet, and all that will be is new
-	case b.Since.IsZero():
-		b.Since, b.Down = since, since.Add(-1)
-	}
-	maps.Copy(b.Open, found)
-	b.settle()
-	return nil
-}
-
-// settle adds to the sums what cannot change any more. The newest reward of all
-// stays open: the service may be about to tell of others of that time.
-func (b *rewardTotals) settle() {
-	var newest time.Time
-	for _, r := range b.Open {
-		newest = later(newest, r.At)
-	}
-	b.Since = later(b.Since, earlier(time.Now().Add(-rewardSettles), newest))
-	for id, r := range b.Open {
-		if r.At.Before(b.Since) {
-			b.settled(r)
-			delete(b.Open, id)
-		}
-	}
-}
-
-// historyPause leaves most of a minute's compute units to others. One history
-// is read at a time.
-const historyPause = 6 * time.Second
-
-// readHistory reads on where it was left, until all is read or the run has to
-// end, and keeps what it has after each page. A token that is no longer taken
-// costs the way down from the newest.
-func (b *rewardTotals) readHistory(ctx context.Context, ups *Upstreams, query data.RewardQuery, keep func()) error {
-	unlock, err := ups.Data.history.lock(ctx)
-	if err != nil {
-		return nil
-	}
-	defer unlock()
-	query.PageSize = rewardPageSize
-	for {
-		page, err := ups.Data.RewardPage(ctx, ups.Data.Network, query, b.Token)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case scrape.OutcomeOf(err) == scrape.Rejected && b.Token != "":
-			b.Token = ""
-			continue
-		case err != nil:
-			return err
-		}
-		for _, r := range page.Rewards {
-			b.add(r)
-		}
-		b.Token, b.Whole = page.NextPageToken, page.NextPageToken == ""
-		keep()
-		if b.Whole {
-			return nil
-		}
-		select {
-		case <-time.After(historyPause):
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// rewardPageSize is the largest there is: each page costs the same.
-const rewardPageSize = 100
-
-// add adds a reward of the history, unless it was read before.
-func (b *rewardTotals) add(r data.Reward) {
-	id := rewardID(r)
-	switch at := r.EndTimestamp.Time; {
-	case at.After(b.Down) || at.Equal(b.Down) && slices.Contains(b.AtDown, id):
-		return
-	case at.Equal(b.Down):
-		b.AtDown = append(b.AtDown, id)
-	default:
-		b.Down, b.AtDown = at, []string{id}
-	}
-	b.settled(opened(r))
-}
-
-// settled adds a reward to the sums.
-func (b *rewardTotals) settled(r openReward) {
-	kind := kindOrOther(b.Settled, r.Type)
-	b.Settled[kind] = b.Settled[kind].with(r)
 }
 
 func (b *rewardTotals) set(out *metric.Batch, id, currency string) {

@@ -3,6 +3,7 @@ package collectors
 import (
 	"context"
 	"iter"
+	"maps"
 	"strings"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -12,7 +13,7 @@ import (
 // transfer is a token or a value that went from one address to another.
 type transfer struct {
 	block    uint64
-	id       string // the service may give one to several
+	id       string
 	from, to string
 }
 
@@ -34,10 +35,10 @@ func transfersFrom[T any](list iter.Seq2[T, error], read func(T) transfer) iter.
 
 // transferCounts is the ledger entry of an address.
 type transferCounts struct {
-	Newest uint64         // the newest block with a transfer; at first the chain's head
-	Seen   map[string]int // how often each id is in that block
-	In     uint64
-	Out    uint64
+	Newest  uint64          // the newest block with a transfer; at first the chain's head
+	Counted map[string]bool // the IDs in that block
+	In      uint64
+	Out     uint64
 }
 
 // countTransfers counts the transfers to and from an address since the last run. It
@@ -52,7 +53,7 @@ func countTransfers(ctx context.Context, ups *Upstreams, c Chain, address, op st
 				return none, err
 			}
 		}
-		seen := map[uint64]map[string]int{} // how often each id is in a block
+		seen := map[uint64]map[string]bool{} // the IDs in each block
 		for t, err := range list(chainID, data.BlockRange{StartBlock: new(counts.Newest), Paging: data.Paging{MaxPages: maxNewPages}}) {
 			if data.IsTruncated(err) {
 				out.Note("of %s on %s, more came and went than is read in one run: not all of it is counted", address, c.Name)
@@ -65,10 +66,10 @@ func countTransfers(ctx context.Context, ups *Upstreams, c Chain, address, op st
 				continue
 			}
 			if seen[t.block] == nil {
-				seen[t.block] = map[string]int{}
+				seen[t.block] = map[string]bool{}
 			}
-			seen[t.block][t.id]++
-			if t.block == counts.Newest && seen[t.block][t.id] <= counts.Seen[t.id] {
+			seen[t.block][t.id] = true
+			if t.block == counts.Newest && counts.Counted[t.id] {
 				continue
 			}
 			if strings.EqualFold(t.to, address) {
@@ -78,10 +79,14 @@ func countTransfers(ctx context.Context, ups *Upstreams, c Chain, address, op st
 				counts.Out++
 			}
 		}
-		for block, ids := range seen {
-			if block >= counts.Newest {
-				counts.Newest, counts.Seen = block, ids
-			}
+		newest := counts.Newest
+		for block := range seen {
+			newest = max(newest, block)
+		}
+		if newest > counts.Newest || counts.Counted == nil {
+			counts.Newest, counts.Counted = newest, seen[newest]
+		} else {
+			maps.Copy(counts.Counted, seen[newest])
 		}
 		ups.Data.Ledger.save(out, name, counts)
 		out.Set(family, float64(counts.In), c.Name, address, "in")

@@ -429,12 +429,22 @@ func (t *truth) mustSubnet(name string) *subnet {
 // PayReward pays a participant now, in nAVAX, for the last day. The kind is VALIDATOR, DELEGATOR or
 // VALIDATOR_FEE, or one that nobody knows yet. Rewards of the scene's validations are paid without it.
 func (n *Network) PayReward(participant, kind string, amount uint64) {
+	n.PayRewardOf(participant, kind, amount, n.clock().Add(-day))
+}
+
+// PayRewardOf is PayReward for a stake that began at start.
+func (n *Network) PayRewardOf(participant, kind string, amount uint64, start time.Time) {
 	n.change(func(now time.Time) {
 		now = now.Truncate(time.Second)
 		m := n.mustMember(participant)
 		tx := n.newID("paid", m.id, kind, now.Unix(), len(n.ledger.rewards))
-		n.pay(reward{kind, m, tx, now.Add(-day), now, 2_000 * avax, amount})
+		n.pay(reward{kind, m, tx, start, now, 2_000 * avax, amount})
 	})
+}
+
+// OrderRewards sets the order in which the data service lists rewards.
+func (n *Network) OrderRewards(order RewardOrder) {
+	n.change(func(time.Time) { n.ledger.rewardOrder = order })
 }
 
 // SetNativeBalance sets what an address has of the native token of an EVM chain, in wei; it stays there.

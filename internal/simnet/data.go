@@ -315,8 +315,8 @@ func (r *request) historicalRewards() (any, error) {
 			list = append(list, w)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b reward) int { return a.end.Compare(b.end) })
-	if order == "desc" {
+	slices.SortStableFunc(list, r.compare)
+	if order == "desc" && r.ledger.rewardOrder != RewardsUnordered {
 		slices.Reverse(list)
 	}
 	body := struct {

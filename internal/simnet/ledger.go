@@ -1,6 +1,7 @@
 package simnet
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"strings"
@@ -12,9 +13,11 @@ import (
 type ledger struct {
 	rewards     []reward
 	deployments []deployment
-	balances    map[holder]*big.Int  // set by SetNativeBalance
-	reindexed   map[nft]time.Time    // when a token was reindexed the last time
+	balances    map[holder]*big.Int // set by SetNativeBalance
+	reindexed   map[nft]time.Time   // when a token was reindexed the last time
+	rewardOrder RewardOrder
 	held        spans                // when no relayer delivers messages
+	failing     spans                // when messages are delivered and not executed
 	mute        map[*member]bool     // who signs no message
 	lags        map[*chain][]indexer // oldest first
 	counted     map[*chain]*counted
@@ -73,6 +76,27 @@ const (
 	delegatorReward = "DELEGATOR"
 	feeReward       = "VALIDATOR_FEE" // the validator's share of what its delegators got
 )
+
+// RewardOrder is that in which the data service lists rewards: nobody promises one.
+type RewardOrder int
+
+// The orders. The direction that is asked for holds in the first two.
+const (
+	RewardsByEnd RewardOrder = iota
+	RewardsByStart
+	RewardsUnordered
+)
+
+// compare orders two rewards.
+func (t *truth) compare(a, b reward) int {
+	switch t.ledger.rewardOrder {
+	case RewardsByStart:
+		return a.start.Compare(b.start)
+	case RewardsUnordered:
+		return cmp.Compare(t.chance("reward order", a.tx, a.end.Unix()), t.chance("reward order", b.tx, b.end.Unix()))
+	}
+	return a.end.Compare(b.end)
+}
 
 // reward was paid for a stretch of validation or delegation, at its end.
 type reward struct {

@@ -285,7 +285,11 @@ func cut[T any](r *request, list []T, size int) (items []T, next string) {
 	from := min(r.offset, len(list))
 	to := min(from+max(size, 0), len(list))
 	if to < len(list) {
-		next = r.service.token(page{r.path, to, r.asOf, r.now})
+		again := r.service.net.opts.PageOverlap
+		if again >= to-from || !r.service.keyed {
+			again = 0
+		}
+		next = r.service.token(page{r.path, to - again, r.asOf, r.now})
 	}
 	return list[from:to], next
 }

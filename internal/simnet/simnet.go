@@ -49,6 +49,9 @@ type Options struct {
 	// StartKeyPaging makes the metrics service page with startKey and nextPageStartKey
 	// instead of pageToken and nextPageToken; both spellings exist in the wild.
 	StartKeyPaging bool
+	// PageOverlap is how many items of a page of the data service come again on the next one, as where a list
+	// grows while it is read. Pages of no more items do not overlap.
+	PageOverlap int
 }
 
 // Startup holds the instants of a node's start, counted from Start. Before Listen connections are refused.

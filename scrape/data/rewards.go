@@ -2,6 +2,7 @@ package data
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"strings"
 
@@ -38,6 +39,9 @@ type Reward struct {
 	OutputIndex    wire.Uint64   `json:"outputIndex"`
 	Reward         PaidAsset     `json:"reward"`
 }
+
+// ID is the identity of a reward: a transaction can pay several.
+func (r Reward) ID() string { return fmt.Sprint(r.RewardTxHash, " ", r.UTXOID, " ", r.OutputIndex) }
 
 // PaidAsset is an amount, and what its asset was worth.
 type PaidAsset struct {
@@ -77,5 +81,5 @@ func (c *Client) Rewards(ctx context.Context, network string, r RewardQuery) ite
 	r.Paging = r.forWalk(rewards)
 	return walk(ctx, rewards, r.MaxPages, func(ctx context.Context, token string) (RewardPage, error) {
 		return c.RewardPage(ctx, network, r, token)
-	}, func(r Reward) string { return r.RewardTxHash + " " + r.UTXOID })
+	}, Reward.ID)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -28,6 +29,9 @@ type ERC721Transfer struct {
 	Token               Collectible   `json:"erc721Token"`
 }
 
+// ID is the identity of a transfer on its chain.
+func (t ERC721Transfer) ID() string { return fmt.Sprint(t.TxHash, " ", t.LogIndex) }
+
 // ERC721TransferPage is one page of NFT transfers.
 type ERC721TransferPage struct {
 	Transfers     []ERC721Transfer `json:"transactions"`
@@ -46,7 +50,7 @@ func (c *Client) ERC721Transfers(ctx context.Context, chainID, address string, r
 	r.Paging = r.forWalk(erc721Transfers)
 	return walk(ctx, erc721Transfers, r.MaxPages, func(ctx context.Context, token string) (ERC721TransferPage, error) {
 		return c.ERC721TransferPage(ctx, chainID, address, r, token)
-	}, func(t ERC721Transfer) string { return fmt.Sprint(t.TxHash, t.LogIndex) })
+	}, ERC721Transfer.ID)
 }
 
 // The types of internal transactions. The service lists calls with a value and creations only.
@@ -75,11 +79,16 @@ type InternalTransaction struct {
 	IsReverted          bool          `json:"isReverted"`
 	GasUsed             Amount        `json:"gasUsed"`
 	GasLimit            Amount        `json:"gasLimit"`
+
+	nth int // of those on its page that are alike in all this, from 0 on
 }
 
-// id is all there is of an internal transaction: it has no number, and two of one transaction can be alike.
-func (t InternalTransaction) id() string {
-	return fmt.Sprint(t.TxHash, t.From.Address, t.To.Address, t.InternalTxType, t.Value, t.IsReverted, t.GasUsed, t.GasLimit)
+// ID is the identity of an internal transaction on its chain. The service gives none, and two calls of one transaction can
+// be alike: they are told apart on one page. Of different pages they count as one, as where the pages overlap.
+func (t InternalTransaction) ID() string { return fmt.Sprint(t.looks(), " ", t.nth) }
+
+func (t InternalTransaction) looks() string {
+	return fmt.Sprint(t.TxHash, " ", t.From.Address, " ", t.To.Address, " ", t.InternalTxType, " ", t.Value, " ", t.IsReverted, " ", t.GasUsed, " ", t.GasLimit)
 }
 
 // InternalTransactionPage is one page of internal transactions.
@@ -89,7 +98,13 @@ type InternalTransactionPage struct {
 }
 
 func (p InternalTransactionPage) content() ([]InternalTransaction, string) {
-	return p.Transactions, p.NextPageToken
+	alike := map[string]int{}
+	list := slices.Clone(p.Transactions) // the page may be shared
+	for i, t := range list {
+		list[i].nth = alike[t.looks()]
+		alike[t.looks()]++
+	}
+	return list, p.NextPageToken
 }
 
 // InternalTransactionPage asks GET /v1/chains/{chainId}/addresses/{address}/transactions:listInternals for one page.
@@ -102,7 +117,7 @@ func (c *Client) InternalTransactions(ctx context.Context, chainID, address stri
 	r.Paging = r.forWalk(internalTransactions)
 	return walk(ctx, internalTransactions, r.MaxPages, func(ctx context.Context, token string) (InternalTransactionPage, error) {
 		return c.InternalTransactionPage(ctx, chainID, address, r, token)
-	}, InternalTransaction.id)
+	}, InternalTransaction.ID)
 }
 
 func askBlocks(e *Endpoint, chainID, address string, r BlockRange, pageToken string) *question {

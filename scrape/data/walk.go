@@ -14,10 +14,9 @@ import (
 // Paging says how a list is asked for.
 //
 // A walk yields the items of one page after the other, until a page names no next one or the caller has enough. With the
-// first error, which comes with no item, it ends. A page token lives for a day or so: where it has expired, the walk begins
-// again with the first page, asked afresh, as often as it gets further each time. What it has yielded before, it leaves out:
-// as many items with the same identity (a transaction and log index, a message ID, …) as were yielded. Items are not
-// compared beyond that, so one that changed meanwhile is not told anew.
+// first error, which comes with no item, it ends. Each item is yielded once, by its identity (a transaction and log index, a
+// message ID, …): pages overlap where a list grows while it is read. A page token lives for a day or so: where it has
+// expired, the walk begins again with the first page, asked afresh, as often as it gets further each time.
 type Paging struct {
 	PageSize int // items of a page; 0: as the service likes for a single page, many for a walk, as each page costs the same
 	MaxPages int // pages that a walk asks for at most, those of a new beginning included; 0: 100
@@ -40,13 +39,12 @@ var errMorePages = errors.New("narrow the question, or allow for more (MaxPages)
 // page is one page of a list, and the token of the next.
 type page[T any] interface{ content() ([]T, string) }
 
-// walk asks for page after page. Two items are the same if their id is.
+// walk asks for page after page, and yields one item of each id.
 func walk[P page[T], T any](ctx context.Context, e *Endpoint, mostPages int, ask func(ctx context.Context, token string) (P, error), id func(T) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		ctx, token := ctx, ""
-		deep, deepest := 0, 0        // pages since the beginning, at the last expiry
-		yielded := map[string]int{}  // how often each item
-		thisTime := map[string]int{} // how often each came since the beginning
+		deep, deepest := 0, 0 // pages since the beginning, at the last expiry
+		yielded := map[string]bool{}
 		fail := func(outcome scrape.Outcome, err error) {
 			var none T
 			yield(none, &scrape.Error{Op: e.Op(), Outcome: outcome, Err: err})
@@ -56,7 +54,6 @@ func walk[P page[T], T any](ctx context.Context, e *Endpoint, mostPages int, ask
 			if isExpired(err) && deep > deepest {
 				ctx, token = scrape.MaxAge(ctx, 0), "" // a remembered first page would name the same token
 				deep, deepest = 0, deep
-				clear(thisTime)
 				continue
 			}
 			if err != nil {
@@ -67,10 +64,10 @@ func walk[P page[T], T any](ctx context.Context, e *Endpoint, mostPages int, ask
 			items, next := page.content()
 			for _, item := range items {
 				key := id(item)
-				if thisTime[key]++; thisTime[key] <= yielded[key] {
+				if yielded[key] {
 					continue
 				}
-				yielded[key]++
+				yielded[key] = true
 				if !yield(item, nil) {
 					return
 				}

@@ -70,7 +70,7 @@ func collect(t *testing.T, c *data.Client, p data.Paging) (got []string, err err
 }
 
 func TestAWalkBeginsAgainWhereATokenHasExpiredAndYieldsNothingTwice(t *testing.T) {
-	all := []string{"a", "b", "c", "d", "e", "f", "f", "g"}
+	all := []string{"a", "b", "c", "d", "e", "f", "g"}
 	for name, l := range map[string]*list{
 		"in the middle":                  {addresses: all, expires: map[int]int{2: 1}},
 		"in other words":                 {addresses: all, expires: map[int]int{1: 1}, words: "The Page Token has expired"},
@@ -151,7 +151,7 @@ func TestAPageThatNamesItselfEndsTheWalk(t *testing.T) {
 		requests++
 		return respond(200, `{"contracts":[{"address":"a","ercType":"UNKNOWN"}],"nextPageToken":"same"}`), nil
 	}))
-	if got, err := collect(t, c, data.Paging{}); scrape.OutcomeOf(err) != scrape.Malformed || len(got) != 2 || requests != 2 {
+	if got, err := collect(t, c, data.Paging{}); scrape.OutcomeOf(err) != scrape.Malformed || len(got) != 1 || requests != 2 {
 		t.Errorf("got %q, %v after %d pages", got, err, requests)
 	}
 }
@@ -179,9 +179,15 @@ func TestWhateverExpiresEveryItemComesOnce(t *testing.T) {
 		for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(1, 5), 0, 5, rapid.ID[int]).Draw(r, "expired") {
 			l.expires[n] = 1
 		}
+		var want []string
+		for _, a := range addresses {
+			if !slices.Contains(want, a) {
+				want = append(want, a)
+			}
+		}
 		got, err := collect(t, l.client(t), data.Paging{})
-		if err != nil || !slices.Equal(got, addresses) {
-			r.Fatalf("got %q, %v; asked for %q", got, err, l.requests)
+		if err != nil || !slices.Equal(got, want) {
+			r.Fatalf("got %q, want %q, %v; asked for %q", got, want, err, l.requests)
 		}
 	})
 }
