@@ -191,18 +191,19 @@ func (r *rewardReader) read(ctx context.Context) error {
 		select {
 		case <-time.After(historyPause):
 		case <-ctx.Done():
-			r.leave(sweep, token)
+			r.leave(token)
 			return nil
 		}
 		p, err := r.page(ctx, token)
 		switch {
 		case ctx.Err() != nil:
-			r.leave(sweep, token)
+			r.leave(token)
 			return nil
 		case scrape.OutcomeOf(err) == scrape.Rejected && token != "":
-			return nil // the token has expired: the next run begins again
+			r.leave("") // the token has expired
+			return nil
 		case err != nil:
-			r.leave(sweep, token)
+			r.leave(token)
 			return err
 		case p.NextPageToken == token:
 			return &scrape.Error{Op: opRewards, Outcome: scrape.Malformed, Err: errors.New("a page names itself as the next one")}
@@ -215,12 +216,8 @@ func (r *rewardReader) read(ctx context.Context) error {
 	return nil
 }
 
-// leave lets the next run go on with this page where the list is read to its end.
-func (r *rewardReader) leave(sweep bool, token string) {
-	if sweep {
-		r.Token = token
-	}
-}
+// leave lets the next run read on with this page, to the end of the list.
+func (r *rewardReader) leave(token string) { r.Swept, r.Token = time.Time{}, token }
 
 // add adds rewards that are not in the ledger, and prices that were not. It tells whether this run found all of them.
 func (r *rewardReader) add(rewards []data.Reward) (allNew bool) {

@@ -81,6 +81,9 @@ func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, 
 	return a, nil
 }
 
+// HasCredentials tells whether requests carry a configured header, or a user name.
+func (u *Upstream) HasCredentials() bool { return len(u.access.Load().header) > 0 }
+
 // Renew replaces Options.Header and Options.TLS, as when a token or a certificate was rotated. Calls under way end with
 // the old ones; answers, pace and health stay. The same TLS pointer keeps the connections. On an error nothing changes.
 func (u *Upstream) Renew(header http.Header, tls *tls.Config) error {

@@ -29,6 +29,8 @@ func (u *Upstream) refusal(c call, r *http.Response) error {
 	case status == http.StatusForbidden && strings.Contains(words, "invalid host specified"):
 		outcome, say = Forbidden, fmt.Sprintf("the node does not serve the host name %s: start it with --http-allowed-hosts=%[1]s, or set AVAX_NODE_HOST to a name that it allows", u.hostname())
 		words = ""
+	case status == http.StatusForbidden && !u.HasCredentials():
+		outcome, say = Forbidden, "not allowed without credentials"
 	case status == http.StatusForbidden:
 		outcome, say = Forbidden, "the credentials do not allow this"
 	case status == http.StatusNotFound && (words == "" || words == "404 page not found"):

@@ -111,7 +111,7 @@ func TestEverySituationHasItsOutcomeAndItsWords(t *testing.T) {
 		{"an internal error", askREST, 500, "", `{"message":"Internal server error","statusCode":500}`, `unavailable: HTTP 500: Internal server error`},
 		{"an error of a gateway in JSON-RPC", askRPC, 500, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"no backend"},"id":1}`, `unavailable: HTTP 500: no backend`},
 		{"no credentials", askREST, 401, "", `{"message":"Unauthorized"}`, `forbidden: HTTP 401: it wants credentials, or others: look at its headers and key in the configuration: Unauthorized`},
-		{"not enough credentials", askREST, 403, "", `{"message":"Forbidden resource"}`, `forbidden: HTTP 403: the credentials do not allow this: Forbidden resource`},
+		{"not enough credentials", askREST, 403, "", `{"message":"Forbidden resource"}`, `forbidden: HTTP 403: not allowed without credentials: Forbidden resource`},
 		{"a foreign host name", askRPC, 403, "", "invalid host specified\n", `forbidden: HTTP 403: the node does not serve the host name 127.0.0.1: start it with --http-allowed-hosts=127.0.0.1, or set AVAX_NODE_HOST to a name that it allows`},
 		{"a slow client, in a proxy's eyes", askREST, 408, "", ``, `timeout: HTTP 408`},
 		{"too many requests", askREST, 429, "Retry-After: 30", `{"message":"Rate limit exceeded"}`, `rate_limited: HTTP 429: asked too often: Rate limit exceeded`},

@@ -125,10 +125,7 @@ func (s *dataService) call(ctx context.Context, e *data.Endpoint, network string
 	if err == nil {
 		err = e.Check(ctx, answer)
 	}
-	if data.IsKeyRejected(err) {
-		err = fmt.Errorf("%w: look at AVAX_DATA_API_KEY_FILE, AVAX_DATA_API_KEY_HEADER and AVAX_DATA_URL", err)
-	}
-	return answer, err
+	return answer, s.Explain(err)
 }
 
 // textsOf reads a string, a number, or a list of such.

@@ -50,14 +50,21 @@ func IsKeyRejected(err error) bool {
 	return scrape.OutcomeOf(err) == scrape.Forbidden || err != nil && strings.Contains(strings.ToLower(err.Error()), "api key is invalid")
 }
 
-const keyRejected = "the key is not accepted: old keys work on glacier-api.avax.network alone (AVAX_DATA_URL); " +
-	"otherwise put a new one into AVAX_DATA_API_KEY_FILE, and look at AVAX_DATA_API_KEY_HEADER"
+const (
+	keyRejected = "the key is not accepted: old keys work on glacier-api.avax.network alone (AVAX_DATA_URL); " +
+		"otherwise put a new one into AVAX_DATA_API_KEY_FILE, and look at AVAX_DATA_API_KEY_HEADER"
+	keyMissing = "a key is needed and none is sent: put one into AVAX_DATA_API_KEY_FILE"
+)
 
-// explain gives the refusal of a key its outcome and its words.
-func explain(err error) error {
+// Explain gives the refusal of a key, or of requests without one, its outcome and its words.
+func (c *Client) Explain(err error) error {
 	var e *scrape.Error
 	if !IsKeyRejected(err) || !errors.As(err, &e) {
 		return err
 	}
-	return &scrape.Error{Op: e.Op, Outcome: scrape.Forbidden, Err: fmt.Errorf("%s: %w", keyRejected, e.Err)}
+	words := keyRejected
+	if !c.u.HasCredentials() {
+		words = keyMissing
+	}
+	return &scrape.Error{Op: e.Op, Outcome: scrape.Forbidden, Err: fmt.Errorf("%s: %w", words, e.Err)}
 }

@@ -168,7 +168,7 @@ func get[T any](ctx context.Context, c *Client, q *question) (T, error) {
 		return none, err
 	}
 	answer, err := scrape.Get[T](ctx, c.u, q.Op(), q.path, q.query)
-	return answer, explain(err)
+	return answer, c.Explain(err)
 }
 
 func post[T any](ctx context.Context, c *Client, q *question, body any) (T, error) {
@@ -177,5 +177,5 @@ func post[T any](ctx context.Context, c *Client, q *question, body any) (T, erro
 		return none, err
 	}
 	answer, err := scrape.Post[T](ctx, c.u, q.Op(), q.path, body)
-	return answer, explain(err)
+	return answer, c.Explain(err)
 }

@@ -90,14 +90,25 @@ func (c *Client) pages(ctx context.Context, op, path string, always url.Values) 
 	}
 }
 
-// AvgTPSPage asks GET /v1/avg_tps/{chainId} for one page and returns it as JSON, unchanged: the first for an empty token,
-// else the one that the page before named. A page that AvgTPS cannot decode is an error, malformed.
+// AvgTPSPage asks GET /v1/avg_tps/{chainId} or, where the service offers that no more, GET
+// /v2/chains/{chainId}/metrics/{metric} for one page, and returns it as JSON, unchanged: the first for an empty token, else
+// the one that the page before named. A page that cannot be decoded is an error, malformed.
 func (c *Client) AvgTPSPage(ctx context.Context, chainID, pageToken string) (jsontext.Value, error) {
-	var query url.Values
-	if pageToken != "" {
-		query = url.Values{"pageToken": {pageToken}}
+	token := func(query url.Values) url.Values {
+		if pageToken != "" {
+			query.Set("pageToken", pageToken)
+		}
+		return query
 	}
-	answer, err := scrape.Get[jsontext.Value](ctx, c.u, avgTPS, "/v1/avg_tps/"+url.PathEscape(chainID), query)
+	op := avgTPS
+	answer, err := scrape.Get[jsontext.Value](ctx, c.u, op, "/v1/avg_tps/"+url.PathEscape(chainID), token(url.Values{}))
+	if saysGone(err) {
+		op = chainMetrics
+		newer, newerErr := scrape.Get[jsontext.Value](ctx, c.u, op, metricPath(chainID, AvgTPSMetric), token(url.Values{"timeInterval": {"day"}}))
+		if !saysGone(newerErr) {
+			answer, err = newer, newerErr
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +116,8 @@ func (c *Client) AvgTPSPage(ctx context.Context, chainID, pageToken string) (jso
 	if err != nil {
 		return nil, err
 	}
-	for _, err := range New(replayed).AvgTPS(ctx, chainID) {
-		if err != nil {
-			return nil, err
-		}
-		break
+	if _, err := scrape.Get[Page](ctx, replayed, op, "/", nil); err != nil {
+		return nil, err
 	}
 	return answer, nil
 }

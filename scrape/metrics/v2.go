@@ -19,8 +19,11 @@ const chainMetrics = "GET /v2/chains/{chainId}/metrics/{metric}"
 // the caller has enough. ChainID is the number of an EVM chain, or total, mainnet or testnet; metric is such as avgTps. The
 // pages have no LastRun, and the newest value is one of a day that is not over, or not counted to its end.
 func (c *Client) Daily(ctx context.Context, chainID, metric string) iter.Seq2[Page, error] {
-	path := "/v2/chains/" + url.PathEscape(chainID) + "/metrics/" + url.PathEscape(metric)
-	return c.pages(ctx, chainMetrics, path, url.Values{"timeInterval": {"day"}})
+	return c.pages(ctx, chainMetrics, metricPath(chainID, metric), url.Values{"timeInterval": {"day"}})
+}
+
+func metricPath(chainID, metric string) string {
+	return "/v2/chains/" + url.PathEscape(chainID) + "/metrics/" + url.PathEscape(metric)
 }
 
 // dailyTPS is AverageTPS of version 2.

@@ -54,6 +54,42 @@ func TestWhereVersion1IsGoneVersion2IsAsked(t *testing.T) {
 	}
 }
 
+func TestAPageIsAskedOfTheVersionThatThereIs(t *testing.T) {
+	const first = `{"results":[{"timestamp":1700000000,"value":1.5}],"nextPageToken":"next"}`
+	for name, c := range map[string]struct {
+		one, two int // the status of either version
+		want     []string
+		err      string
+	}{
+		"the first":  {200, 500, []string{v1, v1 + "?pageToken=next"}, ""},
+		"the second": {404, 200, []string{v1, v2, v1 + "?pageToken=next", strings.Replace(v2, "?", "?pageToken=next&", 1)}, ""},
+		"neither":    {404, 404, []string{v1, v2}, "GET /v1/avg_tps/{chainId}: not_found: "},
+		"an outage":  {404, 401, []string{v1, v2}, "GET /v2/chains/{chainId}/metrics/{metric}: forbidden: "},
+	} {
+		s := &noted{answers: func(path string) (int, string) {
+			if strings.HasPrefix(path, "/v2/") {
+				return c.two, first
+			}
+			return c.one, first
+		}}
+		for _, token := range []string{"", "next"} {
+			answer, err := client(t, s).AvgTPSPage(t.Context(), "43114", token)
+			if c.err != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), c.err) {
+					t.Errorf("%s: %v", name, err)
+				}
+				break
+			}
+			if err != nil || string(answer) != first {
+				t.Errorf("%s: %s, %v", name, answer, err)
+			}
+		}
+		if !slices.Equal(s.asked, c.want) {
+			t.Errorf("%s: asked for %q, want %q", name, s.asked, c.want)
+		}
+	}
+}
+
 func TestTheNewestDayOfVersion2NeverCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		pages service
