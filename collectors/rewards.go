@@ -58,10 +58,10 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 	totals := load[rewardTotals](&ups.Data.Ledger, out, name)
 	r := rewardReader{
 		rewardTotals: &totals,
-		known:      totals.known(),
-		fresh:      map[string]bool{},
-		keep:       func() { ups.Data.Ledger.save(out, name, totals) },
-		history:    &ups.Data.history,
+		known:        totals.known(),
+		fresh:        map[string]bool{},
+		keep:         func() { ups.Data.Ledger.save(out, name, totals) },
+		history:      &ups.Data.history,
 		page: func(ctx context.Context, token string) (data.RewardPage, error) {
 			query := data.RewardQuery{
 				NodeIDs: []string{id}, SortOrder: data.Descending, Currency: ups.Data.Currency, Paging: data.Paging{PageSize: rewardPageSize},
