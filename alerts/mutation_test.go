@@ -10,16 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/promql/parser"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
@@ -97,126 +92,6 @@ func readEquivalents(t *testing.T) (all []equivalent) {
 	return all
 }
 
-// A suite is a file of rules with the files of tests that load it.
-type suite struct {
-	groups []group
-	rules  []*rule // of all groups
-	tests  []testFile
-}
-
-type group struct {
-	rulefmt.RuleGroup
-	rules []*rule
-}
-
-type rule struct {
-	rulefmt.Rule
-	name    string                   // an alert with the values of its labels, or the series that is recorded
-	feeds   labels.Labels            // the series that it makes, as far as the rule tells
-	selects []*parser.VectorSelector // the series that it asks for
-}
-
-// A testFile is one of promtool's. What is not looked at stays as it is written.
-type testFile struct {
-	RuleFiles          []string   `yaml:"rule_files"`
-	EvaluationInterval string     `yaml:"evaluation_interval,omitempty"`
-	GroupEvalOrder     []string   `yaml:"group_eval_order,omitempty"`
-	Tests              []testCase `yaml:"tests"`
-}
-
-type testCase struct {
-	Name        string `yaml:"name,omitempty"`
-	Interval    string `yaml:"interval,omitempty"`
-	InputSeries []struct {
-		Series, Values string
-	} `yaml:"input_series"`
-	Alerts  []alertCase `yaml:"alert_rule_test,omitempty"`
-	Queries []queryCase `yaml:"promql_expr_test,omitempty"`
-}
-
-type alertCase struct {
-	EvalTime  string    `yaml:"eval_time"`
-	Alertname string    `yaml:"alertname"`
-	ExpAlerts yaml.Node `yaml:"exp_alerts,omitempty"`
-}
-
-type queryCase struct {
-	Expr       string    `yaml:"expr"`
-	EvalTime   string    `yaml:"eval_time"`
-	ExpSamples yaml.Node `yaml:"exp_samples,omitempty"`
-}
-
-func readSuite(t *testing.T, file string) *suite {
-	t.Helper()
-	s := new(suite)
-	var all rulefmt.RuleGroups
-	readYAML(t, file, &all)
-	for _, g := range all.Groups {
-		read := group{RuleGroup: g}
-		for _, fields := range g.Rules {
-			r := &rule{Rule: fields, selects: selectors(t, fields.Expr)}
-			made := labels.NewBuilder(labels.FromMap(fields.Labels))
-			if fields.Alert != "" {
-				made.Set(model.MetricNameLabel, "ALERTS").Set(labels.AlertName, fields.Alert)
-				r.name = strings.Join(append([]string{fields.Alert}, slices.Sorted(maps.Values(fields.Labels))...), " ")
-			} else {
-				made.Set(model.MetricNameLabel, fields.Record)
-				r.name = fields.Record + labels.FromMap(fields.Labels).String()
-			}
-			r.feeds = made.Labels()
-			read.rules = append(read.rules, r)
-		}
-		s.groups = append(s.groups, read)
-		s.rules = append(s.rules, read.rules...)
-	}
-	files, err := filepath.Glob("*_test.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		var tests testFile
-		readYAML(t, f, &tests)
-		if slices.Contains(tests.RuleFiles, file) {
-			s.tests = append(s.tests, tests)
-		}
-	}
-	return s
-}
-
-// uses reports whether r asks for a series that other makes.
-func (r *rule) uses(other *rule) bool {
-	return slices.ContainsFunc(r.selects, func(v *parser.VectorSelector) bool { return asks(v, other) })
-}
-
-// asks reports whether the selector may find what r makes: labels that the rule does not set may have any value.
-func asks(v *parser.VectorSelector, r *rule) bool {
-	return !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
-		made := r.feeds.Get(m.Name)
-		if m.Name == model.MetricNameLabel && made == "ALERTS" && m.Matches("ALERTS_FOR_STATE") {
-			return false
-		}
-		return made != "" && !m.Matches(made)
-	})
-}
-
-// grow adds the rules that next finds for one of set, until there are no more.
-func (s *suite) grow(set map[*rule]bool, next func(of, candidate *rule) bool) {
-	for grown := true; grown; {
-		grown = false
-		for _, candidate := range s.rules {
-			if set[candidate] {
-				continue
-			}
-			for of := range set {
-				if next(of, candidate) {
-					set[candidate], grown = true, true
-					break
-				}
-			}
-		}
-	}
-}
-
 // A bench is what promtool needs to try one rule.
 type bench struct {
 	rule   *rule
@@ -242,26 +117,21 @@ func (s *suite) bench(t *testing.T, broken *rule) *bench {
 		}
 	}
 	var names []string
-	for _, g := range s.groups {
-		g.rules = slices.DeleteFunc(slices.Clone(g.rules), func(r *rule) bool { return !needed[r] })
-		if len(g.rules) > 0 {
-			b.groups = append(b.groups, g)
-			names = append(names, g.Name)
-		}
+	b.groups = s.only(needed)
+	for _, g := range b.groups {
+		names = append(names, g.Name)
 	}
 	for _, file := range s.tests {
 		reduced := testFile{RuleFiles: []string{"rules.yml"}, EvaluationInterval: file.EvaluationInterval, GroupEvalOrder: names}
 		for _, c := range file.Tests {
 			c.Alerts = slices.DeleteFunc(slices.Clone(c.Alerts), func(a alertCase) bool { return !alerts[a.Alertname] })
 			c.Queries = slices.DeleteFunc(slices.Clone(c.Queries), func(q queryCase) bool {
-				return !slices.ContainsFunc(selectors(t, q.Expr), func(v *parser.VectorSelector) bool {
-					for r := range fed {
-						if asks(v, r) {
-							return true
-						}
+				for r := range fed {
+					if q.asks(t, r) {
+						return false
 					}
-					return false
-				})
+				}
+				return true
 			})
 			if len(c.Alerts)+len(c.Queries) > 0 {
 				reduced.Tests = append(reduced.Tests, c)
@@ -281,19 +151,12 @@ func (b *bench) run(t *testing.T, promtool string, given rulefmt.Rule) ([]byte, 
 		return nil, nil // nothing would notice
 	}
 	dir := t.TempDir()
-	var all rulefmt.RuleGroups
-	for _, g := range b.groups {
-		g.Rules = nil
-		for _, r := range g.rules {
-			if r == b.rule {
-				g.Rules = append(g.Rules, given)
-			} else {
-				g.Rules = append(g.Rules, r.Rule)
-			}
+	if err := writeRules(filepath.Join(dir, "rules.yml"), b.groups, func(r *rule) rulefmt.Rule {
+		if r == b.rule {
+			return given
 		}
-		all.Groups = append(all.Groups, g.RuleGroup)
-	}
-	if err := writeYAML(filepath.Join(dir, "rules.yml"), all); err != nil {
+		return r.Rule
+	}); err != nil {
 		return nil, err
 	}
 	args := []string{"test", "rules"}
@@ -307,25 +170,4 @@ func (b *bench) run(t *testing.T, promtool string, given rulefmt.Rule) ([]byte, 
 	command := exec.CommandContext(t.Context(), promtool, args...)
 	command.Env = append(os.Environ(), "TMPDIR="+dir, "GOMAXPROCS=1")
 	return command.CombinedOutput()
-}
-
-func readYAML(t *testing.T, file string, into any) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true) // what is not known here would be lost
-	if err := decoder.Decode(into); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-}
-
-func writeYAML(file string, content any) error {
-	text, err := yaml.Marshal(content)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, text, 0o600)
 }

@@ -1,0 +1,219 @@
+package alerts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
+)
+
+// A suite is a file of rules with the files of tests that load it.
+type suite struct {
+	groups []group
+	rules  []*rule // of all groups
+	tests  []testFile
+}
+
+type group struct {
+	rulefmt.RuleGroup
+	rules []*rule
+}
+
+type rule struct {
+	rulefmt.Rule
+	name    string                   // an alert with the values of its labels, or the series that is recorded
+	feeds   labels.Labels            // the series that it makes, as far as the rule tells
+	selects []*parser.VectorSelector // the series that it asks for
+}
+
+// A testFile is one of promtool's. What is not looked at stays as it is written.
+type testFile struct {
+	name               string
+	RuleFiles          []string   `yaml:"rule_files"`
+	EvaluationInterval string     `yaml:"evaluation_interval,omitempty"`
+	GroupEvalOrder     []string   `yaml:"group_eval_order,omitempty"`
+	Tests              []testCase `yaml:"tests"`
+}
+
+type testCase struct {
+	Name        string `yaml:"name,omitempty"`
+	Interval    string `yaml:"interval,omitempty"`
+	InputSeries []struct {
+		Series, Values string
+	} `yaml:"input_series"`
+	Alerts  []alertCase `yaml:"alert_rule_test,omitempty"`
+	Queries []queryCase `yaml:"promql_expr_test,omitempty"`
+}
+
+type alertCase struct {
+	EvalTime  string    `yaml:"eval_time"`
+	Alertname string    `yaml:"alertname"`
+	ExpAlerts yaml.Node `yaml:"exp_alerts,omitempty"`
+}
+
+type queryCase struct {
+	Expr       string    `yaml:"expr"`
+	EvalTime   string    `yaml:"eval_time"`
+	ExpSamples yaml.Node `yaml:"exp_samples,omitempty"`
+}
+
+// asks reports whether the query may find what r makes.
+func (q queryCase) asks(t *testing.T, r *rule) bool {
+	t.Helper()
+	return slices.ContainsFunc(selectors(t, q.Expr), func(v *parser.VectorSelector) bool { return asks(v, r) })
+}
+
+func readSuite(t *testing.T, file string) *suite {
+	t.Helper()
+	s := new(suite)
+	var all rulefmt.RuleGroups
+	readYAML(t, file, &all)
+	for _, g := range all.Groups {
+		read := group{RuleGroup: g}
+		for _, fields := range g.Rules {
+			r := &rule{Rule: fields, selects: selectors(t, fields.Expr)}
+			made := labels.NewBuilder(labels.FromMap(fields.Labels))
+			if fields.Alert != "" {
+				made.Set(model.MetricNameLabel, "ALERTS").Set(labels.AlertName, fields.Alert)
+				r.name = strings.Join(append([]string{fields.Alert}, slices.Sorted(maps.Values(fields.Labels))...), " ")
+			} else {
+				made.Set(model.MetricNameLabel, fields.Record)
+				r.name = fields.Record + labels.FromMap(fields.Labels).String()
+			}
+			r.feeds = made.Labels()
+			read.rules = append(read.rules, r)
+		}
+		s.groups = append(s.groups, read)
+		s.rules = append(s.rules, read.rules...)
+	}
+	files, err := filepath.Glob("*_test.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		var tests testFile
+		readYAML(t, f, &tests)
+		tests.name = f
+		if slices.Contains(tests.RuleFiles, file) {
+			s.tests = append(s.tests, tests)
+		}
+	}
+	return s
+}
+
+// uses reports whether r asks for a series that other makes.
+func (r *rule) uses(other *rule) bool {
+	return slices.ContainsFunc(r.selects, func(v *parser.VectorSelector) bool { return asks(v, other) })
+}
+
+// asks reports whether the selector may find what r makes: labels that the rule does not set may have any value.
+func asks(v *parser.VectorSelector, r *rule) bool {
+	return !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
+		made := r.feeds.Get(m.Name)
+		if m.Name == model.MetricNameLabel && made == "ALERTS" && m.Matches("ALERTS_FOR_STATE") {
+			return false
+		}
+		return made != "" && !m.Matches(made)
+	})
+}
+
+// grow adds the rules that next finds for one of set, until there are no more.
+func (s *suite) grow(set map[*rule]bool, next func(of, candidate *rule) bool) {
+	for grown := true; grown; {
+		grown = false
+		for _, candidate := range s.rules {
+			if set[candidate] {
+				continue
+			}
+			for of := range set {
+				if next(of, candidate) {
+					set[candidate], grown = true, true
+					break
+				}
+			}
+		}
+	}
+}
+
+// only returns the groups with those of their rules that are needed.
+func (s *suite) only(needed map[*rule]bool) (groups []group) {
+	for _, g := range s.groups {
+		g.rules = slices.DeleteFunc(slices.Clone(g.rules), func(r *rule) bool { return !needed[r] })
+		if len(g.rules) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// cut writes the cases of a test file into dir, each as a file of its own with only the rules that it asks for and those that they
+// use. It returns their paths. promtool evaluates every rule of a file at every step: cut, the cases take a seventh of the time.
+func (s *suite) cut(t *testing.T, tests testFile, dir string) (files []string) {
+	t.Helper()
+	for i, c := range tests.Tests {
+		needed := map[*rule]bool{}
+		for _, r := range s.rules {
+			if slices.ContainsFunc(c.Alerts, func(a alertCase) bool { return a.Alertname == r.Alert }) ||
+				slices.ContainsFunc(c.Queries, func(q queryCase) bool { return q.asks(t, r) }) {
+				needed[r] = true
+			}
+		}
+		s.grow(needed, func(of, candidate *rule) bool { return of.uses(candidate) })
+		groups := s.only(needed)
+		one := testFile{RuleFiles: []string{fmt.Sprintf("%d.yml", i)}, EvaluationInterval: tests.EvaluationInterval, Tests: []testCase{c}}
+		for _, g := range groups {
+			one.GroupEvalOrder = append(one.GroupEvalOrder, g.Name)
+		}
+		file := filepath.Join(dir, fmt.Sprintf("%d_test.yml", i))
+		if err := errors.Join(writeYAML(file, one), writeRules(filepath.Join(dir, one.RuleFiles[0]), groups, func(r *rule) rulefmt.Rule { return r.Rule })); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+// writeRules writes the groups as a file of rules, each rule as given.
+func writeRules(file string, groups []group, given func(*rule) rulefmt.Rule) error {
+	var all rulefmt.RuleGroups
+	for _, g := range groups {
+		g.Rules = nil
+		for _, r := range g.rules {
+			g.Rules = append(g.Rules, given(r))
+		}
+		all.Groups = append(all.Groups, g.RuleGroup)
+	}
+	return writeYAML(file, all)
+}
+
+func readYAML(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true) // what is not known here would be lost
+	if err := decoder.Decode(into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+func writeYAML(file string, content any) error {
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
+}
