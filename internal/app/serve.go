@@ -25,7 +25,7 @@ type valuesHidden struct{ slog.Handler }
 func (h valuesHidden) Handle(ctx context.Context, r slog.Record) error {
 	hidden := slog.NewRecord(r.Time, r.Level, config.HideValues(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
-		if a.Value.Kind() == slog.KindString {
+		if k := a.Value.Kind(); k == slog.KindString || k == slog.KindAny {
 			a.Value = slog.StringValue(config.HideValues(a.Value.String()))
 		}
 		hidden.AddAttrs(a)
