@@ -2,11 +2,12 @@ package web
 
 import (
 	"bytes"
-	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -17,46 +18,35 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
-// Limits of /metrics.
-const (
-	// mostScrapes is how many may be under way at once. A scraper that does not
-	// read holds one until the server gives it up.
-	mostScrapes = 40
-	// mostProtobuf is the same for pages in protobuf, which are made anew each time.
-	mostProtobuf = 4
-)
+// mostScrapes is how many may be under way at once: each holds the blocks of its page in memory.
+const mostScrapes = 40
 
 // scrapes serves /metrics: the snapshot, which is packed already, and the
 // exporter's own metrics.
 type scrapes struct {
-	site *Site
-	// Turns are held by the scrapes under way: of rendered text, of protobuf.
-	text, protobuf turns
+	site  *Site
+	turns *turns
 	// The exporter's own metrics, as text and as OpenMetrics. Collecting them costs
 	// more than the rest of a page, and several megabytes in a fleet.
-	own [2]shared
+	own      [2]shared
+	protobuf protobufPage
 }
 
-// turns are held by scrapes under way, so many at most.
-type turns chan struct{}
-
 func newScrapes(s *Site) *scrapes {
-	return &scrapes{site: s, text: make(turns, mostScrapes), protobuf: make(turns, mostProtobuf)}
+	return &scrapes{site: s, turns: newTurns(mostScrapes)}
 }
 
 func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	format := expfmt.NegotiateAccept(r.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
-	turns := s.text
-	if format.FormatType() == expfmt.TypeProtoDelim {
-		turns = s.protobuf
-	}
-	select {
-	case turns <- struct{}{}:
-		defer func() { <-turns }()
-	default:
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, strconv.Itoa(cap(turns))+" scrapes are under way: are there scrapers that do not read on?", http.StatusServiceUnavailable)
-		return
+	if !inProcess(r) {
+		turn, err := s.turns.take(w, r)
+		if err != nil {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		defer turn.end()
+		w = turn
 	}
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept")
@@ -70,13 +60,22 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// inProcess tells whether this process itself asks, for its alert rules, over a pipe in memory.
+func inProcess(r *http.Request) bool {
+	listener, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && listener.Network() == "pipe"
+}
+
 // write writes one page.
 func (s *scrapes) write(w http.ResponseWriter, format expfmt.Format, encoding string) error {
 	if format.FormatType() != expfmt.TypeProtoDelim {
 		return writePage(w, append(s.site.Store.Page(time.Now(), format.FormatType()), s.ownPage(format)...), encoding)
 	}
-	body := zip(w, encoding)
-	return errors.Join(s.writeProtobuf(body, format), body.Close())
+	page, err := s.protobuf.get(time.Now(), func(w io.Writer) error { return s.writeProtobuf(w, format) })
+	if err != nil {
+		return err
+	}
+	return writePage(w, page, encoding)
 }
 
 // zip returns what packs a page that is not packed already.
@@ -95,8 +94,31 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// writeProtobuf writes a page for a scraper that asks for native histograms, one
-// family at a time.
+// protobufPage is the whole page in protobuf, for scrapers that ask for native histograms.
+// One at a time makes it, for all who waited meanwhile.
+type protobufPage struct {
+	mu    sync.Mutex
+	began time.Time
+	page  pack.Page
+}
+
+// get returns the page as it is then or later.
+func (p *protobufPage) get(then time.Time, write func(io.Writer) error) (pack.Page, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.began.After(then) {
+		return p.page, nil
+	}
+	began := time.Now()
+	var packer pack.Packer
+	if err := write(&packer); err != nil {
+		return nil, err
+	}
+	p.began, p.page = began, packer.Page()
+	return p.page, nil
+}
+
+// writeProtobuf writes a page in protobuf, one family at a time.
 func (s *scrapes) writeProtobuf(w io.Writer, format expfmt.Format) error {
 	var family bytes.Buffer
 	enc := expfmt.NewEncoder(&family, format)
