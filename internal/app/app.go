@@ -171,8 +171,10 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 		}
 	}()
 	server := newServer(a.handler, log)
+	clients := newConnections(listener, maxConnections(cfg, len(a.targets.conns), descriptors(), log))
+	clients.limit(server)
 	served := make(chan error, 1)
-	go func() { served <- serve(listener, server, cfg, log) }()
+	go func() { served <- serve(clients, server, cfg, log) }()
 	log.Info("serving", "metrics", OwnURL(listener.Addr().String(), cfg.TLS)+"/metrics", "nodes", len(a.targets.shard.Nodes()), "version", Version())
 	if started != nil {
 		started(listener.Addr())

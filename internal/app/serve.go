@@ -16,7 +16,20 @@ import (
 func serve(listener net.Listener, server *http.Server, cfg *config.Config, log *slog.Logger) error {
 	log = slog.New(valuesHidden{log.Handler()})
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
+	if cfg.WebConfigFile != "" {
+		limitPasswords(server)
+	}
 	return web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &cfg.WebConfigFile}, log)
+}
+
+// limitPasswords puts the limits of passwords around the handler that web.Serve puts around the server's own.
+func limitPasswords(server *http.Server) {
+	limits := newPasswords()
+	server.Handler = limits.inside(server.Handler)
+	server.BaseContext = func(net.Listener) context.Context { // called when the server begins, before any request
+		limits.compare, server.Handler = server.Handler, limits
+		return context.Background()
+	}
 }
 
 // valuesHidden is a log of exporter-toolkit and net/http, which log the error of a web configuration that was changed.

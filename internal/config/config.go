@@ -46,9 +46,10 @@ type Config struct {
 	Choice      *metric.Choice           // nil: all series
 	SeriesLimit int                      // 0: none
 
-	Timeout     time.Duration // of one call
-	Concurrency int           // calls at once to one upstream
-	MaxBody     int64         // bytes of one answer
+	Timeout        time.Duration // of one call
+	Concurrency    int           // calls at once to one upstream
+	MaxConnections int           // of clients, open at once
+	MaxBody        int64         // bytes of one answer
 
 	MetricsURL    string // empty: not asked
 	DataURL       string // empty: not asked
@@ -160,6 +161,8 @@ func (env Environment) Parse() (*Config, error) {
 	note("SCHEDULES", errs...)
 	c.Timeout, err = parsePositiveDuration(env.Timeout)
 	note("TIMEOUT", err)
+	c.MaxConnections, err = parseCount(env.MaxConnections)
+	note("MAX_CONNECTIONS", err)
 	c.Concurrency, err = parseCount(env.Concurrency)
 	note("CONCURRENCY", err)
 	c.MaxBody, err = parseBytes(env.MaxBody)

@@ -15,6 +15,7 @@ import (
 // The tags are the documentation: docs/configuration.md is generated from them.
 type Environment struct {
 	Listen                 string `split_words:"true" name:"LISTEN" default:":9865" desc:"Address of /metrics and the status page, as host:port."`
+	MaxConnections         string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Connections of clients that are open at once. Beyond, the address with the most loses the one that was idle longest. Fewer where the limit of open files is low."`
 	Nodes                  string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" desc:"Nodes to ask, as name=url, comma-separated. The name is the label node. User and password in the URL are sent as basic authentication."`
 	NodesFile              string `split_words:"true" name:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml), read again when it changes; see fleets.md. Where it is set and AVAX_NODES is not, only its nodes are asked."`
 	Chains                 string `split_words:"true" name:"CHAINS" default:"C" desc:"Chains to follow beside P and X, comma-separated: an alias, or name=blockchainID (or name=alias). The name is the label chain. auto finds those that the nodes track."`

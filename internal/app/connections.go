@@ -1,0 +1,161 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
+)
+
+// Descriptors that are kept for what is neither a client nor a node: files, Alertmanagers, receivers, services, DNS.
+const keptDescriptors = 64
+
+// fewestConnections are accepted however low the limit of descriptors is.
+const fewestConnections = 8
+
+// maxConnections returns how many connections of clients are accepted: as configured, less where the process may not
+// open as many descriptors beside those that nodes need.
+func maxConnections(cfg *config.Config, nodes int, descriptors uint64, log *slog.Logger) int {
+	needed := uint64(keptDescriptors + nodes*(cfg.Concurrency+1))
+	if descriptors >= needed+uint64(cfg.MaxConnections) {
+		return cfg.MaxConnections
+	}
+	most := fewestConnections
+	if descriptors > needed {
+		most = max(most, int(descriptors-needed))
+	}
+	most = min(most, cfg.MaxConnections)
+	log.Warn("few file descriptors, accepting fewer connections: raise LimitNOFILE", "connections", most, "descriptors", descriptors, "needed_for_nodes", needed)
+	return most
+}
+
+// connections is a listener with a limit. Where it is reached, the address with the most connections loses the one that
+// has been idle longest; where all of them are being answered, the newest is refused.
+type connections struct {
+	net.Listener
+	max int
+
+	mu   sync.Mutex
+	open map[*connection]bool
+}
+
+// connection is one of a client.
+type connection struct {
+	net.Conn
+	all  *connections
+	host string
+	// Both are guarded by all.mu.
+	answering int       // requests
+	idle      time.Time // when the last one began or ended
+}
+
+func newConnections(l net.Listener, most int) *connections {
+	return &connections{Listener: l, max: most, open: map[*connection]bool{}}
+}
+
+// Accept returns the next connection that stays within the limit.
+func (l *connections) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &connection{Conn: accepted, all: l, host: hostOf(accepted.RemoteAddr()), idle: time.Now()}
+		victim := l.add(c)
+		if victim != nil {
+			_ = victim.Close()
+		}
+		if victim != c {
+			return c, nil
+		}
+	}
+}
+
+// hostOf returns the address of a client without its port; of IPv6 its network, which is one customer's.
+func hostOf(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return a.String()
+	}
+	if tcp.IP.To4() == nil {
+		return tcp.IP.Mask(net.CIDRMask(64, 128)).String()
+	}
+	return tcp.IP.String()
+}
+
+// add returns which connection has to go; nil: none.
+func (l *connections) add(c *connection) (victim *connection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open[c] = true
+	if len(l.open) <= l.max {
+		return nil
+	}
+	count := map[string]int{}
+	greediest := c.host
+	for o := range l.open {
+		count[o.host]++
+	}
+	for host, n := range count {
+		if n > count[greediest] {
+			greediest = host
+		}
+	}
+	for o := range l.open {
+		if o != c && o.host == greediest && (victim == nil || o.before(victim)) {
+			victim = o
+		}
+	}
+	if victim == nil || victim.answering > 0 && greediest == c.host {
+		victim = c
+	}
+	delete(l.open, victim)
+	return victim
+}
+
+// before tells whether c should be closed rather than o.
+func (c *connection) before(o *connection) bool {
+	if (c.answering == 0) != (o.answering == 0) {
+		return c.answering == 0
+	}
+	return c.idle.Before(o.idle)
+}
+
+// Close ends the connection.
+func (c *connection) Close() error {
+	c.all.mu.Lock()
+	delete(c.all.open, c)
+	c.all.mu.Unlock()
+	return c.Conn.Close()
+}
+
+type connectionKey struct{}
+
+// limit makes a server tell its connections what they do.
+func (l *connections) limit(server *http.Server) {
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
+			c = secure.NetConn()
+		}
+		return context.WithValue(ctx, connectionKey{}, c)
+	}
+	inner := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
+			c.answer(1)
+			defer c.answer(-1)
+		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
+func (c *connection) answer(n int) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.answering += n
+	c.idle = time.Now()
+}

@@ -1,0 +1,17 @@
+//go:build unix
+
+package app
+
+import (
+	"math"
+	"syscall"
+)
+
+// descriptors returns how many files and connections the process may have open.
+func descriptors() uint64 {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return math.MaxInt32
+	}
+	return uint64(limit.Cur)
+}

@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Limits of requests with a password that is not known to be right. exporter-toolkit compares one at a time, which takes
+// some hundredths of a second on purpose, and lets any number wait, those that are gone too.
+const (
+	mostGuessing  = 4               // from one address
+	mostWaiting   = 64              // in all
+	longestGuess  = 5 * time.Second // that one waits
+	mostPasswords = 1000            // that are remembered
+)
+
+// passwords lets requests to the comparison of passwords, one at a time. A request with a password that was right before
+// goes past the others.
+type passwords struct {
+	compare http.Handler // exporter-toolkit's
+	turn    chan struct{}
+
+	mu       sync.Mutex
+	right    map[[sha256.Size]byte]bool
+	guessing map[string]int // by address
+	waiting  int
+}
+
+func newPasswords() *passwords {
+	return &passwords{turn: make(chan struct{}, 1), right: map[[sha256.Size]byte]bool{}, guessing: map[string]int{}}
+}
+
+// guess is a request on its way through the comparison.
+type guess struct{ passed func() }
+
+type guessKey struct{}
+
+// inside wraps the handler that requests reach whose password is right.
+func (p *passwords) inside(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g, ok := r.Context().Value(guessKey{}).(*guess); ok {
+			g.passed()
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (p *passwords) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	given := r.Header.Get("Authorization")
+	if given == "" {
+		p.compare.ServeHTTP(w, r)
+		return
+	}
+	sum := sha256.Sum256([]byte(given))
+	known := p.known(sum)
+	leave := func() {}
+	if !known {
+		entered, ok := p.enter(r)
+		if !ok {
+			if r.Context().Err() == nil {
+				w.Header().Set("Retry-After", "1")
+				http.Error(w, "too many passwords to compare", http.StatusTooManyRequests)
+			}
+			return
+		}
+		leave = sync.OnceFunc(entered)
+		defer leave()
+	}
+	passed := false
+	g := &guess{passed: func() {
+		passed = true
+		leave() // an answer may take long
+	}}
+	p.compare.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), guessKey{}, g)))
+	if passed != known {
+		p.remember(sum, passed)
+	}
+}
+
+func (p *passwords) known(sum [sha256.Size]byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.right[sum]
+}
+
+func (p *passwords) remember(sum [sha256.Size]byte, right bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !right:
+		delete(p.right, sum)
+	case len(p.right) < mostPasswords:
+		p.right[sum] = true
+	}
+}
+
+// enter waits for a turn; ok is false where it takes too long, too many wait, or the client is gone.
+func (p *passwords) enter(r *http.Request) (leave func(), ok bool) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		host = hostOf(&net.TCPAddr{IP: ip})
+	}
+	p.mu.Lock()
+	full := p.guessing[host] >= mostGuessing || p.waiting >= mostWaiting
+	if !full {
+		p.guessing[host]++
+		p.waiting++
+	}
+	p.mu.Unlock()
+	if full {
+		return nil, false
+	}
+	done := func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.waiting--
+		if p.guessing[host]--; p.guessing[host] == 0 {
+			delete(p.guessing, host)
+		}
+	}
+	select {
+	case p.turn <- struct{}{}:
+	case <-r.Context().Done():
+		done()
+		return nil, false
+	case <-time.After(longestGuess):
+		done()
+		return nil, false
+	}
+	if r.Context().Err() != nil { // both at once
+		<-p.turn
+		done()
+		return nil, false
+	}
+	return func() { <-p.turn; done() }, true
+}

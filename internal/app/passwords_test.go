@@ -1,0 +1,135 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// compared stands for exporter-toolkit: a comparison takes a tenth of a second, one at a time.
+type compared struct {
+	inside   http.Handler
+	password string
+	times    atomic.Int64
+}
+
+func (c *compared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.times.Add(1)
+	time.Sleep(100 * time.Millisecond)
+	if _, password, _ := r.BasicAuth(); password != c.password {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	c.inside.ServeHTTP(w, r)
+}
+
+// guarded is a page behind a password.
+func guarded(page http.Handler) (*passwords, *compared) {
+	p := newPasswords()
+	c := &compared{inside: p.inside(page), password: "right"}
+	p.compare = c
+	return p, c
+}
+
+func knock(ctx context.Context, h http.Handler, from, password string) (status int) {
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil)
+	r.RemoteAddr = from + ":1"
+	if password != "" {
+		r.SetBasicAuth("me", password)
+	}
+	w := httptest.NewRecorder()
+	w.Code = 0
+	h.ServeHTTP(w, r)
+	return w.Code
+}
+
+var page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+
+func TestWrongPasswordsKeepNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, compared := guarded(page)
+		if status := knock(t.Context(), h, "192.0.2.1", "right"); status != http.StatusOK {
+			t.Fatalf("answered %d", status)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		var refused atomic.Int64
+		for n := range 2000 {
+			ctx := t.Context()
+			if n%2 == 0 {
+				ctx = gone
+			}
+			go func() {
+				if knock(ctx, h, "192.0.2.66", fmt.Sprint("guess", n)) == http.StatusTooManyRequests {
+					refused.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		began := time.Now()
+		if status := knock(t.Context(), h, "192.0.2.1", "right"); status != http.StatusOK || time.Since(began) > 200*time.Millisecond {
+			t.Errorf("who is known is answered %d after %v", status, time.Since(began))
+		}
+		if status := knock(t.Context(), h, "192.0.2.2", "right"); status != http.StatusOK || time.Since(began) > time.Second {
+			t.Errorf("the first good one of another is answered %d after %v", status, time.Since(began))
+		}
+		leave()
+		time.Sleep(time.Minute)
+		if n := compared.times.Load(); n > 2+mostGuessing+2 || refused.Load() < 1900 {
+			t.Errorf("%d comparisons, %d refused", n, refused.Load())
+		}
+		if status := knock(t.Context(), h, "192.0.2.66", "right"); status != http.StatusOK {
+			t.Errorf("the address that guessed is answered %d afterwards", status)
+		}
+	})
+}
+
+func TestARequestThatIsGoneIsNotCompared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, compared := guarded(page)
+		go knock(t.Context(), h, "192.0.2.1", "first")
+		synctest.Wait()
+		gone, leave := context.WithCancel(t.Context())
+		ended := make(chan time.Time)
+		go func() {
+			knock(gone, h, "192.0.2.2", "second")
+			ended <- time.Now()
+		}()
+		synctest.Wait()
+		began := time.Now()
+		leave()
+		if left := <-ended; left.After(began) {
+			t.Errorf("it waits for %v", left.Sub(began))
+		}
+		time.Sleep(time.Minute)
+		if n := compared.times.Load(); n != 1 {
+			t.Errorf("%d comparisons", n)
+		}
+	})
+}
+
+// A page that is read slowly holds up no other password, and one that is right no more is forgotten.
+func TestATurnEndsWithTheComparison(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := make(chan struct{})
+		h, compared := guarded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-read }))
+		go knock(t.Context(), h, "192.0.2.1", "right")
+		time.Sleep(time.Second)
+		if status := knock(t.Context(), h, "192.0.2.2", "wrong"); status != http.StatusUnauthorized {
+			t.Errorf("answered %d", status)
+		}
+		close(read)
+		synctest.Wait()
+		compared.password = "another"
+		if status := knock(t.Context(), h, "192.0.2.1", "right"); status != http.StatusUnauthorized || len(h.right) != 0 {
+			t.Errorf("a password that is right no more is answered %d, %d are remembered", status, len(h.right))
+		}
+		if status := knock(t.Context(), h, "192.0.2.1", ""); status != http.StatusUnauthorized {
+			t.Errorf("none is answered %d", status)
+		}
+	})
+}
