@@ -234,9 +234,13 @@ const (
 	Allocated = 25.0 // in all, with what is garbage by its end
 )
 
-// Check asks each question and gives it every answer that takes much memory, of size bytes.
-func Check(t *testing.T, size int, questions []Question) {
+// Check asks each question and gives it every answer that takes much memory.
+func Check(t *testing.T, questions []Question) {
 	t.Helper()
+	size := 512 << 10
+	if testing.Short() {
+		size = 64 << 10
+	}
 	type found struct {
 		what  string
 		ratio float64

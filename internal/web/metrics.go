@@ -25,7 +25,7 @@ const mostScrapes = 40
 // exporter's own metrics.
 type scrapes struct {
 	site  *Site
-	turns *turns
+	turns *scrapeTurns
 	// The exporter's own metrics, as text and as OpenMetrics. Collecting them costs
 	// more than the rest of a page, and several megabytes in a fleet.
 	own      [2]shared
@@ -33,7 +33,7 @@ type scrapes struct {
 }
 
 func newScrapes(s *Site) *scrapes {
-	return &scrapes{site: s, turns: newTurns(mostScrapes)}
+	return &scrapes{site: s, turns: newScrapeTurns(mostScrapes)}
 }
 
 func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {

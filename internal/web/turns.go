@@ -16,29 +16,29 @@ const (
 	stalledAfter = 500 * time.Millisecond
 )
 
-// turns are held by scrapes under way, so many at most. A scraper that does not
+// scrapeTurns are held by scrapes under way, so many at most. A scraper that does not
 // read on loses its turn, and its connection, to one that waits. A connection
 // has one turn, or waits for one.
-type turns struct {
+type scrapeTurns struct {
 	free chan struct{} // has a value for each turn that nobody holds; the first to wait is the first to get one
 
 	mu    sync.Mutex
-	held  map[*turn]bool
+	held  map[*scrapeTurn]bool
 	comes map[string]bool // connections of HTTP/2 that hold a turn or wait for one
 }
 
-func newTurns(n int) *turns {
-	t := &turns{free: make(chan struct{}, n), held: map[*turn]bool{}, comes: map[string]bool{}}
+func newScrapeTurns(n int) *scrapeTurns {
+	t := &scrapeTurns{free: make(chan struct{}, n), held: map[*scrapeTurn]bool{}, comes: map[string]bool{}}
 	for range n {
 		t.free <- struct{}{}
 	}
 	return t
 }
 
-// turn writes an answer while it is held.
-type turn struct {
+// scrapeTurn writes an answer while it is held.
+type scrapeTurn struct {
 	http.ResponseWriter
-	all  *turns
+	all  *scrapeTurns
 	from string // its connection, of HTTP/2
 
 	mu    sync.Mutex
@@ -46,8 +46,8 @@ type turn struct {
 }
 
 // take waits for a turn.
-func (t *turns) take(w http.ResponseWriter, r *http.Request) (*turn, error) {
-	turn := &turn{ResponseWriter: w, all: t}
+func (t *scrapeTurns) take(w http.ResponseWriter, r *http.Request) (*scrapeTurn, error) {
+	turn := &scrapeTurn{ResponseWriter: w, all: t}
 	if r.ProtoMajor > 1 { // with HTTP/1 there is one request at a time
 		turn.from = r.RemoteAddr
 	}
@@ -64,7 +64,7 @@ func (t *turns) take(w http.ResponseWriter, r *http.Request) (*turn, error) {
 	return turn, nil
 }
 
-func (t *turns) enter(from string) bool {
+func (t *scrapeTurns) enter(from string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if from == "" {
@@ -77,13 +77,13 @@ func (t *turns) enter(from string) bool {
 	return true
 }
 
-func (t *turns) leave(from string) {
+func (t *scrapeTurns) leave(from string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.comes, from)
 }
 
-func (t *turns) wait(ctx context.Context) error {
+func (t *scrapeTurns) wait(ctx context.Context) error {
 	select {
 	case <-t.free:
 		return nil
@@ -108,7 +108,7 @@ func (t *turns) wait(ctx context.Context) error {
 }
 
 // cutStalled takes the turns of those who do not read.
-func (t *turns) cutStalled() {
+func (t *scrapeTurns) cutStalled() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for turn := range t.held {
@@ -118,7 +118,7 @@ func (t *turns) cutStalled() {
 	}
 }
 
-func (t *turn) stalled() bool {
+func (t *scrapeTurn) stalled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.since.IsZero() && time.Since(t.since) >= stalledAfter
@@ -128,7 +128,7 @@ func (t *turn) stalled() bool {
 const mostWritten = 64 << 10
 
 // Write notes since when it waits for the reader.
-func (t *turn) Write(text []byte) (n int, err error) {
+func (t *scrapeTurn) Write(text []byte) (n int, err error) {
 	for len(text) > 0 && err == nil {
 		var wrote int
 		t.begin(time.Now())
@@ -139,20 +139,23 @@ func (t *turn) Write(text []byte) (n int, err error) {
 	return n, err
 }
 
-func (t *turn) begin(at time.Time) {
+func (t *scrapeTurn) begin(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.since = at
 }
 
 // Unwrap gives http.ResponseController the writer itself.
-func (t *turn) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+func (t *scrapeTurn) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 // end gives the turn to the next.
-func (t *turn) end() {
+func (t *scrapeTurn) end() {
 	t.all.mu.Lock()
 	delete(t.all.held, t)
 	delete(t.all.comes, t.from)
 	t.all.mu.Unlock()
 	t.all.free <- struct{}{}
 }
+
+// turns are held by requests under way, so many at most.
+type turns chan struct{}

@@ -41,5 +41,5 @@ func TestNoAnswerTakesMuchMoreMemoryThanItsSize(t *testing.T) {
 	if len(longest) < 40 {
 		t.Errorf("only %d methods have a good answer", len(longest))
 	}
-	hostile.Check(t, 128<<10, slices.Collect(maps.Values(longest)))
+	hostile.Check(t, slices.Collect(maps.Values(longest)))
 }
