@@ -122,29 +122,8 @@ func cost(t *testing.T, b *testing.B, series []labels.Labels, named func(string)
 			kept = append(kept, labels.NewBuilder(l).Set("job", "avax-exporter").Set("instance", "here:9865").Labels())
 		}
 	}
-	refs, values := make([]storage.SeriesRef, len(kept)), make([]float64, len(kept))
-	moves := make([]bool, len(kept)) // a third of them
-	for n, l := range kept {
-		name := l.Get("__name__")
-		values[n], moves[n] = well(name), n%3 == 0 && !settled.MatchString(name)
-	}
 	now := time.Now()
-	for i, at := 0, now.Add(-window); at.Before(now); i, at = i+1, at.Add(interval) {
-		app := a.current().store.Appender(t.Context())
-		for n, l := range kept {
-			value := values[n]
-			if moves[n] {
-				value *= 1 + float64(i%7)/137
-			}
-			var err error
-			if refs[n], err = app.Append(refs[n], l, at.UnixMilli(), value); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := app.Commit(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	appendHistory(t, a.current().store, kept, now.Add(-window), now, interval)
 	close(filled)
 	time.Sleep(2 * time.Minute) // until rules run and every cache is warm
 	used := processor()
@@ -163,6 +142,59 @@ func cost(t *testing.T, b *testing.B, series []labels.Labels, named func(string)
 	b.ReportMetric(float64(heap()-before)/1e6, "heap-MB")
 	b.ReportMetric(float64(size(t, w.state)), "disk-B")
 	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkHistory tells what the samples of a window cost in memory, at 15 s: for a
+// series, and for each sample of it beyond the first two hours.
+func BenchmarkHistory(b *testing.B) {
+	const interval, count = 15 * time.Second, 2000
+	series := seriesOf(count, func(string) bool { return true })
+	for _, hours := range []int{2, 24} {
+		b.Run(fmt.Sprintf("hours=%d", hours), func(b *testing.B) {
+			for b.Loop() {
+				before := heap()
+				s := open(b, nil)
+				end := time.Unix(1_800_000_000, 0)
+				samples := appendHistory(b, s, series, end.Add(-time.Duration(hours)*time.Hour), end, interval)
+				used := float64(heap() - before)
+				b.ReportMetric(used/float64(len(series)), "B/series")
+				b.ReportMetric(used/float64(samples), "B/sample")
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// appendHistory appends samples of series that are well, of which a third moves, and
+// returns how many.
+func appendHistory(t testing.TB, s *store, series []labels.Labels, from, to time.Time, every time.Duration) (samples int) {
+	t.Helper()
+	refs, values, moves := make([]storage.SeriesRef, len(series)), make([]float64, len(series)), make([]bool, len(series))
+	for n, l := range series {
+		name := l.Get("__name__")
+		values[n], moves[n] = well(name), n%3 == 0 && !settled.MatchString(name)
+	}
+	for i, at := 0, from; at.Before(to); i, at = i+1, at.Add(every) {
+		app := s.Appender(t.Context())
+		for n, l := range series {
+			value := values[n]
+			if moves[n] {
+				value *= 1 + float64(i%7)/137
+			}
+			var err error
+			if refs[n], err = app.Append(refs[n], l, at.UnixMilli(), value); err != nil {
+				t.Fatal(err)
+			}
+			samples++
+		}
+		if err := app.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return samples
 }
 
 // heap is what lives.
