@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -95,9 +94,6 @@ func receivers(c Config) (config.AlertingConfig, error) {
 	block.AlertmanagerConfigs = own
 	return block, nil
 }
-
-// quoted is how the libraries for YAML and URLs repeat what they cannot use, which may be a password.
-var quoted = regexp.MustCompile("`[^`]*`|parse \"[^\"]*\"")
 
 // parseBlock reads a file that holds the block alerting and nothing else.
 func parseBlock(content []byte) (config.AlertingConfig, error) {

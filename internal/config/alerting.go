@@ -55,6 +55,25 @@ func (env Environment) parseAlerting(c *Config, note func(variable string, errs 
 	note("RULES_FILE", err)
 }
 
+// parsePrometheus reads which Prometheus evaluates the rules.
+func (env Environment) parsePrometheus(c *Config, note func(variable string, errs ...error)) {
+	c.Prometheus = alerting.PrometheusConfig{URL: env.PrometheusURL, HTTPFile: env.PrometheusConfigFile, Timeout: c.Timeout, MaxBody: c.MaxBody}
+	switch u, err := url.Parse(env.PrometheusURL); {
+	case env.PrometheusURL == "" && env.PrometheusConfigFile != "":
+		note("PROMETHEUS_CONFIG_FILE", errors.New("not used without AVAX_PROMETHEUS_URL: remove it, or set that"))
+	case env.PrometheusURL == "":
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "":
+		note("PROMETHEUS_URL", errors.New("no address that can be asked: write one like http://127.0.0.1:9090, without /api/v1"))
+	case u.User != nil:
+		note("PROMETHEUS_URL", errors.New("a user or password in the URL: write basic_auth into the file of AVAX_PROMETHEUS_CONFIG_FILE"))
+	case c.Alerting.On:
+		note("PROMETHEUS_URL", errors.New("not used while the rules are evaluated here: set AVAX_ALERTING=off, or remove it"))
+	default:
+		_, err := alerting.NewPrometheus(c.Prometheus, nil)
+		note("PROMETHEUS_CONFIG_FILE", err)
+	}
+}
+
 // parseOn reads whether rules are evaluated in this process: the default, where the
 // program can.
 func parseOn(s string) (bool, error) {

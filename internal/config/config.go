@@ -64,7 +64,9 @@ type Config struct {
 	StateDir string // empty: state is kept in memory
 	Alerting alerting.Config
 	Notify   notify.Config
-	Rules    alerting.RulesSummary // that alerting evaluates; empty where it is off
+	// Prometheus evaluates the rules where this process does not; without a URL there is none.
+	Prometheus alerting.PrometheusConfig
+	Rules      alerting.RulesSummary // that alerting evaluates; empty where it is off
 
 	LogLevel  slog.Level
 	LogFormat string // text, json or auto
@@ -102,6 +104,7 @@ func LoadAddress() (*Config, error) {
 	return load(func(env *Environment) {
 		withoutUpstreams(env)
 		env.Alertmanagers, env.AlertmanagerConfigFile, env.RulesFile = "", "", ""
+		env.PrometheusURL, env.PrometheusConfigFile = "", ""
 		env.WebConfigFile = ""
 	})
 }
@@ -203,6 +206,7 @@ func (env Environment) Parse() (*Config, error) {
 	env.parseData(c, note)
 	env.parseAlerting(c, note)
 	env.parseNotify(c, note)
+	env.parsePrometheus(c, note)
 	if err := c.LogLevel.UnmarshalText([]byte(env.LogLevel)); err != nil {
 		note("LOG_LEVEL", fmt.Errorf("%q: write DEBUG, INFO, WARN or ERROR", env.LogLevel))
 	}

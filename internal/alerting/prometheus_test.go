@@ -1,0 +1,149 @@
+package alerting
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// answers is a Prometheus that answers each path so; the last request is kept.
+type answers struct {
+	status int
+	header http.Header
+	bodies map[string]string
+	last   *http.Request
+}
+
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.last = r
+	body, known := a.bodies[r.URL.Path]
+	status := a.status
+	if !known {
+		status = http.StatusNotFound
+	}
+	return &http.Response{StatusCode: status, Header: a.header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+func overHTTP(t *testing.T, transport http.RoundTripper) *Prometheus {
+	t.Helper()
+	p, err := NewPrometheus(PrometheusConfig{URL: "http://prometheus:9090/prefix/", Timeout: 10 * time.Second, MaxBody: 4 << 10}, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestRulesOfAPrometheusAreThoseAboutUs(t *testing.T) {
+	p := overHTTP(t, &answers{status: http.StatusOK, bodies: map[string]string{"/prefix/api/v1/rules": `{"status":"success","data":{"groups":[
+		{"name":"others","file":"o.yml","interval":15,"rules":[
+			{"type":"alerting","name":"DiskFull","query":"node_filesystem_avail_bytes == 0","state":"inactive","health":"ok","lastEvaluation":"2026-01-02T03:04:05Z"}]},
+		{"name":"avax","file":"r.yml","interval":30,"rules":[
+			{"type":"recording","name":"avax:stake:sum","query":"sum(avax_stake)","health":"ok","evaluationTime":0.25,"lastEvaluation":"2026-01-02T03:04:05Z"},
+			{"type":"alerting","name":"NodeDown","query":"avax_node_up == 0","duration":300,"state":"firing","health":"err","lastError":"why","labels":{"severity":"page"},
+			 "annotations":{"summary":"s"},"evaluationTime":0.25,"lastEvaluation":"2026-01-02T03:04:06Z",
+			 "alerts":[{"labels":{"alertname":"NodeDown","node":"alpha"},"annotations":{"summary":"alpha"},"state":"firing","activeAt":"2026-01-02T03:00:00Z","value":"2.5e+00"}]},
+			{"type":"alerting","name":"AvaxWatchdog","query":"vector(1)","state":"firing","health":"ok","lastEvaluation":"2026-01-02T03:04:05Z"}]}]}}`}})
+	got, err := p.Groups(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	want := []Group{{Name: "avax", File: "r.yml", Interval: 30 * time.Second, Took: time.Second / 2, Evaluated: at.Add(time.Second), Rules: []Rule{
+		{Name: "avax:stake:sum", Query: "sum(avax_stake)", Labels: map[string]string{}, Health: "ok", Took: time.Second / 4, Evaluated: at},
+		{
+			Name: "NodeDown", Query: "avax_node_up == 0", Alerting: true, State: Firing, For: 5 * time.Minute, Labels: map[string]string{"severity": "page"},
+			Annotations: map[string]string{"summary": "s"}, Health: "err", LastError: "why", Took: time.Second / 4, Evaluated: at.Add(time.Second),
+			Alerts: []Alert{{
+				Labels: map[string]string{"alertname": "NodeDown", "node": "alpha"}, Annotations: map[string]string{"summary": "alpha"},
+				State: Firing, ActiveAt: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC), Value: 2.5,
+			}},
+		},
+		{Name: "AvaxWatchdog", Query: "vector(1)", Alerting: true, State: Firing, Labels: map[string]string{}, Annotations: map[string]string{}, Health: "ok", Evaluated: at},
+	}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatAPrometheusAnswersWronglyIsAnError(t *testing.T) {
+	vector := func(result string) map[string]string {
+		return map[string]string{"/prefix/api/v1/query": `{"status":"success","data":` + result + `}`}
+	}
+	for name, test := range map[string]struct {
+		status int
+		header http.Header
+		bodies map[string]string
+		want   string
+	}{
+		"not found":      {http.StatusOK, nil, nil, "404"},
+		"refused":        {http.StatusUnauthorized, nil, vector(`{}`), "401"},
+		"its own error":  {http.StatusBadRequest, nil, map[string]string{"/prefix/api/v1/query": `{"status":"error","errorType":"bad_data","error":"parse error: x"}`}, "parse error: x"},
+		"a login page":   {http.StatusOK, nil, map[string]string{"/prefix/api/v1/query": `<html>`}, "query up"},
+		"a range":        {http.StatusOK, nil, vector(`{"resultType":"matrix","result":[]}`), "is a matrix"},
+		"too much":       {http.StatusOK, nil, vector(`{"resultType":"vector","result":[]}` + strings.Repeat(" ", 8<<10)), "too large"},
+		"sent elsewhere": {http.StatusFound, http.Header{"Location": {"http://elsewhere/"}}, vector(`{}`), "302"},
+	} {
+		a := &answers{status: test.status, header: test.header, bodies: test.bodies}
+		v, err := overHTTP(t, a).Query(t.Context(), "up", time.Now())
+		if err == nil || !strings.Contains(err.Error(), test.want) || a.last.URL.Host != "prometheus:9090" {
+			t.Errorf("%s: %v, %v, want an error with %q", name, v, err, test.want)
+		}
+	}
+}
+
+func TestAPrometheusThatHangsIsWaitedForUntilTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := overHTTP(t, hangs{})
+		for what, ask := range map[string]func() error{
+			"rules": func() error { _, err := p.Groups(t.Context()); return err },
+			"query": func() error { _, err := p.Query(t.Context(), "up", time.Now()); return err },
+			"range": func() error {
+				_, err := p.QueryRange(t.Context(), "up", time.Now(), time.Now(), time.Second)
+				return err
+			},
+		} {
+			began := time.Now()
+			if err := ask(); err == nil || time.Since(began) != 10*time.Second {
+				t.Errorf("%s: after %s: %v", what, time.Since(began), err)
+			}
+		}
+	})
+}
+
+type hangs struct{}
+
+func (hangs) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, context.Cause(r.Context())
+}
+
+func TestTheHTTPConfigurationOfAPrometheusIsCheckedWithoutShowingSecrets(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "http.yml")
+	for content, want := range map[string]string{
+		"basic_auth: {username: me, password_file: password}":        "",
+		"http_headers: {X-Scope-OrgID: {values: [me]}}":              "",
+		"basic_auth: {username: me, pasword: c4n4ry}":                "pasword",
+		"bearer_token: c4n4ry\nauthorization: {credentials: c4n4ry}": "not compatible",
+		"tls_config: {ca_file: /does/not/exist}":                     "/does/not/exist",
+		"c4n4ry":                                                     "no HTTP client configuration",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := NewPrometheus(PrometheusConfig{URL: "http://prometheus", HTTPFile: file}, nil)
+		switch {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %q", content, err, want)
+		case err != nil && strings.Contains(err.Error(), "c4n4ry"):
+			t.Errorf("the error shows the secret: %v", err)
+		}
+	}
+}
