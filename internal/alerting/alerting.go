@@ -37,7 +37,13 @@ type Config struct {
 	// URL is where people reach this exporter: a page leads there.
 	URL      string
 	Interval time.Duration // between samples, and between evaluations
+	// History is for how long samples are kept, MinHistory at least; 0: up to a day, as
+	// long as they take less than 64 MB.
+	History time.Duration
 }
+
+// MinHistory is for how long samples are kept at least: a rule may look back so far.
+const MinHistory = 2 * time.Hour
 
 // Notifies tells whether alerts are sent to an Alertmanager.
 func (c Config) Notifies() bool { return len(c.Alertmanagers) > 0 || c.AlertmanagerFile != "" }

@@ -25,24 +25,22 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 )
 
-// BenchmarkAlertingOn50000Series tells what alerting costs at an interval of 15 s
-// with the whole window in memory and the built-in rules: where every one of
-// 50,000 series is of a family that some rule names, and where a fifth is. It
-// tells as well how many alerts were active: one, which always is, if nothing is
-// wrong. Each further one costs its templates at every tick.
-func BenchmarkAlertingOn50000Series(b *testing.B) {
-	set, err := parseRules(builtIn, alerts.Rules)
-	if err != nil {
-		b.Fatal(err)
-	}
-	named := regexp.MustCompile("^(?:" + set.families + ")$").MatchString
-	for _, share := range []int{1, 5} {
-		b.Run(fmt.Sprintf("sampled=%d", 50_000/share), func(b *testing.B) {
-			page := append(seriesOf(50_000/share, named), seriesOf(50_000-50_000/share, func(name string) bool { return !named(name) })...)
+// seriesPerNode is what a node has with the default collectors and an L1 (see
+// docs/performance.md).
+const seriesPerNode = 455
+
+// BenchmarkAlerting tells what evaluation costs with the built-in rules every 15 s,
+// once as much history is kept as AVAX_HISTORY=auto allows. It tells as well how many
+// alerts were active: one, which always is, if nothing is wrong. Each further one
+// costs its templates at every tick.
+func BenchmarkAlerting(b *testing.B) {
+	for _, nodes := range []int{1, 10, 100, 1000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			page := seriesOf(nodes*seriesPerNode, func(string) bool { return true })
 			for b.Loop() {
 				// Synthetic time is for tests alone.
 				ok := testing.RunTests(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{
-					Name: b.Name(), F: func(t *testing.T) { synctest.Test(t, func(t *testing.T) { cost(t, b, page, named) }) },
+					Name: b.Name(), F: func(t *testing.T) { synctest.Test(t, func(t *testing.T) { cost(t, b, page) }) },
 				}})
 				if !ok {
 					b.FailNow()
@@ -98,8 +96,8 @@ var (
 	settled = regexp.MustCompile("_(up|weight|owners?|owner_threshold|block|info)$")
 )
 
-// cost runs alerting for some minutes over a full window, and reports.
-func cost(t *testing.T, b *testing.B, series []labels.Labels, named func(string) bool) {
+// cost runs alerting for some minutes over a full history, and reports.
+func cost(t *testing.T, b *testing.B, series []labels.Labels) {
 	const interval, ticks = 15 * time.Second, 20
 	w := newWorld(t, string(alerts.Rules))
 	var page bytes.Buffer
@@ -118,12 +116,11 @@ func cost(t *testing.T, b *testing.B, series []labels.Labels, named func(string)
 	defer stop()
 	var kept []labels.Labels
 	for _, l := range series {
-		if named(l.Get("__name__")) {
-			kept = append(kept, labels.NewBuilder(l).Set("job", "avax-exporter").Set("instance", "here:9865").Labels())
-		}
+		kept = append(kept, labels.NewBuilder(l).Set("job", "avax-exporter").Set("instance", "here:9865").Labels())
 	}
+	history := Config{Interval: interval}.history(uint64(len(kept)))
 	now := time.Now()
-	appendHistory(t, a.current().store, kept, now.Add(-window), now, interval)
+	appendHistory(t, a.current().store, kept, now.Add(-history), now, interval)
 	close(filled)
 	time.Sleep(2 * time.Minute) // until rules run and every cache is warm
 	used := processor()
@@ -137,6 +134,8 @@ func cost(t *testing.T, b *testing.B, series []labels.Labels, named func(string)
 		}
 	}
 	b.ReportMetric(float64(active), "alerts")
+	b.ReportMetric(float64(len(kept)), "series")
+	b.ReportMetric(history.Hours(), "history-h")
 	b.ReportMetric(perTick.Seconds()*1000, "cpu-ms/tick")
 	b.ReportMetric(100*perTick.Seconds()/interval.Seconds(), "%-of-a-core")
 	b.ReportMetric(float64(heap()-before)/1e6, "heap-MB")

@@ -15,7 +15,7 @@ func FuzzAnyRulesFileIsTakenOrRefused(f *testing.F) {
 	f.Add([]byte("groups: [{name: a, rules: [{alert: A, expr: vector(1), annotations: {x: '{{ query \"up\" | first }}{{'}}]}]"))
 	f.Add(alerts.Rules[:4<<10])
 	f.Fuzz(func(t *testing.T, content []byte) {
-		set, err := parseRules("rules.yml", content)
+		set, err := parseRules("rules.yml", content, MinHistory)
 		if (set == nil) == (err == nil) {
 			t.Fatalf("%q gives %v and %v", content, set, err)
 		}

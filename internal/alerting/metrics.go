@@ -16,6 +16,8 @@ type Metrics struct {
 	up            *prometheus.GaugeVec
 	reloaded      prometheus.Gauge
 	failing       prometheus.Gauge
+	history       prometheus.Gauge
+	series        prometheus.Gauge
 	remembered    prometheus.Gauge
 }
 
@@ -42,6 +44,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "avax_exporter_rules_failing",
 			Help: "Alert rules and recording rules whose last evaluation failed; /alerts tells why.",
 		}),
+		history: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_history_seconds",
+			Help: "How far back the samples in memory reach, which rules and pages read; see AVAX_HISTORY.",
+		}),
+		series: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_history_series",
+			Help: "Series that are kept in memory for rules and pages.",
+		}),
 		remembered: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_alerts_remembered",
 			Help: "1 if alert state (for how long alerts have been active) is saved, 0 if a restart would lose it. Absent without AVAX_STATE_DIR.",
@@ -53,6 +63,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, o := range []string{delivered, failed, missed} {
 		m.notifications.WithLabelValues(o)
 	}
-	r.MustRegister(m.alerts, m.notifications, m.up, m.reloaded, m.failing, m.remembered)
+	r.MustRegister(m.alerts, m.notifications, m.up, m.reloaded, m.failing, m.history, m.series, m.remembered)
 	return m
 }

@@ -55,12 +55,12 @@ func readRules(c Config) (*ruleSet, error) {
 			return nil, err
 		}
 	}
-	return parseRules(name, content)
+	return parseRules(name, content, max(c.History, MinHistory))
 }
 
 // parseRules refuses what Prometheus would refuse, what looks back further than
 // samples are kept, and a file that never pages.
-func parseRules(name string, content []byte) (*ruleSet, error) {
+func parseRules(name string, content []byte, history time.Duration) (*ruleSet, error) {
 	groups, errs := rulefmt.Parse(content, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
 	if groups == nil && len(errs) > 0 {
 		errs = errs[:1] // it was read twice, the second time to know lines
@@ -84,9 +84,9 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 			if g.QueryOffset != nil {
 				back += time.Duration(*g.QueryOffset)
 			}
-			if back > window+lookback {
-				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, and samples are kept for %s: shorten its range or offset, or let a Prometheus evaluate it",
-					name, g.Name, which, model.Duration(back), model.Duration(window)))
+			if back > history+lookback {
+				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, and samples are kept for %s: shorten its range or offset, keep samples for longer, or let a Prometheus evaluate it",
+					name, g.Name, which, model.Duration(back), model.Duration(history)))
 			}
 			asked(expr, names)
 			if r.Alert == "" {

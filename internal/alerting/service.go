@@ -33,7 +33,7 @@ const Built = true
 var ErrNotBuilt error
 
 const (
-	dropEvery = 10 * time.Minute // what is older than the window
+	dropEvery = 10 * time.Minute // what is older than the history
 	// drainFor is how long the end waits for what is still to be sent.
 	drainFor = 5 * time.Second
 	// queueCapacity is Prometheus' own default.
@@ -360,10 +360,11 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 				return true
 			}
 			a.look()
+			a.metrics.measure(e.store)
 			a.saveState(e, false)
 			if time.Since(dropped) >= dropEvery {
 				dropped = time.Now()
-				if err := e.store.drop(dropped); err != nil {
+				if err := e.store.drop(dropped, a.o.history(e.store.NumSeries())); err != nil {
 					a.log.Error("old samples are not dropped", "err", err)
 				}
 			}

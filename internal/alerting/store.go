@@ -17,13 +17,17 @@ import (
 )
 
 const (
-	// window is how far back a rule may look.
-	window = 2 * time.Hour
+	// mostHistory is for how long samples are kept at most where nobody asks for more.
+	mostHistory = 24 * time.Hour
+	// historyBytes is what the samples beyond MinHistory may bring their memory to, where
+	// nobody asks for more; sampleBytes is what one costs, see BenchmarkHistory.
+	historyBytes = 64_000_000
+	sampleBytes  = 4
 	// lookback is for how long a sample counts that was not renewed: Prometheus' default.
 	lookback = 5 * time.Minute
 )
 
-// store keeps the samples of the window in memory: Prometheus' own head block,
+// store keeps samples in memory: Prometheus' own head block,
 // without the database around it. It is that database that writes a log and moves
 // full chunks to disk; a head left to itself never does, so a full disk means
 // nothing to it (see docs/decisions/alerting.md).
@@ -96,9 +100,18 @@ func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, from, maxt), from, maxt)
 }
 
-// drop forgets what is older than the window.
-func (s *store) drop(now time.Time) error {
-	return s.Truncate(now.Add(-window - lookback).UnixMilli())
+// drop drops what is older than the history that is kept.
+func (s *store) drop(now time.Time, history time.Duration) error {
+	return s.Truncate(now.Add(-history - lookback).UnixMilli())
+}
+
+// history is for how long samples of so many series are kept, one each interval.
+func (c Config) history(series uint64) time.Duration {
+	if c.History > 0 {
+		return c.History
+	}
+	samples := historyBytes / sampleBytes / max(1, series)
+	return max(MinHistory, min(time.Duration(samples)*c.Interval, mostHistory))
 }
 
 // Close releases the memory. The head's own Close would write its chunks to disk
@@ -108,4 +121,12 @@ func (s *store) Close() error {
 		return err
 	}
 	return s.Head.Close()
+}
+
+// measure tells how much is kept.
+func (m *Metrics) measure(s *store) {
+	m.series.Set(float64(s.NumSeries()))
+	if from, to := s.MinTime(), s.MaxTime(); from < to {
+		m.history.Set(time.Duration((to - from) * int64(time.Millisecond)).Seconds())
+	}
 }

@@ -45,42 +45,65 @@ func fill(t testing.TB, s *store, series int, from, to time.Time, every time.Dur
 	}
 }
 
-func TestTheStoreKeepsItsWindowAndNoMore(t *testing.T) {
-	s := open(t, nil)
-	begin := time.Unix(1_800_000_000, 0)
-	now := begin.Add(time.Hour)
-	fill(t, s, 21, begin, now, 15*time.Second) // one of them ends here
-	for range 6 * 6 {                          // six hours
-		fill(t, s, 20, now, now.Add(dropEvery), 15*time.Second)
-		now = now.Add(dropEvery)
-		if err := s.drop(now); err != nil {
-			t.Fatal(err)
+func TestTheStoreKeepsItsHistoryAndNoMore(t *testing.T) {
+	for _, history := range []time.Duration{MinHistory, mostHistory} {
+		t.Run(history.String(), func(t *testing.T) {
+			s := open(t, nil)
+			begin := time.Unix(1_800_000_000, 0)
+			now := begin.Add(time.Hour)
+			fill(t, s, 21, begin, now, 15*time.Second) // one of them ends here
+			for end := now.Add(history + 4*time.Hour); now.Before(end); {
+				fill(t, s, 20, now, now.Add(dropEvery), 15*time.Second)
+				now = now.Add(dropEvery)
+				if err := s.drop(now, history); err != nil {
+					t.Fatal(err)
+				}
+			}
+			q, err := s.Querier(now.Add(-history).UnixMilli(), now.UnixMilli())
+			if err != nil {
+				t.Fatal(err)
+			}
+			set := q.Select(t.Context(), true, nil, labels.MustNewMatcher(labels.MatchEqual, "__name__", "height"))
+			series := 0
+			for set.Next() {
+				series++
+				samples := 0
+				for it := set.At().Iterator(nil); it.Next() != chunkenc.ValNone; {
+					samples++
+				}
+				if want := int(history / (15 * time.Second)); samples != want {
+					t.Errorf("%s has %d samples, want %d", set.At().Labels(), samples, want)
+				}
+			}
+			if err := q.Close(); err != nil || series != 20 || s.NumSeries() != 20 {
+				t.Errorf("%d series, and %d at all, want 20 (%v)", series, s.NumSeries(), err)
+			}
+			if oldest := now.Sub(time.UnixMilli(s.MinTime())); oldest > history+lookback+dropEvery {
+				t.Errorf("the oldest sample is of %s ago", oldest)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestHistoryIsAsLongAsItsMemoryAllows(t *testing.T) {
+	for _, test := range []struct {
+		set, interval time.Duration
+		series        uint64
+		want          time.Duration
+	}{
+		{0, 15 * time.Second, 0, mostHistory},
+		{0, 15 * time.Second, 2_000, mostHistory},
+		{0, 15 * time.Second, 4_000, 4_000 * 15 * time.Second},
+		{0, 30 * time.Second, 4_000, mostHistory},
+		{0, 15 * time.Second, 1_000_000, MinHistory},
+		{72 * time.Hour, 15 * time.Second, 1_000_000, 72 * time.Hour},
+	} {
+		if got := (Config{History: test.set, Interval: test.interval}).history(test.series); got != test.want {
+			t.Errorf("%d series every %s, with %s set, are kept for %s, want %s", test.series, test.interval, test.set, got, test.want)
 		}
-	}
-	q, err := s.Querier(now.Add(-window).UnixMilli(), now.UnixMilli())
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := q.Select(t.Context(), true, nil, labels.MustNewMatcher(labels.MatchEqual, "__name__", "height"))
-	series := 0
-	for set.Next() {
-		series++
-		samples := 0
-		for it := set.At().Iterator(nil); it.Next() != chunkenc.ValNone; {
-			samples++
-		}
-		if want := int(window / (15 * time.Second)); samples != want {
-			t.Errorf("%s has %d samples of the window, want %d", set.At().Labels(), samples, want)
-		}
-	}
-	if err := q.Close(); err != nil || series != 20 || s.NumSeries() != 20 {
-		t.Errorf("%d series, and %d at all, want 20 (%v)", series, s.NumSeries(), err)
-	}
-	if oldest := now.Sub(time.UnixMilli(s.MinTime())); oldest > window+lookback+dropEvery {
-		t.Errorf("the oldest sample is of %s ago", oldest)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -99,11 +122,11 @@ func TestAQuestionWhileSamplesAreDropped(t *testing.T) {
 		}
 		early := ask(now.Add(-3*time.Hour), now)
 		dropped := make(chan error, 1)
-		go func() { dropped <- s.drop(now) }()
+		go func() { dropped <- s.drop(now, MinHistory) }()
 		synctest.Wait() // it waits for the early one
 
 		late := ask(now.Add(-3*time.Hour), now)
-		gone := ask(now.Add(-3*time.Hour), now.Add(-window-time.Hour/2))
+		gone := ask(now.Add(-3*time.Hour), now.Add(-MinHistory-time.Hour/2))
 		if err := early.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +146,7 @@ func TestAQuestionWhileSamplesAreDropped(t *testing.T) {
 					samples++
 				}
 			}
-			if want := map[string]int{"late": int((window + lookback) / (15 * time.Second))}[name]; samples != want {
+			if want := map[string]int{"late": int((MinHistory + lookback) / (15 * time.Second))}[name]; samples != want {
 				t.Errorf("%s sees %d samples, want %d", name, samples, want)
 			}
 			if err := q.Close(); err != nil {
@@ -145,7 +168,7 @@ func TestTheStoreWritesNothing(t *testing.T) {
 	for i := range 4 {
 		from := begin.Add(time.Duration(i) * time.Hour)
 		fill(t, s, 20, from, from.Add(time.Hour), 15*time.Second)
-		if err := s.drop(from.Add(time.Hour)); err != nil {
+		if err := s.drop(from.Add(time.Hour), MinHistory); err != nil {
 			t.Fatal(err)
 		}
 	}

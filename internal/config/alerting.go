@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
@@ -28,6 +29,8 @@ func (env Environment) parseAlerting(c *Config, note func(variable string, errs 
 	var errs []error
 	a.Interval, err = parsePositiveDuration(env.AlertingInterval)
 	note("ALERTING_INTERVAL", err)
+	a.History, err = parseHistory(env.History)
+	note("HISTORY", err)
 	a.ExternalLabels, errs = parseLabels(env.ExternalLabels)
 	note("EXTERNAL_LABELS", errs...)
 	if u, err := url.Parse(a.URL); env.ExternalURL != "" && (err != nil || u.Host == "" || u.User != nil || u.RawQuery != "") {
@@ -72,6 +75,18 @@ func (env Environment) parsePrometheus(c *Config, note func(variable string, err
 		_, err := alerting.NewPrometheus(c.Prometheus, nil)
 		note("PROMETHEUS_CONFIG_FILE", err)
 	}
+}
+
+// parseHistory reads for how long samples are kept; 0: as long as memory allows.
+func parseHistory(s string) (time.Duration, error) {
+	if s == "auto" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < alerting.MinHistory {
+		return 0, fmt.Errorf("%q: write auto, or a duration of 2h or more, such as 24h", s)
+	}
+	return d, nil
 }
 
 // parseOn reads whether rules are evaluated in this process: the default, where the

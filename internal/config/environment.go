@@ -69,6 +69,7 @@ type Environment struct {
 	AlertingJob            string `split_words:"true" name:"ALERTING_JOB" default:"avax-exporter" desc:"Label job of alerts: that under which a Prometheus scrapes this exporter."`
 	AlertingInstance       string `split_words:"true" name:"ALERTING_INSTANCE" desc:"Label instance of alerts: the target as a Prometheus names it. Empty: this machine's name with the port of AVAX_LISTEN."`
 	AlertingInterval       string `split_words:"true" name:"ALERTING_INTERVAL" default:"15s" desc:"How often alert rules are evaluated, and the metrics sampled for it."`
+	History                string `split_words:"true" name:"HISTORY" default:"auto" desc:"How long samples are kept in memory for rules and pages: a duration of 2h or more, or auto: 24h, and less (down to 2h) where that would take more than 64 MB; see alerting.md."`
 	LogLevel               string `split_words:"true" name:"LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR."`
 	LogFormat              string `split_words:"true" name:"LOG_FORMAT" default:"auto" desc:"text, json, or auto: text on a terminal, JSON otherwise."`
 }

@@ -24,18 +24,18 @@ func (b *bench) arithmetic() error {
 
 // alerting runs the Go benchmark of the built-in rules.
 func (b *bench) alerting() error {
-	results, err := b.goBench("./internal/alerting", "BenchmarkAlertingOn50000Series")
+	results, err := b.goBench("./internal/alerting", "BenchmarkAlerting")
 	if err != nil {
 		return err
 	}
-	for _, sampled := range []string{"50000", "10000"} {
-		r := results["BenchmarkAlertingOn50000Series/sampled="+sampled]
+	for _, nodes := range []string{"1", "10", "100", "1000"} {
+		r := results["BenchmarkAlerting/nodes="+nodes]
 		if r == nil {
-			return fmt.Errorf("BenchmarkAlertingOn50000Series tells nothing of %s sampled series", sampled)
+			return fmt.Errorf("BenchmarkAlerting has no result for %s nodes", nodes)
 		}
-		b.also = append(b.also, fmt.Sprintf("In-process alerting, all built-in rules every 15 s, the whole window of two hours, 50,000 series of which rules name %s, "+
+		b.also = append(b.also, fmt.Sprintf("In-process alerting for nodes: %s (%.0f series), all built-in rules every 15 s, a history of %.1f h, "+
 			"active alerts %.0f: %.1f %% of a core (%.0f ms a tick), %.0f MB of heap, %.0f bytes on disk.",
-			sampled, r["alerts"], r["%-of-a-core"], r["cpu-ms/tick"], r["heap-MB"], r["disk-B"]))
+			nodes, r["series"], r["history-h"], r["alerts"], r["%-of-a-core"], r["cpu-ms/tick"], r["heap-MB"], r["disk-B"]))
 	}
 	return nil
 }
