@@ -95,6 +95,12 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 			return nil, config.InputError{Err: err}
 		}
 		site.Source, site.Receivers = a.alerting, a.alerting.Receivers
+	} else if cfg.Prometheus.URL != "" {
+		source, err := alerting.NewPrometheus(cfg.Prometheus, cfg.Transport)
+		if err != nil {
+			return nil, config.InputError{Err: err}
+		}
+		site.Source = source
 	}
 	if cfg.AutoChains {
 		go a.followChains(ctx)
