@@ -17,7 +17,7 @@ func TestTheSameSourceMakesTheSameProgram(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(elsewhere, "cmd"), os.DirFS("../../cmd")); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"alerts", "collectors", "dashboards", "internal", "scrape"} {
+	for _, dir := range []string{"alerts", "collectors", "dashboards", "deploy/alertmanager", "internal", "scrape"} {
 		if err := os.CopyFS(filepath.Join(elsewhere, dir), os.DirFS("../../"+dir)); err != nil {
 			t.Fatal(err)
 		}
