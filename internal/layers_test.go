@@ -25,6 +25,7 @@ var layers = map[string]int{
 	"internal/hostile":     0, // for tests only
 	"internal/metric":      0,
 	"internal/recorded":    0, // for tests only
+	"internal/regular":     0,
 	"internal/simnet":      0,
 	"internal/spelling":    0,
 	"internal/staking":     0,

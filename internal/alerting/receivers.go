@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,6 +14,8 @@ import (
 	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
+
+	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
 // CheckAlertmanagers tells what is wrong with the Alertmanagers' URLs, and with
@@ -49,7 +50,7 @@ func parseReceiver(s string) (*url.URL, error) {
 func receivers(c Config) (config.AlertingConfig, error) {
 	var block config.AlertingConfig
 	if c.AlertmanagerFile != "" {
-		content, err := os.ReadFile(c.AlertmanagerFile)
+		content, err := regular.ReadFile(c.AlertmanagerFile)
 		if err != nil {
 			return block, err
 		}

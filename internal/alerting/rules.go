@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +19,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
+
+	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
 var promQL = parser.NewParser(parser.Options{})
@@ -51,7 +52,7 @@ func readRules(c Config) (*ruleSet, error) {
 	if c.RulesFile != "" {
 		var err error
 		name = c.RulesFile
-		if content, err = os.ReadFile(name); err != nil {
+		if content, err = regular.ReadFile(name); err != nil {
 			return nil, err
 		}
 	}

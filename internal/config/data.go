@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"unicode"
 
+	"github.com/avax-exporter/avax-exporter/internal/regular"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -79,7 +80,7 @@ func (k KeyFile) Read() (string, error) {
 	if k.path == "" {
 		return "", nil
 	}
-	text, err := os.ReadFile(k.path)
+	text, err := regular.ReadFile(k.path)
 	var e *fs.PathError
 	if errors.As(err, &e) {
 		err = e.Err

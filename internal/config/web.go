@@ -3,12 +3,13 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
 // checkWebConfig validates a web configuration with its certificates and password hashes, and tells whether it configures
@@ -21,7 +22,7 @@ func checkWebConfig(file string) (tls bool, err error) {
 		}
 		return false, errors.New(text)
 	}
-	text, err := os.ReadFile(file)
+	text, err := regular.ReadFile(file)
 	if err != nil {
 		return false, err
 	}

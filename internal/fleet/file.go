@@ -19,6 +19,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
+// maxNodes are in a file at most: one exporter cannot ask more.
+const maxNodes = 10_000
+
 // checkFile tells what is wrong with the name of a file of nodes.
 func checkFile(path string) error {
 	if !slices.Contains([]string{".json", ".yml", ".yaml"}, filepath.Ext(path)) {
@@ -54,7 +57,12 @@ func (r *reading) file(s *Source, nodes []Node) []Node {
 	for _, n := range nodes {
 		taken[n.Name] = true
 	}
-	for _, t := range targets(list, at) {
+	all := targets(list, at)
+	if len(all) > maxNodes {
+		r.problem(1, "AVAX_NODES_FILE: %s: %d nodes: split the file, at most %d nodes in each", path, len(all), maxNodes)
+		return nodes
+	}
+	for _, t := range all {
 		n, own, ok := t.node(path, at)
 		if !ok {
 			continue
@@ -261,7 +269,12 @@ func wordsOf(err error) string {
 // parseJSON returns the document in the terms of YAML, which knows lines.
 func parseJSON(data []byte) (*yaml.Node, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
-	line := func() int { return 1 + bytes.Count(data[:min(int(d.InputOffset()), len(data))], []byte("\n")) }
+	lines, counted := 1, 0
+	line := func() int {
+		to := min(int(d.InputOffset()), len(data))
+		lines, counted = lines+bytes.Count(data[counted:to], []byte("\n")), to
+		return lines
+	}
 	var value func() (*yaml.Node, error)
 	value = func() (*yaml.Node, error) {
 		token, err := d.ReadToken()

@@ -12,11 +12,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/avax-exporter/avax-exporter/internal/regular"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -172,7 +172,13 @@ type lined struct {
 }
 
 // problem notes a problem, each once: a thousand nodes may share a setting.
+// maxProblems are reported at once.
+const maxProblems = 100
+
 func (r *reading) problem(line int, format string, args ...any) {
+	if len(r.problems) >= maxProblems {
+		return
+	}
 	err := fmt.Errorf(format, args...)
 	if !slices.ContainsFunc(r.problems, func(p lined) bool { return p.Error() == err.Error() }) {
 		r.problems = append(r.problems, lined{err, line})
@@ -188,7 +194,7 @@ type content struct {
 func (r *reading) open(path string) ([]byte, error) {
 	c, known := r.files[path]
 	if !known {
-		c.data, c.err = os.ReadFile(path)
+		c.data, c.err = regular.ReadFile(path)
 		if c.err != nil {
 			c.err = fmt.Errorf("%w: give a file that this user may read", c.err)
 		}

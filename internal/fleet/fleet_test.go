@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -345,5 +346,29 @@ func TestAShardIsForEver(t *testing.T) {
 	}
 	if !(fleet.Part{}).Holds("alpha") {
 		t.Error("the only process does not hold alpha")
+	}
+}
+
+// Reading a large file takes time in proportion to its size, whatever is wrong with it.
+func TestAFileOfAHundredThousandNodesIsRefusedAtOnce(t *testing.T) {
+	for name, entry := range map[string]string{
+		"good.json": `{"targets":["10.%d.%d.1:9650"]}`,
+		"bad.json":  `{"targets":["10.%d.%d.1:9650"],"other":1}`,
+		"good.yaml": `{targets: ["10.%d.%d.1:9650"]}`,
+	} {
+		var text strings.Builder
+		for n := range 100_000 {
+			text.WriteString(",\n" + fmt.Sprintf(entry, n/250, n%250))
+		}
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte("["+text.String()[1:]+"]"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		_, err := (&fleet.Source{File: path}).Read()
+		if err == nil || !strings.Contains(err.Error(), "100000 nodes: split the file") && name[:3] != "bad" || len(err.Error()) > 1<<20 {
+			t.Errorf("%s: %.300v", name, err)
+		}
+		t.Logf("%s: refused in %v", name, time.Since(began))
 	}
 }

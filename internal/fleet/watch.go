@@ -6,12 +6,13 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
 // Watch reads a Source anew when what it looks at changes, or on demand.
@@ -118,7 +119,7 @@ func (w *Watch) changed() bool {
 	defer w.mu.Unlock()
 	now := map[string]content{}
 	for path := range w.source.files {
-		data, err := os.ReadFile(path)
+		data, err := regular.ReadFile(path)
 		now[path] = content{data, err}
 	}
 	before := w.polled

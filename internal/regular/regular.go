@@ -1,0 +1,39 @@
+// Package regular reads the files of the configuration.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// MaxSize is the size in bytes of the largest file that is read.
+const MaxSize = 16 << 20
+
+// ReadFile reads a file of at most MaxSize bytes. A FIFO, a device and a directory are an error at once: reading them
+// could wait or go on without end. Errors are *fs.PathError, as those of os.ReadFile.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK a FIFO waits for its writer
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	wrong := func(err error) ([]byte, error) { return nil, &fs.PathError{Op: "read", Path: path, Err: err} }
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return wrong(syscall.EISDIR)
+	case !info.Mode().IsRegular():
+		return wrong(errors.New("neither a file nor a link to one"))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err == nil && len(text) > MaxSize {
+		return wrong(fmt.Errorf("larger than %d MiB", MaxSize>>20))
+	}
+	return text, err
+}
