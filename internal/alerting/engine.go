@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,8 +39,7 @@ type engine struct {
 	parts   sync.WaitGroup
 
 	evaluating bool          // the rules run; guarded by Alerting.mu
-	complete   atomic.Bool   // what was last served was complete
-	sampled    chan struct{} // closed when a complete page is in the store
+	sampled    chan struct{} // closed when a page is in the store
 	once       sync.Once
 }
 
@@ -50,7 +48,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	registry := prometheus.NewRegistry() // what they tell of themselves is not served
 	log := slog.New(leveled{a.log.Handler(), slog.LevelError})
 	e := &engine{clock: newWallClock(a.o.clockStep), page: newListener(), loader: &loader{set}, sampled: make(chan struct{})}
-	e.server = &http.Server{Handler: a.sampledPage(e), ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
+	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	var err error
 	if e.store, err = openStore(log, registry, nil); err != nil {
 		return nil, err
@@ -60,6 +58,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	}
 	e.scraper, err = scrape.NewManager(&scrape.Options{
 		DiscoveryReloadOnStartup: true,
+		InitialScrapeOffset:      -a.o.Interval, // at once: there is one target, and no load to spread
 		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(e.page.dial), httpconfig.WithHTTP2Disabled()},
 	}, log, nil, nil, scraped{e.store, e.committed}, registry)
 	if err != nil {
@@ -127,23 +126,8 @@ func (e *engine) close() error {
 	return e.store.Close()
 }
 
-// sampledPage is the page as the scraper reads it; it notes whether that was complete.
-func (a *Alerting) sampledPage(e *engine) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		complete := a.o.Ready == nil || a.o.Ready() || time.Since(a.began) >= a.o.Patience
-		a.o.Metrics.ServeHTTP(w, r)
-		if complete {
-			e.complete.Store(true)
-		}
-	})
-}
-
 // committed is called when the samples of a page are in the store.
-func (e *engine) committed() {
-	if e.complete.Load() {
-		e.once.Do(func() { close(e.sampled) })
-	}
-}
+func (e *engine) committed() { e.once.Do(func() { close(e.sampled) }) }
 
 // scraped is the store as the scraper fills it.
 type scraped struct {

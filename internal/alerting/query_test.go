@@ -23,7 +23,7 @@ func TestPagesAskWithPromQL(t *testing.T) {
 		w.show(`avax_height{node="alpha"} 5`, `avax_height{node="bravo"} 7`)
 		a, stop := w.start()
 		defer stop()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(2*time.Minute + time.Second) // between two samples
 		w.show(`avax_height{node="alpha"} 6`)
 		time.Sleep(time.Minute)
 

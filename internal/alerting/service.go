@@ -162,6 +162,9 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 // evaluate runs an engine until ctx ends, or until the wall clock was set: then it
 // returns true.
 func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
+	if !a.waitUntilReady(ctx) {
+		return false
+	}
 	a.mu.Lock()
 	cfg, err := a.scrapeConfig(a.set)
 	if err == nil {
@@ -194,6 +197,21 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 	a.log.Info("alert rules run", "rules", a.set.name, "alerts", a.set.alerts)
 	a.mu.Unlock()
 	return a.watch(ctx, e)
+}
+
+// waitUntilReady waits until a page would be complete, or until that takes too long;
+// it returns false if ctx ends before.
+func (a *Alerting) waitUntilReady(ctx context.Context) bool {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for a.o.Ready != nil && !a.o.Ready() && time.Since(a.began) < a.o.Patience {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return ctx.Err() == nil
 }
 
 // restart puts a new engine in the place of one whose clock was set. Alerts go on as
