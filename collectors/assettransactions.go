@@ -14,7 +14,7 @@ var assetTransactionsFamily = metric.NewCounter("avax_asset_transactions_total",
 var assetTransactions = &Spec{
 	Name:     "asset_transactions",
 	Help:     "Did somebody move, create or export a watched asset of the X-Chain? Asked where AVAX_WATCH_ASSETS is set.",
-	Calls:    []string{opAssetTransactions},
+	Calls:    []string{opAssetTransactions, "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{assetTransactionsFamily},
 	Scope:    metric.ScopeItem,
@@ -41,7 +41,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 	newest, seen := counts.Newest, counts.Seen
 	// Whether the start itself is in the range, nobody says.
 	news := data.AssetTransactionQuery{Start: counts.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: maxNewPages}}
-	for t, err := range ups.Data.AssetTransactions(ctx, ups.Data.Network, data.XChain, asset, news) {
+	for t, err := range ups.Data.AssetTransactions(ctx, ups.Data.networkName(), data.XChain, asset, news) {
 		if data.IsTruncated(err) {
 			out.Note("of %s there are more transactions than are read in one run: not all of them are counted", asset)
 			break

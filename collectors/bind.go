@@ -91,12 +91,21 @@ func perItemAndChain(items func(Watchlist) []string, collect func(ctx context.Co
 	}
 }
 
-// withData makes no jobs where the Data service is not configured.
+// withData makes no jobs where the Data service is not configured. Each job knows the network before it asks.
 func withData(bind func(*Upstreams) []Job) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		if ups.Data == nil {
 			return nil
 		}
-		return bind(ups)
+		jobs := bind(ups)
+		for i, j := range jobs {
+			jobs[i].Collect = func(ctx context.Context, out *metric.Batch) error {
+				if _, err := ups.FindNetwork(ctx); err != nil {
+					return err
+				}
+				return j.Collect(ctx, out)
+			}
+		}
+		return jobs
 	}
 }

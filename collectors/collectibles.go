@@ -15,7 +15,7 @@ var addressCollectibles = metric.New("avax_address_collectibles",
 var collectibles = &Spec{
 	Name:     "collectibles",
 	Help:     "How many collectibles do the watched EVM addresses hold?",
-	Calls:    []string{opCollectibles, "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{opCollectibles, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},
 	Scope:    metric.ScopeItemChain,
@@ -27,6 +27,9 @@ func collectCollectibles(ctx context.Context, ups *Upstreams, c Chain, address s
 	held, err := ofChain(ctx, ups, c, opCollectibles+" "+address, func(chainID string) (map[string]int, error) {
 		held := map[string]int{data.ERC721: 0, data.ERC1155: 0}
 		for t, err := range ups.Data.Collectibles(ctx, chainID, address, data.CollectibleQuery{}) {
+			if err == nil {
+				err = ups.checkChain(ctx, opCollectibles, c, t.ChainID)
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -799,7 +799,7 @@ func TestTheNewestIndexedBlockIsFoundInFewCalls(t *testing.T) {
 			t.Helper()
 			w.network.SetIndexLag("C", lag)
 			for range runs {
-				height(10)
+				height(4)
 				time.Sleep(time.Minute)
 			}
 			for range 5 {
@@ -810,38 +810,148 @@ func TestTheNewestIndexedBlockIsFoundInFewCalls(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 		}
-		settle(2*time.Second, 0, 3)
-		settle(48*time.Hour, 0, 4) // stands still from one run to the next
-		settle(2*time.Second, 2, 3)
-		settle(40*time.Minute, 45, 8) // is behind, and goes on
-		settle(2*time.Second, 2, 3)
+		settle(2*time.Second, 3, 4)
+		settle(48*time.Hour, 1, 4) // stands still from one run to the next
+		settle(2*time.Second, 4, 4)
+		settle(40*time.Minute, 48, 4) // is behind, and goes on
+		settle(2*time.Second, 6, 4)
 		w.restart(t, t.TempDir())
 		w.network.SetIndexLag("C", 48*time.Hour)
 		time.Sleep(2 * time.Hour)
-		settle(48*time.Hour, 4, 4) // far behind when the exporter starts
+		settle(48*time.Hour, 10, 4) // far behind when the exporter starts
 	})
 }
 
-func TestAChainThatTheServiceDoesNotIndexIsLeftInPeaceForAnHour(t *testing.T) {
+func TestAChainThatIsNotIndexedIsAskedAboutEverMoreRarely(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		run := func(want int) {
-			t.Helper()
+		w.ups.SetChains(slices.DeleteFunc(w.ups.Chains(), func(c collectors.Chain) bool { return c.Name != "examplel1" }))
+		const state = `avax_data_chain_indexed{chain="examplel1"}`
+		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "Chain not found"), opBlock, opBalance)
+		began := time.Now()
+		var asked []time.Duration
+		for time.Since(began) < 5*time.Hour {
 			w.network.ResetCalls()
-			if page := w.page(t, "data_index"); strings.Contains(page, "examplel1") {
-				t.Errorf("told of:\n%s", page)
+			page := w.page(t, "data_index")
+			says(t, page, state, "0")
+			silentOf(t, page, "avax_data_indexed_height")
+			if w.asked("data", opBlock) > 0 {
+				asked = append(asked, time.Since(began)/time.Minute)
 			}
-			if calls := w.asked("data", opBlock); calls != want {
-				t.Errorf("%d calls, want %d", calls, want)
+			time.Sleep(time.Minute)
+		}
+		if want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123, 183, 243}; !slices.Equal(asked, want) {
+			t.Errorf("asked after minutes %d, want %d", asked, want)
+		}
+		w.network.DataService().Recover()
+		time.Sleep(time.Hour)
+		says(t, w.page(t, "data_index"), state, "1")
+	})
+}
+
+// A 404 of a gateway while the service starts is not the last word.
+func TestA404AtTheStartCostsMinutes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		names := []string{"data_index", "native_balances", "collectibles", "transfers", "internal_transactions", "deployments", "subnets"}
+		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "no healthy upstream"))
+		for _, name := range names {
+			w.page(t, name)
+		}
+		w.network.DataService().Recover()
+		time.Sleep(time.Minute)
+		for _, name := range names {
+			if page := w.page(t, name); strings.Count(page, "\navax_") == 0 || name == "data_index" && strings.Contains(page, "_indexed{chain=\"C\"} 0") {
+				t.Errorf("%s has no samples a minute later:\n%s", name, page)
 			}
 		}
-		w.ups.SetChains(slices.DeleteFunc(w.ups.Chains(), func(c collectors.Chain) bool { return c.Name != "examplel1" }))
-		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "Chain not found"), opBlock)
-		run(2)
-		time.Sleep(59 * time.Minute)
-		run(0)
-		time.Sleep(2 * time.Minute)
-		run(2)
 	})
+}
+
+func TestTheNetworkIsThatOfTheNodes(t *testing.T) {
+	const rewards = "rewards"
+	for name, c := range map[string]struct {
+		id         uint64
+		configured string
+		want       string // of the path; or the error
+	}{
+		"mainnet by the nodes":          {1, "", "mainnet"},
+		"fuji by the nodes":             {5, "", "fuji"},
+		"fuji by both":                  {5, "fuji", "fuji"},
+		"testnet is fuji":               {5, "testnet", "testnet"},
+		"a network of one's own":        {1337, "mainnet", "mainnet"},
+		"fuji nodes, mainnet":           {5, "mainnet", "AVAX_NETWORK is mainnet, and the nodes belong to fuji: correct AVAX_NETWORK, or remove it"},
+		"mainnet nodes, fuji":           {1, "fuji", "AVAX_NETWORK is fuji, and the nodes belong to mainnet: correct AVAX_NETWORK, or remove it"},
+		"a network that nobody indexes": {1337, "", "the nodes belong to network 1337, which the Data service does not know: set AVAX_NETWORK, or remove AVAX_DATA_URL"},
+	} {
+		inWorld(t, func(t *testing.T, w world) {
+			*w.otherwise = func(_, method string, _ []any) string {
+				if method != "info.getNetworkID" {
+					return ""
+				}
+				return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"networkID":"%d"}}`, c.id)
+			}
+			w.ups.Data.Network = c.configured
+			var paths []string
+			w.data(func(r *http.Request) string {
+				paths = append(paths, r.URL.Path)
+				return `{"historicalRewards":[]}`
+			})
+			_, err := w.run(t, rewards, "alpha")
+			if err != nil {
+				if !strings.HasSuffix(err.Error(), c.want) || len(paths) > 0 {
+					t.Errorf("%s: %v, asked %q", name, err, paths)
+				}
+				return
+			}
+			if want := "/v1/networks/" + c.want + "/rewards"; !slices.Equal(paths, []string{want}) {
+				t.Errorf("%s: asked %q, want %s", name, paths, want)
+			}
+			for _, n := range w.network.Nodes() {
+				n.Stop()
+			}
+			time.Sleep(time.Hour)
+			if got, err := w.ups.FindNetwork(t.Context()); got != c.want || err != nil {
+				t.Errorf("%s: %q, %v while the nodes are down", name, got, err)
+			}
+		})
+	}
+}
+
+func TestAnAnswerAboutSomethingElseIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ collector, target, path, was, is string }{
+		"another chain's balance":     {"native_balances", simnet.Account + "/C", ":getNative", `"chainId":"43112"`, `"chainId":"43114"`},
+		"another chain's collectible": {"collectibles", simnet.Account + "/C", ":listCollectibles", `"chainId":"43112"`, `"chainId":"43114"`},
+		"another chain's block":       {"data_index", "C", "/blocks/", `"chainId":"43112"`, `"chainId":"43114"`},
+		"another block":               {"data_index", "C", "/blocks/", `"blockNumber":"1`, `"blockNumber":"2`},
+		"another subnet":              {"subnets", "examplel1", "/subnets/", `"subnetId":"`, `"subnetId":"2`},
+		"another validator":           {"rewards", "alpha", "/rewards", `"nodeId":"NodeID-`, `"nodeId":"NodeID-2`},
+		"another network":             {"asset_transactions", exm, "/transactions", `"network":"mainnet"`, `"network":"fuji"`},
+	} {
+		inWorld(t, func(t *testing.T, w world) {
+			changed := false
+			w.data(func(r *http.Request) string {
+				if !strings.Contains(r.URL.Path, c.path) {
+					return ""
+				}
+				answer, err := w.network.Transport().RoundTrip(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(answer.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if answer.StatusCode != http.StatusOK {
+					return ""
+				}
+				changed = changed || strings.Contains(string(body), c.was)
+				return strings.ReplaceAll(string(body), c.was, c.is)
+			})
+			samples, err := w.run(t, c.collector, c.target)
+			if scrape.OutcomeOf(err) != scrape.Malformed || !strings.Contains(err.Error(), "asked about ") || !changed {
+				t.Errorf("%s: %v, changed: %t\n%s", name, err, changed, samples)
+			}
+		})
+	}
 }
 
 // What was there a moment ago and is not found any more is no chain that the

@@ -14,7 +14,7 @@ var dataBlockchainsFamily = metric.New("avax_data_blockchains",
 var dataBlockchains = &Spec{
 	Name:     "data_blockchains",
 	Help:     "How many blockchains does the Data service know of?",
-	Calls:    []string{opBlockchains},
+	Calls:    []string{opBlockchains, "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{dataBlockchainsFamily},
 	Scope:    metric.ScopeItem,
@@ -26,15 +26,15 @@ var dataBlockchains = &Spec{
 const blockchainPages = 4
 
 func bindDataBlockchains(ups *Upstreams) []Job {
-	return []Job{{metric.Target{Item: ups.Data.Network}, func(ctx context.Context, out *metric.Batch) error {
+	return []Job{{metric.Target{Item: "data"}, func(ctx context.Context, out *metric.Batch) error {
 		count := 0
-		for _, err := range ups.Data.Blockchains(ctx, ups.Data.Network, data.BlockchainQuery{}) {
+		for _, err := range ups.Data.Blockchains(ctx, ups.Data.networkName(), data.BlockchainQuery{}) {
 			if err != nil {
 				return err
 			}
 			count++
 		}
-		out.Set(dataBlockchainsFamily, float64(count), ups.Data.Network)
+		out.Set(dataBlockchainsFamily, float64(count), ups.Data.networkName())
 		return nil
 	}}}
 }

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,12 +15,14 @@ import (
 
 var (
 	dataIndexedHeight = metric.New("avax_data_indexed_height",
-		"Height of the newest block of the chain that the Data service knows. It is looked for from the nodes' own head down, in a few steps: "+
-			"where the service falls behind quickly, it may know somewhat more.", "chain")
+		"Height of the newest block of the chain that the Data service knows. It is looked for in a few steps a minute: "+
+			"where the service falls behind or catches up, it may know more for some minutes.", "chain")
 	dataIndexedTimestamp = metric.New("avax_data_indexed_timestamp_seconds",
 		"When that block was made, in Unix seconds.", "chain")
 	dataTransactions = metric.NewCounter("avax_data_cumulative_transactions_total",
 		"Transactions on the chain up to that block, as the Data service counts them.", "chain")
+	dataChainIndexed = metric.New("avax_data_chain_indexed",
+		"1 if the Data service knows blocks of the chain; 0 if it says that it knows none: what it alone tells of the chain is then absent.", "chain")
 	dataFees = metric.New("avax_data_fees_spent_tokens",
 		"Fees spent in that block, in tokens of the chain.", "chain")
 )
@@ -27,12 +30,12 @@ var (
 var dataIndex = &Spec{
 	Name:     "data_index",
 	Help:     "How far behind an EVM chain is the Data service?",
-	Calls:    []string{opBlock, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{opBlock, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    time.Minute,
-	Families: []*metric.Family{dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},
+	Families: []*metric.Family{dataChainIndexed, dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},
 	Scope:    metric.ScopeChain,
 	Bind:     withData(perServiceChain(collectDataIndex)),
-	Cost:     calls(opBlock, 2),
+	Cost:     calls(opBlock, maxLookups),
 }
 
 func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
@@ -40,27 +43,38 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 	if err != nil {
 		return err
 	}
-	name := ups.Data.entry("index", c.Name)
-	was, known, err := state.Load[indexed](&ups.Data.Ledger.memory, name)
+	entry := ups.Data.entry("index", c.Name)
+	was, known, err := state.Load[indexed](&ups.Data.Ledger.memory, entry)
 	if err != nil {
 		return err
 	}
 	b, err := ofChain(ctx, ups, c, opBlock, func(chainID string) (data.Block, error) {
-		s := search{left: mostLookups, above: head + 1, look: func(n uint64) (data.Block, error) {
-			return ups.Data.Block(ctx, chainID, strconv.FormatUint(n, 10))
+		s := search{left: maxLookups, above: head + 1, look: func(n uint64) (data.Block, error) {
+			b, err := ups.Data.Block(ctx, chainID, strconv.FormatUint(n, 10))
+			if err == nil && uint64(b.BlockNumber) != n {
+				err = anotherAnswer(opBlock, fmt.Sprintf("block %d", n), fmt.Sprintf("block %d", b.BlockNumber))
+			}
+			if err == nil {
+				err = ups.checkChain(ctx, opBlock, c, b.ChainID)
+			}
+			return b, err
 		}}
 		if !known && !s.knows(head) && s.err == nil && !s.knows(0) && s.err == nil {
 			return data.Block{}, s.unknown // of a chain that it knows, it knows the first block
 		}
 		err := s.run(head, &was)
-		if err := ups.Data.Ledger.memory.Save(name, was); err != nil {
+		if err := ups.Data.Ledger.memory.Save(entry, was); err != nil {
 			return data.Block{}, err
 		}
 		return s.newest, err
 	})
+	if errors.Is(err, ErrNotOffered) {
+		out.SetBool(dataChainIndexed, false, c.Name)
+	}
 	if err != nil {
 		return err
 	}
+	out.SetBool(dataChainIndexed, true, c.Name)
 	out.Set(dataIndexedHeight, float64(b.BlockNumber), c.Name)
 	out.SetTime(dataIndexedTimestamp, b.BlockTimestamp.Time, c.Name)
 	out.Set(dataTransactions, float64(b.CumulativeTransactions), c.Name)
@@ -71,14 +85,15 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 // weiDecimals are those of the native token of every EVM chain.
 const weiDecimals = 18
 
-// mostLookups is how many blocks one run asks for at most. It takes one or two
-// while the service is where it was, behind the chain or standing still.
-const mostLookups = 10
+// maxLookups is how many blocks one run asks for at most. It takes two while the service is as far behind the chain as in
+// the last run, and three while it stands still.
+const maxLookups = 4
 
 // indexed is what the last run found.
 type indexed struct {
-	Newest uint64 // the newest block that the service knew
-	Lag    uint64 // how far below the nodes' head to look
+	Newest uint64 // a block that the service knew; 0: none was found
+	Above  uint64 // one above that it did not know
+	Head   uint64 // the newest block of the nodes
 }
 
 // search looks for the newest block that the service knows.
@@ -111,40 +126,51 @@ func (s *search) knows(n uint64) bool {
 	return false
 }
 
-// run looks at the head; then as far below it as the last time, as for a service
-// that follows the chain; then for what it knew the last time, as for one that
-// stands still; then further and further down. Then it looks between what the
-// service knows and what it does not.
+// run looks for both blocks of the last run where they are if the service follows the chain, then where they are if it stands
+// still. The first time, it looks ever further down from the head. Then it looks between the block that is known and the one
+// that is not. A run that has no questions left keeps what it found: the next one goes on from there.
 func (s *search) run(head uint64, was *indexed) error {
 	s.found = s.found && s.newest.BlockNumber > 0
-	if !s.found && s.above > head {
-		s.knows(head)
-	}
-	if !s.found {
-		s.knows(head - min(max(1, was.Lag), head))
-	}
-	if !s.found && was.Newest > 0 && was.Newest < s.above {
-		s.knows(was.Newest)
+	caughtUp := false
+	if moved := head - min(head, was.Head); was.Newest > 0 {
+		switch {
+		case s.knows(was.Newest + moved):
+			caughtUp = was.Above+moved <= head && s.knows(was.Above+moved)
+		case was.Above < s.above && s.knows(was.Above):
+		case was.Newest < s.above:
+			s.knows(was.Newest)
+		}
+	} else if was.Above > 0 {
+		s.above = min(s.above, was.Above)
 	}
 	for !s.found && s.left > 0 && s.err == nil {
-		was.Lag = 2 * max(1, was.Lag)
-		s.knows(head - min(was.Lag, head))
-	}
-	for step := uint64(1); s.found && s.left > 0 && s.err == nil; {
-		low := uint64(s.newest.BlockNumber)
-		if low+1 >= s.above {
-			break
+		switch below := head - min(head, s.above); {
+		case s.above > head:
+			s.knows(head)
+		case below == 0:
+			s.knows(head - min(head, 1))
+		default:
+			s.knows(head - min(head, lookBelow*below))
 		}
-		s.knows(low + step) // first the next one, which tells a service that stands still
-		step = max(1, (s.above-uint64(s.newest.BlockNumber))/2)
 	}
-	switch {
-	case s.err != nil:
+	for s.found && s.left > 0 && s.err == nil && uint64(s.newest.BlockNumber)+1 < s.above {
+		low := uint64(s.newest.BlockNumber)
+		middle := low + (s.above-low)/2
+		if caughtUp { // most likely all of it
+			middle, caughtUp = max(middle, head-(head-low)/lookBelow), false
+		}
+		s.knows(middle)
+	}
+	if s.err != nil {
 		return s.err
-	case !s.found:
+	}
+	*was = indexed{Above: s.above, Head: head}
+	if !s.found {
 		return fmt.Errorf("the Data service knows none of the newest %d blocks; the next run looks below", head+1-s.above)
 	}
 	was.Newest = uint64(s.newest.BlockNumber)
-	was.Lag = head - min(head, was.Newest)
 	return nil
 }
+
+// lookBelow is by how much further from the head each step looks.
+const lookBelow = 16

@@ -1,11 +1,16 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -13,7 +18,7 @@ import (
 // DataService is the Data service, with what its collectors store between runs.
 type DataService struct {
 	*data.Client
-	// Network is the service's name of the network: mainnet, fuji or testnet.
+	// Network is the service's name of the network: mainnet, fuji or testnet. Empty: the one that the nodes belong to.
 	Network string
 	// Currency is that of prices and values, such as usd.
 	Currency string
@@ -24,17 +29,108 @@ type DataService struct {
 
 	mu       sync.Mutex
 	answered map[string]bool // questions that had an answer
+	network  string          // the name in use; empty until it is known
+	checked  time.Time       // when a node confirmed it
+	evmIDs   map[string]uint64
 }
 
 // entry returns the name of an entry in the ledger.
 func (s *DataService) entry(parts ...string) string {
-	return strings.ToLower(s.Network) + " " + strings.Join(parts, " ")
+	return s.networkName() + " " + strings.Join(parts, " ")
+}
+
+// networkName returns the name of the network, once FindNetwork has found it.
+func (s *DataService) networkName() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.network
+}
+
+// dataNetworks are the networks that the Data service knows, by ID.
+var dataNetworks = map[uint64]string{1: data.Mainnet, 5: data.Fuji}
+
+// FindNetwork finds out which network the Data service is asked about: DataService.Network or, where that is empty, the one
+// that the nodes belong to. A contradiction between the two is an error. While no node answers, what was found before
+// counts, and Network without being confirmed.
+func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
+	s := ups.Data
+	s.mu.Lock()
+	network, checked := s.network, s.checked
+	s.mu.Unlock()
+	if !checked.IsZero() && time.Since(checked) < slowFacts {
+		return network, nil
+	}
+	id, err := ups.NetworkID, error(nil)
+	if id == 0 {
+		nodes := slices.DeleteFunc(slices.Clone(ups.Nodes()), func(n *Node) bool { return n.otherNetwork.Load() })
+		id, err = first(ctx, nodes, func(ctx context.Context, n *Node) (uint64, error) {
+			return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
+		})
+	}
+	belongs := dataNetworks[id]
+	fails := func(format string, args ...any) (string, error) {
+		return "", &scrape.Error{Op: "info.getNetworkID", Outcome: scrape.Rejected, Err: fmt.Errorf(format, args...)}
+	}
+	switch {
+	case err != nil && network != "":
+		return network, nil
+	case err != nil && s.Network == "":
+		return "", fmt.Errorf("network of the Data service: no node tells: set AVAX_NETWORK: %w", err)
+	case err != nil:
+		belongs = s.Network
+	case belongs == "" && s.Network == "":
+		return fails("the nodes belong to network %d, which the Data service does not know: set AVAX_NETWORK, or remove AVAX_DATA_URL", id)
+	case belongs != "" && s.Network != "" && (belongs == data.Mainnet) != (s.Network == data.Mainnet):
+		return fails("AVAX_NETWORK is %s, and the nodes belong to %s: correct AVAX_NETWORK, or remove it", s.Network, belongs)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.network = cmp.Or(s.Network, belongs)
+	if err == nil {
+		s.checked = time.Now()
+	}
+	return s.network, nil
+}
+
+// checkChain returns an error where an answer about a chain names another one. An answer may name none.
+func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, named string) error {
+	b, err := ups.knownBlockchain(ctx, c)
+	if named == "" || err != nil || named == b.ID {
+		return err
+	}
+	ups.Data.mu.Lock()
+	id, known := ups.Data.evmIDs[b.ID]
+	ups.Data.mu.Unlock()
+	if !known {
+		if id, err = evmChainID(ctx, ups.Targets, c); err != nil {
+			return nil // no node can be asked
+		}
+		ups.Data.mu.Lock()
+		if ups.Data.evmIDs == nil {
+			ups.Data.evmIDs = map[string]uint64{}
+		}
+		ups.Data.evmIDs[b.ID] = id
+		ups.Data.mu.Unlock()
+	}
+	if named != strconv.FormatUint(id, 10) {
+		return anotherAnswer(op, fmt.Sprintf("chain %s (%d)", b.ID, id), "chain "+named)
+	}
+	return nil
+}
+
+// anotherAnswer is the error of an answer that is about something else than the question.
+func anotherAnswer(op, asked, answered string) error {
+	if len(answered) > metric.MostValue {
+		answered = answered[:metric.MostValue]
+	}
+	return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("asked about %s, the answer is about %q", asked, answered)}
 }
 
 // ofChain asks the Data service a question about a chain, which the service knows by
 // its blockchain ID. The error is ErrNotOffered where the service does not know the
-// answer, as of chains that it does not index; the question is then not repeated for
-// an hour. Where it has known the answer before, the error is that of the service.
+// answer, as of chains that it does not index; the question is then repeated after a
+// minute, and ever more rarely up to an hour. Where it has known the answer before, the
+// error is that of the service.
 func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, question string, put func(chainID string) (T, error)) (T, error) {
 	var none T
 	question += " " + c.Name
@@ -54,12 +150,17 @@ func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, question strin
 			ups.Data.answered = map[string]bool{}
 		}
 		ups.Data.answered[question] = true
+		ups.Data.unknown.accept(question)
 	case scrape.OutcomeOf(err) == scrape.NotFound && !ups.Data.answered[question]:
 		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
-		ups.Data.unknown.refuse(question, err)
+		ups.Data.unknown.refuse(question, err, unknownHolds)
 	}
 	return answer, err
 }
+
+// unknownHolds is how long a question is not repeated that the Data service did not know at first: it may be starting, or
+// about to index the chain.
+const unknownHolds = time.Minute
 
 // calls is the Cost of a collector each of whose jobs calls op so often.
 func calls(op string, each int) func(Watchlist, int) map[string]int {

@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -22,13 +23,16 @@ var dataUp = &Spec{
 	Every:    time.Minute,
 	Families: []*metric.Family{dataUpFamily},
 	Scope:    metric.ScopeItem,
-	Bind:     withData(bindDataUp),
+	Bind:     bindDataUp,
 	Cost:     calls(opBlockchains, 1),
 }
 
 func bindDataUp(ups *Upstreams) []Job {
+	if ups.Data == nil {
+		return nil
+	}
 	return []Job{{metric.Target{Item: "data"}, func(ctx context.Context, out *metric.Batch) error {
-		_, err := ups.Data.BlockchainPage(scrape.MaxAge(ctx, 0), ups.Data.Network, data.BlockchainQuery{Paging: data.Paging{PageSize: 1}}, "")
+		_, err := ups.Data.BlockchainPage(scrape.MaxAge(ctx, 0), cmp.Or(ups.Data.networkName(), data.Mainnet), data.BlockchainQuery{Paging: data.Paging{PageSize: 1}}, "")
 		switch outcome := scrape.OutcomeOf(err); outcome {
 		case scrape.Forbidden, scrape.RateLimited, scrape.Rejected:
 			out.Note("%v", err)

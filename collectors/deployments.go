@@ -14,7 +14,7 @@ var addressDeployments = metric.NewCounter("avax_address_deployments_total",
 var deployments = &Spec{
 	Name:     "deployments",
 	Help:     "Did somebody deploy a contract in the name of a watched deployer? Asked where AVAX_WATCH_CONTRACTS is set.",
-	Calls:    []string{opDeployments, "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{opDeployments, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{addressDeployments},
 	Scope:    metric.ScopeItemChain,

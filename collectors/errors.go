@@ -29,6 +29,7 @@ type refusals struct {
 type refusal struct {
 	err   error
 	until time.Time
+	wait  time.Duration
 }
 
 // ask asks the node a question, named by method and chain. The error is ErrNotOffered
@@ -43,7 +44,7 @@ func ask[T any](n *Node, question string, put func() (T, error)) (T, error) {
 	switch {
 	case node.IsNotOffered(err):
 		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
-		n.refuse(question, err)
+		n.refuse(question, err, refusalHolds)
 	case scrape.OutcomeOf(err) == scrape.NotFound:
 		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
 	}
@@ -60,13 +61,22 @@ func (r *refusals) refused(question string) error {
 	return nil
 }
 
-func (r *refusals) refuse(question string, err error) {
+// refuse notes that a question is not to be repeated: the first time so long, then twice as long each time, an hour at most.
+func (r *refusals) refuse(question string, err error, first time.Duration) {
 	r.refusalsMu.Lock()
 	defer r.refusalsMu.Unlock()
 	if r.byQuestion == nil {
 		r.byQuestion = map[string]refusal{}
 	}
-	r.byQuestion[question] = refusal{err, time.Now().Add(refusalHolds)}
+	wait := min(max(first, 2*r.byQuestion[question].wait), refusalHolds)
+	r.byQuestion[question] = refusal{err, time.Now().Add(wait), wait}
+}
+
+// accept notes that a question was answered.
+func (r *refusals) accept(question string) {
+	r.refusalsMu.Lock()
+	defer r.refusalsMu.Unlock()
+	delete(r.byQuestion, question)
 }
 
 // hintRejected adds the name of the variable to correct where the upstream rejects

@@ -26,7 +26,7 @@ var (
 var icm = &Spec{
 	Name:     "icm",
 	Help:     "Do messages between chains arrive? Those of the watched EVM addresses.",
-	Calls:    []string{opICMMessages, "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{opICMMessages, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery},
 	Scope:    metric.ScopeItem,
@@ -37,7 +37,7 @@ var icm = &Spec{
 func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	name := ups.Data.entry("icm", address)
 	totals := load[icmTotals](&ups.Data.Ledger, out, name)
-	query := data.ICMQuery{Network: ups.Data.Network, Paging: data.Paging{PageSize: icmPage, MaxPages: maxNewPages}}
+	query := data.ICMQuery{Network: ups.Data.networkName(), Paging: data.Paging{PageSize: icmPage, MaxPages: maxNewPages}}
 	truncated, err := totals.read(ups.Data.ICMMessages(ctx, address, query))
 	if err != nil {
 		return hintRejected(err, "AVAX_WATCH_ADDRESSES")

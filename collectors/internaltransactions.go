@@ -16,7 +16,7 @@ var addressInternals = metric.NewCounter("avax_address_internal_transactions_tot
 var internalTransactions = &Spec{
 	Name:     "internal_transactions",
 	Help:     "Did contracts move what the watched EVM addresses hold?",
-	Calls:    []string{opInternalTransactions, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{opInternalTransactions, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressInternals},
 	Scope:    metric.ScopeItemChain,

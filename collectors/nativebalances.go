@@ -18,7 +18,7 @@ var (
 var nativeBalances = &Spec{
 	Name:     "native_balances",
 	Help:     "What do the watched EVM addresses hold? Asked where AVAX_WATCH_ADDRESSES has such.",
-	Calls:    []string{opNativeBalance, "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{opNativeBalance, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressValue},
 	Scope:    metric.ScopeItemChain,
@@ -30,6 +30,9 @@ func collectNativeBalance(ctx context.Context, ups *Upstreams, c Chain, address 
 	b, err := ofChain(ctx, ups, c, opNativeBalance+" "+address, func(chainID string) (data.NativeTokenBalance, error) {
 		return ups.Data.NativeBalance(ctx, chainID, address, data.NativeBalanceQuery{Currency: ups.Data.Currency})
 	})
+	if err == nil {
+		err = ups.checkChain(ctx, opNativeBalance, c, b.ChainID)
+	}
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ var nftMetadata = &Spec{
 	Name: "nft_metadata",
 	Help: "Has the Data service read the metadata of the watched tokens? Asked where AVAX_WATCH_TOKENS is set. " +
 		"A token is looked for among what AVAX_WATCH_ADDRESSES hold, for there is no other way to ask.",
-	Calls:    []string{opCollectibles, opReindex, "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{opCollectibles, opReindex, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},
 	Scope:    metric.ScopeItemChain,

@@ -32,7 +32,7 @@ var rewards = &Spec{
 	Name: "rewards",
 	Help: "What were the watched validators paid? Of AVAX_VALIDATORS, those that are listed, or the own nodes' where none is. " +
 		"The samples appear when all history has been read, and then only news are.",
-	Calls:    []string{opRewards, "info.getNodeID"},
+	Calls:    []string{opRewards, "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue},
 	Scope:    metric.ScopeNode | metric.ScopeItem,
@@ -66,7 +66,13 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 			query := data.RewardQuery{
 				NodeIDs: []string{id}, SortOrder: data.Descending, Currency: ups.Data.Currency, Paging: data.Paging{PageSize: rewardPageSize},
 			}
-			return ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.Network, query, token)
+			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.networkName(), query, token)
+			for _, r := range p.Rewards {
+				if r.NodeID != id && err == nil {
+					err = anotherAnswer(opRewards, id, r.NodeID)
+				}
+			}
+			return p, err
 		},
 	}
 	if err := r.read(ctx); err != nil {

@@ -18,7 +18,7 @@ var (
 var signatures = &Spec{
 	Name:     "signatures",
 	Help:     "Do enough validators sign a message to an L1? Asked where AVAX_WATCH_SIGNATURES is set.",
-	Calls:    []string{opSignatures},
+	Calls:    []string{opSignatures, "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},
 	Scope:    metric.ScopeItem,
@@ -38,7 +38,7 @@ func bindSignatures(ups *Upstreams) []Job {
 
 func collectSignatures(ctx context.Context, ups *Upstreams, p Probe, out *metric.Batch) error {
 	began := time.Now()
-	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.Network, p.TxHash)
+	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.networkName(), p.TxHash)
 	took := time.Since(began)
 	switch scrape.OutcomeOf(err) {
 	case scrape.Rejected, scrape.NotFound, scrape.Forbidden, scrape.RateLimited, scrape.LocalLimit:

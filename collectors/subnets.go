@@ -24,7 +24,7 @@ var (
 var subnets = &Spec{
 	Name:     "subnets",
 	Help:     "Who owns the subnets of the followed chains, and what manages their validators?",
-	Calls:    []string{opSubnet, "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{opSubnet, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
 	Scope:    metric.ScopeChain,
@@ -41,8 +41,11 @@ func collectOwners(ctx context.Context, ups *Upstreams, c Chain, out *metric.Bat
 		return nil
 	}
 	s, err := ofChain(ctx, ups, c, opSubnet, func(string) (data.Subnet, error) {
-		return ups.Data.Subnet(ctx, ups.Data.Network, b.SubnetID)
+		return ups.Data.Subnet(ctx, ups.Data.networkName(), b.SubnetID)
 	})
+	if err == nil && s.SubnetID != b.SubnetID {
+		err = anotherAnswer(opSubnet, "subnet "+b.SubnetID, "subnet "+s.SubnetID)
+	}
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ var addressTransfers = metric.NewCounter("avax_address_transfers_total",
 var transfers = &Spec{
 	Name:     "transfers",
 	Help:     "Did NFTs come or go? Of the watched EVM addresses.",
-	Calls:    []string{opERC721Transfers, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{opERC721Transfers, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressTransfers},
 	Scope:    metric.ScopeItemChain,

@@ -2,9 +2,11 @@ package data
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
@@ -165,6 +167,10 @@ func (c *Client) AssetTransactionPage(ctx context.Context, network, blockchainID
 func (c *Client) AssetTransactions(ctx context.Context, network, blockchainID, assetID string, a AssetTransactionQuery) iter.Seq2[AssetTransaction, error] {
 	a.Paging = a.forWalk(assetTransactions)
 	return walk(ctx, assetTransactions, a.MaxPages, func(ctx context.Context, token string) (AssetTransactionPage, error) {
-		return c.AssetTransactionPage(ctx, network, blockchainID, assetID, a, token)
+		page, err := c.AssetTransactionPage(ctx, network, blockchainID, assetID, a, token)
+		if named := page.ChainInfo.Network; err == nil && (named == Mainnet) != (network == Mainnet) {
+			err = &scrape.Error{Op: assetTransactions.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("asked about %s, the answer is about %s", network, quote(named))}
+		}
+		return page, err
 	}, func(t AssetTransaction) string { return t.TxHash })
 }

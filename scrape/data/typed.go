@@ -31,7 +31,7 @@ var typed = map[string]func(context.Context, *Client) error{
 		return only(c.AggregatedSignatures(ctx, Mainnet, anyID))
 	},
 	"AssetTransactions": func(ctx context.Context, c *Client) error {
-		return all(c.AssetTransactions(ctx, Mainnet, XChain, anyID, AssetTransactionQuery{Paging: onePage}))
+		return only(c.AssetTransactionPage(ctx, Mainnet, XChain, anyID, AssetTransactionQuery{}, ""))
 	},
 	"Blockchains": func(ctx context.Context, c *Client) error {
 		return all(c.Blockchains(ctx, Mainnet, BlockchainQuery{Paging: onePage}))
