@@ -22,8 +22,8 @@ const callArgs = "[--node NAME] [--chain CHAIN] [--yes] METHOD [PARAMETERS]"
 const callText = `
 METHOD is a method of a node, of the Data service (data.…) or of the Metrics service
 (avg_tps CHAINID [PAGETOKEN]). PARAMETERS are one JSON value: an object or, for
-eth_…, a list. Where the Data service is asked about a network, it is AVAX_NETWORK
-unless the parameters name one.
+eth_…, a list. Where the Data service is asked about a network, it is AVAX_NETWORK or
+that of the nodes, unless the parameters name one.
 
   --node NAME    the configured node to ask (default the first)
   --chain CHAIN  name, alias or blockchain ID of the chain to ask (default X for

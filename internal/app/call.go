@@ -42,7 +42,7 @@ func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, e
 		if t.data == nil {
 			return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
 		}
-		return t.data.call(ctx, e, cfg.Network, r.Params)
+		return t.data.call(ctx, e, t.shard.FindNetwork, r.Params)
 	}
 	if r.ChainID != "" {
 		if t.shard.Metrics == nil {

@@ -1,9 +1,11 @@
 package app_test
 
 import (
+	"context"
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -50,13 +53,13 @@ func TestAKeyIsReadAnewAndReachesTheDataServiceAlone(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) {
 		keys.RoundTripper = s.transport
 		s.transport, s.log = keys, log
-		s.env.DataURL, s.env.DataAPIKeyFile = "http://data.sim", filepath.Join(dir, "key")
+		s.env.DataURL, s.env.Network, s.env.DataAPIKeyFile = "http://data.sim", data.Mainnet, filepath.Join(dir, "key")
 		s.env.Schedules, s.env.DataBudget = "data_blockchains=@every 5s", "100000/m"
 		s.network.DataService().SetKey(canary+"-one", http.StatusUnauthorized)
 	}, func(t *testing.T, b bubble) {
 		accepted := func() bool {
 			time.Sleep(10 * time.Second) // a run
-			return b.page(t)[`avax_exporter_collector_success{collector="data_blockchains",target="mainnet"}`] == 1
+			return b.page(t)[`avax_exporter_collector_success{collector="data_blockchains",target="data"}`] == 1
 		}
 		if !accepted() {
 			t.Error("the key is not accepted")
@@ -105,7 +108,7 @@ func dataCollectors() (specs []*collectors.Spec) {
 // withData asks the Data service about a little of everything, each collector
 // as often as that.
 func withData(s *scenery, every string) {
-	s.env.DataURL = "http://data.sim"
+	s.env.DataURL, s.env.Network = "http://data.sim", data.Mainnet
 	s.env.DataBudget = "100000/m"
 	s.env.WatchAddresses = simnet.Account + "," + simnet.Partner
 	s.env.WatchContracts = simnet.Account
@@ -239,6 +242,55 @@ func TestTheBudgetHoldsWhileCallsAreRepeated(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		if page := b.page(t); page["avax_data_up"] != 1 || len(ofData(page)) < 20 {
 			t.Errorf("%d series of the service, up %v", len(ofData(page)), page["avax_data_up"])
+		}
+	})
+}
+
+// The plan counts what may fall into the worst minute: of the first one, and of those in which the service falls behind and
+// catches up.
+func TestNoMinuteCostsMoreThanThePlan(t *testing.T) {
+	t.Parallel()
+	var plan int
+	inBubbleAs(t, func(s *scenery) {
+		withData(s, "1m")
+		s.env.Schedules = "" // each at its own period
+		c, err := s.env.Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Transport = s.transport
+		var out strings.Builder
+		if err := app.Check(context.Background(), c, &out); err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			if words := strings.Fields(line); len(words) > 1 && words[0] == "together" {
+				if plan, err = strconv.Atoi(words[1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		s.network.ResetCalls()
+	}, func(t *testing.T, b bubble) {
+		for i := range 180 {
+			switch i % 45 {
+			case 10:
+				b.network.SetIndexLag("C", 30*time.Minute)
+			case 30:
+				b.network.SetIndexLag("C", 2*time.Second)
+			}
+			time.Sleep(time.Minute)
+		}
+		calls := slices.DeleteFunc(b.network.Calls(), func(c simnet.Call) bool { return c.Upstream != "data" })
+		most, sum, first := 0, 0, 0
+		for _, c := range calls {
+			for sum += data.Units(c.Method); c.At.Sub(calls[first].At) >= time.Minute; first++ {
+				sum -= data.Units(calls[first].Method)
+			}
+			most = max(most, sum)
+		}
+		if most > plan || most < plan/4 {
+			t.Errorf("%d units in the worst minute, planned %d", most, plan)
 		}
 	})
 }

@@ -51,7 +51,7 @@ func dataMethods() []node.Method {
 			if _, after, ok := strings.Cut(part, "{"); ok {
 				name, _, _ := strings.Cut(after, "}")
 				if name == "network" {
-					name += "?" // AVAX_NETWORK
+					name += "?" // that of the nodes
 				}
 				params = append(params, name)
 			}
@@ -84,8 +84,8 @@ func endpointOf(m node.Method) *data.Endpoint {
 }
 
 // call asks an endpoint and returns the answer unchanged, nil where it is empty. An answer that the typed client cannot
-// decode is an error. Network is asked where the parameters name none.
-func (s *dataService) call(ctx context.Context, e *data.Endpoint, network string, params jsontext.Value) (jsontext.Value, error) {
+// decode is an error. Network finds the network where the parameters name none.
+func (s *dataService) call(ctx context.Context, e *data.Endpoint, network func(context.Context) (string, error), params jsontext.Value) (jsontext.Value, error) {
 	given := map[string]jsontext.Value{}
 	if params != nil {
 		if err := json.Unmarshal(params, &given); err != nil {
@@ -93,7 +93,11 @@ func (s *dataService) call(ctx context.Context, e *data.Endpoint, network string
 		}
 	}
 	if strings.Contains(e.Path, "{network}") && given["network"] == nil {
-		given["network"] = jsontext.Value(`"` + network + `"`)
+		name, err := network(ctx)
+		if err != nil {
+			return nil, err
+		}
+		given["network"] = jsontext.Value(`"` + name + `"`)
 	}
 	path, query := e.Path, url.Values{}
 	for name, value := range given {

@@ -20,7 +20,7 @@ func TestTheHeapIsAsLargeAfterwardsAsBefore(t *testing.T) {
 		passes = 360
 	}
 	inBubbleAs(t, func(s *scenery) {
-		s.env.DataURL, s.env.DataBudget = "http://data.sim", "100000/m"
+		s.env.DataURL, s.env.Network, s.env.DataBudget = "http://data.sim", "mainnet", "100000/m"
 		s.env.Validators = "all"
 		s.env.WatchAddresses = simnet.Account + ",P-" + simnet.Owner
 		s.env.WatchContracts = simnet.Account

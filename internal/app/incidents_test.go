@@ -139,7 +139,7 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 		if d.quick {
 			env.Collectors = "up,fleet,identity,bootstrap,heads,health,peers,connected_stake,uptime,validators,l1,l1_views"
 		} else {
-			env.MetricsURL, env.DataURL = "http://metrics.sim", "http://data.sim"
+			env.MetricsURL, env.DataURL, env.Network = "http://metrics.sim", "http://data.sim", "mainnet"
 			env.WatchAddresses = "P-" + simnet.Owner + "," + simnet.Account
 		}
 		env.Alertmanagers, env.AlertingInterval = "http://"+pagerHost, every.String()

@@ -35,10 +35,10 @@ func (env Environment) parseData(c *Config, note func(variable string, errs ...e
 	c.DataPerMinute, c.DataPerDay, err = parseBudget(env.DataBudget)
 	note("DATA_BUDGET", err)
 	c.Network = env.Network
-	if !slices.Contains([]string{data.Mainnet, data.Fuji, data.Testnet}, c.Network) {
+	if !slices.Contains([]string{"", data.Mainnet, data.Fuji, data.Testnet}, c.Network) {
 		note("NETWORK", fmt.Errorf("%q: write mainnet, fuji or testnet", c.Network))
 	}
-	if c.DataURL != "" && (c.NetworkID == 1 && c.Network != data.Mainnet || c.NetworkID == 5 && c.Network == data.Mainnet) {
+	if c.DataURL != "" && c.Network != "" && (c.NetworkID == 1 && c.Network != data.Mainnet || c.NetworkID == 5 && c.Network == data.Mainnet) {
 		note("NETWORK", fmt.Errorf("the Data service would tell of %s, and AVAX_NODE_NETWORK_ID says that the nodes belong to %s: write the same", c.Network, env.NodeNetworkID))
 	}
 	c.StateDir = env.StateDir

@@ -198,7 +198,7 @@ const firstSpread = 5 * time.Millisecond
 
 // longestFirst is how long a first run may keep off ticks: nobody who wants a
 // run on the hour should miss one.
-const longestFirst = 30 * time.Second
+const longestFirst = time.Minute
 
 // start makes the first pass over jobs. The caller holds s.mu.
 func (s *Scheduler) start(jobs []*job) {

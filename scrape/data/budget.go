@@ -156,8 +156,8 @@ type Need struct {
 	PerDay    int // in a day
 }
 
-// Plan adds up what loads need, made on time, without repetitions and shared answers. An error says what is wrong with a
-// load.
+// Plan adds up what loads need at most, without repetitions and shared answers. The requests of one turn may take half the
+// period: those of two turns can fall into one minute. An error says what is wrong with a load.
 func Plan(loads ...Load) (Need, error) {
 	var need Need
 	var errs []error
@@ -171,8 +171,8 @@ func Plan(loads ...Load) (Need, error) {
 		case l.Calls < 0:
 			errs = append(errs, fmt.Errorf("%s: %d calls: write 0 or more", l.Op, l.Calls))
 		default:
-			need.PerMinute += ticks(time.Minute, l.Every) * l.Calls * e.Units
-			need.PerDay += ticks(24*time.Hour, l.Every) * l.Calls * e.Units
+			need.PerMinute += ticks(time.Minute+l.Every/2, l.Every) * l.Calls * e.Units
+			need.PerDay += ticks(24*time.Hour+l.Every/2, l.Every) * l.Calls * e.Units
 		}
 	}
 	return need, errors.Join(errs...)

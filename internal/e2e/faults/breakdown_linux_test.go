@@ -84,7 +84,7 @@ func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	environment := append(quickly("up", "rewards"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_STATE_DIR="+dir)
+	environment := append(quickly("up", "rewards"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_STATE_DIR="+dir)
 	rewards := func(p page) error {
 		for series := range p {
 			if strings.HasPrefix(series, "avax_rewards_total{") {
@@ -156,7 +156,7 @@ func TestAFullDiskCostsTheMemoryOverARestartAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	environment := append(quickly("up", "rewards"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_STATE_DIR="+dir)
+	environment := append(quickly("up", "rewards"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_STATE_DIR="+dir)
 	var e *exporter
 	heal := func() error { return os.Chmod(dir, 0o700) }
 	if mounts() {

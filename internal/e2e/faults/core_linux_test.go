@@ -24,7 +24,7 @@ func secretive(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	environment := append(quickly("up", "identity", "data_up"), "AVAX_NODES=alpha=http://me:"+canary+"-1@"+strings.TrimPrefix(urls["alpha"], "http://"),
-		"AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_LOG_LEVEL=DEBUG")
+		"AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_LOG_LEVEL=DEBUG")
 	for variable, content := range map[string]string{
 		"AVAX_NODE_HEADERS_FILE":        "X-Api-Key: " + canary + "-2\n",
 		"AVAX_DATA_API_KEY_FILE":        canary + "-3\n",

@@ -65,7 +65,7 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	}
 	e := start(t, "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_COLLECTORS="+strings.Join(every, ","), "AVAX_SCHEDULES="+strings.Join(schedules, ";"),
 		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID+",examplepoa="+network.Chain("examplepoa").ID, "AVAX_VALIDATORS=all",
-		"AVAX_METRICS_URL="+urls["metrics"], "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=10000000/m", "AVAX_STATE_DIR="+t.TempDir(),
+		"AVAX_METRICS_URL="+urls["metrics"], "AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=10000000/m", "AVAX_STATE_DIR="+t.TempDir(),
 		"AVAX_WATCH_ADDRESSES=P-"+simnet.Owner+",X-"+simnet.Owner+","+simnet.Account+","+simnet.Partner, "AVAX_WATCH_CONTRACTS="+simnet.Account)
 	e.ready()
 	e.until("all are up", func(p page) error {
