@@ -30,13 +30,13 @@ build: ## Build bin/avax-exporter, static
 
 .PHONY: test
 test: build tools ## Run the tests: units, alert rules, stories, and one with a real Prometheus and Alertmanager (two minutes)
-	go test -short -shuffle=on $(TESTFLAGS) ./...
+	go test -short -shuffle=on -ldflags='-s -w' $(TESTFLAGS) ./...
 
 report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json
 
 .PHONY: test-times
 test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the slowest ten
-	@$(report) -- -short -shuffle=on $(TESTFLAGS) ./...
+	@$(report) -- -short -shuffle=on -ldflags='-s -w' $(TESTFLAGS) ./...
 	@.tools/bin/gotestsum tool slowest --num=10 --jsonfile=.tools/test.json
 
 # In CI a test that is skipped is a failure: nothing may be missing there.

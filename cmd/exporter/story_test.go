@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -60,6 +61,7 @@ func TestStories(t *testing.T) {
 			"heal":       heal,
 			"goodkey":    goodKey,
 			"eventually": eventually,
+			"written":    written,
 			"get":        get,
 			"remember":   remember,
 			"exitcode":   exitCode,
@@ -171,14 +173,27 @@ func fetch(ts *testscript.TestScript, path string) (string, error) {
 	return string(body), err
 }
 
-// eventually: [!] eventually PATTERN — waits until a line of /metrics matches,
-// or until none does.
+// eventually: [!] eventually PATTERN [PATH] — waits until a line of the page, else of /metrics, matches, or until none does.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
-	pattern := regexp.MustCompile("(?m)^" + args[0] + "$")
+	pattern, path := regexp.MustCompile("(?m)^"+args[0]+"$"), "/metrics"
+	if len(args) > 1 {
+		path = args[1]
+	}
 	ts.Check(stack.Poll(of(ts).t, func() error {
-		page, err := fetch(ts, "/metrics")
+		page, err := fetch(ts, path)
 		if err == nil && pattern.MatchString(page) == neg {
 			err = fmt.Errorf("%s: matches: %t, in the page:\n%s", args[0], !neg, page)
+		}
+		return err
+	}))
+}
+
+// written: written PATTERN — waits until there is a file of that name.
+func written(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(stack.Poll(of(ts).t, func() error {
+		found, err := filepath.Glob(ts.MkAbs(args[0]))
+		if err == nil && len(found) == 0 {
+			err = fmt.Errorf("no file %s", args[0])
 		}
 		return err
 	}))
