@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/explain"
@@ -19,12 +21,13 @@ import (
 const explainArgs = "[--from URL] ALERT|FAMILY [TARGET]"
 
 const explainHelp = `
-Prints the samples behind it as the running exporter serves them now, the formula
-with the numbers put in, the calls that were made for them, and the runbook. The
-target is a node, a chain, an ID or any other value of a label.
+Prints whether the alert fires and how its value compares with the bar, the
+formula with numbers, the samples with the age of the last answer, the calls, the
+node's own error text, and the runbook. The target is a node, a chain, an ID or any
+other value of a label.
 
-  --from URL  the exporter to ask, such as http://monitoring:9865 (default the
-              one on this machine, at AVAX_LISTEN)
+  --from URL  the exporter to ask, such as http://monitoring:9865, or a Prometheus
+              that scrapes it (default the exporter on this machine, at AVAX_LISTEN)
 `
 
 // wanted is what the command explain was given.
@@ -74,20 +77,70 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	resp, err := askExporter(ctx, base+"/metrics")
+	exporter, err := askedExporter(ctx, base)
+	if err != nil {
+		return err
+	}
+	err = explain.Name(ctx, out, exporter, w.name, w.target, time.Now())
+	var unknown explain.Unknown
+	switch {
+	case errors.As(err, &unknown):
+		return config.InputError{Err: err}
+	case err != nil:
+		return fmt.Errorf("ask the exporter: %w: start it, or name another one with --from", err)
+	}
+	return nil
+}
+
+// mostAnswer is how many bytes one answer of an exporter may have.
+const mostAnswer = 256 << 20
+
+// askedExporter reads what the exporter at that address knows beside rules and
+// samples. A Prometheus has none of it: it may be asked too.
+func askedExporter(ctx context.Context, base string) (e explain.Exporter, err error) {
+	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: base, Timeout: time.Minute, MaxBody: mostAnswer}, nil)
+	if err != nil {
+		return e, err
+	}
+	e.Source = source
+	var targets struct {
+		Data struct {
+			ActiveTargets []struct {
+				Labels    map[string]string
+				LastError string
+			}
+		}
+	}
+	if err := askJSON(ctx, base+"/api/v1/targets", &targets); err != nil {
+		return e, err
+	}
+	for _, t := range targets.Data.ActiveTargets {
+		e.Jobs = append(e.Jobs, explain.Job{Collector: t.Labels["collector"], Target: t.Labels["target"], Err: t.LastError})
+	}
+	var tables struct{ Data []explain.Words }
+	if err := askJSON(ctx, base+"/api/v1/tables", &tables); err != nil {
+		return e, err
+	}
+	e.Words = tables.Data
+	return e, nil
+}
+
+// askJSON decodes an answer; one without the path leaves the value as it is.
+func askJSON(ctx context.Context, address string, into any) error {
+	resp, err := askExporter(ctx, address)
 	if err != nil {
 		return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return nil
+	default:
 		return fmt.Errorf("%s answers %s; name an exporter that serves it, with --from", resp.Request.URL.Redacted(), resp.Status)
 	}
-	page, err := explain.Read(resp.Body, time.Now())
-	if err != nil {
-		return fmt.Errorf("%s: %w", resp.Request.URL.Redacted(), err)
-	}
-	if err := explain.Name(out, page, w.name, w.target); err != nil {
-		return config.InputError{Err: err}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer)).Decode(into); err != nil {
+		return fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
 	}
 	return nil
 }

@@ -1,100 +1,446 @@
-// Package explain tells where a number or an alert comes from: the samples
-// behind it, its formula with the numbers put in, the calls that were made for
-// them, and the runbook. It reads a page of /metrics and asks nobody.
+// Package explain tells why an alert fires or does not, and where a number comes
+// from: the value against its bar, the formula with numbers, the samples, the calls
+// behind them, the node's own words and the runbook.
 package explain
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
+
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// most is how many samples of a family are shown before the rest is counted.
+// most is how many samples, alerts or runs are shown before the rest is counted.
 const most = 10
 
 // few is how many numbers may stand in the place of one name.
 const few = 4
 
-// Name writes what is behind an alert of the built-in rules or a family, for
-// one target: a node, a chain, an ID or any other value of a label. Without a
-// target it is told for all. The error names what is not known, and what is.
-func Name(w io.Writer, page *Page, name, target string) error {
-	e := explanation{w: w, page: page, rules: builtIn(), near: page.alike(target), target: target}
-	if target != "" && !page.knows(e.isNear) {
-		return fmt.Errorf("nothing that the exporter serves is about %q: name a node, a chain or an ID as /metrics spells it", target)
+// Exporter is what is asked: the source of the running exporter, and what it knows
+// beside samples, which a Prometheus does not.
+type Exporter struct {
+	alerting.Source
+	Jobs  []Job
+	Words []Words
+}
+
+// Job is how the last run of a collector about one target went.
+type Job struct {
+	Collector, Target string
+	Err               string // empty where it succeeded
+}
+
+// Words are rows of a table that a collector made, such as a node's own words about
+// its failing health checks.
+type Words struct {
+	Collector, Target, About string
+	Rows                     [][]string
+}
+
+// Name writes what is behind an alert or a family, for one target: a node, a chain,
+// an ID or any other value of a label. Without a target it is told for all. An error
+// of type Unknown says that there is no such name or target.
+func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, now time.Time) error {
+	e := &explanation{ctx: ctx, w: w, from: from, target: target, now: now, cache: map[string]model.Vector{}, reading: map[string]bool{}}
+	groups, err := from.Groups(ctx)
+	if err != nil {
+		return err
 	}
-	if alerts := e.rules.alerts(name); len(alerts) > 0 {
-		e.explainAlert(alerts)
-		return e.err
+	e.groups = groups
+	if err := e.readKin(); err != nil {
+		return err
 	}
-	if f, _ := declaration(name); f != nil || len(page.samples[name]) > 0 {
+	alerts := e.rules(func(r alerting.Rule) bool { return r.Alerting && r.Name == name })
+	f, _ := declaration(name)
+	switch {
+	case len(alerts) > 0:
+		e.explainAlert(name, alerts)
+	case f != nil || len(e.query(name)) > 0:
 		e.explainFamilies([]string{name})
-		return e.err
+	default:
+		if r := shipped(name); r != nil {
+			e.explainElsewhere(*r)
+			break
+		}
+		return e.unknown(name)
 	}
-	if near := e.rules.like(name); len(near) > 0 {
-		return fmt.Errorf("there is no alert and no family %q; near it are %s", name, strings.Join(near, ", "))
+	if e.err == nil && target != "" && !e.found {
+		return Unknown(fmt.Sprintf("nothing about %q: name a node, a chain or an ID as /metrics spells it", target))
 	}
-	return fmt.Errorf("there is no alert and no family %q: avax-exporter rules prints the alerts, docs/metrics.md lists the families", name)
+	if e.err == nil {
+		_, e.err = io.WriteString(w, e.out.String())
+	}
+	return e.err
+}
+
+// Unknown says that a name or a target is not known, and what is.
+type Unknown string
+
+func (u Unknown) Error() string { return string(u) }
+
+func (e *explanation) unknown(name string) error {
+	if near := like(name, e.groups); len(near) > 0 {
+		return Unknown(fmt.Sprintf("unknown alert or family %q: did you mean %s?", name, strings.Join(near, ", ")))
+	}
+	return Unknown(fmt.Sprintf("unknown alert or family %q: avax-exporter rules prints the alerts, docs/metrics.md lists the families", name))
 }
 
 // explanation is one answer on its way to the terminal.
 type explanation struct {
+	ctx    context.Context
 	w      io.Writer
-	page   *Page
-	rules  ruleSet
+	from   Exporter
+	groups []alerting.Group
 	target string
-	// near are the label values that stand for the target, nil for any.
-	near map[string]bool
-	err  error
+	near   map[string]bool // label values that stand for the target
+	now    time.Time
+	cache  map[string]model.Vector
+	// reading holds the recorded series whose expressions are being read.
+	reading map[string]bool
+	out     strings.Builder
+	found   bool // something was about the target
+	err     error
 }
 
-func (e *explanation) printf(format string, args ...any) {
-	_, err := fmt.Fprintf(e.w, format, args...)
-	e.err = cmp.Or(e.err, err)
+func (e *explanation) printf(format string, args ...any) { fmt.Fprintf(&e.out, format, args...) }
+
+func (e *explanation) rules(such func(alerting.Rule) bool) (found []alerting.Rule) {
+	for _, g := range e.groups {
+		for _, r := range g.Rules {
+			if such(r) {
+				found = append(found, r)
+			}
+		}
+	}
+	return found
 }
 
-// explainAlert tells of all rules of one alert, then of the families they read.
-func (e *explanation) explainAlert(alerts []rule) {
+// recorded returns the rules that record a series name.
+func (e *explanation) recorded(name string) []alerting.Rule {
+	return e.rules(func(r alerting.Rule) bool { return !r.Alerting && r.Name == name })
+}
+
+// query asks the source once.
+func (e *explanation) query(expr string) model.Vector {
+	vector, asked := e.cache[expr]
+	if !asked && e.err == nil {
+		vector, e.err = e.from.Query(e.ctx, expr, e.now)
+		slices.SortFunc(vector, func(a, b *model.Sample) int { return strings.Compare(a.Metric.String(), b.Metric.String()) })
+		e.cache[expr] = vector
+	}
+	return vector
+}
+
+// readKin finds what else stands for the target: a node's name also for its ID, a
+// chain's for its IDs.
+func (e *explanation) readKin() error {
+	e.near = map[string]bool{e.target: true}
+	if e.target == "" {
+		return nil
+	}
+	for _, info := range []struct {
+		family string
+		labels []model.LabelName
+	}{
+		{"avax_node_info", []model.LabelName{"node", "node_id"}},
+		{"avax_chain_info", []model.LabelName{"chain", "blockchain_id", "subnet_id"}},
+		{"avax_l1_validator_info", []model.LabelName{"node_id", "validation_id"}},
+	} {
+		for _, s := range e.query(info.family) {
+			for _, l := range info.labels {
+				if string(s.Metric[l]) != e.target {
+					continue
+				}
+				e.found = true
+				for _, other := range info.labels {
+					e.near[string(s.Metric[other])] = true
+				}
+			}
+		}
+	}
+	return e.err
+}
+
+// general are labels that say nothing of what a sample is about.
+var general = map[model.LabelName]bool{model.MetricNameLabel: true, "job": true, "instance": true, "alert": true, "severity": true, "within": true, "needs": true}
+
+// isNear tells whether some label stands for the target. A target of two parts
+// reads node/chain, as avax_exporter_collector_success has it. What has no labels
+// is about everything.
+func (e *explanation) isNear(labels model.Metric) bool {
+	if e.target == "" {
+		return true
+	}
+	particular := false
+	for name, v := range labels {
+		if e.near[string(v)] {
+			e.found = true
+			return true
+		}
+		for part := range strings.SplitSeq(string(v), "/") {
+			if e.near[part] {
+				e.found = true
+				return true
+			}
+		}
+		particular = particular || !general[name]
+	}
+	return !particular
+}
+
+// fitting are the samples of an expression that are about the target.
+func (e *explanation) fitting(expr string) model.Vector {
+	return slices.DeleteFunc(slices.Clone(e.query(expr)), func(s *model.Sample) bool { return !e.isNear(s.Metric) })
+}
+
+// explainAlert answers first, then tells of all rules of one alert and of what they read.
+func (e *explanation) explainAlert(name string, alerts []alerting.Rule) {
+	e.printf("%s\n", e.answer(name, alerts))
 	var read []string
 	for _, r := range alerts {
-		held := "at once when this holds"
-		if r.For != "" {
-			held = "when this has held for " + r.For
+		held := "at once"
+		if r.For > 0 {
+			held = "after " + model.Duration(r.For).String()
 		}
-		whose := ""
-		if r.companion {
-			whose = "of companion.yml, which a Prometheus evaluates, "
-		}
-		e.printf("%s (%s) %sfires %s:\n\n%s\n", r.Alert, r.Labels["severity"], whose, held, indent(r.Expr))
-		if filled := e.fill(r.Expr); filled != strings.TrimSpace(r.Expr) {
-			e.printf("\nwith the numbers of %s put in:\n\n%s\n", e.subject(), indent(filled))
-		}
-		e.printf("\n")
-		for _, name := range e.rules.reads(r.Expr) {
-			if !slices.Contains(read, name) {
-				read = append(read, name)
+		e.printf("\n%s, fires %s:\n", cmp.Or(r.Labels["severity"], "no severity"), held)
+		e.explainFormula(r.Query)
+		for _, series := range e.selectors(r.Query) {
+			if !slices.Contains(read, series) {
+				read = append(read, series)
 			}
 		}
 	}
 	var families []string
-	for _, name := range read {
-		switch recorded := e.rules.records(name); {
-		case name == threshold:
-		case len(recorded) > 0:
-			e.printf("%s is recorded:\n\n%s\n\n", name, indent(recorded[0].Expr))
-		default:
-			families = append(families, name)
+	for _, series := range read {
+		recorded := e.recorded(series)
+		if len(recorded) == 0 {
+			families = append(families, series)
+			continue
+		}
+		if len(recorded) > few {
+			continue // thresholds: their numbers are in the formulas
+		}
+		for _, r := range recorded {
+			e.printf("\n%s is recorded from:\n", series)
+			e.explainFormula(r.Query)
 		}
 	}
+	e.printf("\n")
 	e.explainFamilies(families)
-	e.printf("runbook: %s\n", alerts[0].Annotations["runbook_url"])
+	if link := alerts[0].Annotations["runbook_url"]; link != "" {
+		e.printf("Runbook: %s\n", link)
+	}
+}
+
+// answer says whether the alert fires for the target, and how its value stands to
+// the bar.
+func (e *explanation) answer(name string, alerts []alerting.Rule) string {
+	var lines []string
+	count := 0
+	for _, r := range alerts {
+		for _, a := range r.Alerts {
+			labels := model.Metric{}
+			for l, v := range a.Labels {
+				labels[model.LabelName(l)] = model.LabelValue(v)
+			}
+			if !e.isNear(labels) {
+				continue
+			}
+			if count++; count > most {
+				continue
+			}
+			state := "firing"
+			if a.State == alerting.Pending {
+				state = "pending, fires in " + span(a.ActiveAt.Add(r.For).Sub(e.now))
+			}
+			text := fmt.Sprintf("%s for %s: %s (%s), active since %s (%s)", name, subjectOf(a.Labels), state, a.Labels["severity"],
+				a.ActiveAt.UTC().Format("2006-01-02 15:04:05 UTC"), span(e.now.Sub(a.ActiveAt)))
+			if why := e.compared(r, labels, true); why != "" {
+				text += ": " + why
+			}
+			lines = append(lines, text+".")
+		}
+	}
+	switch {
+	case count > most:
+		lines = append(lines, fmt.Sprintf("and %d more; name a target to see them", count-most))
+	case count > 0:
+	default:
+		text := name + ": not firing"
+		if e.target != "" {
+			text = name + " for " + e.target + ": not firing"
+		}
+		if why := e.whyNot(alerts); why != "" {
+			text += ": " + why
+		}
+		lines = append(lines, text+".")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// subjectOf names what an alert is about: the values of its labels but for those
+// of the scrape and the severity.
+func subjectOf(labels map[string]string) string {
+	var parts []string
+	for _, l := range slices.Sorted(maps.Keys(labels)) {
+		if l != "alertname" && l != "within" && !general[model.LabelName(l)] {
+			parts = append(parts, labels[l])
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), labels["instance"])
+}
+
+// compared says how the value of an active alert stands to its bar.
+func (e *explanation) compared(r alerting.Rule, labels model.Metric, holds bool) string {
+	parsed, err := promQL.ParseExpr(r.Query)
+	if err != nil {
+		return ""
+	}
+	for _, c := range e.conditions(parsed) {
+		for _, s := range e.query(c.left.String()) {
+			if !agrees(s.Metric, labels) {
+				continue
+			}
+			if bar, has := e.bar(c, s.Metric); has && c.holds(float64(s.Value), bar) == holds {
+				return e.sentence(c, float64(s.Value), bar)
+			}
+		}
+	}
+	return ""
+}
+
+// agrees tells whether two label sets have no label with different values.
+func agrees(a, b model.Metric) bool {
+	for name, v := range a {
+		if other, both := b[name]; both && name != model.MetricNameLabel && other != v {
+			return false
+		}
+	}
+	return true
+}
+
+// bar is the right side of a comparison for one sample of the left.
+func (e *explanation) bar(c condition, of model.Metric) (float64, bool) {
+	found := slices.DeleteFunc(slices.Clone(e.query(c.right.String())), func(s *model.Sample) bool { return !agrees(s.Metric, of) })
+	if len(found) != 1 || math.IsNaN(float64(found[0].Value)) {
+		return 0, false
+	}
+	return float64(found[0].Value), true
+}
+
+// whyNot finds, over all rules of an alert, the condition about the target that does
+// not hold and is nearest to its bar.
+func (e *explanation) whyNot(alerts []alerting.Rule) string {
+	best, text, all, silent := math.Inf(1), "", true, ""
+	for _, r := range alerts {
+		parsed, err := promQL.ParseExpr(r.Query)
+		if err != nil {
+			continue
+		}
+		for _, c := range e.conditions(parsed) {
+			samples := e.fitting(c.left.String())
+			if len(samples) == 0 && silent == "" {
+				silent = c.left.String()
+			}
+			for _, s := range samples {
+				bar, has := e.bar(c, s.Metric)
+				if !has || c.holds(float64(s.Value), bar) {
+					continue
+				}
+				all = false
+				far := math.Abs(float64(s.Value)-bar) / max(math.Abs(bar), 1e-9)
+				if far < best {
+					best, text = far, e.sentence(c, float64(s.Value), bar)
+				}
+			}
+		}
+	}
+	switch {
+	case text != "":
+		return text
+	case silent != "":
+		return "no sample of " + silent + " about " + cmp.Or(e.target, "any target")
+	case all && len(alerts) > 0:
+		return "its expression has no sample, see below"
+	}
+	return ""
+}
+
+func (c condition) holds(value, bar float64) bool {
+	switch c.op {
+	case parser.LSS:
+		return value < bar
+	case parser.LTE:
+		return value <= bar
+	case parser.GTR:
+		return value > bar
+	case parser.GTE:
+		return value >= bar
+	case parser.EQLC:
+		return value == bar
+	case parser.NEQ:
+		return value != bar
+	}
+	return false
+}
+
+// sentence compares the value with the bar in the unit of the value.
+func (e *explanation) sentence(c condition, value, bar float64) string {
+	u := e.unitOf(c.left)
+	v, b := e.written(value, u), e.written(bar, u)
+	switch {
+	case c.op == parser.EQLC && value == bar, c.op == parser.NEQ && value != bar:
+		return fmt.Sprintf("%s is %s", c.left, v)
+	case c.op == parser.EQLC:
+		return fmt.Sprintf("%s is %s, and it fires at %s", c.left, v, b)
+	case value < bar:
+		return v + " is below " + b
+	case value > bar:
+		return v + " is above " + b
+	}
+	return v + " is at its bar"
+}
+
+// written is a value in its unit.
+func (e *explanation) written(v float64, u unit) string {
+	switch u {
+	case ratio:
+		return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(math.Round(v*1e4)/100, 'f', 2, 64), "0"), ".") + " %"
+	case seconds:
+		return span(time.Duration(max(min(v, 9e9), -9e9) * float64(time.Second)))
+	case timestamp:
+		return time.Unix(int64(v), 0).UTC().Format("2006-01-02 15:04:05 UTC")
+	case avax:
+		return number(v) + " AVAX"
+	}
+	return number(v)
+}
+
+// explainFormula prints an expression, and once more with numbers.
+func (e *explanation) explainFormula(query string) {
+	pretty, numbers := filled(query, func(selector string) (string, bool) {
+		if found := e.fitting(selector); len(found) == 1 {
+			return number(float64(found[0].Value)), true
+		}
+		return "", false
+	})
+	e.printf("%s\n", indent(folded(pretty)))
+	if numbers != pretty {
+		e.printf("  with the numbers of %s:\n%s\n", cmp.Or(e.target, "the only samples"), indent(folded(numbers)))
+	}
 }
 
 // explainFamilies tells of each family: what it means, its samples with their
@@ -109,136 +455,116 @@ func (e *explanation) explainFamilies(names []string) {
 				e.printf("    = %s\n", f.Formula)
 			}
 		}
-		fitting := e.fitting(name, "")
-		for i, sample := range fitting {
+		samples, whose := e.fitting(name), ofOthers(name)
+		if whose != "" {
+			samples = nil // such as the up of the exporter's own samples
+		}
+		for i, sample := range samples {
 			if i == most {
-				e.printf("    and %d more; name a narrower target to see them\n", len(fitting)-most)
+				e.printf("    and %d more; name a narrower target to see them\n", len(samples)-most)
 				break
 			}
-			e.printf("    %s\n", sample)
+			e.printf("    %s\n", e.line(sample))
 			if f != nil && f.Formula != "" {
-				e.printf("      = %s\n", e.fillFor(f.Formula, sample))
+				_, numbers := filled(f.Formula, func(selector string) (string, bool) { return e.agreeing(selector, sample.Metric) })
+				e.printf("      = %s\n", strings.Join(strings.Fields(numbers), " "))
 			}
 		}
-		switch whose := ofOthers(name); {
+		switch {
+		case len(samples) > 0:
 		case whose != "":
 			e.printf("    %s: not served here, ask Prometheus\n", whose)
-		case len(fitting) == 0:
-			e.printf("    absent for %s\n", e.subject())
+		default:
+			e.printf("    absent for %s\n", cmp.Or(e.target, "any target"))
 		}
 		if s != nil {
-			e.printf("    asked by collector %s: %s\n", s.Name, strings.Join(s.Calls, ", "))
 			e.explainRuns(s)
 		}
 		e.printf("\n")
 	}
 }
 
-// explainRuns tells how the collector's last runs went, for the target where
-// some run is about it, else for all.
+// agreeing are the numbers of the few samples that agree with another in all labels
+// that both have.
+func (e *explanation) agreeing(selector string, of model.Metric) (string, bool) {
+	var numbers []string
+	for _, s := range e.query(selector) {
+		if agrees(s.Metric, of) {
+			numbers = append(numbers, number(float64(s.Value)))
+		}
+	}
+	return strings.Join(numbers, ", "), len(numbers) > 0 && len(numbers) <= few
+}
+
+// explainRuns tells which calls a collector makes, how old its last answer is, what
+// failed, and what the node says itself.
 func (e *explanation) explainRuns(s *collectors.Spec) {
-	runs := slices.DeleteFunc(slices.Clone(e.page.samples[success]), func(x Sample) bool { return x.Labels["collector"] != s.Name })
-	if about := slices.DeleteFunc(slices.Clone(runs), func(x Sample) bool { return !e.isNear(x.Labels) }); len(about) > 0 {
-		runs = about
+	e.printf("    collector %s asks %s\n", s.Name, strings.Join(s.Calls, ", "))
+	success := e.query(`avax_exporter_collector_success{collector="` + s.Name + `"}`)
+	runs := slices.DeleteFunc(slices.Clone(success), func(x *model.Sample) bool { return !e.isNear(x.Metric) })
+	if len(runs) == 0 {
+		runs = success
 	}
 	if len(runs) == 0 {
 		e.printf("    it has not run yet, or is not switched on\n")
 	}
+	answers := e.query(`avax_exporter_collector_last_success_timestamp_seconds{collector="` + s.Name + `"}`)
 	for i, run := range runs {
 		if i == most {
 			e.printf("    and %d more runs\n", len(runs)-most)
 			break
 		}
-		verdict := "the last run succeeded"
-		if run.Value == 0 {
-			verdict = "the last run FAILED, see the status page or the log for why"
-		}
-		last := "never a good answer"
-		for _, x := range e.page.samples[lastSuccess] {
-			if x.Labels["collector"] == s.Name && x.Labels["target"] == run.Labels["target"] {
-				last = "good answer " + e.page.At.Sub(time.Unix(int64(x.Value), 0)).Round(time.Second).String() + " ago"
+		target := string(run.Metric["target"])
+		last := "no answer since the exporter started"
+		for _, x := range answers {
+			if x.Metric["target"] == run.Metric["target"] {
+				last = "last answer " + span(e.now.Sub(time.Unix(0, int64(float64(x.Value)*1e9)))) + " ago"
 			}
 		}
-		e.printf("    about %s: %s; %s\n", run.Labels["target"], verdict, last)
-	}
-}
-
-const (
-	success     = "avax_exporter_collector_success"
-	lastSuccess = "avax_exporter_collector_last_success_timestamp_seconds"
-	threshold   = "avax:threshold"
-)
-
-func (e *explanation) subject() string { return cmp.Or(e.target, "any target") }
-
-// fitting returns the family's samples that the matchers take and that are of
-// the target, or, where none names the target, all that do not speak of another
-// one of its kind.
-func (e *explanation) fitting(name, matchers string) []Sample {
-	taken := slices.DeleteFunc(slices.Clone(e.page.samples[name]), func(s Sample) bool { return !matches(matchers, s.Labels) })
-	return slices.DeleteFunc(taken, func(s Sample) bool { return !e.isNear(s.Labels) })
-}
-
-// isNear tells whether some label stands for the target. A target of two parts
-// reads node/chain, as avax_exporter_collector_success has it. What has no
-// labels is about everything.
-func (e *explanation) isNear(labels map[string]string) bool {
-	if e.target == "" || len(labels) == 0 {
-		return true
-	}
-	for _, v := range labels {
-		if e.near[v] {
-			return true
-		}
-		for part := range strings.SplitSeq(v, "/") {
-			if e.near[part] {
-				return true
+		e.printf("    %s: %s\n", target, last)
+		for _, job := range e.from.Jobs {
+			if job.Collector == s.Name && job.Target == target && job.Err != "" {
+				e.printf("      the last run failed: %s\n", job.Err)
 			}
 		}
-	}
-	return false
-}
-
-// fill puts numbers into an expression, where a selector has exactly one sample
-// that is the target's, or is a threshold.
-func (e *explanation) fill(expr string) string {
-	return replaceSelectors(expr, func(s selector) string {
-		if s.name == threshold {
-			for _, r := range e.rules.records(threshold) {
-				if matches(s.matchers, r.Labels) {
-					return strings.TrimSuffix(strings.TrimPrefix(r.Expr, "vector("), ")")
+		for _, words := range e.from.Words {
+			if words.Collector == s.Name && words.Target == target {
+				e.printf("      %s\n", words.About)
+				for _, row := range words.Rows[:min(len(words.Rows), most)] {
+					e.printf("        %s\n", strings.Join(row, ": "))
 				}
 			}
 		}
-		if found := e.fitting(s.name, s.matchers); len(found) == 1 && !s.ranged {
-			return found[0].number()
-		}
-		return s.text
-	})
+	}
 }
 
-// fillFor puts numbers into a family's formula: of each family in it the sample
-// that agrees with this one in all labels that both have, or the few samples.
-func (e *explanation) fillFor(formula string, of Sample) string {
-	formula = strings.ReplaceAll(formula, "time()", number(float64(e.page.At.UnixMilli())/1e3))
-	return replaceSelectors(formula, func(s selector) string {
-		agree := slices.DeleteFunc(slices.Clone(e.page.samples[s.name]), func(x Sample) bool {
-			for l, v := range x.Labels {
-				if other, both := of.Labels[l]; both && other != v {
-					return true
-				}
-			}
-			return !matches(s.matchers, x.Labels)
-		})
-		if len(agree) == 0 || len(agree) > few || s.ranged {
-			return s.text
-		}
-		var numbers []string
-		for _, x := range agree {
-			numbers = append(numbers, x.number())
-		}
-		return strings.Join(numbers, ", ")
-	})
+// line is a sample as the text format has it, without the labels of the scrape; times
+// and long spans are read out.
+func (e *explanation) line(s *model.Sample) string {
+	labels := s.Metric.Clone()
+	delete(labels, "job")
+	delete(labels, "instance")
+	name := string(labels[model.MetricNameLabel])
+	text := labels.String() + " " + number(float64(s.Value))
+	u := e.unitOf(&parser.VectorSelector{Name: name})
+	if u == timestamp && s.Value > 0 && s.Value < 1e11 || u == seconds && math.Abs(float64(s.Value)) >= 120 && math.Abs(float64(s.Value)) < 9e9 {
+		text += " (" + e.written(float64(s.Value), u) + ")"
+	}
+	return text
+}
+
+// explainElsewhere tells of a shipped rule that this exporter does not evaluate.
+func (e *explanation) explainElsewhere(r shippedRule) {
+	e.found = true
+	where := "is in the shipped rules.yml, but not among the rules that run: the exporter has a rules file of its own"
+	if r.companion {
+		where = "is of companion.yml, which a Prometheus evaluates: whether it fires is not known here"
+	}
+	e.printf("%s %s.\n\n%s, fires after %s:\n", r.Alert, where, r.Labels["severity"], cmp.Or(r.For, "0s"))
+	pretty, _ := filled(r.Expr, func(string) (string, bool) { return "", false })
+	e.printf("%s\n\n", indent(pretty))
+	e.explainFamilies(slices.DeleteFunc(e.selectors(r.Expr), func(name string) bool { return strings.Contains(name, ":") }))
+	e.printf("Runbook: %s\n", r.Annotations["runbook_url"])
 }
 
 // ofOthers says whose a family is that is not the exporter's own, and is empty
@@ -272,9 +598,30 @@ func declaration(name string) (*metric.Family, *collectors.Spec) {
 	return nil, nil
 }
 
+// folded is an expression in one line where it is short.
+func folded(expr string) string {
+	if line := strings.Join(strings.Fields(expr), " "); len(line) <= 110 {
+		return line
+	}
+	return expr
+}
+
 func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
-// errEmpty says that a page is none of an exporter's.
-var errEmpty = errors.New("no sample of avax_… is on the page: is it the exporter's /metrics?")
+// number writes a value without an exponent where a person would.
+func number(v float64) string {
+	if a := math.Abs(v); a >= 1e-4 && a < 1e15 || a == 0 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// span reads a duration out.
+func span(d time.Duration) string {
+	if days := d / (24 * time.Hour); days != 0 {
+		return fmt.Sprintf("%dd%dh", days, int((d % (24 * time.Hour)).Abs().Hours()))
+	}
+	return d.Round(time.Second).String()
+}

@@ -30,7 +30,7 @@ type chromium struct {
 }
 
 // patience bounds all that the browser does for one test.
-const patience = 90 * time.Second
+const patience = 5 * time.Minute
 
 // openChromium starts a Chromium that ends with the test.
 func openChromium(t testing.TB) *chromium {

@@ -1,0 +1,204 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+var promQL = parser.NewParser(parser.Options{})
+
+// condition is a comparison in a rule's expression: it holds for the samples of
+// left that are on the right side of right.
+type condition struct {
+	left, right parser.Expr
+	op          parser.ItemType
+}
+
+// conditions returns the comparisons that decide whether an expression has samples,
+// those of recorded series included.
+func (e *explanation) conditions(expr parser.Node) []condition {
+	switch x := expr.(type) {
+	case *parser.BinaryExpr:
+		switch {
+		case x.Op.IsComparisonOperator() && x.LHS.Type() == parser.ValueTypeVector && !x.ReturnBool:
+			if deeper := e.conditions(x.LHS); len(deeper) > 0 && isZeroTest(x) {
+				return deeper // such as avax:x == 0, where avax:x is recorded from avax_y == 0
+			}
+			return []condition{{x.LHS, x.RHS, x.Op}}
+		case x.Op == parser.LUNLESS:
+			return e.conditions(x.LHS)
+		}
+	case *parser.VectorSelector:
+		var all []condition
+		e.eachRecorded(x.Name, func(recorded parser.Expr) { all = append(all, e.conditions(recorded)...) })
+		return all
+	case *parser.MatrixSelector, *parser.SubqueryExpr:
+		return nil // what was so within a range of time
+	}
+	var all []condition
+	for child := range parser.ChildrenIter(expr) {
+		all = append(all, e.conditions(child)...)
+	}
+	return all
+}
+
+// eachRecorded calls do for the expressions that a series is recorded from. A rule
+// may read its own past: what is being read already is left out.
+func (e *explanation) eachRecorded(name string, do func(parser.Expr)) {
+	if e.reading[name] {
+		return
+	}
+	e.reading[name] = true
+	defer delete(e.reading, name)
+	for _, r := range e.recorded(name) {
+		if parsed, err := promQL.ParseExpr(r.Query); err == nil {
+			do(parsed)
+		}
+	}
+}
+
+func isZeroTest(x *parser.BinaryExpr) bool {
+	number, is := x.RHS.(*parser.NumberLiteral)
+	return is && number.Val == 0
+}
+
+// selectors returns the names of the series that an expression reads, recorded
+// series and what they are recorded from included.
+func (e *explanation) selectors(query string) []string {
+	var names []string
+	var add func(query string)
+	add = func(query string) {
+		parsed, err := promQL.ParseExpr(query)
+		if err != nil {
+			return
+		}
+		parser.Inspect(parsed, func(n parser.Node, _ []parser.Node) error {
+			if s, is := n.(*parser.VectorSelector); is && s.Name != "" && !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+				for _, r := range e.recorded(s.Name) {
+					add(r.Query)
+				}
+			}
+			return nil
+		})
+	}
+	add(query)
+	return names
+}
+
+// filled is an expression, pretty, with a number in the place of each selector for
+// which the function has one.
+func filled(query string, number func(selector string) (text string, has bool)) (pretty, numbers string) {
+	parsed, err := promQL.ParseExpr(query)
+	if err != nil {
+		return query, query
+	}
+	pretty = parsed.Pretty(0)
+	if parsed, err = promQL.ParseExpr(pretty); err != nil {
+		return pretty, pretty
+	}
+	var out strings.Builder
+	at := 0
+	put := func(n parser.Expr, text string) {
+		out.WriteString(pretty[at:n.PositionRange().Start])
+		out.WriteString(text)
+		at = int(n.PositionRange().End)
+	}
+	var fill func(n parser.Node)
+	fill = func(n parser.Node) {
+		switch n := n.(type) {
+		case *parser.MatrixSelector, *parser.SubqueryExpr:
+			return
+		case *parser.Call:
+			if n.Func.Name == "scalar" {
+				if s, is := n.Args[0].(*parser.VectorSelector); is {
+					if text, has := number(s.String()); has {
+						put(n, text)
+					}
+					return
+				}
+			}
+		case *parser.VectorSelector:
+			if text, has := number(n.String()); has {
+				put(n, text)
+			}
+			return
+		}
+		for child := range parser.ChildrenIter(n) {
+			fill(child)
+		}
+	}
+	fill(parsed)
+	out.WriteString(pretty[at:])
+	return pretty, out.String()
+}
+
+// unit is what the values of an expression are.
+type unit int
+
+const (
+	plain unit = iota
+	ratio
+	seconds
+	timestamp
+	avax
+)
+
+// unitOf follows the names of the families, which end in their unit.
+func (e *explanation) unitOf(expr parser.Node) unit {
+	switch x := expr.(type) {
+	case *parser.VectorSelector:
+		of := plain
+		e.eachRecorded(x.Name, func(recorded parser.Expr) { of = max(of, e.unitOf(recorded)) })
+		if of != plain {
+			return of
+		}
+		for _, s := range []struct {
+			suffix string
+			unit   unit
+		}{{"_timestamp_seconds", timestamp}, {"_seconds", seconds}, {"_seconds_total", seconds}, {"_ratio", ratio}, {"_avax", avax}} {
+			if strings.HasSuffix(x.Name, s.suffix) {
+				return s.unit
+			}
+		}
+	case *parser.BinaryExpr:
+		left, right := e.unitOf(x.LHS), e.unitOf(x.RHS)
+		switch {
+		case x.Op == parser.SUB && left == timestamp && right == timestamp:
+			return seconds
+		case x.Op == parser.DIV && left == right && x.RHS.Type() == parser.ValueTypeVector:
+			return ratio
+		case x.Op == parser.DIV || x.Op == parser.MUL:
+			return plain
+		}
+		return left
+	case *parser.Call:
+		switch x.Func.Name {
+		case "time", "timestamp":
+			return timestamp
+		case "rate", "increase", "changes", "count_over_time", "resets", "vector", "scalar":
+			return plain
+		}
+		for _, arg := range x.Args {
+			if u := e.unitOf(arg); u != plain {
+				return u
+			}
+		}
+	case *parser.AggregateExpr:
+		if x.Op == parser.COUNT || x.Op == parser.GROUP {
+			return plain
+		}
+		return e.unitOf(x.Expr)
+	case *parser.ParenExpr:
+		return e.unitOf(x.Expr)
+	case *parser.UnaryExpr:
+		return e.unitOf(x.Expr)
+	case *parser.MatrixSelector:
+		return e.unitOf(x.VectorSelector)
+	case *parser.SubqueryExpr:
+		return e.unitOf(x.Expr)
+	}
+	return plain
+}

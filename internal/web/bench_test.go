@@ -1,0 +1,115 @@
+package web
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+)
+
+// fleet is a site over so many nodes and so many L1s with ten validators each. One
+// node in a hundred is down, and its alert fires.
+func fleet(t testing.TB, nodes, l1s int) *Site {
+	s := newSite()
+	now := float64(time.Now().Unix())
+	var down []map[string]string
+	for i := range nodes {
+		node := fmt.Sprintf("node%04d", i)
+		id := "NodeID-" + node
+		up := 1.0
+		if i%100 == 7 {
+			up = 0
+			down = append(down, map[string]string{"node": node, "summary": node + " is down"})
+		}
+		all := []sample{
+			{"avax_node_up", []string{"node", node}, up},
+			{"avax_node_info", []string{"node", node, "node_id", id, "version", "avalanchego/1.15.0"}, 1},
+			{"avax_validator_present", []string{"node_id", id}, 1},
+			{"avax_validator_start_timestamp_seconds", []string{"node_id", id}, now - 30*day},
+			{"avax_validator_end_timestamp_seconds", []string{"node_id", id}, now + 60*day},
+			{"avax_validator_downtime_budget_seconds", []string{"node_id", id}, 9 * day},
+			{"avax_validator_downtime_used_seconds", []string{"node_id", id}, 1 * day},
+			{"avax_validator_uptime_requirement_ratio", []string{"node_id", id}, 0.9},
+			{"avax_validator_weighted_uptime_ratio", []string{"node_id", id}, 0.97},
+			{"avax_validator_potential_reward_avax", []string{"node_id", id}, 50},
+		}
+		for _, family := range []string{"validating", "uptime_rewarding_stake_ratio", "uptime_weighted_ratio", "connected_stake_ratio", "peers", "peers_inbound",
+			"safe_to_stop", "newer_version_stake_ratio"} {
+			all = append(all, sample{"avax_node_" + family, []string{"node", node}, 1})
+		}
+		for _, check := range []string{"P", "X", "C", "network", "diskspace", "bls", "database", "router", "bootstrapped", "futureupgrade"} {
+			all = append(all, sample{"avax_node_health_check_failing", []string{"node", node, "check", check}, 0})
+		}
+		for _, chain := range []string{"P", "X", "C", "one"} {
+			all = append(all,
+				sample{"avax_node_chain_present", []string{"node", node, "chain", chain}, 1},
+				sample{"avax_node_chain_bootstrapped", []string{"node", node, "chain", chain}, 1},
+				sample{"avax_chain_height", []string{"node", node, "chain", chain}, 1e6},
+				sample{"avax_chain_head_timestamp_seconds", []string{"node", node, "chain", chain}, now})
+		}
+		putSamples(t, s, snapshot.Key{Collector: "all", Target: metric.Target{Node: node}}, all...)
+	}
+	for i := range l1s {
+		chain := fmt.Sprintf("chain%04d", i)
+		on := []string{"chain", chain}
+		all := []sample{
+			{"avax_l1_weight", on, 1000}, {"avax_l1_active_weight", on, 900},
+			{"avax_l1_validators", []string{"chain", chain, "state", "active"}, 10}, {"avax_l1_quorum_loss_seconds", []string{"chain", chain, "quorum", "0.80"}, 40 * day},
+			{"avax_chain_info", []string{"chain", chain, "subnet_id", "subnet" + chain}, 1},
+		}
+		for v := range 10 {
+			of := []string{"chain", chain, "node_id", fmt.Sprintf("NodeID-%d-%d", i, v), "validation_id", fmt.Sprintf("%d-%d", i, v)}
+			all = append(all,
+				sample{"avax_l1_validator_weight", of, 100}, sample{"avax_l1_validator_active", of, 1}, sample{"avax_l1_validator_balance_avax", of, 3},
+				sample{"avax_l1_validator_runway_seconds", of, float64(v+20) * day}, sample{"avax_l1_validator_burn_avax_per_day", of, 0.04})
+		}
+		putSamples(t, s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: chain}}, all...)
+	}
+	sourced(t, s, group(rule("Down", "page", alerting.Firing, down...)))
+	return s
+}
+
+func TestAFleetIsATableWorstFirst(t *testing.T) {
+	s := fleet(t, 120, 12)
+	page := read(t, ask(t, s, "GET", "/").Body)
+	if n := strings.Count(page, `id="node-node`); n != mostRows {
+		t.Errorf("%d nodes are shown", n)
+	}
+	if first := strings.Index(page, `id="node-node0007"`); first < 0 || first > strings.Index(page, `id="node-node0000"`) {
+		t.Error("the node that is down is not first")
+	}
+	demand(t, page, "118 of 120 nodes up", "20 more without a worse alert", `<a href="?nodes=all#nodes">`, `<a href="?l1=chain0011#l1-chain0011">`)
+	page = read(t, ask(t, s, "GET", "/?nodes=all").Body)
+	if n := strings.Count(page, `id="node-node`); n != 120 {
+		t.Errorf("with nodes=all %d nodes are shown", n)
+	}
+	demand(t, read(t, ask(t, s, "GET", "/?l1=chain0011").Body), `id="l1-chain0011" open`, "Validators of chain0011, worst first")
+}
+
+// A page costs few queries, however many rows it has.
+func TestQueriesDoNotGrowWithRows(t *testing.T) {
+	asked := func(nodes, l1s int) int {
+		s := fleet(t, nodes, l1s)
+		_ = read(t, ask(t, s, "GET", "/").Body)
+		return s.Source.(*stored).asked
+	}
+	few, many := asked(2, 1), asked(200, 50)
+	if few != many || many > 20 {
+		t.Errorf("%d queries for few, %d for many", few, many)
+	}
+}
+
+func BenchmarkPageOfAThousandNodesAndL1s(b *testing.B) {
+	s := fleet(b, 1000, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.statusPage(b.Context(), choice{}, time.Now()).Render(io.Discard); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

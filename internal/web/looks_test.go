@@ -1,0 +1,182 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// overflow lists what sticks out on the right of a window that is so wide. The
+// browser's own idea of the width is no help: on a phone it zooms out until all fits.
+func overflow(c *chromium, width int) string {
+	return eval[string](c, fmt.Sprintf(`(() => {
+		const width = %d, out = [], all = document.documentElement;
+		for (const e of document.querySelectorAll("body, body *"))
+			if (!e.closest(".table, svg") && e.getBoundingClientRect().right > width + 0.5) out.push(e.tagName + "." + e.className + " " + e.textContent.trim().slice(0, 40));
+		if (all.scrollWidth > width || innerWidth != width) out.push("the page is " + all.scrollWidth + " wide, shown in " + innerWidth);
+		return out.join("\n");
+	})()`, width))
+}
+
+// violations runs axe-core on the page: AXE_CORE is the path of its axe.min.js, as npm
+// installs it.
+func violations(c *chromium, axe string) string {
+	if axe == "" {
+		return ""
+	}
+	eval[any](c, axe+"; 0")
+	eval[any](c, `axe.run().then(r => { window.found = r.violations.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160)).join(" | ")).join("\n") + "\n" }); 0`)
+	for range 200 {
+		if found := eval[string](c, `window.found || ""`); found != "" {
+			return strings.TrimSpace(found)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return "axe-core did not end"
+}
+
+// pages are the scenes that people look at, by name, as the server sends them.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for name, change := range map[string]func(n *simnet.Network){
+		"healthy":        func(*simnet.Network) {},
+		"node-down":      func(n *simnet.Network) { n.Node("bravo").Stop() },
+		"reward-at-risk": func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) },
+		"l1-runs-dry": func(n *simnet.Network) {
+			for i := range 10 {
+				n.SetBalance("examplel1", fmt.Sprintf("member%d", i), 512*60*60*uint64(20+30*i))
+			}
+		},
+		"many-troubles": func(n *simnet.Network) {
+			n.Node("bravo").Stop()
+			n.Node("charlie").SetChain("C", simnet.Bootstrapping)
+			n.Node("alpha").SetObservedUptime(70)
+			n.SetBalance("examplel1", "echo", 0)
+			n.RemoveValidator("P", "charlie")
+			n.AnnounceUpgrade(time.Now().Add(100*time.Hour), "delta", "echo", "golf", "hotel")
+		},
+	} {
+		play(t, alerts.Rules, func(s *scene) {
+			s.wait(30 * time.Minute)
+			change(s.network)
+			s.wait(25 * time.Minute)
+			found[name] = s.get("/")
+			if name == "many-troubles" {
+				found["alerts"] = s.get("/alerts")
+			}
+		})
+	}
+	get := func(s *Site) string { return read(t, ask(t, s, http.MethodGet, "/").Body) }
+	found["fleet-of-50"] = get(fleet(t, 50, 3))
+
+	starting := newSite()
+	sourced(t, starting, group())
+	starting.Progress = func() (ran, of int) { return 12, 60 }
+	found["starting"] = get(starting)
+
+	landing := told(t, `avax_node_up{node="a"} 1`)
+	fail(landing, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
+	found["landing"] = get(landing)
+
+	long := newSite()
+	n, c := strings.Repeat("n", metric.MostValue), strings.Repeat("c", metric.MostValue)
+	putSamples(t, long, snapshot.Key{Collector: "test"},
+		sample{"avax_node_up", []string{"node", n}, 1}, sample{"avax_node_info", []string{"node", n, "node_id", n, "version", c}, 1},
+		sample{"avax_node_chain_present", []string{"node", n, "chain", c}, 1}, sample{"avax_validator_present", []string{"node_id", n}, 0},
+		sample{"avax_l1_weight", []string{"chain", c}, 1e300})
+	fail(long, "peers", metric.Target{Node: n}, outcome("info.peers", scrape.Rejected, strings.Repeat("x", 300)))
+	sourced(t, long, group(rule("Long", "page", alerting.Firing, map[string]string{"node": n, "summary": n + " " + c, "description": c})))
+	found["long"] = get(long)
+	return found
+}
+
+// The page as people see it. With -artifacts the pictures stay.
+func TestPagesAreReadableOnAPhoneAndOnADesk(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	c := openChromium(t)
+	var axe string
+	if path := os.Getenv("AXE_CORE"); path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		axe = string(text)
+	}
+	dir := t.ArtifactDir()
+	var mu sync.Mutex
+	var shown string
+	server := httptest.NewServer(strict(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(shown))
+	})))
+	defer server.Close()
+	for name, page := range all {
+		mu.Lock()
+		shown = page
+		mu.Unlock()
+		for _, w := range []window{{390, 844, "light"}, {390, 844, "dark"}, {1300, 900, "light"}, {1300, 900, "dark"}, {1920, 1080, "light"}} {
+			at := fmt.Sprintf("%s-%d-%s", name, w.width, w.scheme)
+			c.visit(server.URL+"/", w)
+			c.screenshot(filepath.Join(dir, at+".png"))
+			eval[any](c, `document.querySelectorAll("details").forEach(d => d.open = true)`)
+			if out := overflow(c, w.width); out != "" {
+				t.Errorf("%s: sticks out:\n%s", at, out)
+			}
+			if w.width < 1000 == (w.scheme == "dark") { // each width and each scheme once
+				if found := violations(c, axe); found != "" {
+					t.Errorf("%s: axe-core:\n%s", at, found)
+				}
+			}
+			// The style is let through by the page's own policy, and follows the scheme.
+			background := eval[string](c, `getComputedStyle(document.body).backgroundColor`)
+			if dark := background == "rgb(14, 17, 22)"; dark != (w.scheme == "dark") {
+				t.Errorf("%s: the page is %s", at, background)
+			}
+		}
+	}
+	for _, complaint := range c.complaints {
+		t.Error(complaint)
+	}
+}
+
+// Whatever a node or a chain calls itself, it is text.
+func TestHostileTextStaysTextInABrowser(t *testing.T) {
+	t.Parallel()
+	c := openChromium(t)
+	c.visit(serve(t, hostile(t))+"/", window{390, 844, "light"})
+	if got := eval[int](c, `document.querySelectorAll("script, img, iframe, b > i, [onerror], [onclick]").length`); got != 0 {
+		t.Errorf("%d elements came from outside", got)
+	}
+	text := eval[string](c, `document.documentElement.textContent`)
+	for _, want := range hostileTexts {
+		if !strings.Contains(text, want) {
+			t.Errorf("not shown as it is: %s", want)
+		}
+	}
+	for _, complaint := range c.complaints {
+		t.Error(complaint)
+	}
+
+	// A policy that lets no script run stands behind all that.
+	eval[any](c, `document.body.append(Object.assign(document.createElement("script"), {textContent: "document.title = 'ran'"}))`)
+	if got := eval[string](c, `document.title`); got == "ran" {
+		t.Error("the page lets scripts run")
+	}
+}
