@@ -106,6 +106,9 @@ func pages(t *testing.T) map[string]string {
 
 // The page as people see it. With -artifacts the pictures stay.
 func TestPagesAreReadableOnAPhoneAndOnADesk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser looks at many pages")
+	}
 	t.Parallel()
 	all := pages(t)
 	c := openChromium(t)

@@ -13,7 +13,7 @@ import (
 
 var nodeMeanings = [][2]string{
 	{"History", "The strip runs from two hours ago, or the beginning of what is kept, until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: not known."},
-	{"Chains", "Each chain with its height and the age of the newest block. “Behind” counts blocks to the node that is furthest."},
+	{"Chains", "Each chain, on a card with its height and the age of the newest block. “Behind” counts blocks to the node that is furthest."},
 	{"Votes for reward", "Share of all stake whose nodes would vote today that this node gets its reward."},
 	{"Weighted uptime", "Uptime as the connected peers saw it, weighted by their stake over all stake."},
 	{"Stake reached", "Share of all primary-network stake whose nodes this node is connected to."},
@@ -75,18 +75,15 @@ func (v *view) nodeFacts(matchers string) *nodeFacts {
 		}
 	}
 	for _, j := range v.site.Store.Jobs() {
-		if j.Last.Err != nil && j.Last.Collector == upCollector {
-			f.errors[j.Last.Target.Node] = failureOf(j.Last.Err)
+		if node := j.Last.Target.Node; j.Last.Err != nil && f.up.is(0, node) && f.errors[node] == nil {
+			f.errors[node] = failureOf(j.Last.Err)
 		}
 	}
 	return f
 }
 
-// Collectors whose own words the page shows beside their samples.
-const (
-	healthCollector = "health" // which checks fail and why: node, check, text
-	upCollector     = "up"     // why a node does not answer
-)
+// healthCollector tells which health checks fail and why: node, check, error.
+const healthCollector = "health"
 
 // nodes shows every node, the worst first.
 func (v *view) nodes() (g.Node, []string) {
@@ -143,7 +140,7 @@ func (v *view) nodeRow(f *nodeFacts, r row) g.Node {
 			cells = append(cells, textCell(name, "–", mark{}))
 		}
 	} else {
-		cells = append(cells, cell{name: "Chains", nodes: []g.Node{v.chips(f, r.name)}})
+		cells = append(cells, cell{name: "Chains", nodes: []g.Node{v.chips(f, r.name, true)}})
 		for _, c := range v.nodeFigures(f, r.name) {
 			if slices.Contains([]string{"Votes for reward", "Stake reached", "Peers", "Safe to stop"}, c.name) {
 				cells = append(cells, c)
@@ -163,7 +160,7 @@ func (v *view) nodeCard(f *nodeFacts, r row) g.Node {
 		g.If(v.ids[r.name] != "", h.Code(h.Class("id"), g.Text(v.ids[r.name]))),
 		f.strips[r.name].svg(r.name, true),
 		g.Iff(!down, func() g.Node {
-			return g.Group{v.chips(f, r.name), figures(v.nodeFigures(f, r.name)), v.failingChecks(f, r.name)}
+			return g.Group{v.chips(f, r.name, false), figures(v.nodeFigures(f, r.name)), v.failingChecks(f, r.name)}
 		}),
 		g.Iff(f.errors[r.name] != nil, func() g.Node { return f.errors[r.name].text() }),
 	)
@@ -192,8 +189,8 @@ func (v *view) nodeFigures(f *nodeFacts, name string) []cell {
 	return cells
 }
 
-// chips show how the node is on each chain.
-func (v *view) chips(f *nodeFacts, node string) g.Node {
+// chips show how the node is on each chain, in a table without heights.
+func (v *view) chips(f *nodeFacts, node string, inTable bool) g.Node {
 	chips := make([]g.Node, 0, len(f.chains[node]))
 	for _, chain := range f.chains[node] {
 		state := ""
@@ -206,12 +203,18 @@ func (v *view) chips(f *nodeFacts, node string) g.Node {
 			state = " not run"
 		}
 		if height := f.height.of(node, chain); height != nil {
-			state += " " + count(*height)
-			if made := f.made.of(node, chain); made != nil {
-				state += ", " + moment(v.now, made)
+			var parts []string
+			if made := f.made.of(node, chain); !inTable {
+				parts = append(parts, count(*height))
+				if made != nil {
+					parts = append(parts, moment(v.now, made))
+				}
 			}
 			if furthest := f.furthest.of(chain); furthest != nil && *furthest > *height {
-				state += ", " + count(*furthest-*height) + " behind"
+				parts = append(parts, count(*furthest-*height)+" behind")
+			}
+			if len(parts) > 0 {
+				state += " " + strings.Join(parts, ", ")
 			}
 		}
 		m := v.about(subject{{"node", node}, {"chain", chain}})

@@ -77,7 +77,7 @@ func TestPageShowsPendingAndFiringAlerts(t *testing.T) {
 		"node down": {
 			change: func(n *simnet.Network) { n.Node("bravo").Stop() }, after: 6 * time.Minute,
 			pending: []string{"", "3 of 4 nodes up", "pending, fires in", `<article class="card bad pending" id="node-bravo">`},
-			firing: []string{"AvaxNodeDown", `<article class="card bad" id="node-bravo">`, "No connection", "runbooks/AvaxNodeDown.md",
+			firing: []string{"AvaxNodeDown", `<article class="card bad" id="node-bravo">`, "<strong>No connection.</strong>", "runbooks/AvaxNodeDown.md",
 				`<span class="tag bad">down`, `class="down"`},
 		},
 		"reward at risk": {

@@ -112,7 +112,7 @@ func (s *strip) svg(name string, caption bool) g.Node {
 	text := "Last " + span(s.step*stripParts) + ":"
 	for state, class := range stateClasses {
 		if counts[state] > 0 {
-			text += " " + class + " " + span(s.step*time.Duration(counts[state])) + ","
+			text += " " + strings.Replace(class, "unknown", "no data", 1) + " " + span(s.step*time.Duration(counts[state])) + ","
 		}
 	}
 	text = strings.TrimSuffix(text, ",")
@@ -175,7 +175,7 @@ const mostDrawn = 200
 // forecastDrawing shows the share of an L1's weight that stays active, with the
 // shares at which the protocol stops something.
 func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
-	const width, height, left, right, top, bottom = 480.0, 190.0, 40.0, 470.0, 10.0, 165.0
+	const width, height, left, right, top, bottom = 480.0, 190.0, 40.0, 445.0, 10.0, 165.0
 	const least, longest = 30 * 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
 	horizon := least
 	for _, s := range steps[:min(len(steps), mostDrawn)] {
@@ -185,8 +185,12 @@ func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
 	y := func(share float64) float64 { return bottom - (bottom-top)*share }
 	text := fmt.Sprintf("%s: forecast of the active weight if nobody tops up: %s now", chain, percent(steps[0].share))
 	parts := []g.Node{}
-	for _, q := range staking.Quorums {
-		parts = append(parts, line("quorum", left, y(q.Share), right, y(q.Share)), label("end", left-4, y(q.Share)+3.5, percent(q.Share)))
+	sides := [...]struct { // beside the lines in turn, as they are close together
+		anchor string
+		x      float64
+	}{{"end", left - 4}, {"start", right + 4}}
+	for i, q := range staking.Quorums {
+		parts = append(parts, line("quorum", left, y(q.Share), right, y(q.Share)), label(sides[i%2].anchor, sides[i%2].x, y(q.Share)+3.5, percent(q.Share)))
 		for _, s := range steps {
 			if s.share < q.Share {
 				text += fmt.Sprintf(", below %s in %s", percent(q.Share), seconds(s.after))
