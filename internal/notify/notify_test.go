@@ -5,12 +5,15 @@ package notify_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -158,3 +161,80 @@ func TestABadFileKeepsThePreviousConfiguration(t *testing.T) {
 	put(t, n, firing("NodeDown", "alpha"))
 	want(t, phone, "firing NodeDown alpha")
 }
+
+func TestEachExampleIsAConfigurationThatSendsPages(t *testing.T) {
+	kinds := notify.Kinds()
+	if len(kinds) < 7 {
+		t.Errorf("examples for %v only", kinds)
+	}
+	for _, kind := range kinds {
+		text, err := notify.Example(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "notify.yml")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := notify.Check(notify.Config{File: file, InhibitRules: []byte(shipped)}); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	if _, err := notify.Example("pigeon"); err == nil {
+		t.Error("there is an example for pigeons")
+	}
+}
+
+func TestATrialReachesTheReceiverOfPagesAndKeepsItsSecret(t *testing.T) {
+	phone := newInbox(t)
+	trials, err := notify.Try(t.Context(), notify.Options{Config: notify.Config{File: configuration(t, phone.url)}})
+	if err != nil || len(trials) != 1 || trials[0].Err != nil {
+		t.Fatalf("%v, %v", trials, err)
+	}
+	want(t, phone, "firing AvaxTestNotification ")
+	want(t, phone, "resolved AvaxTestNotification ")
+
+	refusing := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(refusing.Close)
+	trials, err = notify.Try(t.Context(), notify.Options{Config: notify.Config{File: configuration(t, refusing.URL+"/c4n4ry")}})
+	if err != nil || len(trials) != 1 || trials[0].Err == nil || strings.Contains(trials[0].Err.Error(), "c4n4ry") {
+		t.Errorf("%v, %v", trials, err)
+	}
+}
+
+func TestAHeartbeatStopsWhileSomethingDoesNotWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		beats := 0
+		var broken error
+		h := notify.Heartbeat{
+			URL: "http://heartbeat.sim/c4n4ry", Healthy: func() error { return broken }, Log: slog.New(slog.DiscardHandler),
+			Client: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+				beats++
+				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+			})},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go h.Run(ctx, prometheus.NewRegistry())
+		time.Sleep(150 * time.Second)
+		synctest.Wait()
+		if beats != 3 {
+			t.Errorf("%d heartbeats in two and a half minutes, want 3", beats)
+		}
+		broken = errors.New("no rule has been evaluated for 5 minutes")
+		time.Sleep(10 * time.Minute)
+		if beats != 3 {
+			t.Errorf("%d heartbeats while nothing works, want none", beats-3)
+		}
+		broken = nil
+		time.Sleep(time.Minute)
+		if beats != 4 {
+			t.Error("no heartbeat after everything works again")
+		}
+		cancel()
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

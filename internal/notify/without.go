@@ -39,3 +39,12 @@ func (*Notifier) Handler() http.Handler { return http.NotFoundHandler() }
 
 // Wait returns at once.
 func (*Notifier) Wait() {}
+
+// Trial is how one integration took a test page and its resolve.
+type Trial struct {
+	Receiver, Integration string
+	Err                   error
+}
+
+// Try returns an error.
+func Try(context.Context, Options) ([]Trial, error) { return nil, errNotBuilt }

@@ -1,0 +1,33 @@
+package notify
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"strings"
+)
+
+//go:embed examples/*.yml
+var examples embed.FS
+
+// Kinds are the kinds of receivers for which there is an example.
+func Kinds() []string {
+	entries, err := examples.ReadDir("examples")
+	if err != nil {
+		panic(err) // they are built in
+	}
+	var kinds []string
+	for _, e := range entries {
+		kinds = append(kinds, strings.TrimSuffix(e.Name(), ".yml"))
+	}
+	return kinds
+}
+
+// Example returns a complete configuration for a kind of receiver, with comments.
+func Example(kind string) ([]byte, error) {
+	text, err := examples.ReadFile(path.Join("examples", kind+".yml"))
+	if err != nil {
+		return nil, fmt.Errorf("no example for %q: choose one of %s", kind, strings.Join(Kinds(), ", "))
+	}
+	return text, nil
+}

@@ -1,0 +1,102 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// heartbeatInterval is how often the URL of a heartbeat is requested. Services
+// that watch heartbeats count in minutes.
+const heartbeatInterval = time.Minute
+
+// Heartbeat requests a URL every minute while all is well: a dead man's switch,
+// which notices that this exporter is gone or blind. The URL is a secret.
+type Heartbeat struct {
+	URL string
+	// Healthy returns why no heartbeat is to be sent; nil: all is well.
+	Healthy func() error
+	Client  *http.Client
+	Log     *slog.Logger
+}
+
+// CheckHeartbeat reports what is wrong with a URL, without repeating it.
+func CheckHeartbeat(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("not a URL: write one like https://hc-ping.example/your-uuid")
+	}
+	return nil
+}
+
+// Run sends heartbeats until ctx ends. It logs when they stop and when they are
+// sent again.
+func (h *Heartbeat) Run(ctx context.Context, r prometheus.Registerer) {
+	sent := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "avax_exporter_heartbeats_total",
+		Help: "Heartbeats by outcome: delivered, failed (the URL did not accept it), or withheld (collectors, rules or notifications do not work).",
+	}, []string{"outcome"})
+	for _, o := range []string{delivered, failed, withheld} {
+		sent.WithLabelValues(o)
+	}
+	r.MustRegister(sent)
+	tick := time.NewTicker(heartbeatInterval)
+	defer tick.Stop()
+	logged := ""
+	for {
+		outcome, why := delivered, ""
+		if err := h.Healthy(); err != nil {
+			outcome, why = withheld, err.Error()
+		} else if err := h.send(ctx); err != nil {
+			outcome, why = failed, err.Error()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		sent.WithLabelValues(outcome).Inc()
+		switch {
+		case why != "" && why != logged:
+			h.Log.Error("no heartbeat", "outcome", outcome, "err", why)
+		case why == "" && logged != "":
+			h.Log.Info("heartbeats resumed")
+		}
+		logged = why
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+const withheld = "withheld"
+
+// send requests the URL once. Its error does not contain the URL.
+func (h *Heartbeat) send(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, heartbeatInterval/2)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL, nil)
+	if err != nil {
+		return errors.New("the URL cannot be requested")
+	}
+	resp, err := h.Client.Do(req)
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		err = wrapped.Err // it names the URL
+	}
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10))
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("the heartbeat service answers %s", resp.Status)
+	}
+	return nil
+}

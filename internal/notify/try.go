@@ -1,0 +1,99 @@
+//go:build !noalerting
+
+package notify
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"regexp"
+	"time"
+
+	"github.com/prometheus/alertmanager/alert"
+	"github.com/prometheus/alertmanager/config/receiver"
+	"github.com/prometheus/alertmanager/dispatch"
+	"github.com/prometheus/alertmanager/notify"
+	"github.com/prometheus/alertmanager/template"
+	"github.com/prometheus/common/model"
+)
+
+// Trial is how one integration took a test page and its resolve.
+type Trial struct {
+	Receiver, Integration string
+	Err                   error // nil: it took both
+}
+
+// Try sends a test page and its resolve to every receiver that the configuration
+// has for pages, and returns how each took them.
+func Try(ctx context.Context, o Options) ([]Trial, error) {
+	conf, err := load(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	templates, err := template.FromGlobs(conf.Templates)
+	if err != nil {
+		return nil, fmt.Errorf("templates: %w", err)
+	}
+	if templates.ExternalURL, err = url.Parse(o.URL); err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	test := &alert.Alert{
+		Alert: model.Alert{
+			Labels: model.LabelSet{"alertname": "AvaxTestNotification", "severity": "page"},
+			Annotations: model.LabelSet{
+				"summary":     "Test notification of avax-exporter",
+				"description": "Somebody ran avax-exporter notify test. There is nothing to do.",
+			},
+			StartsAt: now, EndsAt: now.Add(time.Hour), GeneratorURL: o.URL,
+		},
+		UpdatedAt: now,
+	}
+	resolved := *test
+	resolved.EndsAt = now
+
+	var trials []Trial
+	for _, r := range dispatch.NewRoute(conf.Route, nil).Match(test.Labels) {
+		for _, rcv := range conf.Receivers {
+			if rcv.Name != r.RouteOpts.Receiver {
+				continue
+			}
+			integrations, err := receiver.BuildReceiverIntegrations(rcv, templates, slog.New(slog.DiscardHandler), o.ClientOptions...)
+			if err != nil {
+				return nil, fmt.Errorf("receiver %s: %w", rcv.Name, withoutURLs(err))
+			}
+			for _, i := range integrations {
+				t := Trial{Receiver: rcv.Name, Integration: i.Name()}
+				for _, a := range []*alert.Alert{test, &resolved} {
+					if a == &resolved && !i.SendResolved() {
+						continue
+					}
+					if _, err := i.Notify(trialContext(ctx, r, rcv.Name, now), a); err != nil {
+						t.Err = withoutURLs(err)
+						break
+					}
+				}
+				trials = append(trials, t)
+			}
+		}
+	}
+	return trials, nil
+}
+
+// trialContext is what a dispatcher tells an integration.
+func trialContext(ctx context.Context, r *dispatch.Route, receiver string, now time.Time) context.Context {
+	ctx = notify.WithGroupKey(ctx, r.Key()+":test")
+	ctx = notify.WithGroupLabels(ctx, model.LabelSet{"alertname": "AvaxTestNotification"})
+	ctx = notify.WithReceiverName(ctx, receiver)
+	ctx = notify.WithRepeatInterval(ctx, r.RouteOpts.RepeatInterval)
+	ctx = notify.WithRouteID(ctx, r.ID())
+	return notify.WithNow(ctx, now)
+}
+
+var address = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://[^\s"]+`)
+
+// withoutURLs removes addresses from an error: those of webhooks are secrets.
+func withoutURLs(err error) error {
+	return fmt.Errorf("%s", address.ReplaceAllLiteralString(err.Error(), "<address>"))
+}
