@@ -45,6 +45,8 @@ func commands() []command {
 		{name: "check", summary: "read the configuration, ask every upstream once, report what is missing", run: runCheck},
 		{name: "call", args: callArgs, summary: "call one method of a node or service and print the answer", help: callHelp(), run: runCall},
 		{name: "explain", args: explainArgs, summary: "explain where an alert or a number comes from", help: explainHelp, run: runExplain},
+		{name: "notify", args: notifyArgs, summary: "print an example of a notification file, or send a test page", help: notifyHelp(), run: runNotify},
+		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, run: runSilence},
 		{name: "healthcheck", summary: "exit 0 if the exporter on this machine answers", run: runHealthcheck},
 		{name: "rules", args: "[--out DIR]", summary: "print the alert rules, or write all rule files", run: runRules},
 		{name: "dashboards", args: "[--out DIR]", summary: "print the Grafana overview, or write all dashboards", run: runDashboards},

@@ -102,6 +102,9 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 		}
 		site.Source = source
 	}
+	if cfg.HeartbeatURL != "" {
+		go a.heartbeat().Run(ctx, registry)
+	}
 	if cfg.AutoChains {
 		go a.followChains(ctx)
 	}

@@ -13,8 +13,8 @@ func (a *App) serveNotifier(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case a.notifier == nil:
 		http.Error(w, "this process sends no notifications: set AVAX_NOTIFY_FILE", http.StatusNotFound)
-	case !read && a.cfg.WebConfigFile == "" && !fromThisMachine(r):
-		http.Error(w, "no changes without authentication: set AVAX_WEB_CONFIG_FILE, or ask from the exporter's own machine", http.StatusForbidden)
+	case !read && !a.cfg.Authenticated && !fromThisMachine(r):
+		http.Error(w, "no changes without authentication: set passwords or client certificates in AVAX_WEB_CONFIG_FILE, or ask from the exporter's own machine", http.StatusForbidden)
 	default:
 		a.notifier.Handler().ServeHTTP(w, r)
 	}

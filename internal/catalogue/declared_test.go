@@ -16,6 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -58,6 +59,7 @@ func own(t *testing.T) []row {
 	fleet.CountTargets(registry, nil)
 	scrape.NewMetrics(registry)
 	alerting.NewMetrics(registry)
+	notify.Declare(registry)
 	schedule.Start(t.Context(), snapshot.New(), slog.New(slog.DiscardHandler), registry)
 	fleet.NewWatch(&fleet.Source{}, nil, slog.New(slog.DiscardHandler), registry)
 

@@ -29,6 +29,7 @@ type Config struct {
 	Listen         string // host:port
 	WebConfigFile  string
 	TLS            bool // the web configuration had TLS at the start
+	Authenticated  bool // and asked clients for a password or a certificate
 	SystemdSocket  bool
 	PprofListen    string // empty: profiles are not served
 	ReloadEndpoint bool   // POST /-/reload is allowed
@@ -64,6 +65,8 @@ type Config struct {
 	StateDir string // empty: state is kept in memory
 	Alerting alerting.Config
 	Notify   notify.Config
+	// HeartbeatURL is a secret; empty: no heartbeat.
+	HeartbeatURL string
 	// Prometheus evaluates the rules where this process does not; without a URL there is none.
 	Prometheus alerting.PrometheusConfig
 	Rules      alerting.RulesSummary // that alerting evaluates; empty where it is off
@@ -104,6 +107,7 @@ func LoadAddress() (*Config, error) {
 	return load(func(env *Environment) {
 		withoutUpstreams(env)
 		env.Alertmanagers, env.AlertmanagerConfigFile, env.RulesFile = "", "", ""
+		env.NotifyFile, env.NotifyPeers, env.HeartbeatURL = "", "", ""
 		env.PrometheusURL, env.PrometheusConfigFile = "", ""
 		env.WebConfigFile = ""
 	})
@@ -190,7 +194,7 @@ func (env Environment) Parse() (*Config, error) {
 	note("RELOAD_ENDPOINT", err)
 	if env.WebConfigFile != "" {
 		c.WebConfigFile = env.WebConfigFile
-		c.TLS, err = checkWebConfig(env.WebConfigFile)
+		c.TLS, c.Authenticated, err = checkWebConfig(env.WebConfigFile)
 		note("WEB_CONFIG_FILE", err)
 	}
 	c.SystemdSocket, err = parseBool(env.WebSystemdSocket)

@@ -18,6 +18,9 @@ func (env Environment) parseNotify(c *Config, note func(variable string, errs ..
 	if c.StateDir != "" {
 		c.Notify.StateDir = filepath.Join(c.StateDir, "notify")
 	}
+	if c.HeartbeatURL = env.HeartbeatURL; c.HeartbeatURL != "" {
+		note("HEARTBEAT_URL", notify.CheckHeartbeat(c.HeartbeatURL))
+	}
 	switch {
 	case env.NotifyFile == "" && env.NotifyPeers != "":
 		note("NOTIFY_PEERS", errors.New("nothing to share with replicas: set AVAX_NOTIFY_FILE"))

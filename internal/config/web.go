@@ -12,25 +12,26 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
-// checkWebConfig validates a web configuration with its certificates and password hashes, and tells whether it configures
-// TLS. No error repeats a secret.
-func checkWebConfig(file string) (tls bool, err error) {
+// checkWebConfig validates a web configuration with its certificates and password hashes, and reports whether it configures
+// TLS, and whether clients must show a password or a certificate. No error repeats a secret.
+func checkWebConfig(file string) (tls, authenticated bool, err error) {
 	if err := web.Validate(file); err != nil {
 		text := HideValues(err.Error())
 		if strings.Contains(text, "bcrypt") {
 			text += ": basic_auth_users takes bcrypt hashes: make one with htpasswd -nBC 10 NAME"
 		}
-		return false, errors.New(text)
+		return false, false, errors.New(text)
 	}
 	text, err := regular.ReadFile(file)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	var c web.Config
 	if err := yaml.Unmarshal(text, &c); err != nil {
-		return false, fmt.Errorf("%s: %s", file, HideValues(err.Error()))
+		return false, false, fmt.Errorf("%s: %s", file, HideValues(err.Error()))
 	}
-	return c.TLSConfig.IsEnabled(), nil
+	verified := c.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"
+	return c.TLSConfig.IsEnabled(), len(c.Users) > 0 || verified, nil
 }
 
 // quoted is how the YAML library repeats values that it cannot decode. One may be a password in the wrong place, with

@@ -39,14 +39,7 @@ func CheckHeartbeat(text string) error {
 // Run sends heartbeats until ctx ends. It logs when they stop and when they are
 // sent again.
 func (h *Heartbeat) Run(ctx context.Context, r prometheus.Registerer) {
-	sent := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "avax_exporter_heartbeats_total",
-		Help: "Heartbeats by outcome: delivered, failed (the URL did not accept it), or withheld (collectors, rules or notifications do not work).",
-	}, []string{"outcome"})
-	for _, o := range []string{delivered, failed, withheld} {
-		sent.WithLabelValues(o)
-	}
-	r.MustRegister(sent)
+	sent := newHeartbeatCounter(r)
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	logged := ""
@@ -77,6 +70,18 @@ func (h *Heartbeat) Run(ctx context.Context, r prometheus.Registerer) {
 }
 
 const withheld = "withheld"
+
+func newHeartbeatCounter(r prometheus.Registerer) *prometheus.CounterVec {
+	sent := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "avax_exporter_heartbeats_total",
+		Help: "Heartbeats by outcome: delivered, failed (the URL did not accept it), or withheld (collectors, rules or notifications do not work).",
+	}, []string{"outcome"})
+	for _, o := range []string{delivered, failed, withheld} {
+		sent.WithLabelValues(o)
+	}
+	r.MustRegister(sent)
+	return sent
+}
 
 // send requests the URL once. Its error does not contain the URL.
 func (h *Heartbeat) send(ctx context.Context) error {

@@ -86,7 +86,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	}
 	internals := prometheus.NewRegistry() // Alertmanager's own families are not served
 	n := &Notifier{
-		o: o, log: o.Log, url: link, metrics: NewMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(),
+		o: o, log: o.Log, url: link, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(),
 		pipelines:  notify.NewPipelineBuilder(internals, featurecontrol.NoopFlags{}, recorder),
 		dispatched: dispatch.NewDispatcherMetrics(false, internals, featurecontrol.NoopFlags{}),
 		changed:    make(chan struct{}, 1), stopped: make(chan struct{}),
@@ -319,6 +319,9 @@ func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	}
 	return err
 }
+
+// Failing lists the receivers that did not accept their last notification.
+func (n *Notifier) Failing() []string { return n.metrics.rejecting() }
 
 // Handler serves Alertmanager's API, which amtool speaks, under /api/v2.
 func (n *Notifier) Handler() http.Handler { return n.handler }

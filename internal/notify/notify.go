@@ -7,6 +7,8 @@ package notify
 
 import (
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,15 +53,25 @@ const (
 
 // Metrics are the families of notification.
 type Metrics struct {
+	mu      sync.Mutex
+	failing map[string]bool // integrations whose last notification failed
+
 	sent     *prometheus.CounterVec
 	up       *prometheus.GaugeVec
 	reloaded prometheus.Gauge
 	stored   prometheus.Gauge
 }
 
-// NewMetrics registers the families.
-func NewMetrics(r prometheus.Registerer) *Metrics {
+// Declare registers every family of this package, for a page that lists them.
+func Declare(r prometheus.Registerer) {
+	r.MustRegister(newMetrics(r).stored)
+	newHeartbeatCounter(r)
+}
+
+// newMetrics registers the families but for stored.
+func newMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
+		failing: map[string]bool{},
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "avax_exporter_receiver_notifications_total",
 			Help: "Notifications sent by this process, by receiver of AVAX_NOTIFY_FILE, kind of receiver and outcome: delivered, or failed (an attempt that is retried counts each time).",
@@ -87,8 +99,24 @@ func (m *Metrics) observe(receiver, integration string, err error) {
 	if err != nil {
 		outcome, up = failed, 0
 	}
+	m.mu.Lock()
+	m.failing[receiver+"/"+integration] = err != nil
+	m.mu.Unlock()
 	m.sent.WithLabelValues(receiver, integration, outcome).Inc()
 	m.up.WithLabelValues(receiver, integration).Set(up)
+}
+
+// rejecting lists the integrations whose last notification failed.
+func (m *Metrics) rejecting() (names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, failing := range m.failing {
+		if failing {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // gossipInterval and the others are Alertmanager's defaults.

@@ -34,6 +34,9 @@ func (*Notifier) Put(context.Context, ...model.Alert) error { return errNotBuilt
 // Reload does nothing.
 func (*Notifier) Reload() error { return nil }
 
+// Failing lists none.
+func (*Notifier) Failing() []string { return nil }
+
 // Handler serves nothing.
 func (*Notifier) Handler() http.Handler { return http.NotFoundHandler() }
 

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+)
+
+const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] NODE DURATION"
+
+const silenceHelp = `
+Silences the alerts of a node, of its validators and of its part in L1s, in the
+exporter that notifies by itself (AVAX_NOTIFY_FILE) or in an Alertmanager.
+
+  --from URL          the running exporter (default the one on this machine, at
+                      AVAX_LISTEN)
+  --alertmanager URL  the Alertmanager (default the first of AVAX_ALERTMANAGERS, or
+                      the exporter itself)
+  --check             ask the exporter first whether the node may be stopped now, and
+                      silence nothing unless it says yes
+  --comment TEXT      why (default "maintenance")
+
+Example:
+  avax-exporter silence --check --comment "upgrade to 1.15.1" alpha 30m
+`
+
+// maintenance is what the command silence was given.
+type maintenance struct {
+	from, alertmanager, comment, node string
+	check                             bool
+	lasts                             time.Duration
+}
+
+func parseSilence(args []string) (m maintenance, err error) {
+	flags := flag.NewFlagSet("silence", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&m.from, "from", "", "")
+	flags.StringVar(&m.alertmanager, "alertmanager", "", "")
+	flags.StringVar(&m.comment, "comment", "maintenance", "")
+	flags.BoolVar(&m.check, "check", false, "")
+	words, err := parseAnywhere(flags, args)
+	if err != nil {
+		return m, err
+	}
+	if len(words) != 2 {
+		return m, errors.New("name a node and a duration, such as alpha 30m")
+	}
+	m.node = words[0]
+	if m.lasts, err = time.ParseDuration(words[1]); err != nil || m.lasts <= 0 {
+		return m, fmt.Errorf("%q: write a duration above zero with its unit, such as 30m", words[1])
+	}
+	return m, nil
+}
+
+// runSilence silences the alerts of a node.
+func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	m, err := parseSilence(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	if err != nil {
+		return inputError("silence: %w: see avax-exporter help silence", err)
+	}
+	cfg, err := configured(config.LoadServing())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	exporter := strings.TrimSuffix(cmp.Or(m.from, app.OwnURL(cfg.Listen, cfg.TLS)), "/")
+	if m.check {
+		if err := mayStop(ctx, exporter, m.node); err != nil {
+			return err
+		}
+	}
+	id, err := nodeIDOf(ctx, exporter, m.node)
+	if err != nil {
+		return err
+	}
+	api := m.alertmanager
+	if api == "" && len(cfg.Alerting.Alertmanagers) > 0 {
+		api = cfg.Alerting.Alertmanagers[0]
+	}
+	api = strings.TrimSuffix(cmp.Or(api, exporter), "/")
+	until := time.Now().Add(m.lasts)
+	// An alert names a node by its configured name or by its node ID.
+	for label, value := range map[string]string{"node": m.node, "node_id": id} {
+		if value == "" {
+			continue
+		}
+		silence, err := postSilence(ctx, api, label, value, m.comment, until)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "silenced %s=%q until %s (silence %s)\n", label, value, until.UTC().Format(time.RFC3339), silence)
+	}
+	return nil
+}
+
+// mayStop returns why a node may not be stopped now.
+func mayStop(ctx context.Context, exporter, node string) error {
+	resp, err := askExporter(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(node))
+	if err != nil {
+		return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s is not safe to stop now, nothing was silenced: %s", node, strings.TrimSpace(string(answer)))
+	}
+	return nil
+}
+
+// nodeIDOf returns the node ID of a configured node; empty where the exporter does
+// not know it.
+func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
+	resp, err := askExporter(ctx, exporter+"/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)))
+	if err != nil {
+		return "", fmt.Errorf("%w; start the exporter, or name another one with --from", err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Data struct {
+			Result []struct{ Metric map[string]string }
+		}
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil || len(answer.Data.Result) == 0 {
+		return "", nil //nolint:nilerr // an exporter without rules in its process knows no samples
+	}
+	return answer.Data.Result[0].Metric["node_id"], nil
+}
+
+// postSilence makes one silence and returns its ID.
+func postSilence(ctx context.Context, api, label, value, comment string, until time.Time) (string, error) {
+	type matcher struct {
+		Name    string `json:"name"`
+		Value   string `json:"value"`
+		IsRegex bool   `json:"isRegex"`
+		IsEqual bool   `json:"isEqual"`
+	}
+	body, err := json.Marshal(map[string]any{
+		"matchers": []matcher{{Name: label, Value: value, IsEqual: true}},
+		"startsAt": time.Now().UTC(), "endsAt": until.UTC(), "createdBy": who(), "comment": comment,
+	})
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, api+"/api/v2/silences", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return "", err
+	}
+	var made struct{ SilenceID string }
+	if resp.StatusCode != http.StatusOK || json.Unmarshal(text, &made) != nil {
+		return "", fmt.Errorf("silence not accepted: %s: %s", resp.Status, strings.TrimSpace(string(text)))
+	}
+	return made.SilenceID, nil
+}
+
+// who is the user on this machine.
+func who() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return cmp.Or(os.Getenv("USER"), "avax-exporter")
+}

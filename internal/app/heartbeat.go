@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+// heartbeat returns the heartbeat of this exporter.
+func (a *App) heartbeat() *notify.Heartbeat {
+	return &notify.Heartbeat{
+		URL: a.cfg.HeartbeatURL, Healthy: a.working, Log: a.log,
+		Client: &http.Client{Transport: a.cfg.Transport},
+	}
+}
+
+// staleAfter is how long ago the last run of a collector, or the last evaluation of
+// a group of rules, may be.
+const staleAfter = 5 * time.Minute
+
+// working returns what does not work: collectors, rules or notifications.
+func (a *App) working() error {
+	if ran, of := a.Progress(); ran < of || of == 0 {
+		return errors.New("not every collector has run yet")
+	}
+	newest := time.Time{}
+	for _, j := range a.store.Jobs() {
+		if j.Last.At.After(newest) {
+			newest = j.Last.At
+		}
+	}
+	if ago := time.Since(newest); ago > staleAfter {
+		return fmt.Errorf("no collector has run for %s", ago.Round(time.Second))
+	}
+	if a.alerting != nil {
+		groups, err := a.alerting.Groups(context.Background())
+		if err != nil {
+			return err
+		}
+		for _, g := range groups {
+			if ago := time.Since(g.Evaluated); ago > staleAfter+g.Interval {
+				return fmt.Errorf("the rules of group %s have not been evaluated for %s", g.Name, ago.Round(time.Second))
+			}
+		}
+		for _, r := range a.alerting.Receivers() {
+			if r.Asked && !r.Up {
+				return fmt.Errorf("Alertmanager %s does not accept alerts", r.Name)
+			}
+		}
+	}
+	if a.notifier != nil {
+		if failing := a.notifier.Failing(); len(failing) > 0 {
+			return fmt.Errorf("receivers do not accept notifications: %s", strings.Join(failing, ", "))
+		}
+	}
+	return nil
+}
