@@ -16,6 +16,10 @@ test test-full test-times rules check-rules: export GOGC = 400
 # The tests start the binary that `make build` has built.
 test test-full test-times: export TEST_EXPORTER = $(CURDIR)/bin/avax-exporter
 
+# As in internal/tools/build: what it has compiled is not compiled again.
+test test-times: export CGO_ENABLED = 0
+short = -short -shuffle=on -trimpath -ldflags='-s -w' $(TESTFLAGS) ./...
+
 .PHONY: help
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -30,13 +34,13 @@ build: ## Build bin/avax-exporter, static
 
 .PHONY: test
 test: build tools ## Run the tests: units, alert rules, stories, and one with a real Prometheus and Alertmanager (two minutes)
-	go test -short -shuffle=on -ldflags='-s -w' $(TESTFLAGS) ./...
+	go test $(short)
 
 report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json
 
 .PHONY: test-times
 test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the slowest ten
-	@$(report) -- -short -shuffle=on -ldflags='-s -w' $(TESTFLAGS) ./...
+	@$(report) -- $(short)
 	@.tools/bin/gotestsum tool slowest --num=10 --jsonfile=.tools/test.json
 
 # In CI a test that is skipped is a failure: nothing may be missing there.
