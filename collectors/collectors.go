@@ -24,6 +24,11 @@ type Spec struct {
 	Pace func(Validators) time.Duration
 	// Off keeps it out of the defaults.
 	Off bool
+	// Probe makes a node's job run also when the calls to the node begin to fail or to
+	// succeed.
+	Probe bool
+	// OnChange makes it run also when a node has stopped or begun to answer.
+	OnChange bool
 	// Families is everything that Collect may emit.
 	Families []*metric.Family
 	// Scope is the kind of targets that its jobs have.

@@ -15,6 +15,14 @@ import (
 // an API that is off. The run has not failed, and the samples in its batch count.
 var ErrNotOffered = errors.New("not offered here")
 
+// errNobodyAnswers means that no own node answers. What an earlier run told of what the
+// nodes see holds no longer.
+var errNobodyAnswers = errors.New("no own node answers")
+
+// EndsSamples tells whether the samples of earlier runs are not to be served any more
+// after this error.
+func EndsSamples(err error) bool { return errors.Is(err, errNobodyAnswers) }
+
 // refusalHolds is how long a question is not repeated that an upstream does not know:
 // upgrades are rare.
 const refusalHolds = time.Hour

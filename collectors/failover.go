@@ -36,7 +36,9 @@ func first[T any](ctx context.Context, nodes []*Node, put func(context.Context, 
 			parts = 1
 		}
 		turn, cancel := share(ctx, parts)
-		v, err := put(turn, n)
+		wait, leave := n.wait(turn, parts > 1)
+		v, err := put(wait, n)
+		leave()
 		cancel()
 		if err == nil || node.IsNotOffered(err) {
 			return v, err
@@ -49,6 +51,15 @@ func first[T any](ctx context.Context, nodes []*Node, put func(context.Context, 
 	return zero, noAnswerError(errs)
 }
 
+// wait returns the context in which a node is asked: where others can be asked too,
+// it ends when the node is found not to answer.
+func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.CancelFunc) {
+	if !others {
+		return ctx, func() {}
+	}
+	return n.untilAway(ctx)
+}
+
 // each asks all nodes at once and returns their answers in order, without the nodes
 // that fail. They have half of the time that is left. It fails only if all nodes do.
 func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *Node) (T, error)) ([]T, error) {
@@ -58,7 +69,11 @@ func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *
 	missing := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {
-		wg.Go(func() { answers[i], missing[i] = put(ctx, n) })
+		wg.Go(func() {
+			wait, leave := n.wait(ctx, len(nodes) > 1)
+			defer leave()
+			answers[i], missing[i] = put(wait, n)
+		})
 	}
 	wg.Wait()
 	var found []T

@@ -9,7 +9,8 @@ import (
 
 var (
 	l1ConnectedWeight = metric.New("avax_l1_connected_weight",
-		"Weight of the active validators that the node sees connected, itself included, in the chain's own unit.", "node", "chain")
+		"Weight of the active validators that the node sees connected, itself included, without own nodes that do not answer, in the chain's own unit.",
+		"node", "chain")
 	l1ValidatorConnected = metric.New("avax_l1_validator_connected",
 		"1 if the node is connected to the validator, 0 if not. An inactive validator shows as not connected although it may be up. "+
 			"The node's view of itself is left out.", "node", "chain", "node_id", "validation_id")
@@ -26,12 +27,14 @@ var l1Views = &Spec{
 	Help:     "How does the node see the validators of the chains that it tracks?",
 	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID"},
 	Every:    30 * time.Second,
+	OnChange: true,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
 	Scope:    metric.ScopeNodeChain,
 	Bind:     perNodeAndChain((*Targets).subnetChains, collectL1Views),
 }
 
-func collectL1Views(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric.Batch) error {
+func collectL1Views(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {
+	within := lastAnswer(ctx)
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err
@@ -40,9 +43,10 @@ func collectL1Views(ctx context.Context, _ *Targets, n *Node, c Chain, out *metr
 	if err != nil {
 		return err
 	}
+	gone := t.away(within)
 	var connected uint64
 	for _, v := range set {
-		if v.IsActive && (v.IsConnected || v.NodeID == self) {
+		if v.IsActive && (v.IsConnected && !gone.ids[v.NodeID] || v.NodeID == self) {
 			connected += uint64(v.Weight)
 		}
 		if v.NodeID == self {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -19,10 +20,18 @@ type Node struct {
 	otherNetwork atomic.Bool
 	// failing holds the error with which each failing health check began to fail.
 	failing map[string]string
+	made    time.Time
+	// probed is true once the collector up has asked the node; down is what it found.
+	probed, down bool
+	waiting      map[*context.CancelFunc]bool // questions that end when the node is found down
+
+	// Changed, where set, is called when the node has stopped or begun to answer the
+	// collector up. It must not block.
+	Changed func(answers bool)
 }
 
 // NewNode wraps the client of a node.
-func NewNode(c *node.Client) *Node { return &Node{Client: c} }
+func NewNode(c *node.Client) *Node { return &Node{Client: c, made: time.Now()} }
 
 // ID returns the node's ID. It asks once, so that the ID is known while the node is
 // down. The collector identity finds out when it changes.

@@ -17,10 +17,12 @@ import (
 var (
 	l1SafeToStop = metric.New("avax_l1_safe_to_stop",
 		"1 if at least 80 % of the chain's weight stays active and connected once this validator stops, in the eyes of each own node that tracks "+
-			"the chain; 0 if not in those of one. Its own view counts only where there is no other. Absent where no own node can tell.",
+			"the chain; 0 if not in those of one. An own node that does not answer counts as not connected, whatever its peers see. "+
+			"A validator's own view counts only where there is no other. Absent where no own node can tell.",
 		"chain", "node_id")
 	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
-		"Share of a set's weight (0 to 1) that stays active and connected once this node stops, in the eyes of the own node that sees least: "+
+		"Share of a set's weight (0 to 1) that stays active and connected once this node stops, in the eyes of the own node that sees least, "+
+			"where an own node that does not answer counts as not connected: "+
 			"of the primary network (chain P), and of each followed L1 that the node validates. Absent where no own node can tell, or this one does not answer.",
 		"node", "chain")
 	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
@@ -33,6 +35,7 @@ var safeToStop = &Spec{
 	Help:     "Which node or validator may be stopped without the primary network or an L1 losing its quorum?",
 	Calls:    []string{"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains"},
 	Every:    30 * time.Second,
+	OnChange: true,
 	Families: []*metric.Family{l1SafeToStop, nodeStopLeaves, nodeSafeToStop},
 	Scope:    metric.ScopeNetwork,
 	Bind:     perNetwork(collectSafeToStop),
@@ -50,9 +53,23 @@ type outlook struct {
 // outlooks are what several nodes see of one set.
 type outlooks []outlook
 
-// without is the least share that stays up once a node stops, in the eyes of all
+// without returns what the nodes that answer see, with those that do not as not
+// connected.
+func (all outlooks) without(gone away) outlooks {
+	all = slices.DeleteFunc(all, func(o outlook) bool { return gone.nodes[o.node] })
+	for i := range all {
+		o := &all[i]
+		for id := range gone.ids {
+			o.sum.Up -= o.up[id]
+			delete(o.up, id)
+		}
+	}
+	return all
+}
+
+// leaves is the least share that stays up once a node stops, in the eyes of all
 // but itself; of itself only where it is alone.
-func (all outlooks) without(nodeID string) (share float64, known bool) {
+func (all outlooks) leaves(nodeID string) (share float64, known bool) {
 	var alone float64
 	var itself bool
 	for _, o := range all {
@@ -74,13 +91,18 @@ func (all outlooks) without(nodeID string) (share float64, known bool) {
 }
 
 func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error {
+	within := lastAnswer(ctx)
 	nodes, err := t.sameNetwork(ctx)
 	if err != nil {
 		return err
 	}
 	ids := make(map[*Node]string, len(nodes))
-	for _, n := range nodes {
+	for _, n := range t.away(within).present(nodes) { // one that hangs holds up no other
 		ids[n] = n.knownID()
+	}
+	own := make(map[string]bool, len(nodes))
+	for _, n := range nodes {
+		own[n.knownID()] = true
 	}
 	// At once: a node that does not answer is waited for once and not for each set.
 	followed := t.subnetChains()
@@ -89,23 +111,32 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	for i, c := range followed {
 		wg.Go(func() { sets[i] = outlooksOf(ctx, t, c, ids) })
 	}
-	primary, err := primaryOutlooks(ctx, t, ids)
+	primary, err := primaryOutlooks(ctx, t, ids, own)
 	wg.Wait()
+	gone := t.away(within) // now, and not when the run began
+	out.Facts.Away = &gone.names
+	if len(gone.nodes) == len(t.Nodes()) {
+		return errors.Join(errNobodyAnswers, err)
+	}
 	if err != nil {
 		return err
+	}
+	primary = primary.without(gone)
+	for i := range sets {
+		sets[i].seen = sets[i].seen.without(gone)
 	}
 	for i, set := range sets {
 		if set.err != nil && !errors.Is(set.err, ErrNotOffered) {
 			out.Note("nobody can tell which validators of %s may be stopped: %v", followed[i].Name, set.err)
 		}
 		for id := range set.members {
-			if left, known := set.seen.without(id); known {
+			if left, known := set.seen.leaves(id); known {
 				out.SetBool(l1SafeToStop, left >= staking.Quorum, followed[i].Name, id)
 			}
 		}
 	}
 	for _, o := range primary { // those that answer
-		left, known := primary.without(o.id)
+		left, known := primary.leaves(o.id)
 		safe := left >= staking.Quorum
 		if known {
 			out.Set(nodeStopLeaves, left, o.node.Name(), "P")
@@ -114,7 +145,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 			if set.members != nil && !set.members[o.id] {
 				continue
 			}
-			left, seen := set.seen.without(o.id)
+			left, seen := set.seen.leaves(o.id)
 			if known, safe = known && seen, safe && left >= staking.Quorum; seen {
 				out.Set(nodeStopLeaves, left, o.node.Name(), followed[i].Name)
 			}
@@ -128,14 +159,10 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 
 // primaryOutlooks returns how much of the primary network's stake each of the
 // nodes that answer is connected to; who is up is kept of the own nodes alone.
-func primaryOutlooks(ctx context.Context, t *Targets, ids map[*Node]string) (outlooks, error) {
+func primaryOutlooks(ctx context.Context, t *Targets, ids map[*Node]string, own map[string]bool) (outlooks, error) {
 	stake, all, err := primaryStake(ctx, t)
 	if err != nil {
 		return nil, err
-	}
-	own := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		own[id] = true
 	}
 	return each(ctx, byName(ids), func(ctx context.Context, n *Node) (outlook, error) {
 		answer, err := n.Peers(ctx)

@@ -112,6 +112,7 @@ func TestANodeIsConnectedToItself(t *testing.T) {
 func TestWhetherANodeMayBeStoppedIsNotGuessed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "delta", "echo")
+		w.page(t, "up")
 		says(t, w.page(t, "safe_to_stop"), `avax_node_safe_to_stop{node="echo"}`, "1")
 
 		// The only one that tracks the L1 does not answer for it: echo validates it.

@@ -18,6 +18,7 @@ var up = &Spec{
 	Help:     "Does the node answer?",
 	Calls:    []string{"info.getNodeVersion"},
 	Every:    15 * time.Second,
+	Probe:    true,
 	Families: []*metric.Family{nodeUp},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectUp),
@@ -28,6 +29,7 @@ func collectUp(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) erro
 	if scrape.OutcomeOf(err) == scrape.LocalLimit {
 		return err
 	}
+	n.found(err == nil)
 	out.SetBool(nodeUp, err == nil, n.Name())
 	return nil
 }

@@ -78,7 +78,7 @@ func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error
 	u.metrics.count(c.op, outcome)
 	u.metrics.took(c.op, took)
 	if outcome != LocalLimit {
-		u.unwell.Store(!answered(outcome))
+		u.ended(outcome)
 	}
 	return value, err
 }

@@ -49,6 +49,9 @@ type Options struct {
 	// ends the call; its Op is filled in.
 	Admit func(op string) error
 
+	// Changed, where set, is called when Healthy has changed. It must not block.
+	Changed func()
+
 	Transport http.RoundTripper // default: an own http.Transport that keeps Concurrency connections open
 	Metrics   *Metrics          // nil: not measured
 }
@@ -76,6 +79,8 @@ type Upstream struct {
 	pace           pace
 	answers        answers
 	unwell         atomic.Bool
+	answered       atomic.Pointer[time.Time] // when the last good answer came
+	changed        func()
 
 	renewing sync.Mutex // held by who replaces access
 	access   atomic.Pointer[access]
@@ -97,6 +102,7 @@ func New(o Options) (*Upstream, error) {
 		timeout:        orDefault(o.Timeout, defaultTimeout),
 		maxBody:        orDefault(o.MaxBody, defaultMaxBody),
 		metrics:        o.Metrics.of(o.Name),
+		changed:        o.Changed,
 	}
 	base.User = nil
 	perSecond := orDefault(o.Rate, defaultRate)
@@ -124,6 +130,26 @@ func (u *Upstream) Name() string { return u.name }
 // Healthy tells whether the upstream itself answered the last finished call, be it with a refusal. It is true before
 // any call. A call that its caller gave up, or for which this host lacked a resource, says nothing about the upstream.
 func (u *Upstream) Healthy() bool { return !u.unwell.Load() }
+
+// Answered returns when the upstream last answered, be it with a refusal; zero where it never did.
+func (u *Upstream) Answered() time.Time {
+	if at := u.answered.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// ended notes how a call ended that says something about the upstream.
+func (u *Upstream) ended(outcome Outcome) {
+	good := answered(outcome)
+	if good {
+		now := time.Now()
+		u.answered.Store(&now)
+	}
+	if u.unwell.Swap(!good) == good && u.changed != nil {
+		u.changed()
+	}
+}
 
 // RPC asks a JSON-RPC 2.0 method that only reads: the call may be repeated and its answer shared (see MaxAge). Params
 // are an object or, for eth_ methods, an array; nil sends none. A null result is malformed unless T can be nil.

@@ -73,8 +73,9 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a := &App{cfg: cfg, log: log, targets: targets, store: snapshot.New()}
 	registry.MustRegister(a.store)
 	a.scheduler = schedule.Start(ctx, a.store, log, registry)
+	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
-	site := &web.Site{Store: a.store, Registry: registry, Progress: a.Progress, Version: Version(), Log: log}
+	site := &web.Site{Store: a.store, Away: targets.away, Registry: registry, Progress: a.Progress, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {

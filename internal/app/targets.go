@@ -23,6 +23,8 @@ type targets struct {
 	state   *state.Dir   // nil: in memory
 	data    *dataService // nil where it is not asked
 	conns   []nodeConn
+	// scheduler, where set, is told when a node has stopped or begun to answer.
+	scheduler *schedule.Scheduler
 	// shard asks the nodes of this shard. all asks every node, those of this shard
 	// first, for the facts of the network and of chains; it is nil where another
 	// shard serves them.
@@ -97,12 +99,17 @@ func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 			conns = append(conns, nodeConn{n, c.up, c.node})
 			continue
 		}
-		up, err := t.upstream(scrape.Options{Name: n.Name, URL: n.URL, Header: n.Header, Host: n.Host, TLS: n.TLS})
+		var asked *collectors.Node
+		up, err := t.upstream(scrape.Options{
+			Name: n.Name, URL: n.URL, Header: n.Header, Host: n.Host, TLS: n.TLS, Changed: func() { t.callsChanged(asked) },
+		})
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		conns = append(conns, nodeConn{n, up, collectors.NewNode(node.New(up))})
+		asked = collectors.NewNode(node.New(up))
+		asked.Changed = func(answers bool) { t.nodeChanged(asked, answers) }
+		conns = append(conns, nodeConn{n, up, asked})
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -163,6 +170,9 @@ func (t *targets) jobs() []schedule.Job {
 				Choice:   t.cfg.Choice,
 				Limit:    t.cfg.SeriesLimit,
 				When:     t.cfg.Schedule(spec, j.Target),
+				Probe:    spec.Probe,
+				OnChange: spec.OnChange,
+				Retry:    spec.Cost == nil, // the Data service counts calls
 				Collect:  j.Collect,
 			})
 		}
@@ -204,4 +214,32 @@ func (a *App) setNodes(nodes []fleet.Node) error {
 	a.warnIfOverBudget()
 	a.log.Info("nodes reloaded", "nodes", len(a.targets.shard.Nodes()), "added", added, "removed", len(removed))
 	return nil
+}
+
+// away returns the names of the nodes that do not answer at present, or have not within
+// this time, as the collectors see them that ask about the network.
+func (t *targets) away(within time.Duration) []string {
+	ups := t.all
+	if ups == nil {
+		ups = t.shard
+	}
+	return ups.Away(within)
+}
+
+// callsChanged passes on that the calls to a node have begun to fail or to succeed. A
+// node of another shard has no collector up here: its calls tell.
+func (t *targets) callsChanged(n *collectors.Node) {
+	switch {
+	case t.scheduler == nil:
+	case n.Probed():
+		t.scheduler.CallsChanged(n.Name())
+	default:
+		t.scheduler.NodeChanged(n.Name(), n.Healthy())
+	}
+}
+
+func (t *targets) nodeChanged(n *collectors.Node, answers bool) {
+	if t.scheduler != nil {
+		t.scheduler.NodeChanged(n.Name(), answers)
+	}
 }

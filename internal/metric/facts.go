@@ -8,4 +8,7 @@ import "github.com/avax-exporter/avax-exporter/internal/staking"
 type Facts struct {
 	// L1 is the validator set of the run's chain.
 	L1 *staking.L1
+	// Away are the names of the own nodes that the run counted as not connected because
+	// they did not answer; nil where the run did not ask that.
+	Away *[]string
 }

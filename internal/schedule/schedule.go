@@ -33,6 +33,10 @@ type Job struct {
 	Limit int
 	// When is comparable: jobs of equal schedules tick together.
 	When cron.Schedule
+	// Probe makes CallsChanged run the job, OnChange NodeChanged.
+	Probe, OnChange bool
+	// Retry makes the job run again soon after a failure.
+	Retry bool
 	// Collect asks and fills the batch. It must end when its context does.
 	Collect func(context.Context, *metric.Batch) error
 }
@@ -78,10 +82,16 @@ type job struct {
 	// from is when ticks begin to count: while the first run may be under way
 	// they do not.
 	from time.Time
-	// running is held by the run under way: runs of a job do not overlap.
-	running sync.Mutex
-	// notes are those of the last good run, guarded by running.
+	// notes are those of the last good run, used by the run under way.
 	notes []string
+
+	// What follows is guarded by Scheduler.mu.
+	running  bool      // a run is under way
+	again    bool      // it is to be followed by another
+	began    time.Time // the last run
+	failures int       // runs without an answer, one after the other
+	woken    *time.Timer
+	wakeAt   time.Time
 
 	skipped, panics atomic.Uint64
 }
@@ -238,6 +248,9 @@ func (s *Scheduler) remove(j *job) {
 			b.timer.Stop()
 		}
 	}
+	if j.woken != nil {
+		j.woken.Stop()
+	}
 	j.cancel()
 	delete(s.jobs, j.Key)
 	if last := s.store.Last(j.Key); last.Err != nil {
@@ -253,6 +266,11 @@ func (s *Scheduler) Wait() {
 	for _, b := range s.tickers {
 		if b.timer != nil {
 			b.timer.Stop()
+		}
+	}
+	for _, j := range s.jobs {
+		if j.woken != nil {
+			j.woken.Stop()
 		}
 	}
 	s.mu.Unlock()
@@ -273,11 +291,11 @@ func (s *Scheduler) run(j *job) {
 	if j.ctx.Err() != nil {
 		return
 	}
-	if !j.running.TryLock() {
+	if !s.begin(j) {
 		j.skipped.Add(1)
 		return
 	}
-	defer j.running.Unlock()
+	defer s.end(j)
 
 	start := time.Now()
 	deadline := Deadline(j.When, start)
@@ -297,6 +315,8 @@ func (s *Scheduler) run(j *job) {
 	limit()
 	err := s.collect(ctx, j, batch)
 	limit() // others have run meanwhile
+	// A chain that is not found may be on its way: the node starts.
+	missing := scrape.OutcomeOf(err) == scrape.NotFound
 	if errors.Is(err, collectors.ErrNotOffered) {
 		err = nil
 	}
@@ -305,7 +325,7 @@ func (s *Scheduler) run(j *job) {
 	if shared := oldest(); !shared.IsZero() && shared.Before(start) {
 		answered = shared
 	}
-	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, answered), Err: err}
+	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, answered), Period: 2 * deadline, Err: err}
 	if err == nil {
 		r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
 		notes := batch.Notes()
@@ -322,7 +342,10 @@ func (s *Scheduler) run(j *job) {
 		}
 		j.notes = notes
 	}
-	s.put(j, r)
+	if collectors.EndsSamples(err) {
+		r.Chunks = []metric.Chunk{}
+	}
+	s.put(j, r, missing)
 }
 
 // collect turns a panic into an error of the job.
@@ -340,7 +363,7 @@ func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (e
 
 // put stores a run of a job that is still wanted. It logs the first job that fails for
 // a cause, and when none does any more.
-func (s *Scheduler) put(j *job, r snapshot.Run) {
+func (s *Scheduler) put(j *job, r snapshot.Run, missing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.jobs[j.Key] != j || s.ctx.Err() != nil {
@@ -348,6 +371,10 @@ func (s *Scheduler) put(j *job, r snapshot.Run) {
 	}
 	was := s.store.Last(j.Key)
 	s.store.Put(r)
+	s.retry(j, r, missing)
+	if was.Err != nil && r.Err == nil && j.Target.Node != "" {
+		s.wakeFailing(j.Target.Node)
+	}
 	if was.Err != nil && r.Err != nil && causeOf(was) == causeOf(r) {
 		return
 	}

@@ -18,6 +18,15 @@ func (n *Node) Stop() {
 	})
 }
 
+// Kill makes connections be refused, as Stop does. The others lose the node after that time: a machine that loses
+// its power closes no connection.
+func (n *Node) Kill(noticed time.Duration) {
+	n.net.change(func(now time.Time) {
+		n.stopped = true
+		n.reach(now.Add(noticed))
+	})
+}
+
 // Start begins the process anew, whether it ran or not. It passes through the steps of Options.Startup.
 func (n *Node) Start() { n.start(false) }
 

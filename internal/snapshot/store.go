@@ -34,6 +34,7 @@ type Run struct {
 	// Until is when these samples have to be gone from /metrics, if no later
 	// run replaces them.
 	Until  time.Time
+	Period time.Duration // of the job's schedule
 	Chunks []metric.Chunk
 	Tables []metric.Table
 	Facts  metric.Facts

@@ -146,6 +146,10 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 		a.Safe, a.Reason = &no, "no: "+strings.Join(against, "; ")
 		return http.StatusConflict, a
 	case found.safe != nil && *found.safe == 1:
+		if missed := s.uncounted(jobs, now); missed != "" {
+			a.Reason = "not known: " + missed
+			break
+		}
 		a.Safe, a.Reason = &yes, "yes: it validates nothing that is followed"
 		if len(found.leaves) > 0 {
 			least := found.leaves[0]
@@ -168,6 +172,29 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 		return http.StatusNotFound, a
 	}
 	return http.StatusServiceUnavailable, a
+}
+
+// uncounted says why what the last good run told may be behind what is known by now,
+// or nothing where it is not: nodes that do not answer and that it counted as
+// connected, or its age.
+func (s *Site) uncounted(jobs []snapshot.Job, now time.Time) string {
+	for _, j := range jobs {
+		if j.Last.Collector != stopCollector {
+			continue
+		}
+		oldest := j.Good.Period * 3 / 2 // a run may take half of one
+		if age := now.Sub(j.Good.At); age > oldest {
+			return fmt.Sprintf("the last answer is %s old: %s", seconds(age.Seconds()), s.why(jobs, now, func(k snapshot.Key) bool { return k.Collector == stopCollector }))
+		}
+		if s.Away == nil || j.Good.Facts.Away == nil {
+			continue
+		}
+		missed := slices.DeleteFunc(s.Away(oldest), func(name string) bool { return slices.Contains(*j.Good.Facts.Away, name) })
+		if len(missed) > 0 {
+			return brief(missed) + " stopped answering and is not yet counted as not connected: ask again in a few seconds"
+		}
+	}
+	return ""
 }
 
 // missingOf says what there is no fresh sample of, and why.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -25,6 +26,9 @@ type Site struct {
 	// Receivers are the Alertmanagers that this process sends alerts to; nil where it
 	// sends none.
 	Receivers func() []alerting.Receiver
+	// Away returns the names of the nodes that do not answer at present, or have not within
+	// this time.
+	Away func(within time.Duration) []string
 	// Progress tells how many of the jobs have ended their first run.
 	Progress func() (ran, of int)
 	Version  string

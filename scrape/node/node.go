@@ -12,6 +12,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -30,6 +31,9 @@ func (c *Client) Name() string { return c.u.Name() }
 
 // Healthy tells whether the node itself answered the last finished call.
 func (c *Client) Healthy() bool { return c.u.Healthy() }
+
+// Answered returns when the node last answered; zero where it never did.
+func (c *Client) Answered() time.Time { return c.u.Answered() }
 
 // at is a service's path with {chain} filled in; chain is an alias such as C or a blockchain ID.
 func at(path, chain string) string {

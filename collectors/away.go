@@ -1,0 +1,128 @@
+package collectors
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// peersNotice is how long peers may take to notice that a node has stopped or hangs: up to 50 s were measured.
+const peersNotice = time.Minute
+
+// Away returns the names of the nodes that do not answer at present: the collector up
+// says so or, where it does not run, the last call failed; or the last answer is older
+// than within (0: of any age). Their peers may see them connected for up to a minute
+// more.
+func (t *Targets) Away(within time.Duration) []string {
+	names := []string{}
+	for _, n := range t.Nodes() {
+		if n.away(within) {
+			names = append(names, n.Name())
+		}
+	}
+	return names
+}
+
+func (n *Node) away(within time.Duration) bool {
+	if n.otherNetwork.Load() {
+		return false
+	}
+	answered, down := n.Answered(), !n.Healthy()
+	n.mu.Lock()
+	if n.probed {
+		down = n.down
+	}
+	n.mu.Unlock()
+	return down || within > 0 && !answered.IsZero() && time.Since(answered) > within
+}
+
+// found takes over whether the node answered the collector up.
+func (n *Node) found(answers bool) {
+	n.mu.Lock()
+	changed := n.down == answers
+	n.probed, n.down = true, !answers
+	if !answers {
+		for end := range n.waiting {
+			(*end)()
+		}
+	}
+	n.mu.Unlock()
+	if changed && n.Changed != nil {
+		n.Changed(answers)
+	}
+}
+
+// Probed tells whether the collector up has asked the node.
+func (n *Node) Probed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.probed
+}
+
+// untilAway returns a context that ends when the node is found not to answer.
+func (n *Node) untilAway(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(ctx)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.waiting == nil {
+		n.waiting = map[*context.CancelFunc]bool{}
+	}
+	n.waiting[&end] = true
+	return ctx, func() {
+		n.mu.Lock()
+		delete(n.waiting, &end)
+		n.mu.Unlock()
+		end()
+	}
+}
+
+// away are the own nodes that do not answer, as a run counts them.
+type away struct {
+	names []string        // for which it is certain that no view counts them as connected
+	ids   map[string]bool // node IDs, all of whose names do not answer
+	nodes map[*Node]bool
+}
+
+// away returns the nodes that do not answer. A node that has never answered has no
+// known ID: its name is told once its peers must have noticed.
+func (t *Targets) away(within time.Duration) away {
+	found := away{names: []string{}, ids: map[string]bool{}, nodes: map[*Node]bool{}}
+	answering := map[string]bool{}
+	for _, n := range t.Nodes() {
+		id := n.knownID()
+		switch {
+		case !n.away(within):
+			answering[id] = true
+			continue
+		case id != "" || time.Since(n.made) > peersNotice:
+			found.names = append(found.names, n.Name())
+		}
+		found.nodes[n] = true
+		if id != "" {
+			found.ids[id] = true
+		}
+	}
+	for id := range answering {
+		delete(found.ids, id)
+	}
+	return found
+}
+
+// lastAnswer is how old a node's last answer may be for a run that begins now: one and a
+// half periods, since a run may take half of one.
+func lastAnswer(ctx context.Context) time.Duration {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return 0
+	}
+	return 3 * time.Until(deadline)
+}
+
+// present returns the nodes that answer, or all if none does.
+func (a away) present(nodes []*Node) []*Node {
+	there := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return a.nodes[n] })
+	if len(there) == 0 {
+		return nodes
+	}
+	return there
+}

@@ -1,0 +1,81 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// mayStop asks whether a node may be stopped.
+func (b bubble) mayStop(t *testing.T, node string) (status int, reason string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	b.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/safe-to-stop?node="+node, nil))
+	return w.Code, strings.TrimSpace(w.Body.String())
+}
+
+// A neighbour dies at any moment of a minute, and somebody asks each quarter of a
+// second: from the moment at which the exporter knows, the answer is never yes. Its
+// peers still see the neighbour connected for half a minute.
+func TestSafeToStopIsNeverBehindWhatIsKnown(t *testing.T) {
+	const known = `avax_node_up{node="foxtrot"}`
+	for _, death := range []string{"hangs", "is killed"} {
+		for moment := 0; moment < 30; moment += 5 {
+			t.Run(fmt.Sprintf("%s/%ds", death, moment), func(t *testing.T) {
+				inBubbleAs(t, func(s *scenery) {
+					s.env.Nodes = "alpha=http://alpha.sim,echo=http://echo.sim,foxtrot=http://foxtrot.sim"
+				}, func(t *testing.T, b bubble) {
+					// The L1 has 370: without echo 350 stay, without foxtrot as well 250.
+					time.Sleep(time.Minute + time.Duration(moment)*time.Second + 130*time.Millisecond)
+					if status, reason := b.mayStop(t, "echo"); status != http.StatusOK {
+						t.Fatalf("all is well: %d %s", status, reason)
+					}
+					foxtrot := b.network.Node("foxtrot")
+					if death == "hangs" {
+						foxtrot.Suffer(simnet.Hung())
+					} else {
+						foxtrot.Kill(45 * time.Second)
+					}
+					noticed := -1
+					for quarter := range 4 * 60 {
+						time.Sleep(250 * time.Millisecond)
+						page := b.page(t)
+						status, reason := b.mayStop(t, "echo")
+						if page[known] == 1 {
+							continue
+						}
+						if noticed < 0 {
+							noticed = quarter
+						}
+						if status == http.StatusOK {
+							t.Errorf("%v after its death, foxtrot is known to be down: %s", time.Duration(quarter)*time.Second/4, reason)
+						}
+						if quarter < noticed+8 {
+							continue
+						}
+						// Two seconds later it has been counted.
+						if status != http.StatusConflict {
+							t.Errorf("%v after its death: %d %s", time.Duration(quarter)*time.Second/4, status, reason)
+						}
+						if safe, told := page[`avax_l1_safe_to_stop{chain="examplel1",node_id="`+b.network.NodeID("echo")+`"}`]; !told || safe != 0 {
+							t.Errorf("avax_l1_safe_to_stop is %v, %v", safe, told)
+						}
+						for _, node := range []string{"alpha", "echo"} {
+							if weight := page[`avax_l1_connected_weight{node="`+node+`",chain="examplel1"}`]; weight != 270 {
+								t.Errorf("%s: connected weight %v", node, weight)
+							}
+						}
+					}
+					if noticed < 0 {
+						t.Error("nobody noticed")
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package schedule
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+const (
+	// firstRetry is how soon after a failure a job runs again; each further time it is
+	// twice as long, until that is as long as the job's period.
+	firstRetry = 2 * time.Second
+	// wakeGap is the least time between the beginnings of two runs outside the schedule.
+	wakeGap = time.Second
+	// failingGap is wakeGap for jobs that fail: their node flaps, or another cause remains.
+	failingGap = 5 * time.Second
+	// wakeSpread lies between the jobs that run at once.
+	wakeSpread = 50 * time.Millisecond
+)
+
+// NodeChanged tells the scheduler that a node has stopped or begun to answer. The
+// jobs with OnChange run at once. Where the node answers, so do its jobs that fail,
+// and those of the network and of chains that fail.
+func (s *Scheduler) NodeChanged(node string, answers bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakeAll(func(j *job) bool { return j.OnChange }, wakeGap)
+	if answers {
+		s.wakeFailing(node)
+	}
+}
+
+// CallsChanged tells the scheduler that the calls to a node have begun to fail or to
+// succeed. The node's job with Probe runs soon.
+func (s *Scheduler) CallsChanged(node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakeAll(func(j *job) bool { return j.Probe && j.Target.Node == node }, failingGap)
+}
+
+// wakeFailing wakes the jobs that fail and may succeed now that the node answers. The
+// caller holds s.mu.
+func (s *Scheduler) wakeFailing(node string) {
+	s.wakeAll(func(j *job) bool {
+		return j.Retry && j.failures > 0 && (j.Target.Node == node || j.Target.Node == "")
+	}, failingGap)
+}
+
+// wakeAll wakes jobs in the order of their keys. The caller holds s.mu.
+func (s *Scheduler) wakeAll(which func(*job) bool, gap time.Duration) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	var jobs []*job
+	for j := range maps.Values(s.jobs) {
+		if which(j) {
+			jobs = append(jobs, j)
+		}
+	}
+	slices.SortFunc(jobs, func(a, b *job) int {
+		return cmp.Or(cmp.Compare(a.Collector, b.Collector), a.Target.Compare(b.Target))
+	})
+	now := time.Now()
+	spread := min(wakeSpread, 2*time.Second/time.Duration(max(1, len(jobs))))
+	for i, j := range jobs {
+		at := now.Add(time.Duration(i) * spread)
+		if earliest := j.began.Add(gap); at.Before(earliest) {
+			at = earliest
+		}
+		s.wake(j, at)
+	}
+}
+
+// retry runs a job again soon that had no answer. The caller holds s.mu.
+func (s *Scheduler) retry(j *job, r snapshot.Run, missing bool) {
+	if r.Err == nil && !missing {
+		j.failures = 0
+		return
+	}
+	after := firstRetry << min(j.failures, 20)
+	j.failures++
+	// A limit of calls is not met by more of them.
+	if !j.Retry || scrape.OutcomeOf(r.Err) == scrape.RateLimited || after >= period(j.When, time.Now()) {
+		return
+	}
+	s.wake(j, time.Now().Add(after))
+}
+
+// wake runs a job at a time, or earlier if it is woken for an earlier one already. A
+// run that is under way then ends first. The caller holds s.mu.
+func (s *Scheduler) wake(j *job, at time.Time) {
+	if j.woken != nil && (!at.Before(j.wakeAt) || !j.woken.Stop()) {
+		return
+	}
+	j.wakeAt = at
+	j.woken = time.AfterFunc(time.Until(at), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.ctx.Err() != nil || s.jobs[j.Key] != j {
+			return
+		}
+		j.woken = nil
+		if j.running {
+			j.again = true
+			return
+		}
+		s.runs.Go(func() { s.run(j) })
+	})
+}
+
+// begin returns whether the job may run now: its runs do not overlap.
+func (s *Scheduler) begin(j *job) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j.running {
+		return false
+	}
+	j.running, j.began = true, time.Now()
+	return true
+}
+
+// end ends a run, and wakes the job again that was woken while it ran.
+func (s *Scheduler) end(j *job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := j.again
+	j.running, j.again = false, false
+	if again && s.ctx.Err() == nil && s.jobs[j.Key] == j {
+		s.wake(j, j.began.Add(wakeGap))
+	}
+}

@@ -1,0 +1,119 @@
+package schedule_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// times notes when a job ran, in whole seconds from the start.
+type times struct {
+	start time.Time
+	at    []int
+	err   error
+}
+
+func (r *times) job(collector, node string, period time.Duration) schedule.Job {
+	target := metric.Target{Node: node}
+	r.start = time.Now()
+	return schedule.Job{
+		Key: snapshot.Key{Collector: collector, Target: target}, Families: []*metric.Family{gauge}, Retry: true,
+		When: schedule.Every(period, target),
+		Collect: func(context.Context, *metric.Batch) error {
+			r.at = append(r.at, int(time.Since(r.start).Seconds()))
+			return r.err
+		},
+	}
+}
+
+func TestAFailedJobRunsAgainAfterSecondsWithBackoff(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want []int
+	}{
+		"failure":       {errors.New("no"), []int{0, 2, 6, 14, 30, 62, 126}},
+		"missing chain": {fmt.Errorf("%w: %w", collectors.ErrNotOffered, &scrape.Error{Outcome: scrape.NotFound}), []int{0, 2, 6, 14, 30, 62, 126}},
+		"rate limited":  {&scrape.Error{Outcome: scrape.RateLimited}, []int{0}},
+		"not offered":   {collectors.ErrNotOffered, []int{0}},
+		"success":       {nil, []int{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHouse(t, func(t *testing.T, h house) {
+				r := times{err: test.err}
+				j := r.job("test", "a", 24*time.Hour)
+				h.Set([]schedule.Job{j})
+				time.Sleep(150 * time.Second)
+				if !slices.Equal(r.at, test.want) {
+					t.Errorf("ran at %v, want %v", r.at, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestRetriesEndWhereTheyWouldOutlastThePeriod(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		r := times{err: errors.New("no")}
+		h.Set([]schedule.Job{r.job("test", "a", time.Minute)})
+		time.Sleep(30 * time.Minute)
+		if n := len(r.at); n < 30 || n > 30+6 {
+			t.Errorf("%d runs in 30 periods", n)
+		}
+	})
+}
+
+func TestWhenANodeAnswersAgainItsFailingJobsRun(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		var slow, other, well, network times
+		slow.err, other.err, network.err = errors.New("no"), errors.New("no"), errors.New("no")
+		jobs := []schedule.Job{
+			slow.job("slow", "a", 24*time.Hour), other.job("slow", "b", 24*time.Hour),
+			well.job("well", "a", 24*time.Hour), network.job("network", "", 24*time.Hour),
+		}
+		h.Set(jobs)
+		time.Sleep(10 * time.Hour) // retries take longer and longer
+		for _, r := range []*times{&slow, &other, &well, &network} {
+			r.start, r.at, r.err = time.Now(), nil, nil
+		}
+		h.NodeChanged("a", true)
+		time.Sleep(10 * time.Second)
+		if len(slow.at) != 1 || len(network.at) != 1 || len(other.at) != 0 || len(well.at) != 0 {
+			t.Errorf("the node's failing jobs ran %v, the network's %v, another node's %v, those that do not fail %v", slow.at, network.at, other.at, well.at)
+		}
+	})
+}
+
+func TestAChangeDuringARunIsFollowedByAnother(t *testing.T) {
+	inHouse(t, func(t *testing.T, h house) {
+		runs := 0
+		h.Set([]schedule.Job{{
+			Key: snapshot.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
+			When: schedule.Every(24*time.Hour, metric.Target{}),
+			Collect: func(context.Context, *metric.Batch) error {
+				runs++
+				time.Sleep(5 * time.Second)
+				return nil
+			},
+		}})
+		time.Sleep(time.Minute)
+		h.NodeChanged("a", false)
+		time.Sleep(2 * time.Second)
+		for range 100 { // many at once are one
+			h.NodeChanged("a", true)
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		if runs != 3 {
+			t.Errorf("%d runs", runs)
+		}
+	})
+}
