@@ -114,6 +114,15 @@ func (c Config) history(series uint64) time.Duration {
 	return max(MinHistory, min(time.Duration(samples)*c.Interval, mostHistory))
 }
 
+// History is how far back samples reach at present.
+func (a *Alerting) History() time.Duration {
+	s := a.current().store
+	if from, to := s.MinTime(), s.MaxTime(); from < to {
+		return time.Duration(to-from) * time.Millisecond
+	}
+	return 0
+}
+
 // Close releases the memory. The head's own Close would write its chunks to disk
 // first, and panic if that is full: so there are none by then.
 func (s *store) Close() error {

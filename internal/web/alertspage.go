@@ -81,7 +81,7 @@ func alertCard(p *problem, now time.Time) g.Node {
 				h.Code(g.Text(strings.Join(about, " "))))
 		}),
 		h.Div(h.Class("why"),
-			g.If(worst.action() != "", h.P(h.Class("action"), g.Text(worst.action()))),
+			text("action"),
 			// What the description of a pending alert says is not true yet.
 			g.If(worst.firing, g.Group{text("description"), text("impact")}),
 			g.If(len(p.suppressed) > 0, dim("Suppresses "+suppressed(p.suppressed)+".")),

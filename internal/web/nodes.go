@@ -12,7 +12,7 @@ import (
 )
 
 var nodeMeanings = [][2]string{
-	{"History", "The strip runs from two hours ago, or the beginning of what is kept, until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: not known."},
+	{"History", "The strip covers the history that is kept, until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: not known."},
 	{"Chains", "Each chain, on a card with its height and the age of the newest block. “Behind” counts blocks to the node that is furthest."},
 	{"Votes for reward", "Share of all stake whose nodes would vote today that this node gets its reward."},
 	{"Weighted uptime", "Uptime as the connected peers saw it, weighted by their stake over all stake."},

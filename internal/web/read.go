@@ -57,15 +57,18 @@ func among(label string, values []string) string {
 	return "," + label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
 }
 
-// history is how far back the source is asked; it keeps at least that much.
-const history = 2 * time.Hour
+// The history that is asked for: two hours, or all that is kept where the source
+// says how much that is.
+const (
+	usualHistory = 2 * time.Hour
+	leastHistory = 10 * time.Minute
+)
 
 // past asks for an expression at the ends of so many equal parts of the history.
-// The parts are those of the clock, so that a drawing does not flicker.
 func (r *reading) past(expr func(step time.Duration) string, parts int) model.Matrix {
-	long := history
+	long := usualHistory
 	if s, ok := r.source.(interface{ History() time.Duration }); ok {
-		long = s.History()
+		long = max(leastHistory, s.History())
 	}
 	step := (long / time.Duration(parts)).Round(time.Second)
 	matrix, err := r.source.QueryRange(r.ctx, expr(step), r.now.Add(-step*time.Duration(parts-1)), r.now, step)

@@ -65,8 +65,10 @@ func (r *reading) strips(matchers string) map[string]*strip {
 		matrix := r.past(func(s time.Duration) string {
 			step = s
 			series := family + `{node!=""` + matchers + `}`
-			// Where samples are further apart than the parts, the last one stands for a part.
-			return fmt.Sprintf("min by (node) (min_over_time(%s[%s]) or %s)", series, model.Duration(s), series)
+			if s < time.Minute { // samples may be further apart
+				return "min by (node) (" + series + ")"
+			}
+			return fmt.Sprintf("min by (node) (min_over_time(%s[%s]))", series, model.Duration(s+30*time.Second))
 		}, stripParts)
 		from = r.now.Add(-step * time.Duration(stripParts-1))
 		for _, stream := range matrix {
@@ -177,9 +179,12 @@ const mostDrawn = 200
 func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
 	const width, height, left, right, top, bottom = 480.0, 190.0, 40.0, 445.0, 10.0, 165.0
 	const least, longest = 30 * 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
-	horizon := least
+	horizon, last := least, staking.Quorums[len(staking.Quorums)-1].Share
 	for _, s := range steps[:min(len(steps), mostDrawn)] {
-		horizon = max(horizon, min(longest, s.after*1.1))
+		horizon = max(horizon, min(longest, s.after*1.5))
+		if s.share < last {
+			break // what comes later matters no more
+		}
 	}
 	x := func(after float64) float64 { return left + (right-left)*min(1, after/horizon) }
 	y := func(share float64) float64 { return bottom - (bottom-top)*share }
