@@ -1024,6 +1024,49 @@ func TestARefusedKeyIsToldAndNotTakenForAServiceThatIsDown(t *testing.T) {
 	})
 }
 
+func TestDataUpIsTrueWhileNothingIsAsked(t *testing.T) {
+	for name, fault := range map[string]simnet.Fault{"429": simnet.RateLimited(time.Hour), "503": simnet.Refused(503, "no healthy node")} {
+		inWorld(t, func(t *testing.T, w world) {
+			up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, MaxWait: 5 * time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.ups.Data.Client = data.New(up)
+			w.network.DataService().Suffer(fault)
+			notes := map[string]bool{}
+			for range 20 {
+				samples, said := w.tell(t.Context(), t, "data_up", "data")
+				says(t, samples, "avax_data_up", "0")
+				for _, note := range said {
+					notes[note] = true
+				}
+				time.Sleep(time.Minute)
+			}
+			if len(notes) > 1 {
+				t.Errorf("%s: told in %d ways: %v", name, len(notes), notes)
+			}
+			w.network.DataService().Recover()
+			time.Sleep(5 * time.Minute)
+			samples, _ := w.tell(t.Context(), t, "data_up", "data")
+			says(t, samples, "avax_data_up", "1")
+		})
+	}
+}
+
+func TestDataUpSaysNothingWhereTheBudgetIsSpent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		budget := &data.Budget{PerMinute: 10}
+		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, Admit: budget.Admit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.ups.Data.Client = data.New(up)
+		if samples, err := w.run(t, "data_up", "data"); !data.IsOverBudget(err) || samples != "" {
+			t.Errorf("%s, %v", samples, err)
+		}
+	})
+}
+
 func TestAServiceThatIsDownTakesItsSamplesAfterThreePeriodsAndNothingElse(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -54,7 +54,7 @@ func bindRewards(ups *Upstreams) []Job {
 }
 
 func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.Batch) error {
-	name := ups.Data.entry("paid", id, ups.Data.Currency)
+	name := ups.Data.entry("validator-rewards", id, ups.Data.Currency)
 	totals := load[rewardTotals](&ups.Data.Ledger, out, name)
 	r := rewardReader{
 		rewardTotals: &totals,
