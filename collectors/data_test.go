@@ -606,7 +606,7 @@ func message(id, status, destination string, sent time.Time) string {
 		delivery = fmt.Sprintf(`,"destinationTransaction":{"txHash":"0x4","timestamp":%d,"gasSpent":"1"}`, sent.Unix()+9)
 	}
 	return fmt.Sprintf(`{"messageId":"%s","status":"%s","sourceBlockchainId":"S","destinationBlockchainId":"%s","messageNonce":"1",
-		"from":"0x1","to":"0x2","messageExecuted":false,"receiptDelivered":false%s%s}`, id, status, destination, source, delivery)
+		"from":"0x1","to":"0x2","messageExecuted":%t,"receiptDelivered":false%s%s}`, id, status, destination, status != data.ICMPending, source, delivery)
 }
 
 // Some messages nobody ever delivers.
@@ -631,13 +631,47 @@ func TestAMessageThatStaysPendingMakesNothingCountTwiceAndIsGivenUpAfterAWeek(t 
 		})
 		for sent = range week + 12 {
 			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
-			if delivered := sum(t, samples, family, `"delivered`); delivered != float64(sent) || sum(t, samples, family, "pending") != 1 {
+			status := "pending"
+			if sent >= week {
+				status = "given_up"
+			}
+			if delivered := sum(t, samples, family, `"delivered`); delivered != float64(sent) || sum(t, samples, family, status) != 1 || sum(t, samples, family) != float64(sent)+1 {
 				t.Fatalf("after %d messages:\n%s", sent, samples)
 			}
 			if followed := strings.Contains(samples, "avax_icm_oldest_pending"); followed != (sent < week) {
 				t.Fatalf("after %d messages it is followed: %v", sent, followed)
 			}
 			time.Sleep(every)
+		}
+	})
+}
+
+func TestADeliveryWhoseCallFailedIsNoGoodDelivery(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		count := func(status string) float64 {
+			t.Helper()
+			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+			return sum(t, samples, "avax_icm_messages", `source="C`, `"`+status)
+		}
+		delivered, failed := count("delivered"), count("execution_failed")
+		w.network.FailICM(true)
+		time.Sleep(time.Hour)
+		w.network.FailICM(false)
+		time.Sleep(time.Minute)
+		if d, f := count("delivered")-delivered, count("execution_failed")-failed; d > 1 || f < 5 {
+			t.Errorf("%v delivered, %v failed", d, f)
+		}
+		time.Sleep(8 * 24 * time.Hour)
+		if f := count("execution_failed") - failed; f < 5 {
+			t.Errorf("%v failed a week later", f)
+		}
+		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+		all := sum(t, samples, "avax_icm_messages", `source="C`)
+		if by := sum(t, samples, "avax_icm_deliveries", `source="C`, `deliverer="`+simnet.Relayer); by != all {
+			t.Errorf("%v deliveries of %v messages", by, all)
+		}
+		if n := sum(t, samples, "avax_icm_receipts", `source="C`); n == 0 || n >= all {
+			t.Errorf("%v receipts of %v messages", n, all)
 		}
 	})
 }
