@@ -609,6 +609,24 @@ func message(id, status, destination string, sent time.Time) string {
 		"from":"0x1","to":"0x2","messageExecuted":%t,"receiptDelivered":false%s%s}`, id, status, destination, status != data.ICMPending, source, delivery)
 }
 
+// An NFT with a field of another type, which nobody reads, does not cost the address its samples.
+func TestOneMalformedItemIsLeftOutAndNoted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		const good = `{"address":"0x1","tokenId":"1","ercType":"ERC-721"}`
+		w.data(func(r *http.Request) string {
+			if !strings.HasSuffix(r.URL.Path, ":listCollectibles") {
+				return ""
+			}
+			return `{"collectibleBalances":[` + good + `,{"address":"0x1","tokenId":"2","ercType":"ERC-1155","metadata":{"indexStatus":"INDEXED","decimals":1.5}},` +
+				strings.ReplaceAll(good, `"1"`, `"3"`) + `]}`
+		})
+		samples, notes := w.tell(t.Context(), t, "collectibles", simnet.Account+"/C")
+		if n := sum(t, samples, "avax_address_collectibles", "ERC-721"); n != 2 || len(notes) != 1 || !strings.Contains(notes[0], "cannot be read") {
+			t.Errorf("%v, %q\n%s", n, notes, samples)
+		}
+	})
+}
+
 // Some messages nobody ever delivers.
 func TestAMessageThatStaysPendingMakesNothingCountTwiceAndIsGivenUpAfterAWeek(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {

@@ -44,7 +44,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	name := ups.Data.entry("icm", address)
 	totals := load[icmTotals](&ups.Data.Ledger, out, name)
 	query := data.ICMQuery{Network: ups.Data.networkName(), Paging: data.Paging{PageSize: icmPage, MaxPages: maxNewPages}}
-	truncated, err := totals.read(ups.Data.ICMMessages(ctx, address, query))
+	truncated, err := totals.read(readable(out, ups.Data.ICMMessages(ctx, address, query)))
 	if err != nil {
 		return hintRejected(err, "AVAX_WATCH_ADDRESSES")
 	}

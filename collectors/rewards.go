@@ -68,8 +68,12 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 			}
 			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.networkName(), query, token)
 			for _, r := range p.Rewards {
-				if r.NodeID != id && err == nil {
-					err = anotherAnswer(opRewards, id, r.NodeID)
+				switch {
+				case err != nil:
+				case r.Err != nil:
+					out.Note("left out a reward that cannot be read: %v", r.Err)
+				case r.Value.NodeID != id:
+					err = anotherAnswer(opRewards, id, r.Value.NodeID)
 				}
 			}
 			return p, err
@@ -226,9 +230,13 @@ func (r *rewardReader) read(ctx context.Context) error {
 func (r *rewardReader) leave(token string) { r.Swept, r.Token = time.Time{}, token }
 
 // add adds rewards that are not in the ledger, and prices that were not. It tells whether this run found all of them.
-func (r *rewardReader) add(rewards []data.Reward) (allNew bool) {
+func (r *rewardReader) add(rewards []data.Item[data.Reward]) (allNew bool) {
 	allNew = true
-	for _, reward := range rewards {
+	for _, item := range rewards {
+		if item.Err != nil {
+			continue
+		}
+		reward := item.Value
 		id := reward.ID()
 		settled := r.known[hashReward(id)]
 		if _, open := r.Open[id]; !open && !settled {
