@@ -427,7 +427,8 @@ func show(shown map[reflect.Type]map[string]bool, of reflect.Type, part any) {
 		if _, itself := reflect.PointerTo(of).MethodByName("UnmarshalJSONFrom"); itself {
 			return
 		}
-		if value, item := of.FieldByName("Value"); item && strings.HasPrefix(of.Name(), "Item[") {
+		if strings.HasPrefix(of.Name(), "Item[") {
+			value, _ := of.FieldByName("Value")
 			of = value.Type
 		}
 		if of.Kind() == reflect.Map {
