@@ -82,7 +82,7 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 		return err
 	}
 	err = explain.Name(ctx, out, exporter, w.name, w.target, time.Now())
-	var unknown explain.Unknown
+	var unknown explain.UnknownError
 	switch {
 	case errors.As(err, &unknown):
 		return config.InputError{Err: err}

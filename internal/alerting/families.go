@@ -64,3 +64,9 @@ func valueNames(e parser.Node) []string {
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
+
+// CheckExpr tells what is wrong with a PromQL expression.
+func CheckExpr(expr string) error {
+	_, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+	return err
+}

@@ -52,7 +52,7 @@ type Words struct {
 
 // Name writes what is behind an alert or a family, for one target: a node, a chain,
 // an ID or any other value of a label. Without a target it is told for all. An error
-// of type Unknown says that there is no such name or target.
+// of type UnknownError says that there is no such name or target.
 func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, now time.Time) error {
 	e := &explanation{ctx: ctx, w: w, from: from, target: target, now: now, cache: map[string]model.Vector{}, reading: map[string]bool{}}
 	groups, err := from.Groups(ctx)
@@ -78,7 +78,7 @@ func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, 
 		return e.unknown(name)
 	}
 	if e.err == nil && target != "" && !e.found {
-		return Unknown(fmt.Sprintf("nothing about %q: name a node, a chain or an ID as /metrics spells it", target))
+		return UnknownError(fmt.Sprintf("nothing about %q: name a node, a chain or an ID as /metrics spells it", target))
 	}
 	if e.err == nil {
 		_, e.err = io.WriteString(w, e.out.String())
@@ -86,16 +86,16 @@ func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, 
 	return e.err
 }
 
-// Unknown says that a name or a target is not known, and what is.
-type Unknown string
+// UnknownError says that a name or a target is not known, and what is.
+type UnknownError string
 
-func (u Unknown) Error() string { return string(u) }
+func (u UnknownError) Error() string { return string(u) }
 
 func (e *explanation) unknown(name string) error {
 	if near := like(name, e.groups); len(near) > 0 {
-		return Unknown(fmt.Sprintf("unknown alert or family %q: did you mean %s?", name, strings.Join(near, ", ")))
+		return UnknownError(fmt.Sprintf("unknown alert or family %q: did you mean %s?", name, strings.Join(near, ", ")))
 	}
-	return Unknown(fmt.Sprintf("unknown alert or family %q: avax-exporter rules prints the alerts, docs/metrics.md lists the families", name))
+	return UnknownError(fmt.Sprintf("unknown alert or family %q: avax-exporter rules prints the alerts, docs/metrics.md lists the families", name))
 }
 
 // explanation is one answer on its way to the terminal.

@@ -92,7 +92,7 @@ func ask(t *testing.T, long time.Duration, names ...[2]string) (told []string) {
 		for _, name := range names {
 			var out strings.Builder
 			if err := Name(t.Context(), &out, from, name[0], name[1], time.Now()); err != nil {
-				var unknown Unknown
+				var unknown UnknownError
 				if !errors.As(err, &unknown) || out.Len() > 0 {
 					t.Errorf("%s: %v after %q", name, err, out.String())
 				}

@@ -69,17 +69,6 @@ type problem struct {
 
 func (p *problem) worst() *active { return p.alerts[0] }
 
-// since is when the first of the alerts became active.
-func (p *problem) since() time.Time {
-	at := p.worst().ActiveAt
-	for _, a := range p.alerts {
-		if a.ActiveAt.Before(at) {
-			at = a.ActiveAt
-		}
-	}
-	return at
-}
-
 // judgement is what the rules say.
 type judgement struct {
 	groups    []alerting.Group

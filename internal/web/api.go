@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
@@ -179,7 +178,7 @@ func (s *Site) exprOf(r *http.Request) (string, error) {
 		return "", &apiError{http.StatusNotFound, "not_found", errNoSource}
 	}
 	expr := r.FormValue("query")
-	if _, err := parser.NewParser(parser.Options{}).ParseExpr(expr); err != nil {
+	if err := alerting.CheckExpr(expr); err != nil {
 		return "", badData("query: %w", err)
 	}
 	return expr, nil

@@ -86,9 +86,6 @@ func nodesOf(jobs []snapshot.Job) nodes {
 	return n
 }
 
-// network is the target of jobs that are about all nodes or chains at once.
-const network = "network"
-
 // oldest is when the oldest good run of these jobs began whose samples are
 // fresh; nil where there is none.
 func oldest(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) bool) *time.Time {

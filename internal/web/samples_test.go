@@ -2,7 +2,6 @@ package web
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -100,9 +99,6 @@ func fail(s *Site, collector string, target metric.Target, err error) {
 func outcome(op string, o scrape.Outcome, text string) error {
 	return &scrape.Error{Op: op, Outcome: o, Err: errors.New(text)}
 }
-
-// in is a moment from now in Unix seconds, as a sample has it.
-func in(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).Unix()) }
 
 // ask asks the site for a page.
 func ask(t testing.TB, s *Site, method, path string, header ...string) *http.Response {

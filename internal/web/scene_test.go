@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -180,16 +178,6 @@ func (s *scene) get(path string) string {
 		s.t.Fatalf("%s answers %s: %s", path, answer.Status, text)
 	}
 	return text
-}
-
-// rulesWith are the shipped rules with a text replaced.
-func rulesWith(t *testing.T, old, replacement string) []byte {
-	t.Helper()
-	text := string(alerts.Rules)
-	if !strings.Contains(text, old) {
-		t.Fatalf("the rules do not have %q", old)
-	}
-	return []byte(strings.Replace(text, old, replacement, 1))
 }
 
 func serve(t testing.TB, s *Site) string {
