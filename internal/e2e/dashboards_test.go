@@ -59,6 +59,7 @@ func chosen(expr string) string {
 }
 
 func TestTheDemo(t *testing.T) {
+	t.Parallel()
 	exporter := startAs(t, []string{"sh", "-c", `exec "$0" demo`})
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	if err := os.WriteFile(rules, alerts.Rules, 0o600); err != nil {

@@ -19,6 +19,7 @@ import (
 const everySecond = "AVAX_SCHEDULES=up=@every 1s;bootstrap=@every 1s;uptime=@every 1s;peers=@every 1s;connected_stake=@every 1s;validators=@every 1s;l1=@every 1s;l1_views=@every 1s"
 
 func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
+	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 // line by line, with nothing changed but the two addresses: the node is a
 // simulated one, and the exporter listens where there is room.
 func TestTheQuickStartsWorkAsWritten(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ page, heading string }{
 		{"README.md", "## Try it"},
 		{"README.md", "## Use it"},
@@ -83,6 +84,7 @@ func quickStart(t *testing.T, page, heading string) (typed []string, shown []exa
 // TestARollingUpgradeGoesOnOnlyWithAYes runs the script of docs/operating.md, with
 // nothing changed but the address and whom it waits for.
 func TestARollingUpgradeGoesOnOnlyWithAYes(t *testing.T) {
+	t.Parallel()
 	script, _ := quickStart(t, "docs/operating.md", "### Rolling upgrades of nodes")
 	var mu sync.Mutex
 	var asked []string

@@ -98,8 +98,7 @@ func TestANeighbourOfTheSameUserReadsNoSecret(t *testing.T) {
 		try := exec.Command("true")
 		try.SysProcAttr = nobody
 		if err := try.Run(); err != nil {
-			t.Logf("this machine's root cannot become another user (%v), and may read everything", err)
-			return
+			t.Skipf("needs a root that can become another user: %v", err)
 		}
 	}
 	// The test's own directory, and that of the binary, may be closed to other users.

@@ -317,13 +317,21 @@ func (f figures) String() string {
 		f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6)
 }
 
-// settled waits until no more goroutines and descriptors are there than before,
-// but for a few: those of the test's own connections, and of calls under way.
+// settled waits until no more goroutines and descriptors are there than before, but for a few: those of the test's own connections, of
+// calls under way, and of connections that are kept, of which there may be one for each call that an upstream gets at once.
 func (e *exporter) settled(before figures) figures {
 	e.t.Helper()
-	const few = 8
+	const few, kept = 8, 5 // AVAX_CONCURRENCY, and the up probe's
 	return e.until("goroutines and descriptors come back to "+before.String(), func(p page) error {
-		if f := p.figures(); f.Goroutines > before.Goroutines+few || f.Descriptors > before.Descriptors+few {
+		upstreams := map[string]bool{}
+		for series := range p {
+			if _, labels, ok := strings.Cut(series, `upstream="`); ok {
+				name, _, _ := strings.Cut(labels, `"`)
+				upstreams[name] = true
+			}
+		}
+		connections := kept * len(upstreams)
+		if f := p.figures(); f.Goroutines > before.Goroutines+few+2*connections || f.Descriptors > before.Descriptors+few+connections {
 			return errors.New(f.String())
 		}
 		return nil

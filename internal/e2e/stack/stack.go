@@ -39,9 +39,12 @@ func Binary(t testing.TB, name string) string {
 	return ""
 }
 
-// Chromium returns the path of the browser. It skips the test where none is installed.
+// Chromium returns the path of the browser. It skips the test where none is installed, and with -short.
 func Chromium(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser: run by make test-full")
+	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
