@@ -8,6 +8,8 @@ package alerts
 
 import _ "embed"
 
+//go:generate go test -run TestTheChartHoldsTheRulesOfEachProfile . -update
+
 // Rules is rules.yml, in the format of Prometheus' rule files from 2.42 on.
 // Thresholds are recording rules at its top.
 //

@@ -35,7 +35,7 @@ func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
 		m := mutant{Rule: rule}
 		m.Rule.Expr = rule.Expr[:at.Start] + with + rule.Expr[at.End:]
 		grown := len(m.Rule.Expr) - len(rule.Expr)
-		m.Mistake = oneLine(text(rule.Expr, around)) + " -> " + oneLine(m.Rule.Expr[shown.Start:int(shown.End)+grown])
+		m.Mistake = oneLine(sourceText(rule.Expr, around)) + " -> " + oneLine(m.Rule.Expr[shown.Start:int(shown.End)+grown])
 		if _, err := promQL.ParseExpr(m.Rule.Expr); err != nil {
 			t.Fatalf("the mutant is no expression: %s: %v", m.Mistake, err)
 		}
@@ -52,7 +52,7 @@ func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
 				if len(path) > 0 {
 					around = path[len(path)-1]
 				}
-				for _, with := range shifted(text(rule.Expr, node), below(path, equality)) {
+				for _, with := range shifted(sourceText(rule.Expr, node), below(path, equality)) {
 					replace(node, with, around)
 				}
 			}
@@ -62,7 +62,7 @@ func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
 		if !ok {
 			return nil
 		}
-		left, right := text(rule.Expr, n.LHS), text(rule.Expr, n.RHS)
+		left, right := sourceText(rule.Expr, n.LHS), sourceText(rule.Expr, n.RHS)
 		between := rule.Expr[n.LHS.PositionRange().End:n.RHS.PositionRange().Start]
 		if other, ok := flipped[n.Op]; ok {
 			replace(n, left+strings.Replace(between, n.Op.String(), other.String(), 1)+right, n)
@@ -95,8 +95,8 @@ func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// text returns what stands in the expression for the node.
-func text(expr string, n parser.Node) string {
+// sourceText returns what stands in the expression for the node.
+func sourceText(expr string, n parser.Node) string {
 	at := n.PositionRange()
 	return strings.TrimSpace(expr[at.Start:at.End])
 }

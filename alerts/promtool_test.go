@@ -25,14 +25,21 @@ func TestTheRulesDoWhatTheirTestsPromise(t *testing.T) {
 		for _, tests := range suite.tests {
 			t.Run(strings.TrimSuffix(tests.name, "_test.yml"), func(t *testing.T) {
 				t.Parallel()
-				files := []string{tests.name}
+				files := []string{}
 				if testing.Short() {
 					files = suite.cut(t, tests, t.TempDir())
+				} else {
+					files = append(files, suite.whole(t, tests, t.TempDir()))
 				}
 				promtool(t, append([]string{"test", "rules"}, files...)...)
 			})
 		}
 	}
+}
+
+func TestAnnotationsSayWhatThePagerShows(t *testing.T) {
+	t.Parallel()
+	promtool(t, "test", "rules", annotationTests)
 }
 
 func promtool(t *testing.T, args ...string) {

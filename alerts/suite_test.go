@@ -18,6 +18,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// annotationTests see the rules with their annotations, and all others without them.
+const annotationTests = "annotations_test.yml"
+
 // A suite is a file of rules with the files of tests that load it.
 type suite struct {
 	groups []group
@@ -105,7 +108,7 @@ func readSuite(t *testing.T, file string) *suite {
 		var tests testFile
 		readYAML(t, f, &tests)
 		tests.name = f
-		if slices.Contains(tests.RuleFiles, file) {
+		if slices.Contains(tests.RuleFiles, file) && f != annotationTests {
 			s.tests = append(s.tests, tests)
 		}
 	}
@@ -184,13 +187,28 @@ func (s *suite) cut(t *testing.T, tests testFile, dir string) (files []string) {
 	return files
 }
 
-// writeRules writes the groups as a file of rules, each rule as given.
+// whole writes a test file and all rules of its file into dir. It returns the test file's path.
+func (s *suite) whole(t *testing.T, tests testFile, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(tests.name)
+	file := filepath.Join(dir, tests.name)
+	err = errors.Join(err, os.WriteFile(file, text, 0o600),
+		writeRules(filepath.Join(dir, tests.RuleFiles[0]), s.groups, func(r *rule) rulefmt.Rule { return r.Rule }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// writeRules writes the groups as a file of rules, each rule as given, without annotations.
 func writeRules(file string, groups []group, given func(*rule) rulefmt.Rule) error {
 	var all rulefmt.RuleGroups
 	for _, g := range groups {
 		g.Rules = nil
 		for _, r := range g.rules {
-			g.Rules = append(g.Rules, given(r))
+			plain := given(r)
+			plain.Annotations = nil // promtool would demand them of each case
+			g.Rules = append(g.Rules, plain)
 		}
 		all.Groups = append(all.Groups, g.RuleGroup)
 	}

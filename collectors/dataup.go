@@ -11,11 +11,11 @@ import (
 )
 
 var dataUpFamily = metric.New("avax_data_up",
-	"1 if the Data service answered its last poll, be it with a refusal of the key; 0 if it did not, or asked to be left alone, "+
-		"for as long as it did.")
+	"1 if the Data service answered its last poll, be it with a refusal of the key or the rate; 0 if it did not.")
 
-// dataUp says 0 for a dead service, and so it fails only where the exporter itself did not poll. That a key is refused is no
-// failure of the service; it is told in the log, and the other collectors fail.
+// dataUp says 0 for a dead service, and so it never fails, as up does not. That
+// a key or the rate is refused is no failure of the service; it is told in the
+// log, and the other collectors fail.
 var dataUp = &Spec{
 	Name:     "data_up",
 	Help:     "Does the Data service answer? Asked, as all that follows, where AVAX_DATA_URL is set.",
@@ -33,14 +33,12 @@ func bindDataUp(ups *Upstreams) []Job {
 	}
 	return []Job{{metric.Target{Item: "data"}, func(ctx context.Context, out *metric.Batch) error {
 		_, err := ups.Data.BlockchainPage(scrape.MaxAge(ctx, 0), cmp.Or(ups.Data.networkName(), data.Mainnet), data.BlockchainQuery{Paging: data.Paging{PageSize: 1}}, "")
-		switch outcome := scrape.OutcomeOf(err); {
-		case outcome == scrape.Forbidden || outcome == scrape.Rejected:
+		switch outcome := scrape.OutcomeOf(err); outcome {
+		case scrape.Forbidden, scrape.RateLimited, scrape.Rejected:
 			out.Note("%v", err)
 			err = nil
-		case outcome == scrape.LocalLimit || data.IsOverBudget(err):
+		case scrape.LocalLimit:
 			return err
-		case outcome == scrape.RateLimited:
-			out.Note("the Data service asks to be left alone, for five minutes at most at a time: see avax_exporter_upstream_wait_until_timestamp_seconds")
 		}
 		out.SetBool(dataUpFamily, err == nil)
 		return nil

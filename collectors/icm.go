@@ -14,17 +14,11 @@ import (
 
 var (
 	icmMessages = metric.New("avax_icm_messages",
-		"Messages between chains that a watched address sent or received, from a day before it was first followed: waiting (pending), no longer followed after a week of that (given_up), "+
-			"arrived and executed (delivered, or delivered_source_not_indexed while the Data service does not know the sending), and arrived, but the call that it carries failed (execution_failed). Chains have their configured names, others their blockchain IDs; beyond 100 ways between chains, the others are other.",
+		"Messages between chains that a watched address sent or received, from a day before it was first followed: waiting (pending), and arrived (delivered, "+
+			"or delivered_source_not_indexed while the Data service does not know the sending). Chains have their configured names, others their blockchain IDs; beyond 100 ways between chains, the others are other.",
 		"address", "source", "destination", "status")
 	icmOldestPending = metric.New("avax_icm_oldest_pending_timestamp_seconds",
 		"When the oldest message was sent that waits for its delivery, in Unix seconds; absent where none waits. A message is given up after a week.", "address", "source", "destination")
-	icmDeliveries = metric.New("avax_icm_deliveries",
-		"Messages that arrived, by the address that delivered them, where the Data service tells it; beyond 20 addresses of a way between chains, the others are other.",
-		"address", "source", "destination", "deliverer")
-	icmReceipts = metric.New("avax_icm_receipts",
-		"Messages that arrived, and whose receipt had come back to the source when they were last read, about an hour after they were sent.",
-		"address", "source", "destination")
 	icmLastDelivery = metric.New("avax_icm_last_delivery_seconds",
 		"How long the message took that was delivered last.", "address", "source", "destination")
 )
@@ -34,7 +28,7 @@ var icm = &Spec{
 	Help:     "Do messages between chains arrive? Those of the watched EVM addresses.",
 	Calls:    []string{opICMMessages, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
-	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts},
+	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery},
 	Scope:    metric.ScopeItem,
 	Bind:     withData(perItem(Watchlist.evm, collectICM)),
 	Cost:     calls(opICMMessages, 1),
@@ -44,7 +38,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	name := ups.Data.entry("icm", address)
 	totals := load[icmTotals](&ups.Data.Ledger, out, name)
 	query := data.ICMQuery{Network: ups.Data.networkName(), Paging: data.Paging{PageSize: icmPage, MaxPages: maxNewPages}}
-	truncated, err := totals.read(readable(out, ups.Data.ICMMessages(ctx, address, query)))
+	truncated, err := totals.read(ups.Data.ICMMessages(ctx, address, query))
 	if err != nil {
 		return hintRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
@@ -83,8 +77,6 @@ type icmTotals struct {
 type icmMessage struct {
 	Source, Destination string
 	Status              string
-	Deliverer           string    // empty where nobody knows
-	Receipt             bool      // it has come back
 	At                  time.Time // when it was sent, or arrived where nobody knows
 	Arrived             time.Time // zero where it did not, or nobody knows
 }
@@ -93,8 +85,6 @@ type icmMessage struct {
 type icmLane struct {
 	Source, Destination string
 	Counts              map[string]int // by status
-	Deliverers          map[string]int // deliveries by address
-	Receipts            int
 	LastArrived         time.Time
 	LastTook            time.Duration
 
@@ -178,29 +168,14 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	return truncated, nil
 }
 
-// The statuses of a message that the service does not have.
-const (
-	icmGivenUp         = "given_up"
-	icmExecutionFailed = "execution_failed"
-)
-
-// mayChange tells whether more can become of a message: it may be delivered, and a failed execution repeated.
-func (m icmMessage) mayChange() bool {
-	return m.Status == data.ICMPending || m.Status == icmExecutionFailed
-}
-
 func icmMessageOf(m data.ICMMessage) icmMessage {
-	k := icmMessage{Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID, Status: m.Status, Receipt: m.ReceiptDelivered}
-	if (m.Status == data.ICMDelivered || m.Status == data.ICMDeliveredSourceNotIndexed) && !m.MessageExecuted {
-		k.Status = icmExecutionFailed
-	}
+	k := icmMessage{Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID, Status: m.Status}
 	for _, chain := range []*string{&k.Source, &k.Destination} {
 		if len(*chain) > metric.MostValue {
 			*chain = other
 		}
 	}
 	if m.DestinationTransaction != nil {
-		k.Deliverer = m.DestinationTransaction.DelivererAddress
 		k.Arrived = m.DestinationTransaction.Timestamp.Time
 		k.At = k.Arrived
 	}
@@ -216,7 +191,7 @@ func (b *icmTotals) settle(now time.Time) {
 	for id, m := range b.Recent {
 		switch {
 		case !m.At.Before(b.Newest.Add(-icmRecent)):
-		case m.mayChange() && now.Sub(m.At) < icmGivesUp:
+		case m.Status == data.ICMPending && now.Sub(m.At) < icmGivesUp:
 			waiting = append(waiting, id)
 		default:
 			b.close(id)
@@ -232,11 +207,7 @@ func (b *icmTotals) settle(now time.Time) {
 
 // close adds a message to the sums, and forgets which it was.
 func (b *icmTotals) close(id string) {
-	m := b.Recent[id]
-	if m.Status == data.ICMPending {
-		m.Status = icmGivenUp
-	}
-	b.Lanes, _ = addMessage(b.Lanes, m)
+	b.Lanes, _ = addMessage(b.Lanes, b.Recent[id])
 	delete(b.Recent, id)
 }
 
@@ -255,15 +226,6 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	}
 	l := &lanes[i]
 	l.Counts[kindOrOther(l.Counts, m.Status)]++
-	if l.Deliverers == nil {
-		l.Deliverers = map[string]int{}
-	}
-	if m.Deliverer != "" {
-		l.Deliverers[kindOrOther(l.Deliverers, m.Deliverer)]++
-	}
-	if m.Receipt {
-		l.Receipts++
-	}
 	if m.Status == data.ICMDelivered && m.Arrived.After(l.LastArrived) {
 		l.LastArrived, l.LastTook = m.Arrived, m.Arrived.Sub(m.At)
 	}
@@ -273,7 +235,7 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 func (b *icmTotals) set(out *metric.Batch, address string, named func(blockchainID string) string) {
 	var lanes []icmLane
 	for _, l := range b.Lanes {
-		l.Counts, l.Deliverers = maps.Clone(l.Counts), maps.Clone(l.Deliverers)
+		l.Counts = maps.Clone(l.Counts)
 		lanes = append(lanes, l)
 	}
 	for _, m := range b.Recent {
@@ -285,16 +247,12 @@ func (b *icmTotals) set(out *metric.Batch, address string, named func(blockchain
 	}
 	for _, l := range lanes {
 		from, to := named(l.Source), named(l.Destination)
-		for _, status := range []string{data.ICMPending, icmGivenUp, data.ICMDelivered, data.ICMDeliveredSourceNotIndexed, icmExecutionFailed} {
+		for _, status := range []string{data.ICMPending, data.ICMDelivered, data.ICMDeliveredSourceNotIndexed} {
 			l.Counts[status] += 0
 		}
 		for status, n := range l.Counts { // others may come up
 			out.Set(icmMessages, float64(n), address, from, to, status)
 		}
-		for deliverer, n := range l.Deliverers {
-			out.Set(icmDeliveries, float64(n), address, from, to, deliverer)
-		}
-		out.Set(icmReceipts, float64(l.Receipts), address, from, to)
 		if !l.oldest.IsZero() {
 			out.SetTime(icmOldestPending, l.oldest, address, from, to)
 		}

@@ -54,7 +54,7 @@ func bindRewards(ups *Upstreams) []Job {
 }
 
 func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.Batch) error {
-	name := ups.Data.entry("validator-rewards", id, ups.Data.Currency)
+	name := ups.Data.entry("paid", id, ups.Data.Currency)
 	totals := load[rewardTotals](&ups.Data.Ledger, out, name)
 	r := rewardReader{
 		rewardTotals: &totals,
@@ -68,12 +68,8 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 			}
 			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.networkName(), query, token)
 			for _, r := range p.Rewards {
-				switch {
-				case err != nil:
-				case r.Err != nil:
-					out.Note("left out a reward that cannot be read: %v", r.Err)
-				case r.Value.NodeID != id:
-					err = anotherAnswer(opRewards, id, r.Value.NodeID)
+				if r.NodeID != id && err == nil {
+					err = anotherAnswer(opRewards, id, r.NodeID)
 				}
 			}
 			return p, err
@@ -230,13 +226,9 @@ func (r *rewardReader) read(ctx context.Context) error {
 func (r *rewardReader) leave(token string) { r.Swept, r.Token = time.Time{}, token }
 
 // add adds rewards that are not in the ledger, and prices that were not. It tells whether this run found all of them.
-func (r *rewardReader) add(rewards []data.Item[data.Reward]) (allNew bool) {
+func (r *rewardReader) add(rewards []data.Reward) (allNew bool) {
 	allNew = true
-	for _, item := range rewards {
-		if item.Err != nil {
-			continue
-		}
-		reward := item.Value
+	for _, reward := range rewards {
 		id := reward.ID()
 		settled := r.known[hashReward(id)]
 		if _, open := r.Open[id]; !open && !settled {

@@ -20,9 +20,21 @@ type builtIn []struct {
 	content []byte
 }
 
-// runRules prints the alert rules.
+// runRules prints the alert rules, or those of a profile.
 func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
-	files := builtIn{{"rules.yml", alerts.Rules}, {"companion.yml", alerts.Companion}}
+	profile := alerts.ProfileAll
+	if len(args) > 0 {
+		if name, ok := strings.CutPrefix(args[0], "--profile="); ok {
+			profile, args = name, args[1:]
+		} else if args[0] == "--profile" && len(args) > 1 {
+			profile, args = args[1], args[2:]
+		}
+	}
+	rules, err := alerts.Profile(profile)
+	if err != nil {
+		return inputError("rules: %v", err)
+	}
+	files := builtIn{{"rules.yml", rules}, {"companion.yml", alerts.Companion}}
 	return files.print("rules", args, stdout)
 }
 

@@ -48,7 +48,7 @@ func commands() []command {
 		{name: "notify", args: notifyArgs, summary: "print an example of a notification file, or send a test page", help: notifyHelp(), run: runNotify},
 		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, run: runSilence},
 		{name: "healthcheck", summary: "exit 0 if the exporter on this machine answers", run: runHealthcheck},
-		{name: "rules", args: "[--out DIR]", summary: "print the alert rules, or write all rule files", run: runRules},
+		{name: "rules", args: "[--profile NAME] [--out DIR]", summary: "print the alert rules, or those of a profile, or write all rule files", run: runRules},
 		{name: "dashboards", args: "[--out DIR]", summary: "print the Grafana overview, or write all dashboards", run: runDashboards},
 		{name: "version", summary: "print the version", run: runVersion},
 		{name: "help", args: "[COMMAND]", summary: "print this help, or that of a command", run: runHelp},

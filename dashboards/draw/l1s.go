@@ -17,7 +17,7 @@ var l1s = board{
 				unit("s", 1).judged(lowBy("AvaxL1QuorumLossForecast")).none("Never"),
 			stat("Active weight", "The lowest share of an L1's weight that is active.",
 				`min(avax_l1_active_weight`+anyL1+` / avax_l1_weight`+anyL1+`)`).
-				unit("percentunit", 1).judged(lowBy("AvaxL1ActiveWeightLow")).none("No L1"),
+				unit("percentunit", 1).judged(lowBy("AvaxL1ConnectedWeightLow")).none("No L1"),
 			stat("Connected", "The lowest share of an L1's weight that a node sees active and connected.",
 				`min(avax_l1_connected_weight{node=~"$node", chain=~"$chain"} / ignoring (node) group_left () avax_l1_weight`+anyL1+`)`).
 				unit("percentunit", 1).judged(lowBy("AvaxL1ConnectedWeightLow")).none("No L1"),
@@ -70,7 +70,7 @@ var l1s = board{
 			panels: []*panel{
 				graph("How much weight is active?", "Share of the L1's weight that is active: the 10 lowest.", "{{chain}}",
 					lowest(`avax_l1_active_weight`+anyL1+` / avax_l1_weight`+anyL1)).
-					unit("percentunit", 1).judged(lowBy("AvaxL1ActiveWeightLow")).between(nil, 1).from(0.7).none("No L1"),
+					unit("percentunit", 1).judged(lowBy("AvaxL1ConnectedWeightLow")).between(nil, 1).from(0.7).none("No L1"),
 				graph("How much weight is connected?", "Share of the L1's weight that the node sees active and connected: the 10 lowest.", "{{chain}} as {{node}} sees it",
 					lowest(`avax_l1_connected_weight{node=~"$node", chain=~"$chain"} / ignoring (node) group_left () avax_l1_weight`+anyL1)).
 					unit("percentunit", 1).judged(lowBy("AvaxL1ConnectedWeightLow")).between(nil, 1).from(0.7).none("No L1"),

@@ -19,7 +19,7 @@ var network = board{
 				`max(avax_node_newer_version_stake_ratio`+nodes+`)`).unit("percentunit", 1).judged(steps(step{nil, good}, step{bar("AvaxVersionBehindNetwork", "info"), warn}, step{bar("AvaxVersionBehindNetwork", "warn"), bad})).none("No node"),
 			stat("Next upgrade", "Until the next upgrade that a node knows of, or UNKNOWN where most of the stake announces one that a node does not know.",
 				`min(avax_node_unknown_upgrade_timestamp_seconds`+nodes+`) * 0 - 1 or min((avax_upgrade_timestamp_seconds`+nodes+` - time()) > 0) or 0 * count(avax_node_up`+nodes+`) - 2`).
-				unit("s", 1).judged(steps(step{nil, bad}, step{0.0, warn}, step{bar("AvaxUnknownUpgradeSoon", "", "3d"), good})).reads("-1", "UNKNOWN", bad).reads("-2", "None", good).none("No node"),
+				unit("s", 1).judged(steps(step{nil, bad}, step{0.0, warn}, step{bar("AvaxUnknownUpgradeSoon", "", "24h"), good})).reads("-1", "UNKNOWN", bad).reads("-2", "None", good).none("No node"),
 			stat("Fleet differs", "Facts that should be the same on all own nodes and are not: chain configurations, upgrade schedules, virtual machines, protocol.",
 				`count(avax_fleet_variants > 1) or 0 * count(avax_fleet_variants)`).unit("none", 0).judged(some(warn)).reads("0", "None", good).none("No node"),
 			stat("Checks failing", "Checks that fail by a node's own health API.",

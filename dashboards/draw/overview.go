@@ -40,7 +40,7 @@ var overview = board{
 				none("No L1").leadsTo("avax-l1"),
 			stat("Next upgrade", "Until the next upgrade of the network that a node knows of, or that most of the stake announces and a node does not know: then it is red.",
 				`min(avax_node_unknown_upgrade_timestamp_seconds`+nodes+`) * 0 - 1 or min((avax_upgrade_timestamp_seconds`+nodes+` - time()) > 0) or 0 * count(avax_node_up`+nodes+`) - 2`).
-				unit("s", 1).judged(steps(step{nil, bad}, step{0.0, warn}, step{bar("AvaxUnknownUpgradeSoon", "", "3d"), good})).
+				unit("s", 1).judged(steps(step{nil, bad}, step{0.0, warn}, step{bar("AvaxUnknownUpgradeSoon", "", "24h"), good})).
 				reads("-1", "UNKNOWN", bad).reads("-2", "None", good).none("No node").leadsTo("avax-network"),
 			stat("Alerts firing", "Pages and warnings that fire now, as Prometheus evaluates the built-in rules.",
 				`count(ALERTS{alertstate="firing", alertname=~"Avax.*", severity="page"}) or vector(0)`).named("page").
@@ -67,7 +67,7 @@ var overview = board{
 			panels: []*panel{
 				graph("How much downtime budget is used?", "Downtime of the period so far, as a share of what the reward allows. At 100 % the reward cannot be reached any more.", "{{short}}",
 					short(highest(`avax_validator_downtime_used_seconds`+anyone+` / avax_validator_downtime_budget_seconds`+anyone))).
-					unit("percentunit", 1).judged(highBy("AvaxDowntimeBudgetLow")).between(0, nil).none("No validator").size(12, 8),
+					unit("percentunit", 1).judged(high(bar("AvaxDowntimeBudgetLow", "info"), bar("AvaxDowntimeBudgetLow", "warn"))).between(0, nil).none("No validator").size(12, 8),
 				graph("Who would vote for the reward?", "Share of the stake that would vote for the node's reward today. It counts connected peers alone, and starts at the node's own stake after a restart.", "{{node}}",
 					lowest(`avax_node_uptime_rewarding_stake_ratio`+nodes)).
 					unit("percentunit", 1).judged(lowBy("AvaxRewardStakeLow")).between(nil, 1).from(0.7).none("No validator").size(12, 8),
@@ -81,7 +81,7 @@ var overview = board{
 					unit("s", 1).judged(low(bar("AvaxL1RunwayLow", "", "7d"), bar("AvaxL1RunwayLow", "", "30d"))).none("No L1").leadsTo("avax-l1"),
 				graph("How much weight is active?", "Share of the L1's weight whose validators have a balance. Inactive validators stay in the whole: below 80 % the L1's nodes report unhealthy, below 67 % messages between chains stop.", "{{chain}}",
 					lowest(`avax_l1_active_weight`+anyL1+` / avax_l1_weight`+anyL1)).
-					unit("percentunit", 1).judged(lowBy("AvaxL1ActiveWeightLow")).between(nil, 1).from(0.7).none("No L1").leadsTo("avax-l1"),
+					unit("percentunit", 1).judged(lowBy("AvaxL1ConnectedWeightLow")).between(nil, 1).from(0.7).none("No L1").leadsTo("avax-l1"),
 				graph("How much weight is connected?", "Share of the L1's weight that a node sees active and connected, the lowest of all nodes that track the chain.", "{{chain}}",
 					lowest(`min without (node) (avax_l1_connected_weight{node=~"$node", chain=~"$chain"}) / avax_l1_weight`+anyL1)).
 					unit("percentunit", 1).judged(lowBy("AvaxL1ConnectedWeightLow")).between(nil, 1).from(0.7).none("No L1").leadsTo("avax-l1"),

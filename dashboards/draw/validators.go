@@ -14,7 +14,7 @@ var validators = board{
 				unit("suffix: lost", 0).judged(some(bad)).reads("0", "Yes", good).none("No validator"),
 			stat("Budget used", "The largest share of a downtime budget that is used.",
 				`max(avax_validator_downtime_used_seconds`+anyone+` / avax_validator_downtime_budget_seconds`+anyone+`)`).
-				unit("percentunit", 1).judged(highBy("AvaxDowntimeBudgetLow")).none("No validator"),
+				unit("percentunit", 1).judged(high(bar("AvaxDowntimeBudgetLow", "info"), bar("AvaxDowntimeBudgetLow", "warn"))).none("No validator"),
 			stat("Downtime left", "What the validator that has least left may still be down until the end of its period.",
 				`min(avax_validator_downtime_budget_seconds`+anyone+` - avax_validator_downtime_used_seconds`+anyone+`)`).
 				unit("s", 1).judged(steps(step{nil, bad}, step{6 * 3600.0, warn}, step{day, good})).none("No validator"),
@@ -40,7 +40,7 @@ var validators = board{
 					yesNo("Reward", `min by (node_id) (avax_validator_reward_reachable`+anyone+`)`, "Reachable", good, "Lost", bad, 90),
 					value("Requirement", `max by (node_id) (avax_validator_uptime_requirement_ratio`+anyone+`)`, "percentunit", 0, 110, nil),
 					value("Uptime", `max by (node_id) (avax_validator_weighted_uptime_ratio`+anyone+`)`, "percentunit", 2, 85, nil),
-					value("Budget used", `max by (node_id) (avax_validator_downtime_used_seconds`+anyone+` / avax_validator_downtime_budget_seconds`+anyone+`)`, "percentunit", 1, 110, highBy("AvaxDowntimeBudgetLow")),
+					value("Budget used", `max by (node_id) (avax_validator_downtime_used_seconds`+anyone+` / avax_validator_downtime_budget_seconds`+anyone+`)`, "percentunit", 1, 110, high(bar("AvaxDowntimeBudgetLow", "info"), bar("AvaxDowntimeBudgetLow", "warn"))),
 					value("Left", `max by (node_id) (avax_validator_downtime_budget_seconds`+anyone+` - avax_validator_downtime_used_seconds`+anyone+`)`, "s", 1, 95, steps(step{nil, bad}, step{6 * 3600.0, warn}, step{day, good})),
 					value("Votes at 80 %", `max by (node_id) (avax_validator_votes_yes_ratio{node_id=~"$node_id", requirement="0.8"})`, "percentunit", 1, 115, nil),
 					value("Votes at 90 %", `max by (node_id) (avax_validator_votes_yes_ratio{node_id=~"$node_id", requirement="0.9"})`, "percentunit", 1, 115, nil),
@@ -60,7 +60,7 @@ var validators = board{
 			panels: []*panel{
 				graph("How much downtime budget is used?", "Downtime of the period so far as a share of what the reward allows: the 10 that used most.", "{{short}}",
 					short(highest(`avax_validator_downtime_used_seconds`+anyone+` / avax_validator_downtime_budget_seconds`+anyone))).
-					unit("percentunit", 1).judged(highBy("AvaxDowntimeBudgetLow")).between(0, nil).none("No validator"),
+					unit("percentunit", 1).judged(high(bar("AvaxDowntimeBudgetLow", "info"), bar("AvaxDowntimeBudgetLow", "warn"))).between(0, nil).none("No validator"),
 				graph("Would it be paid at 80 %?", "Share of the stake that would vote yes at a requirement of 80 %: the 10 lowest.", "{{short}}",
 					short(lowest(`avax_validator_votes_yes_ratio{node_id=~"$node_id", requirement="0.8"}`))).
 					unit("percentunit", 1).between(nil, 1).from(0.7).none("No validator"),

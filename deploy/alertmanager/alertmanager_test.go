@@ -87,7 +87,8 @@ func matching(t *testing.T, matchers []string, rules []map[string]string) []map[
 	return slices.DeleteFunc(slices.Clone(rules), func(rule map[string]string) bool {
 		return slices.ContainsFunc(parsed, func(m *labels.Matcher) bool {
 			value, set := rule[m.Name]
-			return set && !m.Matches(value) || !set && m.Name == "within"
+			own := slices.Contains([]string{"within", "scope", "reason", "unit"}, m.Name) // labels that only a rule sets
+			return set && !m.Matches(value) || !set && own && !m.Matches("")
 		})
 	})
 }
@@ -223,147 +224,152 @@ var cases = []struct {
 }{
 	{
 		name:  "a node that is down",
-		cause: alert{"alertname=AvaxNodeDown", "severity=page", "instance=e1", "node=alpha"},
+		cause: alert{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
 		effects: []alert{
-			{"alertname=AvaxNodeDown", "severity=warn", "instance=e1", "node=alpha"},
-			{"alertname=AvaxNodeFlapping", "severity=warn", "instance=e1", "node=alpha"},
-			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e1", "node=alpha"},
-			{"alertname=AvaxHeadStale", "severity=page", "instance=e1", "node=alpha", "chain=C"},
-			{"alertname=AvalancheGoHealthFailing", "severity=page", "instance=10.0.0.1:9650", "node=alpha", "check=health"},
+			{"alertname=AvaxNodeDown", "severity=warn", "node=alpha"},
+			{"alertname=AvaxNodeFlapping", "severity=warn", "node=alpha"},
+			{"alertname=AvaxConnectedStakeLow", "severity=page", "node=alpha"},
+			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=C"},
+			{"alertname=AvalancheGoHealthFailing", "severity=warn", "instance=10.0.0.1:9650", "node=alpha", "check=health"},
 		},
 		independents: []alert{
-			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e1", "node=charlie"},
-			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e2", "node=alpha"},
-			{"alertname=AvaxChainHalted", "severity=page", "instance=e1", "chain=L1"},
-			{"alertname=AvalancheGoHealthFailing", "severity=page", "instance=10.0.0.2:9650", "node=bravo", "check=health"},
-			{"alertname=AvalancheGoHealthFailing", "severity=page", "instance=10.0.0.3:9650", "check=health"},
+			{"alertname=AvaxConnectedStakeLow", "severity=page", "node=charlie"},
+			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L1"},
+			{"alertname=AvalancheGoHealthFailing", "severity=warn", "instance=10.0.0.2:9650", "node=bravo", "check=health"},
+			{"alertname=AvalancheGoHealthFailing", "severity=warn", "instance=10.0.0.3:9650", "check=health"},
 		},
 	},
 	{
-		name:  "an exporter that is down",
-		cause: alert{"alertname=AvaxExporterDown", "severity=page", "instance=e1"},
+		name:  "an exporter that is gone, with its nodes",
+		cause: alert{"alertname=AvaxExporterDown", "severity=page"},
 		effects: []alert{
-			{"alertname=AvaxNodeDown", "severity=page", "instance=e1", "node=alpha"},
+			{"alertname=AvaxExporterDown", "severity=warn", "instance=e1"},
 		},
 		independents: []alert{
 			{"alertname=AvaxWatchdog", "severity=none"},
-			{"alertname=AvaxNodeDown", "severity=page", "instance=e2", "node=alpha"},
+			{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
+		},
+	},
+	{
+		name:  "all nodes that do not answer",
+		cause: alert{"alertname=AvaxNodeDown", "severity=page", "scope=all"},
+		effects: []alert{
+			{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
+			{"alertname=AvaxNodeDown", "severity=warn", "node=bravo"},
+			{"alertname=AvaxUpstreamForbidden", "severity=warn", "upstream=data"},
+		},
+		independents: []alert{
+			{"alertname=AvaxNodeDiskLow", "severity=page", "node=alpha"},
+		},
+	},
+	{
+		name:  "an L1 validator that is inactive",
+		cause: alert{"alertname=AvaxL1ValidatorInactive", "severity=page", "chain=L1", "validation_id=v1", "node_id=n1"},
+		effects: []alert{
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "chain=L1", "validation_id=v1", "node_id=n1"},
+		},
+		independents: []alert{
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "chain=L1", "validation_id=v2", "node_id=n2"},
 		},
 	},
 	{
 		name:  "a validator that runs dry within a day",
-		cause: alert{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
+		cause: alert{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "chain=L1", "validation_id=v1", "node_id=n1"},
 		effects: []alert{
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
-			{"alertname=AvaxL1RunwayLow", "severity=warn", "within=30d", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L1", "validation_id=v1", "node_id=n1"},
+			{"alertname=AvaxL1RunwayLow", "severity=warn", "within=30d", "chain=L1", "validation_id=v1", "node_id=n1"},
 		},
 		independents: []alert{
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "instance=e1", "chain=L1", "validation_id=v2", "node_id=n2"},
-			{"alertname=AvaxL1QuorumLossForecast", "severity=warn", "instance=e1", "chain=L1"},
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L1", "validation_id=v2", "node_id=n2"},
+			{"alertname=AvaxL1QuorumLossForecast", "severity=warn", "chain=L1"},
 		},
 	},
 	{
 		name:  "a disk that is nearly full",
-		cause: alert{"alertname=AvalancheGoDiskLow", "severity=page", "instance=10.0.0.1:9650"},
+		cause: alert{"alertname=AvaxNodeDiskLow", "severity=page", "node=alpha"},
 		effects: []alert{
-			{"alertname=AvalancheGoDiskLow", "severity=warn", "instance=10.0.0.1:9650"},
-			{"alertname=AvalancheGoDiskFillsIn24h", "severity=page", "instance=10.0.0.1:9650"},
-			{"alertname=AvalancheGoHealthFailing", "severity=page", "instance=10.0.0.1:9650", "check=health"},
+			{"alertname=AvalancheGoDiskLow", "severity=warn", "instance=10.0.0.1:9650", "node=alpha"},
+			{"alertname=AvalancheGoHealthFailing", "severity=warn", "instance=10.0.0.1:9650", "node=alpha", "check=health"},
 		},
 		independents: []alert{
-			{"alertname=AvalancheGoDiskFillsIn24h", "severity=page", "instance=10.0.0.2:9650"},
-			{"alertname=AvalancheGoBadBlocks", "severity=page", "instance=10.0.0.1:9650", "chain=C"},
+			{"alertname=AvalancheGoDiskLow", "severity=warn", "instance=10.0.0.2:9650", "node=bravo"},
+			{"alertname=AvalancheGoBadBlocks", "severity=info", "instance=10.0.0.1:9650", "node=alpha", "chain=C"},
 		},
 	},
 	{
 		name:  "most of the stake out of reach",
-		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e1", "node=alpha"},
+		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=page", "node=alpha"},
 		effects: []alert{
-			{"alertname=AvaxPeersLow", "severity=warn", "instance=e1", "node=alpha"},
-			{"alertname=AvaxHeadStale", "severity=page", "instance=e1", "node=alpha", "chain=C"},
-			{"alertname=AvalancheGoQueryFailures", "severity=page", "instance=10.0.0.1:9650", "node=alpha", "chain=C"},
+			{"alertname=AvaxPeersLow", "severity=warn", "node=alpha"},
+			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=C"},
+			{"alertname=AvalancheGoQueryFailures", "severity=warn", "instance=10.0.0.1:9650", "node=alpha", "chain=C"},
 		},
 		independents: []alert{
-			{"alertname=AvaxRewardLost", "severity=page", "instance=e1", "node=alpha"},
+			{"alertname=AvaxRewardStakeLow", "severity=page", "node=alpha"},
 		},
 	},
 	{
 		name:  "little of the stake out of reach",
-		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=warn", "instance=e1", "node=alpha"},
+		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=warn", "node=alpha"},
 		effects: []alert{
-			{"alertname=AvaxPeersLow", "severity=warn", "instance=e1", "node=alpha"},
+			{"alertname=AvaxPeersLow", "severity=warn", "node=alpha"},
 		},
 		independents: []alert{
-			{"alertname=AvaxHeadStale", "severity=page", "instance=e1", "node=alpha", "chain=C"},
+			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=C"},
 		},
 	},
 	{
 		name:  "a lost reward",
-		cause: alert{"alertname=AvaxRewardUnreachable", "severity=page", "instance=e1", "node_id=n1"},
+		cause: alert{"alertname=AvaxRewardUnreachable", "severity=page", "node_id=n1"},
 		effects: []alert{
-			{"alertname=AvaxDowntimeBudgetLow", "severity=page", "instance=e1", "node_id=n1"},
-			{"alertname=AvaxDowntimeBudgetBurn", "severity=page", "instance=e1", "node_id=n1"},
+			{"alertname=AvaxDowntimeBudgetLow", "severity=warn", "node_id=n1"},
+			{"alertname=AvaxDowntimeBudgetBurn", "severity=page", "node_id=n1"},
 		},
 		independents: []alert{
-			{"alertname=AvaxDowntimeBudgetLow", "severity=page", "instance=e1", "node_id=n2"},
-			{"alertname=AvaxStakeEndsSoon", "severity=page", "within=24h", "instance=e1", "node_id=n1"},
+			{"alertname=AvaxDowntimeBudgetLow", "severity=warn", "node_id=n2"},
+			{"alertname=AvaxStakeEndsSoon", "severity=warn", "within=24h", "node_id=n1"},
 		},
 	},
 	{
 		name:  "no node that reaches the stake",
-		cause: alert{"alertname=AvaxStakeUnreachable", "severity=page", "instance=e1"},
+		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=page", "scope=all"},
 		effects: []alert{
-			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e1", "node=alpha"},
-			{"alertname=AvaxConnectedStakeLow", "severity=warn", "instance=e1", "node=bravo"},
-			{"alertname=AvaxNoInboundPeers", "severity=warn", "instance=e1", "node=alpha"}, // of what is silenced itself
-			{"alertname=AvaxChainHalted", "severity=page", "instance=e1", "chain=C"},
+			{"alertname=AvaxConnectedStakeLow", "severity=page", "node=alpha"},
+			{"alertname=AvaxConnectedStakeLow", "severity=warn", "node=bravo"},
+			{"alertname=AvaxNoInboundPeers", "severity=warn", "node=alpha"}, // of what is silenced itself
+			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=C"},
 		},
 		independents: []alert{
-			{"alertname=AvaxConnectedStakeLow", "severity=page", "instance=e2", "node=alpha"},
-			{"alertname=AvaxNodeDown", "severity=page", "instance=e1", "node=charlie"},
-			{"alertname=AvaxChainHalted", "severity=page", "instance=e2", "chain=C"},
+			{"alertname=AvaxNodeDown", "severity=page", "node=charlie"},
 		},
 	},
 	{
 		name:  "an L1 whose validators are not there",
-		cause: alert{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "instance=e1", "chain=L1"},
+		cause: alert{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "chain=L1"},
 		effects: []alert{
-			{"alertname=AvaxL1NodeIsolated", "severity=page", "instance=e1", "node=alpha", "chain=L1"},
-			{"alertname=AvaxL1WarpQuorumAtRisk", "severity=page", "instance=e1", "chain=L1"},
-			{"alertname=AvaxL1ValidatorDisconnected", "severity=warn", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
+			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L1"},
+			{"alertname=AvaxL1ValidatorDisconnected", "severity=warn", "chain=L1", "validation_id=v1", "node_id=n1"},
 		},
 		independents: []alert{
-			{"alertname=AvaxL1NodeIsolated", "severity=page", "instance=e1", "node=alpha", "chain=L2"},
-			{"alertname=AvaxL1ValidatorDisconnected", "severity=page", "instance=e1", "chain=L1", "validation_id=v2", "node_id=n2"},
-			{"alertname=AvaxChainHalted", "severity=page", "instance=e1", "chain=L1"},
-		},
-	},
-	{
-		name:  "an L1 whose validators ran dry",
-		cause: alert{"alertname=AvaxL1ActiveWeightLow", "severity=page", "instance=e1", "chain=L1"},
-		effects: []alert{
-			{"alertname=AvaxL1ValidatorInactive", "severity=warn", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
-			{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "instance=e1", "chain=L1"},
-		},
-		independents: []alert{
-			{"alertname=AvaxL1ValidatorInactive", "severity=page", "instance=e1", "chain=L1", "validation_id=v2", "node_id=n2"},
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "instance=e1", "chain=L1", "validation_id=v3", "node_id=n3"},
+			{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "scope=node", "node=alpha", "chain=L2"},
+			{"alertname=AvaxL1ValidatorInactive", "severity=page", "chain=L1", "validation_id=v2", "node_id=n2"},
+			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=C"},
 		},
 	},
 	{
 		name:  "an L1 whose validators will run dry",
-		cause: alert{"alertname=AvaxL1QuorumLossForecast", "severity=page", "instance=e1", "chain=L1", "quorum=0.80"},
+		cause: alert{"alertname=AvaxL1QuorumLossForecast", "severity=page", "chain=L1", "quorum=0.80"},
 		effects: []alert{
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n1"},
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L1", "validation_id=v1", "node_id=n1"},
 		},
 		independents: []alert{
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "instance=e1", "chain=L1", "validation_id=v1", "node_id=n2"},
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "instance=e1", "chain=L2", "validation_id=v1", "node_id=n3"},
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "chain=L1", "validation_id=v1", "node_id=n2"},
+			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L2", "validation_id=v1", "node_id=n3"},
 		},
 	},
 	{
 		name:  "a relayer that delivers nothing",
-		cause: alert{"alertname=ICMRelayerFailures", "severity=page", "instance=r1", "source_chain_id=C", "destination_chain_id=L1"},
+		cause: alert{"alertname=AvaxICMUndelivered", "severity=page", "instance=r1", "source_chain_id=C", "destination_chain_id=L1"},
 		effects: []alert{
 			{"alertname=ICMRelayerFailures", "severity=warn", "instance=r1", "source_chain_id=C", "destination_chain_id=L1", "failure_reason=gas"},
 		},

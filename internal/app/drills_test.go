@@ -83,7 +83,7 @@ var nodeDrills = []drill{
 		end: func(s *stage) {
 			each(append([]string{"echo"}, demo.Nodes...), func(n string) { s.Node(n).CatchUp("C") })
 		},
-		pages: []string{"AvaxChainHalted"}, within: 8 * time.Minute,
+		pages: []string{"AvaxHeadStale"}, within: 8 * time.Minute,
 	},
 	{
 		what:  "a node falls behind on an L1's chain",
@@ -113,25 +113,25 @@ var nodeDrills = []drill{
 		what:  "a node belongs to another network",
 		begin: func(s *stage) { s.set(func() { s.foreign = "bravo.sim" }) },
 		end:   func(s *stage) { s.set(func() { s.foreign = "" }) },
-		pages: []string{"AvaxWrongNetwork"}, within: 6 * time.Minute,
+		pages: []string{"AvaxNodeIdentityChanged"}, within: 6 * time.Minute,
 	},
 	{
 		what:  "a spare node is started with another node's keys",
 		begin: func(s *stage) { s.set(func() { s.to["spare.sim"] = "alpha.sim" }) },
 		end:   func(s *stage) { s.set(func() { s.to["spare.sim"] = "echo.sim" }) },
-		pages: []string{"AvaxDuplicateNodeID"}, within: 9 * time.Minute,
+		pages: []string{"AvaxNodeIdentityChanged"}, within: 9 * time.Minute,
 	},
 	{
 		what:  "a node no longer allows the name that it is asked by (403)",
 		begin: func(s *stage) { s.Node("bravo").Suffer(simnet.WrongHost()) },
 		end:   func(s *stage) { s.Node("bravo").Recover() },
-		pages: []string{"AvaxNodeDown"}, warns: []string{"AvaxUpstreamForbidden"}, within: 9 * time.Minute,
+		warns: []string{"AvaxUpstreamForbidden"}, within: 9 * time.Minute,
 	},
 	{
 		what:  "a proxy before a node limits the rate (429)",
 		begin: func(s *stage) { s.Node("bravo").Suffer(simnet.RateLimited(5 * time.Second)) },
 		end:   func(s *stage) { s.Node("bravo").Recover() },
-		pages: []string{"AvaxNodeDown"}, warns: []string{"AvaxUpstreamRateLimited"}, within: 10 * time.Minute,
+		warns: []string{"AvaxUpstreamRateLimited"}, within: 10 * time.Minute,
 	},
 	{
 		what: "a node has a precompile switched on in twelve hours, the others have not",
@@ -159,26 +159,26 @@ var networkDrills = []drill{
 		what:  "a third of the stake leaves",
 		begin: func(s *stage) { each(large[:5], s.Disconnect) },
 		end:   func(s *stage) { each(large[:5], s.Reconnect) },
-		pages: []string{"AvaxStakeUnreachable"}, within: 8 * time.Minute,
+		pages: []string{"AvaxConnectedStakeLow"}, within: 8 * time.Minute,
 	},
 	{
 		what:  "the site of all our nodes loses its way to the network",
 		begin: func(s *stage) { each(append([]string{"echo"}, demo.Nodes...), s.Disconnect) },
 		end:   func(s *stage) { each(append([]string{"echo"}, demo.Nodes...), s.Reconnect) },
-		pages: []string{"AvaxStakeUnreachable"}, within: 8 * time.Minute,
+		pages: []string{"AvaxConnectedStakeLow"}, within: 8 * time.Minute,
 	},
 	{
 		what:  "the site of all our nodes on Fuji does",
 		fuji:  true,
 		begin: func(s *stage) { each(append([]string{"echo"}, demo.Nodes...), s.Disconnect) },
 		end:   func(s *stage) { each(append([]string{"echo"}, demo.Nodes...), s.Reconnect) },
-		pages: []string{"AvaxStakeUnreachable"}, within: 8 * time.Minute,
+		pages: []string{"AvaxConnectedStakeLow"}, within: 8 * time.Minute,
 	},
 	{
 		what:  "most stake announces an upgrade in two days that the nodes do not know",
 		begin: func(s *stage) { s.AnnounceUpgrade(time.Now().Add(48*time.Hour), most...) },
 		end:   func(s *stage) { s.AnnounceUpgrade(time.Unix(0, 0), most...) },
-		pages: []string{"AvaxUnknownUpgradeSoon"}, within: 15 * time.Minute,
+		warns: []string{"AvaxUnknownUpgradeSoon"}, within: 15 * time.Minute,
 	},
 }
 
@@ -187,7 +187,7 @@ var stakeDrills = []drill{
 		what:  "peers saw a validator up for 78 % only",
 		begin: func(s *stage) { s.Node("alpha").SetObservedUptime(78) },
 		end:   func(s *stage) { s.Node("alpha").SetObservedUptime(-1) },
-		pages: []string{"AvaxRewardLost"}, within: 20 * time.Minute, goesOn: 22 * time.Minute,
+		pages: []string{"AvaxRewardStakeLow"}, within: 20 * time.Minute, goesOn: 22 * time.Minute,
 	},
 	{
 		what:  "a validator's downtime budget is overspent near the end of its period",
@@ -199,7 +199,7 @@ var stakeDrills = []drill{
 		what:  "four fifths of a validator's downtime budget are used",
 		begin: func(s *stage) { s.Node("charlie").SetObservedUptime(83) },
 		end:   func(s *stage) { s.Node("charlie").SetObservedUptime(-1) },
-		pages: []string{"AvaxDowntimeBudgetLow"}, within: 20 * time.Minute,
+		warns: []string{"AvaxDowntimeBudgetLow"}, within: 20 * time.Minute,
 	},
 	{
 		what: "a validator of ten days, which may be down for one, loses its way to the network for two hours",
@@ -229,7 +229,7 @@ var stakeDrills = []drill{
 			s.Node("bravo").SetObservedUptime(-1)
 			s.SetStakeEnd("bravo", time.Now().Add(60*day))
 		},
-		pages: []string{"AvaxConnectedStakeLow", "AvaxDowntimeBudgetLow"}, within: time.Hour, goesOn: 22 * time.Minute,
+		pages: []string{"AvaxConnectedStakeLow", "AvaxRewardStakeLow"}, within: time.Hour, goesOn: 22 * time.Minute,
 	},
 	{
 		what:  "a validator is no longer in the set",
@@ -241,7 +241,7 @@ var stakeDrills = []drill{
 		what:  "a validation ends in twenty hours",
 		begin: func(s *stage) { s.SetStakeEnd("charlie", time.Now().Add(20*time.Hour)) },
 		end:   func(s *stage) { s.SetStakeEnd("charlie", time.Now().Add(60*day)) },
-		pages: []string{"AvaxStakeEndsSoon"}, within: 8 * time.Minute,
+		warns: []string{"AvaxStakeEndsSoon"}, within: 8 * time.Minute,
 	},
 }
 
@@ -268,7 +268,7 @@ var l1Drills = []drill{
 		what:  "four of an L1's fifteen validators, of others, run dry",
 		begin: func(s *stage) { each(members[:4], func(m string) { s.SetBalance("examplel1", m, 0) }) },
 		end:   func(s *stage) { each(members[:4], func(m string) { s.TopUp("examplel1", m, 100e9) }) },
-		pages: []string{"AvaxL1ActiveWeightLow"}, within: 10 * time.Minute,
+		pages: []string{"AvaxL1ConnectedWeightLow"}, within: 10 * time.Minute,
 	},
 	{
 		what:  "one of them runs dry",
@@ -302,7 +302,7 @@ var l1Drills = []drill{
 	{
 		what:  "an L1 gets another manager",
 		begin: func(s *stage) { s.SetManager("examplel1", "C", simnet.Messenger) },
-		pages: []string{"AvaxL1ManagerChanged"}, within: 10 * time.Minute, heals: 3 * time.Hour,
+		pages: []string{"AvaxL1OwnerChanged"}, within: 10 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
 		what: "an L1's lowest base fee is doubled",

@@ -261,7 +261,7 @@ func TestIncidentsPageAndTheirEndResolves(t *testing.T) {
 			s.Node("charlie").SetChain("C", simnet.Running)
 			each(members[:4], func(m string) { s.TopUp("examplel1", m, 100e9) })
 		},
-		pages:  []string{"AvaxNodeDown", "AvaxChainNotBootstrapped", "AvaxL1ActiveWeightLow"},
+		pages:  []string{"AvaxNodeDown", "AvaxChainNotBootstrapped", "AvaxL1ConnectedWeightLow"},
 		within: 12 * time.Minute, goesOn: time.Second, heals: 6 * time.Minute, healthy: 2 * time.Minute, quick: true,
 	}.play(t)
 }

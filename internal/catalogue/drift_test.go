@@ -29,7 +29,7 @@ type names struct {
 }
 
 // fromScrape are the labels that a scrape and a rule engine add.
-var fromScrape = []string{"job", "instance", "alertname", "alertstate", "severity"}
+var fromScrape = []string{"job", "instance", "alertname", "alertstate", "severity", "pod", "exported_node", "exported_instance", "exported_chain"}
 
 func spoken(t *testing.T) names {
 	t.Helper()
@@ -64,6 +64,7 @@ func spoken(t *testing.T) names {
 	for _, l := range fromScrape {
 		n.labels[l] = true
 	}
+	n.labelsOf["avax:threshold_override"] = nil // of the user's own rules
 	return n
 }
 

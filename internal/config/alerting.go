@@ -20,13 +20,19 @@ import (
 func (env Environment) parseAlerting(c *Config, note func(variable string, errs ...error)) {
 	a := &c.Alerting
 	*a = alerting.Config{
-		Rules: alerts.Rules, RulesFile: env.RulesFile,
+		RulesFile:     env.RulesFile,
 		Alertmanagers: slices.Collect(fields(env.Alertmanagers, ",")), AlertmanagerFile: env.AlertmanagerConfigFile,
 		Job: env.AlertingJob, Instance: cmp.Or(env.AlertingInstance, instanceOf(c.Listen)),
 	}
 	a.URL = strings.TrimSuffix(cmp.Or(env.ExternalURL, "http://"+a.Instance), "/")
 	var err error
 	var errs []error
+	profile := cmp.Or(env.RulesProfile, alerts.ProfileAll)
+	a.Rules, err = alerts.Profile(profile)
+	note("RULES_PROFILE", err)
+	if env.RulesFile != "" && profile != alerts.ProfileAll && err == nil {
+		note("RULES_PROFILE", errors.New("not used with AVAX_RULES_FILE: remove one of the two"))
+	}
 	a.Interval, err = parsePositiveDuration(env.AlertingInterval)
 	note("ALERTING_INTERVAL", err)
 	a.History, err = parseHistory(env.History)

@@ -65,6 +65,7 @@ type Environment struct {
 	RulesFile              string `split_words:"true" name:"RULES_FILE" desc:"File with the alert rules to evaluate in place of the built-in ones, in Prometheus' format; read anew on SIGHUP."`
 	PrometheusURL          string `split_words:"true" name:"PROMETHEUS_URL" desc:"With AVAX_ALERTING=off: the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The pages read alerts and samples there."`
 	PrometheusConfigFile   string `split_words:"true" name:"PROMETHEUS_CONFIG_FILE" desc:"File with the HTTP client configuration for AVAX_PROMETHEUS_URL, in Prometheus' format: basic_auth, authorization, tls_config, http_headers."`
+	RulesProfile           string `split_words:"true" name:"RULES_PROFILE" default:"all" desc:"Built-in alert rules to evaluate: validator, l1, rpc or all; see alerting.md."`
 	ExternalLabels         string `split_words:"true" name:"EXTERNAL_LABELS" desc:"Labels added to every alert, comma-separated, as name=value."`
 	ExternalURL            string `split_words:"true" name:"EXTERNAL_URL" desc:"Where people reach this exporter: the link in a page leads there. Empty: http:// and AVAX_ALERTING_INSTANCE."`
 	AlertingJob            string `split_words:"true" name:"ALERTING_JOB" default:"avax-exporter" desc:"Label job of alerts: that under which a Prometheus scrapes this exporter."`

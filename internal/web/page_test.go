@@ -82,8 +82,8 @@ func TestPageShowsPendingAndFiringAlerts(t *testing.T) {
 		},
 		"reward at risk": {
 			change: func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) }, after: 20 * time.Minute,
-			pending: []string{"AvaxRewardLost", "pending, fires in", `<td data-name="Votes" class="bad pending">`},
-			firing:  []string{"AvaxDowntimeBudgetLow", `<td data-name="Downtime budget" class="bad">`},
+			pending: []string{"AvaxRewardStakeLow", "pending, fires in", `<td data-name="Votes" class="bad pending">`},
+			firing:  []string{"AvaxRewardStakeLow", `<td data-name="Votes" class="bad">`},
 		},
 		"chain bootstraps": {
 			change: func(n *simnet.Network) { n.Node("charlie").SetChain("C", simnet.Bootstrapping) }, after: 14 * time.Minute,
@@ -97,7 +97,7 @@ func TestPageShowsPendingAndFiringAlerts(t *testing.T) {
 				}
 			}, after: 20 * time.Minute,
 			pending: []string{"", "examplel1"},
-			firing: []string{"AvaxL1RunwayLow", `id="l1-examplel1" open`, "forecast of the active weight if nobody tops up", "below 67 % in",
+			firing: []string{"AvaxL1QuorumLossForecast", `id="l1-examplel1" open`, "forecast of the active weight if nobody tops up", "below 67 % in",
 				`href="api/v1/l1/examplel1/plan"`},
 		},
 	} {

@@ -1,0 +1,100 @@
+package alerts
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestProfileHoldsItsAlertsAndWhatTheyNeed(t *testing.T) {
+	t.Parallel()
+	_, every := parse(t, Rules)
+	for name, most := range map[string]int{"validator": 15, "l1": 35, "rpc": 22} {
+		content, err := Profile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, alerts := parse(t, content)
+		names, records := map[string]bool{}, map[string]bool{}
+		for _, r := range all {
+			records[r.Record] = true
+		}
+		for _, r := range alerts {
+			names[r.Alert] = true
+			if !strings.Contains(" "+r.Annotations["profiles"]+" ", " "+name+" ") {
+				t.Errorf("%s: %s is not of this profile", name, r.Alert)
+			}
+		}
+		if len(names) > most || !names[watchdog] || !names["AvaxNodeDown"] || !names["AvaxThresholdInvalid"] {
+			t.Errorf("%s: %d names, at most %d wanted, with the watchdog: %v", name, len(names), most, names)
+		}
+		want := 0
+		for _, r := range every {
+			if strings.Contains(" "+r.Annotations["profiles"]+" ", " "+name+" ") {
+				want++
+			}
+		}
+		if len(alerts) != want {
+			t.Errorf("%s: %d alerts, want %d", name, len(alerts), want)
+		}
+		for _, r := range all {
+			for _, s := range selectors(t, r.Expr) {
+				if known := strings.HasPrefix(s.Name, "avax:") && s.Name != "avax:threshold_override"; known && !records[s.Name] {
+					t.Errorf("%s: %s%s needs %s, which is not there", name, r.Record, r.Alert, s.Name)
+				}
+			}
+		}
+	}
+}
+
+func TestProfileAllIsTheWholeFile(t *testing.T) {
+	t.Parallel()
+	if got, err := Profile("all"); err != nil || !bytes.Equal(got, Rules) {
+		t.Errorf("not rules.yml (%v)", err)
+	}
+}
+
+func TestUnknownProfileNamesTheKnownOnes(t *testing.T) {
+	t.Parallel()
+	if _, err := Profile("validtor"); err == nil || !strings.Contains(err.Error(), "all, validator, l1, rpc") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProfilesAreKnown(t *testing.T) {
+	t.Parallel()
+	_, every := parse(t, Rules)
+	for _, r := range every {
+		for _, name := range strings.Fields(r.Annotations["profiles"]) {
+			if _, err := Profile(name); err != nil || name == ProfileAll {
+				t.Errorf("%s: %v", r.Alert, err)
+			}
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the chart's rule files of the profiles")
+
+// The chart cannot select the rules of a profile: it holds a file for each.
+func TestTheChartHoldsTheRulesOfEachProfile(t *testing.T) {
+	for _, name := range Profiles() {
+		if name == ProfileAll {
+			continue // a link to rules.yml
+		}
+		want, err := Profile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "../deploy/helm/avax-exporter/files/rules-" + name + ".yml"
+		if *update {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is out of date (%v): run go generate ./alerts", path, err)
+		}
+	}
+}
