@@ -10,17 +10,19 @@ import (
 
 var (
 	chainBootstrapped = metric.New("avax_node_chain_bootstrapped",
-		"1 if the chain is bootstrapped on the node, 0 if it is still bootstrapping; absent where the node does not run the chain.",
+		"1 if the chain is bootstrapped on the node, 0 if it is still bootstrapping; absent where the node does not run the chain, "+
+			"as X and C where avax_node_partial_sync is 1.",
 		"node", "chain")
 	chainPresent = metric.New("avax_node_chain_present",
-		"1 if the node runs the chain, 0 where it says that there is no such chain: not tracked, not created yet, or its VM did not start.",
+		"1 if the node runs the chain, 0 where it says that there is no such chain: not tracked, not created yet, or its VM did not start. "+
+			"Absent for X and C where avax_node_partial_sync is 1.",
 		"node", "chain")
 )
 
 var bootstrap = &Spec{
 	Name:     "bootstrap",
 	Help:     "Are P, X and the followed chains bootstrapped on the node?",
-	Calls:    []string{"info.isBootstrapped"},
+	Calls:    []string{"info.isBootstrapped", "GET /ext/health"},
 	Every:    15 * time.Second,
 	Families: []*metric.Family{chainBootstrapped, chainPresent},
 	Scope:    metric.ScopeNode,
@@ -35,6 +37,7 @@ func collectBootstrap(ctx context.Context, t *Targets, n *Node, out *metric.Batc
 			out.Set(chainPresent, 0, n.Name(), c.Name)
 		case err != nil:
 			return err
+		case !done && n.leavesOut(ctx, c): // says false for ever
 		default:
 			out.Set(chainPresent, 1, n.Name(), c.Name)
 			out.SetBool(chainBootstrapped, done, n.Name(), c.Name)

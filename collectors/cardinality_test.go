@@ -213,6 +213,7 @@ func TestOfChainsWithoutEndAThousandAreFollowed(t *testing.T) {
 		for i := range collectors.MostChains + 500 {
 			list = append(list, fmt.Sprintf(`{"id":"id%04d","name":"chain%[1]d","subnetID":"s","vmID":"v"}`, i))
 		}
+		w.shutHealth()
 		*w.otherwise = func(_, method string, _ []any) string {
 			switch method {
 			case "platform.getBlockchains":

@@ -5,18 +5,20 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 var chainStatusFamily = metric.New("avax_chain_status",
 	"1 for the chain's status on the node as its P-Chain tells it, 0 for the others. Validating or Syncing: the node runs the chain. "+
-		"Created: it does not, be it not tracked or its VM failed; avax_node_health_check_failing tells which. "+
+		"Created: it does not, be it not tracked or its VM failed, which avax_node_chain_start_failed tells, "+
+		"or X and C of a node with partial sync. "+
 		"P is left out: it says Syncing whatever the node does.",
 	"node", "chain", "status")
 
 var chainStatus = &Spec{
 	Name:     "chain_status",
 	Help:     "Does the node validate the chain?",
-	Calls:    []string{"platform.getBlockchainStatus"},
+	Calls:    []string{"platform.getBlockchainStatus", "GET /ext/health", "info.getBlockchainID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{chainStatusFamily},
 	Scope:    metric.ScopeNode,
@@ -29,6 +31,13 @@ func collectChainStatus(ctx context.Context, t *Targets, n *Node, out *metric.Ba
 			continue
 		}
 		is, err := n.PlatformBlockchainStatus(ctx, c.Ref)
+		if err == nil && is == "Syncing" && n.leavesOut(ctx, c) {
+			// So it says of the alias of a chain that it does not run; of the ID it tells what is the case.
+			var id string
+			if id, err = n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref); err == nil {
+				is, err = n.PlatformBlockchainStatus(ctx, id)
+			}
+		}
 		if err != nil {
 			return hintRejected(err, "AVAX_CHAINS")
 		}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -16,8 +17,9 @@ import (
 // MostChains is how many chains are followed at most where they are looked for.
 const MostChains = 1000
 
-// Discover adds to the known chains those of subnets that some node tracks:
-// platform.getBlockchainStatus says Validating or Syncing. A chain that was
+// Discover adds to the known chains those of subnets that some node tracks. The list
+// of chains is asked of one node. Which of them a node tracks is told by its health
+// checks: there is one for each chain that it runs or could not start. A chain that was
 // found stays: a node that is down does not take its chains with it. Once there
 // are MostChains, nobody is asked. The error tells of nodes that could not be
 // asked; the chains stand all the same.
@@ -38,12 +40,24 @@ func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 		ids[b.ID] = true
 	}
 	nodes := t.Nodes()
+	all, err := first(scrape.MaxAge(ctx, 0), nodes, func(ctx context.Context, n *Node) ([]node.Blockchain, error) {
+		return n.PlatformBlockchains(ctx)
+	})
+	if err != nil {
+		return found, errors.Join(append(errs, err)...)
+	}
+	var others []node.Blockchain
+	for _, b := range all {
+		if b.SubnetID != node.PrimaryNetworkID && !ids[b.ID] {
+			others = append(others, b)
+		}
+	}
+	slices.SortFunc(others, func(a, b node.Blockchain) int { return cmp.Compare(a.ID, b.ID) })
 	tracked := make([][]node.Blockchain, len(nodes))
 	failed := make([]error, len(nodes))
-	ctx = scrape.MaxAge(ctx, 0)
 	var wg sync.WaitGroup
 	for i, n := range nodes { // at once: one that does not answer holds up no other
-		wg.Go(func() { tracked[i], failed[i] = n.tracked(ctx, ids) })
+		wg.Go(func() { tracked[i], failed[i] = n.tracked(ctx, others) })
 	}
 	wg.Wait()
 	for i, n := range nodes {
@@ -59,19 +73,45 @@ func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	return found, errors.Join(errs...)
 }
 
-// tracked returns the chains of subnets that the node tracks, by ID, without
-// those known already; with an error those that it told of before.
-func (n *Node) tracked(ctx context.Context, known map[string]bool) ([]node.Blockchain, error) {
-	all, err := n.PlatformBlockchains(ctx)
-	if err != nil {
+// ownChecks are the health checks that are not a chain's.
+var ownChecks = []string{
+	"bls", "bootstrapped", "database", "diskspace", "futureupgrade", "network", "router", "shuttingDown", "validation", "P", "X", "C",
+}
+
+// tracked returns those of the chains that the node tracks, in their order. With an
+// error these are not all.
+func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Blockchain, error) {
+	if len(chains) == 0 {
+		return nil, nil
+	}
+	health, err := n.Health(scrape.MaxAge(ctx, time.Minute))
+	switch scrape.OutcomeOf(err) {
+	case scrape.OK:
+	case scrape.Forbidden, scrape.NotFound: // a proxy before the node shuts it off
+		return n.syncing(scrape.MaxAge(ctx, 0), chains)
+	default:
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b node.Blockchain) int { return cmp.Compare(a.ID, b.ID) })
-	var tracked []node.Blockchain
-	for _, b := range all {
-		if b.SubnetID == node.PrimaryNetworkID || known[b.ID] {
+	ids := map[string]bool{}
+	for name := range health.Checks {
+		ids[name] = true
+		isID := slices.ContainsFunc(chains, func(b node.Blockchain) bool { return b.ID == name })
+		if isID || slices.Contains(ownChecks, name) {
 			continue
 		}
+		id, err := n.BlockchainID(scrape.MaxAge(ctx, slowFacts), name) // an alias
+		if err != nil && !node.IsNoSuchChain(err) {
+			return nil, err
+		}
+		ids[id] = true
+	}
+	return slices.DeleteFunc(slices.Clone(chains), func(b node.Blockchain) bool { return !ids[b.ID] }), nil
+}
+
+// syncing asks the node's P-Chain about each of the chains, which takes its lock. A
+// chain that could not be started shows as one that is not tracked.
+func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked []node.Blockchain, err error) {
+	for _, b := range chains {
 		status, err := n.PlatformBlockchainStatus(ctx, b.ID)
 		if err != nil {
 			return tracked, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -22,6 +23,17 @@ var (
 		"node", "chain").AtMost(mostNamed)
 	chainLongestProcessing = metric.New("avax_chain_longest_processing_seconds",
 		"How long the oldest of these blocks has been voted on.", "node", "chain").AtMost(mostNamed)
+
+	nodeHealthy = metric.New("avax_node_healthy",
+		"1 if the node calls itself healthy: none of its checks fails; 0 if one does. Absent until all have run, and where the health API is not offered.",
+		"node")
+	nodePartialSync = metric.New("avax_node_partial_sync",
+		"1 if the node runs with partial-sync-primary-network, as validators of L1s alone do: of the primary network it runs P and neither X nor C; 0 if not.",
+		"node")
+	chainStartFailed = metric.New("avax_node_chain_start_failed",
+		"1 if the node tracks the followed chain and could not start it, its VM for instance: avax_node_chain_present is 0 then as well; 0 if it did. "+
+			"Absent where the node does not track the chain. The node's own words are in the log, on the status page and under /api/v1/tables.",
+		"node", "chain")
 )
 
 var health = &Spec{
@@ -29,7 +41,7 @@ var health = &Spec{
 	Help:     "What does the node find wrong with itself, and is a quiet chain idle or stuck?",
 	Calls:    []string{"GET /ext/health"},
 	Every:    30 * time.Second,
-	Families: []*metric.Family{healthCheckFailing, chainProcessing, chainLongestProcessing},
+	Families: []*metric.Family{nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectHealth),
 }
@@ -44,8 +56,14 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 	}
 	words := metric.Table{About: "Failing health checks of " + n.Name() + ", in its own words.", Columns: []string{"Node", "Check", "Error"}}
 	failing := map[string]string{}
+	waiting := false
+	out.SetBool(nodePartialSync, isPartialSync(answer), n.Name())
 	for called, check := range answer.Checks {
 		name := t.chainName(called)
+		waiting = waiting || check.Timestamp.IsZero()
+		if slices.ContainsFunc(t.subnetChains(), func(c Chain) bool { return c.Ref == called }) && !check.Timestamp.IsZero() {
+			out.SetBool(chainStartFailed, strings.Contains(check.Error, startFailed), n.Name(), name)
+		}
 		if !check.Timestamp.IsZero() { // it has run
 			out.SetBool(healthCheckFailing, check.Error != "", n.Name(), name)
 			if check.Error != "" {
@@ -62,6 +80,9 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 			out.Set(chainLongestProcessing, longest.Seconds(), n.Name(), name)
 		}
 	}
+	if answer.Healthy || len(failing) > 0 || !waiting {
+		out.SetBool(nodeHealthy, answer.Healthy, n.Name())
+	}
 	first := n.firstErrors(failing)
 	for _, name := range slices.Sorted(maps.Keys(failing)) {
 		words.Rows = append(words.Rows, []string{n.Name(), name, failing[name]})
@@ -71,6 +92,26 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 		out.Table(words)
 	}
 	return nil
+}
+
+// startFailed is in the error of the check of a chain that the node could not start.
+const startFailed = "failed to create chain"
+
+// isPartialSync tells whether the node runs P alone of the primary network. Only such
+// a node checks that it does not validate it.
+func isPartialSync(h node.Health) bool {
+	_, checks := h.Checks["validation"]
+	return checks
+}
+
+// leavesOut tells whether the node does not run the chain because it syncs the
+// primary network partially. It asks for the node's health.
+func (n *Node) leavesOut(ctx context.Context, c Chain) bool {
+	if c.Ref != "X" && c.Ref != "C" {
+		return false
+	}
+	h, err := n.Health(scrape.MaxAge(ctx, time.Minute))
+	return err == nil && isPartialSync(h)
 }
 
 // firstErrors returns the error with which each of the failing checks began to

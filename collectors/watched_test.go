@@ -2,6 +2,7 @@ package collectors_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
 // idsAsked returns the node IDs of the latest platform.getCurrentValidators.
@@ -112,6 +114,7 @@ func TestANodeOfAnotherNetworkIsNotAskedForTheOthers(t *testing.T) {
 
 func TestDiscoveredChainsHaveNamesThatAreFitForALabel(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
+		w.shutHealth() // the P-Chain is asked for each chain
 		*w.otherwise = func(_, method string, _ []any) string {
 			switch method {
 			case "platform.getBlockchains":
@@ -137,6 +140,75 @@ func TestDiscoveredChainsHaveNamesThatAreFitForALabel(t *testing.T) {
 		want := []collectors.Chain{{Name: "mine", Ref: "e"}, {Name: "plain", Ref: "a"}, {Name: "b", Ref: "b"}, {Name: "c", Ref: "c"}, {Name: "d", Ref: "d"}, {Name: "g", Ref: "g"}, {Name: "h", Ref: "h"}}
 		if !slices.Equal(found, want) {
 			t.Errorf("found %v, want %v", found, want)
+		}
+	})
+}
+
+// shutHealth makes the nodes' health API be shut off by a proxy.
+func (w world) shutHealth() {
+	for _, n := range w.ups.Nodes() {
+		w.network.Node(n.Name()).Suffer(simnet.WrongHost(), "GET /ext/health")
+	}
+}
+
+// A chain that the node tracks is found whether it runs, bootstraps, or could not be
+// started, by one call to each node and one to one of them.
+func TestTrackedChainsAreFoundByTheHealthChecks(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "echo", "delta")
+		alpha := w.network.Node("alpha")
+		alpha.SetChain("examplel1", simnet.Failed)
+		alpha.SetChain("examplepoa", simnet.Bootstrapping)
+		w.network.Node("echo").SetChain("examplel1", simnet.Untracked)
+		time.Sleep(time.Minute)
+		w.ups.SetChains(nil)
+		w.network.ResetCalls()
+		found, err := collectors.Discover(t.Context(), w.ups.Targets, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, c := range found {
+			names = append(names, c.Name)
+		}
+		slices.Sort(names)
+		if want := []string{"examplel1", "examplepoa"}; !slices.Equal(names, want) {
+			t.Errorf("found %v, want %v", names, want)
+		}
+		calls := map[string]int{}
+		for _, c := range w.network.Calls() {
+			calls[c.Method]++
+		}
+		if len(w.network.Calls()) != 4 || calls["platform.getBlockchains"] != 1 {
+			t.Errorf("asked %v", calls)
+		}
+		w.ups.SetChains(found)
+		says(t, w.page(t, "health"), `avax_node_chain_start_failed{node="alpha",chain="examplel1"}`, "1")
+		says(t, w.page(t, "bootstrap"), `avax_node_chain_present{node="alpha",chain="examplel1"}`, "0")
+		tables := w.tables(t, "health", "alpha")
+		if len(tables) == 0 || !strings.Contains(fmt.Sprint(tables[0].Rows), "warp cannot be activated before Durango") {
+			t.Errorf("the node's words are missing: %v", tables)
+		}
+	})
+}
+
+func TestANodeWithPartialSyncRunsNeitherXNorC(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "foxtrot", "alpha")
+		w.network.Node("foxtrot").SetPartialSync(true)
+		time.Sleep(time.Minute)
+		page := w.page(t, "bootstrap") + w.page(t, "health") + w.page(t, "chain_status") + w.page(t, "heads")
+		says(t, page, `avax_node_partial_sync{node="foxtrot"}`, "1")
+		says(t, page, `avax_node_partial_sync{node="alpha"}`, "0")
+		says(t, page, `avax_node_healthy{node="foxtrot"}`, "1")
+		says(t, page, `avax_node_chain_bootstrapped{node="foxtrot",chain="P"}`, "1")
+		says(t, page, `avax_node_chain_bootstrapped{node="foxtrot",chain="examplel1"}`, "1")
+		says(t, page, `avax_node_chain_bootstrapped{node="alpha",chain="C"}`, "1")
+		for _, c := range []string{"X", "C"} {
+			silentOf(t, page, `avax_node_chain_bootstrapped{node="foxtrot",chain="`+c+`"}`)
+			silentOf(t, page, `avax_node_chain_present{node="foxtrot",chain="`+c+`"}`)
+			silentOf(t, page, `avax_chain_height{node="foxtrot",chain="`+c+`"}`)
+			says(t, page, `avax_chain_status{node="foxtrot",chain="`+c+`",status="Created"}`, "1")
 		}
 	})
 }

@@ -206,11 +206,12 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 	return err
 }
 
-// followChains looks for the chains that the nodes track: often until every
-// node has answered, then now and again.
+// followChains looks for the chains that the nodes track: soon again while a node has
+// not answered, with backoff, and when one answers again; else now and again.
 func (a *App) followChains(ctx context.Context) {
 	const soon, later = 15 * time.Second, 5 * time.Minute
 	ups := a.targets.shard
+	wait := soon
 	for {
 		pass, cancel := context.WithTimeout(ctx, time.Minute)
 		chains, err := collectors.Discover(pass, ups.Targets, ups.Chains())
@@ -225,16 +226,25 @@ func (a *App) followChains(ctx context.Context) {
 				a.log.Warn("too many chains tracked, no more are looked for: list those to follow in AVAX_CHAINS", "chains", len(chains))
 			}
 			a.scheduler.Set(a.targets.jobs())
+			a.scheduler.ChainsChanged()
 			a.warnIfOverBudget()
 			a.mu.Unlock()
 		}
-		wait := later
+		next := later
 		if err != nil {
 			a.log.Debug("chain discovery failed", "err", err)
+			next, wait = wait, min(2*wait, later)
+		} else {
 			wait = soon
 		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(next):
+		case <-a.targets.answered:
+			select { // its chains are not there at once
+			case <-time.After(soon):
+			case <-ctx.Done():
+				return
+			}
 		case <-ctx.Done():
 			return
 		}

@@ -39,6 +39,7 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 		name   string
 		layers []string
 		age    time.Duration
+		chains string // AVAX_CHAINS, where it is another
 		want   map[string]float64
 		none   []string // families that must be absent
 	}{
@@ -216,6 +217,45 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 			},
 			none: []string{"avax_node_log_level", "avax_node_chain_alias_info"},
 		},
+		{
+			name: "partial_sync", layers: []string{"partial_sync"}, chains: "C,examplel1=" + recorded.PartialSyncL1,
+			want: map[string]float64{
+				`avax_node_up{node="local"}`:                                   1,
+				`avax_node_healthy{node="local"}`:                              1,
+				`avax_node_partial_sync{node="local"}`:                         1,
+				`avax_node_validating{node="local"}`:                           0,
+				`avax_node_chain_bootstrapped{node="local",chain="P"}`:         1,
+				`avax_node_chain_bootstrapped{node="local",chain="examplel1"}`: 1,
+				`avax_node_chain_start_failed{node="local",chain="examplel1"}`: 0,
+				// X and C are not run there, and not on their way.
+				`avax_node_chain_bootstrapped{node="local",chain="X"}`:                  gone,
+				`avax_node_chain_bootstrapped{node="local",chain="C"}`:                  gone,
+				`avax_node_chain_present{node="local",chain="C"}`:                       gone,
+				`avax_chain_status{node="local",chain="C",status="Created"}`:            1,
+				`avax_chain_status{node="local",chain="X",status="Created"}`:            1,
+				`avax_chain_status{node="local",chain="examplel1",status="Validating"}`: 1,
+				`avax_chain_height{node="local",chain="P"}`:                             27,
+				`avax_chain_height{node="local",chain="examplel1"}`:                     3,
+				`avax_exporter_collector_success{collector="heads",target="local/C"}`:   1,
+			},
+			none: []string{`avax_chain_height{node="local",chain="C"}`, `avax_chain_height{node="local",chain="X"}`, "avax_node_tx_fee_avax"},
+		},
+		{
+			name: "vm_cannot_start", layers: []string{"vm_cannot_start"}, chains: "C,examplel1=" + recorded.FailedChain,
+			want: map[string]float64{
+				`avax_node_up{node="local"}`:                                                  1,
+				`avax_node_healthy{node="local"}`:                                             0,
+				`avax_node_partial_sync{node="local"}`:                                        0,
+				`avax_node_chain_bootstrapped{node="local",chain="C"}`:                        1,
+				`avax_node_chain_present{node="local",chain="examplel1"}`:                     0,
+				`avax_node_chain_bootstrapped{node="local",chain="examplel1"}`:                gone,
+				`avax_node_chain_start_failed{node="local",chain="examplel1"}`:                1,
+				`avax_node_health_check_failing{node="local",check="examplel1"}`:              1,
+				`avax_node_health_check_failing{node="local",check="C"}`:                      0,
+				`avax_chain_status{node="local",chain="examplel1",status="Created"}`:          1,
+				`avax_exporter_collector_success{collector="heads",target="local/examplel1"}`: 1,
+			},
+		},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			node, err := recorded.NewNode(story.layers...)
@@ -233,6 +273,9 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 			env.WatchAddresses = recordedAddress
 			env.Chains = "C,examplel1=" + recorded.L1Chain + ",examplepoa=" + recorded.PoAChain
 
+			if story.chains != "" {
+				env.Chains, env.Collectors = story.chains, "" // the admin API was not asked about these chains
+			}
 			_, page := start(t, env).get(t, "/metrics")
 			for _, call := range node.Unanswered() {
 				// Where nothing was recorded of a chain, the node does not have it: 404, as replayed.
@@ -268,6 +311,30 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 			} else {
 				golden(t, file+".diff", difference(t, networkOnly(page)))
 			}
+		})
+	}
+}
+
+// AVAX_CHAINS=auto follows the L1 of a node with partial sync, and the one that a node
+// could not start, and asks about them at once.
+func TestTrackedChainsOfRecordedNodesAreFound(t *testing.T) {
+	for situation, want := range map[string]string{
+		"partial_sync":    `avax_node_chain_start_failed{node="local",chain="examplel1"} 0`,
+		"vm_cannot_start": `avax_node_chain_start_failed{node="local",chain="examplel1"} 1`,
+	} {
+		t.Run(situation, func(t *testing.T) {
+			node, err := recorded.NewNode(situation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := httptest.NewServer(node)
+			t.Cleanup(server.Close)
+			env := config.Defaults()
+			env.Nodes, env.Chains = "local="+server.URL, "auto"
+			start(t, env).until(t, "/metrics", func(_ int, page string) bool {
+				return strings.Contains(page, want) && strings.Contains(page, `avax_chain_info{chain="examplel1"`) &&
+					strings.Contains(page, `avax_node_chain_present{node="local",chain="examplel1"}`)
+			})
 		})
 	}
 }

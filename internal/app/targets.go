@@ -25,6 +25,8 @@ type targets struct {
 	conns   []nodeConn
 	// scheduler, where set, is told when a node has stopped or begun to answer.
 	scheduler *schedule.Scheduler
+	// answered has an entry when a node has begun to answer.
+	answered chan struct{}
 	// shard asks the nodes of this shard. all asks every node, those of this shard
 	// first, for the facts of the network and of chains; it is nil where another
 	// shard serves them.
@@ -40,7 +42,7 @@ type nodeConn struct {
 
 // newTargets makes the clients of all upstreams. It sends nothing.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
-	t := &targets{cfg: cfg, metrics: m, state: dir}
+	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1)}
 	t.shard = &collectors.Upstreams{Targets: collectors.NewTargets(nil, cfg.Chains), Watch: cfg.Watch}
 	t.shard.NetworkID = cfg.NetworkID
 	if cfg.MetricsURL != "" {
@@ -241,5 +243,11 @@ func (t *targets) callsChanged(n *collectors.Node) {
 func (t *targets) nodeChanged(n *collectors.Node, answers bool) {
 	if t.scheduler != nil {
 		t.scheduler.NodeChanged(n.Name(), answers)
+	}
+	if answers {
+		select {
+		case t.answered <- struct{}{}:
+		default:
+		}
 	}
 }

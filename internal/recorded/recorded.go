@@ -1,5 +1,5 @@
 // Package recorded replays what real nodes answered: seven nodes of version 1.15.0 on a network of their own, with an L1
-// and a permissioned subnet. Each .jsonl file is one situation with one answer per line. Only tests use it.
+// and a permissioned subnet, and two of a second such network. Each .jsonl file is one situation with one answer per line. Only tests use it.
 //
 // The files that begin with client_ hold what the typed client asks, the others what the collectors ask. survey.jsonl is
 // no situation: it has answers and refusals from all of them, to which the simulated network is compared.
@@ -28,6 +28,12 @@ const (
 	L1Subnet  = "2cJveLDAymdrcLAt7nsLsHwA1J59bLUSBzoz3hom7yK5V443wT"
 	PoAChain  = "Ph8BD1x45gWLKj5npRkxfi6zeNEDTbMHZLVLdBsXQ2Khm62qx"
 	PoASubnet = "2mDNbxCFPsepy8WJV8r5dsGycXHJnAATaJMtRZ5Gnqqnho7qAT"
+)
+
+// The chains of the second recorded network, to which partial_sync and vm_cannot_start belong.
+const (
+	PartialSyncL1 = "2UNX7644LveBGPt2a6MqnUKyfAy5qHpPJEF2BCjJQb4uPey35c"
+	FailedChain   = "2ZQkkPT2kZJdkRq3vjjojycNS1kN5jLfztVa7f9HRCEnprq5Aw"
 )
 
 // Answer is one recorded answer.

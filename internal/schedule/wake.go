@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -40,6 +41,14 @@ func (s *Scheduler) CallsChanged(node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakeAll(func(j *job) bool { return j.Probe && j.Target.Node == node }, failingGap)
+}
+
+// ChainsChanged tells the scheduler that other chains are followed: the jobs about whole
+// nodes ask about them at once.
+func (s *Scheduler) ChainsChanged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakeAll(func(j *job) bool { return j.Target.Scope() == metric.ScopeNode }, wakeGap)
 }
 
 // wakeFailing wakes the jobs that fail and may succeed now that the node answers. The

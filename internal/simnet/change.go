@@ -132,6 +132,12 @@ func (n *Node) SetObservedUptime(percent float64, peers ...string) {
 	})
 }
 
+// SetPartialSync makes the node run P alone of the primary network, as validators of L1s alone do with
+// --partial-sync-primary-network. X and C are never bootstrapped.
+func (n *Node) SetPartialSync(on bool) {
+	n.net.change(func(time.Time) { n.partial = on })
+}
+
 // SetAdminAPI turns the admin API on or off. It is on in the scene; on real nodes it is off by default.
 func (n *Node) SetAdminAPI(on bool) {
 	n.net.change(func(time.Time) { n.adminOff = !on })

@@ -70,6 +70,14 @@ func (v *view) healthChecks(tags []string) healthResult {
 		"network":       (*view).checkNetwork,
 		"router":        (*view).checkRouter,
 	}
+	if v.node.partial {
+		checks["validation"] = func(v *view) (any, string) {
+			if v.primary.staker(v.me) != nil {
+				return nil, "node is a primary network validator"
+			}
+			return "node is not a primary network validator", ""
+		}
+	}
 	for _, c := range v.chains {
 		if len(tags) > 0 && !slices.Contains(tags, c.subnet.id) {
 			continue
@@ -79,7 +87,8 @@ func (v *view) healthChecks(tags []string) healthResult {
 			checks[c.label()] = func(v *view) (any, string) { return v.checkChain(c) }
 		case Failed:
 			checks[c.label()] = func(*view) (any, string) {
-				return nil, fmt.Sprintf("failed to create chain on subnet %s: error while creating vm: %s", c.subnet.id, c.vm)
+				return nil, fmt.Sprintf("failed to create chain on subnet %s: error while creating new snowman vm rpc error: code = Unknown "+
+					"desc = failed to verify genesis: invalid precompile upgrades: warp cannot be activated before Durango", c.subnet.id)
 			}
 		}
 	}
@@ -129,7 +138,7 @@ func (v *view) checkBootstrapped() (any, string) {
 	for _, s := range v.subnets {
 		if slices.ContainsFunc(s.chains, func(c *chain) bool {
 			state := v.chainState(c)
-			return state == Bootstrapping || state == notCreated && !c.isL1()
+			return state == Bootstrapping || state == Failed || state == notCreated && !c.isL1()
 		}) {
 			missing = append(missing, s.id)
 		}

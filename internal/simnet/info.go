@@ -136,7 +136,7 @@ func (v *view) infoIsBootstrapped(p struct{ Chain string }) (any, error) {
 		return nil, errors.New("argument 'chain' not given")
 	}
 	c := v.aliased(p.Chain)
-	if c == nil || !v.runs(c) {
+	if c == nil || !v.runs(c) && (v.chainState(c) != leftOut || p.Chain == c.id) {
 		return nil, fmt.Errorf("there is no chain with alias/ID '%s'", p.Chain)
 	}
 	return struct {

@@ -19,6 +19,7 @@ type Node struct {
 	disconnected bool
 	hung         bool
 	adminOff     bool
+	partial      bool // runs P alone of the primary network
 	chains       map[*chain]chainFate
 	stuck        map[*chain]time.Time // accepts no block since
 	forked       map[*chain]uint64    // has blocks of its own from this height on
@@ -39,6 +40,7 @@ const (
 	Bootstrapping            // 503, not bootstrapped
 	Failed                   // its VM did not start: 404, no such chain, and a failing health check
 	Untracked                // 404, no such chain
+	leftOut                  // X and C of a node with partial sync: 404, never bootstrapped
 )
 
 type chainFate struct {

@@ -250,6 +250,8 @@ func (v *view) platformBlockchainStatus(p struct{ BlockchainID string }) (any, e
 	status := "Unknown"
 	switch {
 	case c == nil:
+	case v.chainState(c) == leftOut && p.BlockchainID != c.id:
+		status = "Syncing"
 	case !v.runs(c):
 		status = "Created"
 	case c != v.pChain() && c.subnet.validatedBy(v.me):

@@ -39,6 +39,9 @@ func (v *view) chainState(c *chain) ChainState {
 	if c.isL1() && !slices.Contains(v.me.subnets, c.subnet) {
 		return Untracked
 	}
+	if v.node.partial && !c.isL1() && c != v.pChain() {
+		return leftOut
+	}
 	fate := v.node.chains[c]
 	if v.now.Before(fate.since) {
 		fate.state = Running
