@@ -20,7 +20,7 @@ var (
 	validatorStart = metric.New("avax_validator_start_timestamp_seconds",
 		"When the validation period began, in Unix seconds.", "node_id")
 	validatorEnd = metric.New("avax_validator_end_timestamp_seconds",
-		"When the validation period ends, in Unix seconds; absent for an auto-renewed validator, which has no end.", "node_id")
+		"When the validation period ends, in Unix seconds; absent for an auto-renewed validator, unless this is its last cycle.", "node_id")
 	validatorStake = metric.New("avax_validator_stake_avax",
 		"The validator's own stake in AVAX.", "node_id")
 	validatorDelegatedStake = metric.New("avax_validator_delegated_stake_avax",
@@ -99,7 +99,7 @@ func (seen *seenValidators) collect(ctx context.Context, w watched, out *metric.
 func setValidator(out *metric.Batch, v node.Validator) {
 	out.Set(validatorPresent, 1, v.NodeID)
 	out.SetTime(validatorStart, v.StartTime.Time, v.NodeID)
-	if v.EndTime != nil && v.NextPeriod == nil {
+	if v.EndTime != nil && (v.NextPeriod == nil || v.NextPeriod.Duration == 0) {
 		out.SetTime(validatorEnd, v.EndTime.Time, v.NodeID)
 	}
 	out.Set(validatorStake, wire.NanoAVAX(v.Weight).AVAX(), v.NodeID)
