@@ -15,16 +15,16 @@ import (
 // checkWebConfig validates a web configuration with its certificates and password hashes, and reports whether it configures
 // TLS, and whether clients must show a password or a certificate. No error repeats a secret.
 func checkWebConfig(file string) (tls, authenticated bool, err error) {
+	text, err := regular.ReadFile(file) // before web.Validate, which would wait for the writer of a FIFO
+	if err != nil {
+		return false, false, err
+	}
 	if err := web.Validate(file); err != nil {
 		text := HideValues(err.Error())
 		if strings.Contains(text, "bcrypt") {
 			text += ": basic_auth_users takes bcrypt hashes: make one with htpasswd -nBC 10 NAME"
 		}
 		return false, false, errors.New(text)
-	}
-	text, err := regular.ReadFile(file)
-	if err != nil {
-		return false, false, err
 	}
 	var c web.Config
 	if err := yaml.Unmarshal(text, &c); err != nil {

@@ -43,6 +43,7 @@ const (
 	mapGroup  = 8   // entries that the first makes room for
 	nameCost  = 100 // of each name of an object with more than fewNames
 	fewNames  = 64
+	rawCost   = 4 // of each byte that is kept as text: it is copied when it grows and when its parts are read
 )
 
 // take counts memory that is about to be used, in bytes.
@@ -85,7 +86,7 @@ func (d *Decoder) ReadRaw() (jsontext.Value, error) {
 	err := d.read(func(text ...byte) error {
 		had := cap(raw)
 		raw = append(raw, text...)
-		return d.take(cap(raw) - had)
+		return d.take(rawCost * (cap(raw) - had))
 	})
 	return raw, err
 }

@@ -182,12 +182,18 @@ func static(status int, contentType, body string) behaviour {
 
 // bomb is a small answer that unpacks to a large one.
 func bomb(megabytes int) behaviour {
+	return packed(`{"jsonrpc":"2.0","id":1,"result":"`, strings.Repeat("x", 1<<10), ``, megabytes<<20)
+}
+
+// packed is an answer in gzip, with enough of the middle that it is of this size once unpacked.
+func packed(begin, middle, end string, size int) behaviour {
 	var packed bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-	_, _ = z.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":"`))
-	for range megabytes {
-		_, _ = z.Write(bytes.Repeat([]byte("x"), 1<<20))
+	_, _ = io.WriteString(z, begin)
+	for n := len(begin) + len(end); n+len(middle) <= size; n += len(middle) {
+		_, _ = io.WriteString(z, middle)
 	}
+	_, _ = io.WriteString(z, end)
 	_ = z.Close()
 	return func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
 		answer{200, http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}, packed.Bytes()}.send(w)

@@ -1,0 +1,376 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// answered is how long a request may take that takes milliseconds where nobody is in the way.
+const answered = 30 * time.Second
+
+// attack is what somebody does who reaches the port and nothing else. It ends when stop is closed.
+type attack struct {
+	name string
+	do   func(e *exporter, stop <-chan struct{})
+	// resident is what the process may have in memory meanwhile, in bytes.
+	resident int64
+}
+
+var attacks = []attack{
+	{"60 connections, 40 requests in each, that read nothing", pipelining("*/*"), 250 << 20},
+	{"the same, in protobuf", pipelining("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"), 250 << 20},
+	{"2,000 idle connections", idling, 160 << 20},
+	{"connections that come without end", connecting, 160 << 20},
+}
+
+// Nobody who reaches the port keeps a scraper from its page or makes a node down, though the scraper has a new connection
+// each time and comes from the same address, and the process has few descriptors.
+func TestNobodyOutsideBlindsIt(t *testing.T) {
+	full(t)
+	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Go raises the limit to the hard one, so that is lowered.
+	cmd := exec.Command("sh", "-c", `ulimit -n 200 && exec "$0"`, stack.Exporter(t))
+	e := run(t, cmd, append(quickly("up", "identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all")...)
+	e.ready()
+	e.told("few file descriptors")
+	for _, a := range attacks {
+		idle := e.until("both are up", func(p page) error {
+			return errors.Join(is(`avax_node_up{node="alpha"}`, 1)(p), is(`avax_node_up{node="bravo"}`, 1)(p))
+		}).figures()
+		stop, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			a.do(e, stop)
+		}()
+		var longest time.Duration
+		var most int64
+		served, down := 0, 0
+		for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+			began := time.Now()
+			e.client.CloseIdleConnections()
+			p, err := e.page()
+			if err != nil {
+				t.Errorf("%s: the scraper, after %v: %v", a.name, time.Since(began), err)
+				continue
+			}
+			served++
+			longest = max(longest, time.Since(began))
+			most = max(most, e.resident())
+			for _, node := range []string{"alpha", "bravo"} {
+				if value, there := p[`avax_node_up{node="`+node+`"}`]; there && value != 1 {
+					down++
+				}
+			}
+		}
+		close(stop)
+		<-ended
+		if served == 0 || down > 0 || most > a.resident {
+			t.Errorf("%s: %d scrapes served, %d times a node is down, at most %.0f MB", a.name, served, down, float64(most)/1e6)
+		}
+		e.settled(idle)
+		report("outside", fmt.Sprintf("| %s | %.0f MB | %v | %d | 0 | %d |", a.name, float64(most)/1e6, longest.Round(time.Millisecond), served, down))
+		t.Logf("%s: at most %.0f MB, the longest scrape %v of %d", a.name, float64(most)/1e6, longest.Round(time.Millisecond), served)
+	}
+}
+
+// dial opens a connection that takes next to nothing.
+func dial(e *exporter) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: answered, Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 2048) })
+	}}
+	return dialer.Dial("tcp", strings.TrimPrefix(e.url, "http://"))
+}
+
+func pipelining(accept string) func(*exporter, <-chan struct{}) {
+	return func(e *exporter, stop <-chan struct{}) {
+		var all sync.WaitGroup
+		for range 60 {
+			all.Go(func() {
+				for {
+					c, err := dial(e)
+					if err == nil {
+						fmt.Fprint(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: exporter\r\nAccept: "+accept+"\r\n\r\n", 40))
+						cut := make(chan struct{})
+						go func() { // whoever is cut off comes again
+							defer close(cut)
+							for one := make([]byte, 1); ; time.Sleep(100 * time.Millisecond) {
+								if _, err := c.Read(one); err != nil {
+									return
+								}
+							}
+						}()
+						select {
+						case <-stop:
+						case <-cut:
+						}
+						_ = c.Close()
+						<-cut
+					}
+					select {
+					case <-stop:
+						return
+					case <-time.After(20 * time.Millisecond):
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+func idling(e *exporter, stop <-chan struct{}) {
+	for range 2000 {
+		if c, err := dial(e); err == nil {
+			defer c.Close()
+		}
+	}
+	<-stop
+}
+
+func connecting(e *exporter, stop <-chan struct{}) {
+	const most = 20_000
+	for range most {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if c, err := dial(e); err == nil {
+			defer c.Close()
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// webConfig asks for TLS, HTTP/2 and the password "right" of the user "me".
+func webConfig(t *testing.T) (file string) {
+	t.Helper()
+	dir := t.TempDir()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(dir, "web.yml")
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(dir, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600),
+		os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600),
+		os.WriteFile(file, []byte("tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {me: "+hashOfRight+"}\n"), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const hashOfRight = "$2a$10$VL98H.o4jzvypOzdX8UFx./AFPO1qi22Et5.zAslJdUgUaj8EvgMm" // bcrypt, cost 10
+
+// knock asks for the page with a password; status is 0 where there is no answer.
+func knock(ctx context.Context, client *http.Client, url, password string) (status int, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	request.SetBasicAuth("me", password)
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, err
+}
+
+// Neither who guesses passwords nor who opens and resets streams of HTTP/2 locks the scraper out.
+func TestNobodyLocksTheScraperOut(t *testing.T) {
+	full(t)
+	network := simnet.New(simnet.Options{Seed: 1})
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(stack.Exporter(t))
+	e := run(t, cmd, append(quickly("up"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_WEB_CONFIG_FILE="+webConfig(t))...)
+	insecure := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // its own certificate
+	scraper := &http.Client{Timeout: answered, Transport: &http.Transport{TLSClientConfig: insecure}}
+	defer scraper.CloseIdleConnections()
+	served := func(during string) {
+		t.Helper()
+		began := time.Now()
+		if status, err := knock(t.Context(), scraper, e.url, "right"); status != http.StatusOK {
+			t.Errorf("%s: the right password is answered %d after %v: %v", during, status, time.Since(began), err)
+		}
+		report("outside", fmt.Sprintf("| %s | %.0f MB | %v | 1 | 0 | 0 |", during, float64(e.resident())/1e6, time.Since(began).Round(time.Millisecond)))
+	}
+
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			guesser := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure}}
+			defer guesser.CloseIdleConnections()
+			for n := range 100 {
+				ctx, leave := context.WithTimeout(t.Context(), 20*time.Millisecond)
+				_, _ = knock(ctx, guesser, e.url, fmt.Sprint("wrong", n))
+				leave()
+			}
+		})
+	}
+	all.Wait()
+	served("after 2,000 wrong passwords, the first right one")
+	for range 20 {
+		all.Go(func() {
+			guesser := &http.Client{Timeout: answered, Transport: &http.Transport{TLSClientConfig: insecure}}
+			defer guesser.CloseIdleConnections()
+			for n := range 100 {
+				_, _ = knock(t.Context(), guesser, e.url, fmt.Sprint("wrong", n))
+			}
+		})
+	}
+	served("among 2,000 wrong passwords, one that was right before")
+	all.Wait()
+
+	for range 8 {
+		all.Go(func() { reset(strings.TrimPrefix(e.url, "https://"), insecure, 10_000) })
+	}
+	served("among 80,000 streams that are opened and reset")
+	all.Wait()
+	served("afterwards")
+	if resident := e.resident(); resident > 160<<20 {
+		t.Errorf("%.0f MB are in memory", float64(resident)/1e6)
+	}
+}
+
+// reset opens streams of HTTP/2 and resets each at once, over connections that are opened again when they are closed.
+func reset(address string, config *tls.Config, streams int) {
+	config = config.Clone()
+	config.NextProtos = []string{"h2"}
+	for streams > 0 {
+		c, err := (&tls.Dialer{Config: config, NetDialer: &net.Dialer{Timeout: answered}}).Dial("tcp", address)
+		if err != nil {
+			streams -= 100
+			continue
+		}
+		go func() { _, _ = io.Copy(io.Discard, c) }()
+		_ = c.SetWriteDeadline(time.Now().Add(answered))
+		frame := func(b *bytes.Buffer, kind, flags byte, stream uint32, payload []byte) {
+			b.Write([]byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags})
+			b.Write(binary.BigEndian.AppendUint32(nil, stream))
+			b.Write(payload)
+		}
+		var b bytes.Buffer
+		b.WriteString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+		frame(&b, 4, 0, 0, nil) // SETTINGS
+		for stream := uint32(1); err == nil && streams > 0; stream += 2 {
+			header := append([]byte{0x82, 0x87, 0x84, 0x41, 1}, 'x') // GET https x /
+			frame(&b, 1, 5, stream, header)                          // HEADERS, the last frame of it and of the stream
+			frame(&b, 3, 0, stream, []byte{0, 0, 0, 8})              // RST_STREAM, CANCEL
+			if streams--; b.Len() > 16<<10 || streams == 0 {
+				_, err = c.Write(b.Bytes())
+				b.Reset()
+			}
+		}
+		_ = c.Close()
+	}
+}
+
+// A small answer that unpacks to as much as is read takes little more than that.
+func TestASmallAnswerTakesLittleMemory(t *testing.T) {
+	full(t)
+	network := simnet.New(simnet.Options{Seed: 1})
+	alpha := newGate(t, network.Node("alpha"))
+	e := start(t, "AVAX_COLLECTORS=up,chain_config", "AVAX_SCHEDULES=chain_config=@every 10s", "AVAX_NODES=alpha=http://"+alpha.address)
+	e.ready()
+	alpha.suffer(packed(`{"jsonrpc":"2.0","id":1,"result":{"chainId":1,"upgrades":{"precompileUpgrades":[{}`, `,{}`, `]}}}`, 16<<20))
+	e.until("the answer is refused", func(p page) error {
+		if p[`avax_exporter_upstream_requests_total{op="eth_getChainConfig",outcome="too_large",upstream="alpha"}`] < 2 {
+			return errors.New("not twice yet")
+		}
+		return nil
+	})
+	most := e.resident()
+	report("outside", fmt.Sprintf("| `eth_getChainConfig` with 16 MiB of empty upgrades in a few KiB of gzip | %.0f MB | | | | |", float64(most)/1e6))
+	if t.Logf("%.0f MB", float64(most)/1e6); most > 200<<20 {
+		t.Errorf("%.0f MB are in memory", float64(most)/1e6)
+	}
+}
+
+// SIGHUP after SIGHUP costs no scrape and ends in good order.
+func TestAStormOfSignalsCostsNoScrape(t *testing.T) {
+	full(t)
+	network := simnet.New(simnet.Options{Seed: 1})
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := start(t, append(quickly("up"), "AVAX_NODES=alpha="+urls["alpha"])...)
+	e.ready()
+	idle := e.until("up", is(`avax_node_up{node="alpha"}`, 1)).figures()
+	for n := range 2000 {
+		if err := e.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		if n%100 == 0 {
+			if p, err := e.page(); err != nil || is(`avax_node_up{node="alpha"}`, 1)(p) != nil {
+				t.Errorf("after %d signals: %v", n, err)
+			}
+		}
+	}
+	e.settled(idle)
+}
+
+// Check ends with 2 where a file of the configuration is none.
+func TestAFIFOInPlaceOfAFileIsRefusedAtOnce(t *testing.T) {
+	full(t)
+	fifo := filepath.Join(t.TempDir(), "nodes.json")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, variable := range []string{"AVAX_NODES_FILE", "AVAX_RULES_FILE", "AVAX_NODE_HEADERS_FILE", "AVAX_NODE_BEARER_FILE", "AVAX_DATA_API_KEY_FILE", "AVAX_WEB_CONFIG_FILE"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Until(stack.Deadline(t)))
+		cmd := exec.CommandContext(ctx, stack.Exporter(t), "check")
+		cmd.Env = append(os.Environ(), variable+"="+fifo)
+		if variable == "AVAX_DATA_API_KEY_FILE" {
+			cmd.Env = append(cmd.Env, "AVAX_DATA_URL=http://127.0.0.1:1")
+		}
+		out, err := cmd.CombinedOutput()
+		cancel()
+		if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), variable) {
+			t.Errorf("%s: exit code %d, %v: %s", variable, code, err, out)
+		}
+	}
+}
