@@ -67,6 +67,16 @@ incidents: ## Play incidents in synthetic time and compare who is paged with doc
 .PHONY: check
 check: vet lint fresh test-full ## Run all that CI runs
 
+# The descriptions in testdata, or those in the directory OPENAPI: data.json and metrics.json, as the services publish them.
+.PHONY: check-openapi
+check-openapi: .tools/prism/node_modules ## Ask Prism, made from the services' descriptions, and decode every answer (needs npm)
+	cd internal/tools/openapi && OPENAPI=$(abspath $(OPENAPI)) go test -count=1 -tags prism -run IsDecoded .
+
+.tools/prism/node_modules: internal/tools/prism/package.json internal/tools/prism/package-lock.json
+	@mkdir -p .tools/prism && cp $^ .tools/prism/
+	cd .tools/prism && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
 .PHONY: check-deploy
 check-deploy: tools deploy-tools ## Check chart, units, packages; build and run the image
 	go test -count=1 -tags=deploy $(TESTFLAGS) ./deploy/...

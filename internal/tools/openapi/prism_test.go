@@ -1,0 +1,245 @@
+//go:build prism
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
+)
+
+// digits are properties that the descriptions call strings without saying which, and that hold whole numbers: a mock would
+// answer with any words.
+var digits = []string{
+	"amount", "amountStaked", "balance", "value", "blockNumber", "createBlockNumber", "createBlockIndex", "baseFee", "gasUsed", "gasLimit",
+	"gasCost", "gasSpent", "feesSpent", "cumulativeTransactions", "messageNonce", "receivedMessageNonce", "outputIndex",
+}
+
+// notAsked are the operations that the exporter does not ask, by a part of their path, and why.
+var notAsked = map[string]string{
+	"/v1/chains":            "the interface that the exporter is written for does not have it",
+	"/v1/chains/{chainId}":  "the same",
+	"/v1/health-check":      "avax_data_up asks for what is needed instead",
+	"/v1/live-check":        "the same",
+	"/v2/chains":            "the exporter asks about the chains that it follows",
+	"/v2/chains/{chainId}":  "the same",
+	"/v2/health-check":      "avax_exporter_upstream_requests_total tells it",
+	"rollingWindowMetrics/": "the newest complete day is asked for instead",
+}
+
+// parameters are valid values of the variables in paths.
+var parameters = map[string]string{
+	"network": "mainnet", "chainId": "43114", "blockchainId": "x-chain", "blockId": "6479329", "assetId": "th5aLdWLi32yS9ED6uLGoMMubqHjzMsXhKWwzP6yZTYQKYzof",
+	"address": "0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC", "tokenId": "7", "subnetId": "11111111111111111111111111111111LpoYY",
+	"txHash": "2ZuMHYkpjjpGGnvTBfwW7xK2GKXwK9vkfrTmBDyfHdbTsBDuFX", "metric": "avgTps",
+}
+
+// refine makes a part of a description as narrow as the service is: whole numbers, and not negative. For answers made of
+// examples it makes it as wide as these are: the example of a sum of money is a text, and its type a number.
+func refine(part any, random bool) {
+	switch v := part.(type) {
+	case map[string]any:
+		if properties, ok := v["properties"].(map[string]any); ok {
+			for name, property := range properties {
+				p, ok := property.(map[string]any)
+				switch {
+				case !ok:
+				case p["type"] == "string" && p["enum"] == nil && slices.Contains(digits, name):
+					p["pattern"] = "^[0-9]+$"
+					if random {
+						p["pattern"] = "^[1-9][0-9]{0,8}$"
+					}
+					if p["example"] == nil && p["examples"] == nil {
+						p["example"] = "42"
+					}
+				case p["type"] == "number" && name == "value" && !random:
+					delete(p, "type")
+					p["example"] = "42.42"
+				}
+			}
+		}
+		if v["type"] == "number" && random {
+			v["type"], v["minimum"], v["maximum"] = "integer", 0, 2_000_000_000
+		}
+		for _, p := range v {
+			refine(p, random)
+		}
+	case []any:
+		for _, p := range v {
+			refine(p, random)
+		}
+	}
+}
+
+var variable = regexp.MustCompile(`\{(\w+)\}`)
+
+// mock starts Prism over a description, and returns its address.
+func mock(t *testing.T, document map[string]any, mode ...string) string {
+	t.Helper()
+	text, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "description.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	command := exec.CommandContext(ctx, "../../../.tools/prism/node_modules/.bin/prism", slices.Concat([]string{"mock", "--port", "0", "--errors", file}, mode)...)
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stderr = command.Stdout
+	if err := command.Start(); err != nil {
+		t.Fatalf("%v: run make check-openapi", err)
+	}
+	t.Cleanup(func() { cancel(); _ = command.Wait() })
+	address := make(chan string, 1)
+	var said bytes.Buffer
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			said.WriteString(lines.Text() + "\n")
+			if _, at, ok := strings.Cut(lines.Text(), "listening on "); ok {
+				address <- strings.TrimSpace(at)
+			}
+		}
+		close(address)
+	}()
+	at, ok := <-address
+	if !ok {
+		t.Fatalf("Prism ended:\n%s", said.String())
+	}
+	return at
+}
+
+// describedBy reads the description of a service: from the directory that OPENAPI names, or the one in testdata.
+func describedBy(t *testing.T, service string, random bool) map[string]any {
+	t.Helper()
+	var document map[string]any
+	dir := os.Getenv("OPENAPI")
+	if dir == "" {
+		dir = "testdata"
+	}
+	text, err := os.ReadFile(filepath.Join(dir, service+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	refine(document, random)
+	return document
+}
+
+// fetch asks for an operation with valid parameters; Prism refuses others with 422.
+func fetch(t *testing.T, base, method, path string) (jsontext.Value, error) {
+	t.Helper()
+	for _, v := range variable.FindAllStringSubmatch(path, -1) {
+		path = strings.ReplaceAll(path, v[0], parameters[v[1]])
+	}
+	var body io.Reader
+	switch {
+	case strings.HasSuffix(path, "/rewards"):
+		path += "?nodeIds=NodeID-111111111111111111116DBWJs&sortOrder=desc&pageSize=100&currency=usd"
+	case strings.HasSuffix(path, "/metrics/avgTps"):
+		path += "?timeInterval=day"
+	case method == http.MethodPost && strings.HasSuffix(path, "/aggregateSignatures"):
+		body = strings.NewReader(`{"message":"0x0001","quorumPercentage":67}`)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode > 299 {
+		err = fmt.Errorf("HTTP %d: %s", response.StatusCode, answer)
+	}
+	return answer, err
+}
+
+// Prism answers from the descriptions: with examples, and with values made at random.
+func TestEveryAnswerThatIsDescribedIsDecoded(t *testing.T) {
+	const turns = 20 // of random values
+	for mode, args := range map[string][]string{"static": nil, "dynamic": {"--dynamic", "--seed", "avax"}} {
+		t.Run(mode, func(t *testing.T) {
+			for _, service := range []string{"data", "metrics"} {
+				document := describedBy(t, service, args != nil)
+				base := mock(t, document, args...)
+				decoded := 0
+				for path, operations := range document["paths"].(map[string]any) {
+					for method := range operations.(map[string]any) {
+						method = strings.ToUpper(method)
+						if i := slices.IndexFunc(data.Endpoints(), func(e data.Endpoint) bool { return e.Method == method && e.Path == path }); i >= 0 {
+							for range turns {
+								answer, err := fetch(t, base, method, path)
+								if err == nil {
+									err = data.Endpoints()[i].Check(t.Context(), answer)
+								}
+								if err != nil {
+									t.Errorf("%s %s: %v\n%s", method, path, err, answer)
+									break
+								}
+							}
+							decoded++
+							continue
+						}
+						if path == "/v2/chains/{chainId}/metrics/{metric}" {
+							u, err := scrape.New(scrape.Options{Name: "metrics", URL: base})
+							if err != nil {
+								t.Fatal(err)
+							}
+							for range turns {
+								for _, err := range metrics.New(u).Daily(t.Context(), "43114", metrics.AvgTPSMetric) {
+									if err != nil {
+										t.Errorf("%s: %v", path, err)
+									}
+									break // a random token leads from page to page for ever
+								}
+							}
+							decoded++
+							continue
+						}
+						known := os.Getenv("OPENAPI") != "" // a whole description has much that the exporter does not ask
+						for part := range notAsked {
+							known = known || path == part || strings.HasSuffix(part, "/") && strings.Contains(path, part)
+						}
+						if !known {
+							t.Errorf("%s %s is neither asked nor an exception", method, path)
+						}
+					}
+				}
+				if want := map[string]int{"data": len(data.Endpoints()), "metrics": 1}[service]; decoded != want {
+					t.Errorf("%s: %d operations decoded, want %d", service, decoded, want)
+				}
+			}
+		})
+	}
+}
