@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -255,7 +256,8 @@ func (r *rewardReader) add(rewards []data.Reward) (allNew bool) {
 func opened(r data.Reward) openReward {
 	o := openReward{Type: r.RewardType, At: r.EndTimestamp.Time, Paid: wire.NanoAVAX(r.Reward.Amount.Uint64())}
 	if price := r.Reward.HistoricalPrice; price != nil {
-		o.Worth = new(float64(price.Value) * o.Paid.AVAX())
+		// Sums of multiples of 2^-20 are exact up to 2^33: the order in which rewards are added does not show.
+		o.Worth = new(math.Round(float64(price.Value)*o.Paid.AVAX()*(1<<20)) / (1 << 20))
 	}
 	return o
 }
