@@ -254,6 +254,7 @@ func TestNoMinuteCostsMoreThanThePlan(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) {
 		withData(s, "1m")
 		s.env.Schedules = "" // each at its own period
+		s.env.Collectors = "up,data_up,data_index"
 		c, err := s.env.Parse()
 		if err != nil {
 			t.Fatal(err)
