@@ -1,11 +1,15 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -45,17 +49,25 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	all := t.jobs()
 	results := make([]error, len(all))
 	samples := make([]int, len(all))
+	batches := make([]*metric.Batch, len(all))
+	alertmanagers := make([]error, len(cfg.Alerting.Alertmanagers))
 	var wg sync.WaitGroup
 	for i, j := range all {
 		wg.Go(func() {
-			batch := metric.NewBatch(j.Families)
-			results[i] = checkJob(ctx, j, batch)
-			for _, chunk := range batch.Chunks() {
+			batches[i] = metric.NewBatch(j.Families)
+			results[i] = checkJob(ctx, j, batches[i])
+			for _, chunk := range batches[i].Chunks() {
 				samples[i] += chunk.Series
 			}
 		})
 	}
+	for i, address := range cfg.Alerting.Alertmanagers {
+		wg.Go(func() { alertmanagers[i] = dial(ctx, address) })
+	}
 	wg.Wait()
+	for _, n := range ups.Nodes() {
+		fmt.Fprintln(out, summary(n.Name(), batches))
+	}
 
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	failed := 0
@@ -89,6 +101,15 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	if cfg.Alerting.On {
 		fmt.Fprintf(table, "ok\trules\t%s\t%d alerts, %d recording rules\n", cfg.Rules.Name, cfg.Rules.Alerts, cfg.Rules.Recording)
 	}
+	for i, err := range alertmanagers {
+		name := fmt.Sprintf("Alertmanager %d", i+1) // the address may hold a password
+		if err != nil {
+			failed++
+			troubles = add(troubles, "alerting", name, err)
+			continue
+		}
+		fmt.Fprintf(table, "ok\talerting\t%s\tconnected\n", name)
+	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
@@ -106,9 +127,9 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		if len(troubles) > 1 {
 			causes = fmt.Sprintf("%d causes", len(troubles))
 		}
-		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all), causes)
+		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all)+len(alertmanagers), causes)
 	}
-	fmt.Fprintf(out, "all %d checks passed\n", len(all))
+	fmt.Fprintf(out, "all %d checks passed\n", len(all)+len(alertmanagers))
 	return nil
 }
 
@@ -185,6 +206,101 @@ var missing = map[string]string{
 	"avax_data_up":            "the Data service does not answer",
 }
 
+// found are families whose 1 is what an operator wants to be told of, likewise. What
+// the collector notes comes after the words.
+var found = map[string]string{
+	"avax_node_duplicate":          "node %s answers with the node ID of another node: name each node once in AVAX_NODES",
+	"avax_node_network_mismatch":   "node %s belongs to another network: run an exporter for each network",
+	"avax_node_chain_start_failed": "node %s cannot start chain %s",
+}
+
+// dial tells whether something listens at the address of an Alertmanager.
+func dial(ctx context.Context, address string) error {
+	at, err := url.Parse(address)
+	if err != nil {
+		return errors.New("no address that can be asked: correct AVAX_ALERTMANAGERS")
+	}
+	port := at.Port()
+	if port == "" {
+		port = map[string]string{"https": "443"}[at.Scheme]
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(at.Hostname(), cmp.Or(port, "80")))
+	if err != nil {
+		return fmt.Errorf("connect: %w: start it, or correct AVAX_ALERTMANAGERS", err)
+	}
+	return conn.Close()
+}
+
+// summary is what a person wants to know of a node first.
+func summary(node string, batches []*metric.Batch) string {
+	of := func(family string, each func(labels map[string]string, value float64)) {
+		for _, batch := range batches {
+			for _, chunk := range batch.Chunks() {
+				if chunk.Family.Name != family {
+					continue
+				}
+				for _, s := range chunk.Samples() {
+					labels := map[string]string{}
+					for i, name := range chunk.Family.Labels {
+						labels[name] = s.Labels[i]
+					}
+					each(labels, s.Value)
+				}
+			}
+		}
+	}
+	var parts, ready, waiting []string
+	var id string
+	of("avax_node_info", func(l map[string]string, _ float64) {
+		if l["node"] == node {
+			id = l["node_id"]
+			parts = append(parts, l["version"], "network "+l["network"]+" ("+l["network_id"]+")", id)
+		}
+	})
+	if id == "" {
+		return node + ": no answer"
+	}
+	of("avax_node_partial_sync", func(l map[string]string, on float64) {
+		if l["node"] == node && on == 1 {
+			parts = append(parts, "partial sync")
+		}
+	})
+	of("avax_node_chain_bootstrapped", func(l map[string]string, done float64) {
+		switch {
+		case l["node"] != node:
+		case done == 1:
+			ready = append(ready, l["chain"])
+		default:
+			waiting = append(waiting, l["chain"])
+		}
+	})
+	if len(ready) > 0 {
+		parts = append(parts, "bootstrapped: "+strings.Join(ready, ", "))
+	}
+	if len(waiting) > 0 {
+		parts = append(parts, "not bootstrapped: "+strings.Join(waiting, ", "))
+	}
+	requirement := ""
+	of("avax_validator_uptime_requirement_ratio", func(l map[string]string, share float64) {
+		if l["node_id"] == id {
+			requirement = strconv.FormatFloat(share, 'f', -1, 64)
+		}
+	})
+	of("avax_validator_votes_yes_ratio", func(l map[string]string, share float64) {
+		if l["node_id"] == id && l["requirement"] == requirement {
+			parts = append(parts, fmt.Sprintf("%.1f %% of stake would vote for its reward", 100*share))
+		}
+	})
+	of("avax_validator_end_timestamp_seconds", func(l map[string]string, end float64) {
+		if l["node_id"] == id {
+			parts = append(parts, "period ends "+time.Unix(int64(end), 0).UTC().Format("2006-01-02 15:04 UTC"))
+		}
+	})
+	return node + ": " + strings.Join(parts, "; ")
+}
+
 // checkJob runs one job within the time that it will have.
 func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
 	ctx, cancel := context.WithTimeout(ctx, schedule.Deadline(j.When, time.Now()))
@@ -193,17 +309,24 @@ func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
 		return err
 	}
 	for _, chunk := range batch.Chunks() {
-		words := missing[chunk.Family.Name]
+		bad, words := 0.0, missing[chunk.Family.Name]
+		if words == "" {
+			bad, words = 1, found[chunk.Family.Name]
+		}
 		if words == "" {
 			continue
 		}
 		for _, s := range chunk.Samples() {
-			if s.Value == 0 {
+			if s.Value == bad {
 				labels := make([]any, len(s.Labels))
 				for i, l := range s.Labels {
 					labels[i] = l
 				}
-				return fmt.Errorf(words, labels...)
+				err := fmt.Errorf(words, labels...)
+				if bad == 1 && len(batch.Notes()) > 0 {
+					err = fmt.Errorf("%w: %s", err, strings.Join(batch.Notes(), "; "))
+				}
+				return err
 			}
 		}
 	}

@@ -1,0 +1,94 @@
+package app_test
+
+import (
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/recorded"
+)
+
+// checked runs check against a recorded node, and returns what it prints with its error.
+func checked(t *testing.T, situation string, adjust func(*config.Environment)) (printed string, err error) {
+	t.Helper()
+	node, err := recorded.NewNode(situation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(node)
+	t.Cleanup(server.Close)
+	env := config.Defaults()
+	env.Nodes, env.Chains = "local="+server.URL, "auto"
+	adjust(&env)
+	c, err := env.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	err = app.Check(t.Context(), c, &out)
+	return out.String(), err
+}
+
+func has(t *testing.T, printed string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(printed, w) {
+			t.Errorf("not there: %s\n%s", w, printed)
+		}
+	}
+}
+
+func TestCheckFailsInTheNodesWordsWhereAChainCannotStart(t *testing.T) {
+	printed, err := checked(t, "vm_cannot_start", func(*config.Environment) {})
+	if err == nil {
+		t.Error("check passes")
+	}
+	has(t, printed, "node local cannot start chain examplel1: ", "invalid precompile upgrades: warp cannot be activated before Durango")
+}
+
+func TestCheckBeginsWithWhatANodeIs(t *testing.T) {
+	printed, err := checked(t, "partial_sync", func(*config.Environment) {})
+	if err != nil {
+		t.Errorf("%v\n%s", err, printed)
+	}
+	first, _, _ := strings.Cut(printed, "\n")
+	if want := "local: avalanchego/1.15.0; network network-1337 (1337); NodeID-GDU62hUq14Q71db5QEE477Vzat2rNiqh9; partial sync; bootstrapped: P, examplel1"; first != want {
+		t.Errorf("begins with %s\nwant %s", first, want)
+	}
+	printed, _ = checked(t, "healthy", func(env *config.Environment) { env.Chains = "C" })
+	first, _, _ = strings.Cut(printed, "\n")
+	has(t, first, "bootstrapped: C, P, X", " % of stake would vote for its reward", "period ends 2027-11-15")
+}
+
+func TestCheckTriesAlertmanagers(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + listener.Addr().String()
+	printed, err := checked(t, "partial_sync", func(env *config.Environment) { env.Alertmanagers = address })
+	if err != nil {
+		t.Errorf("%v\n%s", err, printed)
+	}
+	has(t, printed, "ok  alerting         Alertmanager 1")
+	_ = listener.Close()
+	printed, err = checked(t, "partial_sync", func(env *config.Environment) { env.Alertmanagers = address })
+	if err == nil {
+		t.Error("nothing listens, and check passes")
+	}
+	has(t, printed, "FAILS  alerting of Alertmanager 1: connect: ", "correct AVAX_ALERTMANAGERS")
+}
+
+func TestCheckFindsOneNodeUnderTwoNames(t *testing.T) {
+	printed, err := checked(t, "partial_sync", func(env *config.Environment) {
+		_, url, _ := strings.Cut(env.Nodes, "=")
+		env.Nodes += ",again=" + url
+	})
+	if err == nil {
+		t.Error("check passes")
+	}
+	has(t, printed, "answers with the node ID of another node", "local and again answer with one node ID")
+}
