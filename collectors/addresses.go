@@ -47,7 +47,7 @@ func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *m
 		})
 	})
 	if err != nil {
-		return hintRejected(err, "AVAX_WATCH_ADDRESSES")
+		return ifRejected(err, SettingAddresses)
 	}
 	for state, amount := range map[string]*wire.NanoAVAX{
 		"unlocked":             has.Unlocked,
@@ -75,7 +75,7 @@ func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *m
 		})
 	})
 	if err != nil {
-		return hintRejected(err, "AVAX_WATCH_ADDRESSES")
+		return ifRejected(err, SettingAddresses)
 	}
 	out.Set(utxos, float64(count), "X", address)
 

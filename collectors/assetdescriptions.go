@@ -17,7 +17,7 @@ func (ups *Upstreams) describeAssets(ctx context.Context) ([]node.Asset, error) 
 			return ask(n, "avm.getAssetDescription", func() (node.Asset, error) { return n.AVMAssetDescription(ctx, "X", id) })
 		})
 		if err != nil {
-			return nil, hintRejected(err, "AVAX_WATCH_ASSETS")
+			return nil, ifRejected(err, SettingAssets)
 		}
 		if !slices.ContainsFunc(found, func(b node.Asset) bool { return b.AssetID == a.AssetID }) {
 			found = append(found, a)

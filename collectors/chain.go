@@ -40,8 +40,8 @@ func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
 				return node.Blockchain{}, err
 			}
 		}
-		return node.Blockchain{}, &scrape.Error{Op: "platform.getBlockchains", Outcome: scrape.NotFound,
-			Err: fmt.Errorf("the P-Chain has no chain %q: correct AVAX_CHAINS", c.Ref)}
+		return node.Blockchain{}, &SettingError{SettingChains, &scrape.Error{Op: "platform.getBlockchains", Outcome: scrape.NotFound,
+			Err: fmt.Errorf("the P-Chain has no chain %q", c.Ref)}}
 	})
 }
 

@@ -39,7 +39,7 @@ func collectChainStatus(ctx context.Context, t *Targets, n *Node, out *metric.Ba
 			}
 		}
 		if err != nil {
-			return hintRejected(err, "AVAX_CHAINS")
+			return ifRejected(err, SettingChains)
 		}
 		for _, status := range []string{"Validating", "Created", "Preferred", "Syncing", "Unknown"} {
 			out.SetBool(chainStatusFamily, is == status, n.Name(), c.Name, status)

@@ -878,9 +878,9 @@ func TestTheNetworkIsThatOfTheNodes(t *testing.T) {
 		"fuji by both":                  {5, "fuji", "fuji"},
 		"testnet is fuji":               {5, "testnet", "testnet"},
 		"a network of one's own":        {1337, "mainnet", "mainnet"},
-		"fuji nodes, mainnet":           {5, "mainnet", "AVAX_NETWORK is mainnet, and the nodes belong to fuji: correct AVAX_NETWORK, or remove it"},
-		"mainnet nodes, fuji":           {1, "fuji", "AVAX_NETWORK is fuji, and the nodes belong to mainnet: correct AVAX_NETWORK, or remove it"},
-		"a network that nobody indexes": {1337, "", "the nodes belong to network 1337, which the Data service does not know: set AVAX_NETWORK, or remove AVAX_DATA_URL"},
+		"fuji nodes, mainnet":           {5, "mainnet", "mainnet is configured, and the nodes belong to fuji: correct the network of the Data service"},
+		"mainnet nodes, fuji":           {1, "fuji", "fuji is configured, and the nodes belong to mainnet: correct the network of the Data service"},
+		"a network that nobody indexes": {1337, "", "the nodes belong to network 1337, which the Data service does not know: correct the network of the Data service"},
 	} {
 		inWorld(t, func(t *testing.T, w world) {
 			*w.otherwise = func(_, method string, _ []any) string {
@@ -979,7 +979,7 @@ func TestOneWatchedItemThatFailsCostsNoOther(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Signatures = append(w.ups.Watch.Signatures, collectors.Probe{Name: "mistyped", TxHash: exm})
 		_, err := w.run(t, "signatures", "mistyped")
-		if err == nil || !strings.HasPrefix(err.Error(), opSignature+": not_found: ") || !strings.HasSuffix(err.Error(), ": correct AVAX_WATCH_SIGNATURES") {
+		if err == nil || !strings.HasPrefix(err.Error(), opSignature+": not_found: ") || !strings.HasSuffix(err.Error(), ": correct the signature probes") {
 			t.Errorf("%v", err)
 		}
 		samples, _ := w.tell(t.Context(), t, "signatures", "conversion")
@@ -1014,7 +1014,7 @@ func TestARefusedKeyIsToldAndNotTakenForAServiceThatIsDown(t *testing.T) {
 			w.ups.Data.Client = data.New(up)
 			samples, notes := w.tell(t.Context(), t, "data_up", "data")
 			says(t, samples, "avax_data_up", "1")
-			if len(notes) != 1 || !strings.Contains(notes[0], "AVAX_DATA_API_KEY_FILE") {
+			if len(notes) != 1 || !strings.Contains(notes[0], "the key is not accepted") {
 				t.Errorf("%q", notes)
 			}
 			if _, err := w.run(t, "subnets", "examplel1"); !data.IsKeyRejected(err) {

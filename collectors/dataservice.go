@@ -69,19 +69,19 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	}
 	belongs := dataNetworks[id]
 	fails := func(format string, args ...any) (string, error) {
-		return "", &scrape.Error{Op: "info.getNetworkID", Outcome: scrape.Rejected, Err: fmt.Errorf(format, args...)}
+		return "", &SettingError{SettingServiceNetwork, &scrape.Error{Op: "info.getNetworkID", Outcome: scrape.Rejected, Err: fmt.Errorf(format, args...)}}
 	}
 	switch {
 	case err != nil && network != "":
 		return network, nil
 	case err != nil && s.Network == "":
-		return "", fmt.Errorf("network of the Data service: no node tells: set AVAX_NETWORK: %w", err)
+		return "", &SettingError{SettingServiceNetwork, fmt.Errorf("no node tells the network: %w", err)}
 	case err != nil:
 		belongs = s.Network
 	case belongs == "" && s.Network == "":
-		return fails("the nodes belong to network %d, which the Data service does not know: set AVAX_NETWORK, or remove AVAX_DATA_URL", id)
+		return fails("the nodes belong to network %d, which the Data service does not know", id)
 	case belongs != "" && s.Network != "" && (belongs == data.Mainnet) != (s.Network == data.Mainnet):
-		return fails("AVAX_NETWORK is %s, and the nodes belong to %s: correct AVAX_NETWORK, or remove it", s.Network, belongs)
+		return fails("%s is configured, and the nodes belong to %s", s.Network, belongs)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

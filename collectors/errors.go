@@ -87,20 +87,42 @@ func (r *refusals) accept(question string) {
 	delete(r.byQuestion, question)
 }
 
-// hintRejected adds the name of the variable to correct where the upstream rejects
-// its value.
-func hintRejected(err error, variable string) error {
+// Setting is something that the operator configures, in words.
+type Setting string
+
+// Settings that an upstream may prove wrong.
+const (
+	SettingChains         Setting = "chains"
+	SettingAddresses      Setting = "watched addresses"
+	SettingAssets         Setting = "watched assets"
+	SettingSignatures     Setting = "signature probes"
+	SettingNodes          Setting = "nodes"
+	SettingServiceNetwork Setting = "network of the Data service"
+)
+
+// SettingError is an error that ends when the operator corrects a setting.
+type SettingError struct {
+	Setting Setting
+	Err     error
+}
+
+func (e *SettingError) Error() string { return fmt.Sprintf("%v: correct the %s", e.Err, e.Setting) }
+
+// Unwrap returns the cause.
+func (e *SettingError) Unwrap() error { return e.Err }
+
+// ifRejected blames a setting where the upstream rejects its value.
+func ifRejected(err error, s Setting) error {
 	if scrape.OutcomeOf(err) == scrape.Rejected && !errors.Is(err, ErrNotOffered) {
-		return fmt.Errorf("%w: correct %s", err, variable)
+		return &SettingError{s, err}
 	}
 	return err
 }
 
-// hintUnknown adds the name of the variable to correct where the service rejects its
-// value or does not know it.
-func hintUnknown(err error, variable string) error {
+// ifUnknown blames a setting where the service rejects its value or does not know it.
+func ifUnknown(err error, s Setting) error {
 	if scrape.OutcomeOf(err) == scrape.NotFound {
-		return fmt.Errorf("%w: correct %s", err, variable)
+		return &SettingError{s, err}
 	}
-	return hintRejected(err, variable)
+	return ifRejected(err, s)
 }

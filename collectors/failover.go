@@ -95,7 +95,7 @@ func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *
 func noAnswerError(errs []error) error {
 	switch len(errs) {
 	case 0:
-		return errors.New("there is no node to ask: name some in AVAX_NODES, all of one network")
+		return &SettingError{SettingNodes, errors.New("no node to ask")}
 	case 1:
 		return errs[0]
 	}

@@ -40,7 +40,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	query := data.ICMQuery{Network: ups.Data.networkName(), Paging: data.Paging{PageSize: icmPage, MaxPages: maxNewPages}}
 	truncated, err := totals.read(ups.Data.ICMMessages(ctx, address, query))
 	if err != nil {
-		return hintRejected(err, "AVAX_WATCH_ADDRESSES")
+		return ifRejected(err, SettingAddresses)
 	}
 	if truncated {
 		out.Note("of %s there are more messages than are read in one run: not all of them are counted", address)

@@ -62,7 +62,7 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c Chain, t Token, o
 			return none, err
 		}
 		if found == nil {
-			out.Note("no address of AVAX_WATCH_ADDRESSES holds token %s of %s on %s: add who does", t.ID, t.Contract, t.Chain)
+			out.Note("no watched address holds token %s of %s on %s: add who does", t.ID, t.Contract, t.Chain)
 			return none, nil
 		}
 		out.SetBool(nftIndexed, found.Metadata.Indexed(), t.Chain, t.Contract, t.ID)

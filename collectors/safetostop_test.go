@@ -137,7 +137,7 @@ func TestWhetherANodeMayBeStoppedIsNotGuessed(t *testing.T) {
 		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "nope"}})
 		page, notes := w.tell(t.Context(), t, "safe_to_stop", "network")
 		silentOf(t, page, "avax_node_safe_to_stop")
-		if text := strings.Join(notes, "\n"); !strings.Contains(text, "mine") || !strings.Contains(text, "correct AVAX_CHAINS") {
+		if text := strings.Join(notes, "\n"); !strings.Contains(text, "mine") || !strings.Contains(text, "correct the chains") {
 			t.Errorf("noted %q", text)
 		}
 	})

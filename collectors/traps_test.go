@@ -159,7 +159,7 @@ func TestAChainThatDoesNotExistIsAMistakeAndNotAnEmptySet(t *testing.T) {
 		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}})
 		for _, collector := range []string{"l1", "chain_info"} {
 			page, err := w.run(t, collector, "mine")
-			if err == nil || !strings.Contains(err.Error(), "correct AVAX_CHAINS") || page != "" {
+			if err == nil || !strings.Contains(err.Error(), "correct the chains") || page != "" {
 				t.Errorf("%s: %q, %v", collector, page, err)
 			}
 		}
@@ -167,7 +167,7 @@ func TestAChainThatDoesNotExistIsAMistakeAndNotAnEmptySet(t *testing.T) {
 			t.Errorf("chain_status: %v", err)
 		}
 		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "notachain"}})
-		if _, err := w.run(t, "chain_status", "alpha"); err == nil || !strings.Contains(err.Error(), "correct AVAX_CHAINS") {
+		if _, err := w.run(t, "chain_status", "alpha"); err == nil || !strings.Contains(err.Error(), "correct the chains") {
 			t.Errorf("chain_status: %v", err)
 		}
 	})
@@ -416,21 +416,21 @@ func TestNothingIsAskedForEmptyWatchLists(t *testing.T) {
 	})
 }
 
-func TestAMistakenWatchListNamesItsVariable(t *testing.T) {
+func TestRejectedWatchListNamesTheSetting(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Addresses = []string{"P-elsewhere1", "X-elsewhere1"}
 		for _, a := range w.ups.Watch.Addresses {
-			if _, err := w.run(t, "addresses", a); err == nil || !strings.Contains(err.Error(), "correct AVAX_WATCH_ADDRESSES") {
+			if _, err := w.run(t, "addresses", a); err == nil || !strings.Contains(err.Error(), "correct the watched addresses") {
 				t.Errorf("%s: %v", a, err)
 			}
 		}
 		w.ups.Watch.Assets = []string{"nope"}
-		if _, err := w.run(t, "assets", "network"); err == nil || !strings.Contains(err.Error(), "correct AVAX_WATCH_ASSETS") {
+		if _, err := w.run(t, "assets", "network"); err == nil || !strings.Contains(err.Error(), "correct the watched assets") {
 			t.Error(err)
 		}
 		w.network.Node("alpha").Stop()
 		w.network.Node("foxtrot").Stop()
-		if _, err := w.run(t, "assets", "network"); scrape.OutcomeOf(err) != scrape.Unreachable || strings.Contains(err.Error(), "AVAX_WATCH_ASSETS") {
+		if _, err := w.run(t, "assets", "network"); scrape.OutcomeOf(err) != scrape.Unreachable || strings.Contains(err.Error(), "watched assets") {
 			t.Error(err)
 		}
 	})

@@ -70,9 +70,9 @@ func (u *Upstream) decode(c call, body io.Reader) (any, error) {
 	}
 	switch {
 	case errors.Is(err, wire.ErrMemory):
-		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer takes more than %s of memory: raise AVAX_MAX_BODY", size(memoryPerByte*u.maxBody))}
+		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer takes more than %s of memory, the limit", size(memoryPerByte*u.maxBody))}
 	case errors.Is(in.err, errTooLarge):
-		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer is larger than %s: raise AVAX_MAX_BODY", size(u.maxBody))}
+		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer is larger than %s, the limit", size(u.maxBody))}
 	case in.err != nil:
 		return nil, u.broken(c.op, in.err)
 	case err == nil:

@@ -25,7 +25,7 @@ func TestAnAnswerMayComeWithOneStatusMore(t *testing.T) {
 		"an answer that is cut": {503, `{"height":`, false, `op: unavailable: HTTP 503`, 3},
 		"a chain that begins":   {503, "API call rejected because chain is not done bootstrapping\n", false, `op: bootstrapping: HTTP 503: the chain is not done bootstrapping`, 1},
 		"an answer that is long": {503, `{"height":"14","more":"` + strings.Repeat("long", 1<<10) + `"}`, false,
-			`op: too_large: the answer is larger than 1KiB: raise AVAX_MAX_BODY`, 1},
+			`op: too_large: the answer is larger than 1KiB, the limit`, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			requests := 0

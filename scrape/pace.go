@@ -53,7 +53,7 @@ func (p *pace) turn(ctx context.Context) (done func(), err error) {
 		select {
 		case p.slots <- struct{}{}:
 		case <-ctx.Done():
-			return nil, ended(ctx, fmt.Sprintf("no turn in time: other calls to this upstream were under way, and AVAX_CONCURRENCY allows %d at once", cap(p.slots)))
+			return nil, ended(ctx, fmt.Sprintf("no turn in time: other calls to this upstream were under way, and %d at once are allowed", cap(p.slots)))
 		}
 	}
 	done = func() { <-p.slots }

@@ -27,7 +27,7 @@ func (u *Upstream) refusal(c call, r *http.Response) error {
 	case status == http.StatusUnauthorized:
 		outcome, say = Forbidden, "it wants credentials, or others: look at its headers and key in the configuration"
 	case status == http.StatusForbidden && strings.Contains(words, "invalid host specified"):
-		outcome, say = Forbidden, fmt.Sprintf("the node does not serve the host name %s: start it with --http-allowed-hosts=%[1]s, or set AVAX_NODE_HOST to a name that it allows", u.hostname())
+		outcome, say = Forbidden, fmt.Sprintf("the node does not serve the host name %s: start it with --http-allowed-hosts=%[1]s, or send a host name that it allows", u.hostname())
 		words = ""
 	case status == http.StatusForbidden && !u.HasCredentials():
 		outcome, say = Forbidden, "not allowed without credentials"
@@ -131,7 +131,7 @@ func (u *Upstream) broken(op string, err error) error {
 	case errors.As(err, &name):
 		text += ": ask it by a name that its certificate is for"
 	case errors.As(err, &certificate):
-		text += ": name the authority that signed it in the CA file of this upstream (AVAX_NODE_CA_FILE for nodes)"
+		text += ": name the authority that signed it in the CA file of this upstream"
 	}
 	return &Error{op, Unreachable, &reason{u.clean(text), err}}
 }

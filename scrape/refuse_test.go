@@ -18,7 +18,7 @@ func TestABadCertificateSaysWhatToChange(t *testing.T) {
 	known := x509.NewCertPool()
 	known.AddCert(server.Certificate())
 	for words, o := range map[string]scrape.Options{
-		"AVAX_NODE_CA_FILE": {URL: server.URL, TLS: &tls.Config{RootCAs: x509.NewCertPool()}},
+		"the CA file of this upstream": {URL: server.URL, TLS: &tls.Config{RootCAs: x509.NewCertPool()}},
 		"ask it by a name":  {URL: server.URL, TLS: &tls.Config{RootCAs: known, ServerName: "another.test"}},
 	} {
 		o.Name = "local"

@@ -112,7 +112,7 @@ func TestEverySituationHasItsOutcomeAndItsWords(t *testing.T) {
 		{"an error of a gateway in JSON-RPC", askRPC, 500, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"no backend"},"id":1}`, `unavailable: HTTP 500: no backend`},
 		{"no credentials", askREST, 401, "", `{"message":"Unauthorized"}`, `forbidden: HTTP 401: it wants credentials, or others: look at its headers and key in the configuration: Unauthorized`},
 		{"not enough credentials", askREST, 403, "", `{"message":"Forbidden resource"}`, `forbidden: HTTP 403: not allowed without credentials: Forbidden resource`},
-		{"a foreign host name", askRPC, 403, "", "invalid host specified\n", `forbidden: HTTP 403: the node does not serve the host name 127.0.0.1: start it with --http-allowed-hosts=127.0.0.1, or set AVAX_NODE_HOST to a name that it allows`},
+		{"a foreign host name", askRPC, 403, "", "invalid host specified\n", `forbidden: HTTP 403: the node does not serve the host name 127.0.0.1: start it with --http-allowed-hosts=127.0.0.1, or send a host name that it allows`},
 		{"a slow client, in a proxy's eyes", askREST, 408, "", ``, `timeout: HTTP 408`},
 		{"too many requests", askREST, 429, "Retry-After: 30", `{"message":"Rate limit exceeded"}`, `rate_limited: HTTP 429: asked too often: Rate limit exceeded`},
 		{"a redirect", askREST, 302, "Location: https://login.example.com/?token=hush", ``, `malformed: HTTP 302: it redirects to https://login.example.com, which is not followed: configure the address that answers itself`},
@@ -221,7 +221,7 @@ func TestAForeignCertificateNamesTheSetting(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	err := askRPC(open(t, scrape.Options{URL: server.URL}))
-	if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), "AVAX_NODE_CA_FILE") {
+	if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), "the CA file of this upstream") {
 		t.Errorf("got %v", err)
 	}
 	trusting := server.Client().Transport.(*http.Transport).TLSClientConfig
@@ -251,7 +251,7 @@ func TestAnAnswerAboveTheLimitIsTooLargeEvenCompressed(t *testing.T) {
 		t.Errorf("a byte above the limit: %v", err)
 	}
 	err := askRPC(open(t, scrape.Options{URL: server.URL, MaxBody: 64 << 10}))
-	if err == nil || err.Error() != "platform.getHeight: too_large: the answer is larger than 64KiB: raise AVAX_MAX_BODY" {
+	if err == nil || err.Error() != "platform.getHeight: too_large: the answer is larger than 64KiB, the limit" {
 		t.Errorf("got %v", err)
 	}
 }

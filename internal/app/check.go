@@ -18,8 +18,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
-	"github.com/avax-exporter/avax-exporter/internal/web"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -169,14 +169,14 @@ type trouble struct {
 
 // add puts an error to those of the same cause.
 func add(troubles []*trouble, collector, target string, err error) []*trouble {
-	cause, remedy := err.Error(), ""
+	cause, do := err.Error(), ""
 	if call := (*scrape.Error)(nil); errors.As(err, &call) && call.Err != nil {
-		cause, remedy = string(call.Outcome)+call.Err.Error(), web.Remedy(err)
+		cause, do = string(call.Outcome)+call.Err.Error(), remedy.Of(err).Do
 	}
 	i := slices.IndexFunc(troubles, func(t *trouble) bool { return t.cause == cause })
 	if i < 0 {
 		i = len(troubles)
-		troubles = append(troubles, &trouble{err: err, cause: cause, remedy: remedy})
+		troubles = append(troubles, &trouble{err: err, cause: cause, remedy: do})
 	}
 	t := troubles[i]
 	if !slices.Contains(t.collectors, collector) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kelseyhightower/envconfig"
@@ -149,7 +150,7 @@ func (env Environment) Parse() (*Config, error) {
 
 	c.Listen, err = parseListen(env.Listen)
 	note("LISTEN", err)
-	c.Fleet = &fleet.Source{File: env.NodesFile, Access: fleet.Access{
+	c.Fleet = &fleet.Source{File: env.NodesFile, Name: nodeVariable, Access: fleet.Access{
 		Host: env.NodeHost, HeadersFile: env.NodeHeadersFile, BearerFile: env.NodeBearerFile, BasicAuthFile: env.NodeBasicAuthFile,
 		CAFile: env.NodeCAFile, CertFile: env.NodeCertFile, KeyFile: env.NodeKeyFile,
 	}}
@@ -240,4 +241,12 @@ func (env Environment) parseServed(c *Config, note func(string, ...error)) {
 	c.Choice = &metric.Choice{}
 	note("METRICS_ALLOW", c.Choice.ParseAllow(env.MetricsAllow, known)...)
 	note("METRICS_DENY", c.Choice.ParseDeny(env.MetricsDeny, known)...)
+}
+
+// nodeVariable is the variable of a setting of package fleet.
+func nodeVariable(setting string) string {
+	if strings.HasPrefix(setting, "nodes") {
+		return prefix + "_" + strings.ToUpper(setting)
+	}
+	return prefix + "_NODE_" + strings.ToUpper(setting)
 }

@@ -32,16 +32,16 @@ func checkFile(path string) error {
 
 // file adds the nodes of the source's file to those that there are.
 func (r *reading) file(s *Source, nodes []Node) []Node {
-	path := s.File
+	path, called := s.File, s.called("nodes_file")
 	at := func(line int, format string, args ...any) {
-		r.problem(line, "AVAX_NODES_FILE: %s, line %d: %w", path, line, fmt.Errorf(format, args...))
+		r.problem(line, "%s: %s, line %d: %w", called, path, line, fmt.Errorf(format, args...))
 	}
 	data, err := r.open(path)
 	if err == nil {
 		err = checkFile(path)
 	}
 	if err != nil {
-		r.problem(1, "AVAX_NODES_FILE: %w", err)
+		r.problem(1, "%s: %w", called, err)
 		return nodes
 	}
 	parse := parseYAML
@@ -50,7 +50,7 @@ func (r *reading) file(s *Source, nodes []Node) []Node {
 	}
 	list, err := parse(data)
 	if err != nil {
-		r.problem(1, "AVAX_NODES_FILE: %s, %w", path, err)
+		r.problem(1, "%s: %s, %w", called, path, err)
 		return nodes
 	}
 	taken := map[string]bool{}
@@ -59,7 +59,7 @@ func (r *reading) file(s *Source, nodes []Node) []Node {
 	}
 	all := targets(list, at)
 	if len(all) > maxNodes {
-		r.problem(1, "AVAX_NODES_FILE: %s: %d nodes: split the file, at most %d nodes in each", path, len(all), maxNodes)
+		r.problem(1, "%s: %s: %d nodes: split the file, at most %d nodes in each", called, path, len(all), maxNodes)
 		return nodes
 	}
 	for _, t := range all {
@@ -78,7 +78,7 @@ func (r *reading) file(s *Source, nodes []Node) []Node {
 		taken[n.Name] = true
 		nodes = append(nodes, r.node(n, own, s.Access, func(s setting) (int, string) {
 			line := t.labels[s.label()].Line
-			return line, fmt.Sprintf("AVAX_NODES_FILE: %s, line %d: %s", path, line, s.label())
+			return line, fmt.Sprintf("%s: %s, line %d: %s", called, path, line, s.label())
 		}))
 	}
 	return nodes

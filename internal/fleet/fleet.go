@@ -1,5 +1,5 @@
 // Package fleet tells which nodes are asked, and by what credentials: those of
-// AVAX_NODES and those of a file in Prometheus' file_sd format. What stands in
+// a list and those of a file in Prometheus' file_sd format. What stands in
 // files is read anew while the exporter runs; secrets stand in files alone.
 package fleet
 
@@ -23,7 +23,7 @@ import (
 // Node is a node as it is configured, with its credentials.
 type Node struct {
 	Name   string
-	URL    string      // with user and password where AVAX_NODES gives them
+	URL    string      // with user and password where the list of nodes gives them
 	Host   string      // Host header in place of the URL's
 	Header http.Header // Authorization included
 	// TLS is nil where nothing is configured. Equal contents of its files have
@@ -43,7 +43,7 @@ func (n Node) SameCredentials(o Node) bool {
 }
 
 // Access says how nodes let the exporter in. Its fields are the variables
-// AVAX_NODE_HOST, …, and the labels __host__, … of the file.
+// fields of Access, and the labels __host__, … of the file.
 type Access struct {
 	Host          string
 	HeadersFile   string // lines of Name: value
@@ -70,8 +70,7 @@ var settings = []setting{
 	{"key_file", func(a *Access) *string { return &a.KeyFile }},
 }
 
-func (s setting) variable() string { return "AVAX_NODE_" + strings.ToUpper(s.name) }
-func (s setting) label() string    { return "__" + s.name + "__" }
+func (s setting) label() string { return "__" + s.name + "__" }
 
 // over returns the access of a node that says a for itself, where all the
 // others say general. A token and a password are one thing, and so are a
@@ -96,9 +95,12 @@ func ValidName(s string) bool { return nameForm.MatchString(s) }
 
 // Source is where the nodes stand. Its zero value holds none.
 type Source struct {
-	Nodes  []Node // of AVAX_NODES: name and URL
-	File   string // AVAX_NODES_FILE, or empty
+	Nodes  []Node // with name and URL
+	File   string // of more nodes, or empty
 	Access Access // of all nodes that say nothing else
+	// Name is what the operator calls a setting in errors: nodes, nodes_file, or a
+	// field of Access such as ca_file; nil: as it is.
+	Name func(setting string) string
 	// Reserved are names that no node may have, with what has them.
 	Reserved map[string]string
 
@@ -106,21 +108,29 @@ type Source struct {
 	tls   map[[sha256.Size]byte]*tls.Config // that it made, by contents
 }
 
+// called is what the operator calls a setting.
+func (s *Source) called(setting string) string {
+	if s.Name == nil {
+		return setting
+	}
+	return s.Name(setting)
+}
+
 // Read reads the file and all that it names. Its error joins every problem,
 // each in words that name the place and say what to write; none shows what
 // stands in a file.
 func (s *Source) Read() ([]Node, error) {
 	r := &reading{
-		files: map[string]content{}, made: map[Access]credentials{},
+		called: s.called, files: map[string]content{}, made: map[Access]credentials{},
 		tls: map[[sha256.Size]byte]*tls.Config{}, knownTLS: s.tls,
 	}
 	for _, n := range s.Nodes {
 		if err := s.check(n); err != nil {
-			r.problem(0, "AVAX_NODES: %w", err)
+			r.problem(0, "%s: %w", s.called("nodes"), err)
 		}
 	}
 	for _, p := range r.credentials(s.Access).problems {
-		r.problem(0, "%s: %w", p.setting.variable(), p.err)
+		r.problem(0, "%s: %w", s.called(p.setting.name), p.err)
 	}
 	var nodes []Node
 	for _, n := range s.Nodes {
@@ -158,6 +168,7 @@ func (s *Source) check(n Node) error {
 
 // reading is one look at everything.
 type reading struct {
+	called   func(setting string) string
 	files    map[string]content
 	made     map[Access]credentials
 	tls      map[[sha256.Size]byte]*tls.Config
@@ -213,7 +224,7 @@ func (r *reading) node(n Node, own, general Access, where func(setting) (line in
 	}
 	made := r.credentials(n.access)
 	for _, p := range made.problems {
-		line, place := 0, p.setting.variable()
+		line, place := 0, r.called(p.setting.name)
 		if *p.setting.of(&own) != "" {
 			line, place = where(p.setting)
 		}

@@ -222,9 +222,9 @@ func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
 			if c.file != "gone.yml" {
 				put(t, c.file, c.text)
 			}
-			want := "AVAX_NODES_FILE: " + c.want
+			want := "nodes_file: " + c.want
 			if c.file == "gone.yml" {
-				want = "AVAX_NODES_FILE: open " + c.want
+				want = "nodes_file: open " + c.want
 			}
 			_, err := (&fleet.Source{File: c.file, Reserved: map[string]string{"mine": "a chain"}}).Read()
 			if err == nil || err.Error() != want {
@@ -242,10 +242,10 @@ func TestAllProblemsAreToldAtOnceEachOnce(t *testing.T) {
 - targets: [d:1]
 `})
 	_, err := (&fleet.Source{File: "nodes.yml", Access: fleet.Access{CAFile: "none", KeyFile: "key"}}).Read()
-	want := `AVAX_NODE_CA_FILE: open none: no such file or directory: give a file that this user may read
-AVAX_NODE_KEY_FILE: open key: no such file or directory: give a file that this user may read
-AVAX_NODES_FILE: nodes.yml, line 3: __bearer_file__: open gone: no such file or directory: give a file that this user may read
-AVAX_NODES_FILE: nodes.yml, line 4: no address that can be asked: write http://c or https://c`
+	want := `ca_file: open none: no such file or directory: give a file that this user may read
+key_file: open key: no such file or directory: give a file that this user may read
+nodes_file: nodes.yml, line 3: __bearer_file__: open gone: no such file or directory: give a file that this user may read
+nodes_file: nodes.yml, line 4: no address that can be asked: write http://c or https://c`
 	if err == nil || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)
 	}

@@ -244,8 +244,7 @@ func (b *Batch) seal() {
 	if len(out) > 0 {
 		without = "not served: " + strings.Join(out, ", ")
 	}
-	b.tooMany = append(b.tooMany, fmt.Errorf("%w: more than AVAX_SERIES_LIMIT: found %d where %d are left to this collector; %s: "+
-		"watch less (AVAX_VALIDATORS), leave out what you do not need (AVAX_METRICS_DENY), or raise the limit", ErrTooMany, found, b.most, without))
+	b.tooMany = append(b.tooMany, fmt.Errorf("%w: found %d where the limit leaves %d to this collector; %s", ErrTooMany, found, b.most, without))
 }
 
 func appendSeries(to []byte, f *Family, labels []string) []byte {

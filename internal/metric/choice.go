@@ -55,7 +55,7 @@ func (c *Choice) ParseAllow(list string, known []*Family) []error {
 	rules, errs := parseRules(list, known)
 	for _, r := range rules {
 		if r.label != "" && !r.valued {
-			errs = append(errs, fmt.Errorf("%s{%s}: a label alone stands in AVAX_METRICS_DENY, to be left out: write {%[2]s=value}", r.family, r.label))
+			errs = append(errs, fmt.Errorf("%s{%s}: only the list of what is denied takes a label alone: write {%[2]s=value}", r.family, r.label))
 		}
 	}
 	c.allow = rules

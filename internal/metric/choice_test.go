@@ -95,7 +95,7 @@ func TestAChoiceThatCannotBeMeantIsRefused(t *testing.T) {
 		"avax_node_peers{node":      `"avax_node_peers{node": write a family such as avax_node_peers, with * for any text, and after it {label} or {label=value} where only a part is meant`,
 		"avax node peers":           `"avax node peers": write a family such as avax_node_peers, with * for any text, and after it {label} or {label=value} where only a part is meant`,
 		"avax_node_peers{node=[a-}": `"avax_node_peers{node=[a-}": syntax error in pattern: in a value, [ and \ have a meaning of their own: write ? in their place`,
-		"avax_node_peers{node}":     `avax_node_peers{node}: a label alone stands in AVAX_METRICS_DENY, to be left out: write {node=value}`,
+		"avax_node_peers{node}":     `avax_node_peers{node}: only the list of what is denied takes a label alone: write {node=value}`,
 	} {
 		errs := (&metric.Choice{}).ParseAllow(list, known)
 		if len(errs) != 1 || errs[0].Error() != want {
@@ -133,7 +133,7 @@ func TestALimitLeavesTheLargestFamiliesOutAndKeepsTheAggregates(t *testing.T) {
 		if g := strings.Join(got, ", "); g != c.want {
 			t.Errorf("limit %d: served %s, want %s", c.limit, g, c.want)
 		}
-		if err := b.Err(); err != nil && strings.Count(err.Error(), "AVAX_SERIES_LIMIT") != 1 {
+		if err := b.Err(); err != nil && strings.Count(err.Error(), "where the limit leaves") != 1 {
 			t.Errorf("limit %d is told more than once: %v", c.limit, err)
 		}
 		if err := b.Err(); errors.Is(err, metric.ErrTooMany) != (c.limit < 121) {

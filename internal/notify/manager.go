@@ -101,7 +101,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 		o.Registerer.MustRegister(n.metrics.stored)
 		n.metrics.stored.Set(1)
 	} else {
-		o.Log.Info("no state directory, a restart forgets silences and repeats notifications: set AVAX_STATE_DIR")
+		o.Log.Info("no state directory, a restart forgets silences and repeats notifications")
 	}
 	if err := n.open(internals); err != nil {
 		return nil, err

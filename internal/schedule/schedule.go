@@ -19,6 +19,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -385,7 +386,7 @@ func (s *Scheduler) put(j *job, r snapshot.Run, missing bool) {
 		if s.failing[c] > 1 {
 			level = slog.LevelDebug
 		}
-		s.log.Log(s.ctx, level, "collector failed", "target", r.Target.String(), "collector", r.Collector, "err", r.Err)
+		s.log.Log(s.ctx, level, "collector failed", "target", r.Target.String(), "collector", r.Collector, "err", r.Err, "remedy", remedy.Of(r.Err).Do)
 	}
 	if was.Err != nil {
 		s.ended(causeOf(was))

@@ -118,7 +118,7 @@ func (s *Site) why(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) boo
 	case len(failing) > 0:
 		return strings.Join(failing, "; ")
 	case !ran:
-		return "no collector that tells it has run here: AVAX_COLLECTORS may leave it out; of several shards shard 0 knows"
+		return "no collector of it has run here: it may be switched off, or be that of shard 0"
 	}
 	return "the last runs did not tell"
 }

@@ -218,7 +218,7 @@ func TestNoPlanIsBetterThanAWrongOne(t *testing.T) {
 		refused("nobody says of when it is", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "connection refused")
 		s = newSite()
 		keepUnpriced(s, "one", "a 100 5")
-		refused("l1_runway is off", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "AVAX_COLLECTORS")
+		refused("l1_runway is off", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "switched off")
 	})
 }
 

@@ -148,7 +148,7 @@ func TestSafeToStopForgetsWhatIsStale(t *testing.T) {
 
 func TestSafeToStopSendsToTheShardThatKnows(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
-	want := "not known: how much of P would stay connected: no collector that tells it has run here: AVAX_COLLECTORS may leave it out; of several shards shard 0 knows\n"
+	want := "not known: how much of P would stay connected: no collector of it has run here: it may be switched off, or be that of shard 0\n"
 	if status, body := asked(t, s, "/safe-to-stop?node=a"); status != 503 || body != want {
 		t.Errorf("%d %s", status, body)
 	}

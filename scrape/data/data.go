@@ -51,9 +51,8 @@ func IsKeyRejected(err error) bool {
 }
 
 const (
-	keyRejected = "the key is not accepted: old keys work on glacier-api.avax.network alone (AVAX_DATA_URL); " +
-		"otherwise put a new one into AVAX_DATA_API_KEY_FILE, and look at AVAX_DATA_API_KEY_HEADER"
-	keyMissing = "a key is needed and none is sent: put one into AVAX_DATA_API_KEY_FILE"
+	keyRejected = "the key is not accepted"
+	keyMissing  = "a key is needed and none is sent"
 )
 
 // Explain gives the refusal of a key, or of requests without one, its outcome and its words.

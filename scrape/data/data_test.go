@@ -154,7 +154,7 @@ func TestAKeyThatIsNotAcceptedIsToldApart(t *testing.T) {
 		u := open(t, func(*http.Request) (*http.Response, error) { return respond(answer.StatusCode, string(body)), nil })
 		for header, say := range map[string]string{
 			data.KeyHeader: "the key is not accepted: old keys work on glacier-api.avax.network alone",
-			"":             "a key is needed and none is sent: put one into AVAX_DATA_API_KEY_FILE",
+			"":             "a key is needed and none is sent",
 		} {
 			if header != "" {
 				if err := u.Renew(http.Header{header: {"some-key"}}, nil); err != nil {
