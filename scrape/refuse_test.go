@@ -19,7 +19,7 @@ func TestABadCertificateSaysWhatToChange(t *testing.T) {
 	known.AddCert(server.Certificate())
 	for words, o := range map[string]scrape.Options{
 		"the CA file of this upstream": {URL: server.URL, TLS: &tls.Config{RootCAs: x509.NewCertPool()}},
-		"ask it by a name":  {URL: server.URL, TLS: &tls.Config{RootCAs: known, ServerName: "another.test"}},
+		"ask it by a name":             {URL: server.URL, TLS: &tls.Config{RootCAs: known, ServerName: "another.test"}},
 	} {
 		o.Name = "local"
 		u, err := scrape.New(o)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -42,7 +44,11 @@ func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, e
 		if t.data == nil {
 			return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
 		}
-		return t.data.call(ctx, e, t.shard.FindNetwork, r.Params)
+		answer, err := t.data.call(ctx, e, t.shard.FindNetwork, r.Params)
+		if data.IsKeyRejected(err) {
+			err = fmt.Errorf("%w: %s", err, remedy.Of(err).Do)
+		}
+		return answer, err
 	}
 	if r.ChainID != "" {
 		if t.shard.Metrics == nil {

@@ -524,7 +524,7 @@ func TestACollectorBeyondItsLimitFailsLoudlyAndKeepsItsAggregates(t *testing.T) 
 				failed++
 			}
 		}
-		if failed != 1 || strings.Count(h.log.String(), "more than AVAX_SERIES_LIMIT") == 0 {
+		if failed != 1 || strings.Count(h.log.String(), "where the limit leaves") == 0 {
 			t.Errorf("%d jobs fail, the log says:\n%s", failed, h.log)
 		}
 	})
