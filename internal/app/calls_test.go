@@ -1,0 +1,71 @@
+package app_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/passage"
+)
+
+// The most calls a minute to a node that tracks one L1, as they are: to lower them is an improvement.
+const (
+	mostCalls     = 67  // while all nodes answer
+	mostCallsDown = 67  // while another is down
+	mostFullSets  = 1.3 // whole validator sets, of the primary network and of the L1
+)
+
+// TestTheExporterIsNoBurdenToANode counts the calls to a node, and holds them.
+func TestTheExporterIsNoBurdenToANode(t *testing.T) {
+	const minutes = 20
+	inBubble(t, func(t *testing.T, b bubble) {
+		perMinute := func() (byMethod map[string]float64, all, fullSets float64) {
+			time.Sleep(10 * time.Minute)
+			b.network.ResetCalls()
+			time.Sleep(minutes * time.Minute)
+			counted := map[string]int{}
+			total, full := 0, 0
+			for _, c := range b.network.Calls() {
+				if c.Upstream != "alpha" {
+					continue
+				}
+				counted[c.Method]++
+				total++
+				if c.Method == "platform.getCurrentValidators" && !strings.Contains(string(c.Params), "nodeIDs") {
+					full++
+				}
+			}
+			byMethod = map[string]float64{}
+			for method, n := range counted {
+				byMethod[method] = float64(n) / minutes
+			}
+			return byMethod, float64(total) / minutes, float64(full) / minutes
+		}
+		healthy, all, fullSets := perMinute()
+		b.network.Node("bravo").Stop()
+		down, allDown, fullSetsDown := perMinute()
+		text := "\n| method | both answer | the other is down |\n|---|---|---|\n"
+		for _, method := range slices.SortedFunc(maps.Keys(healthy), func(x, y string) int {
+			return cmp.Or(cmp.Compare(healthy[y], healthy[x]), cmp.Compare(x, y))
+		}) {
+			text += fmt.Sprintf("| `%s` | %.1f | %.1f |\n", method, healthy[method], down[method])
+		}
+		text += fmt.Sprintf("| all | %.1f | %.1f |\n\n", all, allDown)
+		t.Log(text)
+		if all > mostCalls || allDown > mostCallsDown {
+			t.Errorf("%.1f calls a minute, %.1f while the other is down: at most %d and %d", all, allDown, mostCalls, mostCallsDown)
+		}
+		if fullSets > mostFullSets || fullSetsDown > mostFullSets {
+			t.Errorf("%.1f whole validator sets a minute, %.1f while the other is down: at most %v", fullSets, fullSetsDown, mostFullSets)
+		}
+		if *update {
+			if err := passage.Write("../../docs/fleets.md", "calls", text); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
