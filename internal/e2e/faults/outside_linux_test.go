@@ -41,7 +41,7 @@ type attack struct {
 }
 
 var attacks = []attack{
-	{"60 connections, 40 requests in each, that read nothing", pipelining("*/*"), 250 << 20},
+	{"60 connections, 400 requests in each, that read nothing", pipelining("*/*"), 250 << 20},
 	{"the same, in protobuf", pipelining("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"), 250 << 20},
 	{"2,000 idle connections", idling, 160 << 20},
 	{"connections that come without end", connecting, 160 << 20},
@@ -117,7 +117,7 @@ func pipelining(accept string) func(*exporter, <-chan struct{}) {
 				for {
 					c, err := dial(e)
 					if err == nil {
-						fmt.Fprint(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: exporter\r\nAccept: "+accept+"\r\n\r\n", 40))
+						fmt.Fprint(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: exporter\r\nAccept: "+accept+"\r\n\r\n", 400))
 						cut := make(chan struct{})
 						go func() { // whoever is cut off comes again
 							defer close(cut)
