@@ -94,7 +94,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	var block config.AlertingConfig
 	if o.Notifies() {
 		if block, err = receivers(o.Config); err != nil {
-			return nil, fmt.Errorf("Alertmanagers: %w", err)
+			return nil, fmt.Errorf("list of Alertmanagers: %w", err)
 		}
 	}
 	// Stopping is drainFor after ctx: what waits to be sent is sent if that is possible at all.
@@ -103,7 +103,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	if o.Notifies() {
 		if a.notifier, err = a.newNotifier(block); err != nil {
 			stop()
-			return nil, fmt.Errorf("Alertmanagers: %w", err)
+			return nil, fmt.Errorf("list of Alertmanagers: %w", err)
 		}
 	}
 	if a.engine, err = a.newEngine(ctx, set, a.state.saved); err != nil {

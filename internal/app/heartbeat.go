@@ -49,7 +49,7 @@ func (a *App) working() error {
 		}
 		for _, r := range a.alerting.Receivers() {
 			if r.Asked && !r.Up {
-				return fmt.Errorf("Alertmanager %s does not accept alerts", r.Name)
+				return fmt.Errorf("alerts not accepted by Alertmanager %s", r.Name)
 			}
 		}
 	}

@@ -198,7 +198,7 @@ func (s *session) compare(t *testing.T, e example) {
 			return bytes.Contains(out, []byte(value.ReplaceAllString(line, "")))
 		})
 		if len(missing) > 0 {
-			return fmt.Errorf("%v: no %q in\n%s", err, missing, out)
+			return fmt.Errorf("%w: no %q in\n%s", err, missing, out)
 		}
 		return nil
 	})

@@ -161,7 +161,7 @@ func (n *Notifier) open(internals prometheus.Registerer) error {
 	}
 	n.api, err = api.New(api.Options{
 		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Peer: peer, Logger: log, Registry: internals,
-		RequestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "request_duration_seconds"}, []string{"handler", "method", "code"}),
+		RequestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "request_duration_seconds", Help: "Not served."}, []string{"handler", "method", "code"}),
 		GroupFunc: func(ctx context.Context, routes func(*dispatch.Route) bool, alerts func(*alert.Alert, time.Time) bool) (dispatch.AlertGroups, map[model.Fingerprint][]string, error) {
 			return n.dispatcher.Load().Groups(ctx, routes, alerts)
 		},

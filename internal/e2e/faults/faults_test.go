@@ -172,7 +172,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 	stack.Await(t, "the status page", func() error {
 		status, text, err := e.get("/")
 		if err != nil || status != http.StatusOK {
-			return fmt.Errorf("it answers %d, %v", status, err)
+			return fmt.Errorf("it answers %d, %w", status, err)
 		}
 		for _, f := range faults {
 			if f.told != "" && !f.some && !strings.Contains(text, f.name) {
