@@ -160,8 +160,8 @@ func (s *suite) only(needed map[*rule]bool) (groups []group) {
 	return groups
 }
 
-// cut writes the cases of a test file into dir, each as a file of its own with only the rules that it asks for and those that they
-// use. It returns their paths. promtool evaluates every rule of a file at every step: cut, the cases take a seventh of the time.
+// cut writes the cases of a test file into dir, each as a file of its own with only the rules that its result depends on. It returns
+// their paths. promtool evaluates every rule of a file at every step: cut, the cases take a seventh of the time.
 func (s *suite) cut(t *testing.T, tests testFile, dir string) (files []string) {
 	t.Helper()
 	for i, c := range tests.Tests {
@@ -173,6 +173,8 @@ func (s *suite) cut(t *testing.T, tests testFile, dir string) (files []string) {
 			}
 		}
 		s.grow(needed, func(of, candidate *rule) bool { return of.uses(candidate) })
+		live := s.live(t, c)
+		maps.DeleteFunc(needed, func(r *rule, _ bool) bool { return !live[r] })
 		groups := s.only(needed)
 		one := testFile{RuleFiles: []string{fmt.Sprintf("%d.yml", i)}, EvaluationInterval: tests.EvaluationInterval, Tests: []testCase{c}}
 		for _, g := range groups {
@@ -198,6 +200,81 @@ func (s *suite) whole(t *testing.T, tests testFile, dir string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// live returns the rules that may make a series from the input of the case. The others never do, whatever the case says of them.
+func (s *suite) live(t *testing.T, c testCase) map[*rule]bool {
+	t.Helper()
+	input := map[string]bool{}
+	for _, series := range c.InputSeries {
+		name, _, _ := strings.Cut(series.Series, "{")
+		input[strings.TrimSpace(name)] = true
+	}
+	live := map[*rule]bool{}
+	found := func(v *parser.VectorSelector) bool {
+		if v.Name == "" || input[v.Name] {
+			return true
+		}
+		for r := range live {
+			if asks(v, r) {
+				return true
+			}
+		}
+		return false
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, r := range s.rules {
+			if live[r] {
+				continue
+			}
+			expr, err := promQL.ParseExpr(r.Expr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mayYield(expr, found) {
+				live[r], grown = true, true
+			}
+		}
+	}
+	return live
+}
+
+// mayYield reports whether the expression may have a value, where found tells of its selectors.
+func mayYield(e parser.Expr, found func(*parser.VectorSelector) bool) bool {
+	switch e := e.(type) {
+	case *parser.VectorSelector:
+		return found(e)
+	case *parser.MatrixSelector:
+		return mayYield(e.VectorSelector, found)
+	case *parser.SubqueryExpr:
+		return mayYield(e.Expr, found)
+	case *parser.ParenExpr:
+		return mayYield(e.Expr, found)
+	case *parser.UnaryExpr:
+		return mayYield(e.Expr, found)
+	case *parser.AggregateExpr:
+		return mayYield(e.Expr, found)
+	case *parser.BinaryExpr:
+		switch e.Op {
+		case parser.LOR:
+			return mayYield(e.LHS, found) || mayYield(e.RHS, found)
+		case parser.LUNLESS:
+			return mayYield(e.LHS, found)
+		}
+		return mayYield(e.LHS, found) && mayYield(e.RHS, found)
+	case *parser.Call:
+		switch e.Func.Name {
+		case "absent", "absent_over_time", "scalar": // have a value where their argument has none
+			return true
+		}
+		for _, arg := range e.Args {
+			if !mayYield(arg, found) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // writeRules writes the groups as a file of rules, each rule as given, without annotations.

@@ -64,7 +64,7 @@ func newWorld(t *testing.T, rules string) world {
 		"AVAX_CHAINS=C,examplel1=" + w.network.Chain("examplel1").ID,
 		"AVAX_ALERTMANAGERS=" + stack.Alertmanager(t, w.pages.URL).URL,
 		"AVAX_RULES_FILE=" + rules,
-		"AVAX_ALERTING_INTERVAL=200ms",
+		"AVAX_ALERTING_INTERVAL=1s",
 	}
 	return w
 }
@@ -172,7 +172,7 @@ func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
 	const interval = time.Second
 	rules := shortRules(t)
 	w := newWorld(t, rules)
-	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), "AVAX_ALERTING_INTERVAL=1s", "AVAX_EXTERNAL_LABELS=cluster=home")...)
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), "AVAX_EXTERNAL_LABELS=cluster=home")...)
 	scraped := stack.Webhook(t)
 	prometheus := stack.Prometheus(t, stack.PrometheusConfig{
 		Targets: []string{exporter.url}, RuleFiles: []string{rules}, Alertmanagers: []string{stack.Alertmanager(t, scraped.URL).URL},

@@ -65,7 +65,7 @@ func TestTheDemo(t *testing.T) {
 	if err := os.WriteFile(rules, alerts.Rules, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, RuleFiles: []string{rules}})
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, RuleFiles: []string{rules}, EvaluationInterval: time.Second})
 	awaitSample(t, prometheus, `ALERTS{alertname="AvaxWatchdog"}`)
 	awaitSample(t, prometheus, `count(avax_exporter_collector_success == 1) > 100 unless count(avax_exporter_collector_success == 0)`)
 	awaitSample(t, prometheus, `rate(avax_exporter_upstream_requests_total{outcome="ok"}[5s]) > 0`)

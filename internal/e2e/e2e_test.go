@@ -16,7 +16,7 @@ import (
 )
 
 // everySecond is a schedule for the collectors whose alerts this test awaits.
-const everySecond = "AVAX_SCHEDULES=up=@every 1s;bootstrap=@every 1s;uptime=@every 1s;peers=@every 1s;connected_stake=@every 1s;validators=@every 1s;l1=@every 1s;l1_views=@every 1s"
+const everySecond = "AVAX_SCHEDULES=up=@every 1s;bootstrap=@every 1s;uptime=@every 1s;peers=@every 1s;connected_stake=@every 1s;validators=@every 1s;l1=@every 1s;l1_views=@every 1s;reward_budget=@every 1s"
 
 func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
 	t.Parallel()
@@ -40,6 +40,8 @@ func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
 		Targets:       []string{exporter.url},
 		RuleFiles:     []string{rules},
 		Alertmanagers: []string{stack.Alertmanager(t, pages.URL).URL},
+
+		EvaluationInterval: time.Second, // of all rules
 	})
 	awaitSample(t, prometheus, `avax_node_up{node="alpha"} == 1`)
 	awaitSample(t, prometheus, `avax_node_chain_bootstrapped{node="alpha", chain="C"} == 1`)
