@@ -297,12 +297,12 @@ var l1Drills = []drill{
 	{
 		what:  "an L1's subnet gets another owner",
 		begin: func(s *stage) { s.SetOwner("examplel1", []string{demo.NewOwner}, 1) },
-		pages: []string{"AvaxL1OwnerChanged"}, within: 10 * time.Minute, heals: 3 * time.Hour,
+		pages: []string{"AvaxL1OwnerChanged"}, within: 15 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
 		what:  "an L1 gets another manager",
 		begin: func(s *stage) { s.SetManager("examplel1", "C", simnet.Messenger) },
-		pages: []string{"AvaxL1OwnerChanged"}, within: 10 * time.Minute, heals: 3 * time.Hour,
+		pages: []string{"AvaxL1OwnerChanged"}, within: 15 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
 		what: "an L1's lowest base fee is doubled",
