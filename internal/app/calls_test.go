@@ -14,8 +14,8 @@ import (
 
 // The most calls a minute to a node that tracks one L1, as they are: to lower them is an improvement.
 const (
-	mostCalls     = 67  // while all nodes answer
-	mostCallsDown = 67  // while another is down
+	mostCalls     = 70  // while all nodes answer
+	mostCallsDown = 70  // while another is down
 	mostFullSets  = 1.3 // whole validator sets, of the primary network and of the L1
 )
 
