@@ -4,17 +4,22 @@ package alerts
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
@@ -133,6 +138,9 @@ func (s *suite) bench(t *testing.T, broken *rule) *bench {
 				}
 				return true
 			})
+			for i, q := range c.Queries {
+				c.Queries[i] = q.narrow(t, alerts)
+			}
 			if len(c.Alerts)+len(c.Queries) > 0 {
 				reduced.Tests = append(reduced.Tests, c)
 			}
@@ -142,6 +150,45 @@ func (s *suite) bench(t *testing.T, broken *rule) *bench {
 		}
 	}
 	return b
+}
+
+// narrow returns a query for ALERTS of any name as one for the given names, with their samples alone: the bench has no other alerts.
+func (q queryCase) narrow(t *testing.T, names map[string]bool) queryCase {
+	t.Helper()
+	expr, err := promQL.ParseExpr(q.Expr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, ok := expr.(*parser.VectorSelector)
+	if !ok || v.Name != "ALERTS" || slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == labels.AlertName }) {
+		return q
+	}
+	v.LabelMatchers = append(v.LabelMatchers,
+		labels.MustNewMatcher(labels.MatchRegexp, labels.AlertName, strings.Join(slices.Sorted(maps.Keys(names)), "|")))
+	q.Expr = v.String()
+	if q.ExpSamples.Kind == 0 {
+		return q
+	}
+	type sample struct {
+		Labels string    `yaml:"labels"`
+		Value  yaml.Node `yaml:"value"`
+	}
+	var samples []sample
+	err = q.ExpSamples.Decode(&samples)
+	samples = slices.DeleteFunc(samples, func(s sample) bool {
+		for name := range names {
+			if strings.Contains(s.Labels, fmt.Sprintf("alertname=%q", name)) {
+				return false
+			}
+		}
+		return true
+	})
+	var kept yaml.Node
+	if err := errors.Join(err, kept.Encode(samples)); err != nil {
+		t.Fatal(err)
+	}
+	q.ExpSamples = kept
+	return q
 }
 
 // run tries the rule as it is given in the place of the one that the bench is for, and returns what promtool said; the error is nil if no
