@@ -138,7 +138,7 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 		env.Chains = "C,examplel1=" + s.Chain("examplel1").ID + ",examplepoa=" + s.Chain("examplepoa").ID
 		if d.quick {
 			env.Collectors = "up,fleet,identity,bootstrap,heads,health,peers,connected_stake,uptime,validators,l1,l1_views"
-		} else {
+		} else if !d.fuji { // the simulated services know Mainnet only
 			env.MetricsURL, env.DataURL, env.Network = "http://metrics.sim", "http://data.sim", "mainnet"
 			env.WatchAddresses = "P-" + simnet.Owner + "," + simnet.Account
 		}
