@@ -291,7 +291,7 @@ func TestAutoFindsTheChainsThatTheNodesTrack(t *testing.T) {
 			t.Errorf("followed while the node is down: %v", got)
 		}
 		network.Node("alpha").Start()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(6 * time.Minute) // it is looked for every five, and the first look may come before the node starts its chains
 		if got := followed(); !slices.Equal(got, []string{"C", "P", "X", "examplel1", "examplepoa"}) {
 			t.Errorf("followed: %v", got)
 		}
