@@ -129,6 +129,13 @@ func openState(cfg *config.Config, log *slog.Logger) *state.Dir {
 	return dir
 }
 
+// nodes is how many nodes are asked, those of other shards included.
+func (a *App) nodes() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.targets.conns)
+}
+
 // Handler serves all pages and endpoints.
 func (a *App) Handler() http.Handler { return a.handler }
 
@@ -181,7 +188,7 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 		}
 	}()
 	server := newServer(a.handler, log)
-	clients := newConnections(listener, maxConnections(cfg, len(a.targets.conns), descriptors(), log))
+	clients := newConnections(listener, maxConnections(cfg, a.nodes(), descriptors(), log))
 	clients.limit(server)
 	served := make(chan error, 1)
 	go func() { served <- serve(clients, server, cfg, log) }()
