@@ -43,7 +43,7 @@ test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the 
 	@$(report) -- $(short)
 	@.tools/bin/gotestsum tool slowest --num=10 --jsonfile=.tools/test.json
 
-# In CI a test that is skipped is a failure: nothing may be missing there.
+# With CI=true a test that is skipped is a failure.
 .PHONY: test-full
 test-full: build tools deploy-tools .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour); check-rules and incidents are apart
 	cd internal/tools/openapi && go test $(TESTFLAGS) ./...
@@ -65,7 +65,7 @@ incidents: ## Play incidents in synthetic time and compare who is paged with doc
 	go test -tags incidents -run TestEveryIncident -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: check
-check: vet lint fresh test-full ## Run all that CI runs
+check: vet lint fresh test-full ## Run everything but check-rules and incidents; CI runs vet, lint, fresh and test
 
 # The descriptions in testdata, or those in the directory OPENAPI: data.json and metrics.json, as the services publish them.
 .PHONY: check-openapi
