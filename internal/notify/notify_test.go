@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -204,11 +205,16 @@ func TestATrialReachesTheReceiverOfPagesAndKeepsItsSecret(t *testing.T) {
 
 func TestAHeartbeatStopsWhileSomethingDoesNotWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		beats := 0
 		var broken error
+		set := func(err error) { mu.Lock(); defer mu.Unlock(); broken = err }
+		sent := func() int { mu.Lock(); defer mu.Unlock(); return beats }
 		h := notify.Heartbeat{
-			URL: "http://heartbeat.sim/c4n4ry", Healthy: func() error { return broken }, Log: slog.New(slog.DiscardHandler),
+			URL: "http://heartbeat.sim/c4n4ry", Healthy: func() error { mu.Lock(); defer mu.Unlock(); return broken }, Log: slog.New(slog.DiscardHandler),
 			Client: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				beats++
 				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 			})},
@@ -218,17 +224,17 @@ func TestAHeartbeatStopsWhileSomethingDoesNotWork(t *testing.T) {
 		go h.Run(ctx, prometheus.NewRegistry())
 		time.Sleep(150 * time.Second)
 		synctest.Wait()
-		if beats != 3 {
-			t.Errorf("%d heartbeats in two and a half minutes, want 3", beats)
+		if sent() != 3 {
+			t.Errorf("%d heartbeats in two and a half minutes, want 3", sent())
 		}
-		broken = errors.New("no rule has been evaluated for 5 minutes")
+		set(errors.New("no rule has been evaluated for 5 minutes"))
 		time.Sleep(10 * time.Minute)
-		if beats != 3 {
-			t.Errorf("%d heartbeats while nothing works, want none", beats-3)
+		if sent() != 3 {
+			t.Errorf("%d heartbeats while nothing works, want none", sent()-3)
 		}
-		broken = nil
+		set(nil)
 		time.Sleep(time.Minute)
-		if beats != 4 {
+		if sent() != 4 {
 			t.Error("no heartbeat after everything works again")
 		}
 		cancel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,12 +95,12 @@ func TestWhenANodeAnswersAgainItsFailingJobsRun(t *testing.T) {
 
 func TestAChangeDuringARunIsFollowedByAnother(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
-		runs := 0
+		var runs atomic.Int64
 		h.Set([]schedule.Job{{
 			Key: snapshot.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
 			When: schedule.Every(24*time.Hour, metric.Target{}),
 			Collect: func(context.Context, *metric.Batch) error {
-				runs++
+				runs.Add(1)
 				time.Sleep(5 * time.Second)
 				return nil
 			},
@@ -112,8 +113,8 @@ func TestAChangeDuringARunIsFollowedByAnother(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(time.Minute)
-		if runs != 3 {
-			t.Errorf("%d runs", runs)
+		if runs.Load() != 3 {
+			t.Errorf("%d runs", runs.Load())
 		}
 	})
 }
