@@ -45,7 +45,7 @@ test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the 
 
 # With CI=true a test that is skipped is a failure.
 .PHONY: test-full
-test-full: build tools deploy-tools .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour); check-rules and incidents are apart
+test-full: build tools deploy-tools .tools/bin/victoria-metrics .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour); check-rules and incidents are apart
 	cd internal/tools/openapi && go test $(TESTFLAGS) ./...
 	cd internal/tools/manifests && go test $(TESTFLAGS) ./...
 	race=$$(internal/tools/race) && go test $$race -short -shuffle=on $(TESTFLAGS) ./...
@@ -135,7 +135,10 @@ tools: .tools/bin/prometheus .tools/bin/alertmanager
 deploy-tools: .tools/bin/helm .tools/bin/manifests .tools/bin/compose .tools/bin/nfpm .tools/bin/cyclonedx-gomod
 
 .tools/bin/prometheus: internal/tools/fetch internal/tools/prometheus/go.mod
-	@internal/tools/fetch
+	@internal/tools/fetch prometheus
+
+.tools/bin/victoria-metrics: internal/tools/fetch
+	@internal/tools/fetch victoria-metrics
 
 # A tool with a go.mod of its own is built from it.
 .tools/bin/%: internal/tools/%/go.mod
