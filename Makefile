@@ -72,9 +72,9 @@ check: vet lint fresh test-full ## Run everything but check-rules and incidents;
 check-openapi: .tools/prism/node_modules ## Ask Prism, made from the services' descriptions, and decode every answer (needs npm)
 	cd internal/tools/openapi && OPENAPI=$(abspath $(OPENAPI)) go test -count=1 -tags prism -run IsDecoded .
 
-.tools/prism/node_modules: internal/tools/prism/package.json internal/tools/prism/package-lock.json
-	@mkdir -p .tools/prism && cp $^ .tools/prism/
-	cd .tools/prism && npm ci --no-audit --no-fund --loglevel=error
+.tools/%/node_modules: internal/tools/%/package.json internal/tools/%/package-lock.json
+	@mkdir -p .tools/$* && cp $^ .tools/$*/
+	cd .tools/$* && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 .PHONY: check-deploy
@@ -91,8 +91,13 @@ vet: ## Run gofmt and go vet
 	go vet -tags deploy,incidents,mutation ./...
 
 .PHONY: lint
-lint: ## Run golangci-lint (the first run builds it: about a minute)
+lint: prose ## Run golangci-lint (the first run builds it: about a minute) and check the prose
 	$(lint) run
+
+.PHONY: prose
+prose: build ## Check documents, help, alert texts and dashboards with textlint (needs npm)
+	@command -v npm >/dev/null || { echo "prose: not checked: install npm"; [ -z "$(CI)" ]; exit; }; \
+		$(MAKE) --no-print-directory .tools/prose/node_modules && cp internal/tools/prose/*.mjs internal/tools/prose/words.yml .tools/prose/ && node .tools/prose/prose.mjs
 
 .PHONY: docs
 docs: .tools/bin/helm .tools/bin/manifests ## Write the generated pages of docs/

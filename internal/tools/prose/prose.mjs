@@ -1,0 +1,81 @@
+// Checks the prose of the project with textlint: documents, the program's help, the annotations of alert
+// rules, the texts of dashboards. Runs in the root of the repository: node .tools/prose/prose.mjs
+
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { TextlintKernelDescriptor } from "@textlint/kernel";
+import { moduleInterop } from "@textlint/module-interop";
+import markdown from "@textlint/textlint-plugin-markdown";
+import yaml from "js-yaml";
+import { createLinter } from "textlint";
+import prh from "textlint-rule-prh";
+import { length, passives } from "./sentences.mjs";
+
+const run = (file, ...args) => execFileSync(file, args, { encoding: "utf8" });
+const files = (...patterns) => run("git", "ls-files", ...patterns).split("\n").filter(Boolean);
+
+const words = fileURLToPath(new URL("words.yml", import.meta.url));
+const linter = createLinter({
+  descriptor: new TextlintKernelDescriptor({
+    rules: [
+      { ruleId: "words", rule: moduleInterop(prh), options: { rulePaths: [words], checkEmphasis: true, checkLink: true } },
+      { ruleId: "length", rule: length, options: { max: 30 } },
+      { ruleId: "passives", rule: passives, options: { max: 2 } },
+    ],
+    filterRules: [],
+    plugins: [{ pluginId: "markdown", plugin: moduleInterop(markdown), options: true }],
+  }),
+});
+
+let problems = 0;
+const lint = async (text, place) => {
+  const { messages } = await linter.lintText(text, "text.md");
+  problems += messages.length;
+  for (const { loc, message } of messages) console.log(`${place(loc.start)}: ${message}`);
+};
+
+// Lints many short texts at once: pairs of a place and a text.
+const lintAll = async (texts) => {
+  const places = texts.flatMap(([place, text]) => [...text.split("\n").map(() => place), ""]);
+  await lint(texts.map(([, text]) => text + "\n").join("\n"), ({ line }) => places[line - 1]);
+};
+
+// Documents that are still to be rewritten.
+const pending = [
+  "CHANGELOG.md", "SECURITY.md", "docs/alerting.md", "docs/configuration.md", "docs/data-service.md", "docs/fleets.md", "docs/metrics.md",
+  "docs/notifications.md", "docs/operating.md", "docs/performance.md", "docs/reliability.md", "docs/staking.md", "docs/runbooks/*",
+].map((file) => `:!${file}`);
+
+for (const file of files("*.md", ":!**/testdata/**", ...pending)) {
+  await lint(readFileSync(file, "utf8"), ({ line, column }) => `${file}:${line}:${column}`);
+}
+
+const exporter = "bin/avax-exporter";
+const commands = [...run(exporter, "help").matchAll(/^  ([a-z]+)  /gm)].map(([, name]) => [name]);
+for (const args of commands.filter(([name]) => !["explain", "silence", "call"].includes(name))) {
+  // Examples and tables are indented by four columns or more, and are code to Markdown.
+  const help = run(exporter, "help", ...args);
+  await lint(help, ({ line }) => `${["avax-exporter help", ...args].join(" ")}: line ${line}`);
+}
+
+// Of a choice in a template the first branch is read, and a value is one word.
+const branch = /{{-?\s*else[^}]*}}(?:(?!{{-?\s*(?:if|with|range|end)\b).)*({{-?\s*end\s*-?}})/gs;
+const spoken = (template) => template.replace(branch, "$1").replace(/{{-?\s*(if|with|range|end)\b[^}]*}}/g, "").replace(/{{[^}]*}}/g, "N");
+
+const annotations = (file) =>
+  yaml.load(readFileSync(file, "utf8")).groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert).flatMap(({ alert, labels, annotations }) =>
+    ["summary", "description", "impact", "action"].filter((name) => annotations[name])
+      .map((name) => [`${file}: ${alert} (${labels.severity}): ${name}`, spoken(annotations[name])]));
+await lintAll(files("alerts/*.yml", ":!*_test.yml").flatMap(annotations));
+
+const texts = (file, value, panel) =>
+  Object.entries(value ?? {}).flatMap(([key, child]) =>
+    typeof child === "object" ? texts(file, child, value.title ?? panel)
+      : ["title", "description"].includes(key) && typeof child === "string" ? [[`${file}: ${value.title ?? panel}: ${key}`, child]] : []);
+await lintAll(files("dashboards/*.json", ":!dashboards/network.json", ":!dashboards/l1.json").flatMap((file) => texts(file, JSON.parse(readFileSync(file, "utf8")))));
+
+if (problems > 0) {
+  console.log(`${problems} problems in the prose: rewrite the sentences (rules: internal/tools/prose)`);
+  process.exitCode = 1;
+}
