@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	amconfig "github.com/prometheus/alertmanager/config"
+	httpconfig "github.com/prometheus/common/config"
 )
 
 // Built reports that this program can send notifications.
@@ -61,3 +62,11 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handle
 
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
+
+// clientOptions are those of the HTTP clients of receivers.
+func (c Config) clientOptions() (options []httpconfig.HTTPClientOption) {
+	if c.Dial != nil {
+		options = append(options, httpconfig.WithDialContextFunc(c.Dial))
+	}
+	return options
+}

@@ -213,12 +213,12 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 		if !used[r.Name] {
 			continue
 		}
-		integrations, err := receiver.BuildReceiverIntegrations(r, templates, log, n.o.ClientOptions...)
+		integrations, err := receiver.BuildReceiverIntegrations(r, templates, log, n.o.clientOptions()...)
 		if err != nil {
 			return fmt.Errorf("receiver %s: %w", r.Name, err)
 		}
 		for i := range integrations {
-			names = append(names, r.Name+"/"+integrations[i].Name())
+			names = append(names, r.Name+"/"+integrations[i].String())
 			integrations[i] = n.observed(r.Name, integrations[i])
 		}
 		receivers[r.Name] = integrations
@@ -255,6 +255,7 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	dispatcher.WaitForLoading()
 	n.dispatcher.Store(dispatcher)
 	n.receivers = names
+	n.metrics.keep(names)
 	return nil
 }
 
@@ -283,7 +284,7 @@ type observer struct {
 // Notify implements notify.Notifier.
 func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool, err error) {
 	retry, err = o.Integration.Notify(ctx, alerts...)
-	o.n.metrics.observe(o.receiver, o.Name(), err)
+	o.n.metrics.observe(o.receiver, o.Integration.String(), err)
 	return retry, err
 }
 

@@ -6,13 +6,15 @@
 package notify
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	httpconfig "github.com/prometheus/common/config"
 )
 
 // Config is what the operator decides.
@@ -31,6 +33,8 @@ type Config struct {
 	// addresses of the others; Peers empty: there are none.
 	Listen string
 	Peers  []string
+	// Dial connects to receivers over HTTP, in the demo and in tests; nil: as usual.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // On reports whether notifications are configured.
@@ -41,8 +45,6 @@ type Options struct {
 	Config
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
-	// ClientOptions change the HTTP clients of the receivers, in tests.
-	ClientOptions []httpconfig.HTTPClientOption
 }
 
 // How a notification ended, in the label outcome.
@@ -74,7 +76,7 @@ func newMetrics(r prometheus.Registerer) *Metrics {
 		failing: map[string]bool{},
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "avax_exporter_receiver_notifications_total",
-			Help: "Notifications sent by this process, by receiver of AVAX_NOTIFY_FILE, kind of receiver and outcome: delivered, or failed (an attempt that is retried counts each time).",
+			Help: "Notifications sent by this process, by receiver of AVAX_NOTIFY_FILE, integration (its kind and place, such as telegram[0]) and outcome: delivered, or failed (an attempt that is retried counts each time).",
 		}, []string{"receiver", "integration", "outcome"}),
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_receiver_up",
@@ -104,6 +106,19 @@ func (m *Metrics) observe(receiver, integration string, err error) {
 	m.mu.Unlock()
 	m.sent.WithLabelValues(receiver, integration, outcome).Inc()
 	m.up.WithLabelValues(receiver, integration).Set(up)
+}
+
+// keep forgets the integrations that are not used any longer.
+func (m *Metrics) keep(names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name := range m.failing {
+		if !slices.Contains(names, name) {
+			delete(m.failing, name)
+			i := strings.LastIndexByte(name, '/')
+			m.up.DeleteLabelValues(name[:i], name[i+1:])
+		}
+	}
 }
 
 // rejecting lists the integrations whose last notification failed.

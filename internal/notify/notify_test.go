@@ -3,6 +3,7 @@
 package notify_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -139,9 +141,7 @@ func TestARestartSendsNothingAgain(t *testing.T) {
 	down := firing("NodeDown", "alpha")
 	put(t, n, down)
 	want(t, phone, "firing NodeDown alpha")
-	for _, err := os.Stat(filepath.Join(c.StateDir, "nflog")); err != nil; _, err = os.Stat(filepath.Join(c.StateDir, "nflog")) {
-		time.Sleep(time.Millisecond) // the notification is logged after the receiver has answered
-	}
+	eventually(t, func() bool { _, err := os.Stat(filepath.Join(c.StateDir, "nflog")); return err == nil })
 	stop()
 	n, _ = start(t, c)
 	put(t, n, down)
@@ -161,6 +161,37 @@ func TestABadFileKeepsThePreviousConfiguration(t *testing.T) {
 	}
 	put(t, n, firing("NodeDown", "alpha"))
 	want(t, phone, "firing NodeDown alpha")
+}
+
+func TestAReceiverThatIsRemovedFailsNoLonger(t *testing.T) {
+	phone := newInbox(t)
+	refusing := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(refusing.Close)
+	file := configuration(t, refusing.URL)
+	n, _ := start(t, notify.Config{File: file})
+	put(t, n, firing("NodeDown", "alpha"))
+	eventually(t, func() bool { return slices.Equal(n.Failing(), []string{"phone/webhook[0]"}) })
+	text, err := os.ReadFile(configuration(t, phone.url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.ReplaceAll(text, []byte("phone"), []byte("other"))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, phone, "firing NodeDown alpha")
+	eventually(t, func() bool { return len(n.Failing()) == 0 })
+}
+
+// eventually waits for what the notifier does after the receiver has answered.
+func eventually(t *testing.T, condition func() bool) {
+	t.Helper()
+	for !condition() {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func TestEachExampleIsAConfigurationThatSendsPages(t *testing.T) {

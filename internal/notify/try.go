@@ -59,7 +59,7 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 			if rcv.Name != r.RouteOpts.Receiver {
 				continue
 			}
-			integrations, err := receiver.BuildReceiverIntegrations(rcv, templates, slog.New(slog.DiscardHandler), o.ClientOptions...)
+			integrations, err := receiver.BuildReceiverIntegrations(rcv, templates, slog.New(slog.DiscardHandler), o.clientOptions()...)
 			if err != nil {
 				return nil, fmt.Errorf("receiver %s: %w", rcv.Name, withoutURLs(err))
 			}

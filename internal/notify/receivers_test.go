@@ -1,0 +1,542 @@
+//go:build !noalerting
+
+package notify_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/mail"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+var update = flag.Bool("update", false, "write the recorded requests")
+
+// secrets are what the files of the examples hold, by the ends of their names.
+var secrets = map[string]string{
+	"telegram.token": "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
+	"discord.url":    "https://discord.com/api/webhooks/1234567890/c4n4ry-token",
+	"slack.url":      "https://hooks.slack.com/services/T00000000/B00000000/c4n4ry",
+	"pagerduty.key":  "0123456789abcdef0123456789abcdef",
+	"pushover.user":  "uQiRzpo4DXghDmr9QzzfQu27cmVRsG",
+	"pushover.token": "azGDORePK8gMaC0QOYAMyEEuzJnyUi",
+	"smtp.password":  "c4n4ry",
+	"webhook.url":    "https://hooks.example.org/c4n4ry",
+}
+
+// services answer as those that the examples notify. Each returns what a request is
+// that its documentation does not allow, and the status and body of its answer to one
+// that it does.
+var services = map[string]struct {
+	url   string
+	check func(r *http.Request, body []byte) error
+	// accepted is the answer to a request that is right, and refused that to a wrong secret.
+	accepted, refused int
+	answer, refusal   string
+}{
+	"telegram": { // https://core.telegram.org/bots/api#sendmessage
+		url: "https://api.telegram.org/bot" + secrets["telegram.token"] + "/sendMessage", check: checkTelegram,
+		accepted: 200, answer: `{"ok":true,"result":{"message_id":1,"date":1767225600,"chat":{"id":123456789,"type":"private"}}}`,
+		refused: 401, refusal: `{"ok":false,"error_code":401,"description":"Unauthorized"}`,
+	},
+	"discord": { // https://discord.com/developers/docs/resources/webhook#execute-webhook
+		url: secrets["discord.url"], check: checkDiscord,
+		accepted: 204, refused: 404, refusal: `{"message": "Unknown Webhook", "code": 10015}`,
+	},
+	"slack": { // https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
+		url: secrets["slack.url"], check: checkSlack,
+		accepted: 200, answer: "ok", refused: 403, refusal: "invalid_token",
+	},
+	"pagerduty": { // https://developer.pagerduty.com/api-reference/368ae3d938c9e-send-an-event-to-pager-duty
+		url: "https://events.pagerduty.com/v2/enqueue", check: checkPagerDuty,
+		accepted: 202, answer: `{"status":"success","message":"Event processed","dedup_key":"samplekeyhere"}`,
+		refused: 400, refusal: `{"status":"invalid event","message":"Event object is invalid","errors":["Invalid routing key"]}`,
+	},
+	"pushover": { // https://pushover.net/api
+		url: "https://api.pushover.net/1/messages.json", check: checkPushover,
+		accepted: 200, answer: `{"status":1,"request":"647d2300-702c-4b38-8b2f-d56326ae460b"}`,
+		refused: 400, refusal: `{"token":"invalid","errors":["application token is invalid"],"status":0}`,
+	},
+	"webhook": { // https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
+		url: secrets["webhook.url"], check: checkWebhook,
+		accepted: 200, refused: 403,
+	},
+}
+
+// recording is a request as it is kept in testdata.
+type recording struct {
+	Request string          `json:"request"`
+	Type    string          `json:"content_type,omitempty"`
+	Form    url.Values      `json:"form,omitempty"`
+	Body    json.RawMessage `json:"body,omitempty"`
+	Mail    []string        `json:"mail,omitempty"`
+}
+
+// The shipped example of each kind sends requests that the service's documentation
+// allows, when an alert fires and when it resolves. They are in testdata.
+func TestEachExampleSendsWhatItsServiceAccepts(t *testing.T) {
+	for _, kind := range notify.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			requests := make(chan recording, 10)
+			service := services[kind]
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err == nil && r.Method != http.MethodPost {
+					err = errors.New("not a POST")
+				}
+				if to := "https://" + r.Host + r.URL.Path; err == nil && to != service.url {
+					err = fmt.Errorf("to %s, want %s", to, service.url)
+				}
+				if err == nil {
+					err = service.check(r, body)
+				}
+				if err != nil {
+					t.Error(err)
+					http.Error(w, err.Error(), http.StatusBadRequest)
+					return
+				}
+				requests <- recording{r.Method + " https://" + r.Host + r.URL.Path, r.Header.Get("Content-Type"), r.URL.Query(), stable(body), nil}
+				w.WriteHeader(service.accepted)
+				_, _ = io.WriteString(w, service.answer)
+			}))
+			t.Cleanup(server.Close)
+			address := server.Listener.Addr().String()
+			if kind == "email" {
+				address = mailServer(t, server.TLS, requests)
+			}
+			o := options(t, kind, server.Certificate(), address)
+			o.Registerer, o.Log = prometheus.NewRegistry(), slog.New(slog.NewTextHandler(t.Output(), nil))
+			ctx, cancel := context.WithCancel(context.Background())
+			n, err := notify.Start(ctx, o)
+			if err != nil {
+				cancel()
+				t.Fatal(err)
+			}
+			defer n.Wait()
+			defer cancel()
+			down := model.Alert{
+				Labels: model.LabelSet{"alertname": "AvaxNodeDown", "node": "alpha", "severity": "page", "instance": "exporter:9865"},
+				Annotations: model.LabelSet{
+					"summary":     `alpha: down for 5 min & "not" <reachable>`,
+					"description": "The node alpha does not answer.", "action": "Start the node, or the network to it.",
+					"runbook_url": "https://runbooks.example/AvaxNodeDown.md",
+				},
+				StartsAt: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), EndsAt: time.Now().Add(time.Hour),
+				GeneratorURL: "http://exporter.example/alerts#AvaxNodeDown",
+			}
+			put(t, n, down)
+			sent := []recording{<-requests}
+			down.EndsAt = time.Date(2026, 1, 1, 12, 30, 0, 0, time.UTC)
+			put(t, n, down)
+			sent = append(sent, <-requests)
+			var text bytes.Buffer
+			e := json.NewEncoder(&text)
+			e.SetEscapeHTML(false)
+			e.SetIndent("", "  ")
+			if err := e.Encode(sent); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", kind+".json"), text.Bytes())
+		})
+	}
+}
+
+// A test tells in the service's own words why it does not accept a secret, and not
+// the secret.
+func TestATrialTellsWhatTheServiceAnswers(t *testing.T) {
+	for kind, service := range services {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(service.refused)
+				_, _ = io.WriteString(w, service.refusal)
+			}))
+			t.Cleanup(server.Close)
+			trials, err := notify.Try(t.Context(), options(t, kind, server.Certificate(), server.Listener.Addr().String()))
+			if err != nil || len(trials) != 1 || trials[0].Err == nil {
+				t.Fatalf("%v, %v", trials, err)
+			}
+			told := trials[0].Err.Error()
+			for _, secret := range secrets {
+				if strings.Contains(told, secret) || strings.Contains(told, "c4n4ry") {
+					t.Errorf("the error has the secret: %s", told)
+				}
+			}
+			words := map[string]string{
+				"telegram": "Unauthorized", "discord": "Unknown Webhook", "slack": "invalid_token",
+				"pagerduty": "Invalid routing key", "pushover": "application token is invalid", "webhook": "403",
+			}
+			if !strings.Contains(told, words[kind]) {
+				t.Errorf("%q does not tell %q", told, words[kind])
+			}
+		})
+	}
+}
+
+// options are the example of a kind, with its secrets in files, without its waits, and
+// with a way to the server for every address.
+func options(t *testing.T, kind string, certificate *x509.Certificate, address string) notify.Options {
+	t.Helper()
+	example, err := notify.Example(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, secret := range secrets {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(secret), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
+	if err := os.WriteFile(filepath.Join(dir, "ca.pem"), ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trust := "tls_config: {ca_file: " + filepath.Join(dir, "ca.pem") + ", server_name: example.com}"
+	text := strings.NewReplacer(
+		"/etc/avax-exporter/", dir+"/", "group_wait: 30s", "group_wait: 1ms", "group_interval: 5m", "group_interval: 1ms",
+		"smtp.example.org:587", address, "auth_username:", trust+"\n        auth_username:",
+	).Replace(string(example))
+	text = "global: {http_config: {" + trust + "}}\n" + text
+	file := filepath.Join(dir, "notify.yml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return notify.Options{Config: notify.Config{
+		File: file, InhibitRules: []byte(shipped), URL: "http://exporter.example",
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+	}}
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-), sent (+), see -update:\n%s", file, diff)
+	}
+}
+
+// stable is the body without what differs from run to run.
+func stable(body []byte) json.RawMessage {
+	if len(body) == 0 {
+		return nil
+	}
+	return regexp.MustCompile(`"(dedup_key|groupKey|ts)":("(?:[^"\\]|\\.)*"|\d+)`).ReplaceAll(body, []byte(`"$1":"…"`))
+}
+
+// fields decodes a body that has to be a JSON object with these members at least.
+func fields(r *http.Request, body []byte, required ...string) (map[string]any, error) {
+	if typ := r.Header.Get("Content-Type"); !strings.HasPrefix(typ, "application/json") {
+		return nil, fmt.Errorf("content type %q", typ)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(body, &object); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, body)
+	}
+	for _, name := range required {
+		if v, has := object[name]; !has || v == "" || v == nil {
+			return nil, fmt.Errorf("no %s: %s", name, body)
+		}
+	}
+	return object, nil
+}
+
+// text is a member that is a string of at most so many characters.
+func text(object map[string]any, name string, most int) error {
+	if s, ok := object[name].(string); !ok || len([]rune(s)) > most {
+		return fmt.Errorf("%s: %v: want a string of at most %d characters", name, object[name], most)
+	}
+	return nil
+}
+
+var (
+	tag     = regexp.MustCompile(`</?([a-z]+)[^>]*>`)
+	allowed = []string{"a", "b", "strong", "i", "em", "u", "ins", "s", "strike", "del", "code", "pre", "blockquote"}
+)
+
+func checkTelegram(r *http.Request, body []byte) error {
+	o, err := fields(r, body, "chat_id", "text")
+	if err != nil {
+		return err
+	}
+	message, _ := o["text"].(string)
+	for _, found := range tag.FindAllStringSubmatch(message, -1) {
+		if !slices.Contains(allowed, found[1]) {
+			return fmt.Errorf("can't parse entities: unsupported start tag %q", found[1])
+		}
+	}
+	rest := tag.ReplaceAllString(message, "")
+	switch {
+	case o["parse_mode"] != "HTML":
+		return fmt.Errorf("parse_mode %v", o["parse_mode"])
+	case strings.ContainsAny(rest, "<>"):
+		return fmt.Errorf("can't parse entities: %s", message)
+	case o["chat_id"] != "123456789" && o["chat_id"] != 123456789.0:
+		return errors.New("chat not found")
+	}
+	return text(o, "text", 4096)
+}
+
+func checkDiscord(r *http.Request, body []byte) error {
+	o, err := fields(r, body)
+	if err != nil {
+		return err
+	}
+	embeds, _ := o["embeds"].([]any)
+	if o["content"] == "" && len(embeds) == 0 || len(embeds) > 10 {
+		return errors.New("neither content nor embeds, or too many")
+	}
+	errs := []error{text(o, "content", 2000)}
+	for _, e := range embeds {
+		embed, _ := e.(map[string]any)
+		errs = append(errs, text(embed, "title", 256), text(embed, "description", 4096))
+		if color, ok := embed["color"].(float64); !ok || color < 0 || color > 0xffffff {
+			errs = append(errs, fmt.Errorf("color %v", embed["color"]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkSlack(r *http.Request, body []byte) error {
+	o, err := fields(r, body)
+	if err != nil {
+		return err
+	}
+	attachments, _ := o["attachments"].([]any)
+	if o["text"] == nil && len(attachments) == 0 || len(attachments) > 100 {
+		return errors.New("no_text")
+	}
+	for _, a := range attachments {
+		attachment, _ := a.(map[string]any)
+		if err := errors.Join(text(attachment, "title", 3000), text(attachment, "text", 8000), text(attachment, "fallback", 8000)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkPagerDuty(r *http.Request, body []byte) error {
+	o, err := fields(r, body, "routing_key", "event_action", "dedup_key")
+	if err != nil {
+		return err
+	}
+	payload, _ := o["payload"].(map[string]any)
+	errs := []error{text(o, "dedup_key", 255), text(payload, "summary", 1024), text(payload, "source", 1024)}
+	if o["routing_key"] != secrets["pagerduty.key"] {
+		errs = append(errs, errors.New("invalid routing key"))
+	}
+	if payload["summary"] == "" || payload["source"] == "" || !slices.Contains([]any{"critical", "error", "warning", "info"}, payload["severity"]) {
+		errs = append(errs, fmt.Errorf("payload %v", payload))
+	}
+	if !slices.Contains([]any{"trigger", "acknowledge", "resolve"}, o["event_action"]) {
+		errs = append(errs, fmt.Errorf("event_action %v", o["event_action"]))
+	}
+	return errors.Join(errs...)
+}
+
+func checkPushover(r *http.Request, _ []byte) error {
+	q := r.URL.Query()
+	limit := func(name string, least, most int) error {
+		if n := len([]rune(q.Get(name))); n < least || n > most {
+			return fmt.Errorf("%s has %d characters, from %d to %d are allowed", name, n, least, most)
+		}
+		return nil
+	}
+	errs := []error{limit("message", 1, 1024), limit("title", 0, 250), limit("url", 0, 512), limit("url_title", 0, 100)}
+	key := regexp.MustCompile(`^[A-Za-z0-9]{30}$`)
+	if !key.MatchString(q.Get("token")) || !key.MatchString(q.Get("user")) {
+		errs = append(errs, errors.New("application token is invalid"))
+	}
+	switch q.Get("priority") {
+	case "-2", "-1", "0", "1":
+	case "2":
+		if retry, expire := q.Get("retry"), q.Get("expire"); retry != "60" || expire != "3600" {
+			errs = append(errs, fmt.Errorf("emergency priority with retry %s and expire %s", retry, expire))
+		}
+	default:
+		errs = append(errs, fmt.Errorf("priority %q", q.Get("priority")))
+	}
+	return errors.Join(errs...)
+}
+
+func checkWebhook(r *http.Request, body []byte) error {
+	o, err := fields(r, body, "version", "groupKey", "status", "receiver", "groupLabels", "commonLabels", "commonAnnotations", "externalURL", "alerts")
+	if err != nil {
+		return err
+	}
+	alerts, _ := o["alerts"].([]any)
+	if o["version"] != "4" || len(alerts) == 0 {
+		return fmt.Errorf("version %v, %d alerts", o["version"], len(alerts))
+	}
+	for _, a := range alerts {
+		alert, _ := a.(map[string]any)
+		want := []string{"annotations", "endsAt", "fingerprint", "generatorURL", "labels", "startsAt", "status"}
+		if got := slices.Sorted(maps.Keys(alert)); !slices.Equal(got, want) {
+			return fmt.Errorf("an alert has %v, want %v", got, want)
+		}
+	}
+	return nil
+}
+
+// mailServer takes messages over SMTP with STARTTLS and AUTH PLAIN (RFC 5321, 3207 and
+// 4954) with the certificate of secure, and returns its address.
+func mailServer(t *testing.T, secure *tls.Config, messages chan<- recording) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				if err := takeMail(conn, secure, messages); err != nil && !errors.Is(err, io.EOF) {
+					t.Error(err)
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// takeMail is one connection. Commands are told in the order in which they came.
+func takeMail(conn net.Conn, secure *tls.Config, messages chan<- recording) error {
+	in := bufio.NewReader(conn)
+	say := func(lines string) { _, _ = io.WriteString(conn, strings.ReplaceAll(lines, "\n", "\r\n")+"\r\n") }
+	say("220 mail.example.org ESMTP")
+	var dialog []string
+	encrypted, authenticated := false, false
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		line = strings.TrimSpace(line)
+		verb, _, _ := strings.Cut(line, " ")
+		switch verb = strings.ToUpper(verb); verb {
+		case "EHLO":
+			line = "EHLO …" // this machine's name
+			if encrypted {
+				say("250-mail.example.org\n250 AUTH PLAIN")
+			} else {
+				say("250-mail.example.org\n250 STARTTLS")
+			}
+		case "STARTTLS":
+			say("220 ready")
+			conn = tls.Server(conn, secure)
+			in, encrypted = bufio.NewReader(conn), true
+		case "AUTH":
+			answer, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(line, "AUTH PLAIN "))
+			if want := "\x00avax-exporter@example.org\x00c4n4ry"; err != nil || string(answer) != want || !encrypted {
+				say("535 authentication failed")
+				return fmt.Errorf("%s: %q, %v", line, answer, err)
+			}
+			authenticated = true
+			say("235 authenticated")
+		case "MAIL", "RCPT":
+			if !authenticated {
+				say("530 authentication required")
+				return errors.New("mail before authentication")
+			}
+			say("250 ok")
+		case "DATA":
+			say("354 end with a dot")
+			var message strings.Builder
+			for {
+				l, err := in.ReadString('\n')
+				if err != nil {
+					return err
+				}
+				if l == ".\r\n" {
+					break
+				}
+				message.WriteString(strings.TrimPrefix(l, "."))
+			}
+			told, err := readMail(message.String())
+			if err != nil {
+				say("554 no message")
+				return err
+			}
+			say("250 queued")
+			messages <- recording{Request: "SMTP", Mail: append(append(dialog, line), told...)}
+		case "QUIT":
+			say("221 bye")
+			return nil
+		default:
+			say("502 not implemented")
+			return fmt.Errorf("%q", line)
+		}
+		dialog = append(dialog, line)
+	}
+}
+
+// readMail returns the headers of a message (RFC 5322).
+func readMail(text string) (headers []string, err error) {
+	message, err := mail.ReadMessage(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(message.Body)
+	if err != nil || len(body) == 0 {
+		return nil, fmt.Errorf("no body: %w", err)
+	}
+	if _, err := message.Header.Date(); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"From", "To", "Subject", "Message-Id", "Mime-Version", "Content-Type"} {
+		value := message.Header.Get(name)
+		if value == "" {
+			return nil, fmt.Errorf("no %s: %s", name, text)
+		}
+		switch name {
+		case "Message-Id":
+			value = "…"
+		case "Content-Type":
+			value, _, _ = strings.Cut(value, ";")
+		}
+		headers = append(headers, name+": "+value)
+	}
+	return headers, nil
+}
