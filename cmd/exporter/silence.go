@@ -18,6 +18,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
 const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] NODE DURATION"
@@ -97,16 +98,12 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	api = strings.TrimSuffix(cmp.Or(api, exporter), "/")
 	until := time.Now().Add(m.lasts)
-	// An alert names a node by its configured name or by its node ID.
-	for label, value := range map[string]string{"node": m.node, "node_id": id} {
-		if value == "" {
-			continue
-		}
-		silence, err := postSilence(ctx, api, label, value, m.comment, until)
+	for _, match := range notify.NodeMatches(m.node, id) {
+		silence, err := postSilence(ctx, api, match.Label, match.Value, m.comment, until)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "silenced %s=%q until %s (silence %s)\n", label, value, until.UTC().Format(time.RFC3339), silence)
+		fmt.Fprintf(stdout, "silenced %s=%q until %s (silence %s)\n", match.Label, match.Value, until.UTC().Format(time.RFC3339), silence)
 	}
 	return nil
 }

@@ -75,14 +75,14 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler = schedule.Start(ctx, a.store, log, registry)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
-	site := &web.Site{Store: a.store, Away: targets.away, Registry: registry, Progress: a.Progress, Version: Version(), Log: log}
+	site := &web.Site{Store: a.store, Away: targets.away, Registry: registry, Progress: a.Progress, Authenticated: cfg.Authenticated, Inbox: cfg.Inbox, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {
 		if a.notifier, err = notify.Start(ctx, notify.Options{Config: cfg.Notify, Registerer: registry, Log: log}); err != nil {
 			return nil, config.InputError{Err: err}
 		}
-		put = a.notifier.Put
+		put, site.Silences = a.notifier.Put, a.notifier
 	}
 	if cfg.Alerting.On {
 		a.alerting, err = alerting.Start(ctx, alerting.Options{

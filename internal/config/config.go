@@ -22,6 +22,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/web"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -68,6 +69,8 @@ type Config struct {
 	Notify   notify.Config
 	// HeartbeatURL is a secret; empty: no heartbeat.
 	HeartbeatURL string
+	// Inbox is notified in the demo; nil elsewhere.
+	Inbox *web.Inbox
 	// Prometheus evaluates the rules where this process does not; without a URL there is none.
 	Prometheus alerting.PrometheusConfig
 	Rules      alerting.RulesSummary // that alerting evaluates; empty where it is off

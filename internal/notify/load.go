@@ -30,7 +30,7 @@ var quoted = regexp.MustCompile("(?s)`[^`]*`|\"[^\"]*\"")
 
 // load reads the file. Without inhibit_rules of its own it has the shipped ones.
 func load(c Config) (*amconfig.Config, error) {
-	conf, err := amconfig.LoadFile(c.File)
+	conf, err := c.read()
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
@@ -45,6 +45,14 @@ func load(c Config) (*amconfig.Config, error) {
 		conf.InhibitRules = shipped.InhibitRules
 	}
 	return conf, nil
+}
+
+// read returns the configuration as it is written.
+func (c Config) read() (*amconfig.Config, error) {
+	if c.Text != nil {
+		return amconfig.Load(string(c.Text))
+	}
+	return amconfig.LoadFile(c.File)
 }
 
 // quiet passes on warnings and errors; the rest is for those who log at DEBUG.

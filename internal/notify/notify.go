@@ -21,6 +21,8 @@ import (
 type Config struct {
 	// File is a configuration in Alertmanager's format; empty: nothing is sent.
 	File string
+	// Text is the configuration itself, instead of a file, in the demo.
+	Text []byte
 	// InhibitRules are those of a configuration that has none of its own: a
 	// configuration in Alertmanager's format whose other parts do not count.
 	InhibitRules []byte
@@ -38,7 +40,7 @@ type Config struct {
 }
 
 // On reports whether notifications are configured.
-func (c Config) On() bool { return c.File != "" }
+func (c Config) On() bool { return c.File != "" || c.Text != nil }
 
 // Options is what a Notifier works with.
 type Options struct {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/common/model"
 )
@@ -36,6 +37,17 @@ func (*Notifier) Reload() error { return nil }
 
 // Failing lists none.
 func (*Notifier) Failing() []string { return nil }
+
+// Silences lists none.
+func (*Notifier) Silences(context.Context) ([]Silence, error) { return nil, nil }
+
+// Silence returns an error.
+func (*Notifier) Silence(context.Context, []Match, time.Duration, string, string) error {
+	return errNotBuilt
+}
+
+// EndSilence returns an error.
+func (*Notifier) EndSilence(context.Context, string) error { return errNotBuilt }
 
 // Handler serves nothing.
 func (*Notifier) Handler() http.Handler { return http.NotFoundHandler() }

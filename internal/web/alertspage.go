@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -25,11 +26,17 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errNoSource.Error(), http.StatusNotFound)
 		return
 	}
-	s.servePage(w, r, &s.alertsPages, "", func(ctx context.Context) g.Node { return s.alertsPage(ctx, time.Now()) })
+	node := r.URL.Query().Get("silence")
+	if s.maySilence() {
+		w.Header().Set("Content-Security-Policy", strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1))
+		w.Header().Set("Referrer-Policy", "same-origin") // without one a browser sends the forms as if from elsewhere
+	}
+	s.servePage(w, r, &s.alertsPages, fmt.Sprint(s.silenceChanges.Load(), node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, time.Now()) })
 }
 
-// alertsPage shows every active alert by name, who is sent them, and the rules.
-func (s *Site) alertsPage(ctx context.Context, now time.Time) g.Node {
+// alertsPage shows every active alert by name, the silences, who is sent alerts, and the
+// rules. The form of a new silence has the node, if any.
+func (s *Site) alertsPage(ctx context.Context, silence string, now time.Time) g.Node {
 	groups, err := s.Source.Groups(ctx)
 	j := judge(groups, shippedInhibitions())
 	var receivers []alerting.Receiver
@@ -43,7 +50,8 @@ func (s *Site) alertsPage(ctx context.Context, now time.Time) g.Node {
 			verdictSection(verdict, append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, j.sums()...)),
 			section("alerts", "Alerts", nil,
 				g.If(len(j.problems) == 0, dim("No alert is active.")),
-				g.Map(j.problems, func(p *problem) g.Node { return alertCard(p, now) })),
+				g.Map(j.problems, func(p *problem) g.Node { return alertCard(p, now, s.Silences != nil) })),
+			s.silences(ctx, silence, now),
 			g.If(len(receivers) > 0, section("alertmanagers", "Alertmanagers", nil,
 				table("", "Alertmanagers that are sent alerts", []string{"Alertmanager", "State"}, g.Map(receivers, func(r alerting.Receiver) g.Node {
 					state := "takes alerts since " + clockTime(now, r.Since)
@@ -61,8 +69,8 @@ func (s *Site) alertsPage(ctx context.Context, now time.Time) g.Node {
 	)
 }
 
-// alertCard shows all alerts of one name.
-func alertCard(p *problem, now time.Time) g.Node {
+// alertCard shows all alerts of one name, with a link to silence their nodes.
+func alertCard(p *problem, now time.Time, silences bool) g.Node {
 	worst := p.worst()
 	text := func(name string) g.Node {
 		return g.If(worst.Annotations[name] != "", h.P(g.Text(worst.Annotations[name])))
@@ -78,7 +86,8 @@ func alertCard(p *problem, now time.Time) g.Node {
 			}
 			return h.Div(h.Class("why"),
 				h.P(h.Strong(h.Class(a.level.String()), g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, now)))),
-				h.Code(g.Text(strings.Join(about, " "))))
+				h.Code(g.Text(strings.Join(about, " "))),
+				g.If(silences && a.Labels["node"] != "", h.P(silenceLink(a.Labels["node"]))))
 		}),
 		h.Div(h.Class("why"),
 			text("action"),

@@ -150,7 +150,7 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 	sums := append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, nodeSums...)
 	return document(verdict,
 		top(
-			link("./", "Status"), link("alerts", "Alerts"), link("metrics", "Metrics"),
+			link("./", "Status"), link("alerts", "Alerts"), g.If(s.Inbox != nil, link("demo/inbox", "Inbox")), link("metrics", "Metrics"),
 			link("?refresh=15", "Refresh every 15 s"),
 			link(manual("runbooks"), "Runbooks"), link(manual("metrics.md"), "Families"), link(manual("configuration.md"), "Configuration"),
 		),

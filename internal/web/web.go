@@ -26,6 +26,13 @@ type Site struct {
 	// Receivers are the Alertmanagers that this process sends alerts to; nil where it
 	// sends none.
 	Receivers func() []alerting.Receiver
+	// Silences are those of the notifications of this process; nil where it sends none.
+	Silences Silences
+	// Authenticated is true where every request has passed the authentication of the web
+	// configuration: the pages then make and end silences.
+	Authenticated bool
+	// Inbox shows the notifications of the demo, and takes them; nil elsewhere.
+	Inbox *Inbox
 	// Away returns the names of the nodes that do not answer at present, or have not within
 	// this time.
 	Away func(within time.Duration) []string
@@ -35,7 +42,9 @@ type Site struct {
 	Log      *slog.Logger
 
 	wasReady          atomic.Bool
+	silenceChanges    atomic.Int64
 	page, alertsPages shared
+	inboxPages        shared
 	queries           turns
 }
 
@@ -44,6 +53,10 @@ func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.status)
 	mux.HandleFunc("GET /alerts", s.alerts)
+	mux.Handle("POST /alerts/{change}", http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.changeSilences)))
+	if s.Inbox != nil {
+		mux.HandleFunc("GET /demo/inbox", s.inbox)
+	}
 	mux.Handle("GET /metrics", newScrapes(s))
 	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.HandleFunc("GET /-/ready", s.ready)

@@ -19,6 +19,10 @@ type Alert struct {
 	EndsAt       time.Time // zero while firing
 	GeneratorURL string
 	Fingerprint  string
+
+	Receiver     string // that the notification is for
+	Group        string // key of the notification's group
+	Notification int    // that the alert came with, from 0
 }
 
 // Receiver is a webhook that records the alerts it is notified of.
@@ -28,6 +32,8 @@ type Receiver struct {
 	t        testing.TB
 	mu       sync.Mutex
 	alerts   []Alert
+	taken    int // notifications
+	refuses  bool
 	received chan struct{} // closed, and replaced, at each notification
 }
 
@@ -42,7 +48,10 @@ func Webhook(t testing.TB) *Receiver {
 }
 
 func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
-	var notification struct{ Alerts []Alert }
+	var notification struct {
+		Receiver, GroupKey string
+		Alerts             []Alert
+	}
 	if err := json.NewDecoder(request.Body).Decode(&notification); err != nil {
 		r.t.Errorf("webhook: %v", err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -50,9 +59,24 @@ func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.alerts = append(r.alerts, notification.Alerts...)
+	if r.refuses {
+		http.Error(w, "refused", http.StatusInternalServerError)
+		return
+	}
+	for _, a := range notification.Alerts {
+		a.Receiver, a.Group, a.Notification = notification.Receiver, notification.GroupKey, r.taken
+		r.alerts = append(r.alerts, a)
+	}
+	r.taken++
 	close(r.received)
 	r.received = make(chan struct{})
+}
+
+// Refuse makes the webhook answer 500, and forget what it is sent, or not.
+func (r *Receiver) Refuse(refuses bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refuses = refuses
 }
 
 // Alerts returns every alert received so far, oldest first.

@@ -1,0 +1,76 @@
+package demo
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+func TestAlertsOfTheDemoFireDuringAnIncident(t *testing.T) {
+	text, err := shorten(alerts.Rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type rules struct {
+		Groups []struct {
+			Rules []struct{ Record, Alert, Expr, For string }
+		}
+	}
+	var short, shipped rules
+	if err := yaml.Unmarshal(text, &short); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(alerts.Rules, &shipped); err != nil {
+		t.Fatal(err)
+	}
+	pages := 0
+	for i, group := range shipped.Groups {
+		for k, r := range group.Rules {
+			s := short.Groups[i].Rules[k]
+			if s.Alert != r.Alert || s.Record != r.Record || s.Expr != r.Expr {
+				t.Errorf("%s%s became %s%s", r.Record, r.Alert, s.Record, s.Alert)
+			}
+			if lasts, err := model.ParseDuration(s.For); err == nil && time.Duration(lasts) < usual {
+				pages++
+			}
+		}
+	}
+	if pages < 50 {
+		t.Errorf("only %d alerts fire while an incident lasts", pages)
+	}
+}
+
+func TestTheDemoNotifiesItsInboxUnlessToldOtherwise(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := &config.Config{Alerting: alerting.Config{On: true, Rules: alerts.Rules}}
+	if err := Notify(ctx, c, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if c.Inbox == nil || !strings.Contains(string(c.Notify.Text), "http://127.0.0.1:") {
+		t.Errorf("it notifies nobody: %s", c.Notify.Text)
+	}
+	if notify.Built {
+		if err := notify.Check(c.Notify); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, c := range []*config.Config{
+		{Alerting: alerting.Config{On: true, Rules: alerts.Rules}, Notify: notify.Config{File: "notify.yml"}},
+		{},
+	} {
+		if err := Notify(ctx, c, slog.New(slog.DiscardHandler)); err != nil || c.Inbox != nil {
+			t.Errorf("inbox %v, %v", c.Inbox, err)
+		}
+	}
+}

@@ -1,0 +1,444 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// nodeRules fire at once. NodeQuiet has NodeDown as its cause.
+const nodeRules = `
+groups:
+  - name: nodes
+    rules:
+      - {alert: NodeUp, expr: avax_node_up == 1, labels: {severity: info}}
+      - {alert: NodeDown, expr: avax_node_up == 0, labels: {severity: page}}
+      - {alert: NodeQuiet, expr: avax_node_up == 0, labels: {severity: warn}}
+      - {alert: Reminder, expr: vector(1), labels: {severity: warn}}
+`
+
+// notifyFile writes a configuration that notifies a webhook of nodeRules.
+func notifyFile(t *testing.T, webhook string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "notify.yml")
+	text := `
+route:
+  receiver: phone
+  group_by: [alertname, node]
+  group_wait: 1s
+  group_interval: 1s
+  repeat_interval: 1h
+  routes:
+    - {matchers: [alertname="NodeUp"], group_by: [alertname]}
+    - {matchers: [alertname="Reminder"], repeat_interval: 2s}
+inhibit_rules:
+  - {source_matchers: [alertname="NodeDown"], target_matchers: [alertname="NodeQuiet"], equal: [node]}
+receivers:
+  - name: phone
+    webhook_configs: [{url: "` + webhook + `", send_resolved: true}]
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// paging is a simulated network, a webhook, and the environment of an exporter that asks
+// the one and notifies the other.
+func paging(t *testing.T) (network *simnet.Network, phone *stack.Receiver, environment []string) {
+	t.Helper()
+	network, phone = simnet.New(simnet.Options{Seed: 1}), stack.Webhook(t)
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return network, phone, []string{
+		"AVAX_SCHEDULES=up=@every 1s", "AVAX_COLLECTORS=up",
+		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"],
+		"AVAX_RULES_FILE=" + rulesFile(t, nodeRules), "AVAX_ALERTING_INTERVAL=1s", "AVAX_ALERTING_INSTANCE=exporter:9865",
+		"AVAX_NOTIFY_FILE=" + notifyFile(t, phone.URL),
+	}
+}
+
+// about matches an alert of a node.
+func about(node string, match func(stack.Alert) bool) func(stack.Alert) bool {
+	return func(a stack.Alert) bool { return a.Labels["node"] == node && match(a) }
+}
+
+func count(r *stack.Receiver, match func(stack.Alert) bool) (n int) {
+	for _, a := range r.Alerts() {
+		if match(a) {
+			n++
+		}
+	}
+	return n
+}
+
+// amtool runs the program against the exporter, and returns what it prints.
+func amtool(t *testing.T, exporter *process, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), stack.Binary(t, "amtool"), append([]string{"--alertmanager.url=" + exporter.url}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("amtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func TestTheExporterNotifiesByItself(t *testing.T) {
+	t.Parallel()
+	network, phone, environment := paging(t)
+	exporter := start(t, environment...)
+
+	// What fires together is one notification.
+	alpha, bravo := phone.Wait(about("alpha", stack.Firing("NodeUp"))), phone.Wait(about("bravo", stack.Firing("NodeUp")))
+	if alpha.Notification != bravo.Notification {
+		t.Error("two alerts of one group are notified apart")
+	}
+
+	network.Node("alpha").Stop()
+	phone.Wait(about("alpha", stack.Firing("NodeDown")))
+	phone.Wait(about("alpha", stack.Resolved("NodeUp")))
+
+	silence := strings.TrimSpace(amtool(t, exporter, "silence", "add", "--duration=1h", "--comment=test", "node=bravo"))
+	network.Node("bravo").Stop()
+	eventually(t, func() string {
+		if muted := amtool(t, exporter, "alert", "query", "--silenced", "alertname=NodeDown"); !strings.Contains(muted, "NodeDown") {
+			return "NodeDown of bravo is not silenced:\n" + muted
+		}
+		return ""
+	})
+	if shown := amtool(t, exporter, "silence", "query"); !strings.Contains(shown, silence) {
+		t.Errorf("amtool lists:\n%s", shown)
+	}
+	// Reminders go on: groups are notified, and bravo's is silent.
+	reminders := count(phone, stack.Firing("Reminder"))
+	eventually(t, func() string {
+		if n := count(phone, stack.Firing("Reminder")); n < reminders+2 {
+			return fmt.Sprintf("%d reminders", n)
+		}
+		return ""
+	})
+	if n := count(phone, about("bravo", stack.Firing("NodeDown"))); n > 0 {
+		t.Errorf("a silenced alert was notified %d times", n)
+	}
+	amtool(t, exporter, "silence", "expire", silence)
+	phone.Wait(about("bravo", stack.Firing("NodeDown")))
+
+	// A bad file keeps the previous configuration, and says so.
+	for _, variable := range environment {
+		if path, is := strings.CutPrefix(variable, "AVAX_NOTIFY_FILE="); is {
+			if err := os.WriteFile(path, []byte("route: {receiver: nobody}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := exporter.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() string {
+		if page := body(t, exporter.url+"/metrics"); !strings.Contains(page, "\navax_exporter_notify_last_reload_successful 0\n") {
+			return "the metrics do not tell that the reload failed"
+		}
+		return ""
+	})
+	network.Node("alpha").Start()
+	phone.Wait(about("alpha", stack.Resolved("NodeDown")))
+
+	if n := count(phone, stack.Firing("NodeQuiet")); n > 0 {
+		t.Errorf("an inhibited alert was notified %d times", n)
+	}
+	if n := count(phone, about("alpha", stack.Firing("NodeDown"))); n != 1 {
+		t.Errorf("NodeDown of alpha was notified %d times", n)
+	}
+}
+
+// body asks for a page.
+func body(t *testing.T, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestARestartNotifiesNothingAgain(t *testing.T) {
+	full(t)
+	for name, signal := range map[string]os.Signal{"SIGTERM": syscall.SIGTERM, "SIGKILL": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			network, phone, environment := paging(t)
+			state := t.TempDir()
+			environment = append(environment, "AVAX_STATE_DIR="+state)
+			first := start(t, environment...)
+			phone.Wait(about("alpha", stack.Firing("NodeUp")))
+			network.Node("alpha").Stop()
+			phone.Wait(about("alpha", stack.Firing("NodeDown")))
+			amtool(t, first, "silence", "add", "--duration=1h", "--comment=test", "node=charlie")
+			stored(t, state, `NodeDown`)
+			first.end(signal)
+
+			second := start(t, environment...)
+			eventually(t, func() string {
+				if shown := amtool(t, second, "alert", "query", "alertname=NodeDown", "node=alpha"); !strings.Contains(shown, "NodeDown") {
+					return "NodeDown does not fire yet"
+				}
+				return ""
+			})
+			network.Node("bravo").Stop() // its group is notified later than that of alpha
+			phone.Wait(about("bravo", stack.Firing("NodeDown")))
+			network.Node("alpha").Start()
+			phone.Wait(about("alpha", stack.Resolved("NodeDown")))
+			if n := count(phone, about("alpha", stack.Firing("NodeDown"))); n != 1 {
+				t.Errorf("NodeDown of alpha was notified %d times", n)
+			}
+			if shown := amtool(t, second, "silence", "query"); !strings.Contains(shown, "charlie") {
+				t.Errorf("the silence is gone:\n%s", shown)
+			}
+		})
+	}
+}
+
+// stored waits until the notification log on disk has a group.
+func stored(t *testing.T, state, group string) {
+	t.Helper()
+	eventually(t, func() string {
+		if log, _ := os.ReadFile(filepath.Join(state, "notify", "nflog")); !bytes.Contains(log, []byte(group)) {
+			return "the notification log has no " + group
+		}
+		return ""
+	})
+}
+
+func TestReplicasNotifyOnceAndOneSuffices(t *testing.T) {
+	full(t)
+	t.Parallel()
+	network, _, environment := paging(t)
+	addresses := []string{freeAddress(t), freeAddress(t)}
+	phones := []*stack.Receiver{stack.Webhook(t), stack.Webhook(t)}
+	states := []string{t.TempDir(), t.TempDir()}
+	var replicas []*process
+	for i := range 2 {
+		replicas = append(replicas, start(t, append(slices.Clone(environment), "AVAX_NOTIFY_FILE="+notifyFile(t, phones[i].URL), "AVAX_STATE_DIR="+states[i],
+			"AVAX_NOTIFY_LISTEN="+addresses[i], "AVAX_NOTIFY_PEERS="+addresses[1-i])...))
+	}
+	for _, r := range replicas {
+		eventually(t, func() string {
+			if shown := amtool(t, r, "cluster", "show"); strings.Count(shown, "Address:") < 2 && strings.Count(shown, "127.0.0.1:") < 2 {
+				return "the replicas do not know each other:\n" + shown
+			}
+			return ""
+		})
+	}
+	both := func(match func(stack.Alert) bool) int { return count(phones[0], match) + count(phones[1], match) }
+	network.Node("alpha").Stop()
+	eventually(t, func() string {
+		if both(about("alpha", stack.Firing("NodeDown"))) == 0 {
+			return "nobody is notified"
+		}
+		return ""
+	})
+	sender := 0
+	if count(phones[1], about("alpha", stack.Firing("NodeDown"))) > 0 {
+		sender = 1
+	}
+	silence := strings.TrimSpace(amtool(t, replicas[sender], "silence", "add", "--duration=1h", "--comment=test", "node=charlie"))
+	stored(t, states[1-sender], "NodeDown")
+	replicas[sender].end(syscall.SIGKILL)
+	network.Node("bravo").Stop()
+	other := phones[1-sender]
+	other.Wait(about("bravo", stack.Firing("NodeDown")))
+	network.Node("alpha").Start()
+	other.Wait(about("alpha", stack.Resolved("NodeDown"))) // its group has been notified before, if at all
+	for _, node := range []string{"alpha", "bravo"} {
+		if n := both(about(node, stack.Firing("NodeDown"))); n != 1 {
+			t.Errorf("NodeDown of %s was notified %d times", node, n)
+		}
+	}
+	if shown := amtool(t, replicas[1-sender], "silence", "query"); !strings.Contains(shown, silence) {
+		t.Errorf("the other replica has no silence %s:\n%s", silence, shown)
+	}
+}
+
+// An Alertmanager of its own with the same file notifies the same.
+func TestNotificationsAreThoseOfAnAlertmanager(t *testing.T) {
+	full(t)
+	t.Parallel()
+	rules := shortRules(t)
+	w := newWorld(t, rules)
+	inside, outside := stack.Webhook(t), stack.Webhook(t)
+	environment := slices.DeleteFunc(slices.Clone(w.environment), func(v string) bool { return strings.HasPrefix(v, "AVAX_ALERTMANAGERS=") })
+	file := filepath.Join(t.TempDir(), "notify.yml")
+	text, err := yaml.Marshal(shippedRoutes(t, inside.URL))
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_ALERTMANAGERS="+stack.AlertmanagerWith(t, shippedRoutes(t, outside.URL)).URL)...)
+	both := []*stack.Receiver{inside, outside}
+	for _, r := range both {
+		r.Wait(stack.Firing("Settled"))
+	}
+	for _, i := range incidents {
+		i.begin(w.network)
+		for _, r := range both {
+			r.Wait(i.of(stack.Firing(i.alert)))
+		}
+		i.end(w.network)
+		for _, r := range both {
+			r.Wait(i.of(stack.Resolved(i.alert)))
+		}
+	}
+	told := func(r *stack.Receiver) []string {
+		set := map[string]bool{}
+		for _, a := range r.Alerts() {
+			set[fmt.Sprint(a.Receiver, " ", a.Group, " ", a.Status, " ", a.Fingerprint, " ", a.Labels, " ", a.GeneratorURL)] = true
+		}
+		return slices.Sorted(maps.Keys(set))
+	}
+	eventually(t, func() string { return cmp.Diff(told(outside), told(inside)) })
+}
+
+// shippedRoutes is the shipped configuration with a webhook for each receiver, and
+// with short waits.
+func shippedRoutes(t *testing.T, webhook string) map[string]any {
+	t.Helper()
+	config := map[string]any{}
+	if err := yaml.Unmarshal(alertmanager.Config, &config); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range config["receivers"].([]any) {
+		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url": webhook}}
+	}
+	var shorten func(route map[string]any)
+	shorten = func(route map[string]any) {
+		for _, name := range []string{"group_wait", "group_interval"} {
+			if route[name] != nil {
+				route[name] = "1s"
+			}
+		}
+		routes, _ := route["routes"].([]any)
+		for _, r := range routes {
+			shorten(r.(map[string]any))
+		}
+	}
+	shorten(config["route"].(map[string]any))
+	return config
+}
+
+// Whatever a receiver does, scrapes and rules go on, and another receiver is told.
+func TestAReceiverThatFailsHoldsNothingUp(t *testing.T) {
+	full(t)
+	t.Parallel()
+	network, phone, environment := paging(t)
+	hung := make(chan struct{})
+	broken := map[string]string{
+		"hung":    server(t, func(http.ResponseWriter, *http.Request) { <-hung }),
+		"failing": server(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "c4n4ry", http.StatusInternalServerError) }),
+		"plain":   strings.Replace(server(t, func(http.ResponseWriter, *http.Request) {}), "http://", "https://", 1),
+	}
+	t.Cleanup(func() { close(hung) })
+	file := filepath.Join(t.TempDir(), "notify.yml")
+	text := "route: {receiver: phone, group_by: [alertname, node], group_wait: 1s, group_interval: 1s, repeat_interval: 1h}\nreceivers:\n  - name: phone\n    webhook_configs:\n"
+	for _, name := range slices.Sorted(maps.Keys(broken)) {
+		text += "      - {url: \"" + broken[name] + "/c4n4ry\"}\n"
+	}
+	text += "      - {url: \"" + phone.URL + "\", send_resolved: true}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rules := nodeRules + "      - {alert: ReceiverFailing, expr: avax_exporter_receiver_up == 0, labels: {severity: warn}}\n"
+	// It may not write one byte into any file: so a full disk looks to it.
+	exporter := startAs(t, []string{"sh", "-c", `ulimit -f 0 && exec "$0"`}, append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_STATE_DIR="+t.TempDir(),
+		"AVAX_RULES_FILE="+rulesFile(t, rules))...)
+	network.Node("alpha").Stop()
+	phone.Wait(about("alpha", stack.Firing("NodeDown")))
+	failing := func(integration string) func(stack.Alert) bool {
+		return func(a stack.Alert) bool {
+			return stack.Firing("ReceiverFailing")(a) && a.Labels["integration"] == integration
+		}
+	}
+	phone.Wait(failing("webhook[0]")) // failing: 500
+	phone.Wait(failing("webhook[1]")) // hung
+	phone.Wait(failing("webhook[2]")) // plain: no TLS there
+	page := body(t, exporter.url+"/metrics")
+	for _, want := range []string{`avax_node_up{node="alpha"} 0`, "avax_exporter_notify_state_stored 0", `avax_exporter_receiver_up{integration="webhook[3]",receiver="phone"} 1`} {
+		if !strings.Contains(page, "\n"+want+"\n") {
+			t.Errorf("/metrics has no %s", want)
+		}
+	}
+	before := evaluated(t, exporter)
+	eventually(t, func() string {
+		if !evaluated(t, exporter).After(before) {
+			return "rules are not evaluated"
+		}
+		return ""
+	})
+	network.Node("alpha").Start()
+	phone.Wait(about("alpha", stack.Resolved("NodeDown")))
+
+	// No address of a webhook, and nothing that it answers, is shown.
+	for _, path := range []string{"/", "/alerts", "/metrics", "/api/v2/status", "/api/v2/receivers", "/api/v2/alerts", "/api/v1/alerts", "/api/v1/targets"} {
+		if strings.Contains(body(t, exporter.url+path), "c4n4ry") {
+			t.Errorf("%s shows a secret", path)
+		}
+	}
+	if strings.Contains(exporter.logged(), "c4n4ry/") || strings.Contains(exporter.logged(), "/c4n4ry") {
+		t.Error("the log has a secret")
+	}
+}
+
+// server answers requests until the test ends.
+func server(t *testing.T, answer http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// evaluated is when the rules were last evaluated.
+func evaluated(t *testing.T, p *process) (last time.Time) {
+	t.Helper()
+	var answer struct {
+		Data struct {
+			Groups []struct{ LastEvaluation time.Time }
+		}
+	}
+	if err := getJSON(t.Context(), p.url+"/api/v1/rules?"+url.Values{"type": {"alert"}}.Encode(), &answer); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range answer.Data.Groups {
+		last = g.LastEvaluation
+	}
+	return last
+}

@@ -1,0 +1,84 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// mostMessages are kept in the inbox.
+const mostMessages = 100
+
+// Inbox is a receiver of webhooks that shows them as a phone would. It belongs to the
+// demo.
+type Inbox struct {
+	mu       sync.Mutex
+	messages []notified // the newest first
+}
+
+// notified is an alert of a notification, in the format of Alertmanager's webhook.
+type notified struct {
+	at                  time.Time
+	Status              string
+	Labels, Annotations map[string]string
+}
+
+// ServeHTTP takes a notification.
+func (i *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var notification struct{ Alerts []notified }
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&notification); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, m := range notification.Alerts {
+		m.at = time.Now()
+		i.messages = slices.Insert(i.messages, 0, m)
+	}
+	i.messages = i.messages[:min(len(i.messages), mostMessages)]
+}
+
+func (i *Inbox) all() []notified {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.messages)
+}
+
+// inbox shows the notifications, the newest first.
+func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Refresh", "15")
+	s.servePage(w, r, &s.inboxPages, "", func(context.Context) g.Node { return s.inboxPage(time.Now()) })
+}
+
+func (s *Site) inboxPage(now time.Time) g.Node {
+	messages := s.Inbox.all()
+	v := verdict{level: note, title: plural(len(messages), "notification", "notifications")}
+	return document(v,
+		top(link("../", "Status"), link("../alerts", "Alerts"), link("inbox", "Inbox")),
+		h.Main(
+			verdictSection(v, []string{
+				"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC"),
+				"in the demo, alerts fire and are notified within seconds: `for` and the waits of groups are shortened",
+			}),
+			h.Section(h.Aria("label", "Notifications"), h.Ul(h.Class("problems"), g.Map(messages, func(m notified) g.Node {
+				level, title := severityOf(m.Labels), m.Annotations["summary"]
+				if m.Status == "resolved" {
+					level, title = well, "Resolved: "+title
+				}
+				return h.Li(h.Class(mark{level: level}.class()),
+					h.P(h.Strong(g.Text(title)), g.Text(" "), h.Span(h.Class("dim"), g.Text(clockTime(now, m.at)))),
+					g.If(m.Status != "resolved" && m.Annotations["action"] != "", h.P(h.Class("action"), g.Text(m.Annotations["action"]))),
+					h.P(h.Class("dim"), g.Text(m.Labels["alertname"]+" · "+m.Labels["severity"]+" "),
+						g.If(m.Annotations["runbook_url"] != "", g.Group{g.Text("· "), link(m.Annotations["runbook_url"], "runbook")})))
+			}))),
+		),
+		bottom(s.Version),
+	)
+}

@@ -1,0 +1,132 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+// Silences are made, listed and ended.
+type Silences interface {
+	Silences(ctx context.Context) ([]notify.Silence, error)
+	Silence(ctx context.Context, matches []notify.Match, lasts time.Duration, by, comment string) error
+	EndSilence(ctx context.Context, id string) error
+}
+
+// maySilence reports whether the pages may change silences.
+func (s *Site) maySilence() bool { return s.Silences != nil && s.Authenticated }
+
+// silenceLink leads to the form that silences a node.
+func silenceLink(node string) g.Node {
+	return link((&url.URL{Path: "alerts", RawQuery: url.Values{"silence": {node}}.Encode(), Fragment: "silences"}).String(), "Silence "+node)
+}
+
+// silences is the section of silences. Where requests are authenticated it has forms;
+// elsewhere it shows the command.
+func (s *Site) silences(ctx context.Context, node string, now time.Time) g.Node {
+	if s.Silences == nil {
+		return g.Group{}
+	}
+	all, err := s.Silences.Silences(ctx)
+	if err != nil {
+		return section("silences", "Silences", nil, h.P(h.Class("bad"), g.Text("Silences cannot be read: "+err.Error())))
+	}
+	columns := []string{"Alerts with", "Until", "By", "Comment"}
+	if s.maySilence() {
+		columns = append(columns, "End")
+	}
+	rows := g.Map(all, func(one notify.Silence) g.Node {
+		until := one.Ends.UTC().Format("2006-01-02 15:04 UTC") + ", " + span(one.Ends.Sub(now)) + " left"
+		if one.Starts.After(now) {
+			until += ", begins in " + span(one.Starts.Sub(now))
+		}
+		cells := []cell{textCell("Until", until, mark{}), textCell("By", one.By, mark{}), textCell("Comment", one.Comment, mark{})}
+		if s.maySilence() {
+			cells = append(cells, cell{"End", mark{}, []g.Node{h.Form(h.Method("post"), h.Action("alerts/end"),
+				h.Input(h.Type("hidden"), h.Name("id"), h.Value(one.ID)), h.Button(h.Aria("label", "End the silence of "+one.Matches), g.Text("End")))}})
+		}
+		return tableRow("", mark{}, h.Code(g.Text(one.Matches)), cells...)
+	})
+	return section("silences", "Silences", nil,
+		g.If(len(all) == 0, dim("Nothing is silenced.")),
+		g.If(len(all) > 0, table("", "Silences", columns, rows)),
+		g.If(s.maySilence(), silenceForm(node)),
+		g.If(!s.maySilence(), h.P(h.Class("dim"), g.Text("To silence a node, run "),
+			h.Code(g.Text("avax-exporter silence --comment \"why\" "+cmp.Or(node, "NODE")+" 30m")),
+			g.Text(". This page does it where AVAX_WEB_CONFIG_FILE asks for a password or a client certificate."))),
+	)
+}
+
+func silenceForm(node string) g.Node {
+	field := func(name, label, value string) g.Node {
+		return h.Label(g.Text(label+" "), h.Input(h.Name(name), h.Value(value), h.Required()))
+	}
+	return h.Form(h.Class("silence"), h.Method("post"), h.Action("alerts/silence"),
+		field("node", "Silence node", node), field("for", "for", "30m"), field("comment", "because of", "maintenance"), h.Button(g.Text("Silence")),
+		g.If(node != "", link((&url.URL{Path: "safe-to-stop", RawQuery: url.Values{"node": {node}}.Encode()}).String(), "Is it safe to stop "+node+"?")))
+}
+
+// longestSilence keeps a slip of the hand from silencing a node for good.
+const longestSilence = 31 * 24 * time.Hour
+
+// changeSilences is POST /alerts/silence, with node, for and comment, and POST
+// /alerts/end, with the id of a silence.
+func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
+	if !s.maySilence() {
+		http.Error(w, "no silences without authentication: set AVAX_NOTIFY_FILE, and passwords or client certificates in AVAX_WEB_CONFIG_FILE", http.StatusForbidden)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
+	change, by := r.PathValue("change"), userOf(r)
+	var err error
+	switch change {
+	case "silence":
+		err = s.silenceNode(r.Context(), r.PostFormValue("node"), r.PostFormValue("for"), by, r.PostFormValue("comment"))
+	case "end":
+		err = s.Silences.EndSilence(r.Context(), r.PostFormValue("id"))
+	default:
+		notFound(w, r)
+		return
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.Log.Info("silences changed", "change", change, "by", by, "node", r.PostFormValue("node"), "silence", r.PostFormValue("id"))
+	s.silenceChanges.Add(1)
+	w.Header().Set("Location", "../alerts#silences")
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+func (s *Site) silenceNode(ctx context.Context, node, lasts, by, comment string) error {
+	d, err := time.ParseDuration(strings.TrimSpace(lasts))
+	if err != nil || d <= 0 || d > longestSilence {
+		return fmt.Errorf("%q: write a duration with its unit, such as 30m or 2h, of at most 744h", lasts)
+	}
+	nodes := nodesOf(s.Store.Jobs())
+	if !slices.Contains(nodes.all, node) {
+		return fmt.Errorf("there is no node %q: the nodes are %s", node, brief(nodes.all))
+	}
+	return s.Silences.Silence(ctx, notify.NodeMatches(node, nodes.ids[node]), d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
+}
+
+// userOf is who asks: the user of the password, or the name of the certificate.
+func userOf(r *http.Request) string {
+	if user, _, ok := r.BasicAuth(); ok {
+		return user
+	}
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		return r.TLS.PeerCertificates[0].Subject.CommonName
+	}
+	return "web"
+}

@@ -1,0 +1,122 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+const nodeDown = `
+groups:
+  - name: nodes
+    rules:
+      - {alert: NodeDown, expr: avax_node_up == 0, labels: {severity: page}, annotations: {summary: "{{ $labels.node }} is down"}}
+`
+
+// silencing plays a scene whose site notifies in this process.
+func silencing(t *testing.T, authenticated bool, do func(s *scene)) {
+	t.Helper()
+	play(t, []byte(nodeDown), func(s *scene) {
+		ctx, cancel := context.WithCancel(s.ctx)
+		n, err := notify.Start(ctx, notify.Options{
+			Config:     notify.Config{Text: []byte("route: {receiver: nobody}\nreceivers: [{name: nobody}]")},
+			Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.Wait()
+		defer cancel()
+		s.site.Silences, s.site.Authenticated = n, authenticated
+		do(s)
+	})
+}
+
+// post sends a form, and returns the status and the address that it leads to.
+func (s *scene) post(path string, form url.Values, headers ...string) (status int, to, body string) {
+	s.t.Helper()
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.SetBasicAuth("olga", "secret")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.site.Handler().ServeHTTP(w, r)
+	return w.Code, w.Header().Get("Location"), w.Body.String()
+}
+
+var form = url.Values{"node": {"bravo"}, "for": {"45m"}, "comment": {"upgrade <1.15>"}}
+
+func TestPageOfAlertsMakesListsAndEndsSilences(t *testing.T) {
+	silencing(t, true, func(s *scene) {
+		s.network.Node("bravo").Stop()
+		s.wait(3 * time.Minute)
+		demand(t, s.get("/alerts"), "Nothing is silenced", `href="alerts?silence=bravo#silences"`)
+		demand(t, s.get("/alerts?silence=bravo"), `name="node" value="bravo"`, `href="safe-to-stop?node=bravo"`)
+		if status, to, body := s.post("/alerts/silence", form, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther || to != "../alerts#silences" {
+			t.Fatalf("%d to %q: %s", status, to, body)
+		}
+		page := s.get("/alerts")
+		demand(t, page, `node="bravo"`, `node_id="NodeID-`, "olga", "upgrade <1.15>", "44 min left", "!Nothing is silenced")
+		ids := regexp.MustCompile(`name="id" value="([^"]+)"`).FindAllStringSubmatch(page, -1)
+		if len(ids) != 2 {
+			t.Fatalf("%d silences can be ended, want 2", len(ids))
+		}
+		for _, id := range ids {
+			if status, _, body := s.post("/alerts/end", url.Values{"id": {id[1]}}, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther {
+				t.Fatalf("%d: %s", status, body)
+			}
+		}
+		demand(t, s.get("/alerts"), "Nothing is silenced")
+		for _, wrong := range []url.Values{
+			{"node": {"nobody"}, "for": {"30m"}}, {"node": {"bravo"}, "for": {"-1h"}}, {"node": {"bravo"}, "for": {"tomorrow"}}, {"node": {""}, "for": {"1h"}},
+		} {
+			if status, _, _ := s.post("/alerts/silence", wrong); status != http.StatusBadRequest {
+				t.Errorf("%v answers %d", wrong, status)
+			}
+		}
+		demand(t, s.get("/alerts"), "Nothing is silenced")
+	})
+}
+
+func TestNoOtherSiteSilencesAlerts(t *testing.T) {
+	silencing(t, true, func(s *scene) {
+		for _, headers := range [][]string{
+			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"},
+		} {
+			if status, _, _ := s.post("/alerts/silence", form, headers...); status != http.StatusForbidden {
+				t.Errorf("with %s: %s it answers %d", headers[0], headers[1], status)
+			}
+		}
+		demand(t, s.get("/alerts"), "Nothing is silenced")
+		w := httptest.NewRecorder()
+		s.site.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/alerts/silence?"+form.Encode(), nil))
+		if w.Code == http.StatusSeeOther || w.Code == http.StatusOK {
+			t.Errorf("GET answers %d", w.Code)
+		}
+		demand(t, s.get("/alerts"), "Nothing is silenced")
+	})
+}
+
+func TestNoFormOfSilencesWithoutAuthentication(t *testing.T) {
+	silencing(t, false, func(s *scene) {
+		if err := s.site.Silences.Silence(t.Context(), notify.NodeMatches("bravo", ""), longestSilence, "olga", "upgrade"); err != nil {
+			t.Fatal(err)
+		}
+		demand(t, s.get("/alerts?silence=alpha"), `node="bravo"`, `avax-exporter silence --comment "why" alpha 30m`, "!<form", "!<button")
+		if status, _, _ := s.post("/alerts/silence", form); status != http.StatusForbidden {
+			t.Errorf("it answers %d", status)
+		}
+	})
+}
