@@ -203,7 +203,8 @@ func TestARestartNotifiesNothingAgain(t *testing.T) {
 			network.Node("alpha").Stop()
 			phone.Wait(about("alpha", stack.Firing("NodeDown")))
 			amtool(t, first, "silence", "add", "--duration=1h", "--comment=test", "node=charlie")
-			stored(t, state, `NodeDown`)
+			stored(t, state, "nflog", "NodeDown")
+			stored(t, state, "silences", "charlie")
 			first.end(signal)
 
 			second := start(t, environment...)
@@ -227,12 +228,12 @@ func TestARestartNotifiesNothingAgain(t *testing.T) {
 	}
 }
 
-// stored waits until the notification log on disk has a group.
-func stored(t *testing.T, state, group string) {
+// stored waits until a file of the state of notifications has a text.
+func stored(t *testing.T, state, file, text string) {
 	t.Helper()
 	eventually(t, func() string {
-		if log, _ := os.ReadFile(filepath.Join(state, "notify", "nflog")); !bytes.Contains(log, []byte(group)) {
-			return "the notification log has no " + group
+		if content, _ := os.ReadFile(filepath.Join(state, "notify", file)); !bytes.Contains(content, []byte(text)) {
+			return file + " has no " + text
 		}
 		return ""
 	})
@@ -271,7 +272,8 @@ func TestReplicasNotifyOnceAndOneSuffices(t *testing.T) {
 		sender = 1
 	}
 	silence := strings.TrimSpace(amtool(t, replicas[sender], "silence", "add", "--duration=1h", "--comment=test", "node=charlie"))
-	stored(t, states[1-sender], "NodeDown")
+	stored(t, states[1-sender], "nflog", "NodeDown")
+	stored(t, states[1-sender], "silences", silence)
 	replicas[sender].end(syscall.SIGKILL)
 	network.Node("bravo").Stop()
 	other := phones[1-sender]
