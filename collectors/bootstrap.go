@@ -23,7 +23,7 @@ var bootstrap = &Spec{
 	Name:     "bootstrap",
 	Help:     "Are P, X and the followed chains bootstrapped on the node?",
 	Calls:    []string{"info.isBootstrapped", "GET /ext/health"},
-	Every:    15 * time.Second,
+	Every:    time.Minute,
 	Families: []*metric.Family{chainBootstrapped, chainPresent},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectBootstrap),

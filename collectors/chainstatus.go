@@ -19,7 +19,7 @@ var chainStatus = &Spec{
 	Name:     "chain_status",
 	Help:     "Does the node validate the chain?",
 	Calls:    []string{"platform.getBlockchainStatus", "GET /ext/health", "info.getBlockchainID"},
-	Every:    time.Minute,
+	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainStatusFamily},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectChainStatus),

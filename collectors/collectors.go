@@ -22,6 +22,9 @@ type Spec struct {
 	Every time.Duration
 	// Pace, if not nil, gives the default period where it depends on the watched validators.
 	Pace func(Validators) time.Duration
+	// Shares makes its runs use answers that other collectors got up to a period ago, in
+	// place of half of one: it asks every node what others ask each node anyway.
+	Shares bool
 	// Off keeps it out of the defaults.
 	Off bool
 	// Probe makes a node's job run also when the calls to the node begin to fail or to

@@ -2,7 +2,6 @@ package collectors
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -32,17 +31,14 @@ var connectedStake = &Spec{
 	Name:     "connected_stake",
 	Help:     "How much of the stake does the node reach, what does it run, and which upgrade does it wait for?",
 	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
-	Every:    30 * time.Second,
+	Every:    time.Minute,
 	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, newerVersionStake, unknownUpgrade},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectConnectedStake),
 }
 
 func collectConnectedStake(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-	if n.otherNetwork.Load() {
-		return fmt.Errorf("%w: the node belongs to another network than the others: run an exporter of its own for it", ErrNotOffered)
-	}
-	self, err := n.ID(ctx)
+	r, err := primaryReach(ctx, t, n)
 	if err != nil {
 		return err
 	}
@@ -50,30 +46,19 @@ func collectConnectedStake(ctx context.Context, t *Targets, n *Node, out *metric
 	if err != nil {
 		return err
 	}
-	answer, err := n.Peers(ctx)
-	if err != nil {
-		return err
-	}
 	known, err := n.Upgrades(scrape.MaxAge(ctx, slowFacts))
 	if err != nil {
 		return err
 	}
-	stake, all, err := primaryStake(ctx, t)
-	if err != nil {
-		return err
-	}
-	if all == 0 {
+	if r.all == 0 {
 		return nil
 	}
-
-	// info.peers does not list the node itself.
-	reached, ahead := stake[self], uint64(0)
-	byVersion := map[string]uint64{own.Version: stake[self]}
-	for _, p := range answer.Peers {
-		reached += stake[p.NodeID]
-		byVersion[p.Version] += stake[p.NodeID]
+	all, ahead := r.all, uint64(0)
+	byVersion := map[string]uint64{own.Version: r.stake[r.self]}
+	for _, p := range r.peers {
+		byVersion[p.Version] += r.stake[p.NodeID]
 	}
-	out.Set(nodeConnectedStake, float64(reached)/float64(all), n.Name())
+	out.Set(nodeConnectedStake, float64(r.connected)/float64(all), n.Name())
 	runs, comparable := releaseOf(own.Version)
 	maps.DeleteFunc(byVersion, func(_ string, s uint64) bool { return s == 0 })
 	for version, s := range commonest(byVersion) {
@@ -87,7 +72,7 @@ func collectConnectedStake(ctx context.Context, t *Targets, n *Node, out *metric
 	if comparable {
 		out.Set(newerVersionStake, float64(ahead)/float64(all), n.Name())
 	}
-	at, most := announced(answer.Peers, stake)
+	at, most := announced(r.peers, r.stake)
 	for _, k := range known.Scheduled() {
 		most = most && at.After(k)
 	}

@@ -33,7 +33,7 @@ var feeConfig = &Spec{
 	Name:  "fee_config",
 	Help:  "What does the chain charge for gas?",
 	Calls: []string{"eth_feeConfig"},
-	Every: time.Minute,
+	Every: 5 * time.Minute,
 	Families: []*metric.Family{
 		feeGasLimit, feeTargetGas, feeTargetBlockRate, feeMinBaseFee, feeBaseFeeChangeDenominator,
 		feeMinBlockGasCost, feeMaxBlockGasCost, feeBlockGasCostStep, feeLastChangedBlock,

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 var (
@@ -29,6 +28,7 @@ var fleet = &Spec{
 	Help:     "Are the nodes those that they were, each once, and of one network?",
 	Calls:    []string{"info.getNodeID", "info.getNetworkID"},
 	Every:    time.Minute,
+	Shares:   true, // what the collector identity was told
 	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
 	Scope:    metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
@@ -83,13 +83,12 @@ func (seen *seenNodes) collect(ctx context.Context, t *Targets, out *metric.Batc
 	if len(t.Nodes()) == 0 {
 		return nil
 	}
-	ctx, _ = scrape.Sharing(ctx, 2*time.Minute) // what the collector identity was told will do
 	all, err := each(ctx, t.Nodes(), func(ctx context.Context, n *Node) (found, error) {
 		who, err := n.Identity(ctx)
 		if err != nil {
 			return found{}, err
 		}
-		network, err := n.NetworkID(ctx)
+		network, err := n.networkID(ctx)
 		f := found{node: n, name: n.Name(), id: who.NodeID, network: network}
 		if who.POP != nil {
 			f.key = who.POP.PublicKey

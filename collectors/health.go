@@ -40,7 +40,7 @@ var health = &Spec{
 	Name:     "health",
 	Help:     "What does the node find wrong with itself, and is a quiet chain idle or stuck?",
 	Calls:    []string{"GET /ext/health"},
-	Every:    30 * time.Second,
+	Every:    time.Minute,
 	Families: []*metric.Family{nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectHealth),

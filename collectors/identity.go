@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -45,15 +46,16 @@ func collectIdentity(ctx context.Context, _ *Targets, n *Node, out *metric.Batch
 	if err != nil {
 		return err
 	}
-	networkID, err := n.NetworkID(ctx)
+	networkID, err := n.networkID(ctx)
 	if err != nil {
 		return err
 	}
-	networkName, err := n.NetworkName(ctx)
+	slowly := scrape.MaxAge(ctx, slowFacts)
+	networkName, err := n.NetworkName(slowly)
 	if err != nil {
 		return err
 	}
-	ip, err := n.NodeIP(ctx)
+	ip, err := n.NodeIP(slowly)
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,7 @@ func collectIdentity(ctx context.Context, _ *Targets, n *Node, out *metric.Batch
 		out.Set(nodeVMInfo, 1, n.Name(), vm, v)
 	}
 
-	fee, err := ask(n, "avm.getTxFee", func() (node.TxFee, error) { return n.AVMTxFee(ctx, "X") })
+	fee, err := ask(n, "avm.getTxFee", func() (node.TxFee, error) { return n.AVMTxFee(slowly, "X") })
 	if node.IsStillBootstrapping(err) {
 		return nil // who it is can be told before the X-Chain is there
 	}

@@ -37,7 +37,7 @@ var l1Runway = &Spec{
 		"platform.getCurrentValidators", "platform.getTimestamp", "platform.getValidatorFeeState", "platform.getBlockchains",
 		"info.getBlockchainID", "info.getNetworkID",
 	},
-	Every:    2 * time.Minute,
+	Every:    fullSetEvery,
 	Families: []*metric.Family{l1ValidatorBurn, l1ValidatorRunway, l1QuorumLoss, l1TopUp},
 	Scope:    metric.ScopeChain,
 	Bind: func(ups *Upstreams) []Job {

@@ -26,7 +26,7 @@ var l1Views = &Spec{
 	Name:     "l1_views",
 	Help:     "How does the node see the validators of the chains that it tracks?",
 	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID"},
-	Every:    30 * time.Second,
+	Every:    time.Minute,
 	OnChange: true,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
 	Scope:    metric.ScopeNodeChain,

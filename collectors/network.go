@@ -2,8 +2,10 @@ package collectors
 
 import (
 	"context"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -64,7 +66,7 @@ func collectSubnetSize(ctx context.Context, t *Targets, c Chain, out *metric.Bat
 	if b.SubnetID == node.PrimaryNetworkID || !t.chainReports(c, "size of "+b.SubnetID) {
 		return nil
 	}
-	set, err := subnetSet(ctx, t, b.SubnetID)
+	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), t, b.SubnetID) // as the collector l1 was told
 	if err != nil {
 		return err
 	}

@@ -8,14 +8,15 @@ import (
 )
 
 var networkConnectedStake = metric.New("avax_network_connected_stake_ratio",
-	"Share of the set's weight (0 to 1) that the node sees connected: of the primary network in the P-Chain's eyes, of a subnet in its chain's.",
+	"Share of the set's weight (0 to 1) that the node sees connected: of the primary network by its peers, of a subnet in its chain's eyes.",
 	"node", "subnet_id")
 
 var networkViews = &Spec{
 	Name:     "network_views",
 	Help:     "How much of each validator set does the node see connected?",
-	Calls:    []string{"platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getNodeID"},
+	Calls:    []string{"info.peers", "platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getNodeID"},
 	Every:    fullSetEvery,
+	Shares:   true,
 	Families: []*metric.Family{networkConnectedStake},
 	Scope:    metric.ScopeNode | metric.ScopeNodeChain,
 	Bind: func(ups *Upstreams) []Job {
@@ -23,29 +24,14 @@ var networkViews = &Spec{
 	},
 }
 
-func collectPrimaryView(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
-	self, err := n.ID(ctx)
-	if err != nil {
-		return err
+// collectPrimaryView uses the node's peers: they are asked for anyway, and the whole
+// set of the primary network is a megabyte from each node.
+func collectPrimaryView(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
+	r, err := primaryReach(ctx, t, n)
+	if err == nil && r.all > 0 {
+		out.Set(networkConnectedStake, float64(r.connected)/float64(r.all), n.Name(), node.PrimaryNetworkID)
 	}
-	set, err := n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
-	if err != nil {
-		return err
-	}
-	var connected, all uint64
-	for v := range set.All() {
-		if v.Connected == nil {
-			return nil // the node does not say whom it is connected to
-		}
-		all += stakeOf(v)
-		if v.NodeID == self || *v.Connected {
-			connected += stakeOf(v)
-		}
-	}
-	if all > 0 {
-		out.Set(networkConnectedStake, float64(connected)/float64(all), n.Name(), node.PrimaryNetworkID)
-	}
-	return nil
+	return err
 }
 
 func collectSubnetView(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {

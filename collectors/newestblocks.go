@@ -9,7 +9,7 @@ import (
 )
 
 // headsEvery is how often the newest blocks are asked for.
-const headsEvery = 15 * time.Second
+const headsEvery = 30 * time.Second
 
 // newestBlock asks a node for the newest block of an EVM chain.
 func newestBlock(ctx context.Context, n *Node, c Chain) (node.EthBlock, error) {

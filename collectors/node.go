@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -48,6 +49,12 @@ func (n *Node) knownID() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.id
+}
+
+// networkID asks for the node's network. The answer may be two minutes old: it changes
+// with the machine alone.
+func (n *Node) networkID(ctx context.Context) (uint64, error) {
+	return n.NetworkID(scrape.MaxAge(ctx, 2*time.Minute))
 }
 
 // Identity asks for the node's ID and keys, and stores the ID.

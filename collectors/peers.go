@@ -26,7 +26,7 @@ var peers = &Spec{
 	Name:     "peers",
 	Help:     "Whom is the node connected to?",
 	Calls:    []string{"info.peers"},
-	Every:    30 * time.Second,
+	Every:    time.Minute,
 	Families: []*metric.Family{nodePeers, nodePeersInbound, nodePeersByVersion, nodePeersBenched, nodePeersSilent},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectPeers),

@@ -44,11 +44,12 @@ var (
 )
 
 var rewardBudget = &Spec{
-	Name:  "reward_budget",
-	Help:  "Will the watched validators be paid, as their peers see them, and how much downtime can they still bear?",
-	Calls: []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
-	Every: time.Minute,
-	Pace:  watchedPace,
+	Name:   "reward_budget",
+	Help:   "Will the watched validators be paid, as their peers see them, and how much downtime can they still bear?",
+	Calls:  []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
+	Every:  time.Minute,
+	Pace:   watchedPace,
+	Shares: true,
 	Families: []*metric.Family{
 		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorReachable, validatorReachableAt,
 		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,

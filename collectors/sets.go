@@ -94,6 +94,34 @@ func primaryStake(ctx context.Context, t *Targets) (byNode map[string]uint64, al
 	return byNode, all, nil
 }
 
+// reach is what a node is connected to of the primary network's stake.
+type reach struct {
+	self           string // the node's ID
+	peers          []node.Peer
+	stake          map[string]uint64 // by node ID
+	connected, all uint64            // the node itself included, which info.peers does not list
+}
+
+func primaryReach(ctx context.Context, t *Targets, n *Node) (r reach, err error) {
+	if n.otherNetwork.Load() {
+		return r, fmt.Errorf("%w: the node belongs to another network than the others: run an exporter of its own for it", ErrNotOffered)
+	}
+	if r.self, err = n.ID(ctx); err != nil {
+		return r, err
+	}
+	answer, err := n.Peers(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.peers = answer.Peers
+	r.stake, r.all, err = primaryStake(ctx, t)
+	r.connected = r.stake[r.self]
+	for _, p := range r.peers {
+		r.connected += r.stake[p.NodeID]
+	}
+	return r, err
+}
+
 // stakeOf is what the validator votes with: its own stake and its delegators'.
 func stakeOf(v node.Validator) uint64 {
 	s := uint64(v.Weight)

@@ -22,7 +22,7 @@ var uptime = &Spec{
 	Name:     "uptime",
 	Help:     "Would the validator be paid, as its peers see it?",
 	Calls:    []string{"info.uptime"},
-	Every:    15 * time.Second,
+	Every:    time.Minute,
 	Families: []*metric.Family{nodeValidating, nodeRewardingStake, nodeWeightedUptime},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectUptime),

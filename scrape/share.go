@@ -3,6 +3,7 @@ package scrape
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -197,6 +198,15 @@ func (a *answers) remember(q question, s *shared) {
 		a.sweepAt = max(firstSweep, 2*len(a.byKey))
 	}
 	a.byKey[q] = s
+}
+
+// ForgetAnswers forgets the answers that callers might share, for an upstream that has stopped: once it is back, they may
+// no longer hold. Answers on their way stay.
+func (u *Upstream) ForgetAnswers() {
+	a := &u.answers
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.byKey, func(_ question, s *shared) bool { return s.leave == nil })
 }
 
 func (a *answers) forget(q question, s *shared) {

@@ -162,6 +162,22 @@ func TestACallNobodyWaitsForEnds(t *testing.T) {
 	})
 }
 
+func TestForgottenAnswersAreAskedForAgain(t *testing.T) {
+	asked := 0
+	u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
+		asked++
+		return respond(200, good), nil
+	})})
+	for i, want := range []int{1, 1, 2} {
+		if i == 2 {
+			u.ForgetAnswers()
+		}
+		if _, err := askHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); asked != want || err != nil {
+			t.Errorf("question %d: asked %d times, want %d: %v", i, asked, want, err)
+		}
+	}
+}
+
 func TestASharedCallIsNotRepeatedBeyondItsCallersDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

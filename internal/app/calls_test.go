@@ -14,9 +14,9 @@ import (
 
 // The most calls a minute to a node that tracks one L1, as they are: to lower them is an improvement.
 const (
-	mostCalls     = 70  // while all nodes answer
-	mostCallsDown = 70  // while another is down
-	mostFullSets  = 1.3 // whole validator sets, of the primary network and of the L1
+	mostCalls     = 30 // while all nodes answer
+	mostCallsDown = 40 // while another is down
+	mostFullSets  = 1  // whole validator sets, of the primary network and of the L1
 )
 
 // TestTheExporterIsNoBurdenToANode counts the calls to a node, and holds them.

@@ -110,7 +110,12 @@ func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 			continue
 		}
 		asked = collectors.NewNode(node.New(up))
-		asked.Changed = func(answers bool) { t.nodeChanged(asked, answers) }
+		asked.Changed = func(answers bool) {
+			if !answers {
+				up.ForgetAnswers()
+			}
+			t.nodeChanged(asked, answers)
+		}
 		conns = append(conns, nodeConn{n, up, asked})
 	}
 	if len(errs) > 0 {
@@ -172,6 +177,7 @@ func (t *targets) jobs() []schedule.Job {
 				Choice:   t.cfg.Choice,
 				Limit:    t.cfg.SeriesLimit,
 				When:     t.cfg.Schedule(spec, j.Target),
+				Shares:   spec.Shares,
 				Probe:    spec.Probe,
 				OnChange: spec.OnChange,
 				Retry:    spec.Cost == nil, // the Data service counts calls

@@ -34,6 +34,8 @@ type Job struct {
 	Limit int
 	// When is comparable: jobs of equal schedules tick together.
 	When cron.Schedule
+	// Shares lets a run use shared answers of a whole period, in place of half of one.
+	Shares bool
 	// Probe makes CallsChanged run the job, OnChange NodeChanged.
 	Probe, OnChange bool
 	// Retry makes the job run again soon after a failure.
@@ -304,7 +306,11 @@ func (s *Scheduler) run(j *job) {
 	defer cancel()
 	// The jobs of one target tick together: they share the answers of this half of
 	// the period.
-	ctx, oldest := scrape.Sharing(ctx, deadline)
+	granted := deadline
+	if j.Shares {
+		granted = 2 * deadline
+	}
+	ctx, oldest := scrape.Sharing(ctx, granted)
 
 	batch := metric.NewBatch(j.Families)
 	batch.Choose(j.Choice)
