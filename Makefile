@@ -97,7 +97,7 @@ lint: prose ## Run golangci-lint (the first run builds it: about a minute) and c
 .PHONY: prose
 prose: build ## Check documents, help, alert texts and dashboards with textlint (needs npm)
 	@command -v npm >/dev/null || { echo "prose: not checked: install npm"; [ -z "$(CI)" ]; exit; }; \
-		$(MAKE) --no-print-directory .tools/prose/node_modules && cp internal/tools/prose/*.mjs internal/tools/prose/words.yml .tools/prose/ && node .tools/prose/prose.mjs
+		$(MAKE) -s .tools/prose/node_modules && cp internal/tools/prose/*.mjs internal/tools/prose/words.yml .tools/prose/ && node .tools/prose/prose.mjs
 
 .PHONY: docs
 docs: .tools/bin/helm .tools/bin/manifests ## Write the generated pages of docs/

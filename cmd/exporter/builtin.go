@@ -20,6 +20,30 @@ type builtIn []struct {
 	content []byte
 }
 
+const rulesHelp = `
+Without --out, the rules are printed.
+
+Options:
+  --profile NAME  print only the rules of a profile: validator, l1, rpc or all
+  --out DIR       write rules.yml and companion.yml to this directory
+
+Examples:
+  avax-exporter rules > rules.yml
+  avax-exporter rules --profile validator
+  avax-exporter rules --out /etc/prometheus/rules
+`
+
+const dashboardsHelp = `
+Without --out, the overview dashboard is printed.
+
+Options:
+  --out DIR  write all dashboards to this directory, one JSON file each
+
+Examples:
+  avax-exporter dashboards > overview.json
+  avax-exporter dashboards --out /var/lib/grafana/dashboards
+`
+
 // runRules prints the alert rules, or those of a profile.
 func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	profile := alerts.ProfileAll

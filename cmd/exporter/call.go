@@ -20,18 +20,25 @@ import (
 const callArgs = "[--node NAME] [--chain CHAIN] [--yes] METHOD [PARAMETERS]"
 
 const callText = `
-METHOD is a method of a node, of the Data service (data.…) or of the Metrics service
-(avg_tps CHAINID [PAGETOKEN]). PARAMETERS are one JSON value: an object or, for
-eth_…, a list. Where the Data service is asked about a network, it is AVAX_NETWORK or
-that of the nodes, unless the parameters name one.
+Arguments:
+  METHOD         a method of a node, of the Data service (data.…) or of the Metrics
+                 service (avg_tps)
+  PARAMETERS     one JSON value: an object, or a list for eth_…; for avg_tps,
+                 CHAINID [PAGETOKEN]. Without a network in the parameters, the Data
+                 service uses AVAX_NETWORK, or the network of the nodes.
 
-  --node NAME    the configured node to ask (default the first)
-  --chain CHAIN  name, alias or blockchain ID of the chain to ask (default X for
-                 avm.…, C for eth_…)
-  --yes          call a method although it changes something
+Options:
+  --node NAME    the configured node to call (default: the first)
+  --chain CHAIN  name, alias or blockchain ID of the chain (default: X for avm.…,
+                 C for eth_…)
+  --yes          allow a method that changes something
 
-Methods; what stands in brackets may be left out:
+Examples:
+  avax-exporter call info.peers
+  avax-exporter call --node bravo info.isBootstrapped '{"chain": "C"}'
+  avax-exporter call --chain C eth_getBlockByNumber '["latest", false]'
 
+Methods, with optional parameters in brackets:
 `
 
 // parseCall reads the arguments of the command call. Its error is flag.ErrHelp
@@ -69,9 +76,9 @@ func parseCall(args []string) (r app.Request, err error) {
 			names = append(names, m.Name)
 		}
 		if near := spelling.Near(name, names); len(near) > 0 {
-			return r, fmt.Errorf("there is no method %q; near it are %s", name, strings.Join(near, ", "))
+			return r, fmt.Errorf("unknown method %q; did you mean %s?", name, strings.Join(near, " or "))
 		}
-		return r, fmt.Errorf("there is no method %q", name)
+		return r, fmt.Errorf("unknown method %q", name)
 	}
 	r.Method = methods[i]
 	switch {
@@ -122,7 +129,7 @@ func callHelp() string {
 	var b strings.Builder
 	b.WriteString(callText)
 	for _, m := range app.Methods() {
-		fmt.Fprintln(&b, "  "+app.Describe(m))
+		b.WriteString(wrap(app.Describe(m), "  ", "      "))
 	}
 	return b.String()
 }

@@ -8,7 +8,17 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// runCheck asks every upstream once and prints what is missing.
+const checkHelp = `
+Prints for each node its version, network, node ID, bootstrapped chains and
+validator, then what is missing and how to fix it. Uses the same environment
+variables as run.
+
+Examples:
+  AVAX_NODES=mine=http://127.0.0.1:9650 avax-exporter check
+  AVAX_NODES=mine=http://127.0.0.1:9650 AVAX_CHAINS=C,auto avax-exporter check
+`
+
+// runCheck calls every upstream once and prints what is missing.
 func runCheck(ctx context.Context, _ []string, stdout, _ io.Writer) error {
 	cfg, err := configured(config.Load())
 	if err != nil {

@@ -10,6 +10,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 )
 
+const demoHelp = `
+The log says which incident happens and what to look for. The status page is at
+http://localhost:9865, or at AVAX_LISTEN.
+
+Examples:
+  avax-exporter demo
+  AVAX_LISTEN=127.0.0.1:8080 avax-exporter demo
+`
+
 // runDemo runs the exporter over a simulated network in the same process.
 func runDemo(ctx context.Context, _ []string, _, stderr io.Writer) error {
 	cfg, err := configured(config.LoadServing())

@@ -21,13 +21,21 @@ import (
 const explainArgs = "[--from URL] ALERT|FAMILY [TARGET]"
 
 const explainHelp = `
-Prints whether the alert fires and how its value compares with the bar, the
-formula with numbers, the samples with the age of the last answer, the calls, the
-node's own error text, and the runbook. The target is a node, a chain, an ID or any
-other value of a label.
+Prints the state of the alert, its value and threshold, the formula with numbers,
+the samples with their age, the calls, the node's error text, and the runbook.
 
-  --from URL  the exporter to ask, such as http://monitoring:9865, or a Prometheus
-              that scrapes it (default the exporter on this machine, at AVAX_LISTEN)
+Arguments:
+  ALERT       name of an alert, such as AvaxNodeDown
+  FAMILY      name of a metric, such as avax_node_up
+  TARGET      a node, a chain, an ID or another label value
+
+Options:
+  --from URL  address of the exporter, or of a Prometheus that scrapes it
+              (default: the exporter on this machine, at AVAX_LISTEN)
+
+Examples:
+  avax-exporter explain AvaxNodeDown alpha
+  avax-exporter explain --from http://monitoring:9865 avax_node_up
 `
 
 // wanted is what the command explain was given.

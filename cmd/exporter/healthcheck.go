@@ -11,9 +11,16 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// runHealthcheck asks the exporter at the configured address: the container's own
-// health check, in an image without a shell. It needs no credentials: a listener
-// that asks for TLS or a password does serve.
+const healthcheckHelp = `
+Requests /-/healthy at AVAX_LISTEN. It needs no certificate and no password: an
+exporter that asks for one serves.
+
+Examples:
+  avax-exporter healthcheck
+`
+
+// runHealthcheck requests /-/healthy at the configured address. It is the health check of
+// the container image, which has no shell.
 func runHealthcheck(ctx context.Context, _ []string, _, _ io.Writer) error {
 	cfg, err := configured(config.LoadAddress())
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
@@ -19,9 +21,9 @@ func runHelp(_ context.Context, args []string, stdout, _ io.Writer) error {
 		}
 		return printHelp(c, stdout)
 	}
-	fmt.Fprint(stdout, `avax-exporter: Prometheus exporter for Avalanche nodes, validators and L1s.
+	fmt.Fprint(stdout, `Prometheus exporter and alerting for Avalanche nodes, validators and L1s.
 
-Usage: avax-exporter [COMMAND]
+Usage: avax-exporter [COMMAND] [ARGUMENTS]
 
 Commands:
 `)
@@ -33,29 +35,75 @@ Commands:
 		return err
 	}
 	fmt.Fprint(stdout, `
-Exit codes: 0 success, 1 failure, 2 wrong command line or configuration.
+Help of a command: avax-exporter help COMMAND, or avax-exporter COMMAND --help.
 
-Environment variables:
+Examples:
+  avax-exporter demo
+  AVAX_NODES=mine=http://127.0.0.1:9650 avax-exporter check
+  AVAX_NODES=mine=http://127.0.0.1:9650 avax-exporter
 
+Exit codes:
+  0  success
+  1  failure
+  2  invalid command line or configuration
+
+The exporter is configured with environment variables.
 `)
+	subject := ""
 	for _, v := range config.Variables() {
-		fmt.Fprintf(stdout, "  %s\n        %s", v.Name, v.Description)
-		if v.Default != "" {
-			fmt.Fprintf(stdout, " (default %s)", v.Default)
+		if v.Subject != subject {
+			subject = v.Subject
+			fmt.Fprintf(stdout, "\n%s:\n\n", subject)
 		}
-		fmt.Fprintln(stdout)
+		text := v.Description
+		if v.Default != "" {
+			text += " (default: " + v.Default + ")"
+		}
+		fmt.Fprintf(stdout, "  %s\n%s", v.Name, wrap(text, "      ", "      "))
 	}
 	return nil
 }
 
+const helpHelp = `
+Arguments:
+  COMMAND  a command of avax-exporter; without it, the help lists all commands
+           and variables
+
+Examples:
+  avax-exporter help call
+`
+
 // printHelp prints the help of one command.
 func printHelp(c command, stdout io.Writer) error {
-	usage := "avax-exporter " + c.name
-	if c.args != "" {
-		usage += " " + c.args
+	fmt.Fprintf(stdout, "%s\n%s.\n%s", wrap("Usage: avax-exporter "+c.name+" "+c.args, "", "           "), firstUpper(c.summary), c.help)
+	fmt.Fprint(stdout, "\nExit codes:\n  0  success\n")
+	if c.failure != "" {
+		fmt.Fprintf(stdout, "  1  %s\n", c.failure)
 	}
-	_, err := fmt.Fprintf(stdout, "Usage: %s\n\n%s.\n%s", usage, firstUpper(c.summary), c.help)
+	_, err := fmt.Fprint(stdout, "  2  invalid command line or configuration\n")
 	return err
+}
+
+// helpWidth is the number of columns of the help.
+const helpWidth = 80
+
+// wrap breaks a text at spaces into lines of at most helpWidth columns, with one indent for
+// the first line and one for the others. A word that is too long has a line of its own.
+func wrap(text, first, others string) string {
+	var b strings.Builder
+	line := first
+	for i, word := range strings.Fields(text) {
+		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > helpWidth {
+			b.WriteString(line + "\n")
+			line = others + word
+			continue
+		}
+		if i > 0 {
+			line += " "
+		}
+		line += word
+	}
+	return b.String() + line + "\n"
 }
 
 func firstUpper(s string) string { return string(s[0]-'a'+'A') + s[1:] }

@@ -1,5 +1,5 @@
-// avax-exporter asks Avalanche nodes on a schedule and serves what they answer
-// to Prometheus.
+// avax-exporter monitors Avalanche nodes, validators and L1s: it exports Prometheus
+// metrics and evaluates alert rules.
 package main
 
 import (
@@ -27,36 +27,36 @@ func main() {
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// command is a sub-command.
+// command is a subcommand.
 type command struct {
 	name    string
 	args    string // in the usage line
 	summary string // one line
-	help    string // what help NAME prints after the usage line
+	help    string // arguments, options and examples
+	failure string // meaning of exit code 1
 	run     func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
-// commands are in the order in which help lists them. The first one runs where
-// none is named.
+// commands lists the commands in the order of the help. The first is the default.
 func commands() []command {
 	return []command{
-		{name: "run", summary: "ask the nodes and serve /metrics (the default)", run: runExporter},
-		{name: "demo", summary: "run over a built-in simulated network with incidents", run: runDemo},
-		{name: "check", summary: "read the configuration, ask every upstream once, report what is missing", run: runCheck},
-		{name: "call", args: callArgs, summary: "call one method of a node or service and print the answer", help: callHelp(), run: runCall},
-		{name: "explain", args: explainArgs, summary: "explain where an alert or a number comes from", help: explainHelp, run: runExplain},
-		{name: "notify", args: notifyArgs, summary: "print an example of a notification file, or send a test page", help: notifyHelp(), run: runNotify},
-		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, run: runSilence},
-		{name: "healthcheck", summary: "exit 0 if the exporter on this machine answers", run: runHealthcheck},
-		{name: "rules", args: "[--profile NAME] [--out DIR]", summary: "print the alert rules, or those of a profile, or write all rule files", run: runRules},
-		{name: "dashboards", args: "[--out DIR]", summary: "print the Grafana overview, or write all dashboards", run: runDashboards},
+		{name: "run", summary: "export metrics and evaluate alert rules (the default)", help: runHelpText, failure: "the exporter cannot start or serve", run: runExporter},
+		{name: "demo", summary: "run over a simulated network with incidents", help: demoHelp, failure: "the exporter cannot start or serve", run: runDemo},
+		{name: "check", summary: "check the configuration and call every upstream once", help: checkHelp, failure: "an upstream needs attention", run: runCheck},
+		{name: "call", args: callArgs, summary: "call one method of a node or service and print the answer", help: callHelp(), failure: "the call failed", run: runCall},
+		{name: "explain", args: explainArgs, summary: "explain where an alert or a number comes from", help: explainHelp, failure: "the exporter does not answer", run: runExplain},
+		{name: "notify", args: notifyArgs, summary: "print an example notification file, or send a test", help: notifyHelp(), failure: "a receiver did not accept the test", run: runNotify},
+		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, failure: "no silence was created", run: runSilence},
+		{name: "healthcheck", summary: "exit 0 if the exporter on this machine answers", help: healthcheckHelp, failure: "the exporter does not answer", run: runHealthcheck},
+		{name: "rules", args: "[--profile NAME] [--out DIR]", summary: "print the alert rules, or write all rule files", help: rulesHelp, failure: "a file cannot be written", run: runRules},
+		{name: "dashboards", args: "[--out DIR]", summary: "print the overview dashboard, or write all dashboards", help: dashboardsHelp, failure: "a file cannot be written", run: runDashboards},
 		{name: "version", summary: "print the version", run: runVersion},
-		{name: "help", args: "[COMMAND]", summary: "print this help, or that of a command", run: runHelp},
+		{name: "help", args: "[COMMAND]", summary: "print the help of the program or of a command", help: helpHelp, run: runHelp},
 	}
 }
 
-// execute runs a command and returns the exit code: 0, 1 where something failed,
-// 2 where the command line or the configuration is wrong.
+// execute runs a command and returns the exit code: 0 for success, 1 for a failure,
+// 2 for an invalid command line or configuration.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := dispatch(ctx, args, stdout, stderr)
 	if err == nil {
@@ -99,8 +99,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 
 func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-// find returns the command with this name, or an error that says which one may
-// be meant.
+// find returns the command with this name, or an error that suggests one.
 func find(name string) (command, error) {
 	var names []string
 	for _, c := range commands() {
@@ -110,17 +109,17 @@ func find(name string) (command, error) {
 		names = append(names, c.name)
 	}
 	if near := spelling.Near(name, names); len(near) > 0 {
-		return command{}, inputError("unknown command %q: did you mean %q?", name, near[0])
+		return command{}, inputError("unknown command %q; did you mean %q?", name, near[0])
 	}
-	return command{}, inputError("unknown command %q: see avax-exporter help", name)
+	return command{}, inputError("unknown command %q; see avax-exporter help", name)
 }
 
-// inputError is a mistake in the command line.
+// inputError returns an error in the command line.
 func inputError(format string, args ...any) error {
 	return config.InputError{Err: fmt.Errorf(format, args...)}
 }
 
-// configured adds what is wrong to the error of a configuration.
+// configured adds the operation to the error of a configuration.
 func configured(cfg *config.Config, err error) (*config.Config, error) {
 	if err != nil {
 		return nil, inputError("invalid configuration:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))

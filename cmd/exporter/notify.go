@@ -15,13 +15,13 @@ const notifyArgs = "init KIND | test"
 
 func notifyHelp() string {
 	return `
-  init KIND  print a complete, commented file for AVAX_NOTIFY_FILE. KIND is one of
-             ` + strings.Join(notify.Kinds(), ", ") + `.
-  test       send a test page and its resolve to every receiver that AVAX_NOTIFY_FILE
-             has for pages, and report what each answered. The exit code is 0 only if
-             all accepted both.
+Arguments:
+  init KIND  print a complete, commented file for AVAX_NOTIFY_FILE; KIND is one of
+             ` + strings.Join(notify.Kinds(), ", ") + `
+  test       send a test page and its resolution to every receiver of pages in
+             AVAX_NOTIFY_FILE, and print what each answered
 
-Example:
+Examples:
   avax-exporter notify init telegram > /etc/avax-exporter/notify.yml
   AVAX_NOTIFY_FILE=/etc/avax-exporter/notify.yml avax-exporter notify test
 `

@@ -14,6 +14,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
+const runHelpText = `
+Serves /metrics and the status page at AVAX_LISTEN until SIGTERM. SIGHUP reloads
+nodes, credentials, rules and notification files.
+
+Examples:
+  AVAX_NODES=mine=http://127.0.0.1:9650 avax-exporter
+  AVAX_NODES=mine=http://127.0.0.1:9650 AVAX_CHAINS=C,auto avax-exporter run
+`
+
 // runExporter runs the exporter until ctx ends.
 func runExporter(ctx context.Context, _ []string, _, stderr io.Writer) error {
 	cfg, err := configured(config.Load())

@@ -24,18 +24,23 @@ import (
 const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] NODE DURATION"
 
 const silenceHelp = `
-Silences the alerts of a node, of its validators and of its part in L1s, in the
-exporter that notifies by itself (AVAX_NOTIFY_FILE) or in an Alertmanager.
+Creates silences for the alerts with this node or its node ID, in the exporter
+(with AVAX_NOTIFY_FILE) or in an Alertmanager.
 
-  --from URL          the running exporter (default the one on this machine, at
-                      AVAX_LISTEN)
-  --alertmanager URL  the Alertmanager (default the first of AVAX_ALERTMANAGERS, or
-                      the exporter itself)
-  --check             ask the exporter first whether the node may be stopped now, and
-                      silence nothing unless it says yes
-  --comment TEXT      why (default "maintenance")
+Arguments:
+  NODE                the configured name of the node
+  DURATION            how long, such as 30m or 2h
 
-Example:
+Options:
+  --from URL          address of the exporter (default: the exporter on this
+                      machine, at AVAX_LISTEN)
+  --alertmanager URL  address of the Alertmanager (default: the first of
+                      AVAX_ALERTMANAGERS, or the exporter)
+  --check             create the silence only if the node may be stopped now
+  --comment TEXT      the reason (default: maintenance)
+
+Examples:
+  avax-exporter silence alpha 30m
   avax-exporter silence --check --comment "upgrade to 1.15.1" alpha 30m
 `
 

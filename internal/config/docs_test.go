@@ -23,16 +23,19 @@ func TestConfigurationPageIsCurrent(t *testing.T) {
 
 This page is generated from the code by ` + "`make docs`" + `.
 
-The exporter is configured by environment variables. All mistakes are reported
-at once, with what to write instead, and end the start with exit code 2; so
-does a variable that begins with ` + "`AVAX_`" + ` and is not in this table (but for
-those that Kubernetes sets for a Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `).
-` + "`avax-exporter check`" + ` tries a configuration out.
+You configure the exporter with environment variables. An invalid value ends the start with
+exit code 2 and an error that says what to write instead. The exporter reports all errors at once. An
+unknown variable with the prefix ` + "`AVAX_`" + ` is an error too, except those that Kubernetes
+sets for a Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `.
 
-| variable | default | meaning |
-|---|---|---|
+` + "`avax-exporter check`" + ` checks a configuration and calls every upstream once.
 `)
+	subject := ""
 	for _, v := range config.Variables() {
+		if v.Subject != subject {
+			subject = v.Subject
+			fmt.Fprintf(&p, "\n## %s\n\n| variable | default | meaning |\n|---|---|---|\n", subject)
+		}
 		def := "–"
 		if v.Default != "" {
 			def = "`" + v.Default + "`"

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestHelpHasTheUsualForm checks the help of the program and of each command: usage, arguments,
+// examples and exit codes, in 80 columns. Only an endpoint's path may be longer.
+func TestHelpHasTheUsualForm(t *testing.T) {
+	pages := map[string]command{"": {args: "[COMMAND]", failure: "failure"}}
+	for _, c := range commands() {
+		pages[c.name] = c
+	}
+	for name, c := range pages {
+		var out, stderr strings.Builder
+		if code := execute(t.Context(), append([]string{"help"}, strings.Fields(name)...), &out, &stderr); code != 0 {
+			t.Fatalf("help %s: exit code %d: %s", name, code, &stderr)
+		}
+		want := []string{"Usage: avax-exporter", "\nExit codes:\n  0  success\n"}
+		if c.args != "" {
+			want = append(want, "\nExamples:\n  ")
+		}
+		if c.failure != "" {
+			want = append(want, "\n  1  "+c.failure+"\n")
+		}
+		for _, part := range want {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("help %s lacks %q", name, part)
+			}
+		}
+		for line := range strings.Lines(out.String()) {
+			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > helpWidth && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("help %s has a line of %d columns: %s", name, utf8.RuneCountInString(line), line)
+			}
+		}
+	}
+}
