@@ -19,10 +19,13 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
+// What one query may take: CPU for so long, and samples in memory at once, of 16 bytes each. A rule that needs more fails,
+// which is logged, counted and shown on /alerts.
 const (
-	// queryTimeout and maxSamples are Prometheus' own defaults.
-	queryTimeout = 2 * time.Minute
-	maxSamples   = 50_000_000
+	ruleTimeout    = 30 * time.Second
+	ruleSamples    = 5_000_000
+	requestTimeout = 10 * time.Second
+	requestSamples = 1_000_000
 )
 
 // engine is Prometheus' scraper, head block, PromQL and rule manager. It runs on the
@@ -30,7 +33,8 @@ const (
 type engine struct {
 	clock   *wallClock
 	store   *store
-	promQL  *promql.Engine
+	promQL  *promql.Engine // for rules
+	queries *promql.Engine // for pages and requests
 	scraper *scrape.Manager
 	rules   *rules.Manager
 	loader  *loader
@@ -64,11 +68,14 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	if err != nil {
 		return nil, err
 	}
-	e.promQL = promql.NewEngine(promql.EngineOpts{
-		Logger: log, Reg: registry, MaxSamples: maxSamples, Timeout: queryTimeout, LookbackDelta: lookback,
+	limits := promql.EngineOpts{
+		Logger: log, MaxSamples: ruleSamples, Timeout: ruleTimeout, LookbackDelta: lookback,
 		EnableAtModifier: true, EnableNegativeOffset: true, Parser: promQL,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return a.o.Interval.Milliseconds() },
-	})
+	}
+	e.promQL = promql.NewEngine(limits)
+	limits.MaxSamples, limits.Timeout = requestSamples, requestTimeout
+	e.queries = promql.NewEngine(limits)
 	e.rules = rules.NewManager(&rules.ManagerOptions{
 		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.promQL, e.store),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,

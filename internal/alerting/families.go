@@ -1,7 +1,10 @@
 package alerting
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -65,8 +68,40 @@ func valueNames(e parser.Node) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// CheckExpr tells what is wrong with a PromQL expression.
-func CheckExpr(expr string) error {
-	_, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+// Limits of a query that anybody may send. Prometheus' parser takes minutes for a megabyte of parentheses, a regular
+// expression takes memory by its length, and label_replace can double a label again and again: neither the timeout nor the
+// limit of samples bounds these.
+const (
+	longestQuery = 4 << 10 // bytes
+	mostReplaced = 8       // calls of label_replace
+)
+
+// CheckQuery returns why a query is not evaluated for somebody who need not be trusted.
+func CheckQuery(expr string) error {
+	if len(expr) > longestQuery {
+		return fmt.Errorf("%d bytes are more than %d: shorten the query", len(expr), longestQuery)
+	}
+	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+	if err != nil {
+		return err
+	}
+	replaced := 0
+	parser.Inspect(parsed, func(n parser.Node, _ []parser.Node) error {
+		call, ok := n.(*parser.Call)
+		if !ok || err != nil {
+			return nil
+		}
+		switch call.Func.Name {
+		case "label_join":
+			err = errors.New("label_join is not evaluated here: use label_replace, or ask a Prometheus that scrapes this exporter")
+		case "label_replace":
+			replaced++
+			with, ok := call.Args[2].(*parser.StringLiteral)
+			if !ok || strings.Count(with.Val, "$") > 1 || replaced > mostReplaced {
+				err = fmt.Errorf("label_replace may repeat one group, and stand in a query %d times: ask a Prometheus that scrapes this exporter", mostReplaced)
+			}
+		}
+		return nil
+	})
 	return err
 }

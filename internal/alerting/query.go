@@ -17,7 +17,7 @@ import (
 // Query implements Source.
 func (a *Alerting) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
 	e := a.current()
-	query, err := e.promQL.NewInstantQuery(ctx, e.store, nil, expr, at)
+	query, err := e.queries.NewInstantQuery(ctx, e.store, nil, expr, at)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}
@@ -47,7 +47,7 @@ func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.
 		return nil, fmt.Errorf("query %s: from %s to %s by %s: at most %d steps, forward in time", expr, start, end, step, maxSteps)
 	}
 	e := a.current()
-	query, err := e.promQL.NewRangeQuery(ctx, e.store, nil, expr, start, end, step)
+	query, err := e.queries.NewRangeQuery(ctx, e.store, nil, expr, start, end, step)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}

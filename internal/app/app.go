@@ -79,7 +79,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {
-		if a.notifier, err = notify.Start(ctx, notify.Options{Config: cfg.Notify, Registerer: registry, Log: log}); err != nil {
+		if a.notifier, err = notify.Start(ctx, notify.Options{Config: cfg.Notify, Lock: targets.state.Lock, Registerer: registry, Log: log}); err != nil {
 			return nil, config.InputError{Err: err}
 		}
 		put, site.Silences = a.notifier.Put, a.notifier

@@ -35,6 +35,7 @@ type Config struct {
 	SystemdSocket  bool
 	PprofListen    string // empty: profiles are not served
 	ReloadEndpoint bool   // POST /-/reload is allowed
+	TrustLoopback  bool   // clients on this machine change silences without a password
 
 	Fleet     *fleet.Source
 	Nodes     []fleet.Node // as Fleet was read at the start
@@ -196,6 +197,8 @@ func (env Environment) Parse() (*Config, error) {
 	}
 	c.ReloadEndpoint, err = parseBool(env.ReloadEndpoint)
 	note("RELOAD_ENDPOINT", err)
+	c.TrustLoopback, err = parseBool(env.TrustLoopback)
+	note("TRUST_LOOPBACK", err)
 	if env.WebConfigFile != "" {
 		c.WebConfigFile = env.WebConfigFile
 		c.TLS, c.Authenticated, err = checkWebConfig(env.WebConfigFile)

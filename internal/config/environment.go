@@ -57,6 +57,7 @@ type Environment struct {
 	WebConfigFile    string `split_words:"true" name:"WEB_CONFIG_FILE" desc:"File with TLS, client certificates and passwords for AVAX_LISTEN, in the format of Prometheus exporters (web.config.file). Reloaded for every connection; see operating.md."`
 	WebSystemdSocket string `split_words:"true" name:"WEB_SYSTEMD_SOCKET" default:"false" desc:"true: serve on the socket of systemd instead of AVAX_LISTEN."`
 	ReloadEndpoint   string `split_words:"true" name:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reloads the nodes and their credentials, as SIGHUP does. Every client that reaches the port may then use it."`
+	TrustLoopback    string `split_words:"true" name:"TRUST_LOOPBACK" default:"false" desc:"true: clients on this machine create and end silences without a password. Leave it false if a reverse proxy runs on this machine: its clients would be trusted too."`
 	PprofListen      string `split_words:"true" name:"PPROF_LISTEN" desc:"Address of Go's profiles (/debug/pprof/), such as 127.0.0.1:6060. Not authenticated. Empty: they are not served."`
 
 	Alerting             string `split_words:"true" name:"ALERTING" subject:"Alert rules" desc:"on: the exporter evaluates the alert rules; see alerting.md. off: a Prometheus or a ruler does. Empty: on, but off in a build without alerting."`

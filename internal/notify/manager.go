@@ -66,6 +66,7 @@ type Notifier struct {
 	inhibitor  atomic.Pointer[inhibit.Inhibitor]
 	dispatcher atomic.Pointer[dispatch.Dispatcher]
 
+	unsaved bool          // the files could not be written; used by run alone
 	changed chan struct{} // silences or notification log differ from the files
 	stopped chan struct{}
 }
@@ -368,13 +369,22 @@ func (n *Notifier) save() {
 	if n.o.StateDir == "" {
 		return
 	}
-	err := errors.Join(replace(n.file("nflog"), n.sent.Snapshot), replace(n.file("silences"), n.silences.Snapshot))
-	if err != nil {
+	var err error
+	if n.o.Lock != nil {
+		err = n.o.Lock()
+	}
+	if err == nil {
+		err = errors.Join(replace(n.file("nflog"), n.sent.Snapshot), replace(n.file("silences"), n.silences.Snapshot))
+	}
+	switch {
+	case err != nil && !n.unsaved:
 		n.metrics.stored.Set(0)
 		n.log.Warn("notification state not saved, a restart would repeat notifications", "err", err)
-		return
+	case err == nil && n.unsaved:
+		n.metrics.stored.Set(1)
+		n.log.Info("notification state saved again")
 	}
-	n.metrics.stored.Set(1)
+	n.unsaved = err != nil
 }
 
 // replace writes a file that is whole at any time.

@@ -45,6 +45,9 @@ func (c Config) On() bool { return c.File != "" || c.Text != nil }
 // Options is what a Notifier works with.
 type Options struct {
 	Config
+	// Lock takes StateDir for this process; an error says that another process has it.
+	// Nil: there is no other.
+	Lock       func() error
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }

@@ -30,8 +30,8 @@ var mostFiles = 4096 // its test has less patience
 
 // Dir holds values by key, a file of JSON for each. A file is replaced whole or
 // not at all. Where the disk takes none, values are remembered in memory, which
-// is all that the zero Dir has. It is safe for concurrent use; two processes
-// must not share a directory.
+// is all that the zero Dir has. It is safe for concurrent use. Of two processes with
+// one directory the second writes nothing until the first has ended.
 type Dir struct {
 	path  string
 	empty bool
@@ -49,6 +49,7 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return d, err
 	}
+	inUse := d.Lock()
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return d, err
@@ -58,11 +59,26 @@ func Open(path string) (*Dir, error) {
 		switch {
 		case strings.HasSuffix(e.Name(), suffix):
 			d.empty = false
-		case strings.HasPrefix(e.Name(), unfinished):
+		case strings.HasPrefix(e.Name(), unfinished) && inUse == nil:
 			_ = os.Remove(filepath.Join(path, e.Name())) // left by a process that was killed
 		}
 	}
+	if inUse != nil {
+		return d, inUse
+	}
 	return d, d.probe()
+}
+
+// ErrInUse says that another process has the directory.
+var ErrInUse = errors.New("another process uses it: give each exporter a directory of its own")
+
+// Lock takes the directory for this process, until that ends, where it has not yet. It returns ErrInUse where another
+// process has it: nothing may be written then.
+func (d *Dir) Lock() error {
+	if d == nil || d.path == "" {
+		return nil
+	}
+	return lock(d.path)
 }
 
 // probe finds out whether the disk takes a file.
@@ -191,6 +207,9 @@ func (d *Dir) write(name string, content []byte) error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return err
 	}
+	if err := d.Lock(); err != nil {
+		return err
+	}
 	if err := renameio.WriteFile(name, content, 0o600, renameio.WithTempDir(d.path)); err != nil {
 		return err
 	}
@@ -209,6 +228,7 @@ func syncDir(path string) error {
 // prune removes files beyond the bound, those written longest ago.
 func (d *Dir) prune() {
 	entries, err := os.ReadDir(d.path)
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), suffix) })
 	if err != nil || len(entries) <= mostFiles {
 		return
 	}
@@ -220,9 +240,7 @@ func (d *Dir) prune() {
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return written[a.Name()].Compare(written[b.Name()]) })
 	for _, e := range entries[:len(entries)-mostFiles] {
-		if strings.HasSuffix(e.Name(), suffix) {
-			_ = os.Remove(filepath.Join(d.path, e.Name()))
-		}
+		_ = os.Remove(filepath.Join(d.path, e.Name()))
 	}
 }
 

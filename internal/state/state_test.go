@@ -1,9 +1,12 @@
 package state_test
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -50,11 +53,26 @@ func holds(t *testing.T, d *state.Dir, key string, want book) {
 // only returns the one file in a directory.
 func only(t *testing.T, path string) string {
 	t.Helper()
-	entries, err := os.ReadDir(path)
-	if err != nil || len(entries) != 1 {
-		t.Fatalf("%v, %v: not one file", entries, err)
+	entries := files(t, path)
+	if len(entries) != 1 {
+		t.Fatalf("%v: not one file", entries)
 	}
-	return filepath.Join(path, entries[0].Name())
+	return filepath.Join(path, entries[0])
+}
+
+// files are the names in a directory, but for the lock.
+func files(t *testing.T, path string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "lock" {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 var some = book{7, map[string]bool{"a": true}}
@@ -91,7 +109,7 @@ func TestWhatHasNotChangedIsNotWrittenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	save(t, d, "a", some)
-	if entries, _ := os.ReadDir(path); len(entries) != 0 {
+	if entries := files(t, path); len(entries) != 0 {
 		t.Errorf("written again: %v", entries)
 	}
 	save(t, d, "a", book{Count: 8})
@@ -209,7 +227,7 @@ func TestAValueThatIsTooLargeStaysInMemory(t *testing.T) {
 	if got, found, err := state.Load[string](d, "a"); got != large || !found || err != nil {
 		t.Errorf("found %v, %v", found, err)
 	}
-	if entries, _ := os.ReadDir(path); len(entries) != 0 {
+	if entries := files(t, path); len(entries) != 0 {
 		t.Errorf("%v", entries)
 	}
 }
@@ -288,4 +306,52 @@ func TestManyMaySaveAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// The second process is this test, which holds the directory until its input ends.
+func TestOnlyOneProcessWritesADirectory(t *testing.T) {
+	const held = "STATE_TEST_HOLDS"
+	if dir := os.Getenv(held); dir != "" {
+		d, err := state.Open(dir)
+		if err == nil {
+			err = d.Save("a", 1)
+		}
+		fmt.Println(err)
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}
+	path := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOnlyOneProcessWritesADirectory$")
+	cmd.Env = append(os.Environ(), held+"="+path)
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
+		t.Fatal(line, err)
+	}
+	half := filepath.Join(path, ".a.json1")
+	if err := os.WriteFile(half, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := state.Open(path)
+	if !errors.Is(err, state.ErrInUse) {
+		t.Errorf("opened while another process has it: %v", err)
+	}
+	if _, err := os.Stat(half); err != nil {
+		t.Errorf("what the other process writes is removed: %v", err)
+	}
+	if value, found, err := state.Load[int](d, "a"); value != 1 || !found || err != nil {
+		t.Errorf("read: %v, %v, %v", value, found, err)
+	}
+	if err := d.Save("a", 2); !errors.Is(err, state.ErrInUse) {
+		t.Errorf("saved while another process has it: %v", err)
+	}
+	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Save("a", 2); err != nil {
+		t.Errorf("not saved once the other process has ended: %v", err)
+	}
 }

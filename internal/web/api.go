@@ -53,7 +53,7 @@ func badData(format string, args ...any) error {
 // api answers in Prometheus' JSON, one of a few at a time.
 func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
+		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 		data, err := s.inTurn(r, answer)
 		var failed *apiError
 		switch {
@@ -173,12 +173,19 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 	return map[string]any{"resultType": model.ValMatrix.String(), "result": matrix}, nil
 }
 
+// errRemote says that nobody may use the exporter's credentials to ask a Prometheus, which holds more than this exporter's samples.
+var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: ask it")
+
+// exprOf returns a query that may be evaluated.
 func (s *Site) exprOf(r *http.Request) (string, error) {
 	if s.Source == nil {
 		return "", &apiError{http.StatusNotFound, "not_found", errNoSource}
 	}
+	if _, remote := s.Source.(*alerting.Prometheus); remote {
+		return "", &apiError{http.StatusNotFound, "not_found", errRemote}
+	}
 	expr := r.FormValue("query")
-	if err := alerting.CheckExpr(expr); err != nil {
+	if err := alerting.CheckQuery(expr); err != nil {
 		return "", badData("query: %w", err)
 	}
 	return expr, nil

@@ -598,3 +598,31 @@ func TestWordsCutRatherThanRound(t *testing.T) {
 		}
 	}
 }
+
+// Whoever reaches this port must not read everything that a Prometheus holds.
+func TestQueriesAreNotPassedOnToAPrometheus(t *testing.T) {
+	s := told(t, `avax_node_up{node="a"} 1`)
+	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: "http://prometheus:9090", Timeout: time.Second, MaxBody: 1 << 10}, refusing(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Source = source
+	for _, path := range []string{"/api/v1/query?query=up", "/api/v1/query_range?query=up&start=0&end=1&step=1"} {
+		answer := ask(t, s, http.MethodGet, path)
+		if body := read(t, answer.Body); answer.StatusCode != http.StatusNotFound || !strings.Contains(body, "AVAX_PROMETHEUS_URL: ask it") {
+			t.Errorf("%s: %s %s", path, answer.Status, body)
+		}
+	}
+}
+
+// refusing is a network that nothing may be sent to.
+func refusing(t *testing.T) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		t.Errorf("%s is asked", r.URL)
+		return nil, errors.New("refused")
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
