@@ -23,7 +23,7 @@ import (
 // which is logged, counted and shown on /alerts.
 const (
 	ruleTimeout    = 30 * time.Second
-	ruleSamples    = 5_000_000
+	ruleSamples    = 2_000_000
 	requestTimeout = 10 * time.Second
 	requestSamples = 1_000_000
 )

@@ -18,7 +18,7 @@ import (
 // Limits of a query: how many are answered at once, for how long each, how many
 // steps it has and how many samples it answers.
 const (
-	mostQueries  = 4
+	mostQueries  = 1 // it takes a core: nodes and scrapers need the others
 	queryTimeout = 10 * time.Second
 	mostSteps    = 11_000
 	mostSamples  = 500_000
@@ -85,7 +85,7 @@ func (s *Site) inTurn(r *http.Request, answer func(*http.Request) (any, error)) 
 	case s.queries <- struct{}{}:
 		defer func() { <-s.queries }()
 	case <-ctx.Done():
-		return nil, &apiError{http.StatusServiceUnavailable, "timeout", fmt.Errorf("%d other queries are running: retry later", mostQueries)}
+		return nil, &apiError{http.StatusServiceUnavailable, "timeout", errors.New("another query is running: retry later")}
 	}
 	return answer(r.WithContext(ctx))
 }

@@ -62,43 +62,53 @@ func TestNobodyOutsideBlindsIt(t *testing.T) {
 	e.ready()
 	e.told("few file descriptors")
 	for _, a := range attacks {
-		idle := e.until("both are up", func(p page) error {
-			return errors.Join(is(`avax_node_up{node="alpha"}`, 1)(p), is(`avax_node_up{node="bravo"}`, 1)(p))
-		}).figures()
-		stop, ended := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(ended)
-			a.do(e, stop)
-		}()
-		var longest time.Duration
-		var most int64
-		served, down := 0, 0
-		for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-			began := time.Now()
-			e.client.CloseIdleConnections()
-			p, err := e.page()
-			if err != nil {
-				t.Errorf("%s: the scraper, after %v: %v", a.name, time.Since(began), err)
-				continue
-			}
-			served++
-			longest = max(longest, time.Since(began))
-			most = max(most, e.resident())
-			for _, node := range []string{"alpha", "bravo"} {
-				if value, there := p[`avax_node_up{node="`+node+`"}`]; there && value != 1 {
-					down++
-				}
-			}
-		}
-		close(stop)
-		<-ended
-		if served == 0 || down > 0 || most > a.resident {
-			t.Errorf("%s: %d scrapes served, %d times a node is down, at most %.0f MB", a.name, served, down, float64(most)/1e6)
-		}
-		e.settled(idle)
-		report("outside", fmt.Sprintf("| %s | %.0f MB | %v | %d | 0 | %d |", a.name, float64(most)/1e6, longest.Round(time.Millisecond), served, down))
-		t.Logf("%s: at most %.0f MB, the longest scrape %v of %d", a.name, float64(most)/1e6, longest.Round(time.Millisecond), served)
+		e.endure(a, "alpha", "bravo")
 	}
+}
+
+// endure runs an attack for some seconds, beside a scraper that has a new connection each time.
+func (e *exporter) endure(a attack, nodes ...string) {
+	e.t.Helper()
+	idle := e.until("the nodes are up", func(p page) (err error) {
+		for _, node := range nodes {
+			err = errors.Join(err, is(`avax_node_up{node="`+node+`"}`, 1)(p))
+		}
+		return err
+	}).figures()
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.do(e, stop)
+	}()
+	var longest time.Duration
+	var most int64
+	served, lost, down := 0, 0, 0
+	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		began := time.Now()
+		e.client.CloseIdleConnections()
+		p, err := e.page()
+		if err != nil {
+			e.t.Errorf("%s: the scraper, after %v: %v", a.name, time.Since(began), err)
+			lost++
+			continue
+		}
+		served++
+		longest = max(longest, time.Since(began))
+		most = max(most, e.resident())
+		for _, node := range nodes {
+			if value, there := p[`avax_node_up{node="`+node+`"}`]; there && value != 1 {
+				down++
+			}
+		}
+	}
+	close(stop)
+	<-ended
+	if served == 0 || down > 0 || most > a.resident {
+		e.t.Errorf("%s: %d scrapes served, %d times a node is down, at most %.0f MB", a.name, served, down, float64(most)/1e6)
+	}
+	e.settled(idle)
+	report("outside", fmt.Sprintf("| %s | %.0f MB | %v | %d | %d | %d |", a.name, float64(most)/1e6, longest.Round(time.Millisecond), served, lost, down))
+	e.t.Logf("%s: at most %.0f MB, the longest scrape %v of %d", a.name, float64(most)/1e6, longest.Round(time.Millisecond), served)
 }
 
 // dial opens a connection that takes next to nothing.
@@ -269,42 +279,80 @@ func TestNobodyLocksTheScraperOut(t *testing.T) {
 	}
 	served("among 80,000 streams that are opened and reset")
 	all.Wait()
+	for range 8 {
+		all.Go(func() { continued(strings.TrimPrefix(e.url, "https://"), insecure, 10<<20) })
+	}
+	served("among 80 MiB of CONTINUATION frames of headers without end")
+	all.Wait()
 	served("afterwards")
 	if resident := e.resident(); resident > 160<<20 {
 		t.Errorf("%.0f MB are in memory", float64(resident)/1e6)
 	}
 }
 
-// reset opens streams of HTTP/2 and resets each at once, over connections that are opened again when they are closed.
-func reset(address string, config *tls.Config, streams int) {
+// http2 opens a connection of HTTP/2 that reads nothing of what it is told.
+func http2(address string, config *tls.Config) (net.Conn, error) {
 	config = config.Clone()
 	config.NextProtos = []string{"h2"}
+	c, err := (&tls.Dialer{Config: config, NetDialer: &net.Dialer{Timeout: answered}}).Dial("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	go func() { _, _ = io.Copy(io.Discard, c) }()
+	_ = c.SetWriteDeadline(time.Now().Add(answered))
+	preface := frame([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 4, 0, 0, nil) // SETTINGS
+	_, err = c.Write(preface)
+	return c, err
+}
+
+func frame(b []byte, kind, flags byte, stream uint32, payload []byte) []byte {
+	b = append(b, byte(len(payload)>>16), byte(len(payload)>>8), byte(len(payload)), kind, flags)
+	return append(binary.BigEndian.AppendUint32(b, stream), payload...)
+}
+
+var getRoot = append([]byte{0x82, 0x87, 0x84, 0x41, 1}, 'x') // GET https x /, in HPACK
+
+// reset opens streams of HTTP/2 and resets each at once, over connections that are opened again when they are closed.
+func reset(address string, config *tls.Config, streams int) {
 	for streams > 0 {
-		c, err := (&tls.Dialer{Config: config, NetDialer: &net.Dialer{Timeout: answered}}).Dial("tcp", address)
+		c, err := http2(address, config)
 		if err != nil {
 			streams -= 100
 			continue
 		}
-		go func() { _, _ = io.Copy(io.Discard, c) }()
-		_ = c.SetWriteDeadline(time.Now().Add(answered))
-		frame := func(b *bytes.Buffer, kind, flags byte, stream uint32, payload []byte) {
-			b.Write([]byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags})
-			b.Write(binary.BigEndian.AppendUint32(nil, stream))
-			b.Write(payload)
-		}
-		var b bytes.Buffer
-		b.WriteString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-		frame(&b, 4, 0, 0, nil) // SETTINGS
+		var b []byte
 		for stream := uint32(1); err == nil && streams > 0; stream += 2 {
-			header := append([]byte{0x82, 0x87, 0x84, 0x41, 1}, 'x') // GET https x /
-			frame(&b, 1, 5, stream, header)                          // HEADERS, the last frame of it and of the stream
-			frame(&b, 3, 0, stream, []byte{0, 0, 0, 8})              // RST_STREAM, CANCEL
-			if streams--; b.Len() > 16<<10 || streams == 0 {
-				_, err = c.Write(b.Bytes())
-				b.Reset()
+			b = frame(b, 1, 5, stream, getRoot)            // HEADERS, the last frame of it and of the stream
+			b = frame(b, 3, 0, stream, []byte{0, 0, 0, 8}) // RST_STREAM, CANCEL
+			if streams--; len(b) > 16<<10 || streams == 0 {
+				_, err = c.Write(b)
+				b = b[:0]
 			}
 		}
 		_ = c.Close()
+	}
+}
+
+// continued begins a request of HTTP/2 whose header never ends: so many bytes of CONTINUATION frames, some empty, over
+// connections that are opened again when they are closed.
+func continued(address string, config *tls.Config, size int) {
+	field := append([]byte{0x00, 1, 'a', 0x7f, 0x80, 0x07}, bytes.Repeat([]byte("x"), 1023)...) // a literal that is not indexed
+	for size > 0 {
+		c, err := http2(address, config)
+		if err != nil {
+			size -= 64 << 10
+			continue
+		}
+		b := frame(nil, 1, 1, 1, getRoot) // HEADERS, of which more follows
+		for err == nil && size > 0 {
+			b = frame(frame(b, 9, 0, 1, field), 9, 0, 1, nil)
+			if size -= len(field); len(b) > 64<<10 {
+				_, err = c.Write(b)
+				b = b[:0]
+			}
+		}
+		_ = c.Close()
+		size -= 1 << 10
 	}
 }
 
@@ -323,7 +371,7 @@ func TestASmallAnswerTakesLittleMemory(t *testing.T) {
 		return nil
 	})
 	most := e.resident()
-	report("outside", fmt.Sprintf("| `eth_getChainConfig` with 16 MiB of empty upgrades in a few KiB of gzip | %.0f MB | | | | |", float64(most)/1e6))
+	report("outside", figure("`eth_getChainConfig` with 16 MiB of empty upgrades in a few KiB of gzip", most))
 	if t.Logf("%.0f MB", float64(most)/1e6); most > 200<<20 {
 		t.Errorf("%.0f MB are in memory", float64(most)/1e6)
 	}

@@ -350,3 +350,28 @@ func holds(t testing.TB, prometheus *stack.PrometheusServer, expr string) time.T
 	})
 	return time.Now()
 }
+
+// atLeast wants a series to have at least a value.
+func atLeast(series string, least float64) func(page) error {
+	return func(p page) error {
+		if got, told := p[series]; !told || got < least {
+			return fmt.Errorf("%s is %v, told %v, want at least %v", series, got, told, least)
+		}
+		return nil
+	}
+}
+
+// wants a text to contain others.
+func wants(text string, err error, parts ...string) error {
+	for _, part := range parts {
+		if err == nil && !strings.Contains(text, part) {
+			err = fmt.Errorf("no %q in %.2000s", part, text)
+		}
+	}
+	return err
+}
+
+// figure is a line of the table of attacks, of one beside which nobody scrapes.
+func figure(attack string, resident int64) string {
+	return fmt.Sprintf("| %s | %.0f MB | | | | |", attack, float64(resident)/1e6)
+}

@@ -1,0 +1,117 @@
+package faults_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// dear are queries that take much for their size: time, samples, stack, regular expressions, labels.
+func dear() []string {
+	double := `{__name__=~".+"}`
+	for range 40 {
+		double = `label_replace(` + double + `, "a", "$1$1", "node", "(.*)")`
+	}
+	return []string{
+		`count_over_time({__name__=~".+"}[1h:1ms])`,
+		`{__name__=~".+"}[1h:1ms]`,
+		strings.Repeat(`sum(count_over_time({__name__=~".+"}[2h:1ms])) + `, 50) + "1",
+		strings.Repeat("(", 400_000) + "1" + strings.Repeat(")", 400_000),
+		strings.Repeat("-", 900_000) + "1",
+		strings.Repeat("(", 2000) + "1" + strings.Repeat(")", 2000),
+		`{__name__=~"` + strings.Repeat(".{1000}", 500) + `"}`,
+		double,
+		`label_replace({__name__=~".+"}, "a", "` + strings.Repeat("$1", 1500) + `", "node", "(.*)")`,
+	}
+}
+
+// querying asks them all, eight at once.
+func querying(e *exporter, stop <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-stop
+		cancel()
+	}()
+	var all sync.WaitGroup
+	for first := range 8 {
+		all.Go(func() {
+			client := &http.Client{Timeout: answered, Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			for n := first; ; n++ {
+				queries := dear()
+				for _, path := range []string{"/api/v1/query", "/api/v1/query_range?start=0&end=1e10&step=1e6"} {
+					form := strings.NewReader(url.Values{"query": {queries[n%len(queries)]}}.Encode())
+					request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+path, form)
+					if err != nil {
+						panic(err)
+					}
+					request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+					if answer, err := client.Do(request); err == nil {
+						_, _ = io.Copy(io.Discard, answer.Body)
+						_ = answer.Body.Close()
+					}
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Whoever may ask with PromQL takes neither the memory nor the time that the scraper needs.
+func TestQueriesOfStrangersCostLittle(t *testing.T) {
+	full(t)
+	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := start(t, append(quickly("up", "identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s")...)
+	e.ready()
+	e.until("samples", func(p page) error { return atLeast("avax_exporter_history_series", 200)(p) })
+	e.endure(attack{"PromQL that takes much for its size", querying, 250 << 20}, "alpha")
+}
+
+// A rule that needs too much fails, says so, and costs no other rule its evaluation.
+func TestAnExpensiveRuleFailsAlone(t *testing.T) {
+	full(t)
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	urls, err := network.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := filepath.Join(t.TempDir(), "rules.yml")
+	write(t, rules, `
+groups:
+  - name: all
+    rules:
+      - {alert: Expensive, expr: 'sum_over_time(vector(1)[2h:1ms]) > 0'}
+      - {alert: Watchdog, expr: vector(1)}
+`)
+	e := start(t, append(quickly("up"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=1s")...)
+	e.until("the rule fails", is("avax_exporter_rules_failing", 1))
+	e.until("the other one fires", is(`avax_exporter_alerts{state="firing"}`, 1))
+	e.told("Expensive.*too many samples")
+	stack.Await(t, "the page says why", func() error {
+		_, body, err := e.get("/alerts")
+		return wants(body, err, "too many samples")
+	})
+	most := e.resident()
+	report("outside", figure("a rule that needs 7,200,000 samples at once", most))
+	if most > 450<<20 {
+		t.Errorf("%d MB", most>>20)
+	}
+}
