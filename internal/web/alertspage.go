@@ -73,7 +73,7 @@ func (s *Site) alertsPage(ctx context.Context, silence string, now time.Time) g.
 func alertCard(p *problem, now time.Time, silences bool) g.Node {
 	worst := p.worst()
 	text := func(name string) g.Node {
-		return g.If(worst.Annotations[name] != "", h.P(g.Text(worst.Annotations[name])))
+		return g.If(worst.Annotations[name] != "", h.P(prose(worst.Annotations[name])))
 	}
 	return h.Article(h.Class("card "+mark{worst.level, !worst.firing}.class()), h.ID(p.name),
 		h.Header(h.H3(g.Text(p.name)), h.Span(h.Class("tag "+worst.level.String()), g.Text(worst.Labels["severity"]))),

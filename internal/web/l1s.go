@@ -93,7 +93,7 @@ func (v *view) l1Card(f *l1Facts, r row, shown bool) g.Node {
 		}
 	}
 	if n := f.validators.of(chain, "legacy"); n != nil && *n > 0 {
-		state = count(*n)
+		state = plural(int(*n), "validator", "validators")
 	}
 	facts := []cell{
 		textCell("Validators", state, v.value(about, "avax_l1_validators", "avax_l1_validator_active")),

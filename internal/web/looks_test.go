@@ -134,7 +134,7 @@ func TestPagesAreReadableOnAPhoneAndOnADesk(t *testing.T) {
 		mu.Lock()
 		shown = page
 		mu.Unlock()
-		for _, w := range []window{{390, 844, "light"}, {390, 844, "dark"}, {1300, 900, "light"}, {1300, 900, "dark"}, {1920, 1080, "light"}} {
+		for _, w := range []window{{390, 844, "light"}, {390, 844, "dark"}, {1300, 900, "light"}, {1300, 900, "dark"}, {1920, 1080, "light"}, {1920, 1080, "dark"}} {
 			at := fmt.Sprintf("%s-%d-%s", name, w.width, w.scheme)
 			c.visit(server.URL+"/", w)
 			c.screenshot(filepath.Join(dir, at+".png"))

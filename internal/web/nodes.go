@@ -226,13 +226,24 @@ func (v *view) chips(f *nodeFacts, node string, inTable bool) g.Node {
 	return g.If(len(chips) > 0, h.Ul(h.Class("chips"), g.Group(chips)))
 }
 
-// failingChecks are those of the node itself, in its own words.
+// failingChecks are those of the node itself, in its own words: checks that fail in
+// the same words together.
 func (v *view) failingChecks(f *nodeFacts, node string) g.Node {
 	checks := f.checks[node]
 	slices.SortFunc(checks, compareChains)
-	return g.If(len(checks) > 0, h.Div(h.Class("why"), h.P(h.B(g.Text("Failing checks"))), g.Map(checks, func(check string) g.Node {
-		m := v.value(subject{{"node", node}, {"check", check}}, "avax_node_health_check_failing")
-		return h.P(h.Class(m.class()), g.Text(check), g.If(f.words[[2]string{node, check}] != "", h.Code(h.Class("error"), g.Text(f.words[[2]string{node, check}]))))
+	same := map[string][]string{}
+	var texts []string
+	for _, check := range checks {
+		text := f.words[[2]string{node, check}]
+		same[text] = append(same[text], check)
+		texts = appendNew(texts, text)
+	}
+	return g.If(len(checks) > 0, h.Div(h.Class("why"), h.P(h.B(g.Text("Failing checks"))), g.Map(texts, func(text string) g.Node {
+		var m mark
+		for _, check := range same[text] {
+			m = m.worse(v.value(subject{{"node", node}, {"check", check}}, "avax_node_health_check_failing"))
+		}
+		return g.Group{h.P(h.Class(m.class()), g.Text(strings.Join(same[text], ", "))), g.If(text != "", h.Code(h.Class("error"), g.Text(text)))}
 	})))
 }
 

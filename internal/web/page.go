@@ -182,7 +182,7 @@ func problemList(j *judgement, now time.Time, most int) g.Node {
 				return h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, now))))
 			}),
 			g.If(len(p.alerts) > len(shown), h.P(link((&url.URL{Path: "alerts", Fragment: p.name}).String(), number(len(p.alerts)-len(shown))+" more"))),
-			g.If(worst.action() != "", h.P(h.Class("action"), g.Text(worst.action()))),
+			g.If(worst.action() != "", h.P(h.Class("action"), prose(worst.action()))),
 			h.P(h.Class("dim"),
 				g.Text(p.name+" · "+worst.Labels["severity"]+" "), g.If(worst.Annotations["runbook_url"] != "", g.Group{g.Text("· "), link(worst.Annotations["runbook_url"], "runbook")}),
 				g.If(len(p.suppressed) > 0, g.Text(" · suppresses "+suppressed(p.suppressed))),
@@ -196,10 +196,11 @@ func stateOf(a *active, now time.Time) string {
 	if a.firing {
 		return "since " + clockTime(now, a.ActiveAt) + " (" + span(now.Sub(a.ActiveAt)) + ")"
 	}
+	pending := "pending for " + span(now.Sub(a.ActiveAt))
 	if left := a.fires().Sub(now); left > 0 {
-		return "pending, fires in " + span(left)
+		return pending + ", fires in " + span(left)
 	}
-	return "pending, fires with the next evaluation"
+	return pending + ", fires with the next evaluation"
 }
 
 // suppressed names alerts with how many there are of each.
@@ -257,7 +258,7 @@ func manual(page string) string { return repository + "/blob/main/docs/" + page 
 func verdictSection(v verdict, sums []string) g.Node {
 	return h.Section(h.Class("verdict "+v.level.String()), h.Aria("label", "Verdict"),
 		h.H1(h.Class(v.level.String()), g.Text(v.title)),
-		g.If(v.text != "", h.P(h.Class("action"), g.Text(v.text))),
+		g.If(v.text != "", h.P(h.Class("action"), prose(v.text))),
 		h.P(h.Class("sums dim"), g.Map(sums, func(sum string) g.Node { return h.Span(g.Text(sum)) })),
 	)
 }
@@ -305,6 +306,23 @@ func figures(cells []cell) g.Node {
 	return h.Dl(h.Class("figures"), g.Map(cells, func(c cell) g.Node {
 		return h.Div(h.Dt(g.Text(c.name)), h.Dd(h.Class(c.mark.class()), g.Group(c.nodes)))
 	}))
+}
+
+// prose writes what stands between backticks as code, as rules and runbooks do.
+func prose(text string) g.Node {
+	parts := strings.Split(text, "`")
+	if len(parts)%2 == 0 { // one of them has no other
+		return g.Text(text)
+	}
+	var nodes []g.Node
+	for i, part := range parts {
+		if i%2 == 1 {
+			nodes = append(nodes, h.Code(g.Text(part)))
+		} else {
+			nodes = append(nodes, g.Text(part))
+		}
+	}
+	return g.Group(nodes)
 }
 
 func dim(text string) g.Node { return h.P(h.Class("dim"), g.Text(text)) }

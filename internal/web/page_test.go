@@ -76,14 +76,14 @@ func TestPageShowsPendingAndFiringAlerts(t *testing.T) {
 		},
 		"node down": {
 			change: func(n *simnet.Network) { n.Node("bravo").Stop() }, after: 6 * time.Minute,
-			pending: []string{"", "3 of 4 nodes up", "pending, fires in", `<article class="card bad pending" id="node-bravo">`},
+			pending: []string{"", "3 of 4 nodes up", "pending for", ", fires in", `<article class="card bad pending" id="node-bravo">`},
 			firing: []string{"AvaxNodeDown", `<article class="card bad" id="node-bravo">`, "<strong>No connection.</strong>", "runbooks/AvaxNodeDown.md",
 				`<span class="tag bad">down`, `class="down"`},
 		},
 		"reward at risk": {
 			change: func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) }, after: 20 * time.Minute,
-			pending: []string{"AvaxRewardStakeLow", "pending, fires in", `<td data-name="Votes" class="bad pending">`},
-			firing:  []string{"AvaxRewardStakeLow", `<td data-name="Votes" class="bad">`},
+			pending: []string{"AvaxRewardStakeLow", "pending for", ", fires in", `<td data-name="Votes" class="bad pending">`},
+			firing:  []string{"AvaxRewardStakeLow", `<td data-name="Votes" class="bad">`, ` class="bad"><th scope="row"><b>alpha</b><code>NodeID-`},
 		},
 		"chain bootstraps": {
 			change: func(n *simnet.Network) { n.Node("charlie").SetChain("C", simnet.Bootstrapping) }, after: 14 * time.Minute,
@@ -268,7 +268,7 @@ func TestProblemsAreGroupedWorstFirst(t *testing.T) {
 	if got := title(page); !strings.HasPrefix(got, "a: down, since ") || !strings.HasSuffix(got, " (60 s)") {
 		t.Errorf("the title is %q", got)
 	}
-	demand(t, page, "It is down.", "!Much follows", "pending, fires in 1", "Look at a.", "4 alerts fire", "1 pending", "fill='%23d1242f'", "!always fires")
+	demand(t, page, "It is down.", "!Much follows", "pending for 60 s, fires in 1", "Look at a.", "4 alerts fire", "1 pending", "fill='%23d1242f'", "!always fires")
 }
 
 func TestInhibitedAlertsAreShownWithTheirCause(t *testing.T) {
@@ -342,6 +342,34 @@ func TestCellsAreColouredByTheAlertThatReadsThem(t *testing.T) {
 	}
 	if got := j.about(subject{{"node", "a"}, {"chain", "C"}}); got != (mark{level: warn}) {
 		t.Errorf("an alert without a chain is about all of them: %v", got)
+	}
+}
+
+func TestChecksThatFailInTheSameWordsAreShownTogether(t *testing.T) {
+	s := newSite()
+	var samples []sample
+	for _, check := range []string{"X", "P", "diskspace"} {
+		samples = append(samples, sample{"avax_node_health_check_failing", []string{"node", "a", "check", check}, 1})
+	}
+	putSamples(t, s, snapshot.Key{Collector: "test"}, append(samples, sample{"avax_node_up", []string{"node", "a"}, 1})...)
+	s.Store.Put(snapshot.Run{
+		Key: snapshot.Key{Collector: "health", Target: metric.Target{Node: "a"}}, At: time.Now(), Until: time.Now().Add(time.Minute),
+		Tables: []metric.Table{{Columns: []string{"Node", "Check", "Error"}, Rows: [][]string{{"a", "P", "little stake"}, {"a", "X", "little stake"}, {"a", "diskspace", "disk full"}}}},
+	})
+	sourced(t, s, group())
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `>P, X</p><code class="error">little stake</code>`, `>diskspace</p><code class="error">disk full</code>`)
+}
+
+func TestTextBetweenBackticksIsCode(t *testing.T) {
+	for text, want := range map[string]string{
+		"Run `a <b>` now.": "Run <code>a &lt;b&gt;</code> now.",
+		"one ` only":       "one ` only",
+		"none":             "none",
+	} {
+		var out strings.Builder
+		if err := prose(text).Render(&out); err != nil || out.String() != want {
+			t.Errorf("%q: %q, %v", text, out.String(), err)
+		}
 	}
 }
 

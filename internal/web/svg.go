@@ -135,13 +135,9 @@ func budgetBar(used, allowed, passed float64, end string) g.Node {
 	}
 	passed = max(0, min(1, passed))
 	text := fmt.Sprintf("%s of %s downtime used; %s of the period is over; it ends %s", seconds(used), seconds(allowed), percent(passed), end)
-	class := "used"
-	if used > allowed {
-		class = "used over"
-	}
 	return drawing("budget", int(width), 26, text,
 		rect("rest", 0, top, width, height),
-		rect(class, 0, top, width*share, height),
+		rect("used", 0, top, width*share, height),
 		line("now", width*passed, 0, width*passed, top+height+2),
 		line("end", width-0.5, 0, width-0.5, top+height+2),
 		label("end", width, 25, "ends "+end),

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	g "maragu.dev/gomponents"
@@ -46,14 +47,6 @@ func (v *view) validators() g.Node {
 		table("", "Watched validators, worst first", []string{"Validator", "State", "Ends", "Uptime", "Downtime budget", "Votes", "Reward"},
 			g.Map(rows, func(r row) g.Node {
 				id := r.name
-				about := subject{{"node_id", id}}
-				value := func(families ...string) mark {
-					m := v.value(about, families...)
-					if node := v.own[id]; node != "" {
-						m = m.worse(v.value(subject{{"node", node}}, families...))
-					}
-					return m
-				}
 				state := "not known"
 				switch {
 				case present.is(1, id):
@@ -85,21 +78,42 @@ func (v *view) validators() g.Node {
 					rewardText += ", out of reach"
 				}
 				return tableRow("validator-"+id, r.mark, named(v.own[id], id),
-					textCell("State", state, value("avax_validator_present", "avax_validator_connected")),
-					textCell("Ends", moment(v.now, end.of(id)), value("avax_validator_end_timestamp_seconds")),
-					textCell("Uptime", uptimeText, value("avax_validator_weighted_uptime_ratio", "avax_validator_uptime_ratio")),
-					cell{"Downtime budget", value("avax_validator_downtime_used_seconds", "avax_validator_downtime_budget_seconds"), bar},
-					textCell("Votes", show(votesOf(votes, id, need), percent), value("avax_validator_votes_yes_ratio", "avax_node_uptime_rewarding_stake_ratio")),
-					textCell("Reward", rewardText, value("avax_validator_reward_reachable", "avax_validator_potential_reward_avax")),
+					textCell("State", state, v.ofValidator(id, stateFamilies)),
+					textCell("Ends", moment(v.now, end.of(id)), v.ofValidator(id, endFamilies)),
+					textCell("Uptime", uptimeText, v.ofValidator(id, uptimeFamilies)),
+					cell{"Downtime budget", v.ofValidator(id, budgetFamilies), bar},
+					textCell("Votes", show(votesOf(votes, id, need), percent), v.ofValidator(id, votesFamilies)),
+					textCell("Reward", rewardText, v.ofValidator(id, rewardFamilies)),
 				)
 			})),
 		more(left, " more without a worse alert: see ", link("metrics", "the metrics")),
 	)
 }
 
-// aboutValidator is the mark of a validator's row. What is said of an own node
-// colours the cells that show it.
-func (v *view) aboutValidator(id string) mark { return v.about(subject{{"node_id", id}}) }
+// The families whose values the cells of a validator show.
+var (
+	stateFamilies  = []string{"avax_validator_present", "avax_validator_connected"}
+	endFamilies    = []string{"avax_validator_end_timestamp_seconds"}
+	uptimeFamilies = []string{"avax_validator_weighted_uptime_ratio", "avax_validator_uptime_ratio"}
+	budgetFamilies = []string{"avax_validator_downtime_used_seconds", "avax_validator_downtime_budget_seconds"}
+	votesFamilies  = []string{"avax_validator_votes_yes_ratio", "avax_node_uptime_rewarding_stake_ratio"}
+	rewardFamilies = []string{"avax_validator_reward_reachable", "avax_validator_potential_reward_avax"}
+)
+
+// aboutValidator is the mark of a validator's row: that of the alerts about it, and of
+// those about its node that colour a cell.
+func (v *view) aboutValidator(id string) mark {
+	return v.about(subject{{"node_id", id}}).worse(v.ofValidator(id, slices.Concat(stateFamilies, endFamilies, uptimeFamilies, budgetFamilies, votesFamilies, rewardFamilies)))
+}
+
+// ofValidator is the mark of a cell that shows values of these families.
+func (v *view) ofValidator(id string, families []string) mark {
+	m := v.value(subject{{"node_id", id}}, families...)
+	if node := v.own[id]; node != "" {
+		m = m.worse(v.value(subject{{"node", node}}, families...))
+	}
+	return m
+}
 
 // votesOf is the share that would vote yes under the requirement that holds.
 func votesOf(votes values, id string, required *float64) *float64 {
