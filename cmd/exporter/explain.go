@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
-	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/explain"
 )
@@ -79,13 +75,9 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	base := strings.TrimSuffix(w.from, "/")
-	if base == "" {
-		base = app.OwnURL(cfg.Listen, cfg.TLS)
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	exporter, err := askedExporter(ctx, base)
+	exporter, err := askedExporter(ctx, exporterURL(w.from, cfg))
 	if err != nil {
 		return err
 	}
@@ -99,9 +91,6 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	}
 	return nil
 }
-
-// mostAnswer is how many bytes one answer of an exporter may have.
-const mostAnswer = 256 << 20
 
 // askedExporter reads what the exporter at that address knows beside rules and
 // samples. A Prometheus has none of it: it may be asked too.
@@ -119,45 +108,16 @@ func askedExporter(ctx context.Context, base string) (e explain.Exporter, err er
 			}
 		}
 	}
-	if err := askJSON(ctx, base+"/api/v1/targets", &targets); err != nil {
+	if err := getJSON(ctx, base+"/api/v1/targets", &targets); err != nil {
 		return e, err
 	}
 	for _, t := range targets.Data.ActiveTargets {
 		e.Jobs = append(e.Jobs, explain.Job{Collector: t.Labels["collector"], Target: t.Labels["target"], Err: t.LastError})
 	}
 	var tables struct{ Data []explain.Words }
-	if err := askJSON(ctx, base+"/api/v1/tables", &tables); err != nil {
+	if err := getJSON(ctx, base+"/api/v1/tables", &tables); err != nil {
 		return e, err
 	}
 	e.Words = tables.Data
 	return e, nil
-}
-
-// askJSON decodes an answer; one without the path leaves the value as it is.
-func askJSON(ctx context.Context, address string, into any) error {
-	resp, err := askExporter(ctx, address)
-	if err != nil {
-		return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
-	}
-	defer resp.Body.Close()
-	switch resp.StatusCode {
-	case http.StatusOK:
-	case http.StatusNotFound:
-		return nil
-	default:
-		return fmt.Errorf("%s answers %s; name an exporter that serves it, with --from", resp.Request.URL.Redacted(), resp.Status)
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer)).Decode(into); err != nil {
-		return fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
-	}
-	return nil
-}
-
-// askExporter asks an exporter. The caller closes the body.
-func askExporter(ctx context.Context, address string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	return http.DefaultClient.Do(req)
 }

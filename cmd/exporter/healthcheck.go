@@ -28,7 +28,7 @@ func runHealthcheck(ctx context.Context, _ []string, _, _ io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	resp, err := askExporter(ctx, app.OwnURL(cfg.Listen, false)+"/-/healthy")
+	resp, err := askURL(ctx, app.OwnURL(cfg.Listen, false)+"/-/healthy")
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
@@ -87,7 +86,7 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	exporter := strings.TrimSuffix(cmp.Or(m.from, app.OwnURL(cfg.Listen, cfg.TLS)), "/")
+	exporter := exporterURL(m.from, cfg)
 	if m.check {
 		if err := mayStop(ctx, exporter, m.node); err != nil {
 			return err
@@ -115,9 +114,9 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 
 // mayStop returns why a node may not be stopped now.
 func mayStop(ctx context.Context, exporter, node string) error {
-	resp, err := askExporter(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(node))
+	resp, err := askURL(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(node))
 	if err != nil {
-		return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
+		return unreachable(err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
@@ -133,18 +132,14 @@ func mayStop(ctx context.Context, exporter, node string) error {
 // nodeIDOf returns the node ID of a configured node; empty where the exporter does
 // not know it.
 func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
-	resp, err := askExporter(ctx, exporter+"/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)))
-	if err != nil {
-		return "", fmt.Errorf("%w; start the exporter, or name another one with --from", err)
-	}
-	defer resp.Body.Close()
 	var answer struct {
 		Data struct {
 			Result []struct{ Metric map[string]string }
 		}
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil || len(answer.Data.Result) == 0 {
-		return "", nil //nolint:nilerr // an exporter without rules in its process knows no samples
+	err := getJSON(ctx, exporter+"/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)), &answer)
+	if err != nil || len(answer.Data.Result) == 0 { // an exporter without rules in its process knows no samples
+		return "", err
 	}
 	return answer.Data.Result[0].Metric["node_id"], nil
 }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+)
+
+// exporterURL is where the exporter is that a command asks: what --from says, or the
+// one on this machine.
+func exporterURL(from string, cfg *config.Config) string {
+	return strings.TrimSuffix(cmp.Or(from, app.OwnURL(cfg.Listen, cfg.TLS)), "/")
+}
+
+// mostAnswer is how many bytes one answer of an exporter may have.
+const mostAnswer = 256 << 20
+
+// askURL asks an exporter. The caller closes the body.
+func askURL(ctx context.Context, address string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(req)
+}
+
+// unreachable adds the remedy to an error of askURL.
+func unreachable(err error) error {
+	return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
+}
+
+// getJSON decodes an answer; one without the path leaves the value as it is.
+func getJSON(ctx context.Context, address string, into any) error {
+	resp, err := askURL(ctx, address)
+	if err != nil {
+		return unreachable(err)
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return nil
+	default:
+		return fmt.Errorf("%s answers %s; name an exporter that serves it, with --from", resp.Request.URL.Redacted(), resp.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer)).Decode(into); err != nil {
+		return fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
+	}
+	return nil
+}
