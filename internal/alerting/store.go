@@ -16,16 +16,8 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 )
 
-const (
-	// mostHistory is for how long samples are kept at most where nobody asks for more.
-	mostHistory = 24 * time.Hour
-	// historyBytes is what the samples beyond MinHistory may bring their memory to, where
-	// nobody asks for more; sampleBytes is what one costs, see BenchmarkHistory.
-	historyBytes = 64_000_000
-	sampleBytes  = 4
-	// lookback is for how long a sample counts that was not renewed: Prometheus' default.
-	lookback = 5 * time.Minute
-)
+// lookback is for how long a sample counts that was not renewed: Prometheus' default.
+const lookback = 5 * time.Minute
 
 // store keeps samples in memory: Prometheus' own head block,
 // without the database around it. It is that database that writes a log and moves
@@ -103,15 +95,6 @@ func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 // drop drops what is older than the history that is kept.
 func (s *store) drop(now time.Time, history time.Duration) error {
 	return s.Truncate(now.Add(-history - lookback).UnixMilli())
-}
-
-// history is for how long samples of so many series are kept, one each interval.
-func (c Config) history(series uint64) time.Duration {
-	if c.History > 0 {
-		return c.History
-	}
-	samples := historyBytes / sampleBytes / max(1, series)
-	return max(MinHistory, min(time.Duration(samples)*c.Interval, mostHistory))
 }
 
 // History is how far back samples reach at present.

@@ -145,9 +145,6 @@ func (a *App) Store() *snapshot.Store { return a.store }
 // Progress returns how many of the jobs have ended their first run, good or bad.
 func (a *App) Progress() (ran, of int) { return a.scheduler.Progress() }
 
-// Alerting evaluates the rules; nil where it is off.
-func (a *App) Alerting() *alerting.Alerting { return a.alerting }
-
 // Wait returns when everything that New started has stopped, after its context
 // has ended.
 func (a *App) Wait() {

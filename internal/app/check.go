@@ -70,10 +70,11 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	}
 
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	failed := 0
+	failed, series := 0, 0
 	var troubles []*trouble
 	down, nobodyBy := downBy(all, results)
 	for i, j := range all {
+		series += samples[i]
 		verdict := fmt.Sprintf("%d samples", samples[i])
 		node := j.Target.Node
 		switch err := results[i]; {
@@ -119,6 +120,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 			fmt.Fprintf(out, "       %s\n", t.remedy)
 		}
 	}
+	fmt.Fprint(out, rulesCost(cfg, series))
 	if err := spent.print(out); err != nil {
 		return err
 	}
@@ -131,6 +133,26 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "all %d checks passed\n", len(all)+len(alertmanagers))
 	return nil
+}
+
+// The rules are evaluated in this process without a warning up to these.
+const (
+	mostRuleCores = 0.25
+	mostRuleBytes = 300e6
+)
+
+// rulesCost warns where the evaluation of the rules takes much.
+func rulesCost(cfg *config.Config, series int) string {
+	if !cfg.Alerting.On {
+		return ""
+	}
+	cores, bytes := cfg.Alerting.Cost(series)
+	if cores <= mostRuleCores && bytes <= mostRuleBytes {
+		return ""
+	}
+	return fmt.Sprintf("WARNS  rules over %d series take about %.2f cores and %.0f MB of heap in this process\n"+
+		"       Set AVAX_ALERTING=off and let a Prometheus evaluate them, raise AVAX_ALERTING_INTERVAL, lower AVAX_HISTORY, or divide the nodes among shards.\n",
+		series, cores, bytes/1e6)
 }
 
 // downBy tells why nodes do not answer, by their names: all that then fails about

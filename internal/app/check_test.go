@@ -92,3 +92,24 @@ func TestCheckFindsOneNodeUnderTwoNames(t *testing.T) {
 	}
 	has(t, printed, "answers with the node ID of another node", "local and again answer with one node ID")
 }
+
+func TestCheckWarnsWhereTheRulesTakeMuch(t *testing.T) {
+	for name, adjust := range map[string]func(*config.Environment){
+		"CPU":    func(env *config.Environment) { env.AlertingInterval = "5ms" },
+		"memory": func(env *config.Environment) { env.History = "4320h" },
+	} {
+		printed, err := checked(t, "healthy", adjust)
+		if err != nil {
+			t.Errorf("%s: a warning is no error: %v", name, err)
+		}
+		has(t, printed, "WARNS  rules over ", "AVAX_ALERTING=off")
+	}
+	for name, adjust := range map[string]func(*config.Environment){
+		"a node": func(*config.Environment) {},
+		"off":    func(env *config.Environment) { env.Alerting, env.AlertingInterval = "off", "5ms" },
+	} {
+		if printed, _ := checked(t, "healthy", adjust); strings.Contains(printed, "WARNS") {
+			t.Errorf("%s: it warns\n%s", name, printed)
+		}
+	}
+}

@@ -52,6 +52,7 @@ const every = 30 * time.Second
 type stage struct {
 	*simnet.Network
 	*detour
+	exporter http.Handler // serves the pages
 }
 
 // The strangers of the stage, beside the participants of the scene.
@@ -74,7 +75,7 @@ func newStage(startup simnet.Startup) *stage {
 	for _, name := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
 		n.SetBalance("examplel1", name, 100e9)
 	}
-	return &stage{n, &detour{RoundTripper: n.Transport(), to: map[string]string{}}}
+	return &stage{n, &detour{RoundTripper: n.Transport(), to: map[string]string{}}, nil}
 }
 
 // detour leads to other upstreams than were asked for.
@@ -161,6 +162,7 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 		defer time.Sleep(time.Second) // time stands still once this returns
 		defer h.Wait()
 		defer cancel()
+		s.exporter = h.Handler()
 		test(s, p)
 	})
 }
@@ -169,6 +171,7 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 type outcome struct {
 	drill
 	episodes []episode
+	shown    []string // on the status page, at the moments and once all is told
 	at       time.Time
 	healed   time.Time
 }
@@ -191,10 +194,15 @@ func (d drill) play(t *testing.T) outcome {
 		}
 		o.at = time.Now()
 		d.begin(s)
-		wait(d.within, func() bool { return len(d.pages)+len(d.warns) > 0 && len(d.missing(p.all())) == 0 })
+		for _, moment := range moments {
+			wait(moment-time.Since(o.at), never)
+			o.shown = append(o.shown, shown(t, s))
+		}
+		wait(d.within-time.Since(o.at), func() bool { return len(d.pages)+len(d.warns) > 0 && len(d.missing(p.all())) == 0 })
 		for _, name := range d.missing(p.all()) {
 			t.Errorf("nobody was told of %s within %v", name, d.within)
 		}
+		o.shown = append(o.shown, shown(t, s))
 		wait(cmp.Or(d.goesOn, 12*time.Minute), never)
 		o.healed = time.Now()
 		if d.end != nil {

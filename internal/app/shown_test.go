@@ -1,0 +1,79 @@
+//go:build !noalerting
+
+package app_test
+
+import (
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+)
+
+// moments are when the status page is looked at, from the begin of an incident on. The
+// last is when all alerts that are expected have been told.
+var moments = []time.Duration{30 * time.Second, 2 * time.Minute}
+
+var problem = regexp.MustCompile(`<li class="([a-z]+)( pending)?" id="([^"]+)">`)
+
+// shown is what the status page says of what is wrong, the worst first.
+func shown(t *testing.T, s *stage) string {
+	t.Helper()
+	time.Sleep(2 * time.Second) // a page is shared for one
+	answer := httptest.NewRecorder()
+	s.exporter.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	page := html.UnescapeString(answer.Body.String())
+	_, rest, _ := strings.Cut(page, `<ul class="problems">`)
+	list, _, _ := strings.Cut(rest, "</ul>")
+	var problems []string
+	for _, m := range problem.FindAllStringSubmatch(list, -1) {
+		class, pending, name := m[1], m[2], m[3]
+		if class == "bad" && !pages()[name] {
+			t.Errorf("the status page shows %s as urgent, and no rule pages with it", name)
+		}
+		if class != "bad" {
+			class = " (" + strings.ReplaceAll(class, "note", "info") + ")"
+		} else {
+			class = ""
+		}
+		problems = append(problems, name+class+pending)
+	}
+	if len(problems) == 0 {
+		if !strings.Contains(page, "<h1 class=\"well\">No active alerts</h1>") {
+			t.Errorf("the status page shows no problem, and says otherwise:\n%s", page)
+		}
+		return "–"
+	}
+	return strings.Join(problems, ", ")
+}
+
+// pages are the names of the alerts of the rules that page.
+var pages = sync.OnceValue(func() map[string]bool {
+	var file struct {
+		Groups []struct {
+			Rules []struct {
+				Alert  string
+				Labels map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(alerts.Rules, &file); err != nil {
+		panic(err)
+	}
+	names := map[string]bool{}
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			if r.Labels["severity"] == "page" {
+				names[r.Alert] = true
+			}
+		}
+	}
+	return names
+})
