@@ -244,10 +244,6 @@ func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, e
 	return views, nil
 }
 
-// mostObservers is how many own nodes are asked what they see, those with the
-// most stake: of a large fleet each would have to list the whole fleet.
-const mostObservers = 25
-
 // seen returns the votes on these validators, as far as the own nodes know.
 func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 	observers := p.observers()
@@ -277,7 +273,8 @@ func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 	return votes
 }
 
-// observers are the nodes whose own view has a vote, each ID once.
+// observers are the nodes whose own view has a vote, each ID once: mostObservers, those with
+// the most stake.
 func (p polling) observers() []*Node {
 	able := slices.DeleteFunc(wellOf(p.nodes), func(n *Node) bool { return p.stake[p.ids[n]] == 0 })
 	slices.SortStableFunc(able, func(a, b *Node) int {

@@ -11,6 +11,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
+// mostObservers is how many nodes are asked what they see of the watched validators. Each
+// answer lists all of these: of a large fleet each node would have to list the whole fleet.
+const mostObservers = 25
+
 // watched is the set of watched validators of the primary network.
 type watched struct {
 	*Targets

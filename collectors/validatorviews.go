@@ -17,13 +17,16 @@ var (
 
 var validatorViews = &Spec{
 	Name:     "validator_views",
-	Help:     "How does the node see the watched validators?",
+	Help:     "How do the nodes, the first 25 of them, see the watched validators?",
 	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,
 	Pace:     watchedPace,
 	Families: []*metric.Family{validatorUptime, validatorConnected},
 	Scope:    metric.ScopeNode,
-	Bind:     func(ups *Upstreams) []Job { return perNode(ups.watched().collectViews)(ups) },
+	Bind: func(ups *Upstreams) []Job {
+		jobs := perNode(ups.watched().collectViews)(ups)
+		return jobs[:min(len(jobs), mostObservers)]
+	},
 }
 
 func (w watched) collectViews(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {

@@ -4,195 +4,177 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
-	"errors"
+	"context"
 	"fmt"
-	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
-
-// binaries are the program as it is handed out, with and without alerting.
-func (b *bench) binaries() error {
-	for _, build := range []struct {
-		what, bar, tag string
-		most           int64
-	}{
-		{"binary, stripped, with in-process alerting", "under 60 MB", "", 60e6},
-		{"binary, stripped, with the tag noalerting", "under 25 MB", "noalerting", 25e6},
-	} {
-		path, err := b.program(build.tag)
-		if err != nil {
-			return err
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		b.add(info.Size() < build.most, build.what, build.bar, "%s", mb(info.Size()))
-	}
-	return nil
-}
-
-// start measures how soon the program serves all that it can.
-func (b *bench) start() error {
-	network := simnet.New(simnet.Options{Seed: 1})
-	urls, err := network.Serve(b.ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := b.program(""); err != nil { // not part of the start
-		return err
-	}
-	began := time.Now()
-	e, err := b.exporter("AVAX_NODES=local=" + urls["alpha"])
-	if err != nil {
-		return err
-	}
-	defer e.stop()
-	if err := e.untilReady(); err != nil {
-		return err
-	}
-	if _, err := e.get("/metrics"); err != nil {
-		return err
-	}
-	took := time.Since(began)
-	b.add(took < time.Second, "start to first complete /metrics, every collector of the defaults having run", "under 1 s", "%s", ms(took))
-	return nil
-}
-
-// program builds the program, once, and returns where it is.
-func (b *bench) program(tag string) (string, error) {
-	path := filepath.Join(b.dir, "avax-exporter"+tag)
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	if out, err := exec.CommandContext(b.ctx, "internal/tools/build", path, "-tags", tag).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-}
-
-// exporter starts the program itself.
-func (b *bench) exporter(env ...string) (*subject, error) {
-	path, err := b.program("")
-	if err != nil {
-		return nil, err
-	}
-	s := &subject{cmd: exec.CommandContext(b.ctx, path), ctx: b.ctx}
-	s.cmd.Env = append([]string{"AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json", "AVAX_ALERTING=off"}, env...)
-	log, err := s.cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	lines := bufio.NewScanner(log)
-	for lines.Scan() {
-		var line struct{ Metrics string }
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Metrics != "" {
-			s.url = strings.TrimSuffix(line.Metrics, "/metrics")
-			go func() { _, _ = io.Copy(io.Discard, log) }()
-			return s, nil
-		}
-		fmt.Fprintln(os.Stderr, lines.Text())
-	}
-	s.stop()
-	return nil, errors.New("the exporter does not start")
-}
-
-func (s *subject) untilReady() error {
-	for s.ctx.Err() == nil {
-		if _, err := s.get("/-/ready"); err == nil {
-			return nil
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-	return s.ctx.Err()
-}
 
 // The fleet: so many nodes, and how it is watched.
 const (
 	fleetSize     = 1000
 	fleetPeriod   = 15 * time.Second
 	fleetPeriods  = 4
-	answersAfter  = 20 * time.Millisecond
 	settlesIn     = 45 * time.Second
-	mostOfACore   = 0.25
-	mostOfMemory  = 300e6
 	eightCalls    = "up,bootstrap,uptime,peers,upgrades"
 	eightSchedule = "up=@every 15s;bootstrap=@every 15s;uptime=@every 15s;peers=@every 15s;upgrades=@every 15s"
 )
 
 // fleetOfEight measures the program before a thousand nodes, over sockets.
 func (b *bench) fleetOfEight() error {
-	eight, err := b.fleet("AVAX_COLLECTORS="+eightCalls, "AVAX_SCHEDULES="+eightSchedule)
+	eight, err := b.fleet("eight", fleetSize, "AVAX_COLLECTORS="+eightCalls, "AVAX_SCHEDULES="+eightSchedule)
 	if err != nil {
 		return err
 	}
-	b.add(eight.core < mostOfACore && eight.skipped == 0 && eight.resident < mostOfMemory,
-		fmt.Sprintf("1,000 nodes at 15 s, %.1f calls each", eight.calls), "under 1/4 core, no skipped tick, under 300 MB",
-		"%.2f cores, %d skipped, %s resident, %d series", eight.core, eight.skipped, mb(eight.resident), eight.series)
+	b.add(eight.core < 0.25 && eight.skipped == 0 && eight.resident < 300e6,
+		fmt.Sprintf("1,000 nodes at 15 s, %.1f calls each", eight.calls), "under 1/4 core, no skipped tick, under 300 MB", "%v", eight)
 	return nil
 }
 
 // fleetOfDefaults is the same with the collectors that run unless one says otherwise.
 func (b *bench) fleetOfDefaults() error {
-	all, err := b.fleet()
+	all, err := b.fleet("defaults", fleetSize)
 	if err != nil {
 		return err
 	}
-	b.also = append(b.also, fmt.Sprintf("1,000 nodes with the default collectors and an L1, %.1f calls each in 15 s: %.2f cores, %d skipped, %s resident, %d series.",
-		all.calls, all.core, all.skipped, mb(all.resident), all.series))
+	b.add(all.core < 0.2 && all.skipped == 0 && all.resident < 300e6,
+		"1,000 nodes and an L1, default collectors, a scrape every 15 s", "under 0.2 cores, no skipped tick, under 300 MB", "%v", all)
+	b.add(all.complete < 5*time.Second, "the same: from the start to the first complete page, every collector having run", "under 5 s",
+		"%.1f s, %.1f s of CPU, peak %s", all.complete.Seconds(), all.first.Seconds(), mb(all.peak))
 	return nil
 }
 
-// fleet is how the program fares before a thousand nodes.
+// fleetInMemory is the same without sockets: the nodes answer in the process that asks.
+func (b *bench) fleetInMemory() error {
+	s, err := start(b.ctx, "fleet", fleetSize)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	f, err := b.watch("memory", fleetSize, s, nil, time.Now())
+	if err != nil {
+		return err
+	}
+	b.also = append(b.also, fmt.Sprintf("The same 1,000 nodes without sockets, their answers made in the exporter's process: %v.", f))
+	return nil
+}
+
+// fleetWithRules evaluates the rules in the same process.
+func (b *bench) fleetWithRules() error {
+	f, err := b.fleet("rules", fleetSize, "AVAX_ALERTING=on")
+	if err != nil {
+		return err
+	}
+	b.add(f.core < 0.5 && f.skipped == 0 && f.resident < 500e6,
+		"the same with the rules evaluated every 15 s in the process", "under half a core, under 500 MB, or switched off", "%v", f)
+	return nil
+}
+
+// shards compares ten processes that share 10,000 nodes with one that has 1,000.
+// Shard 0, which asks for the network as well, and one of the nine others are measured.
+func (b *bench) shards() error {
+	const of = 10
+	one, err := b.fleet("one", fleetSize)
+	if err != nil {
+		return err
+	}
+	var shard [2]fleet
+	for i := range shard {
+		if shard[i], err = b.fleet(fmt.Sprintf("shard%d", i), of*fleetSize, fmt.Sprintf("AVAX_SHARD=%d", i), fmt.Sprintf("AVAX_TOTAL_SHARDS=%d", of)); err != nil {
+			return err
+		}
+	}
+	cores := shard[0].core + (of-1)*shard[1].core
+	resident := shard[0].resident + (of-1)*shard[1].resident
+	linear := cores / (of * one.core)
+	b.add(linear < 1.1 && shard[0].skipped+shard[1].skipped == 0, "10,000 nodes over 10 shards against ten times 1,000 on one", "CPU within 1.1x",
+		"%.2fx (%.2f cores), memory %.2fx (%s); shard 0: %v; shard 1: %v", linear, cores, ratio(resident, of*one.resident), mb(resident), shard[0], shard[1])
+	return nil
+}
+
+// fleet is how the program fares before many nodes.
 type fleet struct {
+	complete, first time.Duration // until the first complete page, and the CPU until then
+	peak            int64         // memory until it has settled
 	core, calls     float64
 	resident        int64
 	skipped, series int
 }
 
-func (b *bench) fleet(env ...string) (f fleet, err error) {
+func (f fleet) String() string {
+	return fmt.Sprintf("%.2f cores, %d skipped, %s resident (peak %s), %d series, %.1f calls to a node a minute",
+		f.core, f.skipped, mb(f.resident), mb(f.peak), f.series, f.calls*float64(time.Minute/fleetPeriod))
+}
+
+// nodesAt lists so many nodes at an address.
+func nodesAt(url string, size int) string {
+	var nodes []string
+	for i := range size {
+		nodes = append(nodes, fmt.Sprintf("n%04d=%s/n%04d", i, url, i))
+	}
+	return strings.Join(nodes, ",")
+}
+
+func (b *bench) fleet(name string, size int, env ...string) (f fleet, err error) {
 	network := simnet.New(simnet.Options{Seed: 1})
-	crowd := &crowd{to: network.Transport(), nodes: network.Nodes(), answers: map[string]played{}}
+	crowd := newCrowd(network)
 	server := httptest.NewServer(crowd)
 	defer server.Close()
-	var nodes []string
-	for i := range fleetSize {
-		nodes = append(nodes, fmt.Sprintf("n%04d=%s/n%04d", i, server.URL, i))
+	began := time.Now()
+	file, err := b.nodesFile(server.URL, size)
+	if err != nil {
+		return f, err
 	}
-	e, err := b.exporter(append(env, "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...)
+	e, err := b.exporter(append(env, "AVAX_NODES_FILE="+file, "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...)
 	if err != nil {
 		return f, err
 	}
 	defer e.stop()
-	select {
-	case <-time.After(settlesIn):
-	case <-b.ctx.Done():
-		return f, b.ctx.Err()
+	return b.watch(name, size, e, crowd, began)
+}
+
+// watch measures a process that watches a fleet: its first pass, and once it has settled.
+func (b *bench) watch(name string, size int, e *subject, crowd *crowd, began time.Time) (f fleet, err error) {
+	if err := e.untilReady(); err != nil {
+		return f, err
 	}
+	if _, err := e.get("/metrics"); err != nil {
+		return f, err
+	}
+	f.complete = time.Since(began)
+	if f.first, err = e.processTime(); err != nil {
+		return f, err
+	}
+	time.Sleep(settlesIn)
+	pid := strconv.Itoa(e.cmd.Process.Pid)
 	before, err := e.processTime()
 	if err != nil {
 		return f, err
 	}
-	asked := crowd.asked.Load()
+	var asked int64
+	if crowd != nil {
+		asked = crowd.asked.Load()
+	}
 	var page []byte
-	for range fleetPeriods {
-		time.Sleep(fleetPeriod)
+	for i := range fleetPeriods {
+		if i == 0 {
+			err = e.profile(name, fleetPeriod)
+		} else {
+			time.Sleep(fleetPeriod)
+		}
+		if err != nil {
+			return f, err
+		}
 		if page, err = e.get("/metrics"); err != nil {
 			return f, err
 		}
@@ -202,8 +184,10 @@ func (b *bench) fleet(env ...string) (f fleet, err error) {
 		return f, err
 	}
 	f.core = (after - before).Seconds() / (fleetPeriods * fleetPeriod).Seconds()
-	f.calls = float64(crowd.asked.Load()-asked) / fleetPeriods / fleetSize
-	if f.resident, _, err = residentOf(strconv.Itoa(e.cmd.Process.Pid)); err != nil {
+	if crowd != nil {
+		f.calls = float64(crowd.asked.Load()-asked) / fleetPeriods / float64(size)
+	}
+	if f.resident, f.peak, err = residentOf(pid); err != nil {
 		return f, err
 	}
 	text, err := gzip.NewReader(bytes.NewReader(page))
@@ -220,95 +204,39 @@ func (b *bench) fleet(env ...string) (f fleet, err error) {
 			f.skipped++
 		}
 	}
-	fmt.Fprintf(&b.raw, "BenchmarkFleet/calls=%.1f %d %.0f cpu-ns/op %d B-resident\n", f.calls, fleetPeriods, f.core*float64(fleetPeriod), f.resident)
+	fmt.Fprintf(&b.raw, "BenchmarkFleet/%s %d %.0f cpu-ns/op %d B-resident %d B-peak %.0f first-cpu-ns %.1f calls/op\n",
+		name, fleetPeriods, f.core*float64(fleetPeriod), f.resident, f.peak, float64(f.first), f.calls)
 	return f, lines.Err()
 }
 
-// processTime is the CPU time of another process, from proc(5).
-func (s *subject) processTime() (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
+// nodesFile writes the list of nodes: a command line holds no 10,000.
+func (b *bench) nodesFile(url string, size int) (string, error) {
+	var list strings.Builder
+	for i := range size {
+		fmt.Fprintf(&list, "- {targets: [\"%s/n%05d\"], labels: {node: n%05d}}\n", url, i, i)
 	}
-	// The name may hold anything: fields count from its closing bracket.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	user, err := strconv.ParseInt(fields[11], 10, 64)
-	if err != nil {
-		return 0, err
-	}
-	system, err := strconv.ParseInt(fields[12], 10, 64)
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux
-	return time.Duration(user+system) * tick, err
+	path := filepath.Join(b.dir, fmt.Sprintf("nodes%d.yml", size))
+	return path, os.WriteFile(path, []byte(list.String()), 0o600)
 }
 
-// crowd lets the few nodes of the simulated network play many, each with an ID
-// of its own, and plays their answers again for a while.
-type crowd struct {
-	to    http.RoundTripper
-	nodes []*simnet.Node
-	asked atomic.Int64
-
-	mu      sync.Mutex
-	answers map[string]played
-}
-
-type played struct {
-	at     time.Time
-	status int
-	body   []byte
-}
-
-var ownID = regexp.MustCompile(`NodeID-[A-Za-z0-9]+`)
-
-const answersAreKept = time.Minute
-
-// ServeHTTP answers a question to /n0000/ext/… and so on.
-func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	time.Sleep(answersAfter)
-	c.asked.Add(1)
-	name, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	i, err := strconv.Atoi(strings.TrimPrefix(name, "n"))
+// serveFleet is the exporter with a crowd in its own process.
+func serveFleet(args []string) (http.Handler, error) {
+	size, err := strconv.Atoi(args[0])
 	if err != nil {
-		http.NotFound(w, r)
-		return
+		return nil, err
 	}
-	question, err := io.ReadAll(r.Body)
+	network := simnet.New(simnet.Options{Seed: 1})
+	env := config.Defaults()
+	env.Alerting, env.Chains = "off", "C,examplel1="+network.Chain("examplel1").ID
+	env.Nodes = nodesAt("http://crowd", size)
+	cfg, err := env.Parse()
 	if err != nil {
-		return
+		return nil, err
 	}
-	answer, err := c.answer(r, "http://"+c.nodes[i%len(c.nodes)].Name()+".sim/"+path, question)
+	cfg.Transport = newCrowd(network)
+	a, err := app.New(context.Background(), cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
+		return nil, err
 	}
-	body := answer.body
-	if bytes.Contains(question, []byte(`"info.getNodeID"`)) {
-		body = ownID.ReplaceAll(body, []byte(nodeID(i)))
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(answer.status)
-	_, _ = w.Write(body)
-}
-
-func (c *crowd) answer(r *http.Request, url string, question []byte) (played, error) {
-	key := url + string(question)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, has := c.answers[key]; has && time.Since(known.at) < answersAreKept {
-		return known, nil
-	}
-	in, err := http.NewRequestWithContext(r.Context(), r.Method, url, bytes.NewReader(question))
-	if err != nil {
-		return played{}, err
-	}
-	in.Header = r.Header.Clone()
-	in.Header.Del("Accept-Encoding")
-	resp, err := c.to.RoundTrip(in)
-	if err != nil {
-		return played{}, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	c.answers[key] = played{time.Now(), resp.StatusCode, body}
-	return c.answers[key], err
+	return a.Handler(), nil
 }

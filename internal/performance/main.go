@@ -21,6 +21,11 @@ import (
 	"syscall"
 )
 
+var (
+	built    = flag.String("exporter", "", "measure this program in place of one that is built here")
+	profiles = flag.String("profiles", "", "write CPU and heap profiles of the fleet's exporters into this directory")
+)
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

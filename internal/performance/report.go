@@ -65,6 +65,9 @@ var parts = []struct {
 	{"start", (*bench).start},
 	{"fleet", (*bench).fleetOfEight},
 	{"fleet-defaults", (*bench).fleetOfDefaults},
+	{"fleet-memory", (*bench).fleetInMemory},
+	{"fleet-rules", (*bench).fleetWithRules},
+	{"shards", (*bench).shards},
 }
 
 func partNames() (names []string) {

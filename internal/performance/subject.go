@@ -23,9 +23,10 @@ import (
 // A subject is what is measured, in a process of its own, so that neither the
 // asking nor another subject counts: this program, run again with the subject's name.
 type subject struct {
-	cmd *exec.Cmd
-	url string
-	ctx context.Context
+	cmd      *exec.Cmd
+	url      string
+	profiles string // where the program serves them
+	ctx      context.Context
 }
 
 // subjects are the processes by name. Each gets its arguments and returns what it serves.
@@ -35,6 +36,7 @@ var subjects = map[string]func(args []string) (http.Handler, error){
 	"file":          serveFile,
 	"refresh":       serveRefresh,
 	"json_exporter": serveJSONExporter,
+	"fleet":         serveFleet,
 }
 
 // start runs a subject until stop.

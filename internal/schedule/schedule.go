@@ -205,9 +205,12 @@ func (s *Scheduler) tick(t *ticker) {
 	}
 }
 
-// firstSpread keeps the first pass over many targets from being one burst. The
+// firstSpread and longestSpread keep the first pass over many targets from being one burst. The
 // jobs that ask the same start together, so that they can share answers.
-const firstSpread = 5 * time.Millisecond
+const (
+	firstSpread   = 5 * time.Millisecond
+	longestSpread = 2 * time.Second
+)
 
 // longestFirst is how long a first run may keep off ticks: nobody who wants a
 // run on the hour should miss one.
@@ -225,8 +228,14 @@ func (s *Scheduler) start(jobs []*job) {
 			passes = append(passes, nil)
 		}
 		passes[n] = append(passes[n], j)
-		at := time.Now().Add(time.Duration(n) * firstSpread)
-		j.from = at.Add(min(period(j.When, at)/2, longestFirst))
+	}
+	spread := min(firstSpread, longestSpread/time.Duration(max(1, len(passes))))
+	now := time.Now()
+	for n, together := range passes {
+		at := now.Add(time.Duration(n) * spread)
+		for _, j := range together {
+			j.from = at.Add(min(period(j.When, at)/2, longestFirst))
+		}
 	}
 	s.runs.Go(func() {
 		for _, together := range passes {
@@ -234,7 +243,7 @@ func (s *Scheduler) start(jobs []*job) {
 				s.runs.Go(func() { s.run(j) })
 			}
 			select {
-			case <-time.After(firstSpread):
+			case <-time.After(spread):
 			case <-s.ctx.Done():
 				return
 			}

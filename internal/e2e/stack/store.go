@@ -1,0 +1,55 @@
+package stack
+
+import "testing"
+
+// VictoriaMetrics starts a store that takes remote writes and answers Prometheus' queries, until the test ends.
+func VictoriaMetrics(t testing.TB) *PrometheusServer {
+	t.Helper()
+	data := t.TempDir()
+	return &PrometheusServer{start(t, "victoria-metrics", func(address string) []string {
+		return []string{
+			"-storageDataPath=" + data,
+			"-httpListenAddr=" + address,
+			"-search.latencyOffset=0s", // its default is 30 s
+			"-search.disableCache",
+		}
+	})}
+}
+
+// VMAlert starts a vmalert that evaluates the rules over a store, writes to it what they record, and notifies an Alertmanager, until the
+// test ends.
+func VMAlert(t testing.TB, rules, storeURL, alertmanagerURL string) *Program {
+	t.Helper()
+	return start(t, "vmalert", func(address string) []string {
+		return []string{
+			"-rule=" + rules,
+			"-datasource.url=" + storeURL,
+			"-remoteWrite.url=" + storeURL,
+			"-remoteRead.url=" + storeURL,
+			"-remoteWrite.flushInterval=200ms",
+			"-notifier.url=" + alertmanagerURL,
+			"-evaluationInterval=1s",
+			"-httpListenAddr=" + address,
+		}
+	})
+}
+
+// Agent starts a Prometheus that scrapes what a file lists, once a second, and writes it to a store, until the test ends.
+func Agent(t testing.TB, targets, writeURL string) *PrometheusServer {
+	t.Helper()
+	file := writeYAML(t, "agent.yml", map[string]any{
+		"global":         map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s"},
+		"scrape_configs": []any{map[string]any{"job_name": "avax-exporter", "file_sd_configs": []any{map[string]any{"files": []string{targets}}}}},
+		"remote_write":   []any{map[string]any{"url": writeURL, "queue_config": map[string]any{"batch_send_deadline": "200ms"}}},
+	})
+	data := t.TempDir()
+	return &PrometheusServer{start(t, "prometheus", func(address string) []string {
+		return []string{
+			"--enable-feature=agent",
+			"--config.file=" + file,
+			"--storage.agent.path=" + data,
+			"--web.listen-address=" + address,
+			"--scrape.discovery-reload-interval=100ms",
+		}
+	})}
+}
