@@ -13,7 +13,15 @@ import (
 
 // dashboard is what the tests read of Grafana's classic schema.
 type dashboard struct {
-	UID, Title string
+	ID            any
+	UID, Title    string
+	SchemaVersion int
+	Annotations   struct {
+		List []struct {
+			Name, Expr string
+			Datasource source
+		}
+	}
 	Templating struct {
 		List []struct {
 			Name, Type string
@@ -28,56 +36,113 @@ type panel struct {
 	Type, Title, Description string
 	GridPos                  struct{ X, Y, W, H int }
 	Datasource               source
+	PluginVersion            string
 	FieldConfig              struct {
 		Defaults struct {
-			Unit       string
-			Thresholds struct{ Steps []struct{ Color string } }
+			Unit, NoValue string
+			Thresholds    thresholds
+			Mappings      []struct {
+				Type    string
+				Options map[string]struct{ Text, Color string }
+			}
+		}
+		Overrides []struct {
+			Matcher    struct{ ID, Options string }
+			Properties []struct {
+				ID    string
+				Value json.RawMessage
+			}
 		}
 	}
 	Targets []struct {
-		RefID, Expr string
-		Datasource  source
+		RefID, Expr, LegendFormat string
+		Datasource                source
 	}
 	Panels []panel // of a collapsed row
 }
 
+type thresholds struct {
+	Steps []struct {
+		Value *float64
+		Color string
+	}
+}
+
 type source struct{ Type, UID string }
 
-// eachDashboard runs the test once for every file that is built in.
-func eachDashboard(t *testing.T, test func(t *testing.T, d dashboard)) {
+// eachBoard runs the test once for every file that is built in, and for the overview of each profile.
+func eachBoard(t *testing.T, test func(t *testing.T, d dashboard)) {
 	t.Helper()
 	names, err := fs.Glob(Files, "*.json")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("built in are %q: %v", names, err)
 	}
 	for _, name := range names {
-		text, err := fs.ReadFile(Files, name)
+		t.Run(strings.TrimSuffix(name, ".json"), func(t *testing.T) { test(t, boardOf(t, name)) })
+	}
+	for _, name := range Profiles() {
+		text, err := Overview(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var d dashboard
-		if err := json.Unmarshal(text, &d); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		for _, p := range d.Panels {
-			d.Panels = append(d.Panels, p.Panels...)
-		}
-		t.Run(strings.TrimSuffix(name, ".json"), func(t *testing.T) { test(t, d) })
+		t.Run(name, func(t *testing.T) { test(t, read(t, text)) })
 	}
+}
+
+// read reads a board, with the panels of collapsed rows among the others.
+func read(t *testing.T, text []byte) (d dashboard) {
+	t.Helper()
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range d.Panels {
+		d.Panels = append(d.Panels, p.Panels...)
+	}
+	return d
 }
 
 func TestOverviewIsTheDashboardThatLinksNameAvaxOverview(t *testing.T) {
-	var d dashboard
-	if err := json.Unmarshal(Overview, &d); err != nil {
-		t.Fatal(err)
-	}
-	if d.UID != "avax-overview" || d.Title == "" {
-		t.Errorf("uid %q, title %q", d.UID, d.Title)
+	for _, profile := range Profiles() {
+		text, err := Overview(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := read(t, text); d.UID != "avax-overview" || d.Title != "Avalanche: overview" {
+			t.Errorf("%s: uid %q, title %q", profile, d.UID, d.Title)
+		}
 	}
 }
 
+// What Grafana 10 to 12 import without a complaint, and show as it is meant.
+func TestBoardsFollowGrafanasConventions(t *testing.T) {
+	// "graph", "singlestat", "table-old" and Angular plugins are gone.
+	kinds := []string{"row", "text", "stat", "timeseries", "table", "bargauge", "state-timeline"}
+	uid := regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+	eachBoard(t, func(t *testing.T, d dashboard) {
+		if d.SchemaVersion != 39 || !uid.MatchString(d.UID) || d.ID != nil {
+			t.Errorf("schemaVersion %d, uid %q, id %v", d.SchemaVersion, d.UID, d.ID)
+		}
+		for _, p := range d.Panels {
+			if !slices.Contains(kinds, p.Type) {
+				t.Errorf("%s: panel %q", p.Title, p.Type)
+			}
+			if p.Type != "row" && p.PluginVersion != "10.4.0" {
+				t.Errorf("%s: pluginVersion %q", p.Title, p.PluginVersion)
+			}
+			if p.Type == "timeseries" && strings.HasPrefix(p.FieldConfig.Defaults.Unit, "percent") && p.FieldConfig.Defaults.Unit != "percentunit" {
+				t.Errorf("%s: ratios are from 0 to 1: unit %q", p.Title, p.FieldConfig.Defaults.Unit)
+			}
+		}
+		for _, a := range d.Annotations.List {
+			if a.Datasource.UID != "${datasource}" {
+				t.Errorf("annotation %s: data source %q", a.Name, a.Datasource.UID)
+			}
+		}
+	})
+}
+
 func TestPanelsHaveTheirOwnIDs(t *testing.T) {
-	eachDashboard(t, func(t *testing.T, d dashboard) {
+	eachBoard(t, func(t *testing.T, d dashboard) {
 		title := map[int]string{}
 		for _, p := range d.Panels {
 			if other, taken := title[p.ID]; taken || p.ID == 0 {
@@ -89,7 +154,7 @@ func TestPanelsHaveTheirOwnIDs(t *testing.T) {
 }
 
 func TestPanelsKeepToTheGridAndDoNotOverlap(t *testing.T) {
-	eachDashboard(t, func(t *testing.T, d dashboard) {
+	eachBoard(t, func(t *testing.T, d dashboard) {
 		for i, p := range d.Panels {
 			a := p.GridPos
 			if a.X < 0 || a.W < 1 || a.X+a.W > 24 || a.Y < 0 || a.H < 1 {
@@ -106,7 +171,7 @@ func TestPanelsKeepToTheGridAndDoNotOverlap(t *testing.T) {
 }
 
 func TestEachPanelSaysWhatItShows(t *testing.T) {
-	eachDashboard(t, func(t *testing.T, d dashboard) {
+	eachBoard(t, func(t *testing.T, d dashboard) {
 		for _, p := range d.Panels {
 			if p.Type == "text" {
 				continue // stands below its row's title
@@ -137,7 +202,7 @@ func TestEachPanelSaysWhatItShows(t *testing.T) {
 // worse, something else.
 func TestEveryQueryGoesToTheChosenDataSource(t *testing.T) {
 	const chosen = "${datasource}"
-	eachDashboard(t, func(t *testing.T, d dashboard) {
+	eachBoard(t, func(t *testing.T, d dashboard) {
 		for _, v := range d.Templating.List {
 			if v.Type == "query" && v.Datasource.UID != chosen {
 				t.Errorf("variable %s: data source %q", v.Name, v.Datasource.UID)
@@ -156,7 +221,7 @@ func TestEveryQueryGoesToTheChosenDataSource(t *testing.T) {
 var reference = regexp.MustCompile(`\$(\w+)|\$\{(\w+)[^}]*\}`)
 
 func TestEveryQueryParsesAndItsVariablesExist(t *testing.T) {
-	eachDashboard(t, func(t *testing.T, d dashboard) {
+	eachBoard(t, func(t *testing.T, d dashboard) {
 		// What stands for each variable: Grafana's own are durations.
 		values := map[string]string{"__rate_interval": "1m", "__interval": "1m", "__range": "1h"}
 		for _, v := range d.Templating.List {

@@ -37,23 +37,18 @@ const dashboardsHelp = `
 Without --out, the overview dashboard is printed.
 
 Options:
-  --out DIR  write all dashboards to this directory, one JSON file each
+  --profile NAME  leave out of the overview what an operator does not have: validator, l1 or all
+  --out DIR       write all dashboards to this directory, one JSON file each
 
 Examples:
   avax-exporter dashboards > overview.json
+  avax-exporter dashboards --profile validator
   avax-exporter dashboards --out /var/lib/grafana/dashboards
 `
 
 // runRules prints the alert rules, or those of a profile.
 func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
-	profile := alerts.ProfileAll
-	if len(args) > 0 {
-		if name, ok := strings.CutPrefix(args[0], "--profile="); ok {
-			profile, args = name, args[1:]
-		} else if args[0] == "--profile" && len(args) > 1 {
-			profile, args = args[1], args[2:]
-		}
-	}
+	profile, args := profileOf(args, alerts.ProfileAll)
 	rules, err := alerts.Profile(profile)
 	if err != nil {
 		return inputError("rules: %v", err)
@@ -62,25 +57,22 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	return files.print("rules", args, stdout)
 }
 
-// runDashboards prints the dashboards.
+// runDashboards prints the overview, or that of a profile.
 func runDashboards(_ context.Context, args []string, stdout, _ io.Writer) error {
-	files, err := dashboardFiles()
+	profile, args := profileOf(args, "all")
+	overview, err := dashboards.Overview(profile)
 	if err != nil {
-		return err
+		return inputError("dashboards: %v", err)
 	}
-	return files.print("dashboards", args, stdout)
-}
-
-func dashboardFiles() (builtIn, error) {
-	files := builtIn{{"grafana.json", dashboards.Overview}}
+	files := builtIn{{"grafana.json", overview}}
 	names, err := fs.Glob(dashboards.Files, "*.json")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, name := range names {
 		content, err := dashboards.Files.ReadFile(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if name != files[0].name {
 			files = append(files, struct {
@@ -89,7 +81,20 @@ func dashboardFiles() (builtIn, error) {
 			}{name, content})
 		}
 	}
-	return files, nil
+	return files.print("dashboards", args, stdout)
+}
+
+// profileOf takes --profile NAME from the front of the arguments.
+func profileOf(args []string, otherwise string) (profile string, rest []string) {
+	if len(args) > 0 {
+		if name, ok := strings.CutPrefix(args[0], "--profile="); ok {
+			return name, args[1:]
+		}
+	}
+	if len(args) > 1 && args[0] == "--profile" {
+		return args[1], args[2:]
+	}
+	return otherwise, args
 }
 
 // print prints the first file, or writes all into the directory that the arguments
@@ -104,7 +109,7 @@ func (files builtIn) print(command string, args []string, stdout io.Writer) erro
 	case len(args) == 1 && strings.HasPrefix(args[0], "--out="):
 		args = []string{strings.TrimPrefix(args[0], "--out=")}
 	default:
-		return inputError("%s: write %[1]s, or %[1]s --out DIR", command)
+		return inputError("%s: write %[1]s [--profile NAME] [--out DIR]", command)
 	}
 	if err := os.MkdirAll(args[0], 0o755); err != nil {
 		return err

@@ -49,7 +49,7 @@ func commands() []command {
 		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, failure: "no silence was created", run: runSilence},
 		{name: "healthcheck", summary: "exit 0 if the exporter on this machine answers", help: healthcheckHelp, failure: "the exporter does not answer", run: runHealthcheck},
 		{name: "rules", args: "[--profile NAME] [--out DIR]", summary: "print the alert rules, or write all rule files", help: rulesHelp, failure: "a file cannot be written", run: runRules},
-		{name: "dashboards", args: "[--out DIR]", summary: "print the overview dashboard, or write all dashboards", help: dashboardsHelp, failure: "a file cannot be written", run: runDashboards},
+		{name: "dashboards", args: "[--profile NAME] [--out DIR]", summary: "print the overview dashboard, or write all dashboards", help: dashboardsHelp, failure: "a file cannot be written", run: runDashboards},
 		{name: "version", summary: "print the version", run: runVersion},
 		{name: "help", args: "[COMMAND]", summary: "print the help of the program or of a command", help: helpHelp, run: runHelp},
 	}

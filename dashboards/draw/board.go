@@ -17,29 +17,60 @@ type board struct {
 type row struct {
 	title string // the question, or a plain fact
 	text  string // what the row answers, and what to do with the answer
+	// collapsed rows are about what not everybody has.
+	collapsed bool
 	// panels flow from left to right and wrap at 24 columns.
 	panels []*panel
 }
 
-// variable is a choice at the top of a board, filled from the values of a label.
-type variable struct{ name, label, family, of string }
+// variable is a choice at the top of a board.
+type variable struct {
+	name, label string
+	query       string
+	regex       string // what of the query's result is the text, and what the value
+	all         string // what stands for all; empty: each value by name
+}
+
+// labelValues is a variable of the values of a label.
+func labelValues(name, label, series, of string) variable {
+	return variable{name: name, label: label, query: "label_values(" + series + ", " + of + ")", all: ".*"}
+}
 
 var (
-	nodeVar      = variable{"node", "Node", "avax_node_up", "node"}
-	chainVar     = variable{"chain", "Chain", "avax_node_chain_present", "chain"}
-	validatorVar = variable{"node_id", "Validator", "avax_validator_present", "node_id"}
-	l1Var        = variable{"chain", "L1", "avax_l1_weight", "chain"}
+	// A network is chosen by its exporters' jobs. Where all networks are chosen, an
+	// exporter counts none of whose nodes has ever answered.
+	networkVar = labelValues("network", "Network", "avax_node_info", "network")
+	jobVar     = variable{name: "job", label: "Job", query: `label_values({__name__=~"avax_exporter_targets|avax_node_info", network=~"$network"}, job)`}
+
+	nodeVar  = labelValues("node", "Node", `avax_node_up{job=~"$job"}`, "node")
+	chainVar = labelValues("chain", "Chain", `avax_node_chain_present{job=~"$job"}`, "chain")
+	l1Var    = labelValues("chain", "L1", `avax_l1_weight{job=~"$job"}`, "chain")
+
+	validatorVar   = namedValidators("avax_validator_present")
+	l1ValidatorVar = namedValidators("avax_l1_validator_info")
 )
 
-func (v variable) json() object {
-	query := "label_values(" + v.family + ", " + v.of + ")"
-	return object{
-		"name": v.name, "label": v.label, "type": "query", "datasource": source,
-		"definition": query, "query": object{"query": query, "refId": "variable-" + v.name},
-		"refresh": 2, "sort": 1, "multi": true, "includeAll": true, "allValue": ".*",
-		"current": object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
-		"hide":    0, "regex": "", "options": []object{}, "skipUrlSync": false,
+// namedValidators is a variable of the validators that have the family, by name.
+func namedValidators(family string) variable {
+	return variable{
+		name: "node_id", label: "Validator", all: ".*",
+		query: "query_result(" + named(`max by (node_id) (last_over_time(`+family+`{job=~"$job"}[$__range]))`) + ")",
+		regex: `/name="(?<text>[^"]*)".*node_id="(?<value>[^"]*)"/`,
 	}
+}
+
+func (v variable) json() object {
+	out := object{
+		"name": v.name, "label": v.label, "type": "query", "datasource": source,
+		"definition": v.query, "query": object{"query": v.query, "refId": "variable-" + v.name},
+		"refresh": 2, "sort": 1, "multi": true, "includeAll": true,
+		"current": object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
+		"hide":    0, "regex": v.regex, "options": []object{}, "skipUrlSync": false,
+	}
+	if v.all != "" {
+		out["allValue"] = v.all
+	}
+	return out
 }
 
 // source is the data source that is chosen at the top of the board.
@@ -51,7 +82,7 @@ func (b board) json() object {
 		"current": object{}, "hide": 0, "includeAll": false, "multi": false, "options": []object{},
 		"refresh": 1, "regex": "", "skipUrlSync": false,
 	}}
-	for _, v := range b.variables {
+	for _, v := range append([]variable{networkVar, jobVar}, b.variables...) {
 		variables = append(variables, v.json())
 	}
 	return object{
@@ -73,32 +104,58 @@ func (b board) links() []object {
 	}}
 }
 
-// annotations mark when pages fire.
+// annotations mark what happened, and what the network does.
 func (b board) annotations() object {
-	return object{"list": []object{{
-		"name": "Pages", "enable": true, "hide": false, "iconColor": "red", "datasource": source,
-		"expr":        `ALERTS{alertname=~"Avax.*", alertstate="firing", severity="page"}`,
-		"titleFormat": "{{alertname}}", "textFormat": "{{node}} {{chain}} {{node_id}}", "step": "60s",
-	}}}
+	mark := func(name, color, title, text, expr string) object {
+		return object{
+			"name": name, "enable": true, "hide": false, "iconColor": color, "datasource": source,
+			"expr": expr, "titleFormat": title, "textFormat": text, "step": "60s", "useValueForTime": false,
+		}
+	}
+	const subject = "{{node}} {{chain}} {{node_id}}"
+	up := most("avax_node_up")
+	upgrades := mark("Upgrades", "#8AB8FF", "upgrade {{upgrade}}", "{{chain}}",
+		"1000 * max by (upgrade) ("+of("avax_upgrade_timestamp_seconds")+") or 1000 * max by (chain, upgrade) ("+of("avax_chain_upgrade_timestamp_seconds")+")")
+	upgrades["useValueForTime"] = true
+	changed := most("avax_chain_fee_config_last_changed_block")
+	return object{"list": []object{
+		mark("Pages", bad, "page: {{alertname}}", subject, firing(everyAlert, `severity="page"`)),
+		mark("Warnings", warn, "warning: {{alertname}}", subject, firing(everyAlert, `severity="warn"`)),
+		mark("Restarts", "#CCCCDC", "restart", "{{node}}",
+			"group by (node) ("+up+" == 1 and "+at(up, "offset 1m")+" == 0) or group by (node) (time() - avalanche_process_process_start_time_seconds < 60)"),
+		upgrades,
+		mark("Fee changes", "#B877D9", "fee configuration changed", "{{chain}}", "group by (chain) ("+changed+" != "+at(changed, "offset 1m")+")"),
+	}}
+}
+
+// at gives the selector of most or least a modifier.
+func at(selection, modifier string) string {
+	return strings.Replace(selection, "})", "} "+modifier+")", 1)
 }
 
 // panels lays the rows out and gives every panel its id.
 func (b board) panels() []object {
-	var all []object
+	all := []object{}
 	y, id := 0, 0
-	put := func(p object, x, w, h int) {
+	put := func(into *[]object, p object, x, w, h int) {
 		id++
 		p["id"], p["gridPos"] = id, object{"x": x, "y": y, "w": w, "h": h}
-		all = append(all, p)
+		*into = append(*into, p)
 	}
 	for _, r := range b.rows {
+		into, within := &all, []object{}
+		var heading object
 		if r.title != "" {
-			put(object{"type": "row", "title": r.title, "collapsed": false, "panels": []object{}}, 0, 24, 1)
+			heading = object{"type": "row", "title": r.title, "collapsed": r.collapsed}
+			put(&all, heading, 0, 24, 1)
 			y++
 		}
+		if r.collapsed {
+			into = &within
+		}
 		if r.text != "" {
-			put(object{
-				"type": "text", "title": "", "transparent": true,
+			put(into, object{
+				"type": "text", "title": "", "transparent": true, "pluginVersion": grafana,
 				"options": object{"mode": "markdown", "content": r.text},
 			}, 0, 24, 2)
 			y += 2
@@ -108,51 +165,13 @@ func (b board) panels() []object {
 			if x+p.w > 24 {
 				y, x, tallest = y+tallest, 0, 0
 			}
-			put(p.json(), x, p.w, p.h)
+			put(into, p.json(), x, p.w, p.h)
 			x, tallest = x+p.w, max(tallest, p.h)
 		}
 		y += tallest
+		if heading != nil {
+			heading["panels"] = within
+		}
 	}
 	return all
-}
-
-// short puts the first letters of a node ID into the label short, for legends.
-func short(expr string) string {
-	return `label_replace(` + expr + `, "short", "$1", "node_id", "NodeID-(.{6}).*")`
-}
-
-// subnet does the same for a subnet ID; the primary network has its name.
-func subnet(expr string) string {
-	return `label_replace(label_replace(` + expr + `, "short", "$1", "subnet_id", "(.{6}).*"), "short", "primary network", "subnet_id", "1{32}LpoYY")`
-}
-
-// lowest keeps the series that are lowest at the end of the time range, so that
-// a graph over a large fleet shows those that matter.
-func lowest(expr string) string { return expr + " and bottomk(10, " + atEnd(expr) + ")" }
-
-// highest keeps the series that are highest at the end of the time range.
-func highest(expr string) string { return expr + " and topk(10, " + atEnd(expr) + ")" }
-
-// atEnd evaluates every selector of the expression at the end of the time
-// range. A selector here is a name of ours with its matchers.
-func atEnd(expr string) string {
-	var out strings.Builder
-	for expr != "" {
-		start := strings.Index(expr, "avax_")
-		if start < 0 {
-			break
-		}
-		end := start
-		for end < len(expr) && (expr[end] == '_' || 'a' <= expr[end] && expr[end] <= 'z' || '0' <= expr[end] && expr[end] <= '9') {
-			end++
-		}
-		for _, brackets := range []string{"{}", "[]"} {
-			if end < len(expr) && expr[end] == brackets[0] {
-				end += strings.IndexByte(expr[end:], brackets[1]) + 1
-			}
-		}
-		out.WriteString(expr[:end] + " @ end()")
-		expr = expr[end:]
-	}
-	return out.String() + expr
 }

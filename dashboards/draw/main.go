@@ -10,7 +10,10 @@ import (
 )
 
 // The first is the one that an operator opens first.
-var boards = []board{overview, validators, l1s, chains, network, exporter}
+var boards = []board{
+	overview(profileAll), overview(profileValidator), overview(profileL1),
+	validators, l1s, chains, network, inside, exporter,
+}
 
 func main() {
 	for _, b := range boards {

@@ -1,105 +1,138 @@
 package main
 
-const (
-	nodes  = `{node=~"$node"}`
-	chain  = `{node=~"$node", chain=~"$chain"}`
-	anyL1  = `{chain=~"$chain"}`
-	anyone = `{node_id=~"$node_id"}`
+// overview is the board that an operator opens first, for a profile of the rules.
+func overview(profile string) board {
+	b := board{
+		file: "profiles/" + profile + ".dashboard", uid: "avax-overview", title: "overview",
+		about:     "Is everything fine, and if not, what and since when? Nodes, validators, L1s and chains as avax-exporter sees them.",
+		variables: []variable{nodeVar, chainVar, validatorVar},
+	}
+	validator, l1 := profile != "l1", profile != "validator"
+	tiles := line(exporterTile(), alertsTile(), nodesTile(), bootstrappingTile(), upgradeTile(), stakeTile())
+	if validator {
+		tiles = append(tiles, line(paidTile(), votesTile(), budgetTile(), stakeEndTile())...)
+	}
+	if l1 {
+		tiles = append(tiles, line(runwayTile(), weightTile(), inactiveTile(), topUpTile())...)
+	}
+	b.rows = []row{
+		{panels: tiles},
+		{title: "What is wrong, and where", panels: []*panel{alertsTable().size(11, 8), nodesTable().size(13, 8)}},
+		{title: "What happened, and when", panels: []*panel{
+			alertsTimeline().size(12, 8),
+			upTimeline().size(12, 8),
+		}},
+	}
+	if validator {
+		b.rows = append(b.rows, row{title: "Rewards", panels: []*panel{
+			validatorsTable().size(24, 6),
+			budgetGraph().size(12, 8),
+			votesGraph().size(12, 8),
+		}})
+	}
+	if l1 {
+		b.rows = append(b.rows, row{title: "L1s", collapsed: profile == profileAll, panels: []*panel{
+			runwayBars().size(8, 8), activeWeightGraph().size(8, 8), connectedWeightGraph().size(8, 8),
+		}})
+	}
+	b.rows = append(b.rows, row{title: "Chains and network", panels: []*panel{
+		graph("Age of the newest block", "Since the newest block of the chain that the node has: the 10 oldest. A chain that nobody uses makes no blocks.", "{{node}} {{chain}}",
+			highest("time() - "+most("avax_chain_head_timestamp_seconds", onNodes, onChains))).unit("s", 0).between(0, nil).upTo(60).leadsTo("avax-chains"),
+		lagGraph().leadsTo("avax-chains"),
+		connectedStakeGraph().leadsTo("avax-network"),
+	}})
+	if profile == profileAll {
+		b.file = "grafana.json"
+	}
+	return b
+}
 
-	anyL1Validator = `{chain=~"$chain", node_id=~"$node_id"}`
+// The profiles are those of the rules. An operator of RPC nodes opens the chains.
+const (
+	profileAll       = "all"
+	profileValidator = "validator"
+	profileL1        = "l1"
 )
 
-// days of seconds, for thresholds.
-const day = 86400.0
+// nodeStates tells for each node that was watched within the last 15 minutes
+// whether it is up: 1 or 0, and -1 where no exporter tells any longer.
+var nodeStates = most("avax_node_up", onNodes) + " or 0 * max without (instance, pod) (last_over_time(" + of("avax_node_up", onNodes) + "[15m])) - 1"
 
-var overview = board{
-	file: "grafana.json", uid: "avax-overview", title: "overview",
-	about:     "Am I fine, and if not, where? Nodes, validators, L1s and chains as avax-exporter sees them.",
-	variables: []variable{nodeVar, chainVar, validatorVar},
-	rows: []row{
-		{panels: []*panel{
-			stat("Nodes down", "Nodes that do not answer the exporter.",
-				`count(avax_node_up`+nodes+` == 0) or 0 * count(avax_node_up`+nodes+`)`).
-				unit("none", 0).judged(some(bad)).reads("0", "All up", good).none("No node").leadsTo("avax-network"),
-			stat("Bootstrapping", "Chains that bootstrap on some node. A node does not work for a chain until it is bootstrapped.",
-				`count(avax_node_chain_bootstrapped`+chain+` == 0) or 0 * count(avax_node_chain_bootstrapped`+chain+`)`).
-				unit("none", 0).judged(some(bad)).reads("0", "All done", good).none("No node").leadsTo("avax-chains"),
-			stat("Will I be paid?", "Watched validators that can no longer reach the uptime that their reward requires, or that are out of the set.",
-				`count(avax_validator_reward_reachable`+anyone+` == 0 or avax_validator_present`+anyone+` == 0) or 0 * count(avax_validator_present`+anyone+`)`).
-				unit("suffix: lost", 0).judged(some(bad)).reads("0", "Yes", good).none("No validator").leadsTo("avax-validators"),
-			stat("Reward votes", "The lowest share of the stake that would vote today for paying a node's validator. The reward is all or nothing.",
-				`min(avax_node_uptime_rewarding_stake_ratio`+nodes+`)`).
-				unit("percentunit", 1).judged(lowBy("AvaxRewardStakeLow")).none("No validator").leadsTo("avax-validators"),
-			stat("Next stake end", "Until the first of the watched validators ends its period. An auto-renewed validator has no end.",
-				`min(avax_validator_end_timestamp_seconds`+anyone+`) - time()`).
-				unit("s", 1).judged(steps(step{nil, bad}, step{bar("AvaxStakeEndsSoon", "", "24h"), warn}, step{bar("AvaxStakeEndsSoon", "", "7d"), good})).
-				none("None").leadsTo("avax-validators"),
-			stat("L1 runway", "How long the L1 validator lasts that runs out of balance first. At 0 it turns inactive, and its weight still counts against the quorum.",
-				`min(avax_l1_validator_runway_seconds`+anyL1+`)`).
-				unit("s", 1).judged(low(bar("AvaxL1RunwayLow", "", "7d"), bar("AvaxL1RunwayLow", "", "30d"))).
-				none("No L1").leadsTo("avax-l1"),
-			stat("Next upgrade", "Until the next upgrade of the network that a node knows of, or that most of the stake announces and a node does not know: then it is red.",
-				`min(avax_node_unknown_upgrade_timestamp_seconds`+nodes+`) * 0 - 1 or min((avax_upgrade_timestamp_seconds`+nodes+` - time()) > 0) or 0 * count(avax_node_up`+nodes+`) - 2`).
-				unit("s", 1).judged(steps(step{nil, bad}, step{0.0, warn}, step{bar("AvaxUnknownUpgradeSoon", "", "24h"), good})).
-				reads("-1", "UNKNOWN", bad).reads("-2", "None", good).none("No node").leadsTo("avax-network"),
-			stat("Alerts firing", "Pages and warnings that fire now, as Prometheus evaluates the built-in rules.",
-				`count(ALERTS{alertstate="firing", alertname=~"Avax.*", severity="page"}) or vector(0)`).named("page").
-				also("warn", `count(ALERTS{alertstate="firing", alertname=~"Avax.*", severity="warn"}) or vector(0)`).
-				unit("none", 0).judged(some(bad)).painted("warn", some(warn)),
-		}},
-		{
-			title: "What is wrong right now, and where?",
-			panels: []*panel{
-				firing("Avax.*").size(11, 8),
-				table("Is each node fine?", "Each node as it is now, dead ones first. A dead node says nothing but that it is down.", "node",
-					text("Node", "node", 90),
-					yesNo("State", `max by (node) (avax_node_up`+nodes+`)`, "Up", good, "Down", bad, 60),
-					text("Version", "version", 150),
-					yesNo("Bootstrapped", `min by (node) (avax_node_chain_bootstrapped`+nodes+`)`, "Yes", good, "No", bad, 115),
-					value("Reward votes", `max by (node) (avax_node_uptime_rewarding_stake_ratio`+nodes+`)`, "percentunit", 1, 110, lowBy("AvaxRewardStakeLow")),
-					value("Connected stake", `max by (node) (avax_node_connected_stake_ratio`+nodes+`)`, "percentunit", 1, 132, lowBy("AvaxConnectedStakeLow")),
-					value("Peers", `max by (node) (avax_node_peers`+nodes+`)`, "none", 0, 55, nil),
-				).withInfo(`max by (node, version) (avax_node_info`+nodes+`)`).size(13, 8).sorted("State"),
-			},
-		},
-		{
-			title: "Validators: is the reward safe?",
-			panels: []*panel{
-				graph("How much downtime budget is used?", "Downtime of the period so far, as a share of what the reward allows. At 100 % the reward cannot be reached any more.", "{{short}}",
-					short(highest(`avax_validator_downtime_used_seconds`+anyone+` / avax_validator_downtime_budget_seconds`+anyone))).
-					unit("percentunit", 1).judged(high(bar("AvaxDowntimeBudgetLow", "info"), bar("AvaxDowntimeBudgetLow", "warn"))).between(0, nil).none("No validator").size(12, 8),
-				graph("Who would vote for the reward?", "Share of the stake that would vote for the node's reward today. It counts connected peers alone, and starts at the node's own stake after a restart.", "{{node}}",
-					lowest(`avax_node_uptime_rewarding_stake_ratio`+nodes)).
-					unit("percentunit", 1).judged(lowBy("AvaxRewardStakeLow")).between(nil, 1).from(0.7).none("No validator").size(12, 8),
-			},
-		},
-		{
-			title: "L1s: how long do they last?",
-			panels: []*panel{
-				bars("Which validators run dry first?", "Time until the balance is spent at the present fee: the 10 shortest.", "{{chain}} {{short}}",
-					short(`bottomk(10, avax_l1_validator_runway_seconds`+anyL1+`)`)).
-					unit("s", 1).judged(low(bar("AvaxL1RunwayLow", "", "7d"), bar("AvaxL1RunwayLow", "", "30d"))).none("No L1").leadsTo("avax-l1"),
-				graph("How much weight is active?", "Share of the L1's weight whose validators have a balance. Inactive validators stay in the whole: below 80 % the L1's nodes report unhealthy, below 67 % messages between chains stop.", "{{chain}}",
-					lowest(`avax_l1_active_weight`+anyL1+` / avax_l1_weight`+anyL1)).
-					unit("percentunit", 1).judged(lowBy("AvaxL1ConnectedWeightLow")).between(nil, 1).from(0.7).none("No L1").leadsTo("avax-l1"),
-				graph("How much weight is connected?", "Share of the L1's weight that a node sees active and connected, the lowest of all nodes that track the chain.", "{{chain}}",
-					lowest(`min without (node) (avax_l1_connected_weight{node=~"$node", chain=~"$chain"}) / avax_l1_weight`+anyL1)).
-					unit("percentunit", 1).judged(lowBy("AvaxL1ConnectedWeightLow")).between(nil, 1).from(0.7).none("No L1").leadsTo("avax-l1"),
-			},
-		},
-		{
-			title: "Chains and network: does everything move?",
-			panels: []*panel{
-				graph("How far behind is a node?", "Blocks that a node is behind the highest one of all nodes, per chain: the 10 furthest behind.", "{{node}} {{chain}}",
-					highest(`max without (node) (avax_chain_height{chain=~"$chain"}) - ignoring (node) group_right () avax_chain_height`+chain)).
-					unit("suffix: blocks", 0).between(0, nil).none("No node").leadsTo("avax-chains"),
-				graph("How much stake is connected?", "Share of all primary-network stake whose nodes this node is connected to, itself included.", "{{node}}",
-					lowest(`avax_node_connected_stake_ratio`+nodes)).
-					unit("percentunit", 1).judged(lowBy("AvaxConnectedStakeLow")).between(nil, 1).from(0.7).none("No node").leadsTo("avax-network"),
-				graph("How busy are the chains?", "Transactions a second over the newest complete day, as the Metrics service counts them.", "{{chain}}",
-					highest(`avax_chain_avg_tps{chain=~"$chain"}`)).
-					unit("suffix: tx/s", 2).between(0, nil).none("No Metrics service").leadsTo("avax-chains"),
-			},
-		},
-	},
+func nodesTile() *panel {
+	return stat("Nodes not up", "Nodes that do not answer the exporter, or that no exporter has watched for minutes.",
+		"count(("+nodeStates+") != 1) or 0 * count("+nodeStates+")").
+		unit("none", 0).judged(some(bad)).reads("0", "All up", good).leadsTo("avax-network")
+}
+
+func bootstrappingTile() *panel {
+	return stat("Bootstrapping", "Chains that bootstrap on some node. A node does not work for a chain until it is bootstrapped.",
+		number(least("avax_node_chain_bootstrapped", onNodes, onChains), "== 0")).
+		unit("none", 0).judged(some(bad)).reads("0", "All done", good).leadsTo("avax-chains")
+}
+
+func upgradeTile() *panel {
+	ahead := most("avax_upgrade_timestamp_seconds", onNodes) + " - time()"
+	return stat("Next upgrade", "Until the next upgrade of the network that a node knows. Not known: most of the stake announces one that a node does not know.",
+		"0 * min("+most("avax_node_unknown_upgrade_timestamp_seconds", onNodes)+") - 1 or min(("+ahead+") > 0) / 86400 or 0 * count("+most("avax_node_up", onNodes)+") - 2").
+		unit("suffix: days", 1).judged(steps(step{nil, bad}, step{0.0, good})).
+		reads("-1", "Not known", bad).reads("-2", "None ahead", good).leadsTo("avax-network")
+}
+
+func stakeTile() *panel {
+	return stat("Connected stake", "The lowest share of the stake of the primary network that a node is connected to.",
+		"min("+least("avax_node_connected_stake_ratio", onNodes)+")").
+		unit("percentunit", 1).graded(lowBy("AvaxConnectedStakeLow", percents)).leadsTo("avax-network")
+}
+
+// nodesTable has a row for each node, with what is worst first.
+func nodesTable() *panel {
+	marked := func(expr, of string) string { return `label_replace(` + expr + `, "of", "` + of + `", "", "")` }
+	const severe = `severity=~"page|warn"`
+	// The companion's alerts have a job of their own, and some alerts name the validator alone.
+	alerting := "sum by (node) (" +
+		marked("count by (node) ("+firing(everyAlert, severe, `node!=""`)+")", "node") + " or " +
+		marked(`count by (node) (label_replace(`+firing(everyAlert, severe, `node=""`, `node_id!=""`)+` * on (node_id) group_left (name) `+ownNames+`, "node", "$1", "name", "(.+)"))`, "validator") + " or " +
+		marked("0 * group by (node) ("+most("avax_node_up", onNodes)+" and on () "+watchdog+")", "nothing") + ")"
+	return table("Nodes", "Each node as it is now, those that are not up first. The name opens what happens inside the node. Alerts: pages and warnings about it.",
+		text("Node", "node", 0).to("avax-node", "node", "Node"),
+		states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "Unwatched", warn)),
+		value("Alerts", "max by (job, node) ("+most("avax_node_up", onNodes)+") * 0 + on (node) group_left () "+alerting, "none", 0, 65, some(warn)),
+		text("Version", "version", 140),
+		yesNo("Bootstrapped", "min by (job, node) ("+least("avax_node_chain_bootstrapped", onNodes)+")", "Yes", good, "No", bad, 115),
+		value("Reward votes", "max by (job, node) ("+least("avax_node_uptime_rewarding_stake_ratio", onNodes)+")", "percentunit", 1, 105, colors(lowBy("AvaxRewardStakeLow", percents))),
+		value("Stake reached", "max by (job, node) ("+least("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 110, colors(lowBy("AvaxConnectedStakeLow", percents))),
+		value("Peers", "max by (job, node) ("+least("avax_node_peers", onNodes)+")", "none", 0, 60, nil),
+	).withInfo("max by (job, node, version) (" + of("avax_node_info", onNodes) + ")").sortedDown("Alerts").sorted("State")
+}
+
+// alertsTimeline shows when which alert fired, and when the rules were evaluated.
+func alertsTimeline() *panel {
+	expr := "max by (alertname) (2 * " + firing(everyAlert, `severity="page"`) + " or 1 * " + firing(everyAlert, `severity="warn"`) + ")" +
+		" or label_replace(0 * group(" + watchdog + `), "alertname", "rules evaluated", "", "")`
+	return timeline("Alerts, by name", "When pages and warnings fired. The row of the rules has a gap where they were not evaluated.", "{{alertname}}", expr).
+		judged(steps(step{nil, good}, step{1.0, warn}, step{2.0, bad})).
+		mapped([]object{mapping("0", "yes", good), mapping("1", "warning", warn), mapping("2", "page", bad)}).none(noRules)
+}
+
+// upTimeline shows which nodes were up and bootstrapped, those first that were it least.
+func upTimeline() *panel {
+	up := most("avax_node_up", onNodes)
+	booted := "min without (chain) (" + least("avax_node_chain_bootstrapped", onNodes) + ")"
+	expr := up + " + (" + booted + " or 0 * " + up + " + 1)"
+	expr = "(" + up + " == 0 or " + expr + ") and on (job, node) bottomk(20, max without (instance, pod) (avg_over_time(" + of("avax_node_up", onNodes) + "[$__range] @ end())))"
+	return timeline("Nodes up and bootstrapped", "The 20 nodes that were up least in the time range. A gap: no exporter watched the node.", "{{node}}",
+		"max by (job, node) ("+expr+")").
+		judged(steps(step{nil, bad}, step{1.0, warn}, step{2.0, good})).
+		mapped([]object{mapping("0", "down", bad), mapping("1", "bootstrapping", warn), mapping("2", "up", good)}).opening("avax-node", "node", "node")
+}
+
+func connectedStakeGraph() *panel {
+	return graph("Connected stake", "Share of the stake of the primary network whose nodes this node is connected to, itself included: the 10 lowest.", "{{node}}",
+		lowest(least("avax_node_connected_stake_ratio", onNodes))).shares(0.7).graded(lowBy("AvaxConnectedStakeLow", percents)).opening("avax-node", "node", "node")
+}
+
+func lagGraph() *panel {
+	return graph("Blocks behind the highest node", "Blocks that a node is behind the highest one of all nodes: the 10 furthest behind.", "{{node}} {{chain}}",
+		highest("max without (node) ("+most("avax_chain_height", onChains)+") - ignoring (node) group_right () "+most("avax_chain_height", onNodes, onChains))).
+		counts().upTo(40).graded(highBy("AvaxHeadLag", blocks)).opening("avax-node", "node", "node")
 }

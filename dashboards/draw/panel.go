@@ -25,13 +25,16 @@ type query struct {
 	instant      bool
 }
 
-// The colours of good, of what will soon want somebody, and of bad; and of a
-// plain fact.
+// Colors. What is fine has none: a table cell, a tile or a graph keeps the background,
+// and a bar or a stretch of time is grey. White text on each has a contrast of 4.5 or
+// more, and the two differ in lightness, so that they do for the color-blind too.
 const (
-	good  = "green"
-	warn  = "orange"
-	bad   = "red"
+	good  = "fine" // replaced when the panel is written
+	warn  = "#B85C00"
+	bad   = "#8F1018"
 	plain = "text"
+	blank = "transparent"
+	grey  = "#5A6B7B"
 )
 
 // step is a colour from a value on; the first has none.
@@ -51,16 +54,6 @@ func steps(all ...step) object {
 // fact has one colour whatever its value.
 func fact() object { return steps(step{nil, plain}) }
 
-// low is bad where the value is low: below the page's bar, and below the warning's.
-func low(page, warning float64) object {
-	return steps(step{nil, bad}, step{page, warn}, step{warning, good})
-}
-
-// high is bad where the value is high.
-func high(warning, page float64) object {
-	return steps(step{nil, good}, step{warning, warn}, step{page, bad})
-}
-
 // some is bad from 1 on: something counted that should not be there.
 func some(color string) object { return steps(step{nil, good}, step{1.0, color}) }
 
@@ -73,13 +66,21 @@ func newPanel(kind, title, about string, w, h int) *panel {
 
 // stat is a tile with one value, or one for each query.
 func stat(title, about, expr string) *panel {
-	p := newPanel("stat", title, about, 6, 3)
+	p := newPanel("stat", title, about, 4, 3)
 	p.queries = []query{{expr: expr, instant: true}}
 	p.options = object{
 		"colorMode": "none", "graphMode": "none", "justifyMode": "center", "orientation": "vertical",
-		"textMode": "value", "reduceOptions": lastValue,
+		"textMode": "value", "reduceOptions": lastValue, "text": object{"titleSize": 12, "valueSize": 22}, "wideLayout": false,
 	}
-	return p
+	return p.none(noData)
+}
+
+// line spreads tiles over the width of the board.
+func line(tiles ...*panel) []*panel {
+	for _, p := range tiles {
+		p.w = 24 / len(tiles)
+	}
+	return tiles
 }
 
 var lastValue = object{"calcs": []string{"lastNotNull"}, "fields": "", "values": false}
@@ -97,7 +98,20 @@ func graph(title, about, legend, expr string) *panel {
 		"legend":  object{"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []string{}},
 		"tooltip": object{"mode": "multi", "sort": "asc"},
 	}
-	return p
+	return p.none(noData)
+}
+
+// timeline is a row of colored stretches of time for each series of the query.
+func timeline(title, about, legend, expr string) *panel {
+	p := newPanel("state-timeline", title, about, 12, 7)
+	p.queries = []query{{expr: expr, legend: legend}}
+	p.custom = object{"lineWidth": 0, "fillOpacity": 100, "spanNulls": false}
+	p.options = object{
+		"mergeValues": true, "showValue": "auto", "alignValue": "left", "rowHeight": 0.85,
+		"legend":  object{"displayMode": "list", "placement": "bottom", "showLegend": false, "calcs": []string{}},
+		"tooltip": object{"mode": "single", "sort": "none"},
+	}
+	return p.none(noData)
 }
 
 // bars is a bar for each series of the query.
@@ -106,12 +120,12 @@ func bars(title, about, legend, expr string) *panel {
 	p.queries = []query{{expr: expr, legend: legend, instant: true}}
 	p.defaults["min"] = 0
 	p.options = object{
-		"displayMode": "basic", "orientation": "horizontal", "showUnfilled": true, "valueMode": "color",
+		"displayMode": "basic", "orientation": "horizontal", "showUnfilled": true, "valueMode": "text",
 		"namePlacement": "left", "sizing": "auto", "text": object{"titleSize": 13, "valueSize": 15},
 		"minVizHeight": 16, "minVizWidth": 8, "maxVizHeight": 32, "reduceOptions": lastValue,
 		"legend": object{"showLegend": false, "displayMode": "list", "placement": "bottom", "calcs": []string{}},
 	}
-	return p
+	return p.none(noData)
 }
 
 func (p *panel) size(w, h int) *panel { p.w, p.h = w, h; return p }
@@ -122,14 +136,14 @@ func (p *panel) unit(unit string, decimals int) *panel {
 	return p
 }
 
-// judged colours values by these steps; a graph draws them as dashed lines.
+// judged colors values by these steps; a graph draws them as areas.
 func (p *panel) judged(thresholds object) *panel {
 	p.defaults["thresholds"] = thresholds
 	if p.kind == "stat" {
-		p.options["colorMode"] = "background"
+		p.options["colorMode"] = "background_solid"
 	}
 	if p.custom != nil && p.kind == "timeseries" {
-		p.custom["thresholdsStyle"] = object{"mode": "dashed"}
+		p.custom["thresholdsStyle"] = object{"mode": "area"}
 	}
 	return p
 }
@@ -139,6 +153,9 @@ func (p *panel) reads(value, text, color string) *panel {
 	p.defaults["mappings"] = append(p.defaults["mappings"].([]object), mapping(value, text, color))
 	return p
 }
+
+// mapped shows texts in the place of values.
+func (p *panel) mapped(mappings []object) *panel { p.defaults["mappings"] = mappings; return p }
 
 func mapping(value, text, color string) object {
 	return object{"type": "value", "options": object{value: object{"text": text, "color": color, "index": 0}}}
@@ -155,8 +172,19 @@ func (p *panel) between(low, high any) *panel {
 	return p
 }
 
-// from sets where the axis begins unless a value is lower.
+// from and upTo set where the axis begins and ends unless a value lies beyond.
 func (p *panel) from(v float64) *panel { p.custom["axisSoftMin"] = v; return p }
+func (p *panel) upTo(v float64) *panel { p.custom["axisSoftMax"] = v; return p }
+
+// shares are between 0 and 1, and most of them near 1: the axis shows the whole
+// from this value on unless one is lower.
+func (p *panel) shares(from float64) *panel {
+	p.defaults["max"] = 1
+	return p.unit("percentunit", 1).from(from)
+}
+
+// counts have an axis from 0 that is not stretched over small numbers.
+func (p *panel) counts() *panel { return p.unit("none", 0).between(0, nil).upTo(5) }
 
 // steady draws values as steps, for what changes seldom.
 func (p *panel) steady() *panel { p.custom["lineInterpolation"] = "stepAfter"; return p }
@@ -168,25 +196,31 @@ func (p *panel) stacked() *panel {
 	return p
 }
 
-// also adds a query.
-func (p *panel) also(legend, expr string) *panel {
-	p.queries = append(p.queries, query{expr: expr, legend: legend, instant: p.queries[0].instant})
+// graded colors by the grades. A tile names the grade as well.
+func (p *panel) graded(grades []grade) *panel {
+	if p.kind == "stat" {
+		p.queries[0].expr = inWords(p.queries[0].expr, grades)
+		p.legend("{{state}}")
+	}
+	return p.judged(colors(grades))
+}
+
+// legend names the values of the query.
+func (p *panel) legend(legend string) *panel {
+	p.queries[0].legend = legend
 	if p.kind == "stat" {
 		p.options["textMode"] = "value_and_name"
 	}
 	return p
 }
 
-// painted colours the value of the query with this legend by steps of its own.
+// painted colors the value with this name by steps of its own.
 func (p *panel) painted(legend string, thresholds object) *panel {
 	p.overrides = append(p.overrides, object{
 		"matcher": object{"id": "byName", "options": legend}, "properties": []object{prop("thresholds", thresholds)},
 	})
 	return p
 }
-
-// named names the first query's value.
-func (p *panel) named(legend string) *panel { p.queries[0].legend = legend; return p }
 
 // none is what the panel says where there is nothing to show.
 func (p *panel) none(text string) *panel { p.defaults["noValue"] = text; return p }
@@ -214,27 +248,58 @@ func value(title, expr, unit string, decimals, width int, thresholds object) col
 		prop("unit", unit), prop("decimals", decimals), prop("mappings", []object{nothing}),
 	}}
 	if thresholds != nil {
-		c.props = append(c.props, prop("thresholds", thresholds), prop("custom.cellOptions", object{"type": "color-text"}))
+		c.props = append(c.props, prop("thresholds", thresholds), prop("custom.cellOptions", filled))
 	}
+	return c
+}
+
+// orElse shows a dash for the series that the function of the same name adds.
+func (c column) orElse() column {
+	c.props = append(c.props, prop("mappings", []object{mapping("-1", "–", good), nothing}))
+	return c
+}
+
+// filled is a cell with the color in its background.
+var filled = object{"type": "color-background", "mode": "basic"}
+
+// states is a column of numbers that stand for words.
+func states(title, expr string, width int, mappings ...object) column {
+	return column{title: title, expr: expr, width: width, props: []object{
+		prop("mappings", append(mappings, nothing)), prop("custom.cellOptions", filled),
+	}}
+}
+
+// hidden is a column that is there for links alone.
+func hidden(title, label string) column {
+	return column{title: title, label: label, props: []object{prop("custom.hidden", true)}}
+}
+
+// to makes each cell of the column open another board about the row. The time and
+// the choices of data source, network and job are kept. vars are names of
+// variables, each with the column that has its value.
+func (c column) to(board string, vars ...string) column {
+	url := "/d/" + board + "?${datasource:queryparam}&${network:queryparam}&${job:queryparam}"
+	for i := 0; i+1 < len(vars); i += 2 {
+		url += "&var-" + vars[i] + "=${__data.fields[\"" + vars[i+1] + "\"]}"
+	}
+	c.props = append(c.props, prop("links", []object{{"title": "Open: " + strings.TrimPrefix(board, "avax-"), "url": url + "&${__url_time_range}", "targetBlank": false}}))
 	return c
 }
 
 // yesNo is a column that shows words for 1 and 0.
 func yesNo(title, expr, yes, yesColor, no, noColor string, width int) column {
-	return column{title: title, expr: expr, width: width, props: []object{
-		prop("mappings", []object{mapping("1", yes, yesColor), mapping("0", no, noColor), nothing}),
-		prop("custom.cellOptions", object{"type": "color-text"}),
-	}}
+	return states(title, expr, width, mapping("1", yes, yesColor), mapping("0", no, noColor))
 }
 
 func prop(id string, v any) object { return object{"id": id, "value": v} }
 
 // nothing shows a dash where a value is absent.
-var nothing = object{"type": "special", "options": object{"match": "null+nan", "result": object{"text": "–", "color": plain, "index": 0}}}
+var nothing = object{"type": "special", "options": object{"match": "null+nan", "result": object{"text": "–", "color": good, "index": 0}}}
 
-// table has a row for each value of the label key, and the given columns.
-func table(title, about, key string, columns ...column) *panel {
-	p := newPanel("table", title, about, 12, 8)
+// table has a row for each combination of the labels that its queries share, and
+// the given columns. The first column with a query has all labels that are shown.
+func table(title, about string, columns ...column) *panel {
+	p := newPanel("table", title, about, 12, 8).none(noData)
 	p.custom = object{"align": "left", "cellOptions": object{"type": "auto"}, "filterable": false}
 	p.options = object{
 		"showHeader": true, "cellHeight": "sm", "sortBy": []object{},
@@ -267,7 +332,7 @@ func table(title, about, key string, columns ...column) *panel {
 			}
 		}
 	} else {
-		p.transformations = append(p.transformations, object{"id": "joinByField", "options": object{"byField": key, "mode": "outer"}})
+		p.transformations = append(p.transformations, object{"id": "merge", "options": object{}})
 	}
 	p.transformations = append(p.transformations,
 		object{"id": "filterFieldsByName", "options": object{"include": object{"names": seen}}},
@@ -316,8 +381,13 @@ func (p *panel) json() object {
 	if p.overrides == nil {
 		p.overrides = []object{}
 	}
+	color := blank
+	if p.kind == "bargauge" || p.kind == "state-timeline" {
+		color = grey
+	}
+	p.defaults, p.overrides = fine(p.defaults, color).(object), fine(p.overrides, color).([]object)
 	out := object{
-		"type": p.kind, "title": p.title, "description": p.about, "datasource": source,
+		"type": p.kind, "title": p.title, "description": p.about, "datasource": source, "pluginVersion": grafana,
 		"fieldConfig": object{"defaults": p.defaults, "overrides": p.overrides},
 		"options":     p.options, "targets": targets,
 	}
@@ -331,4 +401,39 @@ func (p *panel) json() object {
 		}}
 	}
 	return out
+}
+
+// grafana is the version whose form of panels this is. Later ones convert it.
+const grafana = "10.4.0"
+
+// fine replaces the color of what is fine wherever it stands.
+func fine(v any, color string) any {
+	switch v := v.(type) {
+	case object:
+		out := object{}
+		for key, value := range v {
+			out[key] = fine(value, color)
+		}
+		return out
+	case []object:
+		out := []object{}
+		for _, item := range v {
+			out = append(out, fine(item, color).(object))
+		}
+		return out
+	case string:
+		if v == good {
+			return color
+		}
+	}
+	return v
+}
+
+// opening makes each line or bar open another board about its subject.
+func (p *panel) opening(board, variable, label string) *panel {
+	p.defaults["links"] = []object{{
+		"title": "Open: " + strings.TrimPrefix(board, "avax-"), "targetBlank": false,
+		"url": "/d/" + board + "?${datasource:queryparam}&${network:queryparam}&${job:queryparam}&var-" + variable + "=${__field.labels." + label + "}&${__url_time_range}",
+	}}
+	return p
 }

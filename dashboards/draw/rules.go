@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,34 +21,44 @@ type group struct {
 	}
 }
 
-// groups are the groups of the built-in alert rules.
-var groups = func() []group {
-	var file struct{ Groups []group }
-	if err := yaml.Unmarshal(alerts.Rules, &file); err != nil {
-		fatal("alerts: %v", err)
+// groups are the groups of both files of rules.
+var groups = func() (all []group) {
+	for _, text := range [][]byte{alerts.Rules, alerts.Companion} {
+		var file struct{ Groups []group }
+		if err := yaml.Unmarshal(text, &file); err != nil {
+			fatal("alerts: %v", err)
+		}
+		all = append(all, file.Groups...)
 	}
-	return file.Groups
+	return all
 }()
 
 // bar is the threshold of an alert: the one with this severity, and with this
 // label within where there are several.
 func bar(alert, severity string, within ...string) float64 {
+	v, found := threshold(alert, severity, within...)
+	if !found {
+		fatal("the rules have no threshold for %s %s %s", alert, severity, within)
+	}
+	return v
+}
+
+func threshold(alert, severity string, within ...string) (v float64, found bool) {
 	for _, g := range groups {
 		for _, r := range g.Rules {
-			if r.Record == "avax:threshold" && r.Labels["alert"] == alert &&
+			if r.Record == "avax:threshold" && r.Labels["alert"] == alert && r.Labels["needs"] == "" &&
 				(severity == "" || r.Labels["severity"] == severity) &&
 				(len(within) == 0 || r.Labels["within"] == within[0]) {
-				return product(r.Expr)
+				return product(r.Expr), true
 			}
 		}
 	}
-	fatal("the rules have no threshold for %s %s %s", alert, severity, within)
-	return 0
+	return math.NaN(), false
 }
 
 var vector = regexp.MustCompile(`^vector\((.*)\)$`)
 
-// product reckons vector(a * b * c), the form that thresholds have.
+// product computes vector(a * b * c), the form that thresholds have.
 func product(expr string) float64 {
 	m := vector.FindStringSubmatch(strings.TrimSpace(expr))
 	if m == nil {
@@ -64,51 +75,215 @@ func product(expr string) float64 {
 	return v
 }
 
-// lowBy and highBy colour by an alert's own bars.
-func lowBy(alert string) object  { return low(bar(alert, "page"), bar(alert, "warn")) }
-func highBy(alert string) object { return high(bar(alert, "warn"), bar(alert, "page")) }
+// pageAndWarn are the bars of an alert, NaN for one that it does not have.
+func pageAndWarn(alert string) (page, warning float64) {
+	page, hasPage := threshold(alert, "page")
+	warning, hasWarning := threshold(alert, "warn")
+	if !hasPage && !hasWarning {
+		fatal("the rules have no threshold for %s", alert)
+	}
+	return page, warning
+}
 
-// alertsOf is a pattern of the names of the alerts in these groups.
-func alertsOf(names ...string) string {
-	var found []string
+// lowBy and highBy are the grades of an alert by its own bars. unit divides the bars.
+func lowBy(alert string, show func(float64) string) []grade {
+	page, warning := pageAndWarn(alert)
+	return lowGrades(page, warning, show)
+}
+
+func highBy(alert string, show func(float64) string) []grade {
+	page, warning := pageAndWarn(alert)
+	return highGrades(warning, page, show)
+}
+
+// runway are the grades of days until a balance is spent.
+func runway() []grade {
+	return lowGrades(bar("AvaxL1RunwayLow", "", "7d")/day, bar("AvaxL1RunwayLow", "", "30d")/day, days)
+}
+
+// quorumLoss are the grades of days until a quorum is lost.
+func quorumLoss() []grade {
+	return lowGrades(bar("AvaxL1QuorumLossForecast", "page")/day, bar("AvaxL1QuorumLossForecast", "warn")/day, days)
+}
+
+// stakeEnds are the grades of days until a stake ends.
+func stakeEnds() []grade {
+	return lowGrades(math.NaN(), bar("AvaxStakeEndsSoon", "", "7d")/day, days)
+}
+
+// budgetUsed are the grades of a share of the downtime budget. From 1 on the reward is lost.
+func budgetUsed() []grade {
+	return highGrades(bar("AvaxDowntimeBudgetLow", "warn"), 1, percents)
+}
+
+// alert returns a matcher of these alerts' names, each of which the rules have.
+func alert(names ...string) string {
+	for _, name := range names {
+		if !slices.Contains(alertsOf(""), name) {
+			fatal("the rules have no alert %s", name)
+		}
+	}
+	return `alertname=~"` + strings.Join(names, "|") + `"`
+}
+
+// alertsOf lists the alerts of the groups whose name begins with one of the prefixes.
+func alertsOf(prefixes ...string) (found []string) {
 	for _, g := range groups {
 		for _, r := range g.Rules {
-			if r.Alert != "" && slices.Contains(names, g.Name) && !slices.Contains(found, r.Alert) {
+			if r.Alert != "" && !slices.Contains(found, r.Alert) &&
+				slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(g.Name, p) }) {
 				found = append(found, r.Alert)
 			}
 		}
 	}
 	if len(found) == 0 {
-		fatal("the rules have no alert in the groups %s", names)
+		fatal("the rules have no alert in the groups %s", prefixes)
 	}
-	return strings.Join(found, "|")
+	return found
 }
 
-// firing is a table of the alerts that fire, pages first, of those the ones that
-// fire longest. The watchdog at its end says that the rules are evaluated at all.
-func firing(names string) *panel {
-	const subject = `"collector", "target", "upstream", "upgrade", "node", "chain", "node_id", "address"`
-	labels := `{alertname=~"` + names + `|AvaxWatchdog", severity=~"page|warn|none"}`
-	expr := `(time() - ALERTS_FOR_STATE` + labels + `) and ignoring (alertstate) ALERTS` + strings.Replace(labels, "{", `{alertstate="firing", `, 1)
-	expr = `label_replace(label_join(` + expr + `, "subject", " ", ` + subject + `), "subject", "$1", "subject", " *(.*?) *")`
-	expr = `label_replace(` + expr + `, "subject", "alerting works", "subject", "")`
+// everyAlert matches the names of both files of rules. Those of other rules may
+// begin like the companion's, but none begins like the exporter's.
+var everyAlert = func() string {
+	names := []string{"Avax.+"}
+	for _, name := range alertsOf("") {
+		if !strings.HasPrefix(name, "Avax") {
+			names = append(names, name)
+		}
+	}
+	return `alertname=~"` + strings.Join(names, "|") + `"`
+}()
+
+// watchdog always fires where the rules are evaluated.
+const watchdog = `ALERTS{alertname="AvaxWatchdog", alertstate="firing"}`
+
+// exporters has a series for each exporter that is scraped.
+const exporters = `avax_exporter_targets{job=~"$job"}`
+
+// inJobs leaves out the alerts of exporters that are not chosen. Alerts without a
+// job, and those of other jobs, stay: they may be about the same nodes.
+func inJobs(alerts string) string {
+	return `(` + alerts + ` unless on (job) count by (job) (avax_exporter_targets{job!~"$job"}))`
+}
+
+// firing selects alerts that fire.
+func firing(matchers ...string) string {
+	return inJobs(`ALERTS{` + strings.Join(append([]string{`alertstate="firing"`}, matchers...), ", ") + `}`)
+}
+
+// active selects alerts that fire or are pending: what they tell is so already.
+func active(matchers ...string) string {
+	return inJobs(`ALERTS{` + strings.Join(matchers, ", ") + `}`)
+}
+
+// What a tile says instead of a number.
+const (
+	noRules    = "Rules not loaded"
+	noExporter = "Exporter gone"
+	noData     = "No data"
+)
+
+// alertsTile counts the alerts that fire. It says none only where the rules are
+// evaluated and an exporter is scraped.
+func alertsTile() *panel {
+	count := func(severity, words string) string {
+		return fmt.Sprintf(`label_replace(count(%s), "state", "%s", "", "")`, firing(everyAlert, `severity="`+severity+`"`), words)
+	}
+	expr := count("page", "pages") + " or " + count("warn", "warnings") +
+		` or on () label_replace(0 * group(` + watchdog + ` and on () ` + exporters + `), "state", "pages and warnings", "", "")` +
+		` or on () label_replace(0 * group(` + watchdog + `) - 2, "state", "no samples", "", "")` +
+		` or on () label_replace(vector(-1), "state", "no alert can fire", "", "")`
+	return stat("Alerts firing", "Pages and warnings of the exporter's and the companion's rules that fire now. The rules must be loaded in this data source.", expr).
+		legend("{{state}}").unit("none", 0).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, bad})).painted("warnings", steps(step{nil, warn})).
+		reads("0", "None", good).reads("-1", noRules, warn).reads("-2", noExporter, bad).leadsTo("avax-exporter")
+}
+
+// exporterTile tells whether the source of all that is shown is there.
+func exporterTile() *panel {
+	const down = `up{job=~"$job"} == 0`
+	expr := `label_replace(count(` + down + `) and on () ` + exporters + `, "state", "not scraped", "", "")` +
+		` or label_replace(count(` + exporters + `) unless on () (` + down + `), "state", "up", "", "")` +
+		` or on () label_replace(vector(-1), "state", "nothing here is known", "", "")`
+	return stat("Exporter", "Exporters that Prometheus scrapes now, or those that it cannot scrape. Without an exporter nothing on this page is known.", expr).
+		legend("{{state}}").unit("none", 0).judged(steps(step{nil, bad}, step{0.0, good})).painted("not scraped", steps(step{nil, warn})).
+		reads("-1", "Gone", bad).leadsTo("avax-exporter")
+}
+
+// present has a series for each watched validator, whether it is in the set or not.
+var present = most("avax_validator_present", onValidators)
+
+// paid tells for each watched validator whether it will be paid, as the alerts
+// have it: 0 yes, 1 at risk, 2 not as of today, 3 no, -1 where no rules are loaded.
+// What an alert tells counts while it is pending, too.
+var paid = func() string {
+	of := func(value int, alerts string) string {
+		return fmt.Sprintf("%d * group by (node_id) (%s)", value, alerts)
+	}
+	risk := []string{"AvaxRewardStakeLow", "AvaxDowntimeBudgetBurn", "AvaxDowntimeBudgetLow", "AvaxValidatorDisconnected"}
+	return strings.Join([]string{
+		"(" + of(3, active(alert("AvaxRewardUnreachable", "AvaxValidatorMissing"), `scope!="l1"`)),
+		of(2, ofNodes(active(alert("AvaxRewardStakeLow"), `severity="page"`))),
+		of(1, active(alert(risk...), `severity=~"page|warn"`, `node_id!=""`)),
+		of(1, ofNodes(active(alert("AvaxRewardStakeLow", "AvaxNodeDown", "AvaxConnectedStakeLow"), `severity=~"page|warn"`, `node!=""`))),
+		"0 * group by (node_id) (" + present + " and on () " + watchdog + ")",
+		"0 * group by (node_id) (" + present + ") - 1) and on (node_id) " + present,
+	}, " or ")
+}()
+
+// paidStates are what the numbers of paid mean.
+var paidStates = []object{
+	mapping("0", "Yes", good), mapping("1", "At risk", warn), mapping("2", "Not as of today", bad), mapping("3", "No", bad), mapping("-1", noRules, warn),
+}
+
+func paidTile() *panel {
+	return stat("Will I be paid?", "The watched validator that is worst off, as the alerts have it. At risk: downtime or missing votes. Not as of today: too few votes. No: the requirement is out of reach, or it is not in the set.",
+		"max("+paid+")").unit("none", 0).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn}, step{2.0, bad})).mapped(paidStates).leadsTo("avax-validators")
+}
+
+// subjects are the labels that name what an alert is about.
+const subjects = `"upgrade", "node", "chain", "name", "collector", "upstream", "address"`
+
+// subject puts into the label subject what an alert is about. The exporter's
+// instance stands only where there is nothing else.
+func subject(expr string) string {
+	expr = `label_join(` + named(expr) + `, "subject", " ", ` + subjects + `)`
+	expr = `label_replace(` + expr + `, "subject", "$1", "subject", " *(.*?) *")`
+	return `label_replace(label_join(` + expr + `, "place", ";", "subject", "instance"), "subject", "$1", "place", ";(.+)")`
+}
+
+// severities are numbers, so that a table can be sorted by them.
+func severities(expr string) string {
 	for order, severity := range []string{"page", "warn", "none"} {
 		expr = fmt.Sprintf(`label_replace(%s, "severity", "%d", "severity", "%s")`, expr, order+1, severity)
 	}
-	p := table("Which alerts fire?", "Firing pages, then warnings, those first that fire longest. The alert's name opens its runbook. The watchdog always fires: without it, Prometheus does not evaluate the rules.", "",
-		column{title: "Severity", label: "severity", width: 75, props: []object{
+	return expr
+}
+
+// alertsTable lists the alerts of some groups that fire, one row for each name.
+func alertsTable(names ...string) *panel {
+	match := everyAlert
+	if len(names) > 0 {
+		match = alert(alertsOf(names...)...)
+	}
+	fire := firing(match, `severity=~"page|warn"`)
+	since := `(time() - ALERTS_FOR_STATE{` + match + `, severity=~"page|warn"} and ignoring (alertstate) ` + fire + `)`
+	// Without an exporter most alerts end, since nothing is known.
+	oldest := orElse(`max by (severity, alertname, subject) (topk by (severity, alertname) (1, `+subject(since)+`))`, watchdog+" and on () "+exporters, "subject", "None")
+	oldest = orElse(oldest, watchdog, "subject", noExporter)
+	p := table("Alerts firing, by name", "Firing pages, then warnings, the oldest of each name with its subject. The name opens the runbook.",
+		column{title: "Severity", label: "severity", width: 80, props: []object{
 			prop("mappings", []object{{"type": "value", "options": object{
 				"1": object{"text": "page", "color": bad, "index": 0},
-				"2": object{"text": "warn", "color": warn, "index": 1},
-				"3": object{"text": "fine", "color": good, "index": 2},
+				"2": object{"text": "warning", "color": warn, "index": 1},
 			}}}),
-			prop("custom.cellOptions", object{"type": "color-text"}),
+			prop("custom.cellOptions", filled),
 		}},
-		column{title: "Alert", label: "alertname", width: 215, props: []object{prop("links", []object{{
+		column{title: "Alert", label: "alertname", width: 210, props: []object{prop("links", []object{{
 			"title": "Runbook", "url": "https://github.com/avax-exporter/avax-exporter/blob/main/docs/runbooks/${__value.raw}.md", "targetBlank": true,
 		}})}},
-		text("About", "subject", 0),
-		value("For", expr, "s", 0, 90, nil),
+		value("Count", severities(`count by (severity, alertname) (`+fire+`)`), "none", 0, 65, nil),
+		text("Oldest: subject", "subject", 0),
+		value("For", severities(oldest), "s", 0, 90, nil).orElse(),
 	)
-	return p.none("The rules are not evaluated").sortedDown("For").sorted("Severity")
+	return p.none(noRules).sortedDown("For").sorted("Severity")
 }

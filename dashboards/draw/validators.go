@@ -2,97 +2,118 @@ package main
 
 var validators = board{
 	file: "validators.json", uid: "avax-validators", title: "validators and rewards",
-	about:     "Will the watched primary-network validators be paid, when does their stake end, and what do they earn?",
+	about:     "Will the watched validators of the primary network be paid, when does their stake end, and what do they earn?",
 	variables: []variable{validatorVar, nodeVar},
 	rows: []row{
-		{panels: []*panel{
-			stat("In the set", "Watched validators that are missing from the primary network's set.",
-				`count(avax_validator_present`+anyone+` == 0) or 0 * count(avax_validator_present`+anyone+`)`).
-				unit("suffix: missing", 0).judged(some(bad)).reads("0", "All", good).none("No validator"),
-			stat("Reachable?", "Watched validators whose downtime budget is spent: even without another minute down they miss the requirement.",
-				`count(avax_validator_reward_reachable`+anyone+` == 0) or 0 * count(avax_validator_reward_reachable`+anyone+`)`).
-				unit("suffix: lost", 0).judged(some(bad)).reads("0", "Yes", good).none("No validator"),
-			stat("Budget used", "The largest share of a downtime budget that is used.",
-				`max(avax_validator_downtime_used_seconds`+anyone+` / avax_validator_downtime_budget_seconds`+anyone+`)`).
-				unit("percentunit", 1).judged(high(bar("AvaxDowntimeBudgetLow", "info"), bar("AvaxDowntimeBudgetLow", "warn"))).none("No validator"),
-			stat("Downtime left", "What the validator that has least left may still be down until the end of its period.",
-				`min(avax_validator_downtime_budget_seconds`+anyone+` - avax_validator_downtime_used_seconds`+anyone+`)`).
-				unit("s", 1).judged(steps(step{nil, bad}, step{6 * 3600.0, warn}, step{day, good})).none("No validator"),
-			stat("Fewest votes", "The lowest share of the stake that would vote today for paying a watched validator, at its own requirement.",
-				`min(avax_node_uptime_rewarding_stake_ratio`+nodes+`)`).
-				unit("percentunit", 1).judged(lowBy("AvaxRewardStakeLow")).none("No validator"),
-			stat("Next stake end", "Until the first of the watched validators ends its period.",
-				`min(avax_validator_end_timestamp_seconds`+anyone+`) - time()`).
-				unit("s", 1).judged(steps(step{nil, bad}, step{bar("AvaxStakeEndsSoon", "", "24h"), warn}, step{bar("AvaxStakeEndsSoon", "", "7d"), good})).none("None"),
-			stat("AVAX at stake", "What the watched validators are paid at the end of their periods if all goes well, their delegators' fees included.",
-				`sum(avax_validator_potential_reward_avax`+anyone+`) + (sum(avax_validator_accrued_delegatee_reward_avax`+anyone+`) or vector(0))`).
-				unit("locale", 0).none("No validator"),
-			stat("Delegations", "Delegations to the watched validators.",
-				`sum(avax_validator_delegators`+anyone+`)`).unit("none", 0).none("No validator"),
-		}},
+		{panels: append(
+			line(exporterTile(), alertsTile(), paidTile(), votesTile(), budgetTile(), stakeEndTile()),
+			line(
+				stat("Not in the set", "Watched validators that are missing from the set of the primary network.", number(present, "== 0")).
+					unit("none", 0).judged(some(bad)).reads("0", "None", good),
+				stat("Stake, AVAX", "What the watched validators have staked themselves.",
+					"sum("+most("avax_validator_stake_avax", onValidators)+")").unit("locale", 0),
+				stat("Reward, AVAX", "What the watched validators are paid at the end of their periods if all goes well, their share of their delegators' rewards included.",
+					"sum("+most("avax_validator_potential_reward_avax", onValidators)+") + (sum("+most("avax_validator_accrued_delegatee_reward_avax", onValidators)+") or vector(0))").
+					unit("locale", 0),
+				stat("Delegations", "Delegations to the watched validators.",
+					"sum("+most("avax_validator_delegators", onValidators)+")").unit("none", 0),
+			)...)},
 		{
-			title: "Which validator is at risk?",
+			title: "Which validator is at risk",
 			text:  "The requirement is 80 % for a period that started before Helicon and 90 % for a later one. *Used* counts the time that the stake-weighted peers saw the validator down; *left* is what it may still be down until its period ends.",
 			panels: []*panel{
-				table("Is each validator fine?", "One row for each watched validator, those with most of their budget used first.", "node_id",
-					text("Validator", "node_id", 0),
-					yesNo("In the set", `max by (node_id) (avax_validator_present`+anyone+`)`, "Yes", good, "No", bad, 80),
-					yesNo("Reward", `min by (node_id) (avax_validator_reward_reachable`+anyone+`)`, "Reachable", good, "Lost", bad, 90),
-					value("Requirement", `max by (node_id) (avax_validator_uptime_requirement_ratio`+anyone+`)`, "percentunit", 0, 110, nil),
-					value("Uptime", `max by (node_id) (avax_validator_weighted_uptime_ratio`+anyone+`)`, "percentunit", 2, 85, nil),
-					value("Budget used", `max by (node_id) (avax_validator_downtime_used_seconds`+anyone+` / avax_validator_downtime_budget_seconds`+anyone+`)`, "percentunit", 1, 110, high(bar("AvaxDowntimeBudgetLow", "info"), bar("AvaxDowntimeBudgetLow", "warn"))),
-					value("Left", `max by (node_id) (avax_validator_downtime_budget_seconds`+anyone+` - avax_validator_downtime_used_seconds`+anyone+`)`, "s", 1, 95, steps(step{nil, bad}, step{6 * 3600.0, warn}, step{day, good})),
-					value("Votes at 80 %", `max by (node_id) (avax_validator_votes_yes_ratio{node_id=~"$node_id", requirement="0.8"})`, "percentunit", 1, 115, nil),
-					value("Votes at 90 %", `max by (node_id) (avax_validator_votes_yes_ratio{node_id=~"$node_id", requirement="0.9"})`, "percentunit", 1, 115, nil),
-					value("Ends in", `max by (node_id) (avax_validator_end_timestamp_seconds`+anyone+`) - time()`, "s", 1, 95, steps(step{nil, bad}, step{bar("AvaxStakeEndsSoon", "", "24h"), warn}, step{bar("AvaxStakeEndsSoon", "", "7d"), plain})),
-					value("Stake, AVAX", `max by (node_id) (avax_validator_stake_avax`+anyone+`)`, "locale", 0, 110, nil),
-					value("Reward, AVAX", `max by (node_id) (avax_validator_potential_reward_avax`+anyone+`)`, "locale", 1, 120, nil),
-				).size(24, 8).sortedDown("Budget used"),
-				firing(alertsOf("avax-validator")).size(12, 7),
-				bars("Whose stake ends first?", "Time left of the 10 watched validators whose periods end first.", "{{short}}",
-					short(`bottomk(10, avax_validator_end_timestamp_seconds`+anyone+` - time())`)).
-					unit("s", 1).judged(steps(step{nil, bad}, step{bar("AvaxStakeEndsSoon", "", "24h"), warn}, step{bar("AvaxStakeEndsSoon", "", "7d"), good})).none("None").size(12, 7),
+				validatorsTable().size(24, 8),
+				alertsTable("avax-validator").size(12, 7),
+				bars("Days until the stake ends", "The 10 watched validators whose periods end first. The bar is full from 90 days on.", "{{name}}",
+					named(inDays("bottomk(10, "+least("avax_validator_end_timestamp_seconds", onValidators)+" - time())"))).
+					unit("suffix: days", 1).graded(stakeEnds()).between(0, 90).opening("avax-validators", "node_id", "node_id").size(12, 7),
 			},
 		},
 		{
-			title: "Uptime: who saw what?",
-			text:  "Every peer votes by what it saw itself. One observer that disagrees is most likely the one at fault; many at once are right.",
+			title: "Uptime, and who observed it",
+			text:  "Every peer votes by what it observed itself. One observer that disagrees is most likely wrong; many at once are right.",
 			panels: []*panel{
-				graph("How much downtime budget is used?", "Downtime of the period so far as a share of what the reward allows: the 10 that used most.", "{{short}}",
-					short(highest(`avax_validator_downtime_used_seconds`+anyone+` / avax_validator_downtime_budget_seconds`+anyone))).
-					unit("percentunit", 1).judged(high(bar("AvaxDowntimeBudgetLow", "info"), bar("AvaxDowntimeBudgetLow", "warn"))).between(0, nil).none("No validator"),
-				graph("Would it be paid at 80 %?", "Share of the stake that would vote yes at a requirement of 80 %: the 10 lowest.", "{{short}}",
-					short(lowest(`avax_validator_votes_yes_ratio{node_id=~"$node_id", requirement="0.8"}`))).
-					unit("percentunit", 1).between(nil, 1).from(0.7).none("No validator"),
-				graph("Would it be paid at 90 %?", "Share of the stake that would vote yes at Helicon's requirement of 90 %: the 10 lowest.", "{{short}}",
-					short(lowest(`avax_validator_votes_yes_ratio{node_id=~"$node_id", requirement="0.9"}`))).
-					unit("percentunit", 1).between(nil, 1).from(0.7).none("No validator"),
-				graph("What uptime did the peers see?", "Stake-weighted mean of what the peers saw, never the node's own view: the 10 lowest.", "{{short}}",
-					short(lowest(`avax_validator_weighted_uptime_ratio`+anyone))).
-					unit("percentunit", 2).between(nil, 1).from(0.95).none("No validator"),
-				graph("How far apart are the observers?", "Difference between the highest and the lowest uptime that own nodes saw of a validator: the 10 largest.", "{{short}}",
-					short(highest(`max without (node) (avax_validator_uptime_ratio{node=~"$node", node_id=~"$node_id"}) - min without (node) (avax_validator_uptime_ratio{node=~"$node", node_id=~"$node_id"})`))).
-					unit("percentunit", 1).between(0, nil).none("No second observer"),
-				graph("How many own nodes see it connected?", "Share of the own nodes that are connected to the validator: the 10 lowest.", "{{short}}",
-					short(lowest(`avg without (node) (avax_validator_connected{node=~"$node", node_id=~"$node_id"})`))).
-					unit("percentunit", 0).between(0, 1).none("No second observer"),
+				budgetGraph(),
+				votesGraph(),
+				graph("Uptime that the peers observed", "Stake-weighted mean of what the peers observed, never the node's own view: the 10 lowest.", "{{name}}",
+					named(lowest(least("avax_validator_weighted_uptime_ratio", onValidators)))).shares(0.9).opening("avax-validators", "node_id", "node_id"),
+				graph("Difference between observers", "Difference between the highest and the lowest uptime that own nodes observed of a validator: the 10 largest.", "{{name}}",
+					named(highest("max without (node) ("+most("avax_validator_uptime_ratio", onNodes, onValidators)+") - min without (node) ("+most("avax_validator_uptime_ratio", onNodes, onValidators)+")"))).
+					unit("percentunit", 1).between(0, nil).upTo(0.05).opening("avax-validators", "node_id", "node_id"),
+				graph("Own nodes that are connected to it", "Share of the own nodes that are connected to the validator: the 10 lowest.", "{{name}}",
+					named(lowest("avg without (node) ("+most("avax_validator_connected", onNodes, onValidators)+")"))).
+					unit("percentunit", 0).between(0, 1).opening("avax-validators", "node_id", "node_id"),
+				timeline("Will it be paid?", "The verdict of the alerts on each watched validator: the 20 that used most of their downtime budgets.", "{{name}}",
+					named("("+paid+") and on (node_id) topk(20, "+atEnd(usedShares)+")")).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn}, step{2.0, bad})).mapped(paidStates).size(8, 8),
 			},
 		},
 		{
-			title: "Money: what is staked, and what was paid?",
+			title: "Money",
 			text:  "What was paid comes from the Data service, where it is configured.",
 			panels: []*panel{
-				graph("How much is delegated?", "Stake delegated to the 10 validators that have most.", "{{short}}",
-					short(highest(`avax_validator_delegated_stake_avax`+anyone))).unit("short", 1).between(0, nil).none("No delegations"),
-				graph("What does the next period's end pay?", "The reward if the uptime suffices: the 10 highest.", "{{short}}",
-					short(highest(`avax_validator_potential_reward_avax`+anyone))).unit("short", 1).between(0, nil).none("No validator"),
-				table("What was paid so far?", "All rewards that were ever paid for the watched validators, by kind.", "type",
+				graph("Delegated stake, AVAX", "Stake delegated to the 10 validators that have most.", "{{name}}",
+					named(highest(most("avax_validator_delegated_stake_avax", onValidators)))).unit("locale", 0).between(0, nil),
+				graph("Reward at the end of the period, AVAX", "The reward if the uptime suffices: the 10 highest.", "{{name}}",
+					named(highest(most("avax_validator_potential_reward_avax", onValidators)))).unit("locale", 0).between(0, nil),
+				table("Rewards paid so far", "All rewards that were ever paid for the watched validators, by kind.",
 					text("Kind", "type", 0),
-					value("Paid, AVAX", `sum by (type) (avax_rewards_avax_total`+anyone+`)`, "locale", 2, 110, nil),
-					value("Rewards", `sum by (type) (avax_rewards_total`+anyone+`)`, "none", 0, 90, nil),
-					value("Last", `max by (type) (avax_rewards_last_timestamp_seconds`+anyone+`) * 1000`, "dateTimeFromNow", 0, 120, nil),
+					value("Paid, AVAX", "sum by (type) ("+most("avax_rewards_avax_total", onValidators)+")", "locale", 2, 110, nil),
+					value("Rewards", "sum by (type) ("+most("avax_rewards_total", onValidators)+")", "none", 0, 90, nil),
+					value("Last", "max by (type) ("+most("avax_rewards_last_timestamp_seconds", onValidators)+") * 1000", "dateTimeFromNow", 0, 120, nil),
 				).none("No Data service").size(8, 8),
 			},
 		},
 	},
+}
+
+// voteShares has the share of the stake that would vote for each own validator's
+// reward, as the alerts use it.
+var voteShares = least("avax_node_uptime_rewarding_stake_ratio", onNodes)
+
+func votesTile() *panel {
+	return stat("Reward votes", "The lowest share of the stake that would vote today for the reward of an own validator. The reward is all or nothing: 50 % are needed at the end.",
+		"min("+voteShares+")").unit("percentunit", 1).graded(lowBy("AvaxRewardStakeLow", percents)).leadsTo("avax-validators")
+}
+
+var usedShares = most("avax_validator_downtime_used_seconds", onValidators) + " / " + least("avax_validator_downtime_budget_seconds", onValidators)
+
+func budgetTile() *panel {
+	return stat("Downtime budget used", "The largest share of a downtime budget that is used. From 100 % on the reward of the period is lost.",
+		"max("+usedShares+")").unit("percentunit", 1).graded(budgetUsed()).leadsTo("avax-validators")
+}
+
+func stakeEndTile() *panel {
+	return stat("Next stake end", "Until the first of the watched validators ends its period. An auto-renewed validator has no end.",
+		inDays("min("+least("avax_validator_end_timestamp_seconds", onValidators)+") - time()")).
+		unit("suffix: days", 1).graded(stakeEnds()).none("None known").leadsTo("avax-validators")
+}
+
+func budgetGraph() *panel {
+	return graph("Downtime budget used", "Downtime of the period so far, as a share of what the reward allows: the 10 that used most. At 100 % the reward is lost.", "{{name}}",
+		named(highest(usedShares))).unit("percentunit", 1).graded(budgetUsed()).between(0, nil).upTo(1).opening("avax-validators", "node_id", "node_id")
+}
+
+func votesGraph() *panel {
+	return graph("Reward votes", "Share of the stake that would vote for the reward today: the 10 lowest. It counts connected peers alone, and begins with the node's own stake after a restart.", "{{node}}",
+		lowest(voteShares)).shares(0.7).graded(lowBy("AvaxRewardStakeLow", percents)).opening("avax-validators", "node", "node")
+}
+
+func validatorsTable() *panel {
+	left := least("avax_validator_downtime_budget_seconds", onValidators) + " - " + most("avax_validator_downtime_used_seconds", onValidators)
+	by := func(f, expr string) string { return f + " by (node_id) (" + expr + ")" }
+	return table("Validators", "One row for each watched validator, those that are worst off first. The name opens it alone.",
+		text("Validator", "name", 0).to("avax-validators", "node_id", "ID"),
+		hidden("ID", "node_id"),
+		states("Paid", named(paid), 125, paidStates...),
+		yesNo("In the set", by("min", present), "Yes", good, "No", bad, 80),
+		value("Votes", by("min", ofNodes(voteShares)), "percentunit", 1, 70, colors(lowBy("AvaxRewardStakeLow", percents))),
+		value("Requirement", by("max", most("avax_validator_uptime_requirement_ratio", onValidators)), "percentunit", 0, 105, nil),
+		value("Uptime", by("min", least("avax_validator_weighted_uptime_ratio", onValidators)), "percentunit", 2, 80, nil),
+		value("Budget used", by("max", usedShares), "percentunit", 1, 105, colors(budgetUsed())),
+		value("Left, days", inDays(by("min", left)), "none", 1, 90, nil),
+		yesNo("At 90 %", by("min", least("avax_validator_reward_reachable_at", onValidators, `requirement="0.9"`)), "Reachable", good, "Lost", warn, 90),
+		value("Ends in days", inDays(by("min", least("avax_validator_end_timestamp_seconds", onValidators))+" - time()"), "none", 1, 105, colors(stakeEnds())),
+		value("Stake, AVAX", by("max", most("avax_validator_stake_avax", onValidators)), "locale", 0, 100, nil),
+		value("Reward, AVAX", by("max", most("avax_validator_potential_reward_avax", onValidators)), "locale", 1, 110, nil),
+	).sortedDown("Budget used").sortedDown("Paid")
 }

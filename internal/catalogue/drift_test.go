@@ -65,6 +65,7 @@ func spoken(t *testing.T) names {
 		n.labels[l] = true
 	}
 	n.labelsOf["avax:threshold_override"] = nil // of the user's own rules
+	n.labels["method"] = true                   // of a node's own metrics
 	return n
 }
 
@@ -109,7 +110,7 @@ func (n names) selector(t *testing.T, where string, s *parser.VectorSelector) {
 		}
 	}
 	has, known := n.labelsOf[s.Name]
-	native := strings.HasPrefix(s.Name, "go_") || strings.HasPrefix(s.Name, "process_")
+	native := slices.ContainsFunc([]string{"go_", "process_", "avalanche_", "node_"}, func(of string) bool { return strings.HasPrefix(s.Name, of) })
 	if !known && !native {
 		t.Errorf("%s: nobody declares %s", where, s.Name)
 		return

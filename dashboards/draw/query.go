@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Matchers of the variables. Every selector of the exporter's series has that of
+// the job as well: see of.
+const (
+	onNodes      = `node=~"$node"`
+	onChains     = `chain=~"$chain"`
+	onValidators = `node_id=~"$node_id"`
+)
+
+// of selects a family in the chosen jobs.
+func of(family string, matchers ...string) string {
+	return family + "{" + strings.Join(append([]string{`job=~"$job"`}, matchers...), ", ") + "}"
+}
+
+// most and least select a family once for all replicas of an exporter, which
+// differ by instance and pod alone. They take the highest and the lowest value.
+func most(family string, matchers ...string) string {
+	return "max without (instance, pod) (" + of(family, matchers...) + ")"
+}
+
+func least(family string, matchers ...string) string {
+	return "min without (instance, pod) (" + of(family, matchers...) + ")"
+}
+
+// number counts the series of all that meet the condition, such as "== 0". It is
+// 0 where none does, and absent where there is no series.
+func number(all, condition string) string {
+	return "count(" + all + " " + condition + ") or 0 * count(" + all + ")"
+}
+
+// orElse adds a series of -1 with this text in a label where expr has none and
+// present has one: a table then says that there is nothing, and is empty only
+// without data. The column shows a dash.
+func orElse(expr, present, label, text string) string {
+	return fmt.Sprintf(`%s or on () label_replace(-1 * group(%s), "%s", "%s", "", "")`, expr, present, label, text)
+}
+
+// scaled divides by a unit, such as the seconds of a day.
+func scaled(expr string, unit float64) string { return fmt.Sprintf("(%s) / %g", expr, unit) }
+
+// inDays turns seconds into days: Grafana's own units would turn them into weeks.
+func inDays(expr string) string { return scaled(expr, day) }
+
+// inNanoAVAX turns wei into nAVAX.
+func inNanoAVAX(expr string) string { return scaled(expr, 1e9) }
+
+// day is in seconds.
+const day = 86400.0
+
+// ownNames has a series for each own node: its ID in node_id, and its name in name.
+// A node that is down is known by the ID that it had within the last day.
+const ownNames = `label_replace(bottomk by (node_id) (1, max by (node, node_id) (last_over_time(avax_node_identity_info{job=~"$job"}[1d] @ end()))), "name", "$1", "node", "(.+)")`
+
+// ownIDs is the same by the name of the node.
+const ownIDs = `bottomk by (job, node) (1, max by (job, node, node_id) (last_over_time(avax_node_identity_info{job=~"$job"}[1d] @ end())))`
+
+// named puts into the label name what a validator is called: an own one as its
+// node is, a stranger by the first six letters of its ID.
+func named(expr string) string {
+	return `(` + expr + `) * on (node_id) group_left (name) ` + ownNames +
+		` or label_replace((` + expr + `) unless on (node_id) ` + ownNames + `, "name", "$1", "node_id", "NodeID-(.{6}).*")`
+}
+
+// ofNodes turns series about nodes into series about their validators.
+func ofNodes(expr string) string {
+	return `(` + expr + `) * on (job, node) group_left (node_id) ` + ownIDs
+}
+
+// subnetName puts the first letters of a subnet's ID into the label name; the
+// primary network has its own.
+func subnetName(expr string) string {
+	return `label_replace(label_replace(` + expr + `, "name", "$1", "subnet_id", "(.{6}).*"), "name", "primary network", "subnet_id", "1{32}LpoYY")`
+}
+
+// lowest keeps the ten series that are lowest at the end of the time range, so
+// that a graph of a large fleet shows those that matter.
+func lowest(expr string) string { return expr + " and bottomk(10, " + atEnd(expr) + ")" }
+
+// highest keeps the ten series that are highest at the end of the time range.
+func highest(expr string) string { return expr + " and topk(10, " + atEnd(expr) + ")" }
+
+// atEnd evaluates every selector of the expression at the end of the time range.
+// A selector here is a name of ours with its matchers.
+func atEnd(expr string) string {
+	var out strings.Builder
+	for expr != "" {
+		start := strings.Index(expr, "avax_")
+		if start < 0 {
+			break
+		}
+		end := start
+		for end < len(expr) && (expr[end] == '_' || 'a' <= expr[end] && expr[end] <= 'z' || '0' <= expr[end] && expr[end] <= '9') {
+			end++
+		}
+		for _, brackets := range []string{"{}", "[]"} {
+			if end < len(expr) && expr[end] == brackets[0] {
+				end += strings.IndexByte(expr[end:], brackets[1]) + 1
+			}
+		}
+		out.WriteString(expr[:end] + " @ end()")
+		expr = expr[end:]
+	}
+	return out.String() + expr
+}
+
+// grade is a range of values, and what they mean in words.
+type grade struct {
+	below float64 // infinite for the last one
+	color string
+	words string
+}
+
+// lowGrades are those of an alert that fires below its bars; NaN for a bar that
+// it does not have. show writes a bar as people do.
+func lowGrades(page, warning float64, show func(float64) string) (all []grade) {
+	if !math.IsNaN(page) {
+		all = append(all, grade{page, bad, "page: below " + show(page)})
+	}
+	if !math.IsNaN(warning) {
+		all = append(all, grade{warning, warn, "warning: below " + show(warning)})
+	}
+	last := all[len(all)-1].below
+	return append(all, grade{math.Inf(1), good, "fine: " + show(last) + " or more"})
+}
+
+// highGrades are those of an alert that fires above its bars.
+func highGrades(warning, page float64, show func(float64) string) (all []grade) {
+	first := warning
+	if math.IsNaN(warning) {
+		first = page
+	}
+	all = append(all, grade{first, good, "fine: below " + show(first)})
+	if !math.IsNaN(page) && !math.IsNaN(warning) {
+		all = append(all, grade{page, warn, "warning: " + show(warning) + " or more"})
+	}
+	if !math.IsNaN(page) {
+		return append(all, grade{math.Inf(1), bad, "page: " + show(page) + " or more"})
+	}
+	return append(all, grade{math.Inf(1), warn, "warning: " + show(warning) + " or more"})
+}
+
+// inWords puts the words of the grade into the label state.
+func inWords(expr string, grades []grade) string {
+	var parts []string
+	for i, g := range grades {
+		within := "(" + expr + ")"
+		if i > 0 {
+			within += fmt.Sprintf(" >= %g", grades[i-1].below)
+		}
+		if !math.IsInf(g.below, 1) {
+			within += fmt.Sprintf(" < %g", g.below)
+		}
+		parts = append(parts, fmt.Sprintf(`label_replace(%s, "state", "%s", "", "")`, within, g.words))
+	}
+	return strings.Join(parts, " or ")
+}
+
+// colors are the thresholds of grades.
+func colors(grades []grade) object {
+	var list []step
+	from := any(nil)
+	for _, g := range grades {
+		list = append(list, step{from, g.color})
+		from = g.below
+	}
+	return steps(list...)
+}
+
+// How people write bars.
+func percents(v float64) string { return fmt.Sprintf("%g %%", math.Round(v*1000)/10) }
+func days(v float64) string     { return fmt.Sprintf("%g days", v) }
+func seconds(v float64) string  { return fmt.Sprintf("%g s", v) }
+func blocks(v float64) string   { return fmt.Sprintf("%g blocks", v) }
+func times(v float64) string    { return fmt.Sprintf("%g times", v) }
+func numbers(v float64) string  { return fmt.Sprintf("%g", v) }
+
+func minutes(v float64) string { return fmt.Sprintf("%g min", v/60) }
+
+// nan is the bar that an alert does not have.
+var nan = math.NaN()

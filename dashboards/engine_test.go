@@ -1,0 +1,354 @@
+package dashboards
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/tsdb"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+)
+
+// sample is what one scrape finds of a series.
+type sample struct {
+	name   string
+	labels labels.Labels // all of them
+	value  float64
+}
+
+func (s sample) get(label string) string     { return s.labels.Get(label) }
+func (s sample) is(label, value string) bool { return s.get(label) == value }
+
+// with returns the sample with another value of a label.
+func (s sample) with(label, value string) sample {
+	s.labels = labels.NewBuilder(s.labels).Set(label, value).Labels()
+	return s
+}
+
+// scraped is a sample of a job, with pairs of labels and values.
+func scraped(job, name string, v float64, pairs ...string) sample {
+	s := sample{name: name, value: v, labels: labels.FromStrings("__name__", name, "job", job)}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		s = s.with(pairs[i], pairs[i+1])
+	}
+	return s
+}
+
+// promQL parses what Prometheus does.
+var promQL = parser.NewParser(parser.Options{})
+
+// healthy reads the recorded samples, and when they were recorded.
+func healthy(t *testing.T) (all []sample, at time.Time) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/healthy.prom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Scan()
+	_, when, _ := strings.Cut(strings.TrimSuffix(lines.Text(), "."), ", at ")
+	when, _, _ = strings.Cut(when, ".")
+	seconds, err := strconv.ParseInt(when, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		end := strings.LastIndexByte(lines.Text(), ' ')
+		metric, err := promQL.ParseMetric(lines.Text()[:end])
+		if err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		v, err := strconv.ParseFloat(lines.Text()[end+1:], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := sample{name: metric.Get("__name__"), labels: metric, value: v}
+		all = append(all, s.with("job", "avax-exporter").with("instance", "a"))
+	}
+	return append(all, scraped("avax-exporter", "up", 1, "instance", "a")), time.Unix(seconds, 0)
+}
+
+// played is a Prometheus at the end of a situation.
+type played struct {
+	engine *promql.Engine
+	db     *tsdb.DB
+	at     time.Time
+	jobs   []string // that the variable offers
+}
+
+// play scrapes each minute and evaluates both files of rules every second one, as Prometheus does.
+func play(t *testing.T, s situation) *played {
+	t.Helper()
+	options := tsdb.DefaultOptions()
+	options.WALSegmentSize = -1 // no log
+	log := slog.New(slog.DiscardHandler)
+	db, err := tsdb.Open(t.TempDir(), log, nil, options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	p := &played{db: db, engine: promql.NewEngine(promql.EngineOpts{
+		Logger: log, MaxSamples: 10_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute,
+		EnableAtModifier: true, EnableNegativeOffset: true, Parser: promQL,
+	})}
+	base, at := healthy(t)
+	p.at = at
+	minutes := s.minutes
+	if minutes == 0 {
+		minutes = 22
+	}
+	var groups []*rules.Group
+	if !s.noRules {
+		groups = p.rules(t)
+	}
+	before := map[string]labels.Labels{}
+	for minute := range minutes + 1 {
+		now := at.Add(time.Duration(minute-minutes) * time.Minute)
+		scrape := db.Appender(t.Context())
+		is := map[string]labels.Labels{}
+		for _, one := range s.change(minute, slices.Clone(base)) {
+			is[one.labels.String()] = one.labels
+			if _, err := scrape.Append(0, one.labels, now.UnixMilli(), one.value); err != nil {
+				t.Fatalf("%s: %v", one.labels, err)
+			}
+			if one.name == "avax_exporter_targets" && !slices.Contains(p.jobs, one.get("job")) {
+				p.jobs = append(p.jobs, one.get("job"))
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(before)) {
+			if _, there := is[key]; !there {
+				if _, err := scrape.Append(0, before[key], now.UnixMilli(), stale); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		before = is
+		if err := scrape.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if (minutes-minute)%2 == 0 {
+			for _, g := range groups {
+				g.Eval(t.Context(), now)
+			}
+		}
+	}
+	for _, g := range groups {
+		for _, r := range g.Rules() {
+			if r.LastError() != nil {
+				t.Errorf("rule %s: %v", r.Name(), r.LastError())
+			}
+		}
+	}
+	return p
+}
+
+var stale = math.Float64frombits(value.StaleNaN)
+
+// rules loads both files, in the order in which they stand there.
+func (p *played) rules(t *testing.T) (all []*rules.Group) {
+	t.Helper()
+	m := rules.NewManager(&rules.ManagerOptions{
+		Appendable: p.db, Queryable: p.db, QueryFunc: rules.EngineQueryFunc(p.engine, p.db), Context: t.Context(),
+		NotifyFunc: func(context.Context, string, ...*rules.Alert) {}, Logger: slog.New(slog.DiscardHandler), Parser: promQL,
+	})
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"companion.yml": alerts.Companion, "rules.yml": alerts.Rules} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		groups, errs := m.LoadGroups(time.Minute, labels.EmptyLabels(), "", nil, false, file)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		parsed, errs := rulefmt.Parse(text, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		for _, g := range parsed.Groups {
+			group := groups[rules.GroupKey(file, g.Name)]
+			for _, r := range group.Rules() {
+				if a, ok := r.(*rules.AlertingRule); ok {
+					a.SetRestored(true)
+				}
+			}
+			all = append(all, group)
+		}
+	}
+	return all
+}
+
+// point is one series of a query's result. Its string leaves out what tells
+// replicas apart.
+type point struct {
+	labels map[string]string
+	value  float64
+}
+
+func (p point) String() string { return fmt.Sprintf("%v %.6g", p.labels, p.value) }
+
+// query evaluates a panel's query as Grafana would for somebody who has chosen nothing.
+func (p *played) query(t *testing.T, expr string) (all []point) {
+	t.Helper()
+	for variable, with := range map[string]string{"__rate_interval": "4m", "__range": "1h", "job": "(" + strings.Join(p.jobs, "|") + ")"} {
+		expr = strings.ReplaceAll(expr, "$"+variable, with)
+	}
+	expr = choice.ReplaceAllString(expr, ".*")
+	q, err := p.engine.NewInstantQuery(t.Context(), p.db, nil, expr, p.at)
+	if err != nil {
+		t.Fatalf("%s: %v", expr, err)
+	}
+	defer q.Close()
+	vector, err := q.Exec(t.Context()).Vector()
+	if err != nil {
+		t.Errorf("%s: %v", expr, err)
+	}
+	for _, s := range vector {
+		all = append(all, point{s.Metric.Map(), s.F})
+	}
+	slices.SortFunc(all, func(a, b point) int { return strings.Compare(a.String(), b.String()) })
+	return all
+}
+
+// choice is a variable of a board; $1 is a group of a regular expression.
+var choice = regexp.MustCompile(`\$[a-z]\w*`)
+
+// tiles tells what each tile of a board says: its values with their names and colors.
+func (p *played) tiles(t *testing.T, d dashboard) map[string]string {
+	t.Helper()
+	said := map[string]string{}
+	for _, panel := range d.Panels {
+		if panel.Type != "stat" {
+			continue
+		}
+		var values []string
+		for _, q := range panel.Targets {
+			for _, found := range p.query(t, q.Expr) {
+				values = append(values, panel.says(legend(q.LegendFormat, found.labels), found.value))
+			}
+		}
+		said[panel.Title] = strings.Join(values, "; ")
+		if len(values) == 0 {
+			said[panel.Title] = panel.FieldConfig.Defaults.NoValue
+		}
+	}
+	return said
+}
+
+// rows tells the cells of each row of a table: the texts of its labels.
+func (p *played) rows(t *testing.T, panel panel) (all []map[string]string) {
+	t.Helper()
+	for _, q := range panel.Targets {
+	series:
+		for _, found := range p.query(t, q.Expr) {
+			for _, row := range all {
+				shared, same := 0, true
+				for l, v := range found.labels {
+					if has, there := row[l]; there {
+						shared++
+						same = same && has == v
+					}
+				}
+				if same && shared > 0 {
+					maps.Copy(row, found.labels)
+					continue series
+				}
+			}
+			all = append(all, maps.Clone(found.labels))
+		}
+	}
+	return all
+}
+
+var label = regexp.MustCompile(`\{\{(\w+)\}\}`)
+
+func legend(format string, of map[string]string) string {
+	return label.ReplaceAllStringFunc(format, func(name string) string { return of[strings.Trim(name, "{}")] })
+}
+
+// says is what a tile shows for a value with this name.
+func (p panel) says(name string, v float64) string {
+	defaults := p.FieldConfig.Defaults
+	text, color := fmt.Sprintf("%.3g", v), defaults.Thresholds.color(v)
+	for _, o := range p.FieldConfig.Overrides {
+		for _, property := range o.Properties {
+			if o.Matcher.ID == "byName" && o.Matcher.Options == name && property.ID == "thresholds" {
+				var own thresholds
+				if err := json.Unmarshal(property.Value, &own); err != nil {
+					return err.Error()
+				}
+				color = own.color(v)
+			}
+		}
+	}
+	for _, m := range defaults.Mappings {
+		if to, there := m.Options[text]; there && m.Type == "value" {
+			text, color = to.Text, to.Color
+		}
+	}
+	if name != "" {
+		text += " " + name
+	}
+	switch color {
+	case "transparent":
+		return text + ", " + fine
+	case "#B85C00":
+		return text + ", " + warning
+	case "#8F1018":
+		return text + ", " + page
+	case "text":
+		return text // no judgement
+	}
+	return text + ", " + color
+}
+
+func (t thresholds) color(v float64) (color string) {
+	for i, s := range t.Steps {
+		if i == 0 || s.Value != nil && v >= *s.Value {
+			color = s.Color
+		}
+	}
+	return color
+}
+
+func boardOf(t *testing.T, file string) dashboard {
+	t.Helper()
+	text, err := fs.ReadFile(Files, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, text)
+}
+
+func panelOf(t *testing.T, d dashboard, title string) panel {
+	t.Helper()
+	for _, p := range d.Panels {
+		if p.Title == title {
+			return p
+		}
+	}
+	t.Fatalf("%s has no panel %q", d.Title, title)
+	return panel{}
+}

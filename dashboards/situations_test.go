@@ -1,0 +1,338 @@
+package dashboards
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A situation is what the samples of a healthy network of four nodes become. Each
+// minute has its samples; from the third one on the situation is there.
+type situation struct {
+	name    string
+	change  func(now int, healthy []sample) []sample
+	noRules bool // Prometheus has not loaded them
+	minutes int  // until the boards are read; 0: 22, when what takes a quarter of an hour fires
+
+	overview map[string]string // what tiles of the overview are to say, and in which color
+}
+
+// begin is the minute in which a situation begins.
+const begin = 3
+
+// The colors of a tile, as a person reads them.
+const (
+	fine    = "fine"
+	warning = "warning"
+	page    = "page"
+)
+
+var situations = []situation{
+	{
+		name:   "healthy",
+		change: func(_ int, s []sample) []sample { return s },
+		overview: map[string]string{
+			"Exporter": "1 up, fine", "Alerts firing": "None pages and warnings, fine", "Nodes not up": "All up, fine", "Bootstrapping": "All done, fine",
+			"Connected stake": "1 fine: 90 % or more, fine", "Will I be paid?": "Yes, fine", "Reward votes": "1 fine: 95 % or more, fine",
+			"Inactive L1 validators": "None, fine", "Next upgrade": "None ahead, fine",
+		},
+	},
+	{
+		name:   "a node is down",
+		change: nodeDown("bravo"),
+		overview: map[string]string{
+			"Exporter": "1 up, fine", "Nodes not up": "1, page", "Will I be paid?": "At risk, warning", "Alerts firing": "1 pages, page; 1 warnings, warning",
+		},
+	},
+	{
+		name:    "a node is down since a minute, and nothing fires yet",
+		change:  nodeDown("bravo"),
+		minutes: begin + 1,
+		overview: map[string]string{
+			"Nodes not up": "1, page", "Will I be paid?": "At risk, warning", "Alerts firing": "None pages and warnings, fine",
+		},
+	},
+	{
+		name:   "the reward is at risk: a fifth of the stake would vote for it",
+		change: votes(0.2),
+		overview: map[string]string{
+			"Will I be paid?": "Not as of today, page", "Reward votes": "0.2 page: below 80 %, page", "Alerts firing": "1 pages, page; 1 warnings, warning",
+		},
+	},
+	{
+		name:     "the reward is at risk since a minute, and nothing fires yet",
+		change:   votes(0.2),
+		minutes:  begin + 1,
+		overview: map[string]string{"Will I be paid?": "Not as of today, page", "Reward votes": "0.2 page: below 80 %, page"},
+	},
+	{
+		name:     "the reward is at risk: some votes are missing",
+		change:   votes(0.9),
+		overview: map[string]string{"Will I be paid?": "At risk, warning", "Reward votes": "0.9 warning: below 95 %, warning"},
+	},
+	{
+		name: "the reward is lost",
+		change: set(func(s sample) bool {
+			return s.name == "avax_validator_reward_reachable" && s.is("node_id", alpha)
+		}, 0),
+		overview: map[string]string{"Will I be paid?": "No, page"},
+	},
+	{
+		name: "a validator left the set",
+		change: set(func(s sample) bool {
+			return s.name == "avax_validator_present" && s.is("node_id", alpha)
+		}, 0),
+		overview: map[string]string{"Will I be paid?": "No, page"},
+	},
+	{
+		name: "an L1 runs dry",
+		change: func(now int, s []sample) []sample {
+			s = set(func(s sample) bool { return s.name == "avax_l1_validator_runway_seconds" && s.is("node_id", alpha) }, 2*86400)(now, s)
+			return set(func(s sample) bool { return s.name == "avax_l1_validator_balance_avax" && s.is("node_id", alpha) }, 0.09)(now, s)
+		},
+		overview: map[string]string{"Shortest L1 runway": "2 page: below 7 days, page", "Alerts firing": "1 pages, page"},
+	},
+	{
+		name:     "the exporter is dead",
+		change:   dead,
+		overview: map[string]string{"Exporter": "Gone nothing here is known, page", "Nodes not up": "No data", "Will I be paid?": "No data", "Alerts firing": "1 pages, page; 1 warnings, warning"},
+	},
+	{
+		name:     "the exporter is dead since a minute, and nothing fires yet",
+		change:   dead,
+		minutes:  begin + 1,
+		overview: map[string]string{"Exporter": "Gone nothing here is known, page", "Nodes not up": "4, page", "Will I be paid?": "No data", "Alerts firing": "Exporter gone no samples, page"},
+	},
+	{
+		name:    "the rules are not loaded",
+		change:  votes(0.2),
+		noRules: true,
+		overview: map[string]string{
+			"Alerts firing": "Rules not loaded no alert can fire, warning", "Will I be paid?": "Rules not loaded, warning", "Reward votes": "0.2 page: below 80 %, page",
+		},
+	},
+	{
+		name: "the companion's page fires: a disk is full",
+		change: func(now int, s []sample) []sample {
+			return append(s, scraped("avalanchego", "avalanche_resource_tracker_disk_available_percentage", 8, "node", "bravo"))
+		},
+		overview: map[string]string{"Alerts firing": "1 pages, page; 1 warnings, warning"},
+	},
+	{
+		name: "one of two exporters is dead",
+		change: func(now int, s []sample) []sample {
+			both := replicated(now, s)
+			if now < begin {
+				return both
+			}
+			kept := slices.DeleteFunc(both, func(s sample) bool { return s.is("instance", "b") })
+			return append(kept, scraped("avax-exporter", "up", 0, "instance", "b"))
+		},
+		overview: map[string]string{"Exporter": "1 not scraped, warning", "Nodes not up": "All up, fine", "Will I be paid?": "Yes, fine"},
+	},
+	{
+		name: "an L1 and nobody else is disconnected from a validator",
+		change: set(func(s sample) bool {
+			return s.name == "avax_l1_validator_connected" && s.is("node_id", alpha) && s.is("node", "foxtrot")
+		}, 0),
+	},
+}
+
+// alpha is the node ID of the node of that name.
+const alpha = "NodeID-JUwqZUFQhmPvZXVBNRmD5bP9dBYScbC4e"
+
+// set gives the samples that match this value from the minute on in which the situation begins.
+func set(match func(sample) bool, value float64) func(int, []sample) []sample {
+	return func(now int, healthy []sample) []sample {
+		found := false
+		for i, s := range healthy {
+			if match(s) {
+				found = true
+				if now >= begin {
+					healthy[i].value = value
+				}
+			}
+		}
+		if !found {
+			panic("no sample matches")
+		}
+		return healthy
+	}
+}
+
+// votes gives alpha this share of the votes for its reward, and a budget of which
+// so much is used that it counts.
+func votes(share float64) func(int, []sample) []sample {
+	return func(now int, s []sample) []sample {
+		s = set(func(s sample) bool {
+			return s.name == "avax_node_uptime_rewarding_stake_ratio" && s.is("node", "alpha")
+		}, share)(now, s)
+		for i := range s {
+			if s[i].name == "avax_validator_downtime_used_seconds" && s[i].is("node_id", alpha) {
+				s[i].value = 1.5e6
+			}
+		}
+		return s
+	}
+}
+
+// nodeDown lets a node not answer: nothing but that is told of it.
+func nodeDown(node string) func(int, []sample) []sample {
+	return func(now int, s []sample) []sample {
+		if now < begin {
+			return s
+		}
+		s = slices.DeleteFunc(s, func(s sample) bool { return s.is("node", node) && s.name != "avax_node_up" })
+		return set(func(s sample) bool { return s.name == "avax_node_up" && s.is("node", node) }, 0)(now, s)
+	}
+}
+
+// dead lets the exporter not answer.
+func dead(now int, s []sample) []sample {
+	if now < begin {
+		return s
+	}
+	return []sample{scraped("avax-exporter", "up", 0, "instance", "a")}
+}
+
+// replicated adds a second exporter that serves the same.
+func replicated(_ int, s []sample) []sample {
+	both := slices.Clone(s)
+	for _, one := range s {
+		both = append(both, one.with("instance", "b"))
+	}
+	return both
+}
+
+func TestBoardsAreNeverFalselyGreen(t *testing.T) {
+	for _, s := range situations {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t, s)
+			tiles := p.tiles(t, boardOf(t, "grafana.json"))
+			for _, title := range slices.Sorted(maps.Keys(s.overview)) {
+				if got, want := tiles[title], s.overview[title]; got != want {
+					t.Errorf("%s: %q, want %q", title, got, want)
+				}
+			}
+		})
+	}
+}
+
+// Without an exporter nothing is known, so nothing is fine, on any board.
+func TestNothingIsFineWithoutAnExporter(t *testing.T) {
+	for _, minutes := range []int{begin, begin + 2, begin + 18} {
+		t.Run(fmt.Sprintf("%d minutes later", minutes-begin), func(t *testing.T) {
+			t.Parallel()
+			p := play(t, situation{change: dead, minutes: minutes})
+			eachBoard(t, func(t *testing.T, d dashboard) {
+				for title, said := range p.tiles(t, d) {
+					if strings.HasSuffix(said, ", "+fine) {
+						t.Errorf("%s: %q", title, said)
+					}
+				}
+				for _, q := range d.Panels {
+					if q.Type == "table" {
+						for _, cells := range p.rows(t, q) {
+							for _, text := range cells {
+								if text == "None" || text == "Nobody" {
+									t.Errorf("%s: %q", q.Title, cells)
+								}
+							}
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// Replicas of an exporter serve the same samples. What is on a board must not
+// depend on how many there are, but for what is about the exporters themselves.
+func TestReplicasAreAggregatedAway(t *testing.T) {
+	t.Parallel()
+	one := play(t, situation{change: func(_ int, s []sample) []sample { return s }, minutes: 12})
+	two := play(t, situation{change: replicated, minutes: 12})
+	perProcess := []string{"Exporter", "Exporters", "Memory", "CPU", "Requests by outcome", "Failed requests", "Versions"}
+	compared := 0
+	eachBoard(t, func(t *testing.T, d dashboard) {
+		for _, p := range d.Panels {
+			if slices.Contains(perProcess, p.Title) {
+				continue
+			}
+			for _, q := range p.Targets {
+				want, got := one.query(t, q.Expr), two.query(t, q.Expr)
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("%s, query %s: %v with two replicas, %v with one: %s", p.Title, q.RefID, got, want, q.Expr)
+				}
+				compared++
+			}
+		}
+	})
+	if compared < 200 {
+		t.Errorf("only %d queries compared", compared)
+	}
+}
+
+// Somebody with one validator at home has no L1, no second node, no service.
+func TestTheValidatorsOverviewHasNoEmptyPanel(t *testing.T) {
+	t.Parallel()
+	home := play(t, situation{change: func(_ int, s []sample) []sample {
+		return slices.DeleteFunc(s, func(s sample) bool {
+			return s.get("node") != "" && s.get("node") != "alpha" || s.get("node_id") != "" && s.get("node_id") != alpha ||
+				strings.HasPrefix(s.get("chain"), "example") || strings.HasPrefix(s.name, "avax_l1_") || strings.HasPrefix(s.name, "avax_icm_") ||
+				strings.HasPrefix(s.name, "avax_data_") || strings.HasPrefix(s.name, "avax_metrics_service_") || s.name == "avax_chain_avg_tps"
+		})
+	}})
+	text, err := Overview("validator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range read(t, text).Panels {
+		found := len(p.Targets) == 0
+		for _, q := range p.Targets {
+			found = found || len(home.query(t, q.Expr)) > 0
+		}
+		if !found {
+			t.Errorf("%s is empty", p.Title)
+		}
+	}
+}
+
+// mostSeries is how many lines of one panel a person can tell apart.
+const mostSeries = 20
+
+func TestAFleetOfFiftyIsReadable(t *testing.T) {
+	t.Parallel()
+	fleet := play(t, situation{minutes: 5, change: func(_ int, s []sample) []sample {
+		var all []sample
+		for _, one := range s {
+			all = append(all, one)
+			if one.is("node", "alpha") {
+				for i := range 46 {
+					// A node ID of its own where it has one.
+					n := one.with("node", fmt.Sprintf("node%02d", i))
+					if one.get("node_id") == alpha {
+						n = n.with("node_id", fmt.Sprintf("NodeID-%02d%s", i, alpha[9:]))
+					}
+					all = append(all, n)
+				}
+			}
+		}
+		return all
+	}})
+	eachBoard(t, func(t *testing.T, d dashboard) {
+		for _, p := range d.Panels {
+			for _, q := range p.Targets {
+				if found := fleet.query(t, q.Expr); p.Type != "table" && len(found) > mostSeries {
+					t.Errorf("%s: %d series, at most %d can be told apart: %s", p.Title, len(found), mostSeries, q.Expr)
+				}
+			}
+		}
+	})
+	if rows := fleet.rows(t, panelOf(t, boardOf(t, "grafana.json"), "Nodes")); len(rows) != 50 {
+		t.Errorf("the table of nodes has %d rows", len(rows))
+	}
+}
