@@ -37,7 +37,7 @@ const dashboardsHelp = `
 Without --out, the overview dashboard is printed.
 
 Options:
-  --profile NAME  leave out of the overview what an operator does not have: validator, l1 or all
+  --profile NAME  the overview for one kind of operator: validator, l1 or all
   --out DIR       write all dashboards to this directory, one JSON file each
 
 Examples:
