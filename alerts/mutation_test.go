@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -29,8 +30,8 @@ const equivalents = "testdata/equivalents.yml"
 
 type equivalent struct{ Rule, Mistake, Reason string }
 
-// TestEveryMistakeIsNoticed makes one mistake in one rule at a time, and demands that a promtool test of that rule fails. A run of promtool
-// sees only the rules that the broken one needs or feeds, and only their cases. For one alert alone: -run 'TestEveryMistakeIsNoticed/AvaxNodeDown'.
+// TestEveryMistakeIsNoticed makes one mistake in one rule at a time, and demands that a promtool test of that rule fails. A case
+// has only the rules that the broken one needs or feeds, and no case is run after one that fails. For one alert alone: -run 'TestEveryMistakeIsNoticed/AvaxNodeDown'.
 func TestEveryMistakeIsNoticed(t *testing.T) {
 	promtool := stack.Binary(t, "promtool")
 	excused := map[string]map[string]bool{} // by rule and mistake
@@ -99,9 +100,16 @@ func readEquivalents(t *testing.T) (all []equivalent) {
 
 // A bench is what promtool needs to try one rule.
 type bench struct {
-	rule   *rule
+	rule  *rule
+	cases []benchCase // those that are likely to notice a mistake, and quick, are first
+}
+
+// A benchCase is one case, with the rules that its result depends on.
+type benchCase struct {
 	groups []group
-	tests  []testFile
+	test   testFile
+	live   bool // the rule may have a value in this case
+	cost   int  // steps of all series
 }
 
 // bench cuts the suite down to what the rule feeds, and to what that needs.
@@ -110,6 +118,9 @@ func (s *suite) bench(t *testing.T, broken *rule) *bench {
 	b := &bench{rule: broken}
 	fed := map[*rule]bool{broken: true}
 	s.grow(fed, func(of, candidate *rule) bool {
+		if broken.Record == threshold && of.Record == thresholdUsed {
+			return slices.ContainsFunc(candidate.selects, broken.isUsedAs)
+		}
 		return candidate.uses(of) || of.Alert != "" && of.Alert == candidate.Alert // a case demands all of one name
 	})
 	needed := maps.Clone(fed)
@@ -121,13 +132,7 @@ func (s *suite) bench(t *testing.T, broken *rule) *bench {
 			alerts[r.Alert] = true
 		}
 	}
-	var names []string
-	b.groups = s.only(needed)
-	for _, g := range b.groups {
-		names = append(names, g.Name)
-	}
 	for _, file := range s.tests {
-		reduced := testFile{RuleFiles: []string{"rules.yml"}, EvaluationInterval: file.EvaluationInterval, GroupEvalOrder: names}
 		for _, c := range file.Tests {
 			c.Alerts = slices.DeleteFunc(slices.Clone(c.Alerts), func(a alertCase) bool { return !alerts[a.Alertname] })
 			c.Queries = slices.DeleteFunc(slices.Clone(c.Queries), func(q queryCase) bool {
@@ -141,15 +146,61 @@ func (s *suite) bench(t *testing.T, broken *rule) *bench {
 			for i, q := range c.Queries {
 				c.Queries[i] = q.narrow(t, alerts)
 			}
-			if len(c.Alerts)+len(c.Queries) > 0 {
-				reduced.Tests = append(reduced.Tests, c)
+			if len(c.Alerts)+len(c.Queries) == 0 {
+				continue
 			}
-		}
-		if len(reduced.Tests) > 0 {
-			b.tests = append(b.tests, reduced)
+			// A mistake may bring what the rule feeds to life. What it does not feed stays as it is.
+			live := s.live(t, c)
+			may := maps.Clone(needed)
+			maps.DeleteFunc(may, func(r *rule, _ bool) bool { return !live[r] && !fed[r] })
+			one := benchCase{groups: s.only(may), live: live[broken], cost: c.cost(t, file.EvaluationInterval)}
+			one.test = testFile{EvaluationInterval: file.EvaluationInterval, Tests: []testCase{c}}
+			for _, g := range one.groups {
+				one.test.GroupEvalOrder = append(one.test.GroupEvalOrder, g.Name)
+			}
+			b.cases = append(b.cases, one)
 		}
 	}
+	slices.SortStableFunc(b.cases, func(x, y benchCase) int {
+		if x.live != y.live {
+			if x.live {
+				return -1
+			}
+			return 1
+		}
+		return x.cost - y.cost
+	})
 	return b
+}
+
+// cost is how many samples the evaluation of the case reads, about.
+func (c testCase) cost(t *testing.T, interval string) int {
+	t.Helper()
+	seconds := func(text string) int {
+		d, err := model.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(time.Duration(d).Seconds())
+	}
+	last := 0
+	for _, a := range c.Alerts {
+		last = max(last, seconds(a.EvalTime))
+	}
+	for _, q := range c.Queries {
+		last = max(last, seconds(q.EvalTime))
+	}
+	return last / seconds(interval) * len(c.InputSeries)
+}
+
+// thresholdUsed records each threshold with its labels.
+const thresholdUsed = threshold + "_used"
+
+// isUsedAs reports whether the selector asks for what thresholdUsed makes of the threshold r.
+func (r *rule) isUsedAs(v *parser.VectorSelector) bool {
+	return v.Name == thresholdUsed && !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
+		return m.Name != model.MetricNameLabel && !m.Matches(r.feeds.Get(m.Name))
+	})
 }
 
 // narrow returns a query for ALERTS of any name as one for the given names, with their samples alone: the bench has no other alerts.
@@ -192,29 +243,31 @@ func (q queryCase) narrow(t *testing.T, names map[string]bool) queryCase {
 }
 
 // run tries the rule as it is given in the place of the one that the bench is for, and returns what promtool said; the error is nil if no
-// case failed.
+// case failed. After a case that failed the others are not tried.
 func (b *bench) run(t *testing.T, promtool string, given rulefmt.Rule) ([]byte, error) {
-	if len(b.tests) == 0 {
-		return nil, nil // nothing would notice
-	}
-	dir := t.TempDir()
-	if err := writeRules(filepath.Join(dir, "rules.yml"), b.groups, func(r *rule) rulefmt.Rule {
-		if r == b.rule {
-			return given
+	const together = 4 // cases in one run of promtool
+	for cases := range slices.Chunk(b.cases, together) {
+		dir := t.TempDir()
+		args := []string{"test", "rules"}
+		for i, c := range cases {
+			c.test.RuleFiles = []string{fmt.Sprintf("%d.yml", i)}
+			name := filepath.Join(dir, fmt.Sprintf("%d_test.yml", i))
+			err := writeRules(filepath.Join(dir, c.test.RuleFiles[0]), c.groups, func(r *rule) rulefmt.Rule {
+				if r == b.rule {
+					return given
+				}
+				return r.Rule
+			})
+			if err := errors.Join(err, writeYAML(name, c.test)); err != nil {
+				return nil, err
+			}
+			args = append(args, name)
 		}
-		return r.Rule
-	}); err != nil {
-		return nil, err
-	}
-	args := []string{"test", "rules"}
-	for i, tests := range b.tests {
-		name := filepath.Join(dir, fmt.Sprintf("%d_test.yml", i))
-		if err := writeYAML(name, tests); err != nil {
-			return nil, err
+		command := exec.CommandContext(t.Context(), promtool, args...)
+		command.Env = append(os.Environ(), "TMPDIR="+dir, "GOMAXPROCS=1")
+		if out, err := command.CombinedOutput(); err != nil {
+			return out, err
 		}
-		args = append(args, name)
 	}
-	command := exec.CommandContext(t.Context(), promtool, args...)
-	command.Env = append(os.Environ(), "TMPDIR="+dir, "GOMAXPROCS=1")
-	return command.CombinedOutput()
+	return nil, nil
 }

@@ -37,6 +37,7 @@ type rule struct {
 	rulefmt.Rule
 	name    string                   // an alert with the values of its labels, or the series that is recorded
 	feeds   labels.Labels            // the series that it makes, as far as the rule tells
+	parsed  parser.Expr              // the expression
 	selects []*parser.VectorSelector // the series that it asks for
 }
 
@@ -85,7 +86,11 @@ func readSuite(t *testing.T, file string) *suite {
 	for _, g := range all.Groups {
 		read := group{RuleGroup: g}
 		for _, fields := range g.Rules {
-			r := &rule{Rule: fields, selects: selectors(t, fields.Expr)}
+			parsed, err := promQL.ParseExpr(fields.Expr)
+			if err != nil {
+				t.Fatalf("%s: %v", fields.Expr, err)
+			}
+			r := &rule{Rule: fields, parsed: parsed, selects: selectors(t, fields.Expr)}
 			made := labels.NewBuilder(labels.FromMap(fields.Labels))
 			if fields.Alert != "" {
 				made.Set(model.MetricNameLabel, "ALERTS").Set(labels.AlertName, fields.Alert)
@@ -225,14 +230,7 @@ func (s *suite) live(t *testing.T, c testCase) map[*rule]bool {
 	for grown := true; grown; {
 		grown = false
 		for _, r := range s.rules {
-			if live[r] {
-				continue
-			}
-			expr, err := promQL.ParseExpr(r.Expr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if mayYield(expr, found) {
+			if !live[r] && mayYield(r.parsed, found) {
 				live[r], grown = true, true
 			}
 		}

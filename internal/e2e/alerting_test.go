@@ -164,6 +164,16 @@ func active(t *testing.T, url string) (map[string]told, error) {
 	return byLabels, nil
 }
 
+// alike leaves out what differs with the moment at which the page is read.
+func alike(all map[string]told) map[string]told {
+	out := maps.Clone(all)
+	for k, a := range out {
+		a.ActiveAt, a.Value = time.Time{}, ""
+		out[k] = a
+	}
+	return out
+}
+
 // The same rules, the same labels: whoever evaluates them, Alertmanager is told
 // the same, and so may both be at once.
 func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
@@ -190,15 +200,7 @@ func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
 		if len(theirs) < 2 || len(ours) < 2 { // the watchdog, and one more at least
 			return fmt.Sprintf("alerts: %d of Prometheus, %d of the exporter", len(theirs), len(ours))
 		}
-		strip := func(all map[string]told) map[string]told {
-			out := maps.Clone(all)
-			for k, a := range out {
-				a.ActiveAt, a.Value = time.Time{}, "" // these are a matter of when the page was read
-				out[k] = a
-			}
-			return out
-		}
-		return cmp.Diff(strip(theirs), strip(ours))
+		return cmp.Diff(alike(theirs), alike(ours))
 	}
 	eventually(t, same)
 	both := []*stack.Receiver{scraped, w.pages}

@@ -30,6 +30,7 @@ func AlertmanagerWith(t testing.TB, config map[string]any) *Program {
 		return []string{
 			"--config.file=" + file,
 			"--storage.path=" + data,
+			"--data.maintenance-interval=1s", // what was notified is known again after a kill
 			"--web.listen-address=" + address,
 			"--cluster.listen-address=", // alone: no peers to wait for
 		}

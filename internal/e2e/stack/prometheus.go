@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,6 +22,7 @@ type PrometheusConfig struct {
 	ScrapeInterval     time.Duration     // 200 ms if zero
 	EvaluationInterval time.Duration     // 200 ms if zero
 	ExternalLabels     map[string]string // set on every alert
+	Replica            string            // value of the external label replica, which alerts are sent without
 }
 
 // PrometheusServer is a running Prometheus.
@@ -32,16 +34,24 @@ type PrometheusServer struct{ *Program }
 // From then on an alert fires, and resolves, within a scrape and an evaluation of its cause (and what its rule adds by `for`).
 func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 	t.Helper()
+	labels := maps.Clone(config.ExternalLabels)
+	if config.Replica != "" {
+		labels = map[string]string{"replica": config.Replica}
+		maps.Copy(labels, config.ExternalLabels)
+	}
 	file := writeYAML(t, "prometheus.yml", map[string]any{
 		"global": map[string]any{
 			"scrape_interval":     orFifth(config.ScrapeInterval),
 			"scrape_timeout":      orFifth(config.ScrapeInterval),
 			"evaluation_interval": orFifth(config.EvaluationInterval),
-			"external_labels":     config.ExternalLabels,
+			"external_labels":     labels,
 		},
 		"rule_files":     config.RuleFiles,
 		"scrape_configs": []any{map[string]any{"job_name": "avax-exporter", "static_configs": static(config.Targets)}},
-		"alerting":       map[string]any{"alertmanagers": []any{map[string]any{"static_configs": static(config.Alertmanagers)}}},
+		"alerting": map[string]any{
+			"alertmanagers":         []any{map[string]any{"static_configs": static(config.Alertmanagers)}},
+			"alert_relabel_configs": []any{map[string]any{"regex": "replica", "action": "labeldrop"}},
+		},
 	})
 	data := t.TempDir()
 	return &PrometheusServer{start(t, "prometheus", func(address string) []string {

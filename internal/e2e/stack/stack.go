@@ -22,7 +22,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Binary returns the path of the program that `make tools` has put into .tools/bin (prometheus, promtool, alertmanager). It fails the
+// Binary returns the path of the program that `make tools` has put into .tools/bin (prometheus, promtool, alertmanager), or `make .tools/bin/victoria-metrics`. It fails the
 // test if there is none: another version, found on PATH, would be another test.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
@@ -135,7 +135,16 @@ func (p *Program) Stop() {
 	<-p.exited
 }
 
-// Start runs a program that was stopped, at the same address and with the same data.
+// Kill ends the program at once, as a loss of power does.
+func (p *Program) Kill() {
+	p.t.Helper()
+	if err := p.command.Process.Kill(); err != nil {
+		p.t.Fatalf("%s: %v", p.name, err)
+	}
+	<-p.exited
+}
+
+// Start runs a program that was stopped or killed, at the same address and with the same data.
 func (p *Program) Start() {
 	p.t.Helper()
 	if err := p.run(); err != nil {

@@ -1,27 +1,33 @@
 package stack
 
-import "testing"
+import (
+	"testing"
+	"time"
 
-// VictoriaMetrics starts a store that takes remote writes and answers Prometheus' queries, until the test ends.
-func VictoriaMetrics(t testing.TB) *PrometheusServer {
+	"github.com/prometheus/common/model"
+)
+
+// VictoriaMetrics starts a store that takes remote writes and answers Prometheus' queries, until the test ends. Further arguments are
+// appended to its command line.
+func VictoriaMetrics(t testing.TB, args ...string) *PrometheusServer {
 	t.Helper()
 	data := t.TempDir()
 	return &PrometheusServer{start(t, "victoria-metrics", func(address string) []string {
-		return []string{
+		return append([]string{
 			"-storageDataPath=" + data,
 			"-httpListenAddr=" + address,
 			"-search.latencyOffset=0s", // its default is 30 s
 			"-search.disableCache",
-		}
+		}, args...)
 	})}
 }
 
 // VMAlert starts a vmalert that evaluates the rules over a store, writes to it what they record, and notifies an Alertmanager, until the
-// test ends.
-func VMAlert(t testing.TB, rules, storeURL, alertmanagerURL string) *Program {
+// test ends. Further arguments are appended to its command line; of a flag that is given twice the last value counts.
+func VMAlert(t testing.TB, rules, storeURL, alertmanagerURL string, args ...string) *Program {
 	t.Helper()
 	return start(t, "vmalert", func(address string) []string {
-		return []string{
+		return append([]string{
 			"-rule=" + rules,
 			"-datasource.url=" + storeURL,
 			"-remoteWrite.url=" + storeURL,
@@ -30,7 +36,17 @@ func VMAlert(t testing.TB, rules, storeURL, alertmanagerURL string) *Program {
 			"-notifier.url=" + alertmanagerURL,
 			"-evaluationInterval=1s",
 			"-httpListenAddr=" + address,
-		}
+		}, args...)
+	})
+}
+
+// Scrape writes a scrape configuration of the targets, given by their base URLs, and returns its path.
+func Scrape(t testing.TB, interval time.Duration, targets ...string) string {
+	t.Helper()
+	every := model.Duration(interval).String()
+	return writeYAML(t, "scrape.yml", map[string]any{
+		"global":         map[string]any{"scrape_interval": every, "scrape_timeout": every},
+		"scrape_configs": []any{map[string]any{"job_name": "avax-exporter", "static_configs": static(targets)}},
 	})
 }
 
