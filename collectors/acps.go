@@ -9,12 +9,11 @@ import (
 )
 
 var acpStake = metric.New("avax_acp_stake_avax",
-	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as the node's peers tell it. "+
-		"The node itself is not counted: its own stake shows as abstain.", "node", "acp", "position").AtMost(mostNamed)
+	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as the node's peers report it. The stake of the node itself counts as abstain.", "node", "acp", "position").AtMost(mostNamed)
 
 var acps = &Spec{
 	Name:     "acps",
-	Help:     "Which proposals does the stake support?",
+	Help:     "Stake by its position on community proposals.",
 	Calls:    []string{"info.acps"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{acpStake},

@@ -13,19 +13,18 @@ import (
 
 var (
 	platformBalance = metric.New("avax_platform_balance_avax",
-		"What a watched address has on the P-Chain, in AVAX: unlocked, locked_stakeable (may be staked, not spent), locked_not_stakeable.",
+		"P-Chain balance of a monitored address in AVAX: unlocked, locked_stakeable (may be staked, not spent) or locked_not_stakeable.",
 		"address", "state")
 	assetBalance = metric.New("avax_asset_balance_tokens",
-		"What a watched address has of AVAX and of each watched asset on the X-Chain, with the decimal places that the asset has for people. "+
-			"What it cannot spend alone and now is not in it.",
+		"X-Chain balance of a monitored address in AVAX and in each monitored asset, with the asset's decimal places. Only outputs that the address can spend alone and now count.",
 		"address", "asset_id")
 	utxos = metric.New("avax_utxos",
-		"Unspent outputs that refer to a watched address.", "chain", "address")
+		"Unspent outputs that refer to a monitored address.", "chain", "address")
 )
 
 var addresses = &Spec{
 	Name:     "addresses",
-	Help:     "What do the watched P- and X-Chain addresses hold? Asked where AVAX_WATCH_ADDRESSES is set.",
+	Help:     "Balances of the monitored P- and X-Chain addresses. Needs AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{"platform.getBalance", "avm.getUTXOs", "avm.getBalance", "avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{platformBalance, assetBalance, utxos},

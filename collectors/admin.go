@@ -11,15 +11,15 @@ import (
 
 var (
 	nodeLogLevel = metric.New("avax_node_log_level",
-		"The level from which on a logger of the node writes to its file (log) or to the terminal (display); always 1. A chain's logger bears its name.",
+		"Lowest level that a logger of the node writes to its file (log) or to the terminal (display); always 1. The logger of a chain has the name of the chain.",
 		"node", "logger", "output", "level").AtMost(mostNamed)
 	nodeChainAlias = metric.New("avax_node_chain_alias_info",
-		"An alias by which the node knows P, X or a followed chain, its blockchain ID among them; always 1.", "node", "chain", "alias").AtMost(mostNamed)
+		"An alias of P, X or a monitored chain on the node, or its blockchain ID; always 1.", "node", "chain", "alias").AtMost(mostNamed)
 )
 
 var admin = &Spec{
 	Name:     "admin",
-	Help:     "How loud are the node's logs, and what else does it call its chains? Off by default: the admin API can also change the node.",
+	Help:     "Log levels and chain aliases of the node. Off by default, because the admin API can change the node.",
 	Calls:    []string{"admin.getLoggerLevel", "admin.getChainAliases", "info.getBlockchainID"},
 	Every:    5 * time.Minute,
 	Off:      true,

@@ -9,12 +9,12 @@ import (
 )
 
 var assetInfo = metric.New("avax_asset_info",
-	"How a watched asset of the X-Chain, or AVAX, calls itself, and how many decimal places its amounts have for people; always 1.",
+	"Name, symbol and decimal places of AVAX or of a monitored X-Chain asset; always 1.",
 	"asset_id", "name", "symbol", "denomination")
 
 var assets = &Spec{
 	Name:     "assets",
-	Help:     "Which asset is behind the ID? Asked where AVAX_WATCH_ASSETS or AVAX_WATCH_ADDRESSES is set.",
+	Help:     "Names of the monitored X-Chain assets. Needs AVAX_WATCH_ASSETS or AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{"avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{assetInfo},

@@ -9,11 +9,11 @@ import (
 )
 
 var assetTransactionsFamily = metric.NewCounter("avax_asset_transactions_total",
-	"X-Chain transactions of a watched asset by type, from a day before it was first followed.", "asset_id", "type")
+	"X-Chain transactions of a monitored asset by type, from a day before it was first monitored.", "asset_id", "type")
 
 var assetTransactions = &Spec{
 	Name:     "asset_transactions",
-	Help:     "Did somebody move, create or export a watched asset of the X-Chain? Asked where AVAX_WATCH_ASSETS is set.",
+	Help:     "Transactions of the monitored X-Chain assets. Needs AVAX_WATCH_ASSETS.",
 	Calls:    []string{opAssetTransactions, "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{assetTransactionsFamily},

@@ -10,9 +10,9 @@ import (
 
 var (
 	headGasUsed = metric.New("avax_chain_head_gas_used",
-		"Gas used in the newest block that any node has.", "chain")
+		"Gas used in the newest block of all nodes.", "chain")
 	headGasLimit = metric.New("avax_chain_head_gas_limit",
-		"Gas that the newest block may use.", "chain")
+		"Gas limit of the newest block.", "chain")
 	headTransactions = metric.New("avax_chain_head_transactions",
 		"Transactions in the newest block.", "chain")
 	headBaseFee = metric.New("avax_chain_head_base_fee_wei",
@@ -21,7 +21,7 @@ var (
 
 var blocks = &Spec{
 	Name:     "blocks",
-	Help:     "What is in the newest block of an EVM chain?",
+	Help:     "Gas, fees and transactions of the newest block of an EVM chain.",
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    headsEvery,
 	Families: []*metric.Family{headGasUsed, headGasLimit, headTransactions, headBaseFee},

@@ -10,18 +10,16 @@ import (
 
 var (
 	chainBootstrapped = metric.New("avax_node_chain_bootstrapped",
-		"1 if the chain is bootstrapped on the node, 0 if it is still bootstrapping; absent where the node does not run the chain, "+
-			"as X and C where avax_node_partial_sync is 1.",
+		"1 if the chain is bootstrapped on the node, 0 if it is bootstrapping. Absent if the node does not run the chain, and for X and C if avax_node_partial_sync is 1.",
 		"node", "chain")
 	chainPresent = metric.New("avax_node_chain_present",
-		"1 if the node runs the chain, 0 where it says that there is no such chain: not tracked, not created yet, or its VM did not start. "+
-			"Absent for X and C where avax_node_partial_sync is 1.",
+		"1 if the node runs the chain, 0 if it does not know it: not tracked, not created yet, or its VM did not start. Absent for X and C if avax_node_partial_sync is 1.",
 		"node", "chain")
 )
 
 var bootstrap = &Spec{
 	Name:     "bootstrap",
-	Help:     "Are P, X and the followed chains bootstrapped on the node?",
+	Help:     "Whether P, X and the monitored chains are bootstrapped on the node.",
 	Calls:    []string{"info.isBootstrapped", "GET /ext/health"},
 	Every:    time.Minute,
 	Families: []*metric.Family{chainBootstrapped, chainPresent},

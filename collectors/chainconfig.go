@@ -10,17 +10,16 @@ import (
 
 var (
 	chainConfigInfo = metric.New("avax_chain_config_info",
-		"The configuration of an EVM chain as the node has it, its upgrades included; always 1. Nodes that agree have the same hash; one that does not is about to fork.",
+		"Hash of an EVM chain's configuration on the node, with its upgrades; always 1. Nodes that agree have the same hash. A node with another hash may fork.",
 		"node", "chain", "evm_chain_id", "hash")
 	chainUpgradeTimestamp = metric.New("avax_chain_upgrade_timestamp_seconds",
-		"When an upgrade of the chain activates, or did, as the node's configuration has it, in Unix seconds: a network upgrade (etna), "+
-			"a precompile's (feeManagerConfig), or the end of one (feeManagerConfig:disable). Of several the last counts; absent while it is not scheduled.",
+		"Activation time of an upgrade of the chain in Unix seconds, as configured on the node: a network upgrade (etna), a precompile (feeManagerConfig), or its end (feeManagerConfig:disable). Of several the last counts. Absent while it is not scheduled.",
 		"node", "chain", "upgrade").AtMost(mostNamed)
 )
 
 var chainConfig = &Spec{
 	Name:     "chain_config",
-	Help:     "How is an EVM chain configured on the node, and which upgrades does it know?",
+	Help:     "Configuration and upgrades of an EVM chain on the node.",
 	Calls:    []string{"eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainConfigInfo, chainUpgradeTimestamp},

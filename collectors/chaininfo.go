@@ -10,12 +10,12 @@ import (
 )
 
 var chainInfoFamily = metric.New("avax_chain_info",
-	"A followed chain as the P-Chain knows it; always 1. evm_chain_id is empty where no node ever told it.",
+	"IDs and VM of a monitored chain; always 1. evm_chain_id is empty if no node has reported it.",
 	"chain", "blockchain_id", "subnet_id", "vm_id", "name", "evm_chain_id")
 
 var chainInfo = &Spec{
 	Name:     "chain_info",
-	Help:     "Which chain is behind the name?",
+	Help:     "IDs and VM of the chain.",
 	Calls:    []string{"platform.getBlockchains", "info.getBlockchainID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainInfoFamily},

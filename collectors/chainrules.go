@@ -11,15 +11,15 @@ import (
 
 var (
 	precompileActive = metric.New("avax_chain_precompile_active",
-		"1 if the precompiled contract is active in the newest block, 0 if the chain's configuration has it for later or has ended it.",
+		"1 if the precompiled contract is active in the newest block, 0 if it is configured for later or disabled.",
 		"chain", "precompile").AtMost(mostNamed)
 	ruleActive = metric.New("avax_chain_rule_active",
-		"1 if the rule, such as IsEtna, holds in the newest block, 0 if not.", "chain", "rule").AtMost(mostNamed)
+		"1 if the rule, such as IsEtna, is active in the newest block, 0 if not.", "chain", "rule").AtMost(mostNamed)
 )
 
 var chainRules = &Spec{
 	Name:     "chain_rules",
-	Help:     "Which rules and precompiles does a Subnet-EVM chain go by?",
+	Help:     "Active rules and precompiles of a Subnet-EVM chain.",
 	Calls:    []string{"eth_getActiveRulesAt", "eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{precompileActive, ruleActive},

@@ -9,15 +9,12 @@ import (
 )
 
 var chainStatusFamily = metric.New("avax_chain_status",
-	"1 for the chain's status on the node as its P-Chain tells it, 0 for the others. Validating or Syncing: the node runs the chain. "+
-		"Created: it does not, be it not tracked or its VM failed, which avax_node_chain_start_failed tells, "+
-		"or X and C of a node with partial sync. "+
-		"P is left out: it says Syncing whatever the node does.",
+	"1 for the current status of the chain on the node, 0 for the others. Validating or Syncing: the node runs the chain. Created: it does not, because it does not track it, its VM failed (avax_node_chain_start_failed), or it runs with partial sync (X and C). P is left out, because nodes always report Syncing for it.",
 	"node", "chain", "status")
 
 var chainStatus = &Spec{
 	Name:     "chain_status",
-	Help:     "Does the node validate the chain?",
+	Help:     "Status of the chain on the node.",
 	Calls:    []string{"platform.getBlockchainStatus", "GET /ext/health", "info.getBlockchainID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainStatusFamily},

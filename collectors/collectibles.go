@@ -9,12 +9,12 @@ import (
 )
 
 var addressCollectibles = metric.New("avax_address_collectibles",
-	"Tokens of ERC-721 (NFTs) and ERC-1155 that a watched address holds. One of ERC-1155 counts once, however much of it there is.",
+	"ERC-721 (NFT) and ERC-1155 tokens that a monitored address holds. An ERC-1155 token counts once, whatever the amount.",
 	"chain", "address", "type")
 
 var collectibles = &Spec{
 	Name:     "collectibles",
-	Help:     "How many collectibles do the watched EVM addresses hold?",
+	Help:     "Collectibles of the monitored EVM addresses.",
 	Calls:    []string{opCollectibles, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},

@@ -15,21 +15,19 @@ import (
 
 var (
 	nodeConnectedStake = metric.New("avax_node_connected_stake_ratio",
-		"Share of all primary-network stake (0 to 1) whose nodes this node is connected to, itself included.", "node")
+		"Share of all primary-network stake (0 to 1) that this node is connected to, including its own.", "node")
 	nodeVersionStake = metric.New("avax_node_version_stake_ratio",
-		"Share of all primary-network stake (0 to 1) whose nodes are connected to this node and say that they run the version, itself included: "+
-			"the 20 versions with the most stake, and all others as other.",
+		"Share of all primary-network stake (0 to 1) that is connected to this node and reports this version, including its own: the 20 versions with the most stake, and the rest as other.",
 		"node", "version")
 	newerVersionStake = metric.New("avax_node_newer_version_stake_ratio",
-		"Share of all primary-network stake (0 to 1) whose nodes are connected to this node and run a newer version than it does.", "node")
+		"Share of all primary-network stake (0 to 1) that is connected to this node and runs a newer version.", "node")
 	unknownUpgrade = metric.New("avax_node_unknown_upgrade_timestamp_seconds",
-		"The upgrade time, in Unix seconds, that most of the connected stake announces, where it is later than every one that the node knows: "+
-			"the network is about to upgrade without it. Absent where the node knows it.", "node")
+		"Time in Unix seconds of an upgrade that most of the connected stake announces and this node does not know. Absent if the node knows it.", "node")
 )
 
 var connectedStake = &Spec{
 	Name:     "connected_stake",
-	Help:     "How much of the stake does the node reach, what does it run, and which upgrade does it wait for?",
+	Help:     "Stake that the node is connected to, by version, and upgrades that the node lacks.",
 	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, newerVersionStake, unknownUpgrade},

@@ -9,11 +9,11 @@ import (
 )
 
 var dataBlockchainsFamily = metric.New("avax_data_blockchains",
-	"Blockchains that the Data service lists, those of the primary network included.", "network")
+	"Blockchains that the Data service lists, including those of the primary network.", "network")
 
 var dataBlockchains = &Spec{
 	Name:     "data_blockchains",
-	Help:     "How many blockchains does the Data service know of?",
+	Help:     "Number of blockchains that the Data service lists.",
 	Calls:    []string{opBlockchains, "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{dataBlockchainsFamily},

@@ -15,21 +15,20 @@ import (
 
 var (
 	dataIndexedHeight = metric.New("avax_data_indexed_height",
-		"Height of the newest block of the chain that the Data service knows. It is looked for in a few steps a minute: "+
-			"where the service falls behind or catches up, it may know more for some minutes.", "chain")
+		"Height of the newest block of the chain that the Data service knows. It is searched in a few steps per minute, so it may be some minutes late if the service falls behind or catches up.", "chain")
 	dataIndexedTimestamp = metric.New("avax_data_indexed_timestamp_seconds",
-		"When that block was made, in Unix seconds.", "chain")
+		"Time of that block, in Unix seconds.", "chain")
 	dataTransactions = metric.NewCounter("avax_data_cumulative_transactions_total",
-		"Transactions on the chain up to that block, as the Data service counts them.", "chain")
+		"Transactions on the chain up to that block, as counted by the Data service.", "chain")
 	dataChainIndexed = metric.New("avax_data_chain_indexed",
-		"1 if the Data service knows blocks of the chain; 0 if it says that it knows none: what it alone tells of the chain is then absent.", "chain")
+		"1 if the Data service knows blocks of the chain, 0 if it knows none. With 0, data of the chain that only this service has is absent.", "chain")
 	dataFees = metric.New("avax_data_fees_spent_tokens",
-		"Fees spent in that block, in tokens of the chain.", "chain")
+		"Fees of that block, in tokens of the chain.", "chain")
 )
 
 var dataIndex = &Spec{
 	Name:     "data_index",
-	Help:     "How far behind an EVM chain is the Data service?",
+	Help:     "The newest block of an EVM chain that the Data service has indexed.",
 	Calls:    []string{opBlock, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataChainIndexed, dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},

@@ -11,14 +11,14 @@ import (
 )
 
 var dataUpFamily = metric.New("avax_data_up",
-	"1 if the Data service answered its last poll, be it with a refusal of the key or the rate; 0 if it did not.")
+	"1 if the Data service answered the last probe, even with a rejection of the key or the rate; 0 if not.")
 
 // dataUp says 0 for a dead service, and so it never fails, as up does not. That
 // a key or the rate is refused is no failure of the service; it is told in the
 // log, and the other collectors fail.
 var dataUp = &Spec{
 	Name:     "data_up",
-	Help:     "Does the Data service answer? Asked, as all that follows, where AVAX_DATA_URL is set.",
+	Help:     "Whether the Data service answers. This collector and those below need AVAX_DATA_URL.",
 	Calls:    []string{opBlockchains},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataUpFamily},

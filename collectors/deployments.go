@@ -9,11 +9,11 @@ import (
 )
 
 var addressDeployments = metric.NewCounter("avax_address_deployments_total",
-	"Contracts that a watched address has deployed.", "chain", "address")
+	"Contracts that a monitored address has deployed.", "chain", "address")
 
 var deployments = &Spec{
 	Name:     "deployments",
-	Help:     "Did somebody deploy a contract in the name of a watched deployer? Asked where AVAX_WATCH_CONTRACTS is set.",
+	Help:     "Contracts that monitored addresses have deployed. Needs AVAX_WATCH_CONTRACTS.",
 	Calls:    []string{opDeployments, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{addressDeployments},

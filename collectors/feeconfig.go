@@ -10,28 +10,28 @@ import (
 
 var (
 	feeGasLimit = metric.New("avax_chain_fee_config_gas_limit",
-		"Gas that a block may use.", "chain")
+		"Gas limit of a block.", "chain")
 	feeTargetGas = metric.New("avax_chain_fee_config_target_gas",
-		"Gas that the chain aims to use in ten seconds; above it the base fee rises.", "chain")
+		"Target of gas use in ten seconds. Above it the base fee rises.", "chain")
 	feeTargetBlockRate = metric.New("avax_chain_fee_config_target_block_rate_seconds",
-		"The time between blocks that the chain aims at.", "chain")
+		"Target of the time between blocks.", "chain")
 	feeMinBaseFee = metric.New("avax_chain_fee_config_min_base_fee_wei",
-		"The lowest base fee in wei per gas.", "chain")
+		"Minimum base fee in wei per gas.", "chain")
 	feeBaseFeeChangeDenominator = metric.New("avax_chain_fee_config_base_fee_change_denominator",
-		"How slowly the base fee moves: by at most one part in this many.", "chain")
+		"Divisor that limits changes of the base fee. A larger value means slower changes.", "chain")
 	feeMinBlockGasCost = metric.New("avax_chain_fee_config_min_block_gas_cost",
-		"The lowest gas cost of producing a block.", "chain")
+		"Minimum gas cost of producing a block.", "chain")
 	feeMaxBlockGasCost = metric.New("avax_chain_fee_config_max_block_gas_cost",
-		"The highest gas cost of producing a block.", "chain")
+		"Maximum gas cost of producing a block.", "chain")
 	feeBlockGasCostStep = metric.New("avax_chain_fee_config_block_gas_cost_step",
-		"How much the gas cost of a block moves for each second off the target block rate.", "chain")
+		"Change of the block gas cost for each second of difference from the target block rate.", "chain")
 	feeLastChangedBlock = metric.New("avax_chain_fee_config_last_changed_block",
-		"The block in which the fee configuration changed last; 0 if it never did.", "chain")
+		"Block of the last change of the fee configuration; 0 if it never changed.", "chain")
 )
 
 var feeConfig = &Spec{
 	Name:  "fee_config",
-	Help:  "What does the chain charge for gas?",
+	Help:  "Fee configuration of the chain.",
 	Calls: []string{"eth_feeConfig"},
 	Every: 5 * time.Minute,
 	Families: []*metric.Family{

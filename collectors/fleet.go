@@ -13,19 +13,19 @@ import (
 
 var (
 	nodeIdentityChanges = metric.NewCounter("avax_node_identity_changes_total",
-		"How often the node's ID or BLS key has changed since the exporter started: another machine answers under this name, or its keys were replaced.",
+		"Changes of the node ID or BLS key since the exporter started. After a change, another machine answers at this name, or the node has new keys.",
 		"node")
 	nodeDuplicate = metric.New("avax_node_duplicate",
-		"1 if another configured node answers with the same node ID: two names lead to one machine, or two machines use one key; 0 if none does.",
+		"1 if another configured node has the same node ID, 0 if not. 1 means that two names lead to one machine, or that two machines use one key.",
 		"node")
 	nodeNetworkMismatch = metric.New("avax_node_network_mismatch",
-		"1 if the node belongs to another network than AVAX_NODE_NETWORK_ID says or, where that is not set, than most of the nodes; 0 if not.",
+		"1 if the node belongs to another network than AVAX_NODE_NETWORK_ID, or than most nodes if that is not set; 0 if not.",
 		"node")
 )
 
 var fleet = &Spec{
 	Name:     "fleet",
-	Help:     "Are the nodes those that they were, each once, and of one network?",
+	Help:     "Identity changes, duplicate node IDs and wrong networks.",
 	Calls:    []string{"info.getNodeID", "info.getNetworkID"},
 	Every:    time.Minute,
 	Shares:   true, // what the collector identity was told

@@ -8,12 +8,11 @@ import (
 )
 
 var forkDetected = metric.New("avax_chain_fork_detected",
-	"1 if the node's block is another than that of more than half of the nodes, at the height of the one that is furthest behind; 0 if not. "+
-		"Without such a majority all say 1, as two nodes do that differ. Absent where no two nodes can be compared.", "node", "chain")
+	"1 if the node's block differs from that of more than half of the nodes, 0 if not. Blocks are compared at the height of the node that is furthest behind. Without a majority all nodes have 1. Absent if there are no two nodes to compare.", "node", "chain")
 
 var forks = &Spec{
 	Name:     "forks",
-	Help:     "Do the nodes have the same blocks of an EVM chain?",
+	Help:     "Nodes that disagree about a block of an EVM chain.",
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    time.Minute,
 	Families: []*metric.Family{forkDetected},

@@ -11,16 +11,16 @@ import (
 
 var (
 	chainHeight = metric.New("avax_chain_height",
-		"Height of the newest block that the node has accepted. On a chain that nobody uses, as the X-Chain often is, it stands still.",
+		"Height of the newest block that the node has accepted. It does not change on a chain without transactions, such as often the X-Chain.",
 		"node", "chain")
 	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
-		"When that block was made, in Unix seconds; of P the chain's own clock. Absent where the X-Chain has only its first block.",
+		"Time of the newest accepted block, in Unix seconds; for P the time of the chain. Absent if the X-Chain has only its first block.",
 		"node", "chain")
 )
 
 var heads = &Spec{
 	Name:     "heads",
-	Help:     "How far is the node on each chain?",
+	Help:     "Height and time of the newest block on each chain of the node.",
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
 	Every:    headsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp},

@@ -15,30 +15,28 @@ import (
 
 var (
 	healthCheckFailing = metric.New("avax_node_health_check_failing",
-		"1 if a check that the node makes failed when it last ran, 0 if not: of the node itself (network, diskspace) or of a chain, by its name. "+
-			"Checks run every 30 s. Absent until the first run, and where the health API is not offered.",
+		"1 if the last run of this health check failed, 0 if not. A check belongs to the node (network, diskspace) or to a chain, and runs every 30 s. Absent until the first run, and without the health API.",
 		"node", "check").AtMost(mostNamed)
 	chainProcessing = metric.New("avax_chain_processing_blocks",
-		"Blocks of the chain that the node votes on, neither accepted nor rejected yet. Where no new block comes, 0 means idle, and more means stuck.",
+		"Blocks of the chain that the node votes on, neither accepted nor rejected. Without new blocks, 0 means that the chain is idle, and more means that it is stuck.",
 		"node", "chain").AtMost(mostNamed)
 	chainLongestProcessing = metric.New("avax_chain_longest_processing_seconds",
-		"How long the oldest of these blocks has been voted on.", "node", "chain").AtMost(mostNamed)
+		"How long the node has voted on the oldest of these blocks.", "node", "chain").AtMost(mostNamed)
 
 	nodeHealthy = metric.New("avax_node_healthy",
-		"1 if the node calls itself healthy: none of its checks fails; 0 if one does. Absent until all have run, and where the health API is not offered.",
+		"1 if all health checks of the node pass, 0 if one fails. Absent until all have run, and without the health API.",
 		"node")
 	nodePartialSync = metric.New("avax_node_partial_sync",
-		"1 if the node runs with partial-sync-primary-network, as validators of L1s alone do: of the primary network it runs P and neither X nor C; 0 if not.",
+		"1 if the node runs with partial-sync-primary-network, 0 if not. Such a node validates L1s only: of the primary network it runs P, and neither X nor C.",
 		"node")
 	chainStartFailed = metric.New("avax_node_chain_start_failed",
-		"1 if the node tracks the followed chain and could not start it, its VM for instance: avax_node_chain_present is 0 then as well; 0 if it did. "+
-			"Absent where the node does not track the chain. The node's own words are in the log, on the status page and under /api/v1/tables.",
+		"1 if the node tracks the monitored chain and could not start it, 0 if it started. Absent if the node does not track the chain. The log, the status page and /api/v1/tables have the node's error text.",
 		"node", "chain")
 )
 
 var health = &Spec{
 	Name:     "health",
-	Help:     "What does the node find wrong with itself, and is a quiet chain idle or stuck?",
+	Help:     "Health checks of the node, and blocks in processing.",
 	Calls:    []string{"GET /ext/health"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing},

@@ -14,18 +14,17 @@ import (
 
 var (
 	icmMessages = metric.New("avax_icm_messages",
-		"Messages between chains that a watched address sent or received, from a day before it was first followed: waiting (pending), and arrived (delivered, "+
-			"or delivered_source_not_indexed while the Data service does not know the sending). Chains have their configured names, others their blockchain IDs; beyond 100 ways between chains, the others are other.",
+		"Messages between chains that a monitored address sent or received, by status, from a day before it was first monitored. Status pending: not delivered. Status delivered_source_not_indexed: delivered, but the Data service does not know the sending. Chains have their configured names or their blockchain IDs. Beyond 100 pairs of chains, the rest is other.",
 		"address", "source", "destination", "status")
 	icmOldestPending = metric.New("avax_icm_oldest_pending_timestamp_seconds",
-		"When the oldest message was sent that waits for its delivery, in Unix seconds; absent where none waits. A message is given up after a week.", "address", "source", "destination")
+		"Time at which the oldest pending message was sent, in Unix seconds. Absent if none is pending. A message is given up after a week.", "address", "source", "destination")
 	icmLastDelivery = metric.New("avax_icm_last_delivery_seconds",
-		"How long the message took that was delivered last.", "address", "source", "destination")
+		"Duration of the last delivery, from sending to delivery.", "address", "source", "destination")
 )
 
 var icm = &Spec{
 	Name:     "icm",
-	Help:     "Do messages between chains arrive? Those of the watched EVM addresses.",
+	Help:     "Messages between chains of the monitored EVM addresses.",
 	Calls:    []string{opICMMessages, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery},

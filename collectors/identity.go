@@ -12,22 +12,22 @@ import (
 
 var (
 	nodeInfo = metric.New("avax_node_info",
-		"What the node is; always 1.",
+		"Identity and version of the node; always 1.",
 		"node", "node_id", "version", "git_commit", "database_version", "rpc_protocol_version", "network", "network_id")
 	nodeAddressInfo = metric.New("avax_node_address_info",
-		"The address that the node announces to its peers; always 1.", "node", "ip")
+		"Address that the node announces to its peers; always 1.", "node", "ip")
 	nodeIdentityInfo = metric.New("avax_node_identity_info",
-		"The node's ID and BLS public key; always 1.", "node", "node_id", "bls_public_key")
+		"Node ID and BLS public key of the node; always 1.", "node", "node_id", "bls_public_key")
 	nodeVMInfo = metric.New("avax_node_vm_info",
-		"A virtual machine that the node has loaded, by name or VM ID; always 1. One that did not start is missing.",
+		"A virtual machine that the node has loaded, by name or VM ID; always 1. A VM that failed to start is missing.",
 		"node", "vm", "version").AtMost(mostNamed)
 	nodeTxFee = metric.New("avax_node_tx_fee_avax",
-		"The node's X-Chain fee in AVAX: for a transaction (tx), for creating an asset (create_asset).", "node", "kind")
+		"X-Chain fee of the node in AVAX, for a transaction (tx) or for a new asset (create_asset).", "node", "kind")
 )
 
 var identity = &Spec{
 	Name: "identity",
-	Help: "Who is the node, and what does it run?",
+	Help: "Node ID, version, network, address, VMs and X-Chain fees of the node.",
 	Calls: []string{
 		"info.getNodeID", "info.getNodeIP", "info.getNodeVersion", "info.getNetworkID", "info.getNetworkName", "avm.getTxFee",
 	},

@@ -10,12 +10,12 @@ import (
 )
 
 var addressInternals = metric.NewCounter("avax_address_internal_transactions_total",
-	"Calls with a value, and creations of contracts, that contracts made to a watched address (in) or in its name (out) since it is followed. Reverted ones do not count.",
+	"Calls with a value and contract creations that contracts made to a monitored address (in) or on its behalf (out), since it is monitored. Reverted ones do not count.",
 	"chain", "address", "direction")
 
 var internalTransactions = &Spec{
 	Name:     "internal_transactions",
-	Help:     "Did contracts move what the watched EVM addresses hold?",
+	Help:     "Internal transactions of the monitored EVM addresses.",
 	Calls:    []string{opInternalTransactions, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressInternals},

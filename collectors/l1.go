@@ -11,31 +11,31 @@ import (
 
 var (
 	l1Validators = metric.New("avax_l1_validators",
-		"Validators of the chain's subnet: active and inactive (out of balance) ones of an L1, legacy ones of a permissioned subnet.",
+		"Validators of the chain's subnet by state: active, inactive (no balance left), or legacy (of a permissioned subnet).",
 		"chain", "state")
 	l1Weight = metric.New("avax_l1_weight",
-		"Weight of all validators, in the chain's own unit. Inactive ones count: the quorum is a share of this.", "chain")
+		"Weight of all validators, in the unit of the chain. Inactive validators count, because the quorum is a share of this weight.", "chain")
 	l1ActiveWeight = metric.New("avax_l1_active_weight",
-		"Weight of the validators that are not inactive, in the chain's own unit.", "chain")
+		"Weight of the validators that are not inactive, in the unit of the chain.", "chain")
 	l1ValidatorInfo = metric.New("avax_l1_validator_info",
-		"A validator of the chain; always 1. A legacy validator's validation_id is the transaction that added it.",
+		"A validator of the chain; always 1. For a legacy validator, validation_id is the transaction that added it.",
 		"chain", "node_id", "validation_id")
 	l1ValidatorWeight = metric.New("avax_l1_validator_weight",
-		"The validator's weight, in the chain's own unit.", "chain", "node_id", "validation_id")
+		"Weight of the validator, in the unit of the chain.", "chain", "node_id", "validation_id")
 	l1ValidatorActive = metric.New("avax_l1_validator_active",
-		"1 if the validator has a balance to pay its fee from, or is a legacy one; 0 if it ran dry.", "chain", "node_id", "validation_id")
+		"1 if the validator has a balance for its fee or is a legacy validator, 0 if its balance is used up.", "chain", "node_id", "validation_id")
 	l1ValidatorStart = metric.New("avax_l1_validator_start_timestamp_seconds",
-		"When the validation began, in Unix seconds.", "chain", "node_id", "validation_id")
+		"Start of the validation, in Unix seconds.", "chain", "node_id", "validation_id")
 	l1ValidatorEnd = metric.New("avax_l1_validator_end_timestamp_seconds",
-		"When a legacy validator's period ends, in Unix seconds; absent for an L1 validator, which has no end.", "chain", "node_id", "validation_id")
+		"End of a legacy validator's period, in Unix seconds. Absent for an L1 validator, which has no end.", "chain", "node_id", "validation_id")
 	l1ValidatorBalance = metric.New("avax_l1_validator_balance_avax",
-		"What is left to pay the validator's fee from, in AVAX, as of the P-Chain's last accepted block; absent for a legacy validator.",
+		"Balance for the validator's fee in AVAX, as of the last accepted block of the P-Chain. Absent for a legacy validator.",
 		"chain", "node_id", "validation_id")
 )
 
 var l1 = &Spec{
 	Name:  "l1",
-	Help:  "What does the P-Chain say of the followed chains' validators?",
+	Help:  "Validators, weights and balances of the monitored L1s, from the P-Chain.",
 	Calls: []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
 	Every: 2 * time.Minute,
 	Families: []*metric.Family{

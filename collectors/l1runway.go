@@ -15,24 +15,21 @@ import (
 
 var (
 	l1ValidatorBurn = metric.New("avax_l1_validator_burn_avax_per_day",
-		"What the validator's balance pays a day, in AVAX; of an inactive one what it would pay. It is the price that the node tells, or else "+
-			"measured by the fall of the balances, on the main network and on Fuji at least 512 nAVAX a second. "+
-			"Absent while it is not known, and for a legacy validator.",
+		"Fee that the validator's balance pays in AVAX per day; for an inactive validator the fee that it would pay. The price comes from the node, or from the measured fall of balances. On Mainnet and Fuji it is at least 512 nAVAX per second. Absent while it is not known, and for a legacy validator.",
 		"chain", "node_id", "validation_id")
 	l1ValidatorRunway = metric.New("avax_l1_validator_runway_seconds",
-		"How long the validator's balance lasts at this pace, counted from the P-Chain's own time; 0 for an inactive one, absent for a legacy one.",
+		"How long the validator's balance lasts at the current fee, counted from the P-Chain's time; 0 for an inactive validator. Absent for a legacy validator.",
 		"chain", "node_id", "validation_id").
 		By("avax_l1_validator_balance_avax / avax_l1_validator_burn_avax_per_day * 86400")
 	l1QuorumLoss = metric.New("avax_l1_quorum_loss_seconds",
-		"How long until balances that run out take the active weight below this share of all weight, in which the inactive stays; "+
-			"0 where it is below already, absent if that never happens.", "chain", "quorum")
+		"Time until used-up balances reduce the active weight below this share of all weight, inactive weight included; 0 if it is below already. Absent if that never happens.", "chain", "quorum")
 	l1TopUp = metric.New("avax_l1_top_up_avax",
-		"The least that has to be added to balances so that every validator is active for as many days from now, in AVAX.", "chain", "days")
+		"Minimum AVAX to add to balances so that every validator stays active for this number of days from now.", "chain", "days")
 )
 
 var l1Runway = &Spec{
 	Name: "l1_runway",
-	Help: "How long do the balances of the followed chains' validators last, and their quorum?",
+	Help: "How long the balances of L1 validators last, and when the quorum is lost.",
 	Calls: []string{
 		"platform.getCurrentValidators", "platform.getTimestamp", "platform.getValidatorFeeState", "platform.getBlockchains",
 		"info.getBlockchainID", "info.getNetworkID",

@@ -9,11 +9,10 @@ import (
 
 var (
 	l1ConnectedWeight = metric.New("avax_l1_connected_weight",
-		"Weight of the active validators that the node sees connected, itself included, without own nodes that do not answer, in the chain's own unit.",
+		"Weight of the active validators that the node is connected to, including itself, in the unit of the chain. Configured nodes that do not answer are left out.",
 		"node", "chain")
 	l1ValidatorConnected = metric.New("avax_l1_validator_connected",
-		"1 if the node is connected to the validator, 0 if not. An inactive validator shows as not connected although it may be up. "+
-			"The node's view of itself is left out.", "node", "chain", "node_id", "validation_id")
+		"1 if the node is connected to the validator, 0 if not. An inactive validator has 0 even if it is up. The node's view of itself is left out.", "node", "chain", "node_id", "validation_id")
 	l1ValidatorUptime = metric.New("avax_l1_validator_uptime_ratio",
 		"Share (0 to 1) of the validation in which the node saw the validator connected. The node's view of itself is left out.",
 		"node", "chain", "node_id", "validation_id")
@@ -24,7 +23,7 @@ var (
 
 var l1Views = &Spec{
 	Name:     "l1_views",
-	Help:     "How does the node see the validators of the chains that it tracks?",
+	Help:     "Uptime and connection of L1 validators, as a node that tracks the chain sees them.",
 	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,
 	OnChange: true,

@@ -10,14 +10,14 @@ import (
 
 var (
 	addressBalance = metric.New("avax_address_balance_tokens",
-		"What a watched address has of the chain's own token.", "chain", "address", "symbol")
+		"Balance of a monitored address in the chain's own token.", "chain", "address", "symbol")
 	addressValue = metric.New("avax_address_balance_value",
-		"What that is worth in a currency; absent where nobody knows.", "chain", "address", "currency")
+		"Value of that balance in a currency. Absent if it is not known.", "chain", "address", "currency")
 )
 
 var nativeBalances = &Spec{
 	Name:     "native_balances",
-	Help:     "What do the watched EVM addresses hold? Asked where AVAX_WATCH_ADDRESSES has such.",
+	Help:     "Balances of the monitored EVM addresses. Needs AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{opNativeBalance, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressValue},

@@ -12,7 +12,7 @@ import (
 
 var (
 	networkValidators = metric.New("avax_network_validators",
-		"Validators in the set of the primary network or of a followed chain's subnet.", "subnet_id")
+		"Validators of the primary network or of a monitored chain's subnet.", "subnet_id")
 	networkStake = metric.New("avax_network_stake_avax",
 		"The validators' own stake in AVAX, without delegations.", "subnet_id")
 	networkDelegatedStake = metric.New("avax_network_delegated_stake_avax",
@@ -23,7 +23,7 @@ var (
 
 var network = &Spec{
 	Name:     "network",
-	Help:     "How large are the validator sets?",
+	Help:     "Size and stake of the validator sets.",
 	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{networkValidators, networkStake, networkDelegatedStake, networkDelegators},

@@ -8,12 +8,12 @@ import (
 )
 
 var networkConnectedStake = metric.New("avax_network_connected_stake_ratio",
-	"Share of the set's weight (0 to 1) that the node sees connected: of the primary network by its peers, of a subnet in its chain's eyes.",
+	"Share of the set's weight (0 to 1) that the node sees connected: for the primary network from its peers, for a subnet from its chain.",
 	"node", "subnet_id")
 
 var networkViews = &Spec{
 	Name:     "network_views",
-	Help:     "How much of each validator set does the node see connected?",
+	Help:     "Share of each validator set that the node is connected to.",
 	Calls:    []string{"info.peers", "platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getNodeID"},
 	Every:    fullSetEvery,
 	Shares:   true,

@@ -14,16 +14,15 @@ import (
 
 var (
 	nftTimestamp = metric.New("avax_nft_metadata_timestamp_seconds",
-		"When the Data service last read the metadata of a watched token, in Unix seconds; absent where it never did, or no watched address holds the token.",
+		"Time at which the Data service last read the token's metadata, in Unix seconds. Absent if it never did, or if no monitored address holds the token.",
 		"chain", "contract", "token")
 	nftIndexed = metric.New("avax_nft_metadata_indexed",
-		"1 if the Data service has a good copy of the metadata, 0 if not; absent where no watched address holds the token.", "chain", "contract", "token")
+		"1 if the Data service has a good copy of the metadata, 0 if not. Absent if no monitored address holds the token.", "chain", "contract", "token")
 )
 
 var nftMetadata = &Spec{
 	Name: "nft_metadata",
-	Help: "Has the Data service read the metadata of the watched tokens? Asked where AVAX_WATCH_TOKENS is set. " +
-		"A token is looked for among what AVAX_WATCH_ADDRESSES hold, for there is no other way to ask.",
+	Help: "Metadata of NFTs in the Data service. Needs AVAX_WATCH_TOKENS; the holder must be one of AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{opCollectibles, opReindex, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},

@@ -12,19 +12,19 @@ var (
 	nodePeers = metric.New("avax_node_peers",
 		"Peers that the node is connected to.", "node")
 	nodePeersInbound = metric.New("avax_node_peers_inbound",
-		"Peers that dialled in: the port that they announce is not the connection's. 0 for long means that nobody can reach the node.", "node")
+		"Peers that opened the connection to the node. 0 for a long time means that peers cannot reach the node. A peer counts if the port it announces differs from that of the connection.", "node")
 	nodePeersByVersion = metric.New("avax_node_peers_by_version",
-		"Connected peers by the version that they say they run: the 20 most frequent, and all others as other.", "node", "version")
+		"Connected peers by the version that they report: the 20 most frequent, and the rest as other.", "node", "version")
 	nodePeersBenched = metric.New("avax_node_peers_benched",
-		"Peers that this node has benched on the chain: it does not query them for a while. Of chains that are not followed, the 20 with the most have a series of their own.",
+		"Peers that this node has benched on the chain, so it does not query them for a while. Of chains that are not monitored, only the 20 with the most benched peers have series.",
 		"node", "chain")
 	nodePeersSilent = metric.New("avax_node_peers_silent",
-		"Connected peers from which nothing came for 60 s, by the node's own clock.", "node")
+		"Connected peers without a message for 60 s, by the clock of the node.", "node")
 )
 
 var peers = &Spec{
 	Name:     "peers",
-	Help:     "Whom is the node connected to?",
+	Help:     "Peers of the node.",
 	Calls:    []string{"info.peers"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodePeers, nodePeersInbound, nodePeersByVersion, nodePeersBenched, nodePeersSilent},

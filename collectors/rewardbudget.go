@@ -18,34 +18,29 @@ import (
 
 var (
 	validatorRequirement = metric.New("avax_validator_uptime_requirement_ratio",
-		"Uptime (0 to 1) that the validator needs for its reward: 0.9 for a period that started at or after Helicon, else 0.8. "+
-			"Of an auto-renewed validator, as all that follows, for its current period.", "node_id")
+		"Uptime (0 to 1) that the validator needs for its reward: 0.9 if its period started at or after Helicon, 0.8 otherwise. For an auto-renewed validator, this family and the following are about the current period.", "node_id")
 	validatorDowntimeBudget = metric.New("avax_validator_downtime_budget_seconds",
-		"Downtime that the whole period can bear: (1 - requirement) of its length.", "node_id").
+		"Downtime that the reward allows in the whole period: (1 - requirement) times its length.", "node_id").
 		By("(1 - avax_validator_uptime_requirement_ratio) * (avax_validator_end_timestamp_seconds - avax_validator_start_timestamp_seconds)")
 	validatorDowntimeUsed = metric.New("avax_validator_downtime_used_seconds",
-		"Downtime so far: (1 - weighted uptime) of what has passed of the period. Where peers told the node itself, in whole percents rounded down, "+
-			"up to 1 % of what has passed is too much.", "node_id").
+		"Downtime so far: (1 - weighted uptime) times the elapsed time. Peers report whole percents, rounded down, so up to 1 % of the elapsed time may be too much.", "node_id").
 		By("(1 - avax_validator_weighted_uptime_ratio) * (time() - avax_validator_start_timestamp_seconds)")
 	validatorReachable = metric.New("avax_validator_reward_reachable",
-		"1 if the validator meets its requirement at the end of the period without further downtime, 0 if its budget is overspent.", "node_id").
+		"1 if the validator meets its requirement at the end of the period without further downtime, 0 if its budget is exceeded.", "node_id").
 		By("avax_validator_downtime_used_seconds <= bool avax_validator_downtime_budget_seconds")
 	validatorReachableAt = metric.New("avax_validator_reward_reachable_at",
-		"The same verdict, were this the requirement.", "node_id", "requirement")
+		"As avax_validator_reward_reachable, for this requirement.", "node_id", "requirement")
 	validatorWeightedUptime = metric.New("avax_validator_weighted_uptime_ratio",
-		"Share of the period so far (0 to 1) in which the validator's peers saw it up, weighted by their stake. "+
-			"The validator's view of itself is left out. Absent where no view is known.", "node_id")
+		"Share of the elapsed period (0 to 1) in which the validator's peers saw it up, weighted by their stake. The validator's view of itself is left out. Absent if no view is known.", "node_id")
 	validatorViewsStake = metric.New("avax_validator_views_stake_ratio",
-		"Share of all stake (0 to 1) whose view of the validator is known: how much weight the verdict carries. "+
-			"It is low for half a minute after a restart, and where only the other own nodes can be asked; absent where no view is known.", "node_id")
+		"Share of all stake (0 to 1) whose view of the validator is known. It is low for half a minute after a restart, and if only other configured nodes report a view. Absent if no view is known.", "node_id")
 	validatorVotesYes = metric.New("avax_validator_votes_yes_ratio",
-		"Share of all stake (0 to 1) that would vote today for the validator's reward, were this the requirement. "+
-			"Stake whose view is not known, and the validator's own, votes neither way.", "node_id", "requirement")
+		"Share of all stake (0 to 1) that would vote today for the validator's reward, for this requirement. The validator's own stake, and stake without a known view, do not vote.", "node_id", "requirement")
 )
 
 var rewardBudget = &Spec{
 	Name:   "reward_budget",
-	Help:   "Will the watched validators be paid, as their peers see them, and how much downtime can they still bear?",
+	Help:   "Whether the monitored validators will be paid, and the downtime that is left.",
 	Calls:  []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
 	Every:  time.Minute,
 	Pace:   watchedPace,

@@ -18,21 +18,19 @@ import (
 
 var (
 	rewardsSum = metric.NewCounter("avax_rewards_avax_total",
-		"What was ever paid for a watched validator, in AVAX: to the validator (VALIDATOR), to its delegators (DELEGATOR), "+
-			"to the validator out of what its delegators earned (VALIDATOR_FEE).", "node_id", "type")
+		"All rewards paid for a monitored validator, in AVAX: to the validator (VALIDATOR), to its delegators (DELEGATOR), or to the validator from its delegators' rewards (VALIDATOR_FEE).", "node_id", "type")
 	rewardsCount = metric.NewCounter("avax_rewards_total",
-		"How many rewards that were.", "node_id", "type")
+		"Number of rewards paid.", "node_id", "type")
 	rewardsLast = metric.New("avax_rewards_last_timestamp_seconds",
-		"When the newest of them was paid, in Unix seconds.", "node_id", "type")
+		"Time of the newest reward, in Unix seconds.", "node_id", "type")
 	rewardsValue = metric.New("avax_rewards_value",
-		"What they were worth, each at the price of its day. In it are only those whose price the Data service knows, which takes a day.",
+		"Value of the rewards, each at the price of its day. A reward counts only once the Data service has its price, which takes a day.",
 		"node_id", "type", "currency")
 )
 
 var rewards = &Spec{
 	Name: "rewards",
-	Help: "What were the watched validators paid? Of AVAX_VALIDATORS, those that are listed, or the own nodes' where none is. " +
-		"The samples appear when all history has been read, and then only news are.",
+	Help: "Rewards paid for the validators of AVAX_VALIDATORS, or for your nodes if it lists none. Samples appear after the whole history has been read.",
 	Calls:    []string{opRewards, "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue},

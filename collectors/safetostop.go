@@ -16,23 +16,19 @@ import (
 
 var (
 	l1SafeToStop = metric.New("avax_l1_safe_to_stop",
-		"1 if at least 80 % of the chain's weight stays active and connected once this validator stops, in the eyes of each own node that tracks "+
-			"the chain; 0 if not in those of one. An own node that does not answer counts as not connected, whatever its peers see. "+
-			"A validator's own view counts only where there is no other. Absent where no own node can tell.",
+		"1 if at least 80 % of the chain's weight stays active and connected without this validator, 0 if not. Every configured node that tracks the chain must see that. A configured node that does not answer counts as not connected. A validator's own view counts only if there is no other. Absent if no configured node has a view.",
 		"chain", "node_id")
 	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
-		"Share of a set's weight (0 to 1) that stays active and connected once this node stops, in the eyes of the own node that sees least, "+
-			"where an own node that does not answer counts as not connected: "+
-			"of the primary network (chain P), and of each followed L1 that the node validates. Absent where no own node can tell, or this one does not answer.",
+		"Share of a set's weight (0 to 1) that stays active and connected if this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. The configured node that sees the least weight counts. A configured node that does not answer counts as not connected. Absent if no configured node has a view, or this node does not answer.",
 		"node", "chain")
 	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
-		"1 if stopping this node leaves at least 80 % of each of these sets, 0 if not; absent where one is not known.", "node").
+		"1 if stopping this node leaves at least 80 % of each of these sets, 0 if not. Absent if one of them is not known.", "node").
 		By("min without (chain) (avax_node_stop_leaves_ratio) >= bool 0.8")
 )
 
 var safeToStop = &Spec{
 	Name:     "safe_to_stop",
-	Help:     "Which node or validator may be stopped without the primary network or an L1 losing its quorum?",
+	Help:     "Which nodes may stop without a loss of quorum.",
 	Calls:    []string{"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains"},
 	Every:    time.Minute,
 	Shares:   true,

@@ -10,14 +10,14 @@ import (
 
 var (
 	signatureUp = metric.New("avax_signature_aggregation_up",
-		"1 if the aggregator collected the validators' signatures of the probe's message, 0 if it did not, be it that it does not answer.", "probe")
+		"1 if the aggregator collected the validators' signatures of the probe's message, 0 if not, even if it does not answer.", "probe")
 	signatureTook = metric.New("avax_signature_aggregation_seconds",
-		"How long that took, repetitions included; absent where it failed.", "probe")
+		"Duration of the aggregation, with retries. Absent if it failed.", "probe")
 )
 
 var signatures = &Spec{
 	Name:     "signatures",
-	Help:     "Do enough validators sign a message to an L1? Asked where AVAX_WATCH_SIGNATURES is set.",
+	Help:     "Whether enough validators sign a message to an L1. Needs AVAX_WATCH_SIGNATURES.",
 	Calls:    []string{opSignatures, "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},

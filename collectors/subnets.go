@@ -13,17 +13,17 @@ import (
 
 var (
 	subnetInfo = metric.New("avax_subnet_info",
-		"The subnet of a followed chain; always 1. is_l1 is true or false. The chain and the contract that manage the validators of an L1 are empty where there are none.",
+		"The subnet of a monitored chain; always 1. is_l1 is true or false. The chain and the contract that manage an L1's validators are empty if there are none.",
 		"subnet_id", "is_l1", "manager_blockchain_id", "manager_address")
 	subnetOwner = metric.New("avax_subnet_owner_info",
 		"An address whose key may change the subnet; always 1.", "subnet_id", "address").AtMost(mostNamed)
 	subnetThreshold = metric.New("avax_subnet_owner_threshold",
-		"How many of the owners' keys it takes together.", "subnet_id")
+		"Number of owner keys that must sign together.", "subnet_id")
 )
 
 var subnets = &Spec{
 	Name:     "subnets",
-	Help:     "Who owns the subnets of the followed chains, and what manages their validators?",
+	Help:     "Owners of the monitored subnets, and managers of their validators.",
 	Calls:    []string{opSubnet, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},

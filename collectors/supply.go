@@ -10,19 +10,19 @@ import (
 
 var (
 	networkSupply = metric.New("avax_network_supply_avax",
-		"An upper bound on the AVAX there is: what was burnt, fees included, is not taken off. Of the primary network: no other has AVAX to stake.",
+		"Upper bound of the AVAX supply: burned AVAX, such as fees, is not subtracted. Only the primary network has it.",
 		"subnet_id")
 	networkBlockchains = metric.New("avax_network_blockchains",
-		"Blockchains that were ever created, the P-Chain left out.")
+		"Blockchains ever created, without the P-Chain.")
 	platformGasPrice = metric.New("avax_platform_gas_price_avax",
-		"What a P-Chain transaction pays for a unit of gas, in AVAX. Absent where the node's release does not tell.")
+		"Price of a unit of gas on the P-Chain, in AVAX. Absent if the node's release does not report it.")
 	platformValidatorFee = metric.New("avax_platform_validator_fee_avax_per_day",
-		"What each active L1 validator pays at the P-Chain's present price, in AVAX a day. Absent where the node's release does not tell.")
+		"Fee of each active L1 validator at the current price of the P-Chain, in AVAX per day. Absent if the node's release does not report it.")
 )
 
 var supply = &Spec{
 	Name:     "supply",
-	Help:     "How much AVAX is there, how many blockchains, and what does the P-Chain cost?",
+	Help:     "Supply of AVAX, number of blockchains, and prices of the P-Chain.",
 	Calls:    []string{"platform.getCurrentSupply", "platform.getBlockchains", "platform.getFeeState", "platform.getValidatorFeeState"},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{networkSupply, networkBlockchains, platformGasPrice, platformValidatorFee},

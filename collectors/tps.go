@@ -10,16 +10,16 @@ import (
 
 var (
 	chainAvgTPS = metric.New("avax_chain_avg_tps",
-		"Transactions per second over the newest complete day, as the Metrics service counts them.", "chain")
+		"Transactions per second over the newest complete day, from the Metrics service.", "chain")
 	chainAvgTPSTimestamp = metric.New("avax_chain_avg_tps_timestamp_seconds",
-		"When that day began, in Unix seconds.", "chain")
+		"Start of that day, in Unix seconds.", "chain")
 	metricsServiceLastRun = metric.New("avax_metrics_service_last_run_timestamp_seconds",
-		"When the Metrics service last updated the chain's data, in Unix seconds.", "chain")
+		"Time at which the Metrics service last updated the chain's data, in Unix seconds.", "chain")
 )
 
 var tps = &Spec{
 	Name:     "tps",
-	Help:     "How busy is the chain? Asked of the Metrics service, where AVAX_METRICS_URL is set.",
+	Help:     "Transactions per second of the chain, from the Metrics service. Needs AVAX_METRICS_URL.",
 	Calls:    []string{"GET /v1/avg_tps/{chainId}", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{chainAvgTPS, chainAvgTPSTimestamp, metricsServiceLastRun},

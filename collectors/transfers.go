@@ -10,12 +10,12 @@ import (
 )
 
 var addressTransfers = metric.NewCounter("avax_address_transfers_total",
-	"NFTs (ERC-721) that went to a watched address (in) or away from it (out) since it is followed.",
+	"NFTs (ERC-721) transferred to a monitored address (in) or away from it (out), since it is monitored.",
 	"chain", "address", "direction")
 
 var transfers = &Spec{
 	Name:     "transfers",
-	Help:     "Did NFTs come or go? Of the watched EVM addresses.",
+	Help:     "NFT transfers of the monitored EVM addresses.",
 	Calls:    []string{opERC721Transfers, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressTransfers},

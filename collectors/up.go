@@ -9,13 +9,13 @@ import (
 )
 
 var nodeUp = metric.New("avax_node_up",
-	"1 if the node answered its last poll, 0 if it did not.", "node")
+	"1 if the node answered the last probe, 0 if not.", "node")
 
 // up says 0 for a dead node: every other family of a dead node goes absent. It fails
 // only where this host lacks what it takes to ask; then the last answer stands until it is stale.
 var up = &Spec{
 	Name:     "up",
-	Help:     "Does the node answer?",
+	Help:     "Whether the node answers.",
 	Calls:    []string{"info.getNodeVersion"},
 	Every:    15 * time.Second,
 	Probe:    true,

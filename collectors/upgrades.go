@@ -8,11 +8,11 @@ import (
 )
 
 var upgradeTimestamp = metric.New("avax_upgrade_timestamp_seconds",
-	"When the upgrade activates, or did, as the node knows it, in Unix seconds; absent while it is not scheduled.", "node", "upgrade").AtMost(mostNamed)
+	"Activation time of the upgrade in Unix seconds, as the node knows it. Absent while it is not scheduled.", "node", "upgrade").AtMost(mostNamed)
 
 var upgrades = &Spec{
 	Name:     "upgrades",
-	Help:     "Which network upgrades does the node know?",
+	Help:     "Network upgrades that the node knows.",
 	Calls:    []string{"info.upgrades"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{upgradeTimestamp},

@@ -10,17 +10,16 @@ import (
 
 var (
 	nodeValidating = metric.New("avax_node_validating",
-		"1 if the node is a primary-network validator in its own eyes, 0 if not; absent while it cannot tell yet.", "node")
+		"1 if the node reports itself as a primary-network validator, 0 if not. Absent while it does not know.", "node")
 	nodeRewardingStake = metric.New("avax_node_uptime_rewarding_stake_ratio",
-		"Share of all stake (0 to 1) whose nodes are connected and saw this node up for as long as its reward requires: what the vote would be today. "+
-			"It starts at the node's own stake after a restart.", "node")
+		"Share of all stake (0 to 1) that is connected and saw this node up for long enough to vote for its reward today. After a restart it starts at the node's own stake.", "node")
 	nodeWeightedUptime = metric.New("avax_node_uptime_weighted_ratio",
-		"The node's uptime (0 to 1) as its connected peers saw it, weighted by their stake over all stake: losing peers lowers it.", "node")
+		"Uptime of the node (0 to 1) as its connected peers saw it, weighted by their stake and divided by all stake. A loss of peers lowers it.", "node")
 )
 
 var uptime = &Spec{
 	Name:     "uptime",
-	Help:     "Would the validator be paid, as its peers see it?",
+	Help:     "The node's uptime as its peers see it, and the stake that would vote for its reward.",
 	Calls:    []string{"info.uptime"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeValidating, nodeRewardingStake, nodeWeightedUptime},

@@ -15,12 +15,11 @@ import (
 
 var (
 	validatorPresent = metric.New("avax_validator_present",
-		"1 if the watched validator is in the primary network's set, 0 if it is not. "+
-			"An own node is watched from the first time on that it was seen in the set.", "node_id")
+		"1 if the monitored validator is in the primary network's validator set, 0 if not. The validator of a configured node counts only after it was in the set once.", "node_id")
 	validatorStart = metric.New("avax_validator_start_timestamp_seconds",
-		"When the validation period began, in Unix seconds.", "node_id")
+		"Start of the validation period, in Unix seconds.", "node_id")
 	validatorEnd = metric.New("avax_validator_end_timestamp_seconds",
-		"When the validation period ends, in Unix seconds; absent for an auto-renewed validator, unless this is its last cycle.", "node_id")
+		"End of the validation period, in Unix seconds. Absent for an auto-renewed validator, except in its last cycle.", "node_id")
 	validatorStake = metric.New("avax_validator_stake_avax",
 		"The validator's own stake in AVAX.", "node_id")
 	validatorDelegatedStake = metric.New("avax_validator_delegated_stake_avax",
@@ -28,16 +27,16 @@ var (
 	validatorDelegators = metric.New("avax_validator_delegators",
 		"Delegations to the validator.", "node_id")
 	validatorPotentialReward = metric.New("avax_validator_potential_reward_avax",
-		"What the validator is paid at the end of its period if its uptime suffices, in AVAX.", "node_id")
+		"Reward of the validator at the end of its period if its uptime is sufficient, in AVAX.", "node_id")
 	validatorDelegateeReward = metric.New("avax_validator_accrued_delegatee_reward_avax",
-		"The validator's share of its delegators' rewards so far, in AVAX: paid with its own reward.", "node_id")
+		"The validator's share of its delegators' rewards so far, in AVAX. It is paid with the validator's own reward.", "node_id")
 	validatorDelegationFee = metric.New("avax_validator_delegation_fee_ratio",
 		"Share (0 to 1) of its delegators' rewards that the validator keeps.", "node_id")
 )
 
 var validators = &Spec{
 	Name:  "validators",
-	Help:  "What does the P-Chain say of the watched validators?",
+	Help:  "Period, stake and rewards of the monitored validators, from the P-Chain.",
 	Calls: []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every: time.Minute,
 	Pace:  watchedPace,

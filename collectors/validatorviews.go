@@ -17,7 +17,7 @@ var (
 
 var validatorViews = &Spec{
 	Name:     "validator_views",
-	Help:     "How do the nodes, the first 25 of them, see the watched validators?",
+	Help:     "Uptime and connection of the monitored validators, as at most 25 of your nodes see them.",
 	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,
 	Pace:     watchedPace,

@@ -15,14 +15,12 @@ import (
 )
 
 var fleetVariants = metric.New("avax_fleet_variants",
-	"How many different values the nodes that answer have of what should be the same on all; 1 is agreement. "+
-		"Facts: the version that they run, the RPC protocol that their VMs speak and the upgrades that they know (subject network), "+
-		"a VM's version (subject the VM), a chain's configuration and its precompiles (subject the chain).",
+	"Number of different values that the nodes have of a fact that should be equal on all; 1 if they agree. Facts of the subject network: version, RPC protocol of VMs, known upgrades. Fact of a VM: its version. Facts of a chain: configuration, precompiles.",
 	"fact", "subject").AtMost(10 * mostNamed) // two of each followed chain
 
 var variants = &Spec{
 	Name:     "variants",
-	Help:     "Do the nodes have the same versions, upgrades and chain configurations?",
+	Help:     "Differences between the nodes in versions, upgrades and chain configurations.",
 	Calls:    []string{"info.getNodeVersion", "info.upgrades", "eth_getChainConfig", "eth_getActiveRulesAt"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{fleetVariants},

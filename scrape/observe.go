@@ -19,11 +19,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "avax_exporter_upstream_requests_total",
-			Help: "Requests to an upstream by how they ended. A repeated request counts again, a shared answer does not.",
+			Help: "Requests to an upstream by outcome. A retry counts again, a shared answer does not.",
 		}, []string{"upstream", "op", "outcome"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "avax_exporter_upstream_request_duration_seconds",
-			Help: "Time from sending a request to an upstream to the end of its answer, however it ended.",
+			Help: "Time from sending a request to an upstream to the end of its answer, whatever the outcome.",
 			// Few: they are series for each upstream and method, nearly half of all that a fleet has.
 			Buckets:                         []float64{0.01, 0.1, 0.5, 2.5, 10},
 			NativeHistogramBucketFactor:     1.1,

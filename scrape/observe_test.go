@@ -38,13 +38,13 @@ func TestEveryRequestIsCountedByItsOutcomeAndTimed(t *testing.T) {
 		}
 		_, _, _ = askREST(u), askREST(u), askREST(u) // not found, refused, refused at the door
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP avax_exporter_upstream_requests_total Requests to an upstream by how they ended. A repeated request counts again, a shared answer does not.
+# HELP avax_exporter_upstream_requests_total Requests to an upstream by outcome. A retry counts again, a shared answer does not.
 # TYPE avax_exporter_upstream_requests_total counter
 avax_exporter_upstream_requests_total{op="GET /v1/height/{chain}",outcome="not_found",upstream="local"} 1
 avax_exporter_upstream_requests_total{op="GET /v1/height/{chain}",outcome="rate_limited",upstream="local"} 2
 avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="ok",upstream="local"} 1
 avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="unavailable",upstream="local"} 1
-# HELP avax_exporter_upstream_request_duration_seconds Time from sending a request to an upstream to the end of its answer, however it ended.
+# HELP avax_exporter_upstream_request_duration_seconds Time from sending a request to an upstream to the end of its answer, whatever the outcome.
 # TYPE avax_exporter_upstream_request_duration_seconds histogram
 avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.01"} 2
 avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.1"} 2

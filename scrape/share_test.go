@@ -256,7 +256,7 @@ func TestASharedCallWhoseCallersRunOutOfTimeCountsAsATimeout(t *testing.T) {
 			t.Error("the upstream still counts as healthy")
 		}
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP avax_exporter_upstream_requests_total Requests to an upstream by how they ended. A repeated request counts again, a shared answer does not.
+# HELP avax_exporter_upstream_requests_total Requests to an upstream by outcome. A retry counts again, a shared answer does not.
 # TYPE avax_exporter_upstream_requests_total counter
 avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="timeout",upstream="alpha"} 1
 `), "avax_exporter_upstream_requests_total"); err != nil {

@@ -26,35 +26,35 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		alerts: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_alerts",
-			Help: "Active alerts of in-process alerting, by state: pending (its time is not over) or firing.",
+			Help: "Active alerts of in-process alerting, by state: pending or firing.",
 		}, []string{"state"}),
 		notifications: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "avax_exporter_notifications_total",
-			Help: "Alerts told to an Alertmanager, reminders and resolutions included, by outcome: delivered, failed, or missed (it came and went while no Alertmanager took it, so nobody was paged).",
+			Help: "Alerts sent to an Alertmanager, with repetitions and resolutions, by outcome: delivered, failed, or missed (the alert ended before an Alertmanager accepted it).",
 		}, []string{"outcome"}),
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_alertmanager_up",
-			Help: "1 if the Alertmanager took what it was last sent, 0 if not; absent until there was something to send.",
+			Help: "1 if the Alertmanager accepted the last notification, 0 if not. Absent until there was one.",
 		}, []string{"alertmanager"}),
 		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_rules_last_reload_successful",
-			Help: "1 if the alert rules are those that were last read, 0 if these had a mistake and the old ones stay.",
+			Help: "1 if the last reload of alert rules succeeded, 0 if it failed and the previous rules are kept.",
 		}),
 		failing: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_rules_failing",
-			Help: "Alert rules and recording rules whose last evaluation failed; /alerts tells why.",
+			Help: "Alert and recording rules whose last evaluation failed; /alerts shows why.",
 		}),
 		history: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_history_seconds",
-			Help: "How far back the samples in memory reach, which rules and pages read; see AVAX_HISTORY.",
+			Help: "Age of the oldest sample in memory, for rules and pages; see AVAX_HISTORY.",
 		}),
 		series: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_history_series",
-			Help: "Series that are kept in memory for rules and pages.",
+			Help: "Series kept in memory for rules and pages.",
 		}),
 		remembered: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_alerts_remembered",
-			Help: "1 if alert state (for how long alerts have been active) is saved, 0 if a restart would lose it. Absent without AVAX_STATE_DIR.",
+			Help: "1 if the state of alerts is on disk, 0 if a restart would lose it. Absent without AVAX_STATE_DIR.",
 		}),
 	}
 	for _, s := range []string{Pending, Firing} {

@@ -15,7 +15,7 @@ import (
 
 //go:generate go test -run TestMetricsPageIsCurrent -update .
 
-var update = flag.Bool("update", false, "write docs/metrics.md anew")
+var update = flag.Bool("update", false, "write docs/metrics.md")
 
 func TestMetricsPageIsCurrent(t *testing.T) {
 	const file = "../../docs/metrics.md"
@@ -39,12 +39,12 @@ func metricsPage(t *testing.T) string {
 	var p strings.Builder
 	p.WriteString(`# Metrics
 
-This page is made from the code by ` + "`make docs`" + `.
+This page is generated from the code by ` + "`make docs`" + `.
 
-A family without the label ` + "`node`" + ` does not depend on who was asked. A sample
-that could not be renewed for three periods is absent; absent is never zero.
+A family without the label ` + "`node`" + ` does not depend on the node that answered. A sample that
+is not updated for three periods disappears: absent is never zero.
 `)
-	p.WriteString("\n## Collectors\n\n| collector | question | asks | every | for each |\n|---|---|---|---|---|\n")
+	p.WriteString("\n## Collectors\n\n| collector | content | calls | every | for each |\n|---|---|---|---|---|\n")
 	for _, s := range collectors.All() {
 		fmt.Fprintf(&p, "| [%s](#%s) | %s | `%s` | %s | %s |\n", s.Name, s.Name, s.Help, strings.Join(s.Calls, "`, `"), model.Duration(s.Every), s.Scope)
 	}
@@ -55,7 +55,7 @@ that could not be renewed for three periods is absent; absent is never zero.
 			line(&p, rowOf(f))
 		}
 	}
-	p.WriteString("\n## The exporter itself\n\nBeside `go_*`, `process_*` and `avax_exporter_build_info`:\n\n")
+	p.WriteString("\n## The exporter itself\n\nIn addition to `go_*`, `process_*` and `avax_exporter_build_info`:\n\n")
 	table(&p)
 	for _, r := range own(t) {
 		line(&p, r)

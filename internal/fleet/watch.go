@@ -37,11 +37,11 @@ func NewWatch(source *Source, take func([]Node) error, log *slog.Logger, reg pro
 		source: source, take: take, log: log, read: digest(source.files),
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_config_last_reload_successful",
-			Help: "1 if the nodes and their credentials could be read when they were read last, 0 if not: then the old ones stay.",
+			Help: "1 if the last reload of nodes and credentials succeeded, 0 if it failed and the previous configuration is kept.",
 		}),
 		since: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_config_last_reload_success_timestamp_seconds",
-			Help: "When the nodes and their credentials were last read with success, in Unix seconds.",
+			Help: "Time of the last successful reload of nodes and credentials, in Unix seconds.",
 		}),
 	}
 	reg.MustRegister(w.success, w.since)
@@ -53,7 +53,7 @@ func NewWatch(source *Source, take func([]Node) error, log *slog.Logger, reg pro
 func CountTargets(reg prometheus.Registerer, count func() int) {
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "avax_exporter_targets",
-		Help: "Nodes that the exporter is configured to ask.",
+		Help: "Nodes that the exporter is configured to monitor.",
 	}, func() float64 { return float64(count()) }))
 }
 

@@ -81,11 +81,11 @@ func newMetrics(r prometheus.Registerer) *Metrics {
 		failing: map[string]bool{},
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "avax_exporter_receiver_notifications_total",
-			Help: "Notifications sent by this process, by receiver of AVAX_NOTIFY_FILE, integration (its kind and place, such as telegram[0]) and outcome: delivered, or failed (an attempt that is retried counts each time).",
+			Help: "Notifications sent by this process, by receiver of AVAX_NOTIFY_FILE, integration (such as telegram[0]) and outcome: delivered or failed. Each failed attempt counts.",
 		}, []string{"receiver", "integration", "outcome"}),
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_receiver_up",
-			Help: "1 if the receiver accepted the last notification, 0 if not; absent until there was one.",
+			Help: "1 if the receiver accepted the last notification, 0 if not. Absent until there was one.",
 		}, []string{"receiver", "integration"}),
 		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_notify_last_reload_successful",
@@ -93,7 +93,7 @@ func newMetrics(r prometheus.Registerer) *Metrics {
 		}),
 		stored: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_notify_state_stored",
-			Help: "1 if silences and the notification log are on disk, 0 if a restart would forget them and repeat notifications. Absent without AVAX_STATE_DIR.",
+			Help: "1 if silences and the notification log are on disk. 0 if a restart would lose them, and repeat notifications. Absent without AVAX_STATE_DIR.",
 		}),
 	}
 	r.MustRegister(m.sent, m.up, m.reloaded)

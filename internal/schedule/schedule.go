@@ -116,10 +116,10 @@ func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg pro
 
 var (
 	skipped = prometheus.NewDesc("avax_exporter_collector_skipped_total",
-		"Runs that were left out because the collector's last run for this target had not ended.",
+		"Runs that were skipped because the previous run for this target had not ended.",
 		[]string{"collector", "target"}, nil)
 	panics = prometheus.NewDesc("avax_exporter_collector_panics_total",
-		"Runs that ended in a panic: a mistake in the exporter, please report it.",
+		"Runs that ended in a panic, which is a bug: please report it.",
 		[]string{"collector", "target"}, nil)
 )
 

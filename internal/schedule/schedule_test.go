@@ -167,7 +167,7 @@ func TestATickDuringARunIsSkippedAndCounted(t *testing.T) {
 			counting("patient", &others),
 		})
 		time.Sleep(31 * time.Second)
-		want := `# HELP avax_exporter_collector_skipped_total Runs that were left out because the collector's last run for this target had not ended.
+		want := `# HELP avax_exporter_collector_skipped_total Runs that were skipped because the previous run for this target had not ended.
 # TYPE avax_exporter_collector_skipped_total counter
 avax_exporter_collector_skipped_total{collector="test",target="patient"} 0
 avax_exporter_collector_skipped_total{collector="test",target="stuck"} 3
@@ -224,7 +224,7 @@ func TestAPanicIsAnErrorOfItsJobAlone(t *testing.T) {
 		if runs.Load() != 2 {
 			t.Errorf("the other job ran %d times, want 2", runs.Load())
 		}
-		want := `# HELP avax_exporter_collector_panics_total Runs that ended in a panic: a mistake in the exporter, please report it.
+		want := `# HELP avax_exporter_collector_panics_total Runs that ended in a panic, which is a bug: please report it.
 # TYPE avax_exporter_collector_panics_total counter
 avax_exporter_collector_panics_total{collector="test",target="broken"} 2
 avax_exporter_collector_panics_total{collector="test",target="sound"} 0

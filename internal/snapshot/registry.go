@@ -65,13 +65,13 @@ func familyOf(chunks []chunk) *dto.MetricFamily {
 
 var (
 	success = metric.New("avax_exporter_collector_success",
-		"1 if the collector's last run for this target succeeded, 0 if it failed; absent until the first run has ended.",
+		"1 if the collector's last run for this target succeeded, 0 if it failed. Absent until the first run has ended.",
 		"collector", "target")
 	duration = metric.New("avax_exporter_collector_duration_seconds",
-		"How long the collector's last run for this target took.",
+		"Duration of the collector's last run for this target.",
 		"collector", "target")
 	lastSuccess = metric.New("avax_exporter_collector_last_success_timestamp_seconds",
-		"When the collector's last successful run for this target began; absent until there was one.",
+		"Start of the collector's last successful run for this target, in Unix seconds. Absent until there was one.",
 		"collector", "target")
 )
 
@@ -92,7 +92,7 @@ func healthOf(j *Job) []metric.Chunk {
 }
 
 var series = prometheus.NewDesc("avax_exporter_series",
-	"Series that the collector serves at this moment, over all its targets.",
+	"Series that the collector serves now, over all its targets.",
 	[]string{"collector"}, nil)
 
 // Describe implements prometheus.Collector.

@@ -209,14 +209,14 @@ func TestTheStoreTellsHowItsJobsFare(t *testing.T) {
 		time.Sleep(time.Second)
 		s.Put(failure(alpha))
 
-		want := `# HELP avax_exporter_collector_last_success_timestamp_seconds When the collector's last successful run for this target began; absent until there was one.
+		want := `# HELP avax_exporter_collector_last_success_timestamp_seconds Start of the collector's last successful run for this target, in Unix seconds. Absent until there was one.
 # TYPE avax_exporter_collector_last_success_timestamp_seconds gauge
 avax_exporter_collector_last_success_timestamp_seconds{collector="test",target="alpha"} 9.466848e+08
-# HELP avax_exporter_collector_success 1 if the collector's last run for this target succeeded, 0 if it failed; absent until the first run has ended.
+# HELP avax_exporter_collector_success 1 if the collector's last run for this target succeeded, 0 if it failed. Absent until the first run has ended.
 # TYPE avax_exporter_collector_success gauge
 avax_exporter_collector_success{collector="test",target="alpha"} 0
 avax_exporter_collector_success{collector="test",target="bravo"} 0
-# HELP avax_exporter_series Series that the collector serves at this moment, over all its targets.
+# HELP avax_exporter_series Series that the collector serves now, over all its targets.
 # TYPE avax_exporter_series gauge
 avax_exporter_series{collector="test"} 2
 `

@@ -183,9 +183,9 @@ func ticks(span, period time.Duration) int { return int((span-1)/period) + 1 }
 
 var (
 	budgetUnits = prometheus.NewDesc("avax_exporter_data_budget_units",
-		"Compute units that may be spent at the Data service within any minute and any day.", []string{"window"}, nil)
+		"Compute units that the exporter may spend at the Data service within any minute and any day.", []string{"window"}, nil)
 	spentUnits = prometheus.NewDesc("avax_exporter_data_spent_units",
-		"Compute units that were spent at the Data service in the last minute and in the last day, since the exporter started.", []string{"window"}, nil)
+		"Compute units spent at the Data service in the last minute and in the last day, since the exporter started.", []string{"window"}, nil)
 )
 
 // Describe implements prometheus.Collector.
