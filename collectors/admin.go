@@ -11,7 +11,7 @@ import (
 
 var (
 	nodeLogLevel = metric.New("avax_node_log_level",
-		"Lowest level that a logger of the node writes to its file (log) or to the terminal (display); always 1. The logger of a chain has the name of the chain.",
+		"Lowest level that a logger of the node writes to its file (log) or to the terminal (display). The logger of a chain has the name of the chain. Always 1.",
 		"node", "logger", "output", "level").AtMost(mostNamed)
 	nodeChainAlias = metric.New("avax_node_chain_alias_info",
 		"An alias of P, X or a monitored chain on the node, or its blockchain ID; always 1.", "node", "chain", "alias").AtMost(mostNamed)
