@@ -21,8 +21,8 @@ var (
 )
 
 var nftMetadata = &Spec{
-	Name: "nft_metadata",
-	Help: "Metadata of NFTs in the Data service. Needs AVAX_WATCH_TOKENS; the holder must be one of AVAX_WATCH_ADDRESSES.",
+	Name:     "nft_metadata",
+	Help:     "Metadata of NFTs in the Data service. Needs AVAX_WATCH_TOKENS; the holder must be one of AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{opCollectibles, opReindex, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},

@@ -29,8 +29,8 @@ var (
 )
 
 var rewards = &Spec{
-	Name: "rewards",
-	Help: "Rewards paid for the validators of AVAX_VALIDATORS, or for your nodes if it lists none. Samples appear after the whole history has been read.",
+	Name:     "rewards",
+	Help:     "Rewards paid for the validators of AVAX_VALIDATORS, or for your nodes if it lists none. Samples appear after the whole history has been read.",
 	Calls:    []string{opRewards, "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue},
