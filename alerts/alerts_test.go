@@ -387,7 +387,7 @@ func TestRulesDoNotMixExporters(t *testing.T) {
 func TestAlertsNameNoReplica(t *testing.T) {
 	process := []string{
 		"AvaxExporterDown", "AvaxNoTargets", "AvaxScrapeLabelCollision", "AvaxDataTooOld", "AvaxUpstreamForbidden", "AvaxUpstreamRateLimited",
-		"AvaxUpstreamMalformed", "AvaxReloadFailed", "AvaxSeriesTooMany", "AvaxAlertmanagerDown", "AvaxNotificationFailing", "AvaxAlertsNotRemembered",
+		"AvaxUpstreamMalformed", "AvaxReloadFailed", "AvaxSeriesTooMany", "AvaxAlertmanagerDown", "AvaxReceiverFailing", "AvaxNotificationFailing", "AvaxAlertsNotRemembered",
 	}
 	all, alerts := parse(t, Rules)
 	aggregated := map[string]bool{} // series that have no replica's labels

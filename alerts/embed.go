@@ -21,3 +21,8 @@ var Rules []byte
 //
 //go:embed companion.yml
 var Companion []byte
+
+// Digest is digest.yml, in the same format: alerts that always fire and make up a weekly digest.
+//
+//go:embed digest.yml
+var Digest []byte

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -63,11 +64,26 @@ func Profile(name string) ([]byte, error) {
 	}
 	groups.Content = slices.DeleteFunc(groups.Content, func(g *yaml.Node) bool { return len(field(g, "rules").Content) == 0 })
 
+	return write(&file)
+}
+
+// WithDigest returns rules, in the format of rules.yml, with those of the weekly digest.
+func WithDigest(rules []byte) ([]byte, error) {
+	var file, digest yaml.Node
+	if err := errors.Join(yaml.Unmarshal(rules, &file), yaml.Unmarshal(Digest, &digest)); err != nil {
+		return nil, err
+	}
+	groups := field(file.Content[0], "groups")
+	groups.Content = append(groups.Content, field(digest.Content[0], "groups").Content...)
+	return write(&file)
+}
+
+func write(file *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(&file); err != nil {
-		return nil, fmt.Errorf("profile %s: %w", name, err)
+	if err := encoder.Encode(file); err != nil {
+		return nil, fmt.Errorf("rules: %w", err)
 	}
 	return out.Bytes(), nil
 }

@@ -33,6 +33,16 @@ func (env Environment) parseAlerting(c *Config, note func(variable string, errs 
 	if env.RulesFile != "" && profile != alerts.ProfileAll && err == nil {
 		note("RULES_PROFILE", errors.New("not used with AVAX_RULES_FILE: remove one of the two"))
 	}
+	switch {
+	case env.Digest == "off":
+	case env.Digest != "on":
+		note("DIGEST", fmt.Errorf("%q: write on or off", env.Digest))
+	case env.RulesFile != "":
+		note("DIGEST", errors.New("not used with AVAX_RULES_FILE: add the group of alerts/digest.yml to that file"))
+	case err == nil:
+		a.Rules, err = alerts.WithDigest(a.Rules)
+		note("DIGEST", err)
+	}
 	a.Interval, err = parsePositiveDuration(env.AlertingInterval)
 	note("ALERTING_INTERVAL", err)
 	a.History, err = parseHistory(env.History)

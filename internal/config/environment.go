@@ -78,6 +78,7 @@ type Environment struct {
 	HeartbeatURL           string `split_words:"true" name:"HEARTBEAT_URL" desc:"URL to request every minute while collectors run, rules are evaluated and notifications are accepted, such as a check of healthchecks.io. It is secret and never logged or shown."`
 	NotifyListen           string `split_words:"true" name:"NOTIFY_LISTEN" default:":9866" desc:"Address for gossip between replicas that notify, as host:port. Used only with AVAX_NOTIFY_PEERS. Not authenticated: keep it inside your network."`
 	NotifyPeers            string `split_words:"true" name:"NOTIFY_PEERS" desc:"Gossip addresses of the other replicas, as host:port, comma-separated. Replicas with the same AVAX_NOTIFY_FILE notify once."`
+	Digest                 string `split_words:"true" name:"DIGEST" default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. A route of AVAX_NOTIFY_FILE or of an Alertmanager sends it; see notifications.md."`
 
 	Shard       string `split_words:"true" name:"SHARD" default:"0" subject:"Shards, state and log" desc:"Zero-based index of this shard; see fleets.md."`
 	TotalShards string `split_words:"true" name:"TOTAL_SHARDS" default:"1" desc:"Number of shards: processes that share the nodes."`

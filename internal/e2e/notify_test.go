@@ -253,8 +253,11 @@ func TestReplicasNotifyOnceAndOneSuffices(t *testing.T) {
 	}
 	for _, r := range replicas {
 		eventually(t, func() string {
-			if shown := amtool(t, r, "cluster", "show"); strings.Count(shown, "Address:") < 2 && strings.Count(shown, "127.0.0.1:") < 2 {
-				return "the replicas do not know each other:\n" + shown
+			var status struct {
+				Cluster struct{ Peers []struct{ Name string } }
+			}
+			if err := getJSON(t.Context(), r.url+"/api/v2/status", &status); err != nil || len(status.Cluster.Peers) != 2 {
+				return fmt.Sprintf("the replicas do not know each other: %+v, %v", status, err)
 			}
 			return ""
 		})

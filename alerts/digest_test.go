@@ -1,0 +1,32 @@
+package alerts
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDigestTellsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "digest.yml")
+	promtool(t, "test", "rules", "digest_test.yml")
+}
+
+// The digest alone is no news: it has the severity of the watchdog, and no page shows it as a problem.
+func TestDigestIsAddedToTheRulesAndIsNoProblem(t *testing.T) {
+	t.Parallel()
+	both, err := WithDigest(Rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := parse(t, Rules)
+	after, _ := parse(t, both)
+	_, digest := parse(t, Digest)
+	if len(digest) == 0 || len(after) != len(before)+len(digest) {
+		t.Errorf("%d rules and %d of the digest became %d", len(before), len(digest), len(after))
+	}
+	for _, r := range digest {
+		if r.Labels["severity"] != "none" || r.Labels["digest"] != "weekly" || !strings.HasPrefix(r.Alert, "Avax") {
+			t.Errorf("%s: %v", r.Alert, r.Labels)
+		}
+	}
+}
