@@ -18,6 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -61,10 +62,17 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 			}
 		})
 	}
+	var receivers []notify.Trial
+	if cfg.Notify.On() {
+		wg.Go(func() { receivers, err = notify.Reach(ctx, cfg.Notify) })
+	}
 	for i, address := range cfg.Alerting.Alertmanagers {
 		wg.Go(func() { alertmanagers[i] = dial(ctx, address) })
 	}
 	wg.Wait()
+	if err != nil {
+		return config.InputError{Err: err}
+	}
 	for _, n := range ups.Nodes() {
 		fmt.Fprintln(out, summary(n.Name(), batches))
 	}
@@ -111,6 +119,15 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		}
 		fmt.Fprintf(table, "ok\talerting\t%s\tconnected\n", name)
 	}
+	for _, r := range receivers {
+		name := "receiver " + r.Receiver + ", " + r.Integration
+		if r.Err != nil {
+			failed++
+			troubles = add(troubles, "notify", name, r.Err)
+			continue
+		}
+		fmt.Fprintf(table, "ok\tnotify\t%s\treachable; avax-exporter notify test sends a test\n", name)
+	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
@@ -129,9 +146,9 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		if len(troubles) > 1 {
 			causes = fmt.Sprintf("%d causes", len(troubles))
 		}
-		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all)+len(alertmanagers), causes)
+		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all)+len(alertmanagers)+len(receivers), causes)
 	}
-	fmt.Fprintf(out, "all %d checks passed\n", len(all)+len(alertmanagers))
+	fmt.Fprintf(out, "all %d checks passed\n", len(all)+len(alertmanagers)+len(receivers))
 	return nil
 }
 

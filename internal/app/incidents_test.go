@@ -151,6 +151,7 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 		}
 		c.Transport = p
 		ctx, cancel := context.WithCancel(t.Context())
+		compare := both(t, ctx, c)
 		oneStarts.Lock()
 		h, err := app.New(ctx, c, slog.New(slog.DiscardHandler))
 		synctest.Wait()
@@ -160,6 +161,7 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 			t.Fatal(err)
 		}
 		defer time.Sleep(time.Second) // time stands still once this returns
+		defer compare()
 		defer h.Wait()
 		defer cancel()
 		s.exporter = h.Handler()

@@ -286,8 +286,17 @@ type observer struct {
 func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool, err error) {
 	retry, err = o.Integration.Notify(ctx, alerts...)
 	o.n.metrics.observe(o.receiver, o.Integration.String(), err)
+	if err != nil {
+		err = redacted{err}
+	}
 	return retry, err
 }
+
+// redacted is an error of a receiver, which names no address in the log.
+type redacted struct{ error }
+
+func (r redacted) Error() string { return withoutURLs(r.error).Error() }
+func (r redacted) Unwrap() error { return r.error }
 
 // Reload loads the file again. A file with a mistake keeps the previous
 // configuration.

@@ -98,7 +98,7 @@ func inMemory(t *testing.T, config string, test func(n *notify.Notifier, phone *
 		go func() { _ = server.Serve(phone) }()
 		ctx, cancel := context.WithCancel(t.Context())
 		n, err := notify.Start(ctx, notify.Options{
-			Config: notify.Config{Dial: phone.dial, Text: []byte(config)},
+			Config:     notify.Config{Dial: phone.dial, Text: []byte(config)},
 			Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

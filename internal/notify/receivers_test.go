@@ -27,6 +27,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -539,4 +540,108 @@ func readMail(text string) (headers []string, err error) {
 		headers = append(headers, name+": "+value)
 	}
 	return headers, nil
+}
+
+// A check finds what an example lacks before an alert does.
+func TestACheckReadsFilesAndConnects(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "webhook.url")
+	config := notify.Config{Text: []byte("route: {receiver: phone}\nreceivers: [{name: phone, webhook_configs: [{url_file: " + secret + "}]}]")}
+	reach := func(wants string) {
+		t.Helper()
+		trials, err := notify.Reach(t.Context(), config)
+		if err != nil || len(trials) != 1 {
+			t.Fatalf("%v, %v", trials, err)
+		}
+		told := fmt.Sprint(trials[0].Err)
+		if !strings.Contains(told, wants) || strings.Contains(told, "c4n4ry") {
+			t.Errorf("%q, want %q", told, wants)
+		}
+	}
+	reach("no such file")
+	for content, wants := range map[string]string{
+		"\n": "is empty", "c4n4ry": "holds no URL", "http://" + listener.Addr().String() + "/c4n4ry\n": "<nil>",
+	} {
+		if err := os.WriteFile(secret, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		reach(wants)
+	}
+	if err := os.WriteFile(secret, []byte("http://"+listener.Addr().String()+"/c4n4ry"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	reach("connection refused")
+}
+
+// Whatever goes wrong, no secret is in the log, in the API or in a metric.
+func TestNoSecretIsToldWhereAReceiverFails(t *testing.T) {
+	for _, kind := range notify.Kinds() {
+		for name, refuse := range map[string]http.HandlerFunc{
+			"an answer 500": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+			"no answer":     func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
+			"no connection": nil,
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				t.Parallel()
+				server := httptest.NewTLSServer(refuse)
+				o := options(t, kind, server.Certificate(), server.Listener.Addr().String())
+				if refuse == nil {
+					server.Close()
+				} else {
+					t.Cleanup(server.Close)
+				}
+				var log safeBuffer
+				registry := prometheus.NewRegistry()
+				o.Registerer, o.Log = registry, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				ctx, cancel := context.WithCancel(context.Background())
+				n, err := notify.Start(ctx, o)
+				if err != nil {
+					cancel()
+					t.Fatal(err)
+				}
+				put(t, n, firing("NodeDown", "alpha"))
+				eventually(t, func() bool { return len(n.Failing()) > 0 })
+				cancel()
+				n.Wait()
+				eventually(t, func() bool {
+					return strings.Contains(log.String(), "level=WARN") || strings.Contains(log.String(), "level=ERROR")
+				})
+				w := httptest.NewRecorder()
+				n.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v2/status", nil))
+				families, err := registry.Gather()
+				if err != nil || w.Code != http.StatusOK {
+					t.Fatalf("%d, %v", w.Code, err)
+				}
+				told := log.String() + w.Body.String() + fmt.Sprint(families, n.Failing())
+				for file, secret := range secrets {
+					if strings.Contains(told, secret) {
+						t.Errorf("the content of %s is told:\n%s", file, told)
+					}
+				}
+			})
+		}
+	}
+}
+
+// safeBuffer is written and read by several goroutines.
+type safeBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

@@ -61,5 +61,8 @@ type Trial struct {
 	Err                   error
 }
 
+// Reach returns an error.
+func Reach(context.Context, Config) ([]Trial, error) { return nil, errNotBuilt }
+
 // Try returns an error.
 func Try(context.Context, Options) ([]Trial, error) { return nil, errNotBuilt }
