@@ -8,7 +8,7 @@ import (
 func TestDigestTellsWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "digest.yml")
-	promtool(t, "test", "rules", "digest_test.yml")
+	promtool(t, "test", "rules", "testdata/digest_test.yml")
 }
 
 // The digest alone is no news: it has the severity of the watchdog, and no page shows it as a problem.

@@ -51,9 +51,7 @@ func Reach(ctx context.Context, c Config) ([]Trial, error) {
 				if t.Err = buildErr; t.Err == nil {
 					t.Err = reach(ctx, fields.Field(i).Index(k))
 				}
-				if t.Err != nil {
-					t.Err = withoutURLs(t.Err)
-				}
+				t.Err = redact(t.Err, r)
 				trials = append(trials, t)
 			}
 		}
@@ -68,11 +66,9 @@ func yamlName(f reflect.StructField) string {
 
 func reach(ctx context.Context, config reflect.Value) error {
 	var needs needs
-	if err := needs.of(config); err != nil {
-		return err
-	}
-	if needs.proxy {
-		return nil
+	needs.of(config)
+	if needs.err != nil || needs.proxy {
+		return needs.err
 	}
 	for _, address := range needs.addresses {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -86,75 +82,111 @@ func reach(ctx context.Context, config reflect.Value) error {
 	return nil
 }
 
-// needs are the addresses, as host:port, of a receiver's configuration.
+// needs are what a receiver's configuration needs.
 type needs struct {
-	addresses []string
+	addresses []string // as host:port
 	proxy     bool
+	secrets   []string
+	err       error // of the first file that cannot be used
 }
 
-// of reads the files that a value names, and collects its addresses.
-func (n *needs) of(v reflect.Value) error {
-	for v.Kind() == reflect.Pointer {
+// of reads the files that a value names, and collects what it needs.
+func (n *needs) of(v reflect.Value) {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
-			return nil
+			return
 		}
 		v = v.Elem()
 	}
-	if v.Kind() != reflect.Struct {
-		return nil
+	switch v.Kind() {
+	case reflect.String:
+		if strings.HasPrefix(v.Type().Name(), "Secret") { // several packages have one
+			n.secret(v.String())
+			if at, err := url.Parse(v.String()); err == nil {
+				n.address(at)
+			}
+		}
+		return
+	case reflect.Slice:
+		for i := range v.Len() {
+			n.of(v.Index(i))
+		}
+		return
+	case reflect.Struct:
+	default:
+		return
 	}
 	switch at := v.Interface().(type) {
 	case url.URL:
-		n.add(&at)
-		return nil
+		n.address(&at)
+		return
 	case amconfig.HostPort:
 		if at.Host != "" {
 			n.addresses = append(n.addresses, at.String())
 		}
-		return nil
+		return
 	case httpconfig.ProxyConfig:
 		n.proxy = n.proxy || at.ProxyURL.URL != nil || at.ProxyFromEnvironment
-		return nil
+		return
 	}
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		if !field.IsExported() {
 			continue
 		}
-		name, isFile := strings.CutSuffix(yamlName(field), "_file")
-		if !isFile || v.Field(i).Kind() != reflect.String {
-			if err := n.of(v.Field(i)); err != nil {
-				return err
-			}
-			continue
-		}
-		path := v.Field(i).String()
-		if path == "" {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("%s_file: %w", name, err)
-		}
-		secret := strings.TrimSpace(string(text))
-		if secret == "" {
-			return fmt.Errorf("%s_file: %s is empty: write the secret into it", name, path)
-		}
-		if strings.HasSuffix(name, "url") {
-			at, err := url.Parse(secret)
-			if err != nil || at.Host == "" {
-				return fmt.Errorf("%s_file: %s holds no URL: write one like https://hooks.example/…", name, path)
-			}
-			n.add(at)
+		if name, isFile := strings.CutSuffix(yamlName(field), "_file"); isFile && v.Field(i).Kind() == reflect.String {
+			n.file(name, v.Field(i).String())
+		} else {
+			n.of(v.Field(i))
 		}
 	}
-	return nil
 }
 
-func (n *needs) add(at *url.URL) {
+// file reads a file of a secret, or of certificates.
+func (n *needs) file(name, path string) {
+	if path == "" {
+		return
+	}
+	text, err := os.ReadFile(path)
+	content := strings.TrimSpace(string(text))
+	at, urlErr := url.Parse(content)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s_file: %w", name, err)
+	case content == "":
+		err = fmt.Errorf("%s_file: %s is empty: write the secret into it", name, path)
+	case !strings.HasSuffix(name, "url"):
+		n.secret(content)
+	case urlErr != nil || at.Host == "":
+		n.secret(content)
+		err = fmt.Errorf("%s_file: %s holds no URL: write one like https://hooks.example/…", name, path)
+	default:
+		n.address(at)
+	}
+	if n.err == nil {
+		n.err = err
+	}
+}
+
+// shortestSecret is the shortest text that is removed from errors.
+const shortestSecret = 4
+
+func (n *needs) secret(text string) {
+	if len(text) >= shortestSecret {
+		n.secrets = append(n.secrets, text)
+	}
+}
+
+// address takes a URL. Its user, path and query may be secret.
+func (n *needs) address(at *url.URL) {
 	if at.Host == "" {
 		return
 	}
+	if password, has := at.User.Password(); has {
+		n.secret(password)
+	}
+	n.secret(at.EscapedPath())
+	n.secret(at.RawQuery)
 	port := at.Port()
 	if port == "" {
 		port = map[string]string{"http": "80"}[at.Scheme]

@@ -220,7 +220,7 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 		}
 		for i := range integrations {
 			names = append(names, r.Name+"/"+integrations[i].String())
-			integrations[i] = n.observed(r.Name, integrations[i])
+			integrations[i] = n.observed(r, integrations[i])
 		}
 		receivers[r.Name] = integrations
 	}
@@ -271,32 +271,23 @@ func (n *Notifier) halt() {
 }
 
 // observed counts how the notifications of an integration end.
-func (n *Notifier) observed(receiver string, i notify.Integration) notify.Integration {
-	return notify.NewIntegration(&observer{n, receiver, i}, &i, i.Name(), i.Index(), receiver)
+func (n *Notifier) observed(r amconfig.Receiver, i notify.Integration) notify.Integration {
+	return notify.NewIntegration(&observer{n, r, i}, &i, i.Name(), i.Index(), r.Name)
 }
 
 // observer is an integration whose outcomes are counted and logged.
 type observer struct {
 	n        *Notifier
-	receiver string
+	receiver amconfig.Receiver
 	notify.Integration
 }
 
 // Notify implements notify.Notifier.
 func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool, err error) {
 	retry, err = o.Integration.Notify(ctx, alerts...)
-	o.n.metrics.observe(o.receiver, o.Integration.String(), err)
-	if err != nil {
-		err = redacted{err}
-	}
-	return retry, err
+	o.n.metrics.observe(o.receiver.Name, o.Integration.String(), err)
+	return retry, redact(err, o.receiver)
 }
-
-// redacted is an error of a receiver, which names no address in the log.
-type redacted struct{ error }
-
-func (r redacted) Error() string { return withoutURLs(r.error).Error() }
-func (r redacted) Unwrap() error { return r.error }
 
 // Reload loads the file again. A file with a mistake keeps the previous
 // configuration.

@@ -576,6 +576,8 @@ func TestACheckReadsFilesAndConnects(t *testing.T) {
 	}
 	listener.Close()
 	reach("connection refused")
+	config.Text = []byte("route: {receiver: phone}\nreceivers: [{name: phone, webhook_configs: [{url: 'http://" + listener.Addr().String() + "/c4n4ry'}]}]")
+	reach("connection refused")
 }
 
 // Whatever goes wrong, no secret is in the log, in the API or in a metric.
@@ -583,6 +585,14 @@ func TestNoSecretIsToldWhereAReceiverFails(t *testing.T) {
 	for _, kind := range notify.Kinds() {
 		for name, refuse := range map[string]http.HandlerFunc{
 			"an answer 500": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+			"a repetition": func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusBadRequest)
+				body, _ := io.ReadAll(r.Body)
+				for _, secret := range secrets {
+					body = append(body, " "+secret...)
+				}
+				fmt.Fprintf(w, `{"message": %q, "description": %[1]q, "errors": [%[1]q]}`, r.URL.String()+string(body))
+			},
 			"no answer":     func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
 			"no connection": nil,
 		} {

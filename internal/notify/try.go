@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"regexp"
 	"time"
 
 	"github.com/prometheus/alertmanager/alert"
@@ -61,7 +60,7 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 			}
 			integrations, err := receiver.BuildReceiverIntegrations(rcv, templates, slog.New(slog.DiscardHandler), o.clientOptions()...)
 			if err != nil {
-				return nil, fmt.Errorf("receiver %s: %w", rcv.Name, withoutURLs(err))
+				return nil, fmt.Errorf("receiver %s: %w", rcv.Name, redact(err, rcv))
 			}
 			for _, i := range integrations {
 				t := Trial{Receiver: rcv.Name, Integration: i.Name()}
@@ -70,7 +69,7 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 						continue
 					}
 					if _, err := i.Notify(trialContext(ctx, r, rcv.Name, now), a); err != nil {
-						t.Err = withoutURLs(err)
+						t.Err = redact(err, rcv)
 						break
 					}
 				}
@@ -89,11 +88,4 @@ func trialContext(ctx context.Context, r *dispatch.Route, receiver string, now t
 	ctx = notify.WithRepeatInterval(ctx, r.RouteOpts.RepeatInterval)
 	ctx = notify.WithRouteID(ctx, r.ID())
 	return notify.WithNow(ctx, now)
-}
-
-var address = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://[^\s"]+`)
-
-// withoutURLs removes addresses from an error: those of webhooks are secrets.
-func withoutURLs(err error) error {
-	return fmt.Errorf("%s", address.ReplaceAllLiteralString(err.Error(), "<address>"))
 }
