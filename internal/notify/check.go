@@ -4,6 +4,7 @@ package notify
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"net/url"
@@ -125,6 +126,12 @@ func (n *needs) of(v reflect.Value) {
 			n.addresses = append(n.addresses, at.String())
 		}
 		return
+	case httpconfig.BasicAuth:
+		password := string(at.Password)
+		if text, err := os.ReadFile(at.PasswordFile); err == nil {
+			password = strings.TrimSpace(string(text))
+		}
+		n.password(at.Username, password)
 	case httpconfig.ProxyConfig:
 		n.proxy = n.proxy || at.ProxyURL.URL != nil || at.ProxyFromEnvironment
 		return
@@ -177,13 +184,19 @@ func (n *needs) secret(text string) {
 	}
 }
 
+// password is a secret as it is, and as a request has it.
+func (n *needs) password(user, password string) {
+	n.secret(password)
+	n.secret(base64.StdEncoding.EncodeToString([]byte(user + ":" + password)))
+}
+
 // address takes a URL. Its user, path and query may be secret.
 func (n *needs) address(at *url.URL) {
 	if at.Host == "" {
 		return
 	}
 	if password, has := at.User.Password(); has {
-		n.secret(password)
+		n.password(at.User.Username(), password)
 	}
 	n.secret(at.EscapedPath())
 	n.secret(at.RawQuery)

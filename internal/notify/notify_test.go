@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
@@ -189,9 +190,12 @@ func TestAReceiverThatIsRemovedFailsNoLonger(t *testing.T) {
 // eventually waits for what the notifier does after the receiver has answered.
 func eventually(t *testing.T, condition func() bool) {
 	t.Helper()
-	for !condition() {
-		time.Sleep(time.Millisecond)
-	}
+	stack.Await(t, "eventually", func() error {
+		if !condition() {
+			return errors.New("not yet")
+		}
+		return nil
+	})
 }
 
 func TestEachExampleIsAConfigurationThatSendsPages(t *testing.T) {
