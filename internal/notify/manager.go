@@ -233,6 +233,8 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	}
 
 	n.halt()
+	n.receivers = names
+	n.metrics.keep(names)
 	inhibitor := inhibit.NewInhibitor(n.alerts, conf.InhibitRules, log, recorder)
 	var peer notify.Peer
 	wait := func() time.Duration { return 0 }
@@ -255,8 +257,6 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	go dispatcher.Run(n.started)
 	dispatcher.WaitForLoading()
 	n.dispatcher.Store(dispatcher)
-	n.receivers = names
-	n.metrics.keep(names)
 	return nil
 }
 
@@ -270,22 +270,50 @@ func (n *Notifier) halt() {
 	}
 }
 
+// mostCalls are the calls of one integration under way. One that does not end by itself,
+// such as to a mail server that never answers, keeps its place.
+const mostCalls = 100
+
 // observed counts how the notifications of an integration end.
 func (n *Notifier) observed(r amconfig.Receiver, i notify.Integration) notify.Integration {
-	return notify.NewIntegration(&observer{n, r, i}, &i, i.Name(), i.Index(), r.Name)
+	return notify.NewIntegration(&observer{n, r, make(chan struct{}, mostCalls), i}, &i, i.Name(), i.Index(), r.Name)
 }
 
-// observer is an integration whose outcomes are counted and logged.
+// observer is an integration whose outcomes are counted.
 type observer struct {
 	n        *Notifier
 	receiver amconfig.Receiver
+	calls    chan struct{}
 	notify.Integration
 }
 
-// Notify implements notify.Notifier.
+// Notify implements notify.Notifier. It returns when ctx ends, where the integration
+// does not: the group would never be notified again.
 func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool, err error) {
-	retry, err = o.Integration.Notify(ctx, alerts...)
-	o.n.metrics.observe(o.receiver.Name, o.Integration.String(), err)
+	type outcome struct {
+		retry bool
+		err   error
+	}
+	ended := make(chan outcome, 1)
+	select {
+	case o.calls <- struct{}{}:
+		go func() {
+			defer func() { <-o.calls }()
+			retry, err := o.Integration.Notify(ctx, alerts...)
+			ended <- outcome{retry, err}
+		}()
+		select {
+		case e := <-ended:
+			retry, err = e.retry, e.err
+		case <-ctx.Done():
+			retry, err = true, fmt.Errorf("no answer: %w", context.Cause(ctx))
+		}
+	case <-ctx.Done():
+		retry, err = true, fmt.Errorf("%d calls have no answer: %w", mostCalls, context.Cause(ctx))
+	}
+	if !errors.Is(ctx.Err(), context.Canceled) { // by a reload or a stop: it tells nothing of the receiver
+		o.n.metrics.observe(o.receiver.Name, o.Integration.String(), err)
+	}
 	return retry, redact(err, o.receiver)
 }
 

@@ -61,7 +61,7 @@ const (
 // Metrics are the families of notification.
 type Metrics struct {
 	mu      sync.Mutex
-	failing map[string]bool // integrations whose last notification failed
+	failing map[string]bool // integrations in use, and whether their last notification failed
 
 	sent     *prometheus.CounterVec
 	up       *prometheus.GaugeVec
@@ -107,13 +107,17 @@ func (m *Metrics) observe(receiver, integration string, err error) {
 		outcome, up = failed, 0
 	}
 	m.mu.Lock()
-	m.failing[receiver+"/"+integration] = err != nil
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	name := receiver + "/" + integration
+	if _, used := m.failing[name]; !used {
+		return // until just now
+	}
+	m.failing[name] = err != nil
 	m.sent.WithLabelValues(receiver, integration, outcome).Inc()
 	m.up.WithLabelValues(receiver, integration).Set(up)
 }
 
-// keep forgets the integrations that are not used any longer.
+// keep knows the integrations with these names, and forgets all others.
 func (m *Metrics) keep(names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,6 +127,9 @@ func (m *Metrics) keep(names []string) {
 			i := strings.LastIndexByte(name, '/')
 			m.up.DeleteLabelValues(name[:i], name[i+1:])
 		}
+	}
+	for _, name := range names {
+		m.failing[name] = m.failing[name]
 	}
 }
 

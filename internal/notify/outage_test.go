@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -167,6 +168,34 @@ func TestAnAlertIsRepeatedAfterTheRepeatInterval(t *testing.T) {
 			t.Errorf("it was sent %v", sent)
 		}
 	})
+}
+
+// A mail server that takes connections and says nothing holds up neither the other
+// integrations of its receiver nor the next notifications of a group.
+func TestAMailServerThatHangsHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	phone := newInbox(t)
+	n, _ := start(t, notify.Config{Text: []byte(`
+route: {receiver: phone, group_by: [node], group_wait: 1ms, group_interval: 1ms, repeat_interval: 1h}
+receivers:
+  - name: phone
+    webhook_configs: [{url: "` + phone.url + `"}]
+    email_configs: [{to: a@example.org, from: b@example.org, smarthost: "` + silent.Addr().String() + `"}]
+`)})
+	down := firing("NodeDown", "alpha")
+	put(t, n, down)
+	want(t, phone, "firing NodeDown alpha")
+	down.EndsAt = time.Now()
+	put(t, n, down)
+	want(t, phone, "resolved NodeDown alpha") // after the ten seconds that a notification may take
+	if failing := n.Failing(); !slices.Equal(failing, []string{"phone/email[0]"}) {
+		t.Errorf("failing: %v", failing)
+	}
 }
 
 func TestTheDigestIsNotifiedOnMondays(t *testing.T) {

@@ -593,6 +593,9 @@ func TestNoSecretIsToldWhereAReceiverFails(t *testing.T) {
 			"no answer":     func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
 			"no connection": nil,
 		} {
+			if kind == "email" && refuse != nil {
+				continue // the server speaks HTTP: a mail server that hangs has a test of its own
+			}
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()
 				server := httptest.NewTLSServer(refuse)
@@ -612,12 +615,11 @@ func TestNoSecretIsToldWhereAReceiverFails(t *testing.T) {
 					t.Fatal(err)
 				}
 				put(t, n, firing("NodeDown", "alpha"))
-				eventually(t, func() bool { return len(n.Failing()) > 0 })
+				eventually(t, func() bool {
+					return len(n.Failing()) > 0 && (strings.Contains(log.String(), "level=WARN") || strings.Contains(log.String(), "level=ERROR"))
+				})
 				cancel()
 				n.Wait()
-				eventually(t, func() bool {
-					return strings.Contains(log.String(), "level=WARN") || strings.Contains(log.String(), "level=ERROR")
-				})
 				w := httptest.NewRecorder()
 				n.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v2/status", nil))
 				families, err := registry.Gather()
