@@ -41,7 +41,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 	newest, seen := counts.Newest, counts.Seen
 	// Whether the start itself is in the range, nobody says.
 	news := data.AssetTransactionQuery{Start: counts.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: maxNewPages}}
-	for t, err := range ups.Data.AssetTransactions(ctx, ups.Data.networkName(), data.XChain, asset, news) {
+	for t, err := range readable(out, ups.Data.AssetTransactions(ctx, ups.Data.networkName(), data.XChain, asset, news)) {
 		if data.IsTruncated(err) {
 			out.Note("of %s there are more transactions than are read in one run: not all of them are counted", asset)
 			break

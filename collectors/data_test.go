@@ -606,7 +606,25 @@ func message(id, status, destination string, sent time.Time) string {
 		delivery = fmt.Sprintf(`,"destinationTransaction":{"txHash":"0x4","timestamp":%d,"gasSpent":"1"}`, sent.Unix()+9)
 	}
 	return fmt.Sprintf(`{"messageId":"%s","status":"%s","sourceBlockchainId":"S","destinationBlockchainId":"%s","messageNonce":"1",
-		"from":"0x1","to":"0x2","messageExecuted":false,"receiptDelivered":false%s%s}`, id, status, destination, source, delivery)
+		"from":"0x1","to":"0x2","messageExecuted":%t,"receiptDelivered":false%s%s}`, id, status, destination, status != data.ICMPending, source, delivery)
+}
+
+// An NFT with a field of another type, which nobody reads, does not cost the address its samples.
+func TestOneMalformedItemIsLeftOutAndNoted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		const good = `{"address":"0x1","tokenId":"1","ercType":"ERC-721"}`
+		w.data(func(r *http.Request) string {
+			if !strings.HasSuffix(r.URL.Path, ":listCollectibles") {
+				return ""
+			}
+			return `{"collectibleBalances":[` + good + `,{"address":"0x1","tokenId":"2","ercType":"ERC-1155","metadata":{"indexStatus":"INDEXED","decimals":1.5}},` +
+				strings.ReplaceAll(good, `"1"`, `"3"`) + `]}`
+		})
+		samples, notes := w.tell(t.Context(), t, "collectibles", simnet.Account+"/C")
+		if n := sum(t, samples, "avax_address_collectibles", "ERC-721"); n != 2 || len(notes) != 1 || !strings.Contains(notes[0], "cannot be read") {
+			t.Errorf("%v, %q\n%s", n, notes, samples)
+		}
+	})
 }
 
 // Some messages nobody ever delivers.
@@ -631,13 +649,47 @@ func TestAMessageThatStaysPendingMakesNothingCountTwiceAndIsGivenUpAfterAWeek(t 
 		})
 		for sent = range week + 12 {
 			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
-			if delivered := sum(t, samples, family, `"delivered`); delivered != float64(sent) || sum(t, samples, family, "pending") != 1 {
+			status := "pending"
+			if sent >= week {
+				status = "given_up"
+			}
+			if delivered := sum(t, samples, family, `"delivered`); delivered != float64(sent) || sum(t, samples, family, status) != 1 || sum(t, samples, family) != float64(sent)+1 {
 				t.Fatalf("after %d messages:\n%s", sent, samples)
 			}
 			if followed := strings.Contains(samples, "avax_icm_oldest_pending"); followed != (sent < week) {
 				t.Fatalf("after %d messages it is followed: %v", sent, followed)
 			}
 			time.Sleep(every)
+		}
+	})
+}
+
+func TestADeliveryWhoseCallFailedIsNoGoodDelivery(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		count := func(status string) float64 {
+			t.Helper()
+			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+			return sum(t, samples, "avax_icm_messages", `source="C`, `"`+status)
+		}
+		delivered, failed := count("delivered"), count("execution_failed")
+		w.network.FailICM(true)
+		time.Sleep(time.Hour)
+		w.network.FailICM(false)
+		time.Sleep(time.Minute)
+		if d, f := count("delivered")-delivered, count("execution_failed")-failed; d > 1 || f < 5 {
+			t.Errorf("%v delivered, %v failed", d, f)
+		}
+		time.Sleep(8 * 24 * time.Hour)
+		if f := count("execution_failed") - failed; f < 5 {
+			t.Errorf("%v failed a week later", f)
+		}
+		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+		all := sum(t, samples, "avax_icm_messages", `source="C`)
+		if by := sum(t, samples, "avax_icm_deliveries", `source="C`, `deliverer="`+simnet.Relayer); by != all {
+			t.Errorf("%v deliveries of %v messages", by, all)
+		}
+		if n := sum(t, samples, "avax_icm_receipts", `source="C`); n == 0 || n >= all {
+			t.Errorf("%v receipts of %v messages", n, all)
 		}
 	})
 }
@@ -1020,6 +1072,49 @@ func TestARefusedKeyIsToldAndNotTakenForAServiceThatIsDown(t *testing.T) {
 			if _, err := w.run(t, "subnets", "examplel1"); !data.IsKeyRejected(err) {
 				t.Errorf("%v", err)
 			}
+		}
+	})
+}
+
+func TestDataUpIsTrueWhileNothingIsAsked(t *testing.T) {
+	for name, fault := range map[string]simnet.Fault{"429": simnet.RateLimited(time.Hour), "503": simnet.Refused(503, "no healthy node")} {
+		inWorld(t, func(t *testing.T, w world) {
+			up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, MaxWait: 5 * time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.ups.Data.Client = data.New(up)
+			w.network.DataService().Suffer(fault)
+			notes := map[string]bool{}
+			for range 20 {
+				samples, said := w.tell(t.Context(), t, "data_up", "data")
+				says(t, samples, "avax_data_up", "0")
+				for _, note := range said {
+					notes[note] = true
+				}
+				time.Sleep(time.Minute)
+			}
+			if len(notes) > 1 {
+				t.Errorf("%s: told in %d ways: %v", name, len(notes), notes)
+			}
+			w.network.DataService().Recover()
+			time.Sleep(5 * time.Minute)
+			samples, _ := w.tell(t.Context(), t, "data_up", "data")
+			says(t, samples, "avax_data_up", "1")
+		})
+	}
+}
+
+func TestDataUpSaysNothingWhereTheBudgetIsSpent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		budget := &data.Budget{PerMinute: 10}
+		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, Admit: budget.Admit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.ups.Data.Client = data.New(up)
+		if samples, err := w.run(t, "data_up", "data"); !data.IsOverBudget(err) || samples != "" {
+			t.Errorf("%s, %v", samples, err)
 		}
 	})
 }

@@ -28,7 +28,7 @@ const blockchainPages = 4
 func bindDataBlockchains(ups *Upstreams) []Job {
 	return []Job{{metric.Target{Item: "data"}, func(ctx context.Context, out *metric.Batch) error {
 		count := 0
-		for _, err := range ups.Data.Blockchains(ctx, ups.Data.networkName(), data.BlockchainQuery{}) {
+		for _, err := range readable(out, ups.Data.Blockchains(ctx, ups.Data.networkName(), data.BlockchainQuery{})) {
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,6 +162,25 @@ func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, question strin
 // unknownHolds is how long a question is not repeated that the Data service did not know at first: it may be starting, or
 // about to index the chain.
 const unknownHolds = time.Minute
+
+// readable leaves out the items of a list that cannot be read; a note of the run says so.
+func readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		noted := false
+		for item, err := range list {
+			if data.IsItem(err) {
+				if !noted {
+					out.Note("left out what cannot be read: %v", err)
+				}
+				noted = true
+				continue
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+}
 
 // calls is the Cost of a collector each of whose jobs calls op so often.
 func calls(op string, each int) func(Watchlist, int) map[string]int {

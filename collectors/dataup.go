@@ -11,11 +11,10 @@ import (
 )
 
 var dataUpFamily = metric.New("avax_data_up",
-	"1 if the Data service answered the last probe, even with a rejection of the key or the rate; 0 if not.")
+	"1 if the Data service answered the last probe, even with a rejection of the key. 0 if it did not, or while it asks to wait.")
 
-// dataUp says 0 for a dead service, and so it never fails, as up does not. That
-// a key or the rate is refused is no failure of the service; it is told in the
-// log, and the other collectors fail.
+// dataUp says 0 for a dead service, and so it fails only where the exporter itself did not poll. That a key is refused is no
+// failure of the service; it is told in the log, and the other collectors fail.
 var dataUp = &Spec{
 	Name:     "data_up",
 	Help:     "Whether the Data service answers. This collector and those below need AVAX_DATA_URL.",
@@ -33,12 +32,14 @@ func bindDataUp(ups *Upstreams) []Job {
 	}
 	return []Job{{metric.Target{Item: "data"}, func(ctx context.Context, out *metric.Batch) error {
 		_, err := ups.Data.BlockchainPage(scrape.MaxAge(ctx, 0), cmp.Or(ups.Data.networkName(), data.Mainnet), data.BlockchainQuery{Paging: data.Paging{PageSize: 1}}, "")
-		switch outcome := scrape.OutcomeOf(err); outcome {
-		case scrape.Forbidden, scrape.RateLimited, scrape.Rejected:
+		switch outcome := scrape.OutcomeOf(err); {
+		case outcome == scrape.Forbidden || outcome == scrape.Rejected:
 			out.Note("%v", err)
 			err = nil
-		case scrape.LocalLimit:
+		case outcome == scrape.LocalLimit || data.IsOverBudget(err):
 			return err
+		case outcome == scrape.RateLimited:
+			out.Note("the Data service asks to be left alone, for five minutes at most at a time: see avax_exporter_upstream_wait_until_timestamp_seconds")
 		}
 		out.SetBool(dataUpFamily, err == nil)
 		return nil

@@ -24,7 +24,7 @@ var deployments = &Spec{
 
 func collectDeployments(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
 	count, err := ofChain(ctx, ups, c, opDeployments+" "+address, func(chainID string) (count int, err error) {
-		for _, err := range ups.Data.Deployments(ctx, chainID, address, data.Paging{}) {
+		for _, err := range readable(out, ups.Data.Deployments(ctx, chainID, address, data.Paging{})) {
 			if err != nil {
 				return 0, err
 			}

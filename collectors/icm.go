@@ -14,10 +14,16 @@ import (
 
 var (
 	icmMessages = metric.New("avax_icm_messages",
-		"Messages between chains that a monitored address sent or received, by status, from a day before it was first monitored. Status pending: not delivered. Status delivered_source_not_indexed: delivered, but the Data service does not know the sending. Chains have their configured names or their blockchain IDs. Beyond 100 pairs of chains, the rest is other.",
+		"Messages between chains that a monitored address sent or received, by status, from a day before it was first monitored. Status pending: not delivered. Status given_up: pending for a week, no longer followed. Status delivered: delivered and executed. Status delivered_source_not_indexed: delivered, but the Data service does not know the sending. Status execution_failed: delivered, but its call failed. Chains have their configured names or their blockchain IDs. Beyond 100 pairs of chains, the rest is other.",
 		"address", "source", "destination", "status")
 	icmOldestPending = metric.New("avax_icm_oldest_pending_timestamp_seconds",
 		"Time at which the oldest pending message was sent, in Unix seconds. Absent if none is pending. A message is given up after a week.", "address", "source", "destination")
+	icmDeliveries = metric.New("avax_icm_deliveries",
+		"Messages delivered, by the address that delivered them, if the Data service knows it. Beyond 20 addresses per pair of chains, the rest is other.",
+		"address", "source", "destination", "deliverer")
+	icmReceipts = metric.New("avax_icm_receipts",
+		"Messages delivered whose receipt was back at the source when they were last read, about an hour after sending.",
+		"address", "source", "destination")
 	icmLastDelivery = metric.New("avax_icm_last_delivery_seconds",
 		"Duration of the last delivery, from sending to delivery.", "address", "source", "destination")
 )
@@ -27,7 +33,7 @@ var icm = &Spec{
 	Help:     "Messages between chains of the monitored EVM addresses.",
 	Calls:    []string{opICMMessages, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
-	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery},
+	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts},
 	Scope:    metric.ScopeItem,
 	Bind:     withData(perItem(Watchlist.evm, collectICM)),
 	Cost:     calls(opICMMessages, 1),
@@ -37,7 +43,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	name := ups.Data.entry("icm", address)
 	totals := load[icmTotals](&ups.Data.Ledger, out, name)
 	query := data.ICMQuery{Network: ups.Data.networkName(), Paging: data.Paging{PageSize: icmPage, MaxPages: maxNewPages}}
-	truncated, err := totals.read(ups.Data.ICMMessages(ctx, address, query))
+	truncated, err := totals.read(readable(out, ups.Data.ICMMessages(ctx, address, query)))
 	if err != nil {
 		return ifRejected(err, SettingAddresses)
 	}
@@ -76,6 +82,8 @@ type icmTotals struct {
 type icmMessage struct {
 	Source, Destination string
 	Status              string
+	Deliverer           string    // empty where nobody knows
+	Receipt             bool      // it has come back
 	At                  time.Time // when it was sent, or arrived where nobody knows
 	Arrived             time.Time // zero where it did not, or nobody knows
 }
@@ -84,6 +92,8 @@ type icmMessage struct {
 type icmLane struct {
 	Source, Destination string
 	Counts              map[string]int // by status
+	Deliverers          map[string]int // deliveries by address
+	Receipts            int
 	LastArrived         time.Time
 	LastTook            time.Duration
 
@@ -167,14 +177,29 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	return truncated, nil
 }
 
+// The statuses of a message that the service does not have.
+const (
+	icmGivenUp         = "given_up"
+	icmExecutionFailed = "execution_failed"
+)
+
+// mayChange tells whether more can become of a message: it may be delivered, and a failed execution repeated.
+func (m icmMessage) mayChange() bool {
+	return m.Status == data.ICMPending || m.Status == icmExecutionFailed
+}
+
 func icmMessageOf(m data.ICMMessage) icmMessage {
-	k := icmMessage{Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID, Status: m.Status}
+	k := icmMessage{Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID, Status: m.Status, Receipt: m.ReceiptDelivered}
+	if (m.Status == data.ICMDelivered || m.Status == data.ICMDeliveredSourceNotIndexed) && !m.MessageExecuted {
+		k.Status = icmExecutionFailed
+	}
 	for _, chain := range []*string{&k.Source, &k.Destination} {
 		if len(*chain) > metric.MostValue {
 			*chain = other
 		}
 	}
 	if m.DestinationTransaction != nil {
+		k.Deliverer = m.DestinationTransaction.DelivererAddress
 		k.Arrived = m.DestinationTransaction.Timestamp.Time
 		k.At = k.Arrived
 	}
@@ -190,7 +215,7 @@ func (b *icmTotals) settle(now time.Time) {
 	for id, m := range b.Recent {
 		switch {
 		case !m.At.Before(b.Newest.Add(-icmRecent)):
-		case m.Status == data.ICMPending && now.Sub(m.At) < icmGivesUp:
+		case m.mayChange() && now.Sub(m.At) < icmGivesUp:
 			waiting = append(waiting, id)
 		default:
 			b.close(id)
@@ -206,7 +231,11 @@ func (b *icmTotals) settle(now time.Time) {
 
 // close adds a message to the sums, and forgets which it was.
 func (b *icmTotals) close(id string) {
-	b.Lanes, _ = addMessage(b.Lanes, b.Recent[id])
+	m := b.Recent[id]
+	if m.Status == data.ICMPending {
+		m.Status = icmGivenUp
+	}
+	b.Lanes, _ = addMessage(b.Lanes, m)
 	delete(b.Recent, id)
 }
 
@@ -225,6 +254,15 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	}
 	l := &lanes[i]
 	l.Counts[kindOrOther(l.Counts, m.Status)]++
+	if l.Deliverers == nil {
+		l.Deliverers = map[string]int{}
+	}
+	if m.Deliverer != "" {
+		l.Deliverers[kindOrOther(l.Deliverers, m.Deliverer)]++
+	}
+	if m.Receipt {
+		l.Receipts++
+	}
 	if m.Status == data.ICMDelivered && m.Arrived.After(l.LastArrived) {
 		l.LastArrived, l.LastTook = m.Arrived, m.Arrived.Sub(m.At)
 	}
@@ -234,7 +272,7 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 func (b *icmTotals) set(out *metric.Batch, address string, named func(blockchainID string) string) {
 	var lanes []icmLane
 	for _, l := range b.Lanes {
-		l.Counts = maps.Clone(l.Counts)
+		l.Counts, l.Deliverers = maps.Clone(l.Counts), maps.Clone(l.Deliverers)
 		lanes = append(lanes, l)
 	}
 	for _, m := range b.Recent {
@@ -246,12 +284,16 @@ func (b *icmTotals) set(out *metric.Batch, address string, named func(blockchain
 	}
 	for _, l := range lanes {
 		from, to := named(l.Source), named(l.Destination)
-		for _, status := range []string{data.ICMPending, data.ICMDelivered, data.ICMDeliveredSourceNotIndexed} {
+		for _, status := range []string{data.ICMPending, icmGivenUp, data.ICMDelivered, data.ICMDeliveredSourceNotIndexed, icmExecutionFailed} {
 			l.Counts[status] += 0
 		}
 		for status, n := range l.Counts { // others may come up
 			out.Set(icmMessages, float64(n), address, from, to, status)
 		}
+		for deliverer, n := range l.Deliverers {
+			out.Set(icmDeliveries, float64(n), address, from, to, deliverer)
+		}
+		out.Set(icmReceipts, float64(l.Receipts), address, from, to)
 		if !l.oldest.IsZero() {
 			out.SetTime(icmOldestPending, l.oldest, address, from, to)
 		}

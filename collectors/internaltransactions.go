@@ -26,7 +26,7 @@ var internalTransactions = &Spec{
 
 func collectInternalTransactions(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
 	return countTransfers(ctx, ups, c, address, opInternalTransactions, addressInternals, out, func(chainID string, r data.BlockRange) iter.Seq2[transfer, error] {
-		return transfersFrom(ups.Data.InternalTransactions(ctx, chainID, address, r), func(t data.InternalTransaction) transfer {
+		return transfersFrom(readable(out, ups.Data.InternalTransactions(ctx, chainID, address, r)), func(t data.InternalTransaction) transfer {
 			if t.IsReverted {
 				return transfer{}
 			}

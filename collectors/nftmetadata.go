@@ -56,7 +56,7 @@ func bindNFTMetadata(ups *Upstreams) []Job {
 
 func collectNFTMetadata(ctx context.Context, ups *Upstreams, c Chain, t Token, out *metric.Batch) error {
 	_, err := ofChain(ctx, ups, c, opCollectibles+" "+t.Contract+" "+t.ID, func(chainID string) (none struct{}, err error) {
-		found, err := ups.findToken(ctx, chainID, t)
+		found, err := ups.findToken(ctx, chainID, t, out)
 		if err != nil {
 			return none, err
 		}
@@ -78,7 +78,7 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c Chain, t Token, o
 
 // findToken looks for a token among what the watched addresses hold, where it
 // was the last time first; it is nil where none holds it.
-func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token) (*data.Collectible, error) {
+func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, out *metric.Batch) (*data.Collectible, error) {
 	name := ups.Data.entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
 	last, _, _ := state.Load[string](&ups.Data.Ledger.memory, name)
 	order := slices.Clone(ups.Watch.EVM)
@@ -92,7 +92,7 @@ func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token) (*
 		return 0
 	})
 	for _, address := range order {
-		for held, err := range ups.Data.Collectibles(ctx, chainID, address, data.CollectibleQuery{ContractAddress: t.Contract}) {
+		for held, err := range readable(out, ups.Data.Collectibles(ctx, chainID, address, data.CollectibleQuery{ContractAddress: t.Contract})) {
 			if err != nil {
 				return nil, err
 			}

@@ -53,7 +53,7 @@ func bindRewards(ups *Upstreams) []Job {
 }
 
 func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.Batch) error {
-	name := ups.Data.entry("paid", id, ups.Data.Currency)
+	name := ups.Data.entry("validator-rewards", id, ups.Data.Currency)
 	totals := load[rewardTotals](&ups.Data.Ledger, out, name)
 	r := rewardReader{
 		rewardTotals: &totals,
@@ -67,8 +67,12 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 			}
 			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.networkName(), query, token)
 			for _, r := range p.Rewards {
-				if r.NodeID != id && err == nil {
-					err = anotherAnswer(opRewards, id, r.NodeID)
+				switch {
+				case err != nil:
+				case r.Err != nil:
+					out.Note("left out a reward that cannot be read: %v", r.Err)
+				case r.Value.NodeID != id:
+					err = anotherAnswer(opRewards, id, r.Value.NodeID)
 				}
 			}
 			return p, err
@@ -132,6 +136,8 @@ const (
 	rewardPageSize = 100
 	// historyPause leaves most of a minute's compute units to others. One list is read beyond its first page at a time.
 	historyPause = 6 * time.Second
+	// mostRewards is how many of one validator are remembered, 50 MB of them: a service that makes up more is refused.
+	mostRewards = 200_000
 )
 
 // rewardHash is the beginning of the hash of a reward's identity: a ledger has room for about 90,000 of them.
@@ -214,6 +220,9 @@ func (r *rewardReader) read(ctx context.Context) error {
 			return &scrape.Error{Op: opRewards, Outcome: scrape.Malformed, Err: errors.New("a page names itself as the next one")}
 		}
 		news, token = r.add(p.Rewards), p.NextPageToken
+		if len(r.known)+len(r.Open) > mostRewards {
+			return &scrape.Error{Op: opRewards, Outcome: scrape.TooLarge, Err: fmt.Errorf("more than %d rewards of one validator", mostRewards)}
+		}
 	}
 	if token == "" {
 		r.Whole, r.Swept, r.Token = true, began, ""
@@ -225,9 +234,13 @@ func (r *rewardReader) read(ctx context.Context) error {
 func (r *rewardReader) leave(token string) { r.Swept, r.Token = time.Time{}, token }
 
 // add adds rewards that are not in the ledger, and prices that were not. It tells whether this run found all of them.
-func (r *rewardReader) add(rewards []data.Reward) (allNew bool) {
+func (r *rewardReader) add(rewards []data.Item[data.Reward]) (allNew bool) {
 	allNew = true
-	for _, reward := range rewards {
+	for _, item := range rewards {
+		if item.Err != nil {
+			continue
+		}
+		reward := item.Value
 		id := reward.ID()
 		settled := r.known[hashReward(id)]
 		if _, open := r.Open[id]; !open && !settled {

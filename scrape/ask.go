@@ -26,7 +26,7 @@ func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 		if err == nil || c.once || n == attempts {
 			return value, err
 		}
-		pause, ok := u.pace.pause(n, err)
+		pause, ok := u.pace.pause(c.op, n, err)
 		if !ok || time.Until(patience(ctx)) <= pause {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 
 // turn waits until a request may go out, and asks whether it is affordable. Every turn taken ends with a call of done.
 func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error) {
-	done, err = u.pace.turn(ctx)
+	done, err = u.pace.turn(ctx, op)
 	if err != nil || u.admit == nil {
 		return done, err
 	}
@@ -51,12 +51,12 @@ func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error)
 	return done, nil
 }
 
-// refused gives an error of the door itself its op, and counts it.
+// refused gives the error of a call that was not sent its op, and counts it.
 func (u *Upstream) refused(op string, err error) error {
 	var e *Error
 	if errors.As(err, &e) {
 		e.Op = op
-		u.metrics.count(op, e.Outcome)
+		u.metrics.unsent(op, e.Outcome)
 	}
 	return err
 }
@@ -124,7 +124,9 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 		return nil, u.broken(c.op, err)
 	}
 	defer release(response.Body)
-	u.pace.obey(response.StatusCode, response.Header)
+	if what, until := u.pace.obey(c.op, c.once, response.StatusCode, response.Header); !until.IsZero() {
+		u.metrics.waits(what, until)
+	}
 	if response.StatusCode == c.evenAt {
 		var read bytes.Buffer // for the words of a refusal, if it is one
 		value, err := u.decode(c, io.TeeReader(response.Body, &read))

@@ -10,17 +10,26 @@ import (
 // Metrics counts and times the requests of every Upstream it is given to. A nil Metrics measures nothing.
 type Metrics struct {
 	requests *prometheus.CounterVec
+	notSent  *prometheus.CounterVec
+	until    *prometheus.GaugeVec
 	duration *prometheus.HistogramVec
 }
 
-// NewMetrics registers avax_exporter_upstream_requests_total and avax_exporter_upstream_request_duration_seconds.
-// A nil reg registers nothing.
+// NewMetrics registers the families avax_exporter_upstream_…. A nil reg registers nothing.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "avax_exporter_upstream_requests_total",
 			Help: "Requests to an upstream by outcome. A retry counts again, a shared answer does not.",
 		}, []string{"upstream", "op", "outcome"}),
+		notSent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "avax_exporter_upstream_unsent_total",
+			Help: "Calls to an upstream that were not sent, by outcome. rate_limited: it asked to wait, or a budget is spent. timeout: no turn came in time.",
+		}, []string{"upstream", "op", "outcome"}),
+		until: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "avax_exporter_upstream_wait_until_timestamp_seconds",
+			Help: "End of the last wait that an upstream asked for, for one op or all, in Unix seconds. Absent if it asked for none.",
+		}, []string{"upstream", "op"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "avax_exporter_upstream_request_duration_seconds",
 			Help: "Time from sending a request to an upstream to the end of its answer, whatever the outcome.",
@@ -32,7 +41,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"upstream", "op"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.duration)
+		reg.MustRegister(m.requests, m.notSent, m.until, m.duration)
 	}
 	return m
 }
@@ -53,9 +62,19 @@ func (m *Metrics) of(upstream string) *measure {
 	return &measure{Metrics: m, upstream: upstream}
 }
 
-// count adds a request, or a call that ended before it could become one.
+// count adds a request.
 func (m *measure) count(op string, outcome Outcome) {
 	m.unlessForgotten(func() { m.requests.WithLabelValues(m.upstream, op, string(outcome)).Inc() })
+}
+
+// unsent adds a call that ended before it could become a request.
+func (m *measure) unsent(op string, outcome Outcome) {
+	m.unlessForgotten(func() { m.notSent.WithLabelValues(m.upstream, op, string(outcome)).Inc() })
+}
+
+// waits notes until when the upstream asked not to be asked what.
+func (m *measure) waits(what string, until time.Time) {
+	m.unlessForgotten(func() { m.until.WithLabelValues(m.upstream, what).Set(float64(until.Unix())) })
 }
 
 func (m *measure) took(op string, d time.Duration) {
@@ -83,5 +102,7 @@ func (m *measure) forget() {
 	m.forgotten = true
 	of := prometheus.Labels{"upstream": m.upstream}
 	m.requests.DeletePartialMatch(of)
+	m.notSent.DeletePartialMatch(of)
+	m.until.DeletePartialMatch(of)
 	m.duration.DeletePartialMatch(of)
 }

@@ -28,8 +28,11 @@ type pace struct {
 	maxWait time.Duration
 
 	mu    sync.Mutex
-	until time.Time // the upstream asked not to be called before
+	until map[string]time.Time // when an op may be asked again, as the upstream asked; by op, allOps for every one
 }
+
+// allOps stands for every op of an upstream.
+const allOps = "all"
 
 type aheadKey struct{}
 
@@ -39,12 +42,12 @@ type aheadKey struct{}
 func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
 
 // turn waits until a request may go out. Every turn taken ends with a call of done.
-func (p *pace) turn(ctx context.Context) (done func(), err error) {
+func (p *pace) turn(ctx context.Context, op string) (done func(), err error) {
 	if ahead, _ := ctx.Value(aheadKey{}).(bool); ahead {
 		p.bucket.Reserve() // those that follow make up for it
 		return func() {}, nil
 	}
-	if err := p.asked(); err != nil {
+	if err := p.asked(op); err != nil {
 		return nil, err
 	}
 	select {
@@ -59,7 +62,7 @@ func (p *pace) turn(ctx context.Context) (done func(), err error) {
 	done = func() { <-p.slots }
 	err = p.bucket.Wait(ctx)
 	if err == nil {
-		err = p.asked()
+		err = p.asked(op)
 	} else if ctx.Err() != nil {
 		err = ended(ctx, "no turn in time: too many calls a second to this upstream")
 	} else {
@@ -81,23 +84,25 @@ func ended(ctx context.Context, text string) error {
 }
 
 // asked is the refusal while the upstream wants to be left alone.
-func (p *pace) asked() error {
-	if left := p.wait(); left > 0 {
+func (p *pace) asked(op string) error {
+	if left := p.wait(op); left > 0 {
 		left = max(time.Second, left.Round(time.Second))
 		return &Error{Outcome: RateLimited, Err: fmt.Errorf("asked to wait %s more", left)}
 	}
 	return nil
 }
 
-// wait is how long the upstream still wants to be left alone.
-func (p *pace) wait() time.Duration {
+// wait is how long the upstream still wants not to be asked this.
+func (p *pace) wait(op string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(0, time.Until(p.until))
+	return max(0, time.Until(p.until[op]), time.Until(p.until[allOps]))
 }
 
-// obey notes what an answer says about the next request.
-func (p *pace) obey(status int, h http.Header) {
+// obey notes what an answer says about the next request, and returns until when what is not to be asked: all after 429, which
+// is about the caller, and the op after 503, which is about what was asked, and after 429 to a request that changes something,
+// which is allowed less often than others. Until is zero where nothing is to wait.
+func (p *pace) obey(op string, once bool, status int, h http.Header) (what string, until time.Time) {
 	var d time.Duration
 	switch said, ok := p.parseWait(h.Get("Retry-After")); {
 	case ok && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable):
@@ -108,13 +113,21 @@ func (p *pace) obey(status int, h http.Header) {
 		}
 	}
 	if d <= 0 {
-		return
+		return "", time.Time{}
+	}
+	what = op
+	if status == http.StatusTooManyRequests && !once {
+		what = allOps
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if until := time.Now().Add(d); until.After(p.until) {
-		p.until = until
+	if p.until == nil {
+		p.until = map[string]time.Time{}
 	}
+	if until = time.Now().Add(d); until.After(p.until[what]) {
+		p.until[what] = until
+	}
+	return what, p.until[what]
 }
 
 // parseWait reads seconds or an HTTP date, maxWait at most.
@@ -130,7 +143,7 @@ func (p *pace) parseWait(s string) (time.Duration, bool) {
 
 // pause is how long to wait before repeating the n-th request, much of it at random so that callers do not come back all
 // at once. It is not ok where err leaves no hope.
-func (p *pace) pause(n int, err error) (d time.Duration, ok bool) {
+func (p *pace) pause(op string, n int, err error) (d time.Duration, ok bool) {
 	d = firstPause
 	for range n - 1 {
 		d *= 3
@@ -142,7 +155,7 @@ func (p *pace) pause(n int, err error) (d time.Duration, ok bool) {
 	}
 	switch OutcomeOf(err) {
 	case Unreachable, Unavailable, RateLimited, LocalLimit:
-		return p.wait() + d, true
+		return p.wait(op) + d, true
 	}
 	return 0, false
 }

@@ -226,6 +226,42 @@ func TestAnUpstreamThatAsksForPatienceIsLeftAlone(t *testing.T) {
 	}
 }
 
+// 503 is about what was asked, and so is 429 to a request that changes something.
+func TestAWaitIsOfTheOpWhereTheUpstreamSpeaksOfIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		status    int
+		once, all bool
+	}{
+		"429":                     {429, false, true},
+		"503":                     {503, false, false},
+		"429 to what is a change": {429, true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := map[string]int{}
+			u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(r *http.Request) (*http.Response, error) {
+				asked[r.URL.Path]++
+				if r.URL.Path == "/a" {
+					refusal := respond(c.status, "")
+					refusal.Header.Set("Retry-After", "30")
+					return refusal, nil
+				}
+				return respond(200, `{}`), nil
+			})})
+			for range 2 {
+				if c.once {
+					_, _ = scrape.Post[*struct{}](t.Context(), u, "POST /a", "/a", nil)
+				} else {
+					_, _ = scrape.Get[*struct{}](t.Context(), u, "GET /a", "/a", nil)
+				}
+				_, _ = scrape.Get[*struct{}](t.Context(), u, "GET /b", "/b", nil)
+			}
+			if want := map[bool]int{true: 0, false: 2}[c.all]; asked["/a"] != 1 || asked["/b"] != want {
+				t.Errorf("%s: asked %v, want /b %d times", name, asked, want)
+			}
+		})
+	}
+}
+
 func TestWhoWaitsForATurnHearsThatTheUpstreamWantsPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

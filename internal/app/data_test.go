@@ -228,7 +228,7 @@ func TestTheBudgetHoldsWhileCallsAreRepeated(t *testing.T) {
 		}
 		refused := 0.0
 		for series, value := range page {
-			if strings.HasPrefix(series, "avax_exporter_upstream_requests_total{") && strings.Contains(series, `outcome="rate_limited",upstream="data"`) {
+			if strings.HasPrefix(series, "avax_exporter_upstream_unsent_total{") && strings.Contains(series, `outcome="rate_limited",upstream="data"`) {
 				refused += value
 			}
 		}

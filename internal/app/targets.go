@@ -79,7 +79,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 }
 
 // serviceMaxWait bounds how long a service may ask to be left alone. Its limits are per minute.
-const serviceMaxWait = 10 * time.Minute
+const serviceMaxWait = 5 * time.Minute
 
 // upstream makes a client with the limits that hold for every upstream.
 func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {

@@ -493,6 +493,17 @@ func (n *Network) HoldICM(hold bool) {
 	})
 }
 
+// FailICM makes the calls fail that the messages carry which are delivered from now on, or ends that.
+func (n *Network) FailICM(fail bool) {
+	n.change(func(now time.Time) {
+		if fail {
+			n.ledger.failing.begin(now)
+		} else {
+			n.ledger.failing.finish(now)
+		}
+	})
+}
+
 // SetSigning sets whether a participant signs the messages that the data service aggregates signatures for. One
 // that is connected and does not sign costs the aggregate its weight.
 func (n *Network) SetSigning(participant string, signs bool) {

@@ -124,7 +124,7 @@ func (r *request) renderMessage(m message) (i icmMessage) {
 	i.DestinationBlockchainID, i.DestinationEVMChainID = m.to.id, u64(m.to.evmID)
 	i.MessageNonce = fmt.Sprint(m.n + 1)
 	i.From, i.To = Account, Account
-	i.MessageExecuted = delivered
+	i.MessageExecuted = delivered && !r.ledger.failing.covers(m.delivered)
 	i.Receipts = []icmReceipt{}
 	if m.n%3 == 2 {
 		i.Receipts = append(i.Receipts, icmReceipt{fmt.Sprint(m.n), Relayer})

@@ -17,6 +17,7 @@ type ledger struct {
 	reindexed   map[nft]time.Time   // when a token was reindexed the last time
 	rewardOrder RewardOrder
 	held        spans                // when no relayer delivers messages
+	failing     spans                // when messages are delivered and not executed
 	mute        map[*member]bool     // who signs no message
 	lags        map[*chain][]indexer // oldest first
 	counted     map[*chain]*counted

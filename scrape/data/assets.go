@@ -138,12 +138,12 @@ type ChainInfo struct {
 
 // AssetTransactionPage is one page of an asset's transactions.
 type AssetTransactionPage struct {
-	Transactions  []AssetTransaction `json:"transactions"`
-	ChainInfo     ChainInfo          `json:"chainInfo"`
-	NextPageToken string             `json:"nextPageToken,omitzero"`
+	Transactions  []Item[AssetTransaction] `json:"transactions"`
+	ChainInfo     ChainInfo                `json:"chainInfo"`
+	NextPageToken string                   `json:"nextPageToken,omitzero"`
 }
 
-func (p AssetTransactionPage) content() ([]AssetTransaction, string) {
+func (p AssetTransactionPage) content() ([]Item[AssetTransaction], string) {
 	return p.Transactions, p.NextPageToken
 }
 

@@ -109,12 +109,14 @@ type ERC1155Query struct {
 
 // ERC1155BalancePage is one page of ERC-1155 balances.
 type ERC1155BalancePage struct {
-	NativeTokenBalance NativeTokenBalance `json:"nativeTokenBalance"`
-	Balances           []Collectible      `json:"erc1155TokenBalances"`
-	NextPageToken      string             `json:"nextPageToken,omitzero"`
+	NativeTokenBalance NativeTokenBalance  `json:"nativeTokenBalance"`
+	Balances           []Item[Collectible] `json:"erc1155TokenBalances"`
+	NextPageToken      string              `json:"nextPageToken,omitzero"`
 }
 
-func (p ERC1155BalancePage) content() ([]Collectible, string) { return p.Balances, p.NextPageToken }
+func (p ERC1155BalancePage) content() ([]Item[Collectible], string) {
+	return p.Balances, p.NextPageToken
+}
 
 // ERC1155BalancePage asks GET /v1/chains/{chainId}/addresses/{address}/balances:listErc1155 for one page.
 func (c *Client) ERC1155BalancePage(ctx context.Context, chainID, address string, b ERC1155Query, pageToken string) (ERC1155BalancePage, error) {
@@ -139,12 +141,14 @@ type CollectibleQuery struct {
 
 // ERC721BalancePage is one page of ERC-721 balances.
 type ERC721BalancePage struct {
-	NativeTokenBalance NativeTokenBalance `json:"nativeTokenBalance"`
-	Balances           []Collectible      `json:"erc721TokenBalances"`
-	NextPageToken      string             `json:"nextPageToken,omitzero"`
+	NativeTokenBalance NativeTokenBalance  `json:"nativeTokenBalance"`
+	Balances           []Item[Collectible] `json:"erc721TokenBalances"`
+	NextPageToken      string              `json:"nextPageToken,omitzero"`
 }
 
-func (p ERC721BalancePage) content() ([]Collectible, string) { return p.Balances, p.NextPageToken }
+func (p ERC721BalancePage) content() ([]Item[Collectible], string) {
+	return p.Balances, p.NextPageToken
+}
 
 // ERC721BalancePage asks GET /v1/chains/{chainId}/addresses/{address}/balances:listErc721 for one page.
 func (c *Client) ERC721BalancePage(ctx context.Context, chainID, address string, b CollectibleQuery, pageToken string) (ERC721BalancePage, error) {
@@ -161,11 +165,13 @@ func (c *Client) ERC721Balances(ctx context.Context, chainID, address string, b 
 
 // CollectiblePage is one page of collectibles of both types.
 type CollectiblePage struct {
-	Collectibles  []Collectible `json:"collectibleBalances"`
-	NextPageToken string        `json:"nextPageToken,omitzero"`
+	Collectibles  []Item[Collectible] `json:"collectibleBalances"`
+	NextPageToken string              `json:"nextPageToken,omitzero"`
 }
 
-func (p CollectiblePage) content() ([]Collectible, string) { return p.Collectibles, p.NextPageToken }
+func (p CollectiblePage) content() ([]Item[Collectible], string) {
+	return p.Collectibles, p.NextPageToken
+}
 
 // CollectiblePage asks GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles for one page.
 func (c *Client) CollectiblePage(ctx context.Context, chainID, address string, b CollectibleQuery, pageToken string) (CollectiblePage, error) {

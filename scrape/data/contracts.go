@@ -50,11 +50,11 @@ type DeploymentDetails struct {
 
 // DeploymentPage is one page of deployed contracts.
 type DeploymentPage struct {
-	Contracts     []Contract `json:"contracts"`
-	NextPageToken string     `json:"nextPageToken,omitzero"`
+	Contracts     []Item[Contract] `json:"contracts"`
+	NextPageToken string           `json:"nextPageToken,omitzero"`
 }
 
-func (p DeploymentPage) content() ([]Contract, string) { return p.Contracts, p.NextPageToken }
+func (p DeploymentPage) content() ([]Item[Contract], string) { return p.Contracts, p.NextPageToken }
 
 // DeploymentPage asks GET /v1/chains/{chainId}/contracts/{address}/deployments for one page.
 func (c *Client) DeploymentPage(ctx context.Context, chainID, address string, p Paging, pageToken string) (DeploymentPage, error) {

@@ -28,11 +28,11 @@ func TestWhatIsAbsentIsNotZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if graph, chain := assets.Transactions[0], assets.Transactions[1]; graph.BlockHeight != nil || len(graph.Vertices) != 1 || graph.ChainFormat != data.NonLinear ||
+	if graph, chain := assets.Transactions[0].Value, assets.Transactions[1].Value; graph.BlockHeight != nil || len(graph.Vertices) != 1 || graph.ChainFormat != data.NonLinear ||
 		chain.BlockHeight == nil || *chain.BlockHeight != 1005 || chain.Vertices != nil || chain.ChainFormat != data.Linear {
 		t.Errorf("the two formats: %+v", assets.Transactions)
 	}
-	if out := assets.Transactions[0].EmittedUTXOs[0]; out.ConsumingTxTimestamp != nil || out.Asset.Amount.Sign() != 0 {
+	if out := assets.Transactions[0].Value.EmittedUTXOs[0]; out.ConsumingTxTimestamp != nil || out.Asset.Amount.Sign() != 0 {
 		t.Errorf("an unspent output: %+v", out)
 	}
 
@@ -40,7 +40,7 @@ func TestWhatIsAbsentIsNotZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if old, young := rewards.Rewards[0].Reward, rewards.Rewards[1].Reward; old.HistoricalPrice == nil || old.HistoricalPrice.Value != 42.42 || old.Amount.Tokens(uint64(old.Denomination)) != 3.780382 || young.HistoricalPrice != nil {
+	if old, young := rewards.Rewards[0].Value.Reward, rewards.Rewards[1].Value.Reward; old.HistoricalPrice == nil || old.HistoricalPrice.Value != 42.42 || old.Amount.Tokens(uint64(old.Denomination)) != 3.780382 || young.HistoricalPrice != nil {
 		t.Errorf("an old and a young reward: %+v %+v", old, young)
 	}
 
@@ -52,7 +52,7 @@ func TestWhatIsAbsentIsNotZero(t *testing.T) {
 		status              string
 		source, destination bool
 	}{{data.ICMPending, true, false}, {data.ICMDelivered, true, true}, {data.ICMDeliveredSourceNotIndexed, false, true}} {
-		if m := icm.Messages[i]; m.Status != want.status || (m.SourceTransaction != nil) != want.source || (m.DestinationTransaction != nil) != want.destination {
+		if m := icm.Messages[i].Value; m.Status != want.status || (m.SourceTransaction != nil) != want.source || (m.DestinationTransaction != nil) != want.destination {
 			t.Errorf("message %d: %+v", i, m)
 		}
 	}
@@ -61,7 +61,7 @@ func TestWhatIsAbsentIsNotZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one, many := owned.Collectibles[0], owned.Collectibles[1]; one.Balance != nil || many.Balance == nil || many.Balance.Int64() != 3 || one.Metadata.Indexed() || !many.Metadata.Indexed() {
+	if one, many := owned.Collectibles[0].Value, owned.Collectibles[1].Value; one.Balance != nil || many.Balance == nil || many.Balance.Int64() != 3 || one.Metadata.Indexed() || !many.Metadata.Indexed() {
 		t.Errorf("two types: %+v %+v", one, many)
 	}
 
@@ -107,7 +107,7 @@ func TestAGenesisOfAnyVMIsKeptAndThatOfAnEVMChainRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	evm, x, text, p := page.Blockchains[0], page.Blockchains[1], page.Blockchains[2], page.Blockchains[3]
+	evm, x, text, p := page.Blockchains[0].Value, page.Blockchains[1].Value, page.Blockchains[2].Value, page.Blockchains[3].Value
 	genesis, err := evm.GenesisData.EVM()
 	if err != nil {
 		t.Fatal(err)
@@ -133,9 +133,9 @@ func TestAGenesisOfAnyVMIsKeptAndThatOfAnEVMChainRead(t *testing.T) {
 			return respond(200, `{"blockchains":[{"createBlockTimestamp":0,"createBlockNumber":"1","blockchainId":"b","vmId":"v","subnetId":"s","blockchainName":"n","genesisData":`+odd+`}]}`), nil
 		}))
 		page, err := c.BlockchainPage(t.Context(), data.Mainnet, data.BlockchainQuery{}, "")
-		if err != nil || string(page.Blockchains[0].GenesisData.Raw) != odd {
+		if err != nil || string(page.Blockchains[0].Value.GenesisData.Raw) != odd {
 			t.Errorf("%s: %+v, %v", odd, page, err)
-		} else if genesis, err := page.Blockchains[0].GenesisData.EVM(); err == nil {
+		} else if genesis, err := page.Blockchains[0].Value.GenesisData.EVM(); err == nil {
 			t.Errorf("%s passes for an EVM chain's: %+v", odd, genesis)
 		}
 	}

@@ -427,6 +427,10 @@ func show(shown map[reflect.Type]map[string]bool, of reflect.Type, part any) {
 		if _, itself := reflect.PointerTo(of).MethodByName("UnmarshalJSONFrom"); itself {
 			return
 		}
+		if strings.HasPrefix(of.Name(), "Item[") {
+			value, _ := of.FieldByName("Value")
+			of = value.Type
+		}
 		if of.Kind() == reflect.Map {
 			for _, member := range part {
 				show(shown, of.Elem(), member)

@@ -77,11 +77,11 @@ type ICMQuery struct {
 
 // ICMMessagePage is one page of interchain messages.
 type ICMMessagePage struct {
-	Messages      []ICMMessage `json:"messages"`
-	NextPageToken string       `json:"nextPageToken,omitzero"`
+	Messages      []Item[ICMMessage] `json:"messages"`
+	NextPageToken string             `json:"nextPageToken,omitzero"`
 }
 
-func (p ICMMessagePage) content() ([]ICMMessage, string) { return p.Messages, p.NextPageToken }
+func (p ICMMessagePage) content() ([]Item[ICMMessage], string) { return p.Messages, p.NextPageToken }
 
 // ICMMessagePage asks GET /v1/icm/addresses/{address}/messages for one page.
 func (c *Client) ICMMessagePage(ctx context.Context, address string, m ICMQuery, pageToken string) (ICMMessagePage, error) {

@@ -27,11 +27,11 @@ type Blockchain struct {
 
 // BlockchainPage is one page of blockchains.
 type BlockchainPage struct {
-	Blockchains   []Blockchain `json:"blockchains"`
-	NextPageToken string       `json:"nextPageToken,omitzero"`
+	Blockchains   []Item[Blockchain] `json:"blockchains"`
+	NextPageToken string             `json:"nextPageToken,omitzero"`
 }
 
-func (p BlockchainPage) content() ([]Blockchain, string) { return p.Blockchains, p.NextPageToken }
+func (p BlockchainPage) content() ([]Item[Blockchain], string) { return p.Blockchains, p.NextPageToken }
 
 // BlockchainPage asks GET /v1/networks/{network}/blockchains for one page.
 func (c *Client) BlockchainPage(ctx context.Context, network string, b BlockchainQuery, pageToken string) (BlockchainPage, error) {

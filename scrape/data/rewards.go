@@ -51,11 +51,11 @@ type PaidAsset struct {
 
 // RewardPage is one page of rewards.
 type RewardPage struct {
-	Rewards       []Reward `json:"historicalRewards"`
-	NextPageToken string   `json:"nextPageToken,omitzero"`
+	Rewards       []Item[Reward] `json:"historicalRewards"`
+	NextPageToken string         `json:"nextPageToken,omitzero"`
 }
 
-func (p RewardPage) content() ([]Reward, string) { return p.Rewards, p.NextPageToken }
+func (p RewardPage) content() ([]Item[Reward], string) { return p.Rewards, p.NextPageToken }
 
 // RewardPage asks GET /v1/networks/{network}/rewards for one page.
 func (c *Client) RewardPage(ctx context.Context, network string, r RewardQuery, pageToken string) (RewardPage, error) {

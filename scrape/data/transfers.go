@@ -34,11 +34,13 @@ func (t ERC721Transfer) ID() string { return fmt.Sprint(t.TxHash, " ", t.LogInde
 
 // ERC721TransferPage is one page of NFT transfers.
 type ERC721TransferPage struct {
-	Transfers     []ERC721Transfer `json:"transactions"`
-	NextPageToken string           `json:"nextPageToken,omitzero"`
+	Transfers     []Item[ERC721Transfer] `json:"transactions"`
+	NextPageToken string                 `json:"nextPageToken,omitzero"`
 }
 
-func (p ERC721TransferPage) content() ([]ERC721Transfer, string) { return p.Transfers, p.NextPageToken }
+func (p ERC721TransferPage) content() ([]Item[ERC721Transfer], string) {
+	return p.Transfers, p.NextPageToken
+}
 
 // ERC721TransferPage asks GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc721 for one page.
 func (c *Client) ERC721TransferPage(ctx context.Context, chainID, address string, r BlockRange, pageToken string) (ERC721TransferPage, error) {
@@ -93,16 +95,17 @@ func (t InternalTransaction) looks() string {
 
 // InternalTransactionPage is one page of internal transactions.
 type InternalTransactionPage struct {
-	Transactions  []InternalTransaction `json:"transactions"`
-	NextPageToken string                `json:"nextPageToken,omitzero"`
+	Transactions  []Item[InternalTransaction] `json:"transactions"`
+	NextPageToken string                      `json:"nextPageToken,omitzero"`
 }
 
-func (p InternalTransactionPage) content() ([]InternalTransaction, string) {
+func (p InternalTransactionPage) content() ([]Item[InternalTransaction], string) {
 	alike := map[string]int{}
 	list := slices.Clone(p.Transactions) // the page may be shared
-	for i, t := range list {
-		list[i].nth = alike[t.looks()]
-		alike[t.looks()]++
+	for i := range list {
+		looks := list[i].Value.looks()
+		list[i].Value.nth = alike[looks]
+		alike[looks]++
 	}
 	return list, p.NextPageToken
 }

@@ -14,7 +14,7 @@ import (
 // Paging says how a list is asked for.
 //
 // A walk yields the items of one page after the other, until a page names no next one or the caller has enough. With the
-// first error, which comes with no item, it ends. Each item is yielded once, by its identity (a transaction and log index, a
+// first error, which comes with no item, it ends, but for an error of one item (IsItem): it goes on with the next one. Each item is yielded once, by its identity (a transaction and log index, a
 // message ID, …): pages overlap where a list grows while it is read. A page token lives for a day or so: where it has
 // expired, the walk begins again with the first page, asked afresh, as often as it gets further each time.
 type Paging struct {
@@ -37,7 +37,7 @@ func IsTruncated(err error) bool { return errors.Is(err, errMorePages) }
 var errMorePages = errors.New("narrow the question, or allow for more (MaxPages)")
 
 // page is one page of a list, and the token of the next.
-type page[T any] interface{ content() ([]T, string) }
+type page[T any] interface{ content() ([]Item[T], string) }
 
 // walk asks for page after page, and yields one item of each id.
 func walk[P page[T], T any](ctx context.Context, e *Endpoint, mostPages int, ask func(ctx context.Context, token string) (P, error), id func(T) string) iter.Seq2[T, error] {
@@ -63,12 +63,18 @@ func walk[P page[T], T any](ctx context.Context, e *Endpoint, mostPages int, ask
 			}
 			items, next := page.content()
 			for _, item := range items {
-				key := id(item)
+				if item.Err != nil {
+					if !yield(item.Value, e.itemError(item.Err)) {
+						return
+					}
+					continue
+				}
+				key := id(item.Value)
 				if yielded[key] {
 					continue
 				}
 				yielded[key] = true
-				if !yield(item, nil) {
+				if !yield(item.Value, nil) {
 					return
 				}
 			}

@@ -191,3 +191,23 @@ func TestWhateverExpiresEveryItemComesOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestOneItemThatCannotBeReadCostsNoOther(t *testing.T) {
+	for _, bad := range []string{`{"address":7,"ercType":"UNKNOWN"}`, `{"ercType":"UNKNOWN"}`, `null`, `[]`, `{"address":"b","ercType":"UNKNOWN","decimals":1.5}`} {
+		c := data.New(open(t, func(*http.Request) (*http.Response, error) {
+			return respond(200, `{"contracts":[{"address":"a","ercType":"UNKNOWN"},`+bad+`,{"address":"c","ercType":"UNKNOWN"}]}`), nil
+		}))
+		var got []string
+		items := 0
+		for contract, err := range c.Deployments(t.Context(), "1", wallet, data.Paging{}) {
+			if err == nil {
+				got = append(got, contract.Address)
+			} else if items++; !data.IsItem(err) || scrape.OutcomeOf(err) != scrape.Malformed {
+				t.Errorf("%s: %v", bad, err)
+			}
+		}
+		if !slices.Equal(got, []string{"a", "c"}) || items != 1 {
+			t.Errorf("%s: got %q and %d errors", bad, got, items)
+		}
+	}
+}

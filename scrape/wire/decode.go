@@ -130,7 +130,7 @@ func decodeMap(d *Decoder, v reflect.Value) error {
 
 // decodeElement reads an element of a list or map, which is not absent: it is there.
 func decodeElement(d *Decoder, v reflect.Value) error {
-	if d.PeekKind() == jsontext.KindNull && !nillable(v.Kind()) {
+	if d.PeekKind() == jsontext.KindNull && !nillable(v.Kind()) && !planOf(v.Type()).self {
 		if err := d.SkipValue(); err != nil {
 			return err
 		}

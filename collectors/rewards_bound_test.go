@@ -1,0 +1,36 @@
+package collectors
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+// A service whose list of rewards never ends fills no memory.
+func TestAListOfRewardsWithoutEndIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pages := 0
+		r := rewardReader{rewardTotals: &rewardTotals{}, known: map[rewardHash]bool{}, fresh: map[string]bool{}, keep: func() {}, history: &lock{}}
+		r.page = func(context.Context, string) (data.RewardPage, error) {
+			pages++
+			p := data.RewardPage{NextPageToken: fmt.Sprint(pages)}
+			for n := range 1000 {
+				reward := data.Reward{NodeID: "NodeID-x", RewardTxHash: fmt.Sprint(pages, ".", n)}
+				reward.Reward.Amount.Int = big.NewInt(1)
+				reward.EndTimestamp.Time = time.Now()
+				p.Rewards = append(p.Rewards, data.Item[data.Reward]{Value: reward})
+			}
+			return p, nil
+		}
+		err := r.read(t.Context())
+		if scrape.OutcomeOf(err) != scrape.TooLarge || len(r.Open) > mostRewards+1000 {
+			t.Errorf("%d rewards after %d pages: %v", len(r.Open), pages, err)
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+// Item is an element of a list. One that cannot be read costs no other.
+type Item[T any] struct {
+	Value T
+	Err   error // why it cannot be read; nil where it can
+}
+
+// UnmarshalWire reads the next value of d, whatever it is.
+func (i *Item[T]) UnmarshalWire(d *wire.Decoder) error {
+	raw, err := d.ReadRaw()
+	if err != nil {
+		return err
+	}
+	if raw.Kind() == 'n' {
+		i.Err = errors.New("null")
+		return nil
+	}
+	if err := wire.Decode(d.Sub(raw), &i.Value); errors.Is(err, wire.ErrMemory) {
+		return err
+	} else if err != nil {
+		i.Err = err
+	}
+	return nil
+}
+
+// MarshalJSON writes the value.
+func (i Item[T]) MarshalJSON() ([]byte, error) { return json.Marshal(i.Value) }
+
+// itemError is the error of one item of a list.
+type itemError struct{ error }
+
+// IsItem tells whether an error of a walk is about one item. The walk goes on with the next one.
+func IsItem(err error) bool { return errors.As(err, new(itemError)) }
+
+func (e Endpoint) itemError(err error) error {
+	return &scrape.Error{Op: e.Op(), Outcome: scrape.Malformed, Err: itemError{fmt.Errorf("one item: %w", err)}}
+}
