@@ -45,7 +45,7 @@ test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the 
 
 # With CI=true a test that is skipped is a failure.
 .PHONY: test-full
-test-full: build tools deploy-tools .tools/bin/victoria-metrics .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour); check-rules and incidents are apart
+test-full: build tools deploy-tools proxies .tools/bin/victoria-metrics .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour); check-rules and incidents are apart
 	cd internal/tools/openapi && go test $(TESTFLAGS) ./...
 	cd internal/tools/manifests && go test $(TESTFLAGS) ./...
 	race=$$(internal/tools/race) && go test $$race -short -shuffle=on $(TESTFLAGS) ./...
@@ -114,8 +114,8 @@ bench: ## Measure CPU and memory against the bars and write docs/performance.md 
 	go run ./internal/performance
 
 .PHONY: faults
-faults: tools ## Run all faults and crowds in full, and write their figures into docs/reliability.md
-	go test -count=1 -timeout 45m ./internal/e2e/faults -outage=10m -update
+faults: build tools proxies ## Run all faults and crowds in full, and write their figures into docs/reliability.md
+	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -count=1 -timeout 45m ./internal/e2e/faults -outage=10m -update
 
 FUZZTIME = 10s
 
@@ -132,6 +132,12 @@ soak: tools ## Run with incidents for HOURS=0.2, and write the figures into docs
 	@go test -count=1 -timeout 0 -run 'StayFlat' ./internal/e2e/faults -soak=$(seconds) -update & soaked=$$!; \
 		go test -count=1 -timeout 0 -run 'WhateverBefalls|TheHeap' ./internal/app -model.for=$(seconds) -model.steps=1000 -model.seed=$$(date +%s) -update; \
 		modelled=$$?; wait $$soaked && exit $$modelled
+
+.PHONY: proxies
+proxies: .tools/proxies/usr ## Unpack Debian's nginx and haproxy, which an exporter may stand behind
+
+.tools/proxies/usr: internal/tools/proxies
+	@internal/tools/proxies
 
 .PHONY: tools
 tools: .tools/bin/prometheus .tools/bin/alertmanager

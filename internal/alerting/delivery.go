@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -126,7 +127,18 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 		trouble = fmt.Errorf("answers %s", resp.Status)
 	}
 	d.note(req.URL.Host, batch, trouble, time.Now())
+	if err == nil { // the notifier reads it to its end
+		resp.Body = &answerBody{io.LimitReader(resp.Body, mostAnswer), resp.Body}
+	}
 	return resp, err //nolint:bodyclose // the notifier does
+}
+
+// mostAnswer is how much of an Alertmanager's answer is read: nobody looks at it.
+const mostAnswer = 64 << 10
+
+type answerBody struct {
+	io.Reader
+	io.Closer
 }
 
 // note records how an Alertmanager took a batch.

@@ -32,7 +32,13 @@ func (a *App) routes(pages http.Handler) http.Handler {
 	mux.Handle("/", pages)
 	mux.Handle("/api/v2/", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.serveNotifier)))
 	mux.Handle("/-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.serveReload)))
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawPath != "" { // a proxy may close /-/reload, and let /%2d/reload through
+			http.Error(w, "write the path without percent encoding", http.StatusNotFound)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // serveReload is POST /-/reload, where the configuration allows it.

@@ -8,10 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"regexp"
+	"time"
 
 	amconfig "github.com/prometheus/alertmanager/config"
 	httpconfig "github.com/prometheus/common/config"
+
+	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
 // Built reports that this program can send notifications.
@@ -52,6 +56,9 @@ func (c Config) read() (*amconfig.Config, error) {
 	if c.Text != nil {
 		return amconfig.Load(string(c.Text))
 	}
+	if _, err := regular.ReadFile(c.File); err != nil { // LoadFile would wait for the writer of a FIFO
+		return nil, err
+	}
 	return amconfig.LoadFile(c.File)
 }
 
@@ -73,8 +80,34 @@ func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.With
 
 // clientOptions are those of the HTTP clients of receivers.
 func (c Config) clientOptions() (options []httpconfig.HTTPClientOption) {
-	if c.Dial != nil {
-		options = append(options, httpconfig.WithDialContextFunc(c.Dial))
+	dial := c.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	return options
+	return []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &boundedConn{Conn: conn, left: mostAnswered}, nil
+	})}
+}
+
+// mostAnswered is how many bytes receivers may answer over one connection. Alertmanager reads the answer to an error whole.
+const mostAnswered = 256 << 10
+
+// boundedConn is a connection that ends where the other side sends too much. Another one takes its place.
+type boundedConn struct {
+	net.Conn
+	left int
+}
+
+// Read implements net.Conn. It is called by one goroutine at a time.
+func (c *boundedConn) Read(b []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, fmt.Errorf("more than %d KiB in answer", mostAnswered>>10)
+	}
+	n, err := c.Conn.Read(b[:min(len(b), c.left)])
+	c.left -= n
+	return n, err
 }

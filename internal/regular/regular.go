@@ -11,7 +11,7 @@ import (
 )
 
 // MaxSize is the size in bytes of the largest file that is read.
-const MaxSize = 16 << 20
+const MaxSize = 4 << 20
 
 // ReadFile reads a file of at most MaxSize bytes. A FIFO, a device and a directory are an error at once: reading them
 // could wait or go on without end. Errors are *fs.PathError, as those of os.ReadFile.

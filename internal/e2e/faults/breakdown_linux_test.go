@@ -291,8 +291,14 @@ func TestWithoutDescriptorsTheScraperThatIsConnectedIsServed(t *testing.T) {
 // limit sets how many descriptors the process may have.
 func limit(t *testing.T, pid int, descriptors uint64) {
 	t.Helper()
-	rlimit := syscall.Rlimit{Cur: descriptors, Max: 1024}
-	if _, _, errno := syscall.Syscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&rlimit)), 0, 0, 0); errno != 0 {
+	setLimit(t, pid, syscall.RLIMIT_NOFILE, descriptors, 1024)
+}
+
+// setLimit sets a limit of a running process.
+func setLimit(t *testing.T, pid, resource int, soft, hard uint64) {
+	t.Helper()
+	rlimit := syscall.Rlimit{Cur: soft, Max: hard}
+	if _, _, errno := syscall.Syscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(resource), uintptr(unsafe.Pointer(&rlimit)), 0, 0, 0); errno != 0 {
 		t.Fatal(errno)
 	}
 }

@@ -408,7 +408,7 @@ func TestAFIFOInPlaceOfAFileIsRefusedAtOnce(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, variable := range []string{"AVAX_NODES_FILE", "AVAX_RULES_FILE", "AVAX_NODE_HEADERS_FILE", "AVAX_NODE_BEARER_FILE", "AVAX_DATA_API_KEY_FILE", "AVAX_WEB_CONFIG_FILE"} {
+	for _, variable := range []string{"AVAX_NODES_FILE", "AVAX_RULES_FILE", "AVAX_NOTIFY_FILE", "AVAX_NODE_HEADERS_FILE", "AVAX_NODE_BEARER_FILE", "AVAX_DATA_API_KEY_FILE", "AVAX_WEB_CONFIG_FILE"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Until(stack.Deadline(t)))
 		cmd := exec.CommandContext(ctx, stack.Exporter(t), "check")
 		cmd.Env = append(os.Environ(), variable+"="+fifo)

@@ -1,0 +1,214 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// notifying is the environment of an exporter that pages webhooks by itself when a node is down, each webhook by its name.
+func notifying(t *testing.T, nodes string, webhooks map[string]string, more ...string) []string {
+	t.Helper()
+	var routes, receivers strings.Builder
+	for name, url := range webhooks {
+		fmt.Fprintf(&routes, "    - {receiver: %s, continue: true}\n", name)
+		fmt.Fprintf(&receivers, "  - {name: %s, webhook_configs: [{url: %q}]}\n", name, url)
+	}
+	dir := t.TempDir()
+	file, rules := filepath.Join(dir, "notify.yml"), filepath.Join(dir, "rules.yml")
+	write(t, file, "route:\n  receiver: nobody\n  group_by: [alertname]\n  group_wait: 10ms\n  group_interval: 1s\n  routes:\n"+
+		routes.String()+"receivers:\n  - name: nobody\n"+receivers.String())
+	write(t, rules, downRules("Down"))
+	return append(append(quickly("up"), "AVAX_NODES="+nodes, "AVAX_NOTIFY_FILE="+file, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms"), more...)
+}
+
+const stored = "avax_exporter_notify_state_stored"
+
+// A receiver that takes a connection and says nothing keeps no page from another.
+func TestAReceiverThatHangsKeepsNoPageFromAnother(t *testing.T) {
+	full(t)
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	alpha := newGate(t, network.Node("alpha"))
+	pages := stack.Webhook(t)
+	hanging := newGate(t, http.NotFoundHandler())
+	hanging.suffer(hung)
+	endless := newGate(t, http.NotFoundHandler())
+	endless.suffer(raw("HTTP/1.1 500 no\r\n\r\n", "x"))
+	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{
+		"good": pages.URL, "hung": "http://" + hanging.address, "endless": "http://" + endless.address,
+	})...)
+	e.ready()
+	pages.Wait(stack.Firing("Watchdog"))
+	before := e.until("up", is(`avax_node_up{node="alpha"}`, 1)).figures()
+	alpha.shut()
+	pages.Wait(stack.Firing("Down"))
+	alpha.open()
+	pages.Wait(stack.Resolved("Down"))
+	for _, name := range []string{"hung", "endless"} {
+		e.until(name+" is told", is(`avax_exporter_receiver_up{integration="webhook[0]",receiver="`+name+`"}`, 0))
+	}
+	most := e.resident()
+	report("outside", figure("receivers that hang, and whose answers never end", most))
+	if most > 200<<20 {
+		t.Errorf("%d MB", most>>20)
+	}
+	before.Goroutines += 30 // of notifications that are repeated
+	before.Descriptors += 10
+	e.settled(before)
+}
+
+// A disk that takes no notification state costs no page, and gets it once there is room.
+func TestAFullDiskCostsTheNotificationStateAlone(t *testing.T) {
+	full(t)
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	alpha := newGate(t, network.Node("alpha"))
+	pages := stack.Webhook(t)
+	// No file takes a byte, which may be raised again.
+	cmd := exec.Command("sh", "-c", `ulimit -S -f 0 && exec "$0"`, stack.Exporter(t))
+	e := run(t, cmd, notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())...)
+	e.ready()
+	pages.Wait(stack.Firing("Watchdog"))
+	e.until("nothing is stored", is(stored, 0))
+	alpha.shut()
+	pages.Wait(stack.Firing("Down"))
+	e.told("notification state not saved")
+	setLimit(t, e.cmd.Process.Pid, syscall.RLIMIT_FSIZE, ^uint64(0), ^uint64(0))
+	alpha.open()
+	pages.Wait(stack.Resolved("Down"))
+	e.until("it is stored", is(stored, 1))
+	if n := strings.Count(e.log.String(), "notification state not saved"); n != 1 {
+		t.Errorf("it is told %d times:\n%s", n, e.log)
+	}
+}
+
+// The second of two processes with one directory says so, works, writes nothing, and takes over when the first has ended.
+func TestTwoProcessesWithOneStateDirectoryDoNotMixTheirState(t *testing.T) {
+	full(t)
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	alpha := newGate(t, network.Node("alpha"))
+	pages := stack.Webhook(t)
+	environment := notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())
+	first := start(t, environment...)
+	first.until("the first one stores", is(stored, 1))
+	pages.Wait(stack.Firing("Watchdog"))
+	second := start(t, environment...)
+	second.told("another process uses it: give each exporter a directory of its own")
+	second.ready()
+	alpha.shut()
+	pages.Wait(stack.Firing("Down"))
+	second.until("the second one stores nothing", is(stored, 0))
+	first.kill()
+	alpha.open()
+	pages.Wait(stack.Resolved("Down"))
+	second.until("the second one stores", is(stored, 1))
+}
+
+// Signal after signal makes the receivers anew each time, and loses no page.
+func TestAStormOfSignalsLosesNoPage(t *testing.T) {
+	full(t)
+	network := simnet.New(simnet.Options{Seed: 1})
+	alpha := newGate(t, network.Node("alpha"))
+	pages := stack.Webhook(t)
+	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())...)
+	e.ready()
+	pages.Wait(stack.Firing("Watchdog"))
+	idle := e.until("up", is(`avax_node_up{node="alpha"}`, 1)).figures()
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range 2000 {
+			_ = e.cmd.Process.Signal(syscall.SIGHUP)
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	alpha.shut()
+	pages.Wait(stack.Firing("Down"))
+	alpha.open()
+	pages.Wait(stack.Resolved("Down"))
+	close(stop)
+	<-ended
+	most := e.resident()
+	report("outside", figure("SIGHUP every 5 ms, with notifications", most))
+	if most > 250<<20 {
+		t.Errorf("%d MB", most>>20)
+	}
+	e.settled(idle)
+}
+
+// Alertmanagers that answer anything cost no other one its alerts.
+func TestHostileAlertmanagersCostNoOtherItsAlerts(t *testing.T) {
+	full(t)
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	alpha := newGate(t, network.Node("alpha"))
+	var taken, elsewhere atomic.Int64
+	good := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { taken.Add(1) }))
+	t.Cleanup(good.Close)
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	const markup = `<script>alert(1)</script>`
+	urls := []string{good.URL}
+	for _, b := range []behaviour{
+		hung, raw("HTTP/1.1 200 OK\r\n\r\n", "x"), raw("HTTP/1.1 200 OK\r\nX: ", "x"), bomb(64), redirecting(other.URL),
+		raw("HTTP/1.1 500 "+markup+"\r\nContent-Length: 0\r\n\r\n", ""), raw("HTTP/1.1 500 "+strings.Repeat("y", 60_000)+"\r\nContent-Length: 0\r\n\r\n", ""),
+	} {
+		g := newGate(t, http.NotFoundHandler())
+		g.suffer(b)
+		urls = append(urls, "http://"+g.address)
+	}
+	rules := filepath.Join(t.TempDir(), "rules.yml")
+	write(t, rules, downRules("Down"))
+	e := start(t, append(quickly("up"), "AVAX_NODES=alpha=http://"+alpha.address, "AVAX_ALERTMANAGERS="+strings.Join(urls, ","), "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms")...)
+	e.ready()
+	for range 3 {
+		before := taken.Load()
+		alpha.shut()
+		stack.Await(t, "the good one has it", func() error {
+			if taken.Load() == before {
+				return errors.New("nothing is taken")
+			}
+			return nil
+		})
+		e.until("it fires", is(`avax_exporter_alerts{state="firing"}`, 2))
+		alpha.open()
+		e.until("it is over", is(`avax_exporter_alerts{state="firing"}`, 1))
+	}
+	stack.Await(t, "the page shows its words as text", func() error {
+		_, body, err := e.get("/alerts")
+		if strings.Contains(body, markup) {
+			t.Fatal("markup is on the page")
+		}
+		return wants(body, err, "&lt;script&gt;alert(1)&lt;/script&gt;")
+	})
+	if elsewhere.Load() > 0 {
+		t.Error("a redirect is followed")
+	}
+	for line := range strings.Lines(e.log.String()) {
+		if len(line) > 12<<10 {
+			t.Errorf("a line of %d bytes is in the log: %.200s", len(line), line)
+		}
+	}
+	most := e.resident()
+	report("outside", figure("Alertmanagers that hang, redirect, or answer without end", most))
+	if most > 200<<20 {
+		t.Errorf("%d MB", most>>20)
+	}
+}
