@@ -52,10 +52,10 @@ func TestSizingTellsTheSeriesThatThereAre(t *testing.T) {
 		series int
 	}{
 		{"the exporter itself and the network, once", one - node},
-		{"each node that validates the primary network and follows the C-Chain", node + viewsOfNode},
-		{"each two such nodes, for what they think of each other", 2 * pair},
+		{"each node that validates the primary network, with the C-Chain", node + viewsOfNode},
+		{"each pair of such nodes, for their views of each other", 2 * pair},
 		{fmt.Sprintf("each L1, once, with %d validators", len(validators)), oneL1 - one - nodeL1},
-		{"of these for each of its validators", ofValidators / len(validators)},
+		{"of these, for each of its validators", ofValidators / len(validators)},
 		{"each L1 on each node", nodeL1},
 	} {
 		fmt.Fprintf(&table, "| %s | %d |\n", row.what, row.series)
