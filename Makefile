@@ -88,7 +88,7 @@ dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bi
 .PHONY: vet
 vet: ## Run gofmt and go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted; exit 1; }
-	go vet -tags deploy,incidents,mutation ./...
+	go vet -tags day,deploy,incidents,mutation,sharded ./...
 
 .PHONY: lint
 lint: prose ## Run golangci-lint (the first run builds it: about a minute) and check the prose
@@ -110,8 +110,17 @@ fresh: ## Fail if the generated pages were out of date
 		{ echo "generated pages were out of date; they are written anew: commit them"; exit 1; }
 
 .PHONY: bench
-bench: ## Measure CPU and memory against the bars and write docs/performance.md (eight minutes)
-	go run ./internal/performance
+bench: ## Measure CPU and memory against the bars, all or ONLY=part, and write docs/performance.md (half an hour)
+	go run ./internal/performance -write -only='$(ONLY)'
+
+.PHONY: bench-compare
+bench-compare: ## Measure the same, all or ONLY=part, and fail where it is worse than the committed figures
+	go run ./internal/performance -only='$(ONLY)'
+	go run ./internal/performance -compare
+
+.PHONY: sharded
+sharded: build tools .tools/bin/victoria-metrics ## Run shards with Prometheus agents, VictoriaMetrics and vmalert; move a shard, stop the store (a minute)
+	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -tags sharded -count=1 -run TestShardsWriteToOneStore -v ./internal/e2e
 
 .PHONY: faults
 faults: build tools proxies ## Run all faults and crowds in full, and write their figures into docs/reliability.md

@@ -145,7 +145,7 @@ func TestARemovedNodeTakesEverythingAlong(t *testing.T) {
 		if err := b.Reload(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Minute)
+		time.Sleep(4 * time.Minute)
 		for series := range b.page(t) {
 			if strings.Contains(series, `"bravo`) {
 				t.Errorf("%s is left", series)
@@ -155,7 +155,7 @@ func TestARemovedNodeTakesEverythingAlong(t *testing.T) {
 		if err := b.Reload(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Minute)
+		time.Sleep(4 * time.Minute) // three periods of what compares the nodes
 		page := b.page(t)
 		for series := range page {
 			if strings.Contains(series, `"alpha`) {

@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -40,11 +40,61 @@ func (b *bench) alerting() error {
 	return nil
 }
 
+// calls runs the test that counts what a node is asked.
+func (b *bench) calls() error {
+	results, err := b.goTest("BenchmarkCalls", "-count=1", "-v", "-run", "^TestTheExporterIsNoBurdenToANode$", "./internal/app")
+	if err != nil {
+		return err
+	}
+	healthy, down := results["BenchmarkCalls/healthy"], results["BenchmarkCalls/down"]
+	if healthy == nil || down == nil {
+		return errors.New("the test that counts calls has printed none")
+	}
+	b.add(healthy["calls/min"] <= 30 && down["calls/min"] <= 40 && max(healthy["sets/min"], down["sets/min"]) <= 1,
+		"calls a minute to a node that tracks an L1, default collectors: while both nodes answer, and while the other is down",
+		"30 and 40; whole validator sets once a minute", "%.1f and %.1f; whole sets %.1f and %.1f, of one node",
+		healthy["calls/min"], down["calls/min"], healthy["sets/min"], down["sets/min"])
+	return nil
+}
+
+// statusPage runs the Go benchmark of the page.
+func (b *bench) statusPage() error {
+	const name = "BenchmarkPageOfAThousandNodesAndL1s"
+	results, err := b.goBench("./internal/web", name)
+	if err != nil {
+		return err
+	}
+	cpu := results[name]["cpu-ms/page"]
+	b.add(cpu > 0 && cpu <= 100, "the status page of 1,000 nodes and 1,000 L1s, made once a second at most", "100 ms of CPU", "%.0f ms", cpu)
+	return nil
+}
+
+// day runs the test that lets one node be watched for a simulated day.
+func (b *bench) day() error {
+	results, err := b.goTest("BenchmarkDay", "-count=1", "-v", "-tags", "day", "-run", "^TestADayOfOneNode$", "-timeout", "60m", "./internal/app")
+	if err != nil {
+		return err
+	}
+	d := results["BenchmarkDay"]
+	if d == nil {
+		return errors.New("the test of a day has printed nothing")
+	}
+	b.add(d["B-resident"] < 64e6 && d["%-of-a-core"] < 1, "one node and validator, rules and page and scrapes every 15 s, after a simulated day of incidents",
+		"64 MB resident, 1 % of a core", "%s resident (%s of live heap), %.1f %% of a core, with the simulated network in the same process", mb(int64(d["B-resident"])), mb(int64(d["B-heap"])), d["%-of-a-core"])
+	return nil
+}
+
 // goBench runs a benchmark once and returns its figures by name and unit.
 func (b *bench) goBench(pkg, name string) (map[string]map[string]float64, error) {
+	return b.goTest(name, "-run", "^$", "-bench", "^"+name+"$", "-timeout", "20m", pkg)
+}
+
+// goTest runs go test and returns the figures of the benchmarks that it prints, by name and unit.
+func (b *bench) goTest(name string, args ...string) (map[string]map[string]float64, error) {
 	var out bytes.Buffer
-	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^"+name+"$", "-timeout", "20m", pkg)
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &b.raw), os.Stderr
+	cmd := exec.CommandContext(b.ctx, "go", append([]string{"test", "-trimpath", "-ldflags=-s -w"}, args...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", name, err, out.Bytes())
 	}
@@ -58,6 +108,7 @@ func (b *bench) goBench(pkg, name string) (map[string]map[string]float64, error)
 		if i := strings.LastIndexByte(at, '-'); i > 0 { // the number of cores
 			at = at[:i]
 		}
+		b.raw.WriteString(line)
 		results[at] = map[string]float64{}
 		for i := 2; i+1 < len(fields); i += 2 {
 			value, err := strconv.ParseFloat(fields[i], 64)

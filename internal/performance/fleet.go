@@ -22,7 +22,6 @@ import (
 
 // The fleet: so many nodes, and how it is watched.
 const (
-	fleetSize     = 1000
 	fleetPeriod   = 15 * time.Second
 	fleetPeriods  = 4
 	settlesIn     = 45 * time.Second
@@ -32,7 +31,7 @@ const (
 
 // fleetOfEight measures the program before a thousand nodes, over sockets.
 func (b *bench) fleetOfEight() error {
-	eight, err := b.fleet("eight", fleetSize, "AVAX_COLLECTORS="+eightCalls, "AVAX_SCHEDULES="+eightSchedule)
+	eight, err := b.fleet("eight", *size, "AVAX_COLLECTORS="+eightCalls, "AVAX_SCHEDULES="+eightSchedule)
 	if err != nil {
 		return err
 	}
@@ -43,7 +42,7 @@ func (b *bench) fleetOfEight() error {
 
 // fleetOfDefaults is the same with the collectors that run unless one says otherwise.
 func (b *bench) fleetOfDefaults() error {
-	all, err := b.fleet("defaults", fleetSize)
+	all, err := b.fleet("defaults", *size)
 	if err != nil {
 		return err
 	}
@@ -56,12 +55,12 @@ func (b *bench) fleetOfDefaults() error {
 
 // fleetInMemory is the same without sockets: the nodes answer in the process that asks.
 func (b *bench) fleetInMemory() error {
-	s, err := start(b.ctx, "fleet", fleetSize)
+	s, err := start(b.ctx, "fleet", *size)
 	if err != nil {
 		return err
 	}
 	defer s.stop()
-	f, err := b.watch("memory", fleetSize, s, nil, time.Now())
+	f, err := b.watch("memory", *size, s, nil, time.Now())
 	if err != nil {
 		return err
 	}
@@ -71,7 +70,7 @@ func (b *bench) fleetInMemory() error {
 
 // fleetWithRules evaluates the rules in the same process.
 func (b *bench) fleetWithRules() error {
-	f, err := b.fleet("rules", fleetSize, "AVAX_ALERTING=on")
+	f, err := b.fleet("rules", *size, "AVAX_ALERTING=on")
 	if err != nil {
 		return err
 	}
@@ -84,13 +83,13 @@ func (b *bench) fleetWithRules() error {
 // Shard 0, which asks for the network as well, and one of the nine others are measured.
 func (b *bench) shards() error {
 	const of = 10
-	one, err := b.fleet("one", fleetSize)
+	one, err := b.fleet("one", *size)
 	if err != nil {
 		return err
 	}
 	var shard [2]fleet
 	for i := range shard {
-		if shard[i], err = b.fleet(fmt.Sprintf("shard%d", i), of*fleetSize, fmt.Sprintf("AVAX_SHARD=%d", i), fmt.Sprintf("AVAX_TOTAL_SHARDS=%d", of)); err != nil {
+		if shard[i], err = b.fleet(fmt.Sprintf("shard%d", i), of**size, fmt.Sprintf("AVAX_SHARD=%d", i), fmt.Sprintf("AVAX_TOTAL_SHARDS=%d", of)); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,14 +20,16 @@ import (
 
 // Where a run leaves what it found, seen from the root of the repository.
 const (
-	pagePath = "docs/performance.md"
-	rawPath  = "bin/bench.txt" // for benchstat
+	pagePath      = "docs/performance.md"
+	rawPath       = "bin/bench.txt"                 // for benchstat
+	committedPath = "internal/performance/last.txt" // that of the last run that was written
 )
 
 // row is one line of the table.
 type row struct {
-	what, bar, measured string
-	met                 bool
+	what, bar, before, measured string
+	on                          string // the day
+	met                         bool
 }
 
 // bench is a run.
@@ -39,7 +42,7 @@ type bench struct {
 }
 
 func (b *bench) add(met bool, what, bar, measured string, args ...any) {
-	r := row{what, bar, fmt.Sprintf(measured, args...), met}
+	r := row{what: what, bar: bar, measured: fmt.Sprintf(measured, args...), on: time.Now().UTC().Format(time.DateOnly), met: met}
 	b.rows = append(b.rows, r)
 	fmt.Fprintf(os.Stderr, "%-8s %s: %s (%s)\n", verdict(met), what, r.measured, bar)
 }
@@ -63,6 +66,9 @@ var parts = []struct {
 	{"alerting", (*bench).alerting},
 	{"binaries", (*bench).binaries},
 	{"start", (*bench).start},
+	{"calls", (*bench).calls},
+	{"status-page", (*bench).statusPage},
+	{"day", (*bench).day},
 	{"fleet", (*bench).fleetOfEight},
 	{"fleet-defaults", (*bench).fleetOfDefaults},
 	{"fleet-memory", (*bench).fleetInMemory},
@@ -105,31 +111,68 @@ func run(ctx context.Context, only []string) (*bench, error) {
 	return b, nil
 }
 
-// some measures the named parts and prints what it found.
-func some(ctx context.Context, only []string) error {
+// some measures the named parts, or all, and prints what it found.
+func some(ctx context.Context, only []string) (*bench, error) {
 	b, err := run(ctx, only)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, line := range b.also {
 		fmt.Println(line)
 	}
-	return b.print(os.Stdout)
+	return b, errors.Join(os.MkdirAll(filepath.Dir(rawPath), 0o755), os.WriteFile(rawPath, b.raw.Bytes(), 0o644), b.print(os.Stdout))
 }
 
-// report measures everything, prints the table and writes it.
-func report(ctx context.Context) error {
-	b, err := run(ctx, nil)
+// write puts what was measured into the page and beside the committed figures. What was not
+// measured stays as it is there.
+func (b *bench) write() error {
+	page, err := os.ReadFile(pagePath)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(rawPath), 0o755); err != nil {
+	committed, err := os.ReadFile(committedPath)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := errors.Join(os.WriteFile(rawPath, b.raw.Bytes(), 0o644), os.WriteFile(pagePath, b.page(), 0o644)); err != nil {
-		return err
+	b.merge(readPage(page))
+	return errors.Join(os.WriteFile(pagePath, b.page(), 0o644), os.WriteFile(committedPath, merged(committed, b.raw.Bytes()), 0o644))
+}
+
+// readPage reads the rows of the page's table, and the lines below it.
+func readPage(page []byte) (rows []row, also []string) {
+	for line := range strings.Lines(string(page)) {
+		line = strings.TrimSpace(line)
+		if text, is := strings.CutPrefix(line, "- "); is {
+			also = append(also, text)
+		}
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		if len(cells) != 6 || cells[0] == "what" {
+			continue
+		}
+		rows = append(rows, row{cells[0], cells[1], cells[2], cells[3], cells[4], cells[5] == "met"})
 	}
-	return b.print(os.Stdout)
+	return rows, also
+}
+
+// merge puts the rows of a run into those of the page.
+func (b *bench) merge(rows []row, also []string) {
+	for _, r := range b.rows {
+		if i := slices.IndexFunc(rows, func(old row) bool { return old.what == r.what }); i >= 0 {
+			r.before = rows[i].measured
+			rows[i] = r
+		} else {
+			rows = append(rows, r)
+		}
+	}
+	for _, line := range b.also {
+		about, _, _ := strings.Cut(line, ":")
+		if i := slices.IndexFunc(also, func(old string) bool { return strings.HasPrefix(old, about+":") }); i >= 0 {
+			also[i] = line
+		} else {
+			also = append(also, line)
+		}
+	}
+	b.rows, b.also = rows, also
 }
 
 func (b *bench) print(to io.Writer) error {
@@ -153,17 +196,20 @@ same packed page behind `+"`http.ServeFile`"+`; json_exporter's work is done as 
 What is compared is a ratio of two figures of the same run, each the least of five rounds: only ratios
 carry over to another machine.
 
-Measured on %s, %s, %d cores, %s/%s, %s.
+`+"`make bench ONLY=part`"+` measures one part and puts its rows in the place of the old ones: each row has its day, and
+what was measured the time before. `+"`make bench-compare`"+` compares the last run with the committed figures.
 
-| what | bar | measured | |
-|---|---|---|---|
-`, time.Now().UTC().Format(time.DateOnly), processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+The last run was on %s, %d cores, %s/%s, %s.
+
+| what | bar | before | measured | on | |
+|---|---|---|---|---|---|
+`, processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	for _, r := range b.rows {
 		met := "met"
 		if !r.met {
 			met = "**not met**"
 		}
-		fmt.Fprintf(&p, "| %s | %s | %s | %s |\n", r.what, r.bar, r.measured, met)
+		fmt.Fprintf(&p, "| %s | %s | %s | %s | %s | %s |\n", r.what, r.bar, cmp.Or(r.before, "–"), r.measured, r.on, met)
 	}
 	p.WriteString("\nBeside the bars:\n\n")
 	for _, line := range b.also {
@@ -172,7 +218,7 @@ Measured on %s, %s, %d cores, %s/%s, %s.
 	p.WriteString(`
 Scrapes are more than a second apart, so that each collects the exporter's own metrics
 anew: scrapers that come within a second of each other cost less than this. The raw
-figures of each round lie in ` + "`bin/bench.txt`" + `, as benchstat reads them. Why the page is made
+figures of each round lie in ` + "`internal/performance/last.txt`" + `, as benchstat reads them. Why the page is made
 as it is, [a decision](decisions/page.md) tells.
 `)
 	return p.Bytes()

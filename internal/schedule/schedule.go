@@ -50,8 +50,9 @@ type Scheduler struct {
 	store *snapshot.Store
 	log   *slog.Logger
 
-	mu   sync.Mutex
-	jobs map[snapshot.Key]*job
+	mu     sync.Mutex
+	jobs   map[snapshot.Key]*job
+	byNode map[string]map[*job]bool // those of no node by the empty name
 	// failing counts the jobs that fail for one cause, so that a dead node is logged
 	// once and not once for each of its collectors.
 	failing map[cause]int
@@ -80,8 +81,6 @@ func causeOf(r snapshot.Run) cause { return cause{r.Target.Group(), scrape.Outco
 // job is a Job while it is wanted.
 type job struct {
 	Job
-	ctx    context.Context
-	cancel context.CancelFunc
 	// from is when ticks begin to count: while the first run may be under way
 	// they do not.
 	from time.Time
@@ -89,10 +88,11 @@ type job struct {
 	notes []string
 
 	// What follows is guarded by Scheduler.mu.
-	running  bool      // a run is under way
-	again    bool      // it is to be followed by another
-	began    time.Time // the last run
-	failures int       // runs without an answer, one after the other
+	running  bool               // a run is under way
+	cancel   context.CancelFunc // ends it
+	again    bool               // it is to be followed by another
+	began    time.Time          // the last run
+	failures int                // runs without an answer, one after the other
 	woken    *time.Timer
 	wakeAt   time.Time
 
@@ -107,6 +107,7 @@ func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg pro
 		log:   log,
 		jobs:  map[snapshot.Key]*job{},
 
+		byNode:  map[string]map[*job]bool{},
 		failing: map[cause]int{},
 		tickers: map[cron.Schedule]*ticker{},
 	}
@@ -166,8 +167,11 @@ func (s *Scheduler) Set(jobs []Job) {
 // add gives a job its ticks. The caller holds s.mu.
 func (s *Scheduler) add(j Job) *job {
 	added := &job{Job: j}
-	added.ctx, added.cancel = context.WithCancel(s.ctx)
 	s.jobs[j.Key] = added
+	if s.byNode[j.Target.Node] == nil {
+		s.byNode[j.Target.Node] = map[*job]bool{}
+	}
+	s.byNode[j.Target.Node][added] = true
 	b := s.tickers[j.When]
 	if b == nil {
 		b = &ticker{when: j.When, jobs: map[*job]bool{}}
@@ -200,7 +204,7 @@ func (s *Scheduler) tick(t *ticker) {
 	s.arm(t, now)
 	for j := range t.jobs {
 		if !now.Before(j.from) {
-			s.runs.Go(func() { s.run(j) })
+			s.runs.Go(func() { s.run(j, false) })
 		}
 	}
 }
@@ -240,7 +244,7 @@ func (s *Scheduler) start(jobs []*job) {
 	s.runs.Go(func() {
 		for _, together := range passes {
 			for _, j := range together {
-				s.runs.Go(func() { s.run(j) })
+				s.runs.Go(func() { s.run(j, false) })
 			}
 			select {
 			case <-time.After(spread):
@@ -263,8 +267,13 @@ func (s *Scheduler) remove(j *job) {
 	if j.woken != nil {
 		j.woken.Stop()
 	}
-	j.cancel()
+	if j.running {
+		j.cancel()
+	}
 	delete(s.jobs, j.Key)
+	if delete(s.byNode[j.Target.Node], j); len(s.byNode[j.Target.Node]) == 0 {
+		delete(s.byNode, j.Target.Node)
+	}
 	if last := s.store.Last(j.Key); last.Err != nil {
 		s.ended(causeOf(last))
 	}
@@ -298,25 +307,22 @@ func (s *Scheduler) Progress() (ran, of int) {
 	return min(s.store.Len(), of), of
 }
 
-// run does the job once, unless its last run is still under way.
-func (s *Scheduler) run(j *job) {
-	if j.ctx.Err() != nil {
-		return
-	}
-	if !s.begin(j) {
-		j.skipped.Add(1)
+// run does the job once, unless its last run is still under way. A run outside of the
+// schedule is woken.
+func (s *Scheduler) run(j *job, woken bool) {
+	start := time.Now()
+	deadline := Deadline(j.When, start)
+	ctx := s.begin(j, deadline)
+	if ctx == nil {
 		return
 	}
 	defer s.end(j)
 
-	start := time.Now()
-	deadline := Deadline(j.When, start)
-	ctx, cancel := context.WithTimeout(j.ctx, deadline)
-	defer cancel()
 	// The jobs of one target tick together: they share the answers of this half of
-	// the period.
+	// the period. A woken run has the answers since the last tick: what has changed is
+	// elsewhere, and in a large fleet something changes all the time.
 	granted := deadline
-	if j.Shares {
+	if j.Shares || woken {
 		granted = 2 * deadline
 	}
 	ctx, oldest := scrape.Sharing(ctx, granted)

@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"cmp"
+	"context"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -29,7 +31,7 @@ const (
 func (s *Scheduler) NodeChanged(node string, answers bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wakeAll(func(j *job) bool { return j.OnChange }, wakeGap)
+	s.wakeAll(maps.Values(s.jobs), func(j *job) bool { return j.OnChange }, wakeGap)
 	if answers {
 		s.wakeFailing(node)
 	}
@@ -40,7 +42,7 @@ func (s *Scheduler) NodeChanged(node string, answers bool) {
 func (s *Scheduler) CallsChanged(node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wakeAll(func(j *job) bool { return j.Probe && j.Target.Node == node }, failingGap)
+	s.wakeAll(maps.Keys(s.byNode[node]), func(j *job) bool { return j.Probe }, failingGap)
 }
 
 // ChainsChanged tells the scheduler that other chains are followed: the jobs about whole
@@ -48,24 +50,24 @@ func (s *Scheduler) CallsChanged(node string) {
 func (s *Scheduler) ChainsChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wakeAll(func(j *job) bool { return j.Target.Scope() == metric.ScopeNode }, wakeGap)
+	s.wakeAll(maps.Values(s.jobs), func(j *job) bool { return j.Target.Scope() == metric.ScopeNode }, wakeGap)
 }
 
 // wakeFailing wakes the jobs that fail and may succeed now that the node answers. The
 // caller holds s.mu.
 func (s *Scheduler) wakeFailing(node string) {
-	s.wakeAll(func(j *job) bool {
-		return j.Retry && j.failures > 0 && (j.Target.Node == node || j.Target.Node == "")
-	}, failingGap)
+	failing := func(j *job) bool { return j.Retry && j.failures > 0 }
+	s.wakeAll(maps.Keys(s.byNode[node]), failing, failingGap)
+	s.wakeAll(maps.Keys(s.byNode[""]), failing, failingGap)
 }
 
-// wakeAll wakes jobs in the order of their keys. The caller holds s.mu.
-func (s *Scheduler) wakeAll(which func(*job) bool, gap time.Duration) {
+// wakeAll wakes some of these jobs in the order of their keys. The caller holds s.mu.
+func (s *Scheduler) wakeAll(of iter.Seq[*job], which func(*job) bool, gap time.Duration) {
 	if s.ctx.Err() != nil {
 		return
 	}
 	var jobs []*job
-	for j := range maps.Values(s.jobs) {
+	for j := range of {
 		if which(j) {
 			jobs = append(jobs, j)
 		}
@@ -117,25 +119,32 @@ func (s *Scheduler) wake(j *job, at time.Time) {
 			j.again = true
 			return
 		}
-		s.runs.Go(func() { s.run(j) })
+		s.runs.Go(func() { s.run(j, true) })
 	})
 }
 
-// begin returns whether the job may run now: its runs do not overlap.
-func (s *Scheduler) begin(j *job) bool {
+// begin returns the context of a run that begins now, or nil where the job is not wanted any
+// longer or its last run has not ended.
+func (s *Scheduler) begin(j *job, deadline time.Duration) (ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ctx.Err() != nil || s.jobs[j.Key] != j {
+		return nil
+	}
 	if j.running {
-		return false
+		j.skipped.Add(1)
+		return nil
 	}
 	j.running, j.began = true, time.Now()
-	return true
+	ctx, j.cancel = context.WithTimeout(s.ctx, deadline)
+	return ctx
 }
 
 // end ends a run, and wakes the job again that was woken while it ran.
 func (s *Scheduler) end(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	j.cancel()
 	again := j.again
 	j.running, j.again = false, false
 	if again && s.ctx.Err() == nil && s.jobs[j.Key] == j {
