@@ -351,19 +351,28 @@ func (e *explanation) whyNot(alerts []alerting.Rule) string {
 			continue
 		}
 		for _, c := range e.conditions(parsed) {
-			samples := e.fitting(c.left.String())
+			samples, leftOut := e.fitting(c.left.String()), ""
+			if whole := e.unfiltered(c.left); len(samples) == 0 && whole != c.left {
+				if samples = e.fitting(whole.String()); len(samples) > 0 {
+					c.left, leftOut = whole, ", and "+c.left.String()+" leaves it out"
+				}
+			}
 			if len(samples) == 0 && silent == "" {
 				silent = c.left.String()
 			}
 			for _, s := range samples {
 				bar, has := e.bar(c, s.Metric)
-				if !has || c.holds(float64(s.Value), bar) {
+				holds := c.holds(float64(s.Value), bar)
+				if !has || holds && leftOut == "" {
 					continue
 				}
 				all = false
-				far := math.Abs(float64(s.Value)-bar) / max(math.Abs(bar), 1e-9)
+				sentence, far := e.sentence(c, float64(s.Value), bar), math.Abs(float64(s.Value)-bar)/max(math.Abs(bar), 1e-9)
+				if holds {
+					sentence, far = sentence+leftOut, math.MaxFloat64
+				}
 				if far < best {
-					best, text = far, e.sentence(c, float64(s.Value), bar)
+					best, text = far, sentence
 				}
 			}
 		}
@@ -406,12 +415,17 @@ func (e *explanation) sentence(c condition, value, bar float64) string {
 		return fmt.Sprintf("%s is %s", c.left, v)
 	case c.op == parser.EQLC:
 		return fmt.Sprintf("%s is %s, and it fires at %s", c.left, v, b)
-	case value < bar:
-		return v + " is below " + b
-	case value > bar:
-		return v + " is above " + b
 	}
-	return v + " is at its bar"
+	than := "equal to"
+	if value < bar {
+		than = "below"
+	} else if value > bar {
+		than = "above"
+	}
+	if what := c.left.String(); u == plain && len(what) <= 80 {
+		return fmt.Sprintf("%s is %s, %s %s", what, v, than, b)
+	}
+	return fmt.Sprintf("%s is %s %s", v, than, b)
 }
 
 // written is a value in its unit.

@@ -38,10 +38,17 @@ avax_node_up{node="alpha"} 1
 avax_node_up{node="bravo"} 0
 # TYPE avax_node_info gauge
 avax_node_info{node="alpha",node_id="NodeID-A",version="avalanchego/1.14.0"} 1
+avax_node_info{node="charlie",node_id="NodeID-C",version="avalanchego/1.14.0"} 1
+# TYPE avax_node_identity_info gauge
+avax_node_identity_info{node="charlie",node_id="NodeID-C",bls_public_key="0x1"} 1
 # TYPE avax_node_validating gauge
 avax_node_validating{node="alpha"} 1
+avax_node_validating{node="charlie"} 1
+avax_node_validating{node="delta"} 0
 # TYPE avax_node_uptime_rewarding_stake_ratio gauge
 avax_node_uptime_rewarding_stake_ratio{node="alpha"} 0.42
+avax_node_uptime_rewarding_stake_ratio{node="charlie"} 1
+avax_node_uptime_rewarding_stake_ratio{node="delta"} 0.3
 # TYPE avax_node_connected_stake_ratio gauge
 avax_node_connected_stake_ratio{node="alpha"} 0.42
 # TYPE avax_node_health_check_failing gauge
@@ -55,6 +62,11 @@ avax_validator_end_timestamp_seconds{node_id="NodeID-A"} 1801000000
 avax_validator_uptime_requirement_ratio{node_id="NodeID-A"} 0.9
 # TYPE avax_validator_downtime_budget_seconds gauge
 avax_validator_downtime_budget_seconds{node_id="NodeID-A"} 200000
+avax_validator_downtime_budget_seconds{node_id="NodeID-C"} 200000
+# TYPE avax_validator_downtime_used_seconds gauge
+avax_validator_downtime_used_seconds{node_id="NodeID-C"} 20
+# TYPE avax_validator_views_stake_ratio gauge
+avax_validator_views_stake_ratio{node_id="NodeID-C"} 1
 # TYPE avax_exporter_collector_success gauge
 avax_exporter_collector_success{collector="uptime",target="alpha"} 1
 avax_exporter_collector_success{collector="health",target="alpha"} 1
@@ -115,14 +127,17 @@ func demand(t *testing.T, text string, wants ...string) {
 
 func TestTheFirstLineAnswers(t *testing.T) {
 	told := ask(t, 7*time.Minute, [2]string{"AvaxRewardStakeLow", "alpha"}, [2]string{"AvaxNodeDown", "bravo"}, [2]string{"AvaxNodeDown", "alpha"},
-		[2]string{"AvaxConnectedStakeLow", ""}, [2]string{"AvaxHealthCheckFailing", "alpha"}, [2]string{"AvaxForkDetected", ""})
+		[2]string{"AvaxConnectedStakeLow", ""}, [2]string{"AvaxHealthCheckFailing", "alpha"}, [2]string{"AvaxForkDetected", ""},
+		[2]string{"AvaxRewardStakeLow", "charlie"}, [2]string{"AvaxRewardStakeLow", "delta"})
 	for i, want := range []string{
 		"AvaxRewardStakeLow for alpha: not firing: 100 % is above 95 %.\n",
 		"AvaxNodeDown for bravo: firing (",
-		"AvaxNodeDown for alpha: not firing: 1 is above 0.6.\n",
+		"AvaxNodeDown for alpha: not firing: avg_over_time(avax_node_up[",
 		"AvaxConnectedStakeLow for alpha: firing (",
 		"AvaxHealthCheckFailing for C, alpha: pending, fires in 3m",
 		"AvaxForkDetected: not firing: no sample of ",
+		"AvaxRewardStakeLow for charlie: not firing: 100 % is above 95 %.\n",
+		"AvaxRewardStakeLow for delta: not firing: 30 % is below 95 %, and avax:reward_vote_ratio leaves it out.\n",
 	} {
 		if !strings.HasPrefix(told[i], want) {
 			t.Errorf("want %q first in:\n%s", want, told[i])

@@ -44,6 +44,26 @@ func (e *explanation) conditions(expr parser.Node) []condition {
 	return all
 }
 
+// unfiltered is an expression without what filters its samples, right of `and` and
+// `unless`. A recorded series is read as what it is recorded from.
+func (e *explanation) unfiltered(expr parser.Expr) parser.Expr {
+	switch x := expr.(type) {
+	case *parser.ParenExpr:
+		return e.unfiltered(x.Expr)
+	case *parser.BinaryExpr:
+		if x.Op == parser.LAND || x.Op == parser.LUNLESS {
+			return e.unfiltered(x.LHS)
+		}
+	case *parser.VectorSelector:
+		if recorded := e.recorded(x.Name); len(recorded) == 1 && len(x.LabelMatchers) == 1 {
+			if parsed, err := promQL.ParseExpr(recorded[0].Query); err == nil {
+				return e.unfiltered(parsed)
+			}
+		}
+	}
+	return expr
+}
+
 // eachRecorded calls do for the expressions that a series is recorded from. A rule
 // may read its own past: what is being read already is left out.
 func (e *explanation) eachRecorded(name string, do func(parser.Expr)) {
