@@ -215,6 +215,7 @@ func (d drill) play(t *testing.T) outcome {
 		})
 		o.episodes = p.all()
 	})
+	t.Logf("the status page shows: %s", strings.Join(o.shown, " | "))
 	for _, e := range o.episodes {
 		told, ended := "-", "-"
 		if !e.told.IsZero() {

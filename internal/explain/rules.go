@@ -1,9 +1,7 @@
 package explain
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -57,52 +55,25 @@ func shipped(name string) *shippedRule {
 	return nil
 }
 
-// like returns names of alerts and families: those that are spelt like a name,
-// then those that have the most of its letters in the same words, and more than half.
+// like returns names of alerts and families that are spelt like a name.
 func like(name string, groups []alerting.Group) []string {
 	var known []string
-	add := func(name string) {
-		if !slices.Contains(known, name) {
-			known = append(known, name)
-		}
-	}
 	for _, g := range groups {
 		for _, r := range g.Rules {
-			if r.Alerting {
-				add(r.Name)
+			if r.Alerting && !slices.Contains(known, r.Name) {
+				known = append(known, r.Name)
 			}
 		}
 	}
 	for _, r := range builtIn() {
-		add(r.Alert)
+		if !slices.Contains(known, r.Alert) {
+			known = append(known, r.Alert)
+		}
 	}
 	for _, s := range collectors.All() {
 		for _, f := range s.Families {
 			known = append(known, f.Name)
 		}
 	}
-	words := strings.FieldsFunc(wordStart.ReplaceAllString(name, "_$0"), func(r rune) bool { return r == '_' || r == '-' || r == ' ' })
-	scores, letters := map[string]int{}, 0
-	for _, w := range words {
-		if w = strings.ToLower(w); w == "avax" {
-			continue
-		}
-		letters += len(w)
-		for _, k := range known {
-			if strings.Contains(strings.ToLower(k), w) {
-				scores[k] += len(w)
-			}
-		}
-	}
-	found := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return scores[k] == 0 || 2*scores[k] <= letters })
-	slices.SortStableFunc(found, func(a, b string) int { return scores[b] - scores[a] })
-	near := spelling.Near(name, known)
-	for _, k := range found {
-		if len(near) < 3 && !slices.Contains(near, k) {
-			near = append(near, k)
-		}
-	}
-	return near
+	return spelling.Near(name, known)
 }
-
-var wordStart = regexp.MustCompile(`[A-Z]`)

@@ -96,7 +96,7 @@ func (v *view) nodes() (g.Node, []string) {
 		}
 	}
 	if len(names) == 0 {
-		return section("nodes", "Nodes", nil, dim("No sample about a node yet.")), nil
+		return section("nodes", "Nodes", nil, dim("No sample about a node.")), nil
 	}
 	most := mostRows
 	if v.ask.allNodes {

@@ -146,7 +146,10 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 	nodes, nodeSums := v.nodes()
 	validators := v.validators()
 	l1s := v.l1s()
-	verdict := s.verdictOf(j, errors.Join(err, v.err()), now)
+	verdict := s.verdictOf(j, err, now)
+	if verdict.level == well && len(v.errs) > 0 {
+		verdict.level, verdict.title = bad, "Samples cannot be read"
+	}
 	sums := append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, nodeSums...)
 	return document(verdict,
 		top(
@@ -157,6 +160,9 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 		h.Main(
 			verdictSection(verdict, append(sums, j.sums()...)),
 			g.If(len(j.problems) > 0, h.Section(h.Aria("label", "Problems"), problemList(j, now, mostLines))),
+			g.Iff(len(v.errs) > 0, func() g.Node {
+				return h.Article(h.Class("card bad"), h.P(h.Strong(g.Text("Samples cannot be read: what follows is incomplete."))), h.Code(h.Class("error"), g.Text(v.errs[0].Error())))
+			}),
 			nodes, validators, l1s,
 			s.collectors(j, now),
 		),

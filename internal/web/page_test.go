@@ -380,6 +380,17 @@ func TestPageSaysThatAlertsAreUnknown(t *testing.T) {
 	demand(t, page, `<h1 class="bad">Alerts are unknown`, "connection refused", "!No active alerts", "1 of 1 collector run succeeded")
 }
 
+func TestAlertsAreShownWhereSamplesCannotBeRead(t *testing.T) {
+	s := told(t, `avax_node_up{node="a"} 1`)
+	source := sourced(t, s, group(rule("Down", "page", alerting.Firing, map[string]string{"node": "a", "summary": "a: down"})))
+	source.failing = errors.New("query timed out")
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `<h1 class="bad">a: down, since `, "what follows is incomplete", "query timed out", "!Alerts are unknown")
+
+	quiet := told(t, `avax_node_up{node="a"} 1`)
+	sourced(t, quiet, group()).failing = errors.New("query timed out")
+	demand(t, read(t, ask(t, quiet, http.MethodGet, "/").Body), `<h1 class="bad">Samples cannot be read`, "!No active alerts")
+}
+
 func TestStartingUntilAllCollectorsHaveRun(t *testing.T) {
 	s := newSite()
 	sourced(t, s, group())

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -77,8 +76,6 @@ func (r *reading) past(expr func(step time.Duration) string, parts int) model.Ma
 	}
 	return matrix
 }
-
-func (r *reading) err() error { return errors.Join(r.errs...) }
 
 // labels are up to three label values, in the order in which they were asked for.
 type labels [3]string

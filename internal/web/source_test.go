@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -18,7 +19,8 @@ import (
 // as the test makes them.
 type stored struct {
 	groups  []alerting.Group
-	err     error
+	err     error // of every question
+	failing error // of a query
 	engine  *promql.Engine
 	storage *teststorage.TestStorage
 	asked   int
@@ -54,8 +56,8 @@ func (s *stored) Groups(context.Context) ([]alerting.Group, error) { return s.gr
 
 func (s *stored) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
 	s.asked++
-	if s.err != nil {
-		return nil, s.err
+	if err := cmp.Or(s.err, s.failing); err != nil {
+		return nil, err
 	}
 	query, err := s.engine.NewInstantQuery(ctx, s.storage, nil, expr, at)
 	if err != nil {
@@ -73,8 +75,8 @@ func (s *stored) Query(ctx context.Context, expr string, at time.Time) (model.Ve
 
 func (s *stored) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
 	s.asked++
-	if s.err != nil {
-		return nil, s.err
+	if err := cmp.Or(s.err, s.failing); err != nil {
+		return nil, err
 	}
 	query, err := s.engine.NewRangeQuery(ctx, s.storage, nil, expr, start, end, step)
 	if err != nil {
