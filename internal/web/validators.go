@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,6 +43,7 @@ func (v *view) validators() g.Node {
 	budget, used, uptime := of("downtime_budget_seconds"), of("downtime_used_seconds"), of("weighted_uptime_ratio")
 	reward, reachable := of("potential_reward_avax"), of("reward_reachable")
 	votes := s.by("avax_validator_votes_yes_ratio", "node_id", "requirement")
+	ownVotes := v.query(`max by (node) (avax_node_uptime_rewarding_stake_ratio)`).by("", "node")
 
 	return section("validators", "Validators of the primary network", validatorMeanings,
 		table("", "Watched validators, worst first", []string{"Validator", "State", "Ends", "Uptime", "Downtime budget", "Votes", "Reward"},
@@ -82,7 +84,7 @@ func (v *view) validators() g.Node {
 					textCell("Ends", moment(v.now, end.of(id)), v.ofValidator(id, endFamilies)),
 					textCell("Uptime", uptimeText, v.ofValidator(id, uptimeFamilies)),
 					cell{"Downtime budget", v.ofValidator(id, budgetFamilies), bar},
-					textCell("Votes", show(votesOf(votes, id, need), percent), v.ofValidator(id, votesFamilies)),
+					textCell("Votes", show(cmp.Or(ownVotes.of(v.own[id]), votesOf(votes, id, need)), percent), v.ofValidator(id, votesFamilies)),
 					textCell("Reward", rewardText, v.ofValidator(id, rewardFamilies)),
 				)
 			})),
@@ -115,7 +117,8 @@ func (v *view) ofValidator(id string, families []string) mark {
 	return m
 }
 
-// votesOf is the share that would vote yes under the requirement that holds.
+// votesOf is the share that would vote yes under the requirement that holds. An own
+// validator has the number of its node instead, as the table of nodes and the alerts have.
 func votesOf(votes values, id string, required *float64) *float64 {
 	if required == nil {
 		return nil
