@@ -35,8 +35,8 @@ var situations = []situation{
 		change: func(_ int, s []sample) []sample { return s },
 		overview: map[string]string{
 			"Exporter": "1 up, fine", "Alerts firing": "None pages and warnings, fine", "Nodes not up": "All up, fine", "Bootstrapping": "All done, fine",
-			"Connected stake": "1 fine: 90 % or more, fine", "Will I be paid?": "Yes, fine", "Reward votes": "1 fine: 95 % or more, fine",
-			"Inactive L1 validators": "None, fine", "Next upgrade": "None ahead, fine",
+			"Stake reached": "1 fine: 90 % or more, fine", "Will I be paid?": "Yes, fine", "Reward votes": "1 fine: 95 % or more, fine",
+			"Inactive L1 validators": "None, fine", "Next upgrade": "None, fine",
 		},
 	},
 	{

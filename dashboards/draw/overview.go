@@ -75,11 +75,11 @@ func upgradeTile() *panel {
 	return stat("Next upgrade", "Until the next upgrade of the network that a node knows. Not known: most of the stake announces one that a node does not know.",
 		"0 * min("+most("avax_node_unknown_upgrade_timestamp_seconds", onNodes)+") - 1 or min(("+ahead+") > 0) / 86400 or 0 * count("+most("avax_node_up", onNodes)+") - 2").
 		unit("suffix: days", 1).judged(steps(step{nil, bad}, step{0.0, good})).
-		reads("-1", "Not known", bad).reads("-2", "None ahead", good).leadsTo("avax-network")
+		reads("-1", "Not known", bad).reads("-2", "None", good).leadsTo("avax-network")
 }
 
 func stakeTile() *panel {
-	return stat("Connected stake", "The lowest share of the stake of the primary network that a node is connected to.",
+	return stat("Stake reached", "The lowest share of the stake of the primary network that a node is connected to.",
 		"min("+least("avax_node_connected_stake_ratio", onNodes)+")").
 		unit("percentunit", 1).graded(lowBy("AvaxConnectedStakeLow", percents)).leadsTo("avax-network")
 }
@@ -97,11 +97,11 @@ func nodesTable() *panel {
 		text("Node", "node", 0).to("avax-node", "node", "Node"),
 		states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "Unwatched", warn)),
 		value("Alerts", "max by (job, node) ("+most("avax_node_up", onNodes)+") * 0 + on (node) group_left () "+alerting, "none", 0, 65, some(warn)),
-		text("Version", "version", 140),
 		yesNo("Bootstrapped", "min by (job, node) ("+least("avax_node_chain_bootstrapped", onNodes)+")", "Yes", good, "No", bad, 115),
 		value("Reward votes", "max by (job, node) ("+least("avax_node_uptime_rewarding_stake_ratio", onNodes)+")", "percentunit", 1, 105, colors(lowBy("AvaxRewardStakeLow", percents))),
 		value("Stake reached", "max by (job, node) ("+least("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 110, colors(lowBy("AvaxConnectedStakeLow", percents))),
 		value("Peers", "max by (job, node) ("+least("avax_node_peers", onNodes)+")", "none", 0, 60, nil),
+		text("Version", "version", 145),
 	).withInfo("max by (job, node, version) (" + of("avax_node_info", onNodes) + ")").sortedDown("Alerts").sorted("State")
 }
 

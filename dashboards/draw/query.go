@@ -86,7 +86,8 @@ func lowest(expr string) string { return expr + " and bottomk(10, " + atEnd(expr
 // highest keeps the ten series that are highest at the end of the time range.
 func highest(expr string) string { return expr + " and topk(10, " + atEnd(expr) + ")" }
 
-// atEnd evaluates every selector of the expression at the end of the time range.
+// atEnd evaluates every selector of the expression at the end of the time range. A
+// series that ended before counts with its last value: it is the one to look at.
 // A selector here is a name of ours with its matchers.
 func atEnd(expr string) string {
 	var out strings.Builder
@@ -99,12 +100,10 @@ func atEnd(expr string) string {
 		for end < len(expr) && (expr[end] == '_' || 'a' <= expr[end] && expr[end] <= 'z' || '0' <= expr[end] && expr[end] <= '9') {
 			end++
 		}
-		for _, brackets := range []string{"{}", "[]"} {
-			if end < len(expr) && expr[end] == brackets[0] {
-				end += strings.IndexByte(expr[end:], brackets[1]) + 1
-			}
+		if end < len(expr) && expr[end] == '{' {
+			end += strings.IndexByte(expr[end:], '}') + 1
 		}
-		out.WriteString(expr[:end] + " @ end()")
+		out.WriteString(expr[:start] + "last_over_time(" + expr[start:end] + "[$__range] @ end())")
 		expr = expr[end:]
 	}
 	return out.String() + expr

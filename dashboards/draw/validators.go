@@ -106,7 +106,7 @@ func validatorsTable() *panel {
 		hidden("ID", "node_id"),
 		states("Paid", named(paid), 125, paidStates...),
 		yesNo("In the set", by("min", present), "Yes", good, "No", bad, 80),
-		value("Votes", by("min", ofNodes(voteShares)), "percentunit", 1, 70, colors(lowBy("AvaxRewardStakeLow", percents))),
+		value("Votes", by("min", ofNodes(voteShares))+" and on (node_id) "+present, "percentunit", 1, 70, colors(lowBy("AvaxRewardStakeLow", percents))),
 		value("Requirement", by("max", most("avax_validator_uptime_requirement_ratio", onValidators)), "percentunit", 0, 105, nil),
 		value("Uptime", by("min", least("avax_validator_weighted_uptime_ratio", onValidators)), "percentunit", 2, 80, nil),
 		value("Budget used", by("max", usedShares), "percentunit", 1, 105, colors(budgetUsed())),
