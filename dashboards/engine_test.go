@@ -117,7 +117,7 @@ func play(t *testing.T, s situation) *played {
 	p.at = at
 	minutes := s.minutes
 	if minutes == 0 {
-		minutes = 22
+		minutes = 12
 	}
 	var groups []*rules.Group
 	if !s.noRules {
