@@ -2,6 +2,7 @@ package web
 
 import (
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -28,6 +29,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -441,8 +443,21 @@ func hostile(t testing.TB) *Site {
 	fail(s, texts[3], metric.Target{Node: texts[1]}, outcome("info.peers", scrape.Rejected, strings.Join(texts, " ")))
 	sourced(t, s, group(rule(texts[4], texts[3], alerting.Firing, map[string]string{
 		"node": texts[1], "summary": texts[0], "description": texts[2], "runbook_url": "javascript:alert(4)",
+		"action": texts[1], "impact": "`" + texts[2] + "`", "dashboard_url": "data:text/html," + texts[0],
 	})))
+	s.Receivers = func() []alerting.Receiver { return []alerting.Receiver{{Name: texts[1], Asked: true, Err: "answers 500 " + texts[0]}} }
+	s.Silences, s.Authenticated = hostileSilences{}, true
 	return s
+}
+
+// hostileSilences were made by somebody who wrote markup into them.
+type hostileSilences struct{ silencer }
+
+type silencer = Silences
+
+func (hostileSilences) Silences(context.Context) ([]notify.Silence, error) {
+	texts := hostileTexts
+	return []notify.Silence{{ID: texts[1], By: texts[0], Comment: texts[2], Matches: texts[3], Ends: time.Now().Add(time.Hour)}}, nil
 }
 
 func TestHostileTextStaysText(t *testing.T) {
