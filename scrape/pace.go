@@ -148,7 +148,7 @@ func (p *pace) pause(op string, n int, err error) (d time.Duration, ok bool) {
 	for range n - 1 {
 		d *= 3
 	}
-	d = d/2 + rand.N(d)
+	d = d/2 + rand.N(d) //nolint:gosec // spreads calls, guards nothing
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
 		return 0, false

@@ -111,12 +111,12 @@ func (files builtIn) print(command string, args []string, stdout io.Writer) erro
 	default:
 		return inputError("%s: write %[1]s [--profile NAME] [--out DIR]", command)
 	}
-	if err := os.MkdirAll(args[0], 0o755); err != nil {
+	if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // for other programs to read
 		return err
 	}
 	for _, f := range files {
 		path := filepath.Join(args[0], f.name)
-		if err := os.WriteFile(path, f.content, 0o644); err != nil {
+		if err := os.WriteFile(path, f.content, 0o644); err != nil { //nolint:gosec // for other programs to read
 			return err
 		}
 		fmt.Fprintln(stdout, path)

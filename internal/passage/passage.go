@@ -27,7 +27,7 @@ func Write(file, name, text string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(whole), 0o644)
+	return os.WriteFile(file, []byte(whole), 0o644) //nolint:gosec // a page of docs
 }
 
 func cut(file, name string) (before, text, after string, err error) {

@@ -445,7 +445,9 @@ func hostile(t testing.TB) *Site {
 		"node": texts[1], "summary": texts[0], "description": texts[2], "runbook_url": "javascript:alert(4)",
 		"action": texts[1], "impact": "`" + texts[2] + "`", "dashboard_url": "data:text/html," + texts[0],
 	})))
-	s.Receivers = func() []alerting.Receiver { return []alerting.Receiver{{Name: texts[1], Asked: true, Err: "answers 500 " + texts[0]}} }
+	s.Receivers = func() []alerting.Receiver {
+		return []alerting.Receiver{{Name: texts[1], Asked: true, Err: "answers 500 " + texts[0]}}
+	}
 	s.Silences, s.Authenticated = hostileSilences{}, true
 	return s
 }

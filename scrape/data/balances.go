@@ -70,8 +70,8 @@ func (t Collectible) id() string { return strings.ToLower(t.Address) + " " + t.T
 const (
 	NFTUnknown                 = "UNKNOWN"
 	NFTMissingToken            = "MISSING_TOKEN"
-	NFTInvalidTokenURI         = "INVALID_TOKEN_URI"
-	NFTInvalidTokenURIScheme   = "INVALID_TOKEN_URI_SCHEME"
+	NFTInvalidTokenURI         = "INVALID_TOKEN_URI"        //nolint:gosec // no credentials
+	NFTInvalidTokenURIScheme   = "INVALID_TOKEN_URI_SCHEME" //nolint:gosec // no credentials
 	NFTUnreachableTokenURI     = "UNREACHABLE_TOKEN_URI"
 	NFTThrottledTokenURI       = "THROTTLED_TOKEN_URI"
 	NFTMetadataContentTooLarge = "METADATA_CONTENT_TOO_LARGE"
