@@ -199,6 +199,8 @@ carry over to another machine.
 `+"`make bench ONLY=part`"+` measures one part and puts its rows in the place of the old ones: each row has its day, and
 what was measured the time before. `+"`make bench-compare`"+` compares the last run with the committed figures.
 
+Rows of different days may come from different machines.
+
 The last run was on %s, %d cores, %s/%s, %s.
 
 | what | bar | before | measured | on | |
