@@ -120,7 +120,7 @@ func differ(was, is []string) string {
 }
 
 // columns are what row tells.
-var columns = []string{"what happens", "pages, after", "is told besides, after", "fires, but its cause silences it", "healed: all is quiet after"}
+var columns = []string{"what happens", "pages, after", "also notified, after", "fires, but its cause suppresses it", "all resolved, after its end"}
 
 // row writes the outcome in columns.
 func (o outcome) row() []string {

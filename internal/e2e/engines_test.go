@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+)
+
+// withoutKeepFiringFor returns the rules without a field that this version of vmalert does not know.
+func withoutKeepFiringFor(t *testing.T, rules []byte) []byte {
+	t.Helper()
+	var file map[string]any
+	if err := yaml.Unmarshal(rules, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range file["groups"].([]any) {
+		for _, rule := range group.(map[string]any)["rules"].([]any) {
+			delete(rule.(map[string]any), "keep_firing_for")
+		}
+	}
+	text, err := yaml.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// What docs/alerting.md says about vmalert: it loads both files once keep_firing_for is removed.
+func TestVmalertLoadsTheRules(t *testing.T) {
+	full(t)
+	t.Parallel()
+	load := func(rules []byte) (string, error) {
+		path := filepath.Join(t.TempDir(), "rules.yml")
+		if err := os.WriteFile(path, rules, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), stack.Binary(t, "vmalert"), "-dryRun", "-rule="+path).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := load(alerts.Rules); err == nil || !strings.Contains(out, "unknown fields in rule: keep_firing_for") {
+		t.Errorf("the rules as they are: %v\n%s", err, out)
+	}
+	for name, rules := range map[string][]byte{"rules.yml": withoutKeepFiringFor(t, alerts.Rules), "companion.yml": alerts.Companion} {
+		if out, err := load(rules); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// instant matches a time in an annotation. A time that is computed at each evaluation differs by the time between two evaluations.
+var instant = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000 UTC`)
+
+// inside returns the alerts as Prometheus lists them, without times: it adds external labels only when it sends an alert.
+func inside(all map[string]told) map[string]told {
+	out := map[string]told{}
+	for _, a := range all {
+		a.Labels = maps.Clone(a.Labels)
+		delete(a.Labels, "grafana_url")
+		a.Annotations = maps.Clone(a.Annotations)
+		for name, text := range a.Annotations {
+			a.Annotations[name] = instant.ReplaceAllString(text, "TIME")
+		}
+		out[fmt.Sprint(a.Labels)] = a
+	}
+	return out
+}
+
+// vmalert over VictoriaMetrics has the same alerts, with the same labels and annotations, as the exporter, whose engine is Prometheus' own.
+func TestVmalertTellsTheSameAsTheExporter(t *testing.T) {
+	full(t)
+	t.Parallel()
+	const interval = 5 * time.Second
+	rules := seconds(t)
+	w := newWorld(t, rules)
+	const grafana = "https://grafana.example.com"
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), "AVAX_EXTERNAL_LABELS=grafana_url="+grafana, unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := rulesFile(t, string(withoutKeepFiringFor(t, text)))
+	companion := rulesFile(t, string(alerts.Companion))
+	pages := stack.Webhook(t)
+	store := stack.VictoriaMetrics(t, "-promscrape.config="+stack.Scrape(t, interval, exporter.url))
+	vmalert := stack.VMAlert(t, accepted, store.URL, stack.Alertmanager(t, pages.URL).URL,
+		"-rule="+companion, "-evaluationInterval="+interval.String(), "-external.label=grafana_url="+grafana,
+		"-disableAlertgroupLabel") // the labels are then those of Prometheus
+
+	same := func() string {
+		theirs, err := active(t, vmalert.URL)
+		if err != nil {
+			return err.Error()
+		}
+		ours, err := active(t, exporter.url)
+		if err != nil {
+			return err.Error()
+		}
+		if len(theirs) < 2 || len(ours) < 2 {
+			return fmt.Sprintf("alerts: %d of vmalert, %d of the exporter", len(theirs), len(ours))
+		}
+		return cmp.Diff(alike(inside(theirs)), alike(inside(ours)))
+	}
+	pages.Wait(stack.Firing("Settled"))
+	eventually(t, same)
+	for _, i := range incidents {
+		i.begin(w.network)
+		page := pages.Wait(i.of(stack.Firing(i.alert)))
+		if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) {
+			t.Errorf("%s: the page says %v", i.name, page.Annotations)
+		}
+		eventually(t, same)
+		i.end(w.network)
+		pages.Wait(i.of(stack.Resolved(i.alert)))
+		eventually(t, same)
+	}
+
+	var answer struct {
+		Data struct {
+			Groups []struct {
+				Name  string
+				Rules []struct{ Name, LastError, Health string }
+			}
+		}
+	}
+	if err := getJSON(t.Context(), vmalert.URL+"/api/v1/rules", &answer); err != nil {
+		t.Fatal(err)
+	}
+	evaluated := 0
+	for _, g := range answer.Data.Groups {
+		for _, r := range g.Rules {
+			evaluated++
+			if r.LastError != "" || r.Health != "ok" {
+				t.Errorf("%s, %s: %s: %s", g.Name, r.Name, r.Health, r.LastError)
+			}
+		}
+	}
+	if evaluated < 200 {
+		t.Errorf("vmalert evaluates %d rules", evaluated)
+	}
+}

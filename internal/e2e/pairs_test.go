@@ -1,0 +1,229 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// A pair of exporters, a pair of Prometheus servers and an Alertmanager. Each is killed in turn and started again, and an incident begins
+// while it is dead. All incidents last until the end: each is told once when it begins and once when it ends.
+// unhurried is everySecond for a busy machine: a run of a collector has half its period.
+var unhurried = strings.ReplaceAll(everySecond, "@every 1s", "@every 8s")
+
+// seconds are the rules whose causes have to last for some seconds, so that a slow answer raises no alert.
+func seconds(t *testing.T) string {
+	t.Helper()
+	return rulesFile(t, string(stack.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(d time.Duration) time.Duration {
+		return min(d, 15*time.Second)
+	})))
+}
+
+func TestAPairMissesNothingAndTellsNothingTwice(t *testing.T) {
+	full(t)
+	t.Parallel()
+	rules := seconds(t)
+	w := newWorld(t, rules)
+
+	exporters := make([]*process, 2)
+	addresses := []string{freeAddress(t), freeAddress(t)}
+	startExporter := func(i int) {
+		exporters[i] = start(t, append(slices.Clone(w.environment), unhurried, "AVAX_ALERTING=off", "AVAX_ALERTMANAGERS=", "AVAX_RULES_FILE=", "AVAX_LISTEN="+addresses[i])...)
+	}
+	startExporter(0)
+	startExporter(1)
+
+	// Two Prometheus servers do not evaluate at the same moment: one sends an alert again that the other has just resolved. As in
+	// deploy/alertmanager the group interval is several times the delay after which an alert is sent again.
+	alertmanager := stack.AlertmanagerWith(t, map[string]any{
+		"route": map[string]any{
+			"receiver": "webhook", "group_by": []string{"..."}, "group_wait": "10ms", "group_interval": "30s", "repeat_interval": "1h",
+		},
+		"receivers": []any{map[string]any{
+			"name":            "webhook",
+			"webhook_configs": []any{map[string]any{"url": w.pages.URL, "send_resolved": true}},
+		}},
+	})
+	servers := make([]*stack.PrometheusServer, 2)
+	for i := range servers {
+		servers[i] = stack.Prometheus(t, stack.PrometheusConfig{
+			Targets:        []string{exporters[0].url, exporters[1].url},
+			RuleFiles:      []string{rules},
+			Alertmanagers:  []string{alertmanager.URL},
+			ScrapeInterval: 5 * time.Second, EvaluationInterval: time.Second, // the interval is the timeout: a busy machine is no dead exporter
+			Replica: fmt.Sprint(i),
+		})
+	}
+	// allSee waits until each Prometheus has what the expression asks for.
+	allSee := func(expr string) {
+		t.Helper()
+		for _, p := range servers {
+			awaitSample(t, p, expr)
+		}
+	}
+	const bothUp = `count (avax_node_up{node="alpha"} == 1 and on (instance) up{job="avax-exporter"} == 1) == 2`
+	settledAgain := func() {
+		t.Helper()
+		allSee(bothUp)
+		allSee(`ALERTS{alertname="Settled", alertstate="firing"}`)
+		allSee(`absent(ALERTS{alertname="AvaxExporterDown"})`)
+	}
+	settledAgain()
+	w.pages.Wait(stack.Firing("Settled"))
+
+	bootstrap := func(node, chain string) incident {
+		return incident{
+			begin:  func(n *simnet.Network) { n.Node(node).SetChain(chain, simnet.Bootstrapping) },
+			end:    func(n *simnet.Network) { n.Node(node).SetChain(chain, simnet.Running) },
+			alert:  "AvaxChainNotBootstrapped",
+			labels: map[string]string{"node": node, "chain": chain, "severity": "page"},
+		}
+	}
+	uptime := incident{
+		begin:  func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) },
+		end:    func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(99) },
+		alert:  "AvaxRewardStakeLow",
+		labels: map[string]string{"node": "alpha", "severity": "page"},
+	}
+	var all []incident
+	for _, c := range []struct {
+		kill, start func()
+		incident    incident
+	}{
+		{
+			kill:     func() { exporters[0].end(syscall.SIGKILL) },
+			start:    func() { startExporter(0) },
+			incident: uptime,
+		},
+		{
+			kill:     func() { exporters[1].end(syscall.SIGKILL) },
+			start:    func() { startExporter(1) },
+			incident: bootstrap("bravo", "X"),
+		},
+		{kill: servers[0].Kill, start: servers[0].Start, incident: bootstrap("alpha", "C")},
+		{kill: servers[1].Kill, start: servers[1].Start, incident: bootstrap("bravo", "C")},
+	} {
+		c.kill()
+		c.incident.begin(w.network)
+		w.pages.Wait(c.incident.of(stack.Firing(c.incident.alert)))
+		all = append(all, c.incident)
+		c.start()
+		allSee(bothUp)
+		for _, i := range all { // a server that is back needs the time of the rule's "for" until it carries an alert that began without it
+			allSee(i.firing())
+		}
+	}
+
+	// What Alertmanager has notified is on its disk a second later, before it is killed.
+	written := func() float64 {
+		n, err := sample(t, alertmanager.URL+"/metrics", "alertmanager_nflog_maintenance_total")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := written()
+	eventually(t, func() string {
+		if written() < before+2 {
+			return "Alertmanager has not written what it notified"
+		}
+		return ""
+	})
+	alertmanager.Kill()
+	dry := incident{
+		begin:  func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 0) },
+		alert:  "AvaxL1ValidatorInactive",
+		labels: map[string]string{"chain": "examplel1"},
+	}
+	dry.begin(w.network)
+	allSee(dry.firing())
+	alertmanager.Start()
+	w.pages.Wait(dry.of(stack.Firing(dry.alert)))
+	all = append(all, dry)
+
+	for _, i := range all {
+		if n := count(w.pages, i.of(stack.Resolved(i.alert))); n > 0 {
+			t.Errorf("%s %v: told as resolved while it lasts", i.alert, i.labels)
+		}
+	}
+	for _, i := range all {
+		if i.end != nil {
+			i.end(w.network)
+		}
+	}
+	for _, i := range all {
+		if i.end != nil {
+			w.pages.Wait(i.of(stack.Resolved(i.alert)))
+		}
+	}
+
+	told := map[string][]string{} // the notifications of each alert, in order
+	var pages []string
+	for _, a := range w.pages.Alerts() {
+		if a.Labels["instance"] != "" { // about one process: it ends with that process
+			continue
+		}
+		key := fmt.Sprint(a.Labels)
+		told[key] = append(told[key], a.Status)
+		if a.Labels["severity"] == "page" && a.Status == "firing" {
+			pages = append(pages, strings.Join([]string{a.Labels["alertname"], a.Labels["node"], a.Labels["chain"]}, " "))
+		}
+		if a.Labels["alertname"] == "AvaxWatchdog" && a.Status != "firing" {
+			t.Error("the watchdog was told as resolved")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(told)) {
+		if n := told[key]; !slices.Equal(n, []string{"firing"}) && !slices.Equal(n, []string{"firing", "resolved"}) {
+			t.Errorf("%s was told as %v", key, n)
+		}
+	}
+	slices.Sort(pages)
+	want := []string{
+		"AvaxChainNotBootstrapped alpha C", "AvaxChainNotBootstrapped bravo C", "AvaxChainNotBootstrapped bravo X", "AvaxRewardStakeLow alpha ",
+	}
+	if diff := cmp.Diff(want, pages); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+}
+
+// firing is an expression that yields the alerts of the incident that fire.
+func (i incident) firing() string {
+	matchers := []string{fmt.Sprintf("alertname=%q", i.alert), `alertstate="firing"`}
+	for name, value := range i.labels {
+		matchers = append(matchers, fmt.Sprintf("%s=%q", name, value))
+	}
+	return "ALERTS{" + strings.Join(matchers, ",") + "}"
+}
+
+// sample reads a sample without labels from a page of metrics.
+func sample(t *testing.T, url, name string) (float64, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if value, found := strings.CutPrefix(lines.Text(), name+" "); found {
+			return strconv.ParseFloat(value, 64)
+		}
+	}
+	return 0, fmt.Errorf("%s: no %s", url, name)
+}
