@@ -40,7 +40,7 @@ func collectAddress(ctx context.Context, ups *Upstreams, address string, out *me
 }
 
 func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
-	has, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.PlatformBalance, error) {
+	has, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.PlatformBalance, error) {
 		return ask(n, "platform.getBalance", func() (node.PlatformBalance, error) {
 			return n.PlatformBalance(ctx, address) //nolint:staticcheck // deprecated, and there is no other that tells
 		})
@@ -62,7 +62,7 @@ func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *m
 }
 
 func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
-	count, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (int, error) {
+	count, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (int, error) {
 		return ask(n, "avm.getUTXOs", func() (count int, err error) {
 			for _, err := range n.AVMUTXOs(ctx, "X", node.UTXOQuery{Addresses: []string{address}}) {
 				if err != nil {
@@ -83,7 +83,7 @@ func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *m
 		return err
 	}
 	for _, a := range watched {
-		has, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.AVMBalance, error) {
+		has, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.AVMBalance, error) {
 			return ask(n, "avm.getBalance", func() (node.AVMBalance, error) {
 				return n.AVMBalance(ctx, "X", address, a.AssetID) //nolint:staticcheck // deprecated, and no other adds up
 			})

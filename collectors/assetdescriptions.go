@@ -13,7 +13,7 @@ func (ups *Upstreams) describeAssets(ctx context.Context) ([]node.Asset, error) 
 	ctx = scrape.MaxAge(ctx, slowFacts)
 	var found []node.Asset
 	for _, id := range append([]string{"AVAX"}, ups.Watch.Assets...) {
-		a, err := first(ctx, ups.Nodes(), func(ctx context.Context, n *Node) (node.Asset, error) {
+		a, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.Asset, error) {
 			return ask(n, "avm.getAssetDescription", func() (node.Asset, error) { return n.AVMAssetDescription(ctx, "X", id) })
 		})
 		if err != nil {

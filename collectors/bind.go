@@ -6,11 +6,35 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
+// A collector says by its binder what it is about. perNode and perNodeAndChain: about a
+// node. perNodeOrObserver and perNodeOrObserverAndChain: about the network in the eyes
+// of who is asked, which an observer tells as well. The others: about the network or a
+// chain, whoever is asked.
+
+type (
+	nodeCollect      func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error
+	nodeChainCollect func(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error
+)
+
 // perNode binds a collector to every node.
-func perNode(collect func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error) func(*Upstreams) []Job {
+func perNode(collect nodeCollect) func(*Upstreams) []Job { return collect.bind((*Targets).Nodes) }
+
+// perNodeOrObserver binds a collector to every node and every observer.
+func perNodeOrObserver(collect nodeCollect) func(*Upstreams) []Job {
+	return nodeCollect(func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
+		return n.tell(func() error { return collect(ctx, t, n, out) })
+	}).bind((*Targets).nodesAndObservers)
+}
+
+// perObserver binds a collector to every observer.
+func perObserver(collect nodeCollect) func(*Upstreams) []Job {
+	return collect.bind((*Targets).Observers)
+}
+
+func (collect nodeCollect) bind(asked func(*Targets) []*Node) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
-		for _, n := range ups.Nodes() {
+		for _, n := range asked(ups.Targets) {
 			jobs = append(jobs, Job{metric.Target{Node: n.Name()}, func(ctx context.Context, out *metric.Batch) error {
 				return collect(ctx, ups.Targets, n, out)
 			}})
@@ -20,10 +44,21 @@ func perNode(collect func(ctx context.Context, t *Targets, n *Node, out *metric.
 }
 
 // perNodeAndChain binds a collector to every node and each of the chains.
-func perNodeAndChain(chains func(*Targets) []Chain, collect func(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
+func perNodeAndChain(chains func(*Targets) []Chain, collect nodeChainCollect) func(*Upstreams) []Job {
+	return collect.bind((*Targets).Nodes, chains)
+}
+
+// perNodeOrObserverAndChain binds a collector to every node and observer and each of the chains.
+func perNodeOrObserverAndChain(chains func(*Targets) []Chain, collect nodeChainCollect) func(*Upstreams) []Job {
+	return nodeChainCollect(func(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {
+		return n.tell(func() error { return collect(ctx, t, n, c, out) })
+	}).bind((*Targets).nodesAndObservers, chains)
+}
+
+func (collect nodeChainCollect) bind(asked func(*Targets) []*Node, chains func(*Targets) []Chain) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
-		for _, n := range ups.Nodes() {
+		for _, n := range asked(ups.Targets) {
 			for _, c := range chains(ups.Targets) {
 				jobs = append(jobs, Job{metric.Target{Node: n.Name(), Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
 					return collect(ctx, ups.Targets, n, c, out)
@@ -34,7 +69,7 @@ func perNodeAndChain(chains func(*Targets) []Chain, collect func(ctx context.Con
 	}
 }
 
-// perChain binds a collector to every followed chain, asked of any node.
+// perChain binds a collector to every followed chain, asked of any node or observer.
 func perChain(collect func(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
 	return perServiceChain(func(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
 		return collect(ctx, ups.Targets, c, out)
@@ -54,7 +89,7 @@ func perServiceChain(collect func(ctx context.Context, ups *Upstreams, c Chain, 
 	}
 }
 
-// perNetwork binds a collector to the network as a whole, asked of any node.
+// perNetwork binds a collector to the network as a whole, asked of any node or observer.
 func perNetwork(collect func(ctx context.Context, t *Targets, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		return []Job{{metric.Target{}, func(ctx context.Context, out *metric.Batch) error {

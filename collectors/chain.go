@@ -24,7 +24,7 @@ func (c Chain) Blockchain(ctx context.Context, t *Targets) (node.Blockchain, err
 // find asks any node for the chain as the P-Chain has it. The error is NotFound where
 // the P-Chain has no such chain.
 func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
-	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.Blockchain, error) {
+	return first(ctx, t, func(ctx context.Context, n *Node) (node.Blockchain, error) {
 		all, err := n.PlatformBlockchains(ctx)
 		if err != nil {
 			return node.Blockchain{}, err

@@ -28,11 +28,11 @@ var chainRules = &Spec{
 }
 
 func collectChainRules(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
-	rules, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.Rules, error) { return evmRules(ctx, n, c) })
+	rules, err := first(ctx, t, func(ctx context.Context, n *Node) (node.Rules, error) { return evmRules(ctx, n, c) })
 	if err != nil {
 		return err
 	}
-	config, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.ChainConfig, error) { return evmConfig(ctx, n, c) })
+	config, err := first(ctx, t, func(ctx context.Context, n *Node) (node.ChainConfig, error) { return evmConfig(ctx, n, c) })
 	if err != nil {
 		return err
 	}

@@ -118,6 +118,7 @@ func All() []*Spec {
 		l1Runway,
 		safeToStop,
 		variants,
+		observer,
 		tps,
 		dataUp,
 		dataIndex,

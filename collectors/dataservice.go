@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,8 +62,7 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	}
 	id, err := ups.NetworkID, error(nil)
 	if id == 0 {
-		nodes := slices.DeleteFunc(slices.Clone(ups.Nodes()), func(n *Node) bool { return n.otherNetwork.Load() })
-		id, err = first(ctx, nodes, func(ctx context.Context, n *Node) (uint64, error) {
+		id, err = first(ctx, ups.Targets, func(ctx context.Context, n *Node) (uint64, error) {
 			return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
 		})
 	}

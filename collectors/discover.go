@@ -40,7 +40,7 @@ func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 		ids[b.ID] = true
 	}
 	nodes := t.Nodes()
-	all, err := first(scrape.MaxAge(ctx, 0), nodes, func(ctx context.Context, n *Node) ([]node.Blockchain, error) {
+	all, err := first(scrape.MaxAge(ctx, 0), t, func(ctx context.Context, n *Node) ([]node.Blockchain, error) {
 		return n.PlatformBlockchains(ctx)
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // evmChainID returns the EVM chain ID of a chain, as any node that runs it has it.
 func evmChainID(ctx context.Context, t *Targets, c Chain) (uint64, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
-	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (uint64, error) {
+	return first(ctx, t, func(ctx context.Context, n *Node) (uint64, error) {
 		return ask(n, "eth_chainId "+c.Ref, func() (uint64, error) { return n.EthChainID(ctx, c.Ref) })
 	})
 }

@@ -21,12 +21,17 @@ func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(n))
 }
 
-// first returns the first answer of a node. It asks one after the other, healthy ones
-// first. That a node does not know the method is an answer; that it does not run the
-// chain is not, because another may. Each but the last has half of the time that is
-// left, so that a node that hangs leaves time for the others.
-func first[T any](ctx context.Context, nodes []*Node, put func(context.Context, *Node) (T, error)) (T, error) {
-	order := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n.otherNetwork.Load() })
+// first returns the first answer of a node or, where no node answers, of an observer.
+// It asks one after the other, healthy ones first. That a node does not know the method
+// is an answer; that it does not run the chain is not, because another may. Each but the
+// last has half of the time that is left, so that a node that hangs leaves time for the
+// others.
+func first[T any](ctx context.Context, t *Targets, put func(context.Context, *Node) (T, error)) (T, error) {
+	return firstOf(ctx, t.ofThisNetwork(), put)
+}
+
+// firstOf is first of these.
+func firstOf[T any](ctx context.Context, order []*Node, put func(context.Context, *Node) (T, error)) (T, error) {
 	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
 	var zero T
 	var errs []error
@@ -40,10 +45,11 @@ func first[T any](ctx context.Context, nodes []*Node, put func(context.Context, 
 		v, err := put(wait, n)
 		leave()
 		cancel()
-		if err == nil || node.IsNotOffered(err) {
+		if err == nil || node.IsNotOffered(err) && !n.observer {
 			return v, err
 		}
-		errs = append(errs, fmt.Errorf("node %s: %w", n.Name(), err))
+		err = n.explain(err)
+		errs = append(errs, fmt.Errorf("%s %s: %w", n.role(), n.Name(), err))
 		if ctx.Err() != nil {
 			break
 		}
@@ -73,6 +79,7 @@ func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *
 			wait, leave := n.wait(ctx, len(nodes) > 1)
 			defer leave()
 			answers[i], missing[i] = put(wait, n)
+			missing[i] = n.explain(missing[i])
 		})
 	}
 	wg.Wait()
@@ -80,7 +87,7 @@ func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *
 	var errs []error
 	for i, err := range missing {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("node %s: %w", nodes[i].Name(), err))
+			errs = append(errs, fmt.Errorf("%s %s: %w", nodes[i].role(), nodes[i].Name(), err))
 			continue
 		}
 		found = append(found, answers[i])
@@ -104,9 +111,37 @@ func noAnswerError(errs []error) error {
 	return fmt.Errorf("none of %d nodes could tell; %w", len(errs), errs[worst])
 }
 
+// rank orders by health, and among the healthy the nodes before the observers.
 func rank(n *Node) int {
-	if n.Healthy() {
-		return 0
+	switch {
+	case !n.Healthy():
+		return 2
+	case n.observer:
+		return 1
 	}
-	return 1
+	return 0
+}
+
+// tell runs what asks the node or observer about the network.
+func (n *Node) tell(collect func() error) error {
+	if n.observer && n.otherNetwork.Load() {
+		return fmt.Errorf("%w: the observer belongs to another network than the nodes: ask one of theirs", ErrNotOffered)
+	}
+	return n.explain(collect())
+}
+
+// explain makes an error of an observer that withholds what it was asked one of what is not offered.
+func (n *Node) explain(err error) error {
+	if n.observer && node.IsWithheld(err) && !errors.Is(err, ErrNotOffered) {
+		return fmt.Errorf("%w: %w", ErrNotOffered, err)
+	}
+	return err
+}
+
+// role is what errors call it.
+func (n *Node) role() string {
+	if n.observer {
+		return "observer"
+	}
+	return "node"
 }

@@ -8,7 +8,7 @@ import (
 )
 
 var forkDetected = metric.New("avax_chain_fork_detected",
-	"1 if the node's block differs from that of more than half of the nodes, 0 if not. Blocks are compared at the height of the node that is furthest behind. Without a majority all nodes have 1. Absent if there are no two nodes to compare.", "node", "chain")
+	"1 if the node's block differs from that of more than half of the nodes and observers, 0 if not. Blocks are compared at the height of the node that is furthest behind. Without a majority all nodes have 1. Absent if there are no two nodes to compare.", "node", "chain")
 
 var forks = &Spec{
 	Name:     "forks",
@@ -19,6 +19,9 @@ var forks = &Spec{
 	Scope:    metric.ScopeChain,
 	Bind:     perChain(collectForks),
 }
+
+// observedBehind is how many blocks the next answer of an observer may be behind this one: another machine gives it.
+const observedBehind = 16
 
 func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
 	newest, err := newestBlocks(ctx, t, c)
@@ -32,6 +35,9 @@ func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) e
 	height := newest[0].Number
 	for _, b := range newest {
 		nodes = append(nodes, b.of)
+		if b.of.observer {
+			b.Number -= min(b.Number, observedBehind)
+		}
 		height = min(height, b.Number)
 	}
 	// A node that has the block no more, or does not answer, is not compared.

@@ -86,6 +86,16 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 	}
 }
 
+// watch returns the observer.
+func watch(t *testing.T, transport http.RoundTripper) *collectors.Node {
+	t.Helper()
+	up, err := scrape.New(scrape.Options{Name: "observer", URL: "http://observer.sim", Transport: transport, Withholds: node.IsWithheld})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return collectors.NewObserver(node.New(up))
+}
+
 func open(t *testing.T, transport http.RoundTripper, name string) *scrape.Upstream {
 	t.Helper()
 	up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport})
@@ -126,6 +136,7 @@ func TestEachCollectorTellsWhatStandsInItsGoldenPage(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				network := scene()
 				ups := upstreams(t, network.Transport(), network)
+				ups.SetNodes(append(slices.Clone(ups.Nodes()), watch(t, network.Transport())))
 				network.ResetCalls()
 				page := collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				if spec.Cost != nil { // it tells, too, what has happened since

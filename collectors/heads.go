@@ -25,7 +25,7 @@ var heads = &Spec{
 	Every:    headsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp},
 	Scope:    metric.ScopeNodeChain,
-	Bind:     perNodeAndChain((*Targets).allChains, collectHeads),
+	Bind:     perNodeOrObserverAndChain((*Targets).allChains, collectHeads),
 }
 
 func collectHeads(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric.Batch) error {

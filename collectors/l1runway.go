@@ -61,7 +61,7 @@ func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Ba
 	if b.SubnetID == node.PrimaryNetworkID {
 		return nil
 	}
-	found, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (moment, error) { return momentOf(ctx, n, b.SubnetID) })
+	found, err := first(ctx, t, func(ctx context.Context, n *Node) (moment, error) { return momentOf(ctx, n, b.SubnetID) })
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func momentOf(ctx context.Context, n *Node, subnetID string) (m moment, err erro
 // same by the rules, so one that is not measured yet counts like the one that
 // burns fastest. The map is empty while nothing is known.
 func (m meters) burns(ctx context.Context, t *Targets, found moment) (map[string]float64, error) {
-	network, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (uint64, error) {
+	network, err := first(ctx, t, func(ctx context.Context, n *Node) (uint64, error) {
 		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
 	})
 	if err != nil {
@@ -144,7 +144,7 @@ func (m meters) burns(ctx context.Context, t *Targets, found moment) (map[string
 	if network == mainnetID || network == fujiID {
 		floor = staking.MainnetFloor
 	}
-	fees, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
+	fees, err := first(ctx, t, func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
 		return ask(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
 	})
 	burns, most := map[string]float64{}, floor

@@ -29,7 +29,7 @@ var l1Views = &Spec{
 	OnChange: true,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
 	Scope:    metric.ScopeNodeChain,
-	Bind:     perNodeAndChain((*Targets).subnetChains, collectL1Views),
+	Bind:     perNodeOrObserverAndChain((*Targets).subnetChains, collectL1Views),
 }
 
 func collectL1Views(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {

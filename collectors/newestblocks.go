@@ -22,11 +22,11 @@ type nodeBlock struct {
 	node.EthBlock
 }
 
-// newestBlocks returns the newest block of each node that has one. It shares the
+// newestBlocks returns the newest block of each node and observer that has one. It shares the
 // answers that the collector heads gets.
 func newestBlocks(ctx context.Context, t *Targets, c Chain) ([]nodeBlock, error) {
 	ctx, _ = scrape.Sharing(ctx, headsEvery)
-	return each(ctx, t.Nodes(), func(ctx context.Context, n *Node) (nodeBlock, error) {
+	return each(ctx, t.ofThisNetwork(), func(ctx context.Context, n *Node) (nodeBlock, error) {
 		b, err := newestBlock(ctx, n, c)
 		return nodeBlock{n, b}, err
 	})

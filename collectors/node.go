@@ -10,9 +10,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// Node is a configured node.
+// Node is a configured node, or an observer.
 type Node struct {
 	*node.Client
+	observer bool
 
 	mu sync.Mutex
 	id string
@@ -34,9 +35,20 @@ type Node struct {
 // NewNode wraps the client of a node.
 func NewNode(c *node.Client) *Node { return &Node{Client: c, made: time.Now()} }
 
+// NewObserver wraps the client of an observer: an endpoint that is asked what it knows of
+// the network, and of which nothing is told as of a node. Each answer may be another machine's.
+func NewObserver(c *node.Client) *Node {
+	n := NewNode(c)
+	n.observer = true
+	return n
+}
+
 // ID returns the node's ID. It asks once, so that the ID is known while the node is
-// down. The collector identity finds out when it changes.
+// down. The collector identity finds out when it changes. An observer has none.
 func (n *Node) ID(ctx context.Context) (string, error) {
+	if n.observer {
+		return "", nil
+	}
 	if id := n.knownID(); id != "" {
 		return id, nil
 	}

@@ -31,9 +31,9 @@ var (
 	validatorReachableAt = metric.New("avax_validator_reward_reachable_at",
 		"As avax_validator_reward_reachable, for this requirement.", "node_id", "requirement")
 	validatorWeightedUptime = metric.New("avax_validator_weighted_uptime_ratio",
-		"Share of the elapsed period (0 to 1) in which the validator's peers saw it up, weighted by their stake. The validator's view of itself is left out. Absent if no view is known.", "node_id")
+		"Share of the elapsed period (0 to 1) in which the validator's peers saw it up, weighted by their stake. The validator's view of itself is left out. If only observers have a view, their average. Absent if no view is known.", "node_id")
 	validatorViewsStake = metric.New("avax_validator_views_stake_ratio",
-		"Share of all stake (0 to 1) whose view of the validator is known. It is low for half a minute after a restart, and if only other configured nodes report a view. Absent if no view is known.", "node_id")
+		"Share of all stake (0 to 1) whose view of the validator is known. It is low for half a minute after a restart, and if only other configured nodes report a view. 0 if only observers do. Absent if no view is known.", "node_id")
 	validatorVotesYes = metric.New("avax_validator_votes_yes_ratio",
 		"Share of all stake (0 to 1) that would vote today for the validator's reward, for this requirement. The validator's own stake, and stake without a known view, do not vote.", "node_id", "requirement")
 )
@@ -60,7 +60,7 @@ var requirements = []struct {
 }{{staking.BaseRequirement, "0.8"}, {staking.HeliconRequirement, "0.9"}}
 
 func (w watched) collectRewardBudget(ctx context.Context, t *Targets, out *metric.Batch) error {
-	entries, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
+	entries, err := first(ctx, t, func(ctx context.Context, n *Node) ([]node.Validator, error) {
 		entries, err := w.entries(ctx, n)
 		if err != nil {
 			return nil, err
@@ -70,11 +70,13 @@ func (w watched) collectRewardBudget(ctx context.Context, t *Targets, out *metri
 	if err != nil {
 		return err
 	}
-	nodes, err := t.sameNetwork(ctx)
-	if err != nil {
-		return err
+	var nodes []*Node
+	if len(t.Nodes()) > 0 {
+		if nodes, err = t.sameNetwork(ctx); err != nil {
+			return err
+		}
 	}
-	helicon, err := heliconTime(ctx, nodes)
+	helicon, err := heliconTime(ctx, t.ofThisNetwork())
 	if err != nil {
 		return err
 	}
@@ -102,7 +104,9 @@ func (w watched) collectRewardBudget(ctx context.Context, t *Targets, out *metri
 		out.Set(validatorWeightedUptime, vote.uptime, v.NodeID)
 		for i, r := range requirements {
 			out.SetBool(validatorReachableAt, staking.NewBudget(period, now, vote.uptime, r.ratio).Reachable(), v.NodeID, r.label)
-			out.Set(validatorVotesYes, vote.yes[i], v.NodeID, r.label)
+			if vote.views > 0 {
+				out.Set(validatorVotesYes, vote.yes[i], v.NodeID, r.label)
+			}
 		}
 	}
 	p.tellDissenters(out, votes)
@@ -183,7 +187,8 @@ func (p polling) count(v node.Validator, views []staking.View) vote {
 // votes returns the votes on each validator, by node ID. An own node is asked
 // what its peers told it. Where that is less than half of the stake, because it is
 // down, has just started or is no own node at all, the other own nodes are asked
-// what they saw themselves; who knows more counts.
+// what they saw themselves; who knows more counts. Where nobody with stake tells, the
+// observers are asked.
 func (p polling) votes(ctx context.Context, entries []node.Validator) map[string]vote {
 	byID := make(map[string]node.Validator, len(entries))
 	for _, v := range entries {
@@ -218,7 +223,38 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 	for _, v := range p.seen(ctx, unknown) {
 		keep(v)
 	}
+	unknown = slices.DeleteFunc(unknown, func(v node.Validator) bool { return votes[v.NodeID].known })
+	for id, uptime := range p.observed(ctx, unknown) {
+		votes[id] = vote{of: id, own: votes[id].own, uptime: uptime, known: true}
+	}
 	return votes
+}
+
+// observed returns the average uptime of these validators in the eyes of the observers, by node ID. Nobody knows an
+// observer's stake, so it has no vote.
+func (p polling) observed(ctx context.Context, validators []node.Validator) map[string]float64 {
+	if len(validators) == 0 {
+		return nil
+	}
+	lists, _ := each(ctx, p.watched.Observers(), func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
+		return p.watched.entries(ctx, n)
+	})
+	sum, count := map[string]float64{}, map[string]float64{}
+	for _, entries := range lists {
+		for v := range entries {
+			if v.Uptime != nil {
+				sum[v.NodeID] += v.Uptime.Ratio()
+				count[v.NodeID]++
+			}
+		}
+	}
+	uptimes := map[string]float64{}
+	for _, v := range validators {
+		if n := count[v.NodeID]; n > 0 {
+			uptimes[v.NodeID] = sum[v.NodeID] / n
+		}
+	}
+	return uptimes
 }
 
 // viewsFromPeers returns what the peers of an own node tell it of itself. That of a peer
@@ -241,15 +277,15 @@ func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, e
 
 // seen returns the votes on these validators, as far as the own nodes know.
 func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
-	observers := p.observers()
-	if len(validators) == 0 || len(observers) == 0 {
+	voters := p.voters()
+	if len(validators) == 0 || len(voters) == 0 {
 		return nil
 	}
 	type sight struct {
 		by      string
 		entries iter.Seq[node.Validator]
 	}
-	sights, _ := each(ctx, observers, func(ctx context.Context, n *Node) (sight, error) {
+	sights, _ := each(ctx, voters, func(ctx context.Context, n *Node) (sight, error) {
 		entries, err := p.watched.entries(ctx, n)
 		return sight{p.ids[n], entries}, err
 	})
@@ -268,15 +304,15 @@ func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 	return votes
 }
 
-// observers are the nodes whose own view has a vote, each ID once: mostObservers, those with
+// voters are the nodes whose own view has a vote, each ID once: mostViews, those with
 // the most stake.
-func (p polling) observers() []*Node {
+func (p polling) voters() []*Node {
 	able := slices.DeleteFunc(wellOf(p.nodes), func(n *Node) bool { return p.stake[p.ids[n]] == 0 })
 	slices.SortStableFunc(able, func(a, b *Node) int {
 		return cmp.Or(cmp.Compare(p.stake[p.ids[b]], p.stake[p.ids[a]]), cmp.Compare(p.ids[a], p.ids[b]))
 	})
 	able = slices.CompactFunc(able, func(a, b *Node) bool { return p.ids[a] == p.ids[b] })
-	return able[:min(len(able), mostObservers)]
+	return able[:min(len(able), mostViews)]
 }
 
 // tellDissenters names who would vote no, of the validators with the fewest votes

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -16,10 +17,10 @@ import (
 
 var (
 	l1SafeToStop = metric.New("avax_l1_safe_to_stop",
-		"1 if at least 80 % of the chain's weight stays active and connected without this validator, 0 if not. Every configured node that tracks the chain must see that. A configured node that does not answer counts as not connected. A validator's own view counts only if there is no other. Absent if no configured node has a view.",
+		"1 if at least 80 % of the chain's weight stays active and connected without this validator, 0 if not. Every configured node that tracks the chain, and every observer with a view, must see that. A configured node that does not answer counts as not connected. A validator's own view counts only if there is no other. Absent if no configured node has a view.",
 		"chain", "node_id")
 	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
-		"Share of a set's weight (0 to 1) that stays active and connected if this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. The configured node that sees the least weight counts. A configured node that does not answer counts as not connected. Absent if no configured node has a view, or this node does not answer.",
+		"Share of a set's weight (0 to 1) that stays active and connected if this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. The configured node or observer that sees the least weight counts. A configured node that does not answer counts as not connected. Absent if no configured node has a view, or this node does not answer.",
 		"node", "chain")
 	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
 		"1 if stopping this node leaves at least 80 % of each of these sets, 0 if not. Absent if one of them is not known.", "node").
@@ -88,6 +89,9 @@ func (all outlooks) leaves(nodeID string) (share float64, known bool) {
 }
 
 func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error {
+	if len(t.Nodes()) == 0 {
+		return nil
+	}
 	within := lastAnswer(ctx)
 	nodes, err := t.sameNetwork(ctx)
 	if err != nil {
@@ -96,6 +100,11 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	ids := make(map[*Node]string, len(nodes))
 	for _, n := range t.away(within).present(nodes) { // one that hangs holds up no other
 		ids[n] = n.knownID()
+	}
+	for _, n := range t.ofThisNetwork() {
+		if n.observer {
+			ids[n] = ""
+		}
 	}
 	own := make(map[string]bool, len(nodes))
 	for _, n := range nodes {
@@ -133,6 +142,9 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 		}
 	}
 	for _, o := range primary { // those that answer
+		if o.node.observer {
+			continue
+		}
 		left, known := primary.leaves(o.id)
 		safe := left >= staking.Quorum
 		if known {
@@ -162,20 +174,53 @@ func primaryOutlooks(ctx context.Context, t *Targets, ids map[*Node]string, own 
 		return nil, err
 	}
 	return each(ctx, byName(ids), func(ctx context.Context, n *Node) (outlook, error) {
-		answer, err := n.Peers(ctx)
+		connected, err := n.connectedTo(ctx, own)
 		self := ids[n]
 		o := outlook{n, self, staking.Weights{Up: stake[self], Total: all}, map[string]uint64{self: stake[self]}}
-		for _, p := range answer.Peers {
-			if p.NodeID == self {
+		for id := range connected {
+			if id == self {
 				continue
 			}
-			o.sum.Up += stake[p.NodeID]
-			if own[p.NodeID] {
-				o.up[p.NodeID] = stake[p.NodeID]
+			o.sum.Up += stake[id]
+			if own[id] {
+				o.up[id] = stake[id]
 			}
 		}
 		return o, err
 	})
+}
+
+// connectedTo returns the IDs of the nodes that a node is connected to: its peers. An observer does
+// not tell its peers, and lists which validators it is connected to: the own ones at present, the
+// others as of the last time that it was asked for the whole set.
+func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string]bool, error) {
+	connected := map[string]bool{}
+	if !n.observer {
+		answer, err := n.Peers(ctx)
+		for _, p := range answer.Peers {
+			connected[p.NodeID] = true
+		}
+		return connected, err
+	}
+	set, err := n.primarySet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	present, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, append(slices.Sorted(maps.Keys(own)), unusedNodeID)...)
+	if err != nil {
+		return nil, err
+	}
+	others := func(yield func(node.Validator) bool) {
+		set.All()(func(v node.Validator) bool { return own[v.NodeID] || yield(v) })
+	}
+	for _, validators := range []iter.Seq[node.Validator]{others, slices.Values(present)} {
+		for v := range validators {
+			if v.Connected != nil && *v.Connected {
+				connected[v.NodeID] = true
+			}
+		}
+	}
+	return connected, nil
 }
 
 // setOutlook is what is known of a followed chain's validators.

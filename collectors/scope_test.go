@@ -11,6 +11,7 @@ import (
 // Two jobs of one text would give two series of the same labels.
 func TestEachJobHasATargetOfItsOwnInScope(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
+		w.ups.SetNodes(append(slices.Clone(w.ups.Nodes()), watch(t, w)))
 		for _, spec := range collectors.All() {
 			var scopes metric.Scope
 			for _, ids := range [][]string{nil, {w.network.NodeID("alpha")}} {

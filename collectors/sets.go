@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// mostObservers is how many nodes are asked what they see of the watched validators. Each
+// mostViews is how many nodes are asked what they see of the watched validators. Each
 // answer lists all of these: of a large fleet each node would have to list the whole fleet.
-const mostObservers = 25
+const mostViews = 25
 
 // watched is the set of watched validators of the primary network.
 type watched struct {
@@ -47,7 +48,7 @@ func (w watched) entries(ctx context.Context, n *Node, others ...string) (iter.S
 		return nil, err
 	}
 	if all {
-		set, err := n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
+		set, err := n.primarySet(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -69,16 +70,26 @@ const unusedNodeID = "NodeID-111111111111111111116DBWJs"
 
 // subnetSet asks any node for the validators of a subnet.
 func subnetSet(ctx context.Context, t *Targets, subnetID string) ([]node.Validator, error) {
-	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) ([]node.Validator, error) {
+	return first(ctx, t, func(ctx context.Context, n *Node) ([]node.Validator, error) {
 		return n.PlatformCurrentValidators(ctx, subnetID)
 	})
 }
 
 // primarySet asks any node for the primary network's validators.
 func primarySet(ctx context.Context, t *Targets) (*node.ValidatorSet, error) {
-	return first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (*node.ValidatorSet, error) {
-		return n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
-	})
+	return first(ctx, t, func(ctx context.Context, n *Node) (*node.ValidatorSet, error) { return n.primarySet(ctx) })
+}
+
+// observedSetEvery is how often an observer is asked for a whole validator set: it may be
+// anybody's.
+const observedSetEvery = 30 * time.Minute
+
+// primarySet asks for the primary network's validators.
+func (n *Node) primarySet(ctx context.Context) (*node.ValidatorSet, error) {
+	if n.observer {
+		ctx = scrape.MaxAge(ctx, observedSetEvery)
+	}
+	return n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
 }
 
 // primaryStake returns the stake of every primary-network validator in nAVAX,

@@ -31,7 +31,7 @@ var supply = &Spec{
 }
 
 func collectSupply(ctx context.Context, t *Targets, out *metric.Batch) error {
-	s, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.Supply, error) {
+	s, err := first(ctx, t, func(ctx context.Context, n *Node) (node.Supply, error) {
 		return n.PlatformCurrentSupply(ctx, node.PrimaryNetworkID)
 	})
 	if err != nil {
@@ -39,20 +39,20 @@ func collectSupply(ctx context.Context, t *Targets, out *metric.Batch) error {
 	}
 	out.Set(networkSupply, wire.NanoAVAX(s.Supply).AVAX(), node.PrimaryNetworkID)
 
-	all, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
+	all, err := first(ctx, t, func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
 	if err != nil {
 		return err
 	}
 	out.Set(networkBlockchains, float64(len(all)))
 
-	gas, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.FeeState, error) {
+	gas, err := first(ctx, t, func(ctx context.Context, n *Node) (node.FeeState, error) {
 		return ask(n, "platform.getFeeState", func() (node.FeeState, error) { return n.PlatformFeeState(ctx) })
 	})
 	if err != nil {
 		return err
 	}
 	out.Set(platformGasPrice, gas.Price.AVAX())
-	fee, err := first(ctx, t.Nodes(), func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
+	fee, err := first(ctx, t, func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
 		return ask(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
 	})
 	if err != nil {

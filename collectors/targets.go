@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -16,7 +18,7 @@ type Targets struct {
 	// is fuji, 0 whichever most of them belong to.
 	NetworkID uint64
 
-	nodes  atomic.Pointer[[]*Node]
+	nodes  atomic.Pointer[asked]
 	chains atomic.Pointer[[]Chain]
 
 	mu        sync.Mutex
@@ -24,7 +26,10 @@ type Targets struct {
 	reporters map[string]string          // names of nodes and chains, by fact
 }
 
-// NewTargets returns targets with these nodes and chains.
+// asked are those who are asked, by their role.
+type asked struct{ nodes, observers, all []*Node }
+
+// NewTargets returns targets with these nodes, observers among them, and chains.
 func NewTargets(nodes []*Node, chains []Chain) *Targets {
 	t := &Targets{}
 	t.SetNodes(nodes)
@@ -32,15 +37,61 @@ func NewTargets(nodes []*Node, chains []Chain) *Targets {
 	return t
 }
 
-// Nodes returns the configured nodes. The caller must not change the list.
-func (t *Targets) Nodes() []*Node { return list(&t.nodes) }
+// Nodes returns the configured nodes, without observers. The caller must not change the list.
+func (t *Targets) Nodes() []*Node { return t.nodes.Load().nodes }
 
-// SetNodes replaces the nodes.
-func (t *Targets) SetNodes(nodes []*Node) { t.nodes.Store(&nodes) }
+// Observers returns the configured observers. The caller must not change the list.
+func (t *Targets) Observers() []*Node { return t.nodes.Load().observers }
+
+// nodesAndObservers returns who can tell about the network: the nodes, then the
+// observers. The caller must not change the list.
+func (t *Targets) nodesAndObservers() []*Node { return t.nodes.Load().all }
+
+// ofThisNetwork returns the nodes and observers without those of another network.
+func (t *Targets) ofThisNetwork() []*Node {
+	return slices.DeleteFunc(slices.Clone(t.nodesAndObservers()), func(n *Node) bool { return n.otherNetwork.Load() })
+}
+
+// network returns the ID of the network that an observer should belong to: the configured
+// one, that of the nodes or, where there is no node, that of the first observer.
+func (t *Targets) network(ctx context.Context) (uint64, error) {
+	if t.NetworkID != 0 {
+		return t.NetworkID, nil
+	}
+	nodes := slices.DeleteFunc(slices.Clone(t.Nodes()), func(n *Node) bool { return n.otherNetwork.Load() })
+	if len(nodes) == 0 {
+		nodes = t.Observers()[:1]
+	}
+	return firstOf(ctx, nodes, func(ctx context.Context, n *Node) (uint64, error) {
+		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
+	})
+}
+
+// Gentle tells whether the job of this target asks observers alone.
+func (t *Targets) Gentle(target metric.Target) bool {
+	if len(t.Nodes()) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(t.Observers(), func(n *Node) bool { return n.Name() == target.Node })
+}
+
+// SetNodes replaces the nodes and the observers.
+func (t *Targets) SetNodes(nodes []*Node) {
+	a := &asked{}
+	for _, n := range nodes {
+		if n.observer {
+			a.observers = append(a.observers, n)
+		} else {
+			a.nodes = append(a.nodes, n)
+		}
+	}
+	a.all = slices.Concat(a.nodes, a.observers)
+	t.nodes.Store(a)
+}
 
 // Chains returns the followed chains, without P and X, which are always
 // followed. The caller must not change the list.
-func (t *Targets) Chains() []Chain { return list(&t.chains) }
+func (t *Targets) Chains() []Chain { return *t.chains.Load() }
 
 // allChains returns P, X and the followed chains.
 func (t *Targets) allChains() []Chain {
@@ -49,13 +100,6 @@ func (t *Targets) allChains() []Chain {
 
 // SetChains replaces the chains.
 func (t *Targets) SetChains(chains []Chain) { t.chains.Store(&chains) }
-
-func list[T any](p *atomic.Pointer[[]T]) []T {
-	if l := p.Load(); l != nil {
-		return *l
-	}
-	return nil
-}
 
 // reports returns whether the reporter, the name of a node or a chain, sets the series
 // of a fact that others find as well: only one may. It is the first that asks, for as
@@ -77,7 +121,7 @@ func (t *Targets) reports(fact, reporter string, present func(reporter string) b
 // another node with the same ID has as well.
 func (t *Targets) nodeReports(n *Node, fact string) bool {
 	return t.reports(fact, n.Name(), func(name string) bool {
-		return slices.ContainsFunc(t.Nodes(), func(other *Node) bool { return other.Name() == name })
+		return slices.ContainsFunc(t.nodesAndObservers(), func(other *Node) bool { return other.Name() == name })
 	})
 }
 

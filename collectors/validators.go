@@ -71,7 +71,7 @@ func (seen *seenValidators) collect(ctx context.Context, w watched, out *metric.
 	}
 	// An own node may have become another one since: both are asked for.
 	before := slices.Collect(maps.Keys(seen.ids))
-	entries, err := first(ctx, w.Nodes(), func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
+	entries, err := first(ctx, w.Targets, func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
 		return w.entries(ctx, n, before...)
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -24,8 +25,8 @@ var validatorViews = &Spec{
 	Families: []*metric.Family{validatorUptime, validatorConnected},
 	Scope:    metric.ScopeNode,
 	Bind: func(ups *Upstreams) []Job {
-		jobs := perNode(ups.watched().collectViews)(ups)
-		return jobs[:min(len(jobs), mostObservers)]
+		jobs, nodes := perNodeOrObserver(ups.watched().collectViews)(ups), len(ups.Nodes())
+		return slices.Delete(jobs, min(nodes, mostViews), nodes)
 	},
 }
 

@@ -41,6 +41,9 @@ type nodeValues struct {
 }
 
 func collectVariants(ctx context.Context, t *Targets, out *metric.Batch) error {
+	if len(t.Nodes()) == 0 {
+		return nil
+	}
 	nodes := slices.DeleteFunc(slices.Clone(t.Nodes()), func(n *Node) bool { return n.otherNetwork.Load() })
 	all, err := each(ctx, nodes, func(ctx context.Context, n *Node) (nodeValues, error) { return valuesOf(ctx, n, t.Chains()) })
 	if err != nil {

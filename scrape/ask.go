@@ -44,7 +44,7 @@ func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error)
 	if err != nil || u.admit == nil {
 		return done, err
 	}
-	if err := u.admit(op); err != nil {
+	if err := u.admit(ctx, op); err != nil {
 		done()
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package scrape_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -85,7 +86,7 @@ func TestEveryRequestMustBeAdmitted(t *testing.T) {
 				requests++
 				return respond(503, ""), nil
 			}),
-			Admit: func(op string) error {
+			Admit: func(_ context.Context, op string) error {
 				if left--; left < 0 {
 					return &scrape.Error{Outcome: scrape.RateLimited, Err: fmt.Errorf("nothing is left for %s", op)}
 				}

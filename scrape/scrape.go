@@ -47,7 +47,13 @@ type Options struct {
 
 	// Admit, where set, is asked before each request, a repeated one too: a budget. Its error, a new *Error each time,
 	// ends the call; its Op is filled in.
-	Admit func(op string) error
+	Admit func(ctx context.Context, op string) error
+
+	// Withholds, where set, tells from an error whether the upstream does not offer what was asked. The question, by
+	// method and path, is then not sent again for an hour: the error stands for its answer. See Offers.
+	Withholds func(error) bool
+	// Share is how old a shared answer may be at least, where the caller allows any age but 0 (see MaxAge).
+	Share time.Duration
 
 	// Changed, where set, is called when Healthy has changed. It must not block.
 	Changed func()
@@ -72,7 +78,9 @@ type Upstream struct {
 	user           *url.Userinfo     // of Options.URL
 	configuredHost string            // Options.Host
 	given          http.RoundTripper // Options.Transport
-	admit          func(op string) error
+	admit          func(ctx context.Context, op string) error
+	share          time.Duration
+	offers         offers
 	timeout        time.Duration
 	maxBody        int64
 	metrics        *measure
@@ -99,6 +107,8 @@ func New(o Options) (*Upstream, error) {
 		configuredHost: o.Host,
 		given:          o.Transport,
 		admit:          o.Admit,
+		share:          o.Share,
+		offers:         offers{withholds: o.Withholds},
 		timeout:        orDefault(o.Timeout, defaultTimeout),
 		maxBody:        orDefault(o.MaxBody, defaultMaxBody),
 		metrics:        o.Metrics.of(o.Name),
@@ -204,18 +214,23 @@ type call struct {
 
 // ask returns an answer of the call's type.
 func (u *Upstream) ask(ctx context.Context, c call) (any, error) {
+	if err := u.offers.withheld(c); err != nil {
+		return nil, err
+	}
 	var value any
 	var err error
 	if d := maxAge(ctx); d > 0 && !c.once {
+		d = max(d, u.share)
 		q := question{c.op, c.path, string(c.body), c.answer}
 		value, err = u.answers.get(ctx, q, d, func(ctx context.Context) (any, error) { return u.call(ctx, c) })
 	} else {
 		value, err = u.call(ctx, c)
 	}
 	if err != nil {
-		return nil, u.explain(c.op, err)
+		err = u.explain(c.op, err)
 	}
-	return value, nil
+	u.offers.note(c, err)
+	return value, err
 }
 
 // as is all that is compiled anew for every type of an answer.

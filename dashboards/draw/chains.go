@@ -13,7 +13,7 @@ var chains = board{
 				stat("Furthest behind", "Blocks between the node that is furthest behind and the highest one.",
 					"max("+lag+")").unit("suffix: blocks", 0).graded(highBy("AvaxHeadLag", blocks)),
 				stat("Forks", "Nodes with another block than most have at the same height.",
-					"sum("+most("avax_chain_fork_detected", onNodes, onChains)+")").
+					"sum("+withoutObservers("avax_chain_fork_detected")+")").
 					unit("none", 0).judged(some(bad)).reads("0", "None", good).none("One node only")),
 			line(
 				stat("Longest vote", "How long the oldest block has been voted on.",
@@ -36,7 +36,7 @@ var chains = board{
 					value("Height", "max by (chain) ("+most("avax_chain_height", onNodes, onChains)+")", "none", 0, 100, nil),
 					value("Newest block", "time() - max by (chain) ("+most("avax_chain_head_timestamp_seconds", onNodes, onChains)+")", "s", 0, 110, nil),
 					value("Most behind", "max by (chain) ("+lag+")", "none", 0, 105, colors(highBy("AvaxHeadLag", blocks))),
-					value("Forks", "sum by (chain) ("+most("avax_chain_fork_detected", onNodes, onChains)+")", "none", 0, 60, some(bad)),
+					value("Forks", "sum by (chain) ("+withoutObservers("avax_chain_fork_detected")+")", "none", 0, 60, some(bad)),
 					value("Base fee, nAVAX", inNanoAVAX("max by (chain) ("+most("avax_chain_head_base_fee_wei", onChains)+")"), "none", 3, 130, nil),
 					value("Block full", "max by (chain) ("+blockFull+")", "percentunit", 0, 85, nil),
 					value("TPS", "max by (chain) ("+most("avax_chain_avg_tps", onChains)+")", "none", 2, 75, nil),
@@ -90,7 +90,12 @@ var chains = board{
 }
 
 // lag has the blocks that each node is behind the highest one.
-var lag = "max without (node) (" + most("avax_chain_height", onChains) + ") - ignoring (node) group_right () " + most("avax_chain_height", onNodes, onChains)
+var lag = "max without (node) (" + most("avax_chain_height", onChains) + ") - ignoring (node) group_right () (" + withoutObservers("avax_chain_height") + ")"
+
+// withoutObservers is a family of heights or forks without observers, which are asked less often.
+func withoutObservers(family string) string {
+	return most(family, onNodes, onChains) + " unless ignoring (chain) " + most("avax_observer_info")
+}
 
 // blockFull has the share of the gas that the newest block uses.
 var blockFull = most("avax_chain_head_gas_used", onChains) + " / " + most("avax_chain_head_gas_limit", onChains)

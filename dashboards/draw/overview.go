@@ -133,6 +133,6 @@ func connectedStakeGraph() *panel {
 
 func lagGraph() *panel {
 	return graph("Blocks behind the highest node", "Blocks that a node is behind the highest one of all nodes: the 10 furthest behind.", "{{node}} {{chain}}",
-		highest("max without (node) ("+most("avax_chain_height", onChains)+") - ignoring (node) group_right () "+most("avax_chain_height", onNodes, onChains))).
+		highest(lag)).
 		counts().upTo(40).graded(highBy("AvaxHeadLag", blocks)).opening("avax-node", "node", "node")
 }

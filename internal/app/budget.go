@@ -45,7 +45,7 @@ func (t *targets) budget() (dataBudget, error) {
 			continue
 		}
 		calls := spec.Cost(t.shard.Watch, len(spec.Jobs(t.shard, t.all)))
-		c, err := costOf(spec.Name, calls, t.cfg.Schedule(spec, metric.Target{}))
+		c, err := costOf(spec.Name, calls, t.cfg.Schedule(spec, metric.Target{}, false))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", spec.Name, err))
 		}

@@ -48,6 +48,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		return errors.Join(spent.print(out), config.InputError{Err: err})
 	}
 	all := t.jobs()
+	observers := observe(t)
 	results := make([]error, len(all))
 	samples := make([]int, len(all))
 	batches := make([]*metric.Batch, len(all))
@@ -56,7 +57,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	for i, j := range all {
 		wg.Go(func() {
 			batches[i] = metric.NewBatch(j.Families)
-			results[i] = checkJob(ctx, j, batches[i])
+			results[i] = checkJob(observers.of(ctx, j), j, batches[i])
 			for _, chunk := range batches[i].Chunks() {
 				samples[i] += chunk.Series
 			}
@@ -141,6 +142,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	if err := spent.print(out); err != nil {
 		return err
 	}
+	observers.print(out, cfg.ObserverBudget)
 	if failed > 0 {
 		causes := "one cause"
 		if len(troubles) > 1 {

@@ -31,7 +31,7 @@ func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, b bubble, 
 	synctest.Test(t, func(t *testing.T) {
 		network := demo.NewNetwork()
 		urls := map[string]string{}
-		for _, name := range append(demo.Nodes, "metrics", "data") {
+		for _, name := range append(demo.Nodes, "metrics", "data", "observer") {
 			urls[name] = "http://" + name + ".sim"
 		}
 		c, err := withoutRules().Parse()

@@ -42,6 +42,7 @@ type drill struct {
 	nodes   []string // that are watched; nil: those of the demo, and a spare one
 	fuji    bool     // the network says that it is Fuji
 	quick   bool     // asks for less, and waits for less
+	change  func(*config.Environment)
 }
 
 // every is how often rules are evaluated.
@@ -145,6 +146,9 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 		}
 		env.Alertmanagers, env.AlertingInterval = "http://"+pagerHost, every.String()
 		env.AlertingInstance, env.StateDir = "exporter:9865", t.TempDir()
+		if d.change != nil {
+			d.change(&env)
+		}
 		c, err := env.Parse()
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -22,7 +24,9 @@ type targets struct {
 	metrics *scrape.Metrics
 	state   *state.Dir   // nil: in memory
 	data    *dataService // nil where it is not asked
-	conns   []nodeConn
+	// observed, where set, is called before each request to an observer.
+	observed func(ctx context.Context, observer string)
+	conns    []nodeConn
 	// scheduler, where set, is told when a node has stopped or begun to answer.
 	scheduler *schedule.Scheduler
 	// answered has an entry when a node has begun to answer.
@@ -83,7 +87,7 @@ const serviceMaxWait = 5 * time.Minute
 
 // upstream makes a client with the limits that hold for every upstream.
 func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
-	o.Timeout, o.Concurrency, o.MaxBody = t.cfg.Timeout, t.cfg.Concurrency, t.cfg.MaxBody
+	o.Timeout, o.Concurrency, o.MaxBody = t.cfg.Timeout, cmp.Or(o.Concurrency, t.cfg.Concurrency), t.cfg.MaxBody
 	o.Metrics, o.Transport = t.metrics, t.cfg.Transport
 	return scrape.New(o)
 }
@@ -94,29 +98,19 @@ func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 	var conns []nodeConn
 	var errs []error
 	for _, n := range nodes {
-		if t.all == nil && !t.cfg.Shard.Holds(n.Name) {
+		if t.all == nil && (n.Observer || !t.cfg.Shard.Holds(n.Name)) {
 			continue
 		}
 		if c, same := t.present(n); same {
 			conns = append(conns, nodeConn{n, c.up, c.node})
 			continue
 		}
-		var asked *collectors.Node
-		up, err := t.upstream(scrape.Options{
-			Name: n.Name, URL: n.URL, Header: n.Header, Host: n.Host, TLS: n.TLS, Changed: func() { t.callsChanged(asked) },
-		})
+		c, err := t.open(n)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		asked = collectors.NewNode(node.New(up))
-		asked.Changed = func(answers bool) {
-			if !answers {
-				up.ForgetAnswers()
-			}
-			t.nodeChanged(asked, answers)
-		}
-		conns = append(conns, nodeConn{n, up, asked})
+		conns = append(conns, c)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -128,6 +122,52 @@ func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 	}
 	return conns, errors.Join(errs...)
 }
+
+// open makes the client of a node or an observer.
+func (t *targets) open(n fleet.Node) (nodeConn, error) {
+	var asked *collectors.Node
+	options := scrape.Options{
+		Name: n.Name, URL: n.URL, Header: n.Header, Host: n.Host, TLS: n.TLS, Changed: func() { t.callsChanged(asked) },
+	}
+	wrap := collectors.NewNode
+	if n.Observer {
+		options.Changed = nil
+		options.Admit = func(ctx context.Context, _ string) error {
+			if t.observed != nil {
+				t.observed(ctx, n.Name)
+			}
+			return nil
+		}
+		options.Concurrency, options.MaxWait = observerConcurrency, observerMaxWait
+		options.Share, options.Withholds = observerShare, node.IsWithheld
+		// Half at once after a rest, and half within the minute that follows.
+		options.Burst = (t.cfg.ObserverBudget + 1) / 2
+		options.Rate = float64(t.cfg.ObserverBudget) / 2 / time.Minute.Seconds()
+		wrap = collectors.NewObserver
+	}
+	up, err := t.upstream(options)
+	if err != nil {
+		return nodeConn{}, err
+	}
+	asked = wrap(node.New(up))
+	if !n.Observer {
+		asked.Changed = func(answers bool) {
+			if !answers {
+				up.ForgetAnswers()
+			}
+			t.nodeChanged(asked, answers)
+		}
+	}
+	return nodeConn{n, up, asked}, nil
+}
+
+// An observer is somebody else's. It is asked one or two questions at once, shares answers for half the period of its
+// jobs, and is left alone for as long as it asks for, which may be until the next hour.
+const (
+	observerConcurrency = 2
+	observerShare       = 30 * time.Second
+	observerMaxWait     = time.Hour
+)
 
 // present returns the connection to a node whose entry is unchanged.
 func (t *targets) present(n fleet.Node) (nodeConn, bool) {
@@ -148,7 +188,7 @@ func (t *targets) use(conns []nodeConn) {
 	t.conns = conns
 	var shard, others []*collectors.Node
 	for _, c := range conns {
-		if t.cfg.Shard.Holds(c.Name) {
+		if c.Observer || t.cfg.Shard.Holds(c.Name) { // observers are asked by the shard that speaks for the network alone
 			shard = append(shard, c.node)
 		} else {
 			others = append(others, c.node)
@@ -171,15 +211,16 @@ func (t *targets) jobs() []schedule.Job {
 	var all []schedule.Job
 	for _, spec := range t.cfg.Collectors {
 		for _, j := range spec.Jobs(t.shard, t.all) {
+			gentle := t.shard.Gentle(j.Target)
 			all = append(all, schedule.Job{
 				Key:      snapshot.Key{Collector: spec.Name, Target: j.Target},
 				Families: spec.Families,
 				Choice:   t.cfg.Choice,
 				Limit:    t.cfg.SeriesLimit,
-				When:     t.cfg.Schedule(spec, j.Target),
+				When:     t.cfg.Schedule(spec, j.Target, gentle),
 				Shares:   spec.Shares,
 				Probe:    spec.Probe,
-				OnChange: spec.OnChange,
+				OnChange: spec.OnChange && !gentle,
 				Retry:    spec.Cost == nil, // the Data service counts calls
 				Collect:  j.Collect,
 			})

@@ -37,10 +37,12 @@ type Config struct {
 	ReloadEndpoint bool   // POST /-/reload is allowed
 	TrustLoopback  bool   // clients on this machine change silences without a password
 
-	Fleet     *fleet.Source
-	Nodes     []fleet.Node // as Fleet was read at the start
-	Shard     fleet.Part
-	NetworkID uint64 // of the nodes; 0: that of most nodes
+	Fleet *fleet.Source
+	Nodes []fleet.Node // and observers, as Fleet was read at the start
+	Shard fleet.Part
+	// ObserverBudget is how many calls are made to one observer within any minute.
+	ObserverBudget int
+	NetworkID      uint64 // of the nodes; 0: that of most nodes
 
 	Chains     []collectors.Chain
 	AutoChains bool // follow the chains that the nodes track as well
@@ -83,12 +85,17 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
-// Schedule is when a collector's job for a target runs.
-func (c *Config) Schedule(spec *collectors.Spec, target metric.Target) cron.Schedule {
+// Schedule is when a collector's job for a target runs. A gentle one, which asks observers
+// alone, runs once a minute at most unless a schedule is configured.
+func (c *Config) Schedule(spec *collectors.Spec, target metric.Target, gentle bool) cron.Schedule {
 	if pace := c.Schedules[spec.Name]; pace != nil {
 		return pace(target)
 	}
-	return schedule.Every(spec.Period(c.Watch.Validators), target)
+	period := spec.Period(c.Watch.Validators)
+	if gentle {
+		period = max(period, time.Minute)
+	}
+	return schedule.Every(period, target)
 }
 
 // InputError is a mistake in the command line or the configuration: exit code 2.
@@ -131,7 +138,7 @@ func load(change func(*Environment)) (*Config, error) {
 }
 
 func withoutUpstreams(env *Environment) {
-	env.Nodes, env.NodesFile = Defaults().Nodes, ""
+	env.Nodes, env.NodesFile, env.Observers = Defaults().Nodes, "", ""
 	env.NodeHeadersFile, env.NodeBearerFile, env.NodeBasicAuthFile = "", "", ""
 	env.NodeCAFile, env.NodeCertFile, env.NodeKeyFile = "", "", ""
 	env.DataAPIKeyFile, env.StateDir = "", ""
@@ -158,14 +165,27 @@ func (env Environment) Parse() (*Config, error) {
 		Host: env.NodeHost, HeadersFile: env.NodeHeadersFile, BearerFile: env.NodeBearerFile, BasicAuthFile: env.NodeBasicAuthFile,
 		CAFile: env.NodeCAFile, CertFile: env.NodeCertFile, KeyFile: env.NodeKeyFile,
 	}}
-	if env.Nodes != "" || env.NodesFile == "" {
+	if env.Nodes != "" || env.NodesFile+env.Observers == "" {
 		c.Fleet.Nodes, errs = parseNodes(env.Nodes)
 		note("NODES", errs...)
 	}
+	if env.Observers != "" {
+		observers, errs := parseNodes(env.Observers)
+		note("OBSERVERS", errs...)
+		for _, o := range observers {
+			o.Observer = true
+			c.Fleet.Nodes = append(c.Fleet.Nodes, o)
+		}
+	}
+	c.ObserverBudget, err = parseCount(env.ObserverBudget)
+	note("OBSERVER_BUDGET", err)
 	c.Chains, c.AutoChains, errs = parseChains(env.Chains)
 	note("CHAINS", errs...)
 	c.Watch.Validators, errs = parseWatch(env.Validators)
 	note("VALIDATORS", errs...)
+	if env.Nodes+env.NodesFile == "" && !c.Watch.Validators.All && len(c.Watch.Validators.IDs) == 0 {
+		note("VALIDATORS", errors.New("own are the validators of your nodes, and AVAX_NODES is empty: list node IDs, or write all"))
+	}
 	c.Collectors, errs = selectCollectors(collectors.All(), env.Collectors)
 	note("COLLECTORS", errs...)
 	env.parseServed(c, note)
@@ -251,7 +271,7 @@ func (env Environment) parseServed(c *Config, note func(string, ...error)) {
 
 // nodeVariable is the variable of a setting of package fleet.
 func nodeVariable(setting string) string {
-	if strings.HasPrefix(setting, "nodes") {
+	if strings.HasPrefix(setting, "nodes") || setting == "observers" {
 		return prefix + "_" + strings.ToUpper(setting)
 	}
 	return prefix + "_NODE_" + strings.ToUpper(setting)

@@ -14,11 +14,13 @@ import (
 // Environment holds the raw value of every variable. docs/configuration.md and the
 // help are generated from the tags. The tag subject starts a group of variables.
 type Environment struct {
-	Nodes         string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" subject:"Nodes and chains" desc:"Nodes to monitor, as name=url, comma-separated. The name becomes the label node. User and password in the URL are sent as basic authentication."`
-	NodesFile     string `split_words:"true" name:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml). Reloaded when it changes; see fleets.md. If it is set and AVAX_NODES is not, only its nodes are monitored."`
-	NodeNetworkID string `split_words:"true" name:"NODE_NETWORK_ID" desc:"Network of the nodes: mainnet, fuji or a number. Empty: the network of most nodes. avax_node_network_mismatch reports nodes of other networks."`
-	Chains        string `split_words:"true" name:"CHAINS" default:"C" desc:"Chains to monitor in addition to P and X, comma-separated: an alias, name=alias or name=blockchainID. The name becomes the label chain. auto adds the chains that the nodes track."`
-	Validators    string `split_words:"true" name:"VALIDATORS" default:"own" desc:"Primary-network validators to export: own (those of the nodes above), all, or node IDs, comma-separated."`
+	Nodes          string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" subject:"Nodes and chains" desc:"Nodes to monitor, as name=url, comma-separated. The name becomes the label node. User and password in the URL are sent as basic authentication."`
+	NodesFile      string `split_words:"true" name:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml). Reloaded when it changes; see fleets.md. If it is set and AVAX_NODES is not, only its nodes are monitored."`
+	NodeNetworkID  string `split_words:"true" name:"NODE_NETWORK_ID" desc:"Network of the nodes: mainnet, fuji or a number. Empty: the network of most nodes. avax_node_network_mismatch reports nodes of other networks."`
+	Observers      string `split_words:"true" name:"OBSERVERS" desc:"Endpoints to compare the nodes with, such as public ones, as name=url, comma-separated. They are not judged as nodes are, and no AVAX_NODE_ variable applies to them; see observers.md. With AVAX_NODES empty, they alone are asked."`
+	ObserverBudget string `split_words:"true" name:"OBSERVER_BUDGET" default:"60" desc:"Limit of calls to one observer, within any minute."`
+	Chains         string `split_words:"true" name:"CHAINS" default:"C" desc:"Chains to monitor in addition to P and X, comma-separated: an alias, name=alias or name=blockchainID. The name becomes the label chain. auto adds the chains that the nodes track."`
+	Validators     string `split_words:"true" name:"VALIDATORS" default:"own" desc:"Primary-network validators to export: own (those of the nodes above), all, or node IDs, comma-separated."`
 
 	NodeHost          string `split_words:"true" name:"NODE_HOST" subject:"Requests to nodes" desc:"Host header for the nodes. Set it, for example to localhost, if a node answers 403 to the name in its URL (--http-allowed-hosts)."`
 	NodeHeadersFile   string `split_words:"true" name:"NODE_HEADERS_FILE" desc:"File with headers for the nodes, one Name: value per line, such as Authorization for nodes behind a proxy."`

@@ -46,6 +46,8 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 	for _, name := range Nodes {
 		c.Fleet.Nodes = append(c.Fleet.Nodes, fleet.Node{Name: name, URL: urls[name]})
 	}
+	c.Fleet.Nodes = append(c.Fleet.Nodes, fleet.Node{Name: "public", URL: urls["observer"], Observer: true})
+	c.ObserverBudget = 5000 // it runs every collector every few seconds
 	if c.Nodes, err = c.Fleet.Read(); err != nil {
 		return err
 	}

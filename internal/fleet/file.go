@@ -76,7 +76,7 @@ func (r *reading) file(s *Source, nodes []Node) []Node {
 			continue
 		}
 		taken[n.Name] = true
-		nodes = append(nodes, r.node(n, own, s.Access, func(s setting) (int, string) {
+		nodes = append(nodes, r.node(n, own, s.accessOf(n), func(s setting) (int, string) {
 			line := t.labels[s.label()].Line
 			return line, fmt.Sprintf("%s: %s, line %d: %s", called, path, line, s.label())
 		}))
@@ -179,8 +179,12 @@ func (t target) node(path string, at func(line int, format string, args ...any))
 				wrong(value.Line, "%s: write http or https", key)
 				scheme = ""
 			}
+		case key == "__role__":
+			if n.Observer = v.Value == "observer"; !n.Observer && v.Value != "node" {
+				wrong(value.Line, "%s: write node or observer", key)
+			}
 		case strings.HasPrefix(key, "__") && !notOurs.MatchString(key):
-			wrong(value.Line, "there is no setting %q; there are __scheme__, %s", key, strings.Join(labelNames(), ", "))
+			wrong(value.Line, "there is no setting %q; there are __scheme__, __role__, %s", key, strings.Join(labelNames(), ", "))
 		}
 	}
 	for _, s := range settings {

@@ -22,10 +22,12 @@ import (
 
 // Node is a node as it is configured, with its credentials.
 type Node struct {
-	Name   string
-	URL    string      // with user and password where the list of nodes gives them
-	Host   string      // Host header in place of the URL's
-	Header http.Header // Authorization included
+	Name string
+	URL  string // with user and password where the list of nodes gives them
+	// Observer says that it is no node of ours: it is asked about the network only.
+	Observer bool
+	Host     string      // Host header in place of the URL's
+	Header   http.Header // Authorization included
 	// TLS is nil where nothing is configured. Equal contents of its files have
 	// the same pointer, over all nodes and readings.
 	TLS *tls.Config
@@ -33,9 +35,11 @@ type Node struct {
 	access Access // where all of it stands
 }
 
-// Same tells whether both are one entry: name, URL, Host and the paths of its
+// Same tells whether both are one entry: name, role, URL, Host and the paths of its
 // files. What stands in the files may differ.
-func (n Node) Same(o Node) bool { return n.Name == o.Name && n.URL == o.URL && n.access == o.access }
+func (n Node) Same(o Node) bool {
+	return n.Name == o.Name && n.URL == o.URL && n.Observer == o.Observer && n.access == o.access
+}
 
 // SameCredentials tells whether what stands in the files is the same, too.
 func (n Node) SameCredentials(o Node) bool {
@@ -97,7 +101,7 @@ func ValidName(s string) bool { return nameForm.MatchString(s) }
 type Source struct {
 	Nodes  []Node // with name and URL
 	File   string // of more nodes, or empty
-	Access Access // of all nodes that say nothing else
+	Access Access // of all nodes that say nothing else; never of an observer
 	// Name is what the operator calls a setting in errors: nodes, nodes_file, or a
 	// field of Access such as ca_file; nil: as it is.
 	Name func(setting string) string
@@ -124,17 +128,23 @@ func (s *Source) Read() ([]Node, error) {
 		called: s.called, files: map[string]content{}, made: map[Access]credentials{},
 		tls: map[[sha256.Size]byte]*tls.Config{}, knownTLS: s.tls,
 	}
+	taken := map[string]bool{}
 	for _, n := range s.Nodes {
-		if err := s.check(n); err != nil {
-			r.problem(0, "%s: %w", s.called("nodes"), err)
+		err := s.check(n)
+		if taken[n.Name] {
+			err = fmt.Errorf("duplicate name %q: it is also that of a node: rename the observer", n.Name)
 		}
+		if err != nil {
+			r.problem(0, "%s: %w", s.called(n.setting()), err)
+		}
+		taken[n.Name] = true
 	}
 	for _, p := range r.credentials(s.Access).problems {
 		r.problem(0, "%s: %w", s.called(p.setting.name), p.err)
 	}
 	var nodes []Node
 	for _, n := range s.Nodes {
-		nodes = append(nodes, r.node(n, Access{}, s.Access, nil))
+		nodes = append(nodes, r.node(n, Access{}, s.accessOf(n), nil))
 	}
 	if s.File != "" {
 		nodes = r.file(s, nodes)
@@ -150,6 +160,23 @@ func (s *Source) Read() ([]Node, error) {
 	}
 	s.tls = r.tls
 	return nodes, nil
+}
+
+// setting is where the lists have it.
+func (n Node) setting() string {
+	if n.Observer {
+		return "observers"
+	}
+	return "nodes"
+}
+
+// accessOf is the access of a node that says nothing else. An observer, which is
+// somebody else's, is not shown what the nodes are.
+func (s *Source) accessOf(n Node) Access {
+	if n.Observer {
+		return Access{}
+	}
+	return s.Access
 }
 
 // check tells what is wrong with a node's name or address.

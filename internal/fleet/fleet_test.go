@@ -194,7 +194,7 @@ func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
 		"a target no text":     {"nodes.yml", "- targets:\n  - {canary: 1}", `nodes.yml, line 2: write a target as host:port or URL`},
 		"labels no map":        {"nodes.yml", "- targets: [a:1]\n  labels: canary", `nodes.yml, line 2: write labels as {name: value}`},
 		"a label no text":      {"nodes.yml", "- targets: [a:1]\n  labels:\n    node: [canary]", `nodes.yml, line 3: node: write one value`},
-		"a misspelt setting":   {"nodes.yml", "- targets: [a:1]\n  labels: {__token__: canary}", `nodes.yml, line 2: there is no setting "__token__"; there are __scheme__, __host__, __headers_file__, __bearer_file__, __basic_auth_file__, __ca_file__, __cert_file__, __key_file__`},
+		"a misspelt setting":   {"nodes.yml", "- targets: [a:1]\n  labels: {__token__: canary}", `nodes.yml, line 2: there is no setting "__token__"; there are __scheme__, __role__, __host__, __headers_file__, __bearer_file__, __basic_auth_file__, __ca_file__, __cert_file__, __key_file__`},
 		"scheme":               {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 2: __scheme__: write http or https`},
 		"scheme of a URL":      {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: a URL has its scheme: leave out __scheme__`},
 		"a long name":          {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}", `nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},

@@ -39,7 +39,7 @@ func (n *Network) build(now time.Time) {
 	for _, m := range t.members[:6] {
 		n.nodes = append(n.nodes, newNode(n, m))
 	}
-	n.metrics, n.data = newMetrics(n), newData(n)
+	n.metrics, n.data, n.observer = newMetrics(n), newData(n), newObserver(n)
 }
 
 func (t *truth) buildUpgrades() {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Serve opens one listener on a free port of 127.0.0.1 for every node, one for "metrics" and one for "data", and
+// Serve opens one listener on a free port of 127.0.0.1 for every node, one for "metrics", one for "data" and one for
+// "observer", and
 // returns their URLs by name. While an upstream is stopped its port refuses connections; once it starts it has the same port
 // again. Everything ends with the context.
 func (n *Network) Serve(ctx context.Context) (map[string]string, error) {

@@ -59,7 +59,7 @@ func eventually(t *testing.T, url string, satisfies func(body string, err error)
 
 func TestAStoppedNodeRefusesAndReturnsOnItsPort(t *testing.T) {
 	net, urls, cancel := serve(t)
-	if len(urls) != 8 || urls["metrics"] == "" || urls["data"] == "" {
+	if len(urls) != 9 || urls["metrics"] == "" || urls["data"] == "" || urls["observer"] == "" {
 		t.Fatalf("got %v", urls)
 	}
 	health := urls["alpha"] + "/ext/health/liveness"

@@ -12,6 +12,7 @@
 //	platformtx.go evmconfig.go     blocks and balances of P, configuration of an EVM chain
 //	rest.go metrics.go             what REST services share: routes, pages, keys, limits; the metrics service
 //	data.go dataevm.go dataicm.go  the data service: the primary network, EVM chains, messages between chains
+//	observer.go                    a public endpoint before two machines of others
 //	ledger.go                      the part of the truth that only the data service tells
 //	door.go fault.go rpc.go id.go  what all of them share: faults, recorded calls, the JSON-RPC envelope, IDs
 //	transport.go serve.go          two ways in: in memory for synthetic time, and real sockets
@@ -91,6 +92,8 @@ type Network struct {
 	nodes   []*Node
 	metrics *Service
 	data    *Service
+
+	observer *Observer
 }
 
 // New builds the scene described at the top of the package, all healthy.

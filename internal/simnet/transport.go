@@ -13,7 +13,7 @@ import (
 
 // Transport reaches the network in memory, without sockets and without goroutines, and so also under a
 // synthetic clock. The host of a node is its name with ".sim", those of the services are "metrics.sim" and
-// "data.sim"; any other host is not found. Failures come as they do over TCP: a stopped upstream refuses the connection, a
+// "data.sim", that of the observer is "observer.sim"; any other host is not found. Failures come as they do over TCP: a stopped upstream refuses the connection, a
 // hung one lets the request's context end.
 func (n *Network) Transport() http.RoundTripper { return transport{n} }
 
@@ -90,7 +90,7 @@ func (n *Network) doorOf(host string) *door {
 
 // doors are all upstreams.
 func (n *Network) doors() []*door {
-	doors := []*door{&n.metrics.door, &n.data.door}
+	doors := []*door{&n.metrics.door, &n.data.door, &n.observer.door}
 	for _, node := range n.nodes {
 		doors = append(doors, &node.door)
 	}

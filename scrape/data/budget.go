@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -48,7 +49,7 @@ func (b *Budget) windows() (now time.Duration, all []*window) {
 
 // Admit spends what a request costs. Where that would be more than the budget has left, nothing is spent, and the error is a
 // *scrape.Error with the outcome rate_limited and the numbers.
-func (b *Budget) Admit(op string) error {
+func (b *Budget) Admit(_ context.Context, op string) error {
 	units := Units(op)
 	b.mu.Lock()
 	defer b.mu.Unlock()

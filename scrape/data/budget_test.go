@@ -63,20 +63,20 @@ func TestACallBeyondTheBudgetOfADayIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &data.Budget{PerMinute: 100, PerDay: 250}
 		for range 2 {
-			if err := b.Admit(rewardsOp); err != nil {
+			if err := b.Admit(t.Context(), rewardsOp); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Hour)
 		}
-		err := b.Admit(rewardsOp)
+		err := b.Admit(t.Context(), rewardsOp)
 		if want := rewardsOp + ": rate_limited: it costs 100 compute units, and of 250 a day 200 are spent: wait 22h1m0s, ask less often, or raise the budget"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
-		if err := b.Admit(nativeOp); err != nil {
+		if err := b.Admit(t.Context(), nativeOp); err != nil {
 			t.Errorf("a smaller one fits: %v", err)
 		}
 		time.Sleep(22*time.Hour + time.Minute)
-		if err := b.Admit(rewardsOp); err != nil {
+		if err := b.Admit(t.Context(), rewardsOp); err != nil {
 			t.Errorf("a day after the first: %v", err)
 		}
 		if minute, day := b.Spent(); minute != 100 || day != 220 {
@@ -86,11 +86,11 @@ func TestACallBeyondTheBudgetOfADayIsRefused(t *testing.T) {
 }
 
 func TestACallThatNeverFitsSaysSo(t *testing.T) {
-	err := (&data.Budget{PerMinute: 50}).Admit(rewardsOp)
+	err := (&data.Budget{PerMinute: 50}).Admit(t.Context(), rewardsOp)
 	if want := rewardsOp + ": rate_limited: it costs 100 compute units, and the budget has 50 a minute: raise the budget"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
-	if err := new(data.Budget).Admit(rewardsOp); err != nil {
+	if err := new(data.Budget).Admit(t.Context(), rewardsOp); err != nil {
 		t.Errorf("without limits: %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestNoWindowEverHoldsMoreThanTheBudget(t *testing.T) {
 			var units []int
 			for _, c := range calls {
 				time.Sleep(c.pause)
-				if b.Admit(c.op) == nil {
+				if b.Admit(t.Context(), c.op) == nil {
 					at, units = append(at, time.Since(began)), append(units, data.Units(c.op))
 				}
 			}

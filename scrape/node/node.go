@@ -35,6 +35,9 @@ func (c *Client) Healthy() bool { return c.u.Healthy() }
 // Answered returns when the node last answered; zero where it never did.
 func (c *Client) Answered() time.Time { return c.u.Answered() }
 
+// Offers returns what is known of what the endpoint offers: see scrape.Options.Withholds.
+func (c *Client) Offers() []scrape.Offer { return c.u.Offers() }
+
 // at is a service's path with {chain} filled in; chain is an alias such as C or a blockchain ID.
 func at(path, chain string) string {
 	return strings.ReplaceAll(path, "{chain}", url.PathEscape(chain))
@@ -47,6 +50,23 @@ func IsNotOffered(err error) bool {
 	return errors.As(err, &refusal) && refusal.Code == scrape.CodeMethodNotFound ||
 		refused(err, "rpc: can't find method") || refused(err, "rpc: can't find service")
 }
+
+// IsWithheld tells whether an endpoint, or what stands before it, does not offer what it was asked: it does not know the
+// method or the path, or does not allow it. A public endpoint offers a part of a node's methods.
+func IsWithheld(err error) bool {
+	var refusal *scrape.RPCError
+	said := errors.As(err, &refusal)
+	switch scrape.OutcomeOf(err) {
+	case scrape.Forbidden, scrape.NotFound:
+		return true
+	case scrape.Rejected:
+		return !said || IsNotOffered(err) || refusal.Code == codeMethodNotSupported
+	}
+	return false
+}
+
+// codeMethodNotSupported is the code of a provider that leaves a method out (EIP-1474).
+const codeMethodNotSupported = -32004
 
 // IsNoSuchChain tells whether the node does not run the chain it was asked about by info.isBootstrapped or
 // info.getBlockchainID: the name is wrong, the chain is not tracked, not created yet, or its VM failed.

@@ -1,0 +1,75 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+var (
+	observerInfo = metric.New("avax_observer_info",
+		"An observer: an endpoint that is not one of your nodes; always 1. Series with its name in the label node are its view of the network.", "node")
+	observerUp = metric.New("avax_observer_up",
+		"1 if the observer answered a request within the last 5 minutes, 0 if not.", "node")
+	observerMismatch = metric.New("avax_observer_network_mismatch",
+		"1 if the observer belongs to another network than the nodes, 0 if not. It is then asked nothing else. Absent if a network is not known.", "node")
+	observerOffers = metric.New("avax_observer_method_offered",
+		"1 if the observer answers the method on at least one chain, 0 if it does not offer it. Only methods that were called have a series.", "node", "method").AtMost(mostNamed)
+)
+
+// observer says 0 for an observer that does not answer, and does not fail.
+var observer = &Spec{
+	Name:     "observer",
+	Help:     "State of observers and the methods that they offer.",
+	Calls:    []string{"info.getNetworkID"},
+	Every:    time.Minute,
+	Families: []*metric.Family{observerInfo, observerUp, observerMismatch, observerOffers},
+	Scope:    metric.ScopeNode,
+	Bind:     perObserver(collectObserver),
+}
+
+// observerSilence is how long an observer may say nothing.
+const observerSilence = 5 * time.Minute
+
+func collectObserver(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
+	out.Set(observerInfo, 1, n.Name())
+	if err := n.findNetwork(ctx, t, out); err != nil {
+		out.Note("the network of %s is not known: %v", n.Name(), err)
+	}
+	out.SetBool(observerUp, !n.Answered().IsZero() && time.Since(n.Answered()) < observerSilence, n.Name())
+	offered := map[string]bool{}
+	withheld := metric.Table{About: "What observers do not offer.", Columns: []string{"Observer", "Method", "Why"}}
+	for _, o := range n.Offers() {
+		offered[o.Op] = offered[o.Op] || o.Err == nil
+		if o.Err != nil {
+			withheld.Rows = append(withheld.Rows, []string{n.Name(), o.Op, o.Err.Error()})
+		}
+	}
+	for method, is := range offered {
+		out.SetBool(observerOffers, is, n.Name(), method)
+	}
+	if len(withheld.Rows) > 0 {
+		out.Table(withheld)
+	}
+	return nil
+}
+
+// findNetwork finds out whether the observer belongs to the network of the nodes.
+func (n *Node) findNetwork(ctx context.Context, t *Targets, out *metric.Batch) error {
+	network, err := n.NetworkID(scrape.MaxAge(ctx, observerSilence/2))
+	if err != nil {
+		return err
+	}
+	expected, err := t.network(ctx)
+	if err != nil {
+		return err
+	}
+	n.otherNetwork.Store(network != expected)
+	out.SetBool(observerMismatch, network != expected, n.Name())
+	if network != expected {
+		out.Note("%s belongs to network %d, not to network %d", n.Name(), network, expected)
+	}
+	return nil
+}

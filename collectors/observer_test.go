@@ -1,0 +1,195 @@
+package collectors_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// observe asks these nodes and the observer.
+func (w world) observe(t *testing.T, nodes ...string) {
+	t.Helper()
+	w.ask(t, nodes...)
+	w.ups.SetNodes(append(slices.Clone(w.ups.Nodes()), watch(t, w)))
+}
+
+// runAll runs every job of every collector that asks no service.
+func (w world) runAll(t *testing.T) (failed map[string]error) {
+	t.Helper()
+	failed = map[string]error{}
+	ctx := scrape.MaxAge(t.Context(), 30*time.Second)
+	for _, spec := range collectors.All() {
+		if spec.Cost != nil || spec.Name == "tps" {
+			continue
+		}
+		for _, j := range spec.Bind(w.ups) {
+			if err := j.Collect(ctx, metric.NewBatch(spec.Families)); err != nil && !errors.Is(err, collectors.ErrNotOffered) {
+				failed[spec.Name+" "+j.Target.String()] = err
+			}
+		}
+	}
+	return failed
+}
+
+func TestAnObserverIsAskedAboutTheNetworkOnly(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.observe(t, "alpha")
+		if failed := w.runAll(t); len(failed) > 0 {
+			t.Error(failed)
+		}
+		methods := map[string]bool{}
+		for _, c := range w.network.Calls() {
+			if c.Upstream == "observer" {
+				methods[c.Method] = true
+			}
+		}
+		want := []string{
+			"avm.getHeight", "eth_getBlockByNumber", "info.getNetworkID", "info.upgrades",
+			"platform.getCurrentValidators", "platform.getHeight", "platform.getTimestamp", "validators.getCurrentValidators",
+		}
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(methods))); diff != "" {
+			t.Errorf("while its nodes answer, the observer is asked other methods: %s", diff)
+		}
+	})
+}
+
+func TestAMethodThatAnObserverWithholdsIsAskedOnceAnHour(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.Observer().Withhold("avm.getHeight")
+		w.observe(t, "alpha")
+		for range 10 {
+			w.runAll(t)
+			time.Sleep(5 * time.Minute)
+		}
+		for _, method := range []string{"avm.getHeight", "validators.getCurrentValidators"} {
+			if n, most := w.asked("observer", method), len(w.ups.Chains()); n > most {
+				t.Errorf("%s was asked %d times within an hour", method, n)
+			}
+		}
+		page := w.page(t, "observer")
+		says(t, page, `avax_observer_method_offered{node="observer",method="avm.getHeight"}`, "0")
+		says(t, page, `avax_observer_method_offered{node="observer",method="platform.getHeight"}`, "1")
+		time.Sleep(time.Hour)
+		before := w.asked("observer", "avm.getHeight")
+		w.runAll(t)
+		if w.asked("observer", "avm.getHeight") != before+1 {
+			t.Error("after an hour the method is not tried again")
+		}
+	})
+}
+
+func TestAnObserverOfAnotherNetworkTellsNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		*w.otherwise = func(node, method string, _ []any) string {
+			if node == "observer" && method == "info.getNetworkID" {
+				return `{"jsonrpc":"2.0","id":1,"result":{"networkID":"5"}}`
+			}
+			return ""
+		}
+		w.observe(t, "alpha")
+		says(t, w.page(t, "observer"), `avax_observer_network_mismatch{node="observer"}`, "1")
+		for _, collector := range []string{"heads", "validator_views", "forks"} {
+			silentOf(t, w.page(t, collector), `node="observer"`)
+		}
+		w.network.Node("alpha").Stop()
+		if _, err := w.run(t, "validators", "network"); err == nil {
+			t.Error("the validators of another network are told")
+		}
+	})
+}
+
+// What the network knows is known while the own nodes are down.
+func TestAnObserverAnswersWhileTheNodesAreDown(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.observe(t, "alpha", "bravo")
+		w.runAll(t)
+		before := map[string]string{}
+		for _, collector := range []string{"l1", "validators", "network", "chain_info"} {
+			before[collector] = w.page(t, collector)
+		}
+		w.network.Node("alpha").Stop()
+		w.network.Node("bravo").Stop()
+		time.Sleep(time.Minute)
+		for collector, page := range before {
+			after := w.page(t, collector)
+			if got, want := strings.Count(after, "\n"), strings.Count(page, "\n"); got != want {
+				t.Errorf("%s tells %d lines while the nodes are down, %d before:\n%s", collector, got, want, after)
+			}
+		}
+		alpha := w.network.NodeID("alpha")
+		page, err := w.run(t, "validator_views", "observer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, page, `avax_validator_connected{node="observer",node_id="`+alpha+`"}`, "0")
+	})
+}
+
+func TestAForkShowsToOneNodeAndOneObserver(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.observe(t, "alpha")
+		for range 50 {
+			says(t, w.page(t, "forks"), `avax_chain_fork_detected{node="alpha",chain="C"}`, "0")
+			time.Sleep(time.Minute)
+		}
+		w.network.Node("alpha").Fork("C")
+		time.Sleep(time.Minute)
+		says(t, w.page(t, "forks"), `avax_chain_fork_detected{node="alpha",chain="C"}`, "1")
+	})
+}
+
+func TestAnObserverHasASayInWhatMayStop(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.observe(t, "alpha")
+		const series = `avax_node_stop_leaves_ratio{node="alpha",chain="P"}`
+		seen := valueOf(t, w.page(t, "safe_to_stop"), series)
+		w.network.Disconnect("bravo")
+		w.observe(t, "alpha")
+		time.Sleep(time.Minute)
+		if got := valueOf(t, w.page(t, "safe_to_stop"), series); got > seen-0.1 {
+			t.Errorf("without bravo the observer sees %g of the stake, %g before", got, seen)
+		}
+	})
+}
+
+// A delegator has no node.
+func TestWithoutANodeObserversTell(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		alpha := w.network.NodeID("alpha")
+		w.ups.Watch.Validators.IDs = []string{alpha}
+		w.observe(t)
+		if failed := w.runAll(t); len(failed) > 0 {
+			t.Error(failed)
+		}
+		says(t, w.page(t, "validators"), `avax_validator_present{node_id="`+alpha+`"}`, "1")
+		budget := w.page(t, "reward_budget")
+		says(t, budget, `avax_validator_views_stake_ratio{node_id="`+alpha+`"}`, "0")
+		if uptime := valueOf(t, budget, `avax_validator_weighted_uptime_ratio{node_id="`+alpha+`"}`); uptime < 0.99 {
+			t.Errorf("the observer saw alpha up for %g", uptime)
+		}
+		silentOf(t, budget, "avax_validator_votes_yes_ratio")
+	})
+}
+
+func TestAnObserverThatDoesNotAnswerIsToldAfterFiveMinutes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.observe(t, "alpha")
+		says(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "1")
+		w.network.Observer().Suffer(simnet.RateLimited(time.Minute))
+		time.Sleep(4 * time.Minute)
+		says(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "1")
+		time.Sleep(2 * time.Minute)
+		says(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "0")
+		says(t, w.page(t, "observer"), `avax_observer_info{node="observer"}`, "1")
+	})
+}
