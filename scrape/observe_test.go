@@ -62,10 +62,10 @@ avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",u
 avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="+Inf"} 2
 avax_exporter_upstream_request_duration_seconds_sum{op="platform.getHeight",upstream="local"} 0.3
 avax_exporter_upstream_request_duration_seconds_count{op="platform.getHeight",upstream="local"} 2
-# HELP avax_exporter_upstream_unsent_total Calls to an upstream that were not sent, by their outcome: rate_limited while it asks to be left alone or a budget is spent, timeout where no turn came in time.
+# HELP avax_exporter_upstream_unsent_total Calls to an upstream that were not sent, by outcome. rate_limited: it asked to wait, or a budget is spent. timeout: no turn came in time.
 # TYPE avax_exporter_upstream_unsent_total counter
 avax_exporter_upstream_unsent_total{op="GET /v1/height/{chain}",outcome="rate_limited",upstream="local"} 1
-# HELP avax_exporter_upstream_wait_until_timestamp_seconds Until when an upstream last asked not to be asked an op, or all, in Unix seconds; absent where it never did.
+# HELP avax_exporter_upstream_wait_until_timestamp_seconds End of the last wait that an upstream asked for, for one op or all, in Unix seconds. Absent if it asked for none.
 # TYPE avax_exporter_upstream_wait_until_timestamp_seconds gauge
 avax_exporter_upstream_wait_until_timestamp_seconds{op="all",upstream="local"} 9.4668483e+08
 `)); err != nil {

@@ -12,8 +12,12 @@ import (
 // Replay returns an upstream that sends nothing and answers every request with answer: as the result of a JSON-RPC call, or
 // as the whole body of any other request. With it a method of a typed client checks an answer that is already here.
 func Replay(answer jsontext.Value) (*Upstream, error) {
-	return New(Options{URL: "http://replay.invalid", Transport: replay(answer), MaxBody: int64(len(answer)) + maxEnvelope})
+	return New(Options{URL: "http://replay.invalid", Transport: replay(answer), MaxBody: memoryFactor*int64(len(answer)) + maxEnvelope})
 }
+
+// memoryFactor allows the values of an answer, which is bounded already, as much memory as they would be allowed within the usual limit:
+// the text of a list's items is kept while they are decoded.
+const memoryFactor = 8
 
 // maxEnvelope is more than the members of a JSON-RPC answer other than its result have, in bytes.
 const maxEnvelope = 1 << 10
