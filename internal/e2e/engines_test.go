@@ -1,12 +1,17 @@
 package e2e
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
@@ -51,5 +56,101 @@ func TestVmalertLoadsTheRules(t *testing.T) {
 		if out, err := load(rules); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
+	}
+}
+
+// instant matches a time in an annotation. A time that is computed at each evaluation differs by the time between two evaluations.
+var instant = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000 UTC`)
+
+// inside returns the alerts as Prometheus lists them, without times: it adds external labels only when it sends an alert.
+func inside(all map[string]told) map[string]told {
+	out := map[string]told{}
+	for _, a := range all {
+		a.Labels = maps.Clone(a.Labels)
+		delete(a.Labels, "grafana_url")
+		a.Annotations = maps.Clone(a.Annotations)
+		for name, text := range a.Annotations {
+			a.Annotations[name] = instant.ReplaceAllString(text, "TIME")
+		}
+		out[fmt.Sprint(a.Labels)] = a
+	}
+	return out
+}
+
+// vmalert over VictoriaMetrics has the same alerts, with the same labels and annotations, as the exporter, whose engine is Prometheus' own.
+func TestVmalertTellsTheSameAsTheExporter(t *testing.T) {
+	full(t)
+	t.Parallel()
+	const interval = 5 * time.Second
+	rules := seconds(t)
+	w := newWorld(t, rules)
+	const grafana = "https://grafana.example.com"
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), "AVAX_EXTERNAL_LABELS=grafana_url="+grafana, unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := rulesFile(t, string(withoutKeepFiringFor(t, text)))
+	companion := rulesFile(t, string(alerts.Companion))
+	pages := stack.Webhook(t)
+	// vmalert adds its external labels to the series that it records, and rules join these with what was scraped.
+	labels := map[string]string{"grafana_url": grafana}
+	store := stack.VictoriaMetrics(t, "-promscrape.config="+stack.Scrape(t, interval, labels, exporter.url))
+	vmalert := stack.VMAlert(t, accepted, store.URL, stack.Alertmanager(t, pages.URL).URL,
+		"-rule="+companion, "-evaluationInterval="+interval.String(), "-external.label=grafana_url="+grafana,
+		"-disableAlertgroupLabel") // the labels are then those of Prometheus
+
+	same := func() string {
+		theirs, err := active(t, vmalert.URL)
+		if err != nil {
+			return err.Error()
+		}
+		ours, err := active(t, exporter.url)
+		if err != nil {
+			return err.Error()
+		}
+		if len(theirs) < 2 || len(ours) < 2 {
+			return fmt.Sprintf("alerts: %d of vmalert, %d of the exporter", len(theirs), len(ours))
+		}
+		return cmp.Diff(alike(inside(theirs)), alike(inside(ours)))
+	}
+	pages.Wait(stack.Firing("Settled"))
+	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
+	eventually(t, same)
+	for _, i := range incidents {
+		i.begin(w.network)
+		page := pages.Wait(i.of(stack.Firing(i.alert)))
+		if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) {
+			t.Errorf("%s: the page says %v", i.name, page.Annotations)
+		}
+		eventually(t, same)
+		i.end(w.network)
+		pages.Wait(i.of(stack.Resolved(i.alert)))
+		eventually(t, same)
+	}
+
+	var answer struct {
+		Data struct {
+			Groups []struct {
+				Name  string
+				Rules []struct{ Name, LastError, Health string }
+			}
+		}
+	}
+	if err := getJSON(t.Context(), vmalert.URL+"/api/v1/rules", &answer); err != nil {
+		t.Fatal(err)
+	}
+	evaluated := 0
+	for _, g := range answer.Data.Groups {
+		for _, r := range g.Rules {
+			evaluated++
+			if r.LastError != "" || r.Health != "ok" {
+				t.Errorf("%s, %s: %s: %s", g.Name, r.Name, r.Health, r.LastError)
+			}
+		}
+	}
+	if evaluated < 200 {
+		t.Errorf("vmalert evaluates %d rules", evaluated)
 	}
 }

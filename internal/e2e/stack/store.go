@@ -40,12 +40,13 @@ func VMAlert(t testing.TB, rules, storeURL, alertmanagerURL string, args ...stri
 	})
 }
 
-// Scrape writes a scrape configuration of the targets, given by their base URLs, and returns its path.
-func Scrape(t testing.TB, interval time.Duration, targets ...string) string {
+// Scrape writes a scrape configuration of the targets, given by their base URLs, and returns its path. VictoriaMetrics adds the external
+// labels to every series that it scrapes.
+func Scrape(t testing.TB, interval time.Duration, externalLabels map[string]string, targets ...string) string {
 	t.Helper()
 	every := model.Duration(interval).String()
 	return writeYAML(t, "scrape.yml", map[string]any{
-		"global":         map[string]any{"scrape_interval": every, "scrape_timeout": every},
+		"global":         map[string]any{"scrape_interval": every, "scrape_timeout": every, "external_labels": externalLabels},
 		"scrape_configs": []any{map[string]any{"job_name": "avax-exporter", "static_configs": static(targets)}},
 	})
 }
