@@ -99,7 +99,8 @@ func TestVmalertTellsTheSameAsTheExporter(t *testing.T) {
 	store := stack.VictoriaMetrics(t, "-promscrape.config="+stack.Scrape(t, interval, labels, exporter.url))
 	vmalert := stack.VMAlert(t, accepted, store.URL, stack.Alertmanager(t, pages.URL).URL,
 		"-rule="+companion, "-evaluationInterval="+interval.String(), "-external.label=grafana_url="+grafana,
-		"-disableAlertgroupLabel") // the labels are then those of Prometheus
+		"-datasource.queryStep=15s", // how old a sample may be: by default 5 minutes, and recorded series do not end before
+		"-disableAlertgroupLabel")   // the labels are then those of Prometheus
 
 	same := func() string {
 		theirs, err := active(t, vmalert.URL)
