@@ -1,5 +1,5 @@
-// Package pack keeps text compressed in blocks that can be strung together, in
-// any order, into one gzip stream, without compressing anything again.
+// Package pack keeps text in compressed blocks that can be concatenated in any order into one gzip
+// stream, without compressing again.
 package pack
 
 import (
@@ -14,10 +14,9 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// Block is a piece of text, packed once and never changed. Its packed form is
-// raw deflate (RFC 1951) that ends at a byte's border, without the mark of the
-// last block, and refers to nothing outside of itself: blocks after blocks are
-// one deflate stream.
+// Block is an immutable compressed piece of text. Its compressed form is raw deflate (RFC 1951) that
+// ends at a byte boundary, without the final-block flag, and refers to no data outside. So concatenated
+// blocks are one deflate stream.
 type Block struct {
 	deflated []byte
 	size     int    // of the text, in bytes
@@ -25,7 +24,7 @@ type Block struct {
 	shift    uint32 // what the sum of a text before this one is multiplied by
 }
 
-// Pack packs a text. It keeps nothing of it.
+// Pack compresses a text and does not keep it.
 func Pack(text []byte) Block {
 	if len(text) == 0 {
 		return Block{}
@@ -39,7 +38,7 @@ func Pack(text []byte) Block {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// after is the CRC-32 of a text with this one after it.
+// after returns the CRC-32 of a text followed by this one.
 func (b Block) after(sum uint32) uint32 {
 	if b.size == 0 {
 		return sum
@@ -50,7 +49,7 @@ func (b Block) after(sum uint32) uint32 {
 // Page is a text in blocks.
 type Page []Block
 
-// packed is the length of the blocks in bytes.
+// packed returns the length of the blocks in bytes.
 func (p Page) packed() int {
 	n := 0
 	for _, b := range p {
@@ -68,7 +67,7 @@ func (p Page) Len() int {
 	return n
 }
 
-// last is an empty deflate block that is marked as the last one.
+// last is an empty deflate block with the final-block flag.
 var last = []byte{1, 0, 0, 0xff, 0xff}
 
 // WriteTo writes the text.
@@ -99,7 +98,7 @@ func (p Page) Append(to []byte) []byte {
 	return text.Bytes()
 }
 
-// unpacker is what unpacking needs, kept for the next time.
+// unpacker holds reusable buffers for decompression.
 type unpacker struct {
 	packed, ended bytes.Reader
 	in            bufio.Reader
@@ -111,16 +110,15 @@ var unpackers = sync.Pool{New: func() any {
 	return &unpacker{text: flate.NewReader(nil), buffer: make([]byte, 32<<10)}
 }}
 
-// The frame of a gzip member (RFC 1952) that tells neither name nor time.
+// The header of a gzip member (RFC 1952) without name and time.
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 
-// GzipLen is how many bytes WriteGzip writes.
+// GzipLen returns the number of bytes that WriteGzip writes.
 func (p Page) GzipLen() int { return len(gzipHeader) + p.packed() + len(last) + 8 }
 
-// WriteGzip writes the text as one gzip member: there are readers that stop
-// after the first.
+// WriteGzip writes the text as one gzip member, because some readers stop after the first.
 func (p Page) WriteGzip(w io.Writer) error {
-	// Whoever writes large blocks one by one spares a copy and pays a system call for each.
+	// Writing large blocks directly saves a copy and costs one system call each.
 	out := writers.Get().(*bufio.Writer)
 	defer writers.Put(out)
 	out.Reset(w)
@@ -142,17 +140,16 @@ func (p Page) WriteGzip(w io.Writer) error {
 
 var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
-// Packer packs what is written to it, a piece at a time.
+// Packer compresses what is written to it, piece by piece.
 type Packer struct {
 	text []byte
 	page Page
 }
 
-// pieceSize is how much text is packed at a time: with more, blocks hardly
-// become smaller.
+// pieceSize is the amount of text that is compressed at once. Larger pieces compress only slightly better.
 const pieceSize = 64 << 10
 
-// Write takes text. It never fails.
+// Write compresses text. It never fails.
 func (p *Packer) Write(text []byte) (int, error) {
 	p.text = append(p.text, text...)
 	if len(p.text) >= pieceSize {
@@ -161,7 +158,7 @@ func (p *Packer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Add takes blocks, which follow what was written before.
+// Add appends blocks after the text written so far.
 func (p *Packer) Add(blocks Page) {
 	p.pack()
 	p.page = append(p.page, blocks...)
@@ -174,7 +171,7 @@ func (p *Packer) pack() {
 	}
 }
 
-// Page returns all that was taken.
+// Page returns everything that was written.
 func (p *Packer) Page() Page {
 	p.pack()
 	return p.page

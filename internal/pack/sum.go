@@ -2,10 +2,9 @@ package pack
 
 import "hash/crc32"
 
-// The CRC-32 of two texts in a row follows from those of each: it is that of the
-// first, shifted by the length of the second, plus that of the second. CRCs are
-// polynomials over GF(2) modulo the one of crc32.IEEE, their highest power in
-// the lowest bit; to shift by a bit is to multiply by x. (zlib's crc32_combine.)
+// The CRC-32 of two concatenated texts is computed from those of each: the first, shifted by the
+// length of the second, plus the second. CRCs are polynomials over GF(2) modulo that of crc32.IEEE, with
+// the highest power in the lowest bit. To shift by one bit is to multiply by x. (See crc32_combine of zlib.)
 
 // times multiplies two polynomials.
 func times(a, b uint32) uint32 {
@@ -36,7 +35,7 @@ var powers = func() (p [63]uint32) {
 	return p
 }()
 
-// shiftBy is what shifts by n bytes.
+// shiftBy returns the factor for a shift by n bytes.
 func shiftBy(n int) uint32 {
 	shift := uint32(1) << 31 // 1
 	for i := 0; n > 0; i, n = i+1, n>>1 {

@@ -1,8 +1,9 @@
-// Package recorded replays what real nodes answered: seven nodes of version 1.15.0 on a network of their own, with an L1
-// and a permissioned subnet, and two of a second such network. Each .jsonl file is one situation with one answer per line. Only tests use it.
+// Package recorded replays answers of real nodes: seven nodes of version 1.15.0 on a network of their own, with an L1
+// and a permissioned subnet, and two nodes of a second such network. Each .jsonl file is one situation, with one
+// answer per line. Only tests use it.
 //
-// The files that begin with client_ hold what the typed client asks, the others what the collectors ask. survey.jsonl is
-// no situation: it has answers and refusals from all of them, to which the simulated network is compared.
+// Files that begin with client_ hold the calls of the typed client, the others those of the collectors. survey.jsonl
+// is not a situation: it has answers and rejections from all of them, and the simulated network is compared with it.
 package recorded
 
 import (
@@ -30,7 +31,7 @@ const (
 	PoASubnet = "2mDNbxCFPsepy8WJV8r5dsGycXHJnAATaJMtRZ5Gnqqnho7qAT"
 )
 
-// The chains of the second recorded network, to which partial_sync and vm_cannot_start belong.
+// The chains of the second recorded network, used by partial_sync and vm_cannot_start.
 const (
 	PartialSyncL1 = "2UNX7644LveBGPt2a6MqnUKyfAy5qHpPJEF2BCjJQb4uPey35c"
 	FailedChain   = "2ZQkkPT2kZJdkRq3vjjojycNS1kN5jLfztVa7f9HRCEnprq5Aw"
@@ -52,7 +53,7 @@ type Answer struct {
 	call call
 }
 
-// call is the JSON-RPC request in an answer, or one that came in.
+// call is the JSON-RPC request of an answer, or an incoming one.
 type call struct {
 	Method string `json:"method"`
 	Params any    `json:"params"`
@@ -105,8 +106,7 @@ type Node struct {
 	seen []string
 }
 
-// NewNode replays the situations, the first over the next: what one does not
-// hold is looked for in the one beneath.
+// NewNode replays the situations. An answer that the first does not have comes from the next.
 func NewNode(situations ...string) (*Node, error) {
 	n := &Node{age: time.Hour}
 	for _, s := range situations {
@@ -119,15 +119,14 @@ func NewNode(situations ...string) (*Node, error) {
 	return n, nil
 }
 
-// SetAge says how long the process has run; it matters to start_up alone.
+// SetAge sets how long the process has run. It matters only for start_up.
 func (n *Node) SetAge(age time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.age = age
 }
 
-// Unanswered lists the calls that no recording holds, for which the node
-// answered as for what it does not know.
+// Unanswered lists the calls without a recorded answer. The node answered them as unknown methods.
 func (n *Node) Unanswered() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -162,14 +161,14 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse says in the node's words that it does not know what was asked for.
+// refuse answers in the node's words that it does not know the request.
 func refuse(w http.ResponseWriter, words string, asked call, param string) {
 	params, _ := asked.Params.(map[string]any)
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"`+words+`","data":null},"id":1}`+"\n", params[param])
 }
 
-// find returns the recorded answer to the call, the latest by the node's age.
+// find returns the recorded answer to the call, the latest for the node's age.
 func (n *Node) find(r *http.Request, asked call) (Answer, bool) {
 	n.mu.Lock()
 	age := n.age
@@ -193,8 +192,8 @@ func (n *Node) find(r *http.Request, asked call) (Answer, bool) {
 	return Answer{}, false
 }
 
-// shut returns what a path says to every method while nothing stands behind it:
-// a chain that is not there, or not bootstrapped yet, an API that is off.
+// shut returns what a path answers to every method while its handler does not exist: a chain that does not
+// exist or is not bootstrapped, or an API that is off.
 func shut(layer []Answer, r *http.Request, age time.Duration) (Answer, bool) {
 	for _, a := range slices.Backward(layer) {
 		if a.Path == r.URL.Path && a.Method == r.Method && a.SinceStart <= age.Seconds() {
@@ -204,7 +203,7 @@ func shut(layer []Answer, r *http.Request, age time.Duration) (Answer, bool) {
 	return Answer{}, false
 }
 
-// notListening tells whether the process has not opened its port yet.
+// notListening reports whether the process has not opened its port yet.
 func (n *Node) notListening() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -216,8 +215,8 @@ func (n *Node) notListening() bool {
 	return false
 }
 
-// filter makes the answer to platform.getCurrentValidators with nodeIDs from
-// the recorded whole, as the node does: IDs outside the set are left out.
+// filter builds the answer to platform.getCurrentValidators with nodeIDs from the recorded set, as the
+// node does. IDs outside the set are left out.
 func filter(whole Answer, asked call) (Answer, bool) {
 	params, _ := asked.Params.(map[string]any)
 	ids, ok := params["nodeIDs"].([]any)

@@ -1,4 +1,4 @@
-// Package regular reads the files of the configuration.
+// Package regular reads configuration files.
 package regular
 
 import (
@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// MaxSize is the size in bytes of the largest file that is read.
+// MaxSize is the maximum size of a file in bytes.
 const MaxSize = 4 << 20
 
-// ReadFile reads a file of at most MaxSize bytes. A FIFO, a device and a directory are an error at once: reading them
-// could wait or go on without end. Errors are *fs.PathError, as those of os.ReadFile.
+// ReadFile reads a file of at most MaxSize bytes. A FIFO, a device or a directory is an error at once, because reading
+// them could block or never end. Errors are *fs.PathError, as those of os.ReadFile.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK a FIFO waits for its writer
 	if err != nil {

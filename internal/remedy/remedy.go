@@ -1,6 +1,5 @@
-// Package remedy says what an operator does about an error: the one table of
-// remedies, which the status page, check and the log share. Errors themselves name
-// no environment variable.
+// Package remedy says what an operator does about an error. It is the only table of remedies; the status
+// page, check and the log share it. Errors themselves name no environment variable.
 package remedy
 
 import (
@@ -12,13 +11,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Remedy says in plain words how a call ended, and what to do about it.
+// Remedy describes the outcome of a call and what to do about it.
 type Remedy struct {
 	What string
 	Do   string
-	// service replaces Do where the upstream is a service and no node.
+	// service replaces Do if the upstream is a service instead of a node.
 	service string
-	// ByText says that two errors are one problem only if they read the same.
+	// ByText says that two errors are the same problem only if their texts are equal.
 	ByText bool
 }
 
@@ -79,21 +78,21 @@ var remedies = map[scrape.Outcome]Remedy{
 	},
 }
 
-// noNode is the remedy where not even the API is found that tells who a node is.
+// noNode is the remedy if even the API that identifies a node is missing.
 var noNode = Remedy{
 	What: "No node's API is at this address",
 	Do: "Write the node's address into AVAX_NODES without a path, such as http://host:9650, and with the node's own port. " +
 		"If it is a node, its info API is off (--api-info-enabled).",
 }
 
-// mistake is the remedy where no upstream is to blame.
+// mistake is the remedy for errors that no upstream causes.
 var mistake = Remedy{
 	What:   "The collector itself failed",
 	Do:     "The log has more. If it lasts, please report it with the text above.",
 	ByText: true,
 }
 
-// tooMany is the remedy where a collector has found more than it may serve.
+// tooMany is the remedy for a collector that exceeds its series limit.
 var tooMany = Remedy{
 	What: "More series than the collector may serve",
 	Do: "Watch less (AVAX_VALIDATORS), leave out what you do not need (AVAX_METRICS_DENY), or raise AVAX_SERIES_LIMIT. " +
@@ -101,7 +100,7 @@ var tooMany = Remedy{
 	ByText: true,
 }
 
-// variables are the environment variables of what may be misconfigured.
+// variables are the environment variables for settings that may be wrong.
 var variables = map[collectors.Setting]string{
 	collectors.SettingChains:         "AVAX_CHAINS",
 	collectors.SettingAddresses:      "AVAX_WATCH_ADDRESSES",
@@ -111,7 +110,7 @@ var variables = map[collectors.Setting]string{
 	collectors.SettingServiceNetwork: "AVAX_NETWORK",
 }
 
-// Of reads an error of a collector.
+// Of returns the remedy for an error of a collector.
 func Of(err error) Remedy {
 	outcome := scrape.OutcomeOf(err)
 	r := remedies[outcome]

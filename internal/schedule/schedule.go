@@ -1,5 +1,5 @@
-// Package schedule runs the jobs: when cron says so, within half their period,
-// never twice at once. It is the only writer of the snapshot.
+// Package schedule runs the collectors' jobs at their scheduled times, each within half its period
+// and never twice at once. It is the only writer of the snapshot.
 package schedule
 
 import (
@@ -24,23 +24,23 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Job is something to be done again and again.
+// Job is a collector that runs repeatedly for one target.
 type Job struct {
 	snapshot.Key
 	Families []*metric.Family
-	// Choice is which of their series are served.
+	// Choice selects the series that are exported.
 	Choice *metric.Choice
-	// Limit is how many series all jobs of the collector may serve together; 0: any number.
+	// Limit is the series limit of all jobs of the collector together; 0 means no limit.
 	Limit int
-	// When is comparable: jobs of equal schedules tick together.
+	// When is comparable: jobs with equal schedules run at the same time.
 	When cron.Schedule
-	// Shares lets a run use shared answers of a whole period, in place of half of one.
+	// Shares lets a run use shared answers of a whole period instead of half a period.
 	Shares bool
-	// Probe makes CallsChanged run the job, OnChange NodeChanged.
+	// Probe makes CallsChanged run the job, OnChange makes NodeChanged run it.
 	Probe, OnChange bool
 	// Retry makes the job run again soon after a failure.
 	Retry bool
-	// Collect asks and fills the batch. It must end when its context does.
+	// Collect calls upstreams and fills the batch. It must return when its context ends.
 	Collect func(context.Context, *metric.Batch) error
 }
 
@@ -60,9 +60,9 @@ type Scheduler struct {
 	runs    sync.WaitGroup
 }
 
-// ticker has the jobs of one schedule: a fleet has tens of thousands of jobs. Its
-// timer runs on the monotonic clock. cron's own waits on the wall clock: set back an
-// hour, it would not tick for an hour.
+// ticker holds the jobs of one schedule; a fleet has tens of thousands of jobs. Its timer uses
+// the monotonic clock. cron's own timer uses the wall clock: if that is set back an hour, it would not
+// tick for an hour.
 type ticker struct {
 	when  cron.Schedule
 	next  time.Time // with a monotonic reading; zero: there is none
@@ -70,7 +70,7 @@ type ticker struct {
 	jobs  map[*job]bool
 }
 
-// cause is why jobs fail: the group of their targets, and the outcome.
+// cause is the reason why jobs fail: the group of their targets, and the outcome.
 type cause struct {
 	group   metric.Target
 	outcome scrape.Outcome
@@ -78,13 +78,13 @@ type cause struct {
 
 func causeOf(r snapshot.Run) cause { return cause{r.Target.Group(), scrape.OutcomeOf(r.Err)} }
 
-// job is a Job while it is wanted.
+// job is a Job that is part of the current set.
 type job struct {
 	Job
 	// from is when ticks begin to count: while the first run may be under way
 	// they do not.
 	from time.Time
-	// notes are those of the last good run, used by the run under way.
+	// notes are those of the last successful run. The current run uses them.
 	notes []string
 
 	// What follows is guarded by Scheduler.mu.
@@ -99,7 +99,7 @@ type job struct {
 	skipped, panics atomic.Uint64
 }
 
-// Start returns a running scheduler without jobs. It runs until ctx ends.
+// Start returns a scheduler without jobs. It runs until ctx ends.
 func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg prometheus.Registerer) *Scheduler {
 	s := &Scheduler{
 		ctx:   ctx,
@@ -127,9 +127,8 @@ var (
 // Describe implements prometheus.Collector.
 func (s *Scheduler) Describe(ch chan<- *prometheus.Desc) { ch <- skipped; ch <- panics }
 
-// Collect implements prometheus.Collector. The counters are made when they are
-// asked for: a fleet has tens of thousands, and a registry's own take ten times a
-// job's memory.
+// Collect implements prometheus.Collector. It creates the counters on demand: a fleet has tens of
+// thousands, and counters in a registry would take ten times the memory of a job.
 func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
 	s.mu.Lock()
 	jobs := slices.Collect(maps.Values(s.jobs))
@@ -141,10 +140,9 @@ func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Set makes these jobs the ones that run. What is new starts at once, what is gone
-// takes its samples with it. A job whose Key stays goes on as it was set first: its
-// Collect, with all that it has measured, and the other fields, whatever is given
-// now; only a Set without it, and one with it, replaces them.
+// Set replaces the set of jobs. New jobs start at once; removed jobs take their samples with them. A
+// job whose Key exists already keeps running with its first Collect, including what it has measured, and
+// its first fields. To replace these, call Set without the job, then with it.
 func (s *Scheduler) Set(jobs []Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +162,7 @@ func (s *Scheduler) Set(jobs []Job) {
 	s.start(added)
 }
 
-// add gives a job its ticks. The caller holds s.mu.
+// add adds a job to the ticker of its schedule. The caller holds s.mu.
 func (s *Scheduler) add(j Job) *job {
 	added := &job{Job: j}
 	s.jobs[j.Key] = added
@@ -184,7 +182,7 @@ func (s *Scheduler) add(j Job) *job {
 
 // arm sets the timer of a ticker to its next tick after now. The caller holds s.mu.
 func (s *Scheduler) arm(t *ticker, now time.Time) {
-	// The clock that is set may be a little behind the timer: a tick comes once.
+	// The wall clock may be slightly behind the timer. A tick must not run twice.
 	if early := t.next.Round(0).Sub(now.Round(0)); early > 0 && early < time.Second {
 		now = t.next
 	}
@@ -209,18 +207,18 @@ func (s *Scheduler) tick(t *ticker) {
 	}
 }
 
-// firstSpread and longestSpread keep the first pass over many targets from being one burst. The
-// jobs that ask the same start together, so that they can share answers.
+// firstSpread and longestSpread spread the first runs over many targets. Jobs that make the same calls
+// start together, so that they share answers.
 const (
 	firstSpread   = 5 * time.Millisecond
 	longestSpread = 2 * time.Second
 )
 
-// longestFirst is how long a first run may keep off ticks: nobody who wants a
-// run on the hour should miss one.
+// longestFirst limits how long a first run may suppress ticks, so that a job scheduled on the hour does
+// not miss it.
 const longestFirst = time.Minute
 
-// start makes the first pass over jobs. The caller holds s.mu.
+// start makes the first run of each job. The caller holds s.mu.
 func (s *Scheduler) start(jobs []*job) {
 	turns := map[metric.Target]int{}
 	var passes [][]*job
@@ -255,7 +253,7 @@ func (s *Scheduler) start(jobs []*job) {
 	})
 }
 
-// remove ends a job and forgets it. The caller holds s.mu.
+// remove ends a job and deletes it. The caller holds s.mu.
 func (s *Scheduler) remove(j *job) {
 	b := s.tickers[j.When]
 	if delete(b.jobs, j); len(b.jobs) == 0 {
@@ -280,7 +278,7 @@ func (s *Scheduler) remove(j *job) {
 	s.store.Delete(j.Key)
 }
 
-// Wait returns when the context has ended and every run with it.
+// Wait returns when the context and every run have ended.
 func (s *Scheduler) Wait() {
 	<-s.ctx.Done()
 	s.mu.Lock() // from here on nothing ticks
@@ -298,8 +296,8 @@ func (s *Scheduler) Wait() {
 	s.runs.Wait()
 }
 
-// Progress tells how many of the wanted jobs have ended their first run, good
-// or bad.
+// Progress returns how many jobs have ended their first run, whatever its result, and the number
+// of jobs.
 func (s *Scheduler) Progress() (ran, of int) {
 	s.mu.Lock()
 	of = len(s.jobs)
@@ -337,7 +335,7 @@ func (s *Scheduler) run(j *job, woken bool) {
 	limit()
 	err := s.collect(ctx, j, batch)
 	limit() // others have run meanwhile
-	// A chain that is not found may be on its way: the node starts.
+	// A chain that is not found may appear soon, while the node starts.
 	missing := scrape.OutcomeOf(err) == scrape.NotFound
 	if errors.Is(err, collectors.ErrNotOffered) {
 		err = nil
@@ -370,7 +368,7 @@ func (s *Scheduler) run(j *job, woken bool) {
 	s.put(j, r, missing)
 }
 
-// collect turns a panic into an error of the job.
+// collect converts a panic into an error of the job.
 func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -383,8 +381,8 @@ func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (e
 	return j.Collect(ctx, batch)
 }
 
-// put stores a run of a job that is still wanted. It logs the first job that fails for
-// a cause, and when none does any more.
+// put stores a run of a current job. It logs the first job that fails for a cause, and when no job
+// fails for it any more.
 func (s *Scheduler) put(j *job, r snapshot.Run, missing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -414,8 +412,7 @@ func (s *Scheduler) put(j *job, r snapshot.Run, missing bool) {
 	}
 }
 
-// ended counts one job less that fails for a cause, and logs when it was the last.
-// The caller holds s.mu.
+// ended decrements the failing jobs of a cause, and logs when none is left. The caller holds s.mu.
 func (s *Scheduler) ended(c cause) {
 	if s.failing[c]--; s.failing[c] == 0 {
 		delete(s.failing, c)

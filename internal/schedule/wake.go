@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// firstRetry is how soon after a failure a job runs again; each further time it is
-	// twice as long, until that is as long as the job's period.
+	// firstRetry is the delay after the first failure of a job. It doubles with each further failure, up
+	// to the period of the job.
 	firstRetry = 2 * time.Second
-	// wakeGap is the least time between the beginnings of two runs outside the schedule.
+	// wakeGap is the minimum time between the starts of two runs outside the schedule.
 	wakeGap = time.Second
-	// failingGap is wakeGap for jobs that fail: their node flaps, or another cause remains.
+	// failingGap is wakeGap for failing jobs: their node may flap, or have another problem.
 	failingGap = 5 * time.Second
-	// wakeSpread lies between the jobs that run at once.
+	// wakeSpread is the delay between jobs that run at once.
 	wakeSpread = 50 * time.Millisecond
 )
 
-// NodeChanged tells the scheduler that a node has stopped or begun to answer. The
-// jobs with OnChange run at once. Where the node answers, so do its jobs that fail,
-// and those of the network and of chains that fail.
+// NodeChanged reports that a node has stopped or started to answer. The jobs with OnChange run at
+// once. If the node answers, its failing jobs run too, and the failing jobs of the network and of
+// chains.
 func (s *Scheduler) NodeChanged(node string, answers bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,24 +37,23 @@ func (s *Scheduler) NodeChanged(node string, answers bool) {
 	}
 }
 
-// CallsChanged tells the scheduler that the calls to a node have begun to fail or to
-// succeed. The node's job with Probe runs soon.
+// CallsChanged reports that the calls to a node have started to fail or to succeed. The node's
+// job with Probe runs soon.
 func (s *Scheduler) CallsChanged(node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakeAll(maps.Keys(s.byNode[node]), func(j *job) bool { return j.Probe }, failingGap)
 }
 
-// ChainsChanged tells the scheduler that other chains are followed: the jobs about whole
-// nodes ask about them at once.
+// ChainsChanged reports a change of the monitored chains. The jobs about whole nodes call for them at
+// once.
 func (s *Scheduler) ChainsChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakeAll(maps.Values(s.jobs), func(j *job) bool { return j.Target.Scope() == metric.ScopeNode }, wakeGap)
 }
 
-// wakeFailing wakes the jobs that fail and may succeed now that the node answers. The
-// caller holds s.mu.
+// wakeFailing wakes failing jobs that may succeed now that the node answers. The caller holds s.mu.
 func (s *Scheduler) wakeFailing(node string) {
 	failing := func(j *job) bool { return j.Retry && j.failures > 0 }
 	s.wakeAll(maps.Keys(s.byNode[node]), failing, failingGap)
@@ -86,7 +85,7 @@ func (s *Scheduler) wakeAll(of iter.Seq[*job], which func(*job) bool, gap time.D
 	}
 }
 
-// retry runs a job again soon that had no answer. The caller holds s.mu.
+// retry runs a job without an answer again soon. The caller holds s.mu.
 func (s *Scheduler) retry(j *job, r snapshot.Run, missing bool) {
 	if r.Err == nil && !missing {
 		j.failures = 0
@@ -94,15 +93,15 @@ func (s *Scheduler) retry(j *job, r snapshot.Run, missing bool) {
 	}
 	after := firstRetry << min(j.failures, 20)
 	j.failures++
-	// A limit of calls is not met by more of them.
+	// More calls do not help against a rate limit.
 	if !j.Retry || scrape.OutcomeOf(r.Err) == scrape.RateLimited || after >= period(j.When, time.Now()) {
 		return
 	}
 	s.wake(j, time.Now().Add(after))
 }
 
-// wake runs a job at a time, or earlier if it is woken for an earlier one already. A
-// run that is under way then ends first. The caller holds s.mu.
+// wake runs a job at the given time, or earlier if it is already due earlier. A run in progress ends
+// first. The caller holds s.mu.
 func (s *Scheduler) wake(j *job, at time.Time) {
 	if j.woken != nil && (!at.Before(j.wakeAt) || !j.woken.Stop()) {
 		return
@@ -140,7 +139,7 @@ func (s *Scheduler) begin(j *job, deadline time.Duration) (ctx context.Context) 
 	return ctx
 }
 
-// end ends a run, and wakes the job again that was woken while it ran.
+// end ends a run, and wakes the job again if it was woken during the run.
 func (s *Scheduler) end(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,20 +11,20 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// seed makes the phases of this process differ from those of its neighbours,
-// so that several exporters do not ask one node at the same moment.
+// seed gives each process different phases, so that several exporters do not call one node at the
+// same moment.
 var seed = maphash.MakeSeed()
 
-// Every is a schedule of one tick per period. Jobs of the same target and
-// period tick together, so that they can share answers; different targets are
-// spread over the period. Targets of one group tick together.
+// Every is a schedule of one tick per period. Jobs with the same target and period tick together, so
+// that they share answers. Different targets are spread over the period. Targets of one group tick
+// together.
 func Every(period time.Duration, target metric.Target) cron.Schedule {
 	phase := time.Duration(maphash.Comparable(seed, target.Group())%phases) * period / phases
 	return every{period, phase}
 }
 
-// phases is over how many moments of a period targets are spread: enough for no
-// burst, and so few that the clock of a large fleet has few entries.
+// phases is the number of moments in a period over which targets are spread. It avoids bursts and
+// keeps the number of timers of a large fleet small.
 const phases = 128
 
 type every struct{ period, phase time.Duration }
@@ -35,11 +35,11 @@ func (e every) Next(t time.Time) time.Time {
 	return t.Add(e.period - (since%e.period+e.period)%e.period)
 }
 
-// Pace gives each target its schedule.
+// Pace returns the schedule of each target.
 type Pace func(target metric.Target) cron.Schedule
 
-// Parse reads a cron expression of five fields, or a descriptor such as
-// "@hourly". "@every 30s" spreads the targets over the period as Every does.
+// Parse parses a cron expression of five fields, or a descriptor such as "@hourly". "@every 30s"
+// spreads the targets over the period as Every does.
 func Parse(expression string) (Pace, error) {
 	const write = `write five fields as in "*/5 * * * *", or "@every 30s"`
 	if text, ok := strings.CutPrefix(expression, "@every "); ok {
@@ -59,8 +59,8 @@ func Parse(expression string) (Pace, error) {
 	return func(metric.Target) cron.Schedule { return unset{s} }, nil
 }
 
-// unset gives the ticks of a schedule on the clock that nobody sets: else, once
-// the clock was set back an hour, there would be no tick for an hour.
+// unset converts the ticks of a schedule to the monotonic clock. Otherwise, after the wall clock is set
+// back an hour, there would be no tick for an hour.
 type unset struct{ cron.Schedule }
 
 // Next implements cron.Schedule.
@@ -72,17 +72,17 @@ func (u unset) Next(t time.Time) time.Time {
 	return t.Add(next.Sub(t.Round(0)))
 }
 
-// period is the time between the two ticks that follow t.
+// period returns the time between the two ticks after t.
 func period(s cron.Schedule, t time.Time) time.Duration {
 	next := s.Next(t)
 	return s.Next(next).Sub(next)
 }
 
-// Deadline is how long a run that begins at t may take: half its period.
+// Deadline returns the time limit of a run that begins at t: half its period.
 func Deadline(s cron.Schedule, t time.Time) time.Duration { return period(s, t) / 2 }
 
-// until is when samples of a run that began at t have outlived it: three
-// periods, or three ticks where the schedule is uneven.
+// until returns when samples of a run that began at t expire: after three periods, or after three
+// ticks if the schedule is uneven.
 func until(s cron.Schedule, t time.Time) time.Time {
 	periods := t.Add(3 * period(s, t))
 	ticks := s.Next(s.Next(s.Next(t)))

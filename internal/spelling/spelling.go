@@ -1,4 +1,4 @@
-// Package spelling finds what somebody meant who misspelt a name.
+// Package spelling suggests known names for a misspelled one.
 package spelling
 
 import (
@@ -9,12 +9,12 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// most is how many names are told at most.
+// most is the maximum number of suggestions.
 const most = 3
 
-// Near returns the known names that are close to a name, the closest first: those
-// in which up to a third of its letters are others, missing or too many, and those
-// that hold it or that it holds. It returns none rather than one that nobody meant.
+// Near returns the known names that are close to a name, the closest first. Close means that up to a
+// third of its letters differ, are missing or are extra, or that one name contains the other. It
+// returns none rather than a wrong one.
 func Near(name string, known []string) []string {
 	name = strings.ToLower(name)
 	far := func(k string) int { return levenshtein.ComputeDistance(name, strings.ToLower(k)) }

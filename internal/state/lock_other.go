@@ -2,5 +2,5 @@
 
 package state
 
-// lock takes nothing: there is no lock that the end of a process releases.
+// lock does nothing: this system has no lock that is released when a process ends.
 func lock(string) error { return nil }

@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// locks holds the descriptors of the files lock by directory. They stay open: to close one would release its lock.
+// locks holds the descriptors of the lock files by directory. They stay open, because closing one releases its lock.
 var (
 	locksMu sync.Mutex
 	locks   = map[string]int{}
 )
 
-// lock takes a directory for this process. It returns ErrInUse where another process has it, and nil where the file system
+// lock locks a directory for this process. It returns ErrInUse if another process has locked it, and nil if the file system
 // has no locks.
 func lock(dir string) error {
 	locksMu.Lock()

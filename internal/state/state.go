@@ -1,6 +1,5 @@
-// Package state remembers small values when the exporter stops: how far a list
-// was read, what was added up on the way. Nothing that cannot be found out
-// again belongs here.
+// Package state stores small values that survive a restart, such as the position in a list and the
+// totals so far. It stores only what can be computed again.
 package state
 
 import (
@@ -22,16 +21,15 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// The bounds of a directory. Beyond them the files that were written longest
-// ago go first: they are of what is no longer watched.
+// The limits of a directory. Beyond them the oldest files are deleted: they belong to subjects that are
+// no longer monitored.
 const mostBytes = 1 << 20 // of a value
 
 var mostFiles = 4096 // its test has less patience
 
-// Dir holds values by key, a file of JSON for each. A file is replaced whole or
-// not at all. Where the disk takes none, values are remembered in memory, which
-// is all that the zero Dir has. It is safe for concurrent use. Of two processes with
-// one directory the second writes nothing until the first has ended.
+// Dir stores values by key, each in a JSON file. A file is replaced atomically. If the disk rejects
+// writes, values stay in memory. The zero Dir has memory only. It is safe for concurrent use. If two
+// processes use one directory, the second writes nothing until the first has ended.
 type Dir struct {
 	path  string
 	empty bool
@@ -41,9 +39,8 @@ type Dir struct {
 	written map[string]bool // what the files hold as well
 }
 
-// Open returns the directory, which it makes where there is none. The error
-// says why nothing will be written there: the Dir can be used nevertheless, and
-// tries again whenever there is something to write.
+// Open opens the directory and creates it if needed. The error is the reason why nothing can be written. The
+// Dir can be used nevertheless, and tries again at each write.
 func Open(path string) (*Dir, error) {
 	d := &Dir{path: path}
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -69,11 +66,11 @@ func Open(path string) (*Dir, error) {
 	return d, d.probe()
 }
 
-// ErrInUse says that another process has the directory.
+// ErrInUse reports that another process uses the directory.
 var ErrInUse = errors.New("another process uses it: give each exporter a directory of its own")
 
-// Lock takes the directory for this process, until that ends, where it has not yet. It returns ErrInUse where another
-// process has it: nothing may be written then.
+// Lock locks the directory for this process until the process ends. It returns ErrInUse if another
+// process has locked it. Then nothing may be written.
 func (d *Dir) Lock() error {
 	if d == nil || d.path == "" {
 		return nil
@@ -81,7 +78,7 @@ func (d *Dir) Lock() error {
 	return lock(d.path)
 }
 
-// probe finds out whether the disk takes a file.
+// probe checks whether the disk accepts a file.
 func (d *Dir) probe() error {
 	f, err := os.CreateTemp(d.path, unfinished)
 	if err != nil {
@@ -95,11 +92,11 @@ const (
 	unfinished = "." // how renameio begins the names of its temporary files, which end in digits
 )
 
-// WasEmpty tells whether nothing was remembered when the directory was opened:
-// it is new, or it was lost.
+// WasEmpty reports whether the directory was empty when it was opened: it is new, or its contents were
+// lost.
 func (d *Dir) WasEmpty() bool { return d.empty }
 
-// DamagedError says that what was remembered cannot be read: it begins anew.
+// DamagedError reports that a stored value cannot be read and starts again.
 type DamagedError struct {
 	Key string
 	Err error
@@ -109,12 +106,11 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("what was remembered of %s cannot be read and begins anew: %v", e.Key, e.Err)
 }
 
-// Unwrap returns why it cannot be read.
+// Unwrap returns the cause.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Load returns what is remembered under a key, and whether anything is. The
-// error is a *DamagedError: nothing is, and it says so until something is saved
-// under the key.
+// Load decodes the value of a key and reports whether there is one. The error is a *DamagedError: there is
+// no value. Load returns it until a value is saved under the key.
 func Load[T any](d *Dir, key string) (value T, found bool, err error) {
 	raw, err := d.read(key)
 	if err == nil && raw != nil {
@@ -129,7 +125,7 @@ func Load[T any](d *Dir, key string) (value T, found bool, err error) {
 	return none, false, nil
 }
 
-// read returns what is in memory or in the file, nil where neither is.
+// read returns the value in memory or in the file, or nil.
 func (d *Dir) read(key string) (json.RawMessage, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -166,8 +162,8 @@ func (d *Dir) remember(key string, raw json.RawMessage, written bool) {
 	d.memory[key], d.written[key] = raw, written
 }
 
-// Save remembers a value. The error says why it is remembered until the
-// exporter stops and no longer. What has not changed is not written again.
+// Save stores a value. An unchanged value is not written again. The error is the reason why the value will
+// not survive a restart.
 func (d *Dir) Save(key string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -192,8 +188,7 @@ func (d *Dir) Save(key string, value any) error {
 	return nil
 }
 
-// reason is an error without the name of the temporary file, which differs each
-// time.
+// reason returns an error without the name of the temporary file, which is different each time.
 func reason(err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -202,7 +197,7 @@ func reason(err error) error {
 	return err
 }
 
-// write replaces a file. After a power cut it has the old content or the new.
+// write replaces a file. After a power failure it has the old or the new content.
 func (d *Dir) write(name string, content []byte) error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return err
@@ -225,7 +220,7 @@ func syncDir(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// prune removes files beyond the bound, those written longest ago.
+// prune deletes the oldest files beyond the limit.
 func (d *Dir) prune() {
 	entries, err := os.ReadDir(d.path)
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), suffix) })
@@ -244,7 +239,7 @@ func (d *Dir) prune() {
 	}
 }
 
-// file is where a key's value is: under its own name, where a file can have it.
+// file returns the path for a key: its own name if that is valid as a file name.
 func (d *Dir) file(key string) string {
 	const longest = 200
 	name := url.QueryEscape(key)
