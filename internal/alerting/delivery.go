@@ -108,7 +108,7 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 	var batch []post
 	if body, err := req.GetBody(); err == nil {
 		if err := json.NewDecoder(body).Decode(&batch); err != nil {
-			d.log.Error("a notification cannot be read back", "err", err)
+			d.log.Error("notification not readable", "err", err)
 		}
 	}
 	direct := *client
@@ -156,9 +156,9 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 	d.receivers[name] = after
 	switch {
 	case err != nil && (!before.Asked || before.Up):
-		d.log.Error("Alertmanager does not take alerts, nobody is paged by it", "alertmanager", name, "err", err)
+		d.log.Error("notifications to Alertmanager failed", "alertmanager", name, "err", err)
 	case err == nil && before.Asked && !before.Up:
-		d.log.Info("Alertmanager takes alerts again", "alertmanager", name, "after", now.Sub(before.Since).Round(time.Second).String())
+		d.log.Info("notifications to Alertmanager recovered", "alertmanager", name, "after", now.Sub(before.Since).Round(time.Second).String())
 	}
 
 	outcome, up := delivered, 1.0
@@ -186,7 +186,7 @@ func (d *delivery) follow(a post, taken bool, now time.Time) {
 	case resolved && unsent:
 		delete(d.unsent, key)
 		d.metrics.notifications.WithLabelValues(missed).Inc()
-		d.log.Warn("an alert came and went while no Alertmanager took it, nobody was paged",
+		d.log.Warn("alert ended without a notification",
 			"alert", a.Labels["alertname"], "labels", text(a.Labels), "from", a.StartsAt, "to", a.EndsAt)
 	case resolved && taken:
 		delete(d.accepted, key)

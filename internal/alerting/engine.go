@@ -58,7 +58,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 		return nil, err
 	}
 	if err := e.store.restore(active); err != nil {
-		a.log.Warn("for how long alerts have been active is not known", "err", err)
+		a.log.Warn("alert state not restored", "err", err)
 	}
 	e.scraper, err = scrape.NewManager(&scrape.Options{
 		DiscoveryReloadOnStartup: true,

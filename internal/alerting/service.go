@@ -87,7 +87,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		o.Registerer.Unregister(a.metrics.remembered)
 	}
 	if err := a.state.load(time.Now()); err != nil {
-		a.log.Warn("for how long alerts have been active is not known", "err", err)
+		a.log.Warn("alert state not restored", "err", err)
 	}
 	a.metrics.reloaded.Set(1)
 
@@ -155,7 +155,7 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 		drained.Stop()
 	}
 	if err := e.close(); err != nil {
-		a.log.Error("alerting ends", "err", err)
+		a.log.Error("alerting stopped", "err", err)
 	}
 }
 
@@ -172,7 +172,7 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 	}
 	a.mu.Unlock()
 	if err != nil {
-		a.log.Error("alert rules do not run", "err", err) // the configuration was validated before
+		a.log.Error("alert rules not started", "err", err) // the configuration was validated before
 		<-ctx.Done()
 		return false
 	}
@@ -183,7 +183,7 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 		case <-e.sampled:
 			waiting = false
 		case <-late.C:
-			a.log.Error("alert rules do not run yet: the exporter's own metrics could not be sampled")
+			a.log.Error("alert rules waiting for metrics")
 		case <-e.clock.set:
 			return true
 		case <-ctx.Done():
@@ -192,9 +192,9 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 	}
 	a.mu.Lock()
 	if err := e.evaluate(a, a.set); err != nil {
-		a.log.Error("alert rules", "err", err) // the set was validated before
+		a.log.Error("alert rules invalid", "err", err) // the set was validated before
 	}
-	a.log.Info("alert rules run", "rules", a.set.name, "alerts", a.set.alerts)
+	a.log.Info("alert rules started", "rules", a.set.name, "alerts", a.set.alerts)
 	a.mu.Unlock()
 	return a.watch(ctx, e)
 }
@@ -218,18 +218,18 @@ func (a *Alerting) waitUntilReady(ctx context.Context) bool {
 // they are: nobody is told that they ended, and a `for` goes on where it was. It
 // returns nil if ctx ended before.
 func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
-	a.log.Warn("the wall clock was set or the machine slept: samples are collected anew, alerts go on as they are")
+	a.log.Warn("wall clock changed", "effect", "samples are discarded, alerts keep their state")
 	a.stopRules(old)
 	a.state.saved = asOf(time.Now(), a.state.saved)
 	for {
 		e, err := a.replace(ctx)
 		if err == nil {
 			if err := old.close(); err != nil {
-				a.log.Error("samples of before are not released", "err", err)
+				a.log.Error("old samples not released", "err", err)
 			}
 			return e
 		}
-		a.log.Error("alert rules do not run", "err", err)
+		a.log.Error("alert rules not started", "err", err)
 		select {
 		case <-time.After(a.o.Interval):
 		case <-ctx.Done():
@@ -332,11 +332,11 @@ func (a *Alerting) Reload() error {
 	set, err := a.reload()
 	if err != nil {
 		a.metrics.reloaded.Set(0)
-		a.log.Error("reloading alert rules failed, keeping the previous ones", "err", err)
+		a.log.Error("reload failed, keeping the previous configuration", "config", "alert rules", "err", err)
 		return err
 	}
 	a.metrics.reloaded.Set(1)
-	a.log.Info("alert rules reloaded", "rules", set.name, "alerts", set.alerts)
+	a.log.Info("configuration reloaded", "config", "alert rules", "rules", set.name, "alerts", set.alerts)
 	return nil
 }
 
@@ -383,7 +383,7 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 			if time.Since(dropped) >= dropEvery {
 				dropped = time.Now()
 				if err := e.store.drop(dropped, a.o.history(e.store.NumSeries())); err != nil {
-					a.log.Error("old samples are not dropped", "err", err)
+					a.log.Error("old samples not dropped", "err", err)
 				}
 			}
 		}
@@ -409,12 +409,12 @@ func (a *Alerting) look() {
 	}
 	for rule, err := range failing {
 		if a.failing[rule] != err {
-			a.log.Error("a rule cannot be evaluated", "rule", rule, "err", err)
+			a.log.Error("rule evaluation failed", "rule", rule, "err", err)
 		}
 	}
 	for rule := range a.failing {
 		if failing[rule] == "" {
-			a.log.Info("a rule can be evaluated again", "rule", rule)
+			a.log.Info("rule evaluation recovered", "rule", rule)
 		}
 	}
 	a.failing = failing
@@ -433,7 +433,7 @@ func (a *Alerting) saveState(e *engine, last bool) {
 	}
 	a.metrics.remembered.Set(saved)
 	if text != a.state.err && text != "" {
-		a.log.Warn("cannot write the state directory: a restart would lose for how long alerts have been active", "err", err)
+		a.log.Warn("alert state not saved", "err", err)
 	}
 	a.state.err = text
 }

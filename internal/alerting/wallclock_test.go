@@ -58,7 +58,7 @@ groups:
 						t.Errorf("%s: pages: %v, all-clears: %v", alert, begun, ended)
 					}
 				}
-				if n := strings.Count(w.logged(), "the wall clock was set"); n != 1 || strings.Contains(w.logged(), "level=ERROR") {
+				if n := strings.Count(w.logged(), "wall clock changed"); n != 1 || strings.Contains(w.logged(), "level=ERROR") {
 					t.Errorf("told %d times:\n%s", n, w.logged())
 				}
 				w.show(nodeUp)

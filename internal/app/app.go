@@ -121,10 +121,10 @@ func openState(cfg *config.Config, log *slog.Logger) *state.Dir {
 	}
 	dir, err := state.Open(cfg.StateDir)
 	if err != nil {
-		log.Warn("state directory unusable, keeping state in memory", "dir", cfg.StateDir, "err", err)
+		log.Warn("state directory unusable", "dir", cfg.StateDir, "err", err, "effect", "a restart loses totals and the state of alerts")
 	}
 	if dir.WasEmpty() {
-		log.Info("state directory empty, reading history from its beginning", "dir", cfg.StateDir)
+		log.Info("state directory empty", "dir", cfg.StateDir, "effect", "histories are read from the beginning")
 	}
 	return dir
 }
@@ -227,7 +227,7 @@ func (a *App) followChains(ctx context.Context) {
 			a.mu.Lock()
 			ups.SetChains(chains)
 			if len(chains) == collectors.MostChains {
-				a.log.Warn("too many chains tracked, no more are looked for: list those to follow in AVAX_CHAINS", "chains", len(chains))
+				a.log.Warn("too many chains tracked", "chains", len(chains), "remedy", "list the chains to monitor in AVAX_CHAINS")
 			}
 			a.scheduler.Set(a.targets.jobs())
 			a.scheduler.ChainsChanged()

@@ -29,7 +29,7 @@ func maxConnections(cfg *config.Config, nodes int, descriptors uint64, log *slog
 		most = max(most, int(descriptors-needed))
 	}
 	most = min(most, cfg.MaxConnections)
-	log.Warn("few file descriptors, accepting fewer connections: raise LimitNOFILE", "connections", most, "descriptors", descriptors, "needed_for_nodes", needed)
+	log.Warn("file descriptor limit low", "remedy", "raise LimitNOFILE", "connections", most, "descriptors", descriptors, "needed_for_nodes", needed)
 	return most
 }
 

@@ -90,7 +90,7 @@ func TestAKeyIsReadAnewAndReachesTheDataServiceAlone(t *testing.T) {
 			}
 		}
 	})
-	if said := log.String(); strings.Count(said, "keeping the previous key") != 1 || strings.Count(said, "key reloaded") != 1 {
+	if said := log.String(); strings.Count(said, "keeping the previous configuration") != 1 || strings.Count(said, "configuration reloaded") != 1 {
 		t.Errorf("the log is:\n%s", said)
 	}
 }

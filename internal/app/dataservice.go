@@ -82,12 +82,12 @@ func (s *dataService) watchKey(ctx context.Context, log *slog.Logger) {
 		switch {
 		case err != nil && err.Error() != logged:
 			logged = err.Error()
-			log.Error("reload failed, keeping the previous key", "err", err)
+			log.Error("reload failed, keeping the previous configuration", "config", "data_api_key", "err", err)
 		case err == nil:
 			logged = ""
 		}
 		if changed {
-			log.Info("key reloaded", "upstream", s.Name())
+			log.Info("configuration reloaded", "config", "data_api_key", "upstream", s.Name())
 		}
 	}
 }

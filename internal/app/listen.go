@@ -70,7 +70,7 @@ func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) er
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("profiles not served any more", "err", err)
+			log.Error("profile listener failed", "err", err)
 		}
 	}()
 	log.Info("serving profiles", "url", OwnURL(listener.Addr().String(), false)+"/debug/pprof/")

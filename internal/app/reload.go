@@ -21,7 +21,7 @@ func (a *App) Reload() error {
 	}
 	_, keyErr := a.targets.data.reloadKey()
 	if keyErr != nil {
-		a.log.Error("reload failed, keeping the previous key", "err", keyErr)
+		a.log.Error("reload failed, keeping the previous configuration", "config", "data_api_key", "err", keyErr)
 	}
 	return errors.Join(err, keyErr)
 }

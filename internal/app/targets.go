@@ -261,7 +261,7 @@ func (a *App) setNodes(nodes []fleet.Node) error {
 	a.targets.use(after)
 	a.scheduler.Set(a.targets.jobs())
 	a.warnIfOverBudget()
-	a.log.Info("nodes reloaded", "nodes", len(a.targets.shard.Nodes()), "added", added, "removed", len(removed))
+	a.log.Info("configuration reloaded", "config", "nodes", "nodes", len(a.targets.shard.Nodes()), "added", added, "removed", len(removed))
 	return nil
 }
 

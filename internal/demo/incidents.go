@@ -160,12 +160,12 @@ func Play(ctx context.Context, network *simnet.Network, log *slog.Logger) {
 		if !wait(ctx, quiet) {
 			return
 		}
-		log.Warn("incident: "+now.What, "look", now.Look)
+		log.Warn("incident started", "incident", now.What, "look", now.Look)
 		now.Begin(network)
 		end := func() {
 			if wait(ctx, now.Lasts()) {
 				now.End(network)
-				log.Info(cmp.Or(now.ended, "healed: "+now.What))
+				log.Info("incident ended", "incident", cmp.Or(now.ended, now.What))
 			}
 		}
 		if now.lasts > tooLong {

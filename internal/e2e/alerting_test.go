@@ -349,7 +349,7 @@ func TestAFullDiskNeitherBlindsNorKills(t *testing.T) {
 	i.begin(w.network)
 	w.pages.Wait(i.of(stack.Firing(i.alert)))
 	eventually(t, func() string {
-		if !strings.Contains(exporter.logged(), "a restart would lose for how long alerts have been active") {
+		if !strings.Contains(exporter.logged(), "alert state not saved") {
 			return "the log does not tell that nothing can be written"
 		}
 		return ""

@@ -74,7 +74,7 @@ func (w *Watch) Reload() error {
 	if err != nil {
 		w.success.Set(0)
 		for _, problem := range each(err) {
-			w.log.Error("the old nodes stay", "err", problem)
+			w.log.Error("reload failed, keeping the previous configuration", "config", "nodes", "err", problem)
 		}
 		return err
 	}

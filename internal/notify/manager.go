@@ -94,7 +94,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	}
 	if o.StateDir != "" {
 		if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
-			o.Log.Warn("state directory unusable, a restart forgets silences and repeats notifications", "err", err)
+			o.Log.Warn("state directory unusable", "err", err, "effect", "a restart loses silences and repeats notifications")
 			n.o.StateDir = ""
 		}
 	}
@@ -102,7 +102,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 		o.Registerer.MustRegister(n.metrics.stored)
 		n.metrics.stored.Set(1)
 	} else {
-		o.Log.Info("no state directory, a restart forgets silences and repeats notifications")
+		o.Log.Info("no state directory", "effect", "a restart loses silences and repeats notifications")
 	}
 	if err := n.open(internals); err != nil {
 		return nil, err
@@ -328,11 +328,11 @@ func (n *Notifier) Reload() error {
 	}
 	if err != nil {
 		n.metrics.reloaded.Set(0)
-		n.log.Error("reload failed, keeping the previous notification configuration", "err", err)
+		n.log.Error("reload failed, keeping the previous configuration", "config", "notifications", "err", err)
 		return err
 	}
 	n.metrics.reloaded.Set(1)
-	n.log.Info("notification configuration reloaded", "receivers", len(n.receivers))
+	n.log.Info("configuration reloaded", "config", "notifications", "receivers", len(n.receivers))
 	return nil
 }
 
@@ -380,7 +380,7 @@ func (n *Notifier) run(ctx context.Context) {
 			n.save()
 			if n.peer != nil {
 				if err := n.peer.Leave(10 * time.Second); err != nil {
-					n.log.Warn("replicas not told of the stop", "err", err)
+					n.log.Warn("stop not announced to replicas", "err", err)
 				}
 			}
 			return
@@ -407,7 +407,7 @@ func (n *Notifier) save() {
 	switch {
 	case err != nil && !n.unsaved:
 		n.metrics.stored.Set(0)
-		n.log.Warn("notification state not saved, a restart would repeat notifications", "err", err)
+		n.log.Warn("notification state not saved", "err", err, "effect", "a restart repeats notifications")
 	case err == nil && n.unsaved:
 		n.metrics.stored.Set(1)
 		n.log.Info("notification state saved again")

@@ -353,11 +353,11 @@ func (s *Scheduler) run(j *job, woken bool) {
 		if errors.Is(kept, metric.ErrTooMany) {
 			r.Err = kept // and yet it has samples: the aggregates
 		} else if kept != nil {
-			notes = append(notes, "samples kept out: "+kept.Error())
+			notes = append(notes, "samples left out: "+kept.Error())
 		}
 		for _, note := range notes {
 			if !slices.Contains(j.notes, note) { // once, while it stands
-				s.log.Warn(note, "collector", j.Collector, "target", j.Target.String())
+				s.log.Warn("collector warning", "collector", j.Collector, "target", j.Target.String(), "warning", note)
 			}
 		}
 		j.notes = notes

@@ -486,7 +486,7 @@ func TestANoteIsLoggedOnceWhileItStands(t *testing.T) {
 		}
 		h.stop()
 		h.Wait()
-		if n := strings.Count(h.log.String(), `level=WARN msg="alpha is odd" collector=test target=alpha`); n != 2 {
+		if n := strings.Count(h.log.String(), `level=WARN msg="collector warning" collector=test target=alpha warning="alpha is odd"`); n != 2 {
 			t.Errorf("told %d times, want once for each time that it came up:\n%s", n, h.log)
 		}
 	})

@@ -179,10 +179,10 @@ func (d *Dir) Save(key string, value any) error {
 		return nil
 	}
 	if len(raw) > mostBytes {
-		return fmt.Errorf("%s is remembered until the exporter stops and no longer: a file has %d bytes at most", key, mostBytes)
+		return fmt.Errorf("save %s: larger than %d bytes: a restart loses it", key, mostBytes)
 	}
 	if err := d.write(d.file(key), raw); err != nil {
-		return fmt.Errorf("%s is remembered until the exporter stops and no longer: %w", key, reason(err))
+		return fmt.Errorf("save %s: %w: a restart loses it", key, reason(err))
 	}
 	d.written[key] = true
 	return nil

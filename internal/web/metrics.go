@@ -55,7 +55,7 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.write(w, format, encoding); err != nil {
-		s.site.Log.Debug("scraper went away", "err", err)
+		s.site.Log.Debug("client disconnected", "err", err)
 		panic(http.ErrAbortHandler) // cuts the connection: nobody takes a part for the whole
 	}
 }
@@ -147,7 +147,7 @@ func (s *scrapes) writeProtobuf(w io.Writer, format expfmt.Format) error {
 func (s *scrapes) gather() []*dto.MetricFamily {
 	families, err := s.site.Registry.Gather()
 	if err != nil {
-		s.site.Log.Warn("some of the exporter's own metrics are missing", "err", err)
+		s.site.Log.Warn("exporter metrics incomplete", "err", err)
 	}
 	return families
 }
@@ -162,7 +162,7 @@ func (s *scrapes) ownPage(format expfmt.Format) pack.Page {
 		enc := expfmt.NewEncoder(w, format)
 		for _, f := range s.gather() {
 			if err := enc.Encode(f); err != nil {
-				s.site.Log.Warn("one of the exporter's own metrics is missing", "err", err)
+				s.site.Log.Warn("exporter metrics incomplete", "err", err)
 			}
 		}
 		if end, ok := enc.(expfmt.Closer); ok {

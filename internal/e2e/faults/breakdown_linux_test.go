@@ -187,8 +187,8 @@ func TestAFullDiskCostsTheMemoryOverARestartAndNothingElse(t *testing.T) {
 		}
 		return errors.New("no rewards are told")
 	})
-	e.told("is remembered until the exporter stops and no longer|AVAX_STATE_DIR cannot be used")
-	if n := strings.Count(e.log.String(), "is remembered until the exporter stops"); n > 3 {
+	e.told("a restart loses it|AVAX_STATE_DIR cannot be used")
+	if n := strings.Count(e.log.String(), "a restart loses it"); n > 3 {
 		t.Errorf("it is told %d times", n)
 	}
 	e.until("the node is up", is(`avax_node_up{node="alpha"}`, 1))

@@ -60,7 +60,7 @@ func TestNobodyOutsideBlindsIt(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `ulimit -n 200 && exec "$0"`, stack.Exporter(t))
 	e := run(t, cmd, append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all")...)
 	e.ready()
-	e.told("few file descriptors")
+	e.told("file descriptor limit low")
 	for _, a := range attacks {
 		e.endure(a, "alpha", "bravo")
 	}

@@ -108,7 +108,7 @@ func TestNoProxyPassesAHiddenRequest(t *testing.T) {
 	alpha := newGate(t, network.Node("alpha"))
 	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{"none": "http://127.0.0.1:1"}, "AVAX_RELOAD_ENDPOINT=true")...)
 	e.ready()
-	const reloaded = `"notification configuration reloaded"`
+	const reloaded = `"configuration reloaded","config":"notifications"`
 	for name, proxy := range proxies {
 		dir, listen := t.TempDir(), free(t)
 		file := filepath.Join(dir, "config")
