@@ -190,8 +190,8 @@ func (b *bench) page() []byte {
 	fmt.Fprintf(&p, `# Performance
 
 This page is written by `+"`make bench`"+` (`+"`internal/performance`"+`), which measures everything in one
-run on one machine: each subject in a process of its own, by its CPU time and its resident
-memory, not by the clock. The registry is client_golang's behind promhttp; the file is the
+run on one machine. Each subject is a process of its own. The figures are its CPU time and resident
+memory, not wall time. The registry is client_golang's behind promhttp; the file is the
 same packed page behind `+"`http.ServeFile`"+`; json_exporter's work is done as its source does it.
 What is compared is a ratio of two figures of the same run, each the least of five rounds: only ratios
 carry over to another machine.
@@ -213,13 +213,13 @@ The last run was on %s, %d cores, %s/%s, %s.
 		}
 		fmt.Fprintf(&p, "| %s | %s | %s | %s | %s | %s |\n", r.what, r.bar, cmp.Or(r.before, "–"), r.measured, r.on, met)
 	}
-	p.WriteString("\nBeside the bars:\n\n")
+	p.WriteString("\nOther figures:\n\n")
 	for _, line := range b.also {
 		fmt.Fprintf(&p, "- %s\n", line)
 	}
 	p.WriteString(`
-Scrapes are more than a second apart, so that each collects the exporter's own metrics
-anew: scrapers that come within a second of each other cost less than this. The raw
+Scrapes are more than a second apart, so each collects the exporter's own metrics
+again. Scrapes within the same second cost less than this. The raw
 figures of each round lie in ` + "`internal/performance/last.txt`" + `, as benchstat reads them. Why the page is made
 as it is, [a decision](decisions/page.md) tells.
 `)
