@@ -21,16 +21,16 @@ const callArgs = "[--node NAME] [--chain CHAIN] [--yes] METHOD [PARAMETERS]"
 
 const callText = `
 Arguments:
-  METHOD         a method of a node, of the Data service (data.…) or of the Metrics
-                 service (avg_tps)
+  METHOD         a method of a node, of the Data service (data.…) or of the
+                 Metrics service (avg_tps)
   PARAMETERS     one JSON value: an object, or a list for eth_…; for avg_tps,
-                 CHAINID [PAGETOKEN]. Without a network in the parameters, the Data
-                 service uses AVAX_NETWORK, or the network of the nodes.
+                 CHAINID [PAGETOKEN]. Without a network in the parameters, the
+                 Data service uses AVAX_NETWORK, or the network of the nodes.
 
 Options:
   --node NAME    the configured node to call (default: the first)
-  --chain CHAIN  name, alias or blockchain ID of the chain (default: X for avm.…,
-                 C for eth_…)
+  --chain CHAIN  name, alias or blockchain ID of the chain
+                 (default: X for avm.…, C for eth_…)
   --yes          allow a method that changes something
 
 Examples:

@@ -16,7 +16,8 @@ const notifyArgs = "init KIND | test"
 func notifyHelp() string {
 	return `
 Arguments:
-  init KIND  print a complete, commented file for AVAX_NOTIFY_FILE; KIND is one of
+  init KIND  print a complete, commented file for AVAX_NOTIFY_FILE;
+             KIND is one of
              ` + strings.Join(notify.Kinds(), ", ") + `
   test       send a test page and its resolution to every receiver of pages in
              AVAX_NOTIFY_FILE, and print what each answered
