@@ -2,7 +2,7 @@ package main
 
 var chains = board{
 	file: "chains.json", uid: "avax-chains", title: "chains and fees",
-	about:     "Do the chains move, does every node follow, and what does gas cost?",
+	about:     "Heads of the chains on each node, gas prices and fees.",
 	variables: []variable{chainVar, nodeVar},
 	rows: []row{
 		{panels: append(

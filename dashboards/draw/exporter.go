@@ -2,7 +2,7 @@ package main
 
 var exporter = board{
 	file: "exporter.json", uid: "avax-exporter", title: "the exporter itself",
-	about: "Is what the other dashboards show true and fresh, and do alerts get out?",
+	about: "Freshness of the data of the other dashboards, and delivery of alerts.",
 	variables: []variable{
 		labelValues("collector", "Collector", `avax_exporter_collector_success{job=~"$job"}`, "collector"),
 		labelValues("upstream", "Upstream", `avax_exporter_upstream_requests_total{job=~"$job"}`, "upstream"),

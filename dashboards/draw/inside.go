@@ -5,7 +5,7 @@ package main
 // panel says so.
 var inside = board{
 	file: "node.json", uid: "avax-node", title: "inside the node",
-	about:     "What the nodes' own /ext/metrics and node_exporter on their hosts tell, by the thresholds of the companion rules. Needs scrape jobs with the label node: see companion.yml.",
+	about:     "Metrics of the nodes (/ext/metrics) and of their hosts (node_exporter), with the thresholds of the companion rules. Needs scrape jobs with the label node: see companion.yml.",
 	variables: []variable{nodeVar},
 	rows: []row{
 		{panels: line(exporterTile(), alertsTile(), nodesTile(),

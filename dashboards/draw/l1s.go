@@ -2,7 +2,7 @@ package main
 
 var l1s = board{
 	file: "l1.json", uid: "avax-l1", title: "L1s",
-	about:     "How long do the validators of the L1s last, is the quorum safe, and who is disconnected?",
+	about:     "Balances of L1 validators, quorum, and disconnected validators.",
 	variables: []variable{l1Var, nodeVar, l1ValidatorVar},
 	rows: []row{
 		{panels: append(

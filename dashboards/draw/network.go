@@ -2,7 +2,7 @@ package main
 
 var network = board{
 	file: "network.json", uid: "avax-network", title: "network and peers",
-	about:     "Whom do the nodes reach, what does the stake run, and which upgrades come?",
+	about:     "Peers and connected stake of the nodes, versions by stake, and upcoming upgrades.",
 	variables: []variable{nodeVar},
 	rows: []row{
 		{panels: append(

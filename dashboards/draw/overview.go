@@ -4,7 +4,7 @@ package main
 func overview(profile string) board {
 	b := board{
 		file: "profiles/" + profile + ".dashboard", uid: "avax-overview", title: "overview",
-		about:     "Is everything fine, and if not, what and since when? Nodes, validators, L1s and chains as avax-exporter sees them.",
+		about:     "Active alerts, and the state of nodes, validators, L1s and chains.",
 		variables: []variable{nodeVar, chainVar, validatorVar},
 	}
 	validator, l1 := profile != "l1", profile != "validator"

@@ -2,7 +2,7 @@ package main
 
 var validators = board{
 	file: "validators.json", uid: "avax-validators", title: "validators and rewards",
-	about:     "Will the watched validators of the primary network be paid, when does their stake end, and what do they earn?",
+	about:     "Rewards at risk, ends of periods and earnings of the monitored primary-network validators.",
 	variables: []variable{validatorVar, nodeVar},
 	rows: []row{
 		{panels: append(
