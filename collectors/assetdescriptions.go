@@ -8,7 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// describeAssets returns AVAX and the watched assets, each once.
+// describeAssets returns AVAX and the monitored assets without duplicates.
 func (ups *Upstreams) describeAssets(ctx context.Context) ([]node.Asset, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
 	var found []node.Asset

@@ -22,7 +22,7 @@ var assetTransactions = &Spec{
 	Cost:     calls(opAssetTransactions, 1),
 }
 
-// transactionCounts is what was counted of an asset since it is followed.
+// transactionCounts holds the counts of an asset since it is monitored.
 type transactionCounts struct {
 	Newest time.Time       // of the newest transaction
 	Seen   map[string]bool // those of just then
@@ -39,7 +39,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 		counts.Counts = map[string]int{}
 	}
 	newest, seen := counts.Newest, counts.Seen
-	// Whether the start itself is in the range, nobody says.
+	// It is not documented whether the range includes its start.
 	news := data.AssetTransactionQuery{Start: counts.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: maxNewPages}}
 	for t, err := range readable(out, ups.Data.AssetTransactions(ctx, ups.Data.networkName(), data.XChain, asset, news)) {
 		if data.IsTruncated(err) {

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// peersNotice is how long peers may take to notice that a node has stopped or hangs: up to 50 s were measured.
+// peersNotice is the time that peers may take to notice that a node has stopped or hangs. The longest measured was 50 s.
 const peersNotice = time.Minute
 
-// Away returns the names of the nodes that do not answer at present: the collector up
-// says so or, where it does not run, the last call failed; or the last answer is older
-// than within (0: of any age). Their peers may see them connected for up to a minute
-// more.
+// Away returns the names of the nodes that do not answer now. A node does not answer if the collector up
+// says so or, if that does not run, if the last call failed. A last answer older than within also
+// counts (0: any age is accepted). Peers may see such a node as connected for up to a minute more.
 func (t *Targets) Away(within time.Duration) []string {
 	names := []string{}
 	for _, n := range t.Nodes() {
@@ -36,7 +35,7 @@ func (n *Node) away(within time.Duration) bool {
 	return down || within > 0 && !answered.IsZero() && time.Since(answered) > within
 }
 
-// found takes over whether the node answered the collector up.
+// found stores whether the node answered the collector up.
 func (n *Node) found(answers bool) {
 	n.mu.Lock()
 	changed := n.down == answers
@@ -52,7 +51,7 @@ func (n *Node) found(answers bool) {
 	}
 }
 
-// Probed tells whether the collector up has asked the node.
+// Probed reports whether the collector up has called the node.
 func (n *Node) Probed() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -76,15 +75,15 @@ func (n *Node) untilAway(ctx context.Context) (context.Context, context.CancelFu
 	}
 }
 
-// away are the own nodes that do not answer, as a run counts them.
+// away holds the configured nodes that do not answer, for one run.
 type away struct {
 	names []string        // for which it is certain that no view counts them as connected
 	ids   map[string]bool // node IDs, all of whose names do not answer
 	nodes map[*Node]bool
 }
 
-// away returns the nodes that do not answer. A node that has never answered has no
-// known ID: its name is told once its peers must have noticed.
+// away returns the nodes that do not answer. The ID of a node that has never answered is not known. After
+// peers must have noticed, its name is returned.
 func (t *Targets) away(within time.Duration) away {
 	found := away{names: []string{}, ids: map[string]bool{}, nodes: map[*Node]bool{}}
 	answering := map[string]bool{}
@@ -108,8 +107,8 @@ func (t *Targets) away(within time.Duration) away {
 	return found
 }
 
-// lastAnswer is how old a node's last answer may be for a run that begins now: one and a
-// half periods, since a run may take half of one.
+// lastAnswer is the maximum age of a node's last answer for a run that begins now: one and a half
+// periods, since a run may take half a period.
 func lastAnswer(ctx context.Context) time.Duration {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
@@ -118,7 +117,7 @@ func lastAnswer(ctx context.Context) time.Duration {
 	return 3 * time.Until(deadline)
 }
 
-// present returns the nodes that answer, or all if none does.
+// present returns the nodes that answer, or all nodes if none does.
 func (a away) present(nodes []*Node) []*Node {
 	there := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return a.nodes[n] })
 	if len(there) == 0 {

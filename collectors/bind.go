@@ -6,10 +6,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// A collector says by its binder what it is about. perNode and perNodeAndChain: about a
-// node. perNodeOrObserver and perNodeOrObserverAndChain: about the network in the eyes
-// of who is asked, which an observer tells as well. The others: about the network or a
-// chain, whoever is asked.
+// A binder defines the targets of a collector's jobs. perNode and perNodeAndChain: facts about a node.
+// perNodeOrObserver and perNodeOrObserverAndChain: facts about the network as a node or an observer sees
+// it. The others: facts about the network or a chain, whichever node answers.
 
 type (
 	nodeCollect      func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error
@@ -69,14 +68,14 @@ func (collect nodeChainCollect) bind(asked func(*Targets) []*Node, chains func(*
 	}
 }
 
-// perChain binds a collector to every followed chain, asked of any node or observer.
+// perChain binds a collector to every monitored chain. Any node or observer may answer.
 func perChain(collect func(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
 	return perServiceChain(func(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
 		return collect(ctx, ups.Targets, c, out)
 	})
 }
 
-// perServiceChain binds a collector to every followed chain, asked of a service.
+// perServiceChain binds a collector to every monitored chain. A service answers.
 func perServiceChain(collect func(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
@@ -89,7 +88,7 @@ func perServiceChain(collect func(ctx context.Context, ups *Upstreams, c Chain, 
 	}
 }
 
-// perNetwork binds a collector to the network as a whole, asked of any node or observer.
+// perNetwork binds a collector to the network. Any node or observer may answer.
 func perNetwork(collect func(ctx context.Context, t *Targets, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		return []Job{{metric.Target{}, func(ctx context.Context, out *metric.Batch) error {
@@ -111,7 +110,7 @@ func perItem(items func(Watchlist) []string, collect func(ctx context.Context, u
 	}
 }
 
-// perItemAndChain binds a collector to every item of a watch list on every followed chain.
+// perItemAndChain binds a collector to every item of a watch list on every monitored chain.
 func perItemAndChain(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, c Chain, item string, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
@@ -126,7 +125,7 @@ func perItemAndChain(items func(Watchlist) []string, collect func(ctx context.Co
 	}
 }
 
-// withData makes no jobs where the Data service is not configured. Each job knows the network before it asks.
+// withData makes no jobs without the Data service. Each job finds the network before its first call.
 func withData(bind func(*Upstreams) []Job) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		if ups.Data == nil {

@@ -8,23 +8,23 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// Limits on label values that peers, services and senders of messages choose. They
-// bound the number of series.
+// Limits on label values that peers, services and senders of messages choose. They limit the number of
+// series.
 const (
-	// other is the value of a label for all that have no series of their own.
+	// other is the label value for everything without series of its own.
 	other = "other"
-	// mostNamed is how many series a run may set of a family in which an upstream
-	// chooses the names: of its checks, virtual machines, upgrades.
+	// mostNamed is the maximum number of series per run of a family in which an upstream chooses the names,
+	// such as checks, virtual machines and upgrades.
 	mostNamed = 2000
-	// mostCommon is how many values have a series of their own where peers choose them.
+	// mostCommon is the maximum number of values that peers choose and that have series of their own.
 	mostCommon = 20
-	// mostKinds is how many kinds have a sum of their own where a service chooses them.
+	// mostKinds is the maximum number of kinds that a service chooses and that have sums of their own.
 	mostKinds = 20
 )
 
-// commonest returns the largest counts, under the names that they have, and the
-// sum of the others. Of equal ones the first by name are taken, so that the same
-// names stay; one that is too long for a label is none of them.
+// commonest returns the largest counts by name, and the sum of the others. Of equal counts the first by
+// name are returned, so that the names do not change between runs. A name that is too long for a label
+// counts among the others.
 func commonest[N cmp.Ordered](counts map[string]N) map[string]N {
 	fit := slices.DeleteFunc(slices.Collect(maps.Keys(counts)), func(name string) bool { return len(name) > metric.MostValue })
 	slices.SortFunc(fit, func(a, b string) int {
@@ -41,8 +41,8 @@ func commonest[N cmp.Ordered](counts map[string]N) map[string]N {
 	return common
 }
 
-// kindOrOther is what something is summed up under: its own kind, or other where there
-// are many already, or it is too long for a label.
+// kindOrOther returns the kind under which something is counted: its own kind, or other if there are too
+// many kinds or the name is too long for a label.
 func kindOrOther[S any](sums map[string]S, kind string) string {
 	if _, known := sums[kind]; known || len(sums) < mostKinds && len(kind) <= metric.MostValue {
 		return kind

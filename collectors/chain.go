@@ -9,20 +9,19 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// Chain is a followed chain.
+// Chain is a monitored chain.
 type Chain struct {
 	Name string // the label chain
 	Ref  string // the alias or blockchain ID that the nodes are asked for
 }
 
-// Blockchain returns the chain as the P-Chain has it. The answer may be as old as
-// slowFacts.
+// Blockchain returns the P-Chain's entry of the chain. The answer may be as old as slowFacts.
 func (c Chain) Blockchain(ctx context.Context, t *Targets) (node.Blockchain, error) {
 	return c.find(scrape.MaxAge(ctx, slowFacts), t)
 }
 
-// find asks any node for the chain as the P-Chain has it. The error is NotFound where
-// the P-Chain has no such chain.
+// find asks any node for the P-Chain's entry of the chain. The error is NotFound if the P-Chain has no
+// such chain.
 func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
 	return first(ctx, t, func(ctx context.Context, n *Node) (node.Blockchain, error) {
 		all, err := n.PlatformBlockchains(ctx)
@@ -45,8 +44,8 @@ func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
 	})
 }
 
-// knownBlockchain returns the chain as the P-Chain has it. It asks once: the Data
-// service can be asked about the chain while all nodes are down.
+// knownBlockchain returns the P-Chain's entry of the chain. It calls a node only once, so that the Data
+// service can be called about the chain while all nodes are down.
 func (t *Targets) knownBlockchain(ctx context.Context, c Chain) (node.Blockchain, error) {
 	t.mu.Lock()
 	b, known := t.found[c.Ref]

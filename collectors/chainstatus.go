@@ -29,7 +29,7 @@ func collectChainStatus(ctx context.Context, t *Targets, n *Node, out *metric.Ba
 		}
 		is, err := n.PlatformBlockchainStatus(ctx, c.Ref)
 		if err == nil && is == "Syncing" && n.leavesOut(ctx, c) {
-			// So it says of the alias of a chain that it does not run; of the ID it tells what is the case.
+			// Created is the answer for the alias of a chain that the node does not run. The answer for the ID is correct.
 			var id string
 			if id, err = n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref); err == nil {
 				is, err = n.PlatformBlockchainStatus(ctx, id)

@@ -1,6 +1,6 @@
-// Package collectors holds what the exporter asks and what it makes of the
-// answers: one file per collector, with its families, its Spec and one
-// function. All lists them; there is no other registration.
+// Package collectors makes the calls to nodes and services and turns the answers into samples. Each
+// collector is one file with its families, its Spec and one function. All lists the collectors; there is
+// no other registration.
 package collectors
 
 import (
@@ -12,39 +12,38 @@ import (
 
 // Spec declares a collector.
 type Spec struct {
-	// Name is the key in the configuration, in the log, and the label collector.
+	// Name is the key in the configuration and the log, and the label collector.
 	Name string
-	// Help says in one sentence what it watches.
+	// Help describes in one sentence what the collector exports.
 	Help string
-	// Calls are the upstream methods it asks, as the interface spells them.
+	// Calls are the upstream methods that it calls, by their names in the API.
 	Calls []string
-	// Every is the default period; a cron expression may replace it.
+	// Every is the default period. A cron expression may replace it.
 	Every time.Duration
-	// Pace, if not nil, gives the default period where it depends on the watched validators.
+	// Pace, if not nil, returns the default period if it depends on the monitored validators.
 	Pace func(Validators) time.Duration
-	// Shares makes its runs use answers that other collectors got up to a period ago, in
-	// place of half of one: it asks every node what others ask each node anyway.
+	// Shares lets its runs use answers that other collectors got up to a period ago, instead of half a
+	// period. Use it for a collector that calls every node for what others call each node anyway.
 	Shares bool
-	// Off keeps it out of the defaults.
+	// Off leaves it out of the defaults.
 	Off bool
-	// Probe makes a node's job run also when the calls to the node begin to fail or to
-	// succeed.
+	// Probe also runs a node's job when calls to the node begin to fail or to succeed.
 	Probe bool
-	// OnChange makes it run also when a node has stopped or begun to answer.
+	// OnChange also runs it when a node has stopped or begun to answer.
 	OnChange bool
-	// Families is everything that Collect may emit.
+	// Families are all families that Collect may set.
 	Families []*metric.Family
-	// Scope is the kind of targets that its jobs have.
+	// Scope is the kind of target of its jobs.
 	Scope metric.Scope
-	// Bind makes the jobs, each with a target of its own. It asks nothing.
+	// Bind makes the jobs, each with its own target. It makes no calls.
 	Bind func(*Upstreams) []Job
-	// Cost returns how often one run of so many jobs calls what at the Data service,
-	// by the names in Calls, on a usual day: no history to be read, each list on one
-	// page unless the collector says otherwise. Nil: it does not ask the Data service.
+	// Cost returns the calls of one run of this many jobs to the Data service, by the names in Calls, on a
+	// usual day: no history to read, and each list on one page unless the collector says otherwise. Nil: it
+	// does not call the Data service.
 	Cost func(w Watchlist, jobs int) map[string]int
 }
 
-// Period returns the default period where these validators are watched.
+// Period returns the default period for these monitored validators.
 func (s *Spec) Period(v Validators) time.Duration {
 	if s.Pace != nil {
 		return s.Pace(v)
@@ -52,8 +51,8 @@ func (s *Spec) Period(v Validators) time.Duration {
 	return s.Every
 }
 
-// Jobs binds the collector: jobs about a node to the nodes of this shard, the others
-// to the nodes of all shards. all is nil where another shard runs the others.
+// Jobs binds the collector: jobs about a node to the nodes of this shard, the others to the nodes of all
+// shards. all is nil if another shard runs the others.
 func (s *Spec) Jobs(shard, all *Upstreams) []Job {
 	const perNode = metric.ScopeNode | metric.ScopeNodeChain
 	if shard == all {
@@ -78,12 +77,12 @@ func (s *Spec) Jobs(shard, all *Upstreams) []Job {
 // Job is a collector bound to a target.
 type Job struct {
 	Target metric.Target
-	// Collect asks, and fills the batch. On an error the batch is dropped,
-	// unless it is ErrNotOffered.
+	// Collect makes the calls and fills the batch. After an error the batch is dropped, except after
+	// ErrNotOffered.
 	Collect func(ctx context.Context, out *metric.Batch) error
 }
 
-// All returns every collector, in the order in which pages show them.
+// All returns every collector, in the order of the pages.
 func All() []*Spec {
 	return []*Spec{
 		up,
@@ -137,10 +136,10 @@ func All() []*Spec {
 	}
 }
 
-// fullSetEvery is how often a whole validator set may be asked: on the main
-// network that answer has more than a megabyte and walks every staker.
+// fullSetEvery is the minimum time between requests for a whole validator set. On Mainnet that answer
+// has more than a megabyte, and the node walks every staker for it.
 const fullSetEvery = 5 * time.Minute
 
-// slowFacts is how old an answer may be that changes with an upgrade or a
-// transaction at most: identities, the list of blockchains.
+// slowFacts is the maximum age of answers that change only with an upgrade or a transaction, such as
+// identities and the list of blockchains.
 const slowFacts = 10 * time.Minute

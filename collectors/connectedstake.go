@@ -80,13 +80,13 @@ func collectConnectedStake(ctx context.Context, t *Targets, n *Node, out *metric
 	return nil
 }
 
-// release is a version such as avalanchego/1.15.0, taken apart.
+// release is a parsed version, such as avalanchego/1.15.0.
 type release struct {
 	name    string
 	numbers [3]uint64
 }
 
-// releaseOf reads a version as nodes and their peers spell it.
+// releaseOf parses a version as nodes and peers report it.
 func releaseOf(version string) (r release, ok bool) {
 	name, numbers, _ := strings.Cut(version, "/")
 	parts := strings.Split(numbers, ".")
@@ -103,13 +103,13 @@ func releaseOf(version string) (r release, ok bool) {
 	return r, true
 }
 
-// newer tells whether r comes after another release of the same software.
+// newer reports whether r comes after another release of the same software.
 func (r release) newer(than release) bool {
 	return r.name == than.name && slices.Compare(r.numbers[:], than.numbers[:]) > 0
 }
 
-// announced returns the upgrade time that more than half of the connected
-// stake announces, and false if there is none.
+// announced returns the upgrade time that more than half of the connected stake announces, and false if
+// there is none.
 func announced(peers []node.Peer, stake map[string]uint64) (at time.Time, most bool) {
 	var connected uint64
 	votes := map[int64]uint64{}

@@ -22,7 +22,7 @@ var dataBlockchains = &Spec{
 	Cost:     calls(opBlockchains, blockchainPages),
 }
 
-// blockchainPages is how many pages there are of a network with 2,000 chains.
+// blockchainPages is the number of pages for a network with 2,000 chains.
 const blockchainPages = 4
 
 func bindDataBlockchains(ups *Upstreams) []Job {

@@ -81,14 +81,14 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 	return nil
 }
 
-// weiDecimals are those of the native token of every EVM chain.
+// weiDecimals are the decimal places of the native token of every EVM chain.
 const weiDecimals = 18
 
-// maxLookups is how many blocks one run asks for at most. It takes two while the service is as far behind the chain as in
-// the last run, and three while it stands still.
+// maxLookups is the maximum number of blocks that one run asks for. A run needs two while the lag of the service does
+// not change, and three while the service makes no progress.
 const maxLookups = 4
 
-// indexed is what the last run found.
+// indexed is the result of the last run.
 type indexed struct {
 	Newest uint64 // a block that the service knew; 0: none was found
 	Above  uint64 // one above that it did not know
@@ -106,7 +106,7 @@ type search struct {
 	err     error  // what ended the search
 }
 
-// knows asks for a block, while there are questions left.
+// knows asks for a block, unless the run has used up its lookups.
 func (s *search) knows(n uint64) bool {
 	if s.left == 0 || s.err != nil {
 		return false
@@ -125,9 +125,9 @@ func (s *search) knows(n uint64) bool {
 	return false
 }
 
-// run looks for both blocks of the last run where they are if the service follows the chain, then where they are if it stands
-// still. The first time, it looks ever further down from the head. Then it looks between the block that is known and the one
-// that is not. A run that has no questions left keeps what it found: the next one goes on from there.
+// run looks for both blocks of the last run, first where they are if the service keeps up with the chain, then where they
+// are if it makes no progress. The first run searches downwards from the head. Then it searches between the block that is
+// known and the one that is not. A run without lookups left keeps its result, and the next run continues from there.
 func (s *search) run(head uint64, was *indexed) error {
 	s.found = s.found && s.newest.BlockNumber > 0
 	caughtUp := false
@@ -171,5 +171,5 @@ func (s *search) run(head uint64, was *indexed) error {
 	return nil
 }
 
-// lookBelow is by how much further from the head each step looks.
+// lookBelow is the factor by which each step goes further from the head.
 const lookBelow = 16

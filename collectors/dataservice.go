@@ -18,7 +18,7 @@ import (
 // DataService is the Data service, with what its collectors store between runs.
 type DataService struct {
 	*data.Client
-	// Network is the service's name of the network: mainnet, fuji or testnet. Empty: the one that the nodes belong to.
+	// Network is the service's name of the network: mainnet, fuji or testnet. Empty: the network of the nodes.
 	Network string
 	// Currency is that of prices and values, such as usd.
 	Currency string
@@ -39,7 +39,7 @@ func (s *DataService) entry(parts ...string) string {
 	return s.networkName() + " " + strings.Join(parts, " ")
 }
 
-// networkName returns the name of the network, once FindNetwork has found it.
+// networkName returns the name of the network after FindNetwork has found it.
 func (s *DataService) networkName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,9 +49,9 @@ func (s *DataService) networkName() string {
 // dataNetworks are the networks that the Data service knows, by ID.
 var dataNetworks = map[uint64]string{1: data.Mainnet, 5: data.Fuji}
 
-// FindNetwork finds out which network the Data service is asked about: DataService.Network or, where that is empty, the one
-// that the nodes belong to. A contradiction between the two is an error. While no node answers, what was found before
-// counts, and Network without being confirmed.
+// FindNetwork determines the network for calls to the Data service: DataService.Network or, if that is empty, the network
+// of the nodes. A contradiction between the two is an error. While no node answers, the previous result counts, and
+// Network counts without confirmation.
 func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	s := ups.Data
 	s.mu.Lock()
@@ -91,7 +91,7 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	return s.network, nil
 }
 
-// checkChain returns an error where an answer about a chain names another one. An answer may name none.
+// checkChain returns an error if an answer about a chain names another chain. An answer may name none.
 func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, named string) error {
 	b, err := ups.knownBlockchain(ctx, c)
 	if named == "" || err != nil || named == b.ID {
@@ -117,7 +117,7 @@ func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, named 
 	return nil
 }
 
-// anotherAnswer is the error of an answer that is about something else than the question.
+// anotherAnswer is the error for an answer that does not belong to the question.
 func anotherAnswer(op, asked, answered string) error {
 	if len(answered) > metric.MostValue {
 		answered = answered[:metric.MostValue]
@@ -125,11 +125,10 @@ func anotherAnswer(op, asked, answered string) error {
 	return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("asked about %s, the answer is about %q", asked, answered)}
 }
 
-// ofChain asks the Data service a question about a chain, which the service knows by
-// its blockchain ID. The error is ErrNotOffered where the service does not know the
-// answer, as of chains that it does not index; the question is then repeated after a
-// minute, and ever more rarely up to an hour. Where it has known the answer before, the
-// error is that of the service.
+// ofChain calls the Data service about a chain, which the service knows by its blockchain ID. The error is
+// ErrNotOffered if the service does not know the answer, such as for chains that it does not index. The
+// call is then repeated after a minute, and then less and less often, up to an hour. If the service has known
+// the answer before, the error is that of the service.
 func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, question string, put func(chainID string) (T, error)) (T, error) {
 	var none T
 	question += " " + c.Name
@@ -157,8 +156,8 @@ func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, question strin
 	return answer, err
 }
 
-// unknownHolds is how long a question is not repeated that the Data service did not know at first: it may be starting, or
-// about to index the chain.
+// unknownHolds is the time before the first repetition of a call that the Data service could not answer. It may be
+// starting, or about to index the chain.
 const unknownHolds = time.Minute
 
 // readable leaves out the items of a list that cannot be read; a note of the run says so.
@@ -180,12 +179,12 @@ func readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, e
 	}
 }
 
-// calls is the Cost of a collector each of whose jobs calls op so often.
+// calls is the Cost of a collector whose jobs call op this many times each.
 func calls(op string, each int) func(Watchlist, int) map[string]int {
 	return func(_ Watchlist, jobs int) map[string]int { return map[string]int{op: each * jobs} }
 }
 
-// lock is a mutex; waiting for it ends with a context.
+// lock is a mutex. Waiting for it ends with a context.
 type lock struct {
 	once sync.Once
 	turn chan struct{}
@@ -201,7 +200,7 @@ func (l *lock) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// Operations of the Data service, as its client names them.
+// Operations of the Data service, by their names in its client.
 const (
 	opBlockchains          = "GET /v1/networks/{network}/blockchains"
 	opSubnet               = "GET /v1/networks/{network}/subnets/{subnetId}"

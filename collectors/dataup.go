@@ -13,8 +13,8 @@ import (
 var dataUpFamily = metric.New("avax_data_up",
 	"1 if the Data service answered the last probe, even with a rejection of the key. 0 if it did not, or while it asks to wait.")
 
-// dataUp says 0 for a dead service, and so it fails only where the exporter itself did not poll. That a key is refused is no
-// failure of the service; it is told in the log, and the other collectors fail.
+// dataUp is 0 for a dead service, and so it fails only if the exporter itself did not probe. A rejected key is no failure of
+// the service: the log reports it, and the other collectors fail.
 var dataUp = &Spec{
 	Name:     "data_up",
 	Help:     "Whether the Data service answers. This collector and those below need AVAX_DATA_URL.",

@@ -14,22 +14,21 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// MostChains is how many chains are followed at most where they are looked for.
+// MostChains is the maximum number of chains with AVAX_CHAINS=auto.
 const MostChains = 1000
 
-// Discover adds to the known chains those of subnets that some node tracks. The list
-// of chains is asked of one node. Which of them a node tracks is told by its health
-// checks: there is one for each chain that it runs or could not start. A chain that was
-// found stays: a node that is down does not take its chains with it. Once there
-// are MostChains, nobody is asked. The error tells of nodes that could not be
-// asked; the chains stand all the same.
+// Discover adds the chains of subnets that at least one node tracks to the known chains. One node
+// returns the list of chains. The health checks of a node show which of them it tracks: there is one
+// check for each chain that it runs or could not start. A chain that was found stays, so that the chains of
+// a node do not disappear when it goes down. Beyond MostChains no more calls are made. The error names
+// nodes that did not answer; the returned chains are valid nevertheless.
 func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	if len(known) >= MostChains {
 		return known, nil
 	}
 	found := slices.Clone(known)
 	var errs []error
-	// A chain that is followed by an alias is not followed twice.
+	// A chain that is configured by an alias must not be added again.
 	ids := map[string]bool{}
 	for _, c := range known {
 		b, err := c.Blockchain(ctx, t)
@@ -73,13 +72,13 @@ func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	return found, errors.Join(errs...)
 }
 
-// ownChecks are the health checks that are not a chain's.
+// ownChecks are the health checks that do not belong to a chain.
 var ownChecks = []string{
 	"bls", "bootstrapped", "database", "diskspace", "futureupgrade", "network", "router", "shuttingDown", "validation", "P", "X", "C",
 }
 
-// tracked returns those of the chains that the node tracks, in their order. With an
-// error these are not all.
+// tracked returns the chains that the node tracks, in their order. With an error the list is
+// incomplete.
 func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Blockchain, error) {
 	if len(chains) == 0 {
 		return nil, nil
@@ -108,8 +107,8 @@ func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Bl
 	return slices.DeleteFunc(slices.Clone(chains), func(b node.Blockchain) bool { return !ids[b.ID] }), nil
 }
 
-// syncing asks the node's P-Chain about each of the chains, which takes its lock. A
-// chain that could not be started shows as one that is not tracked.
+// syncing asks the node's P-Chain about each of the chains, which takes its lock. A chain that could not
+// be started looks like one that is not tracked.
 func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked []node.Blockchain, err error) {
 	for _, b := range chains {
 		status, err := n.PlatformBlockchainStatus(ctx, b.ID)
@@ -126,8 +125,8 @@ func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked [
 	return tracked, nil
 }
 
-// nameFor gives a discovered chain its own name where that is fit for a label
-// and not taken: anybody may name a chain anything.
+// nameFor gives a discovered chain its own name if that is valid as a label and not taken. Anybody may
+// name a chain anything.
 func nameFor(b node.Blockchain, taken []Chain, nodes []*Node) string {
 	if !plainName.MatchString(b.Name) || slices.Contains([]string{"P", "X", "C", "network", other}, b.Name) ||
 		slices.ContainsFunc(taken, func(c Chain) bool { return c.Name == b.Name }) ||

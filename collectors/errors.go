@@ -10,39 +10,37 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// ErrNotOffered means that the upstream does not offer what was asked: a release
-// without the method, a chain of another kind, a chain that the node does not run,
-// an API that is off. The run has not failed, and the samples in its batch count.
+// ErrNotOffered means that the upstream does not offer this call: a release without the method, a chain of
+// another kind, a chain that the node does not run, or an API that is off. The run has not failed, and the
+// samples in its batch count.
 var ErrNotOffered = errors.New("not offered here")
 
-// errNobodyAnswers means that no own node answers. What an earlier run told of what the
-// nodes see holds no longer.
+// errNobodyAnswers means that no configured node answers. Then earlier samples of what nodes see are no
+// longer valid.
 var errNobodyAnswers = errors.New("no own node answers")
 
-// EndsSamples tells whether the samples of earlier runs are not to be served any more
-// after this error.
+// EndsSamples reports whether this error ends the samples of earlier runs.
 func EndsSamples(err error) bool { return errors.Is(err, errNobodyAnswers) }
 
-// refusalHolds is how long a question is not repeated that an upstream does not know:
-// upgrades are rare.
+// refusalHolds is the time before a call is repeated that an upstream does not know. Upgrades are rare.
 const refusalHolds = time.Hour
 
-// refusals are the questions that an upstream does not know, by name.
+// refusals are the calls that an upstream does not know, by name.
 type refusals struct {
 	refusalsMu sync.Mutex
 	byQuestion map[string]refusal
 }
 
-// refusal is the error of a question, and until when it is not repeated.
+// refusal is the error of a call, and the time until it may be repeated.
 type refusal struct {
 	err   error
 	until time.Time
 	wait  time.Duration
 }
 
-// ask asks the node a question, named by method and chain. The error is ErrNotOffered
-// where the node does not know the method, which is then not repeated for an hour, or
-// where there is no such path, which is: a node that starts has no chains yet.
+// ask calls the node, named by method and chain. The error is ErrNotOffered if the node does not know the
+// method; then the call is not repeated for an hour. It is also ErrNotOffered if the path does not exist; then
+// the call is repeated at the next run, because a node that starts has no chains yet.
 func ask[T any](n *Node, question string, put func() (T, error)) (T, error) {
 	if err := n.refused(question); err != nil {
 		var none T
@@ -59,7 +57,7 @@ func ask[T any](n *Node, question string, put func() (T, error)) (T, error) {
 	return answer, err
 }
 
-// refused returns the error of a question that is not to be repeated yet.
+// refused returns the error of a call that must not be repeated yet.
 func (r *refusals) refused(question string) error {
 	r.refusalsMu.Lock()
 	defer r.refusalsMu.Unlock()
@@ -69,7 +67,7 @@ func (r *refusals) refused(question string) error {
 	return nil
 }
 
-// refuse notes that a question is not to be repeated: the first time so long, then twice as long each time, an hour at most.
+// refuse delays the next repetition of a call: by this time at first, then twice as long each time, an hour at most.
 func (r *refusals) refuse(question string, err error, first time.Duration) {
 	r.refusalsMu.Lock()
 	defer r.refusalsMu.Unlock()
@@ -80,17 +78,17 @@ func (r *refusals) refuse(question string, err error, first time.Duration) {
 	r.byQuestion[question] = refusal{err, time.Now().Add(wait), wait}
 }
 
-// accept notes that a question was answered.
+// accept records that a call was answered.
 func (r *refusals) accept(question string) {
 	r.refusalsMu.Lock()
 	defer r.refusalsMu.Unlock()
 	delete(r.byQuestion, question)
 }
 
-// Setting is something that the operator configures, in words.
+// Setting describes something that the operator configures.
 type Setting string
 
-// Settings that an upstream may prove wrong.
+// Settings that an upstream may reject.
 const (
 	SettingChains         Setting = "chains"
 	SettingAddresses      Setting = "watched addresses"
@@ -100,7 +98,7 @@ const (
 	SettingServiceNetwork Setting = "network of the Data service"
 )
 
-// SettingError is an error that ends when the operator corrects a setting.
+// SettingError is an error that the operator fixes by correcting a setting.
 type SettingError struct {
 	Setting Setting
 	Err     error
@@ -111,7 +109,7 @@ func (e *SettingError) Error() string { return fmt.Sprintf("%v: correct the %s",
 // Unwrap returns the cause.
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// ifRejected blames a setting where the upstream rejects its value.
+// ifRejected attributes an error to a setting if the upstream rejects its value.
 func ifRejected(err error, s Setting) error {
 	if scrape.OutcomeOf(err) == scrape.Rejected && !errors.Is(err, ErrNotOffered) {
 		return &SettingError{s, err}
@@ -119,7 +117,7 @@ func ifRejected(err error, s Setting) error {
 	return err
 }
 
-// ifUnknown blames a setting where the service rejects its value or does not know it.
+// ifUnknown attributes an error to a setting if the service rejects or does not know its value.
 func ifUnknown(err error, s Setting) error {
 	if scrape.OutcomeOf(err) == scrape.NotFound {
 		return &SettingError{s, err}

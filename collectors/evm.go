@@ -11,7 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// evmChainID returns the EVM chain ID of a chain, as any node that runs it has it.
+// evmChainID returns the EVM chain ID from any node that runs the chain.
 func evmChainID(ctx context.Context, t *Targets, c Chain) (uint64, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
 	return first(ctx, t, func(ctx context.Context, n *Node) (uint64, error) {
@@ -34,7 +34,7 @@ func configHash(config node.ChainConfig) string {
 func upgradeTimes(config node.ChainConfig) map[string]time.Time {
 	last := map[string]time.Time{}
 	add := func(upgrade string, at time.Time) {
-		// Not scheduled is written as the year 9999.
+		// Year 9999 means not scheduled.
 		if known, ok := last[upgrade]; at.Year() < 9999 && (!ok || at.After(known)) {
 			last[upgrade] = at
 		}
@@ -66,7 +66,7 @@ func upgradeTimes(config node.ChainConfig) map[string]time.Time {
 	return last
 }
 
-// evmRules asks a node which rules and precompiles hold in the newest block.
+// evmRules returns the rules and precompiles that are active in the newest block.
 func evmRules(ctx context.Context, n *Node, c Chain) (node.Rules, error) {
 	return ask(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref, nil) })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// share returns a context with one n-th of the time that is left.
+// share returns a context with one n-th of the remaining time.
 func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -21,16 +21,15 @@ func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(n))
 }
 
-// first returns the first answer of a node or, where no node answers, of an observer.
-// It asks one after the other, healthy ones first. That a node does not know the method
-// is an answer; that it does not run the chain is not, because another may. Each but the
-// last has half of the time that is left, so that a node that hangs leaves time for the
-// others.
+// first returns the first answer of a node or, if no node answers, of an observer. It calls one after the
+// other, healthy ones first. An unknown method is an answer. A chain that the node does not run is not,
+// because another node may run it. Each but the last has half of the remaining time, so that a node that
+// hangs leaves time for the others.
 func first[T any](ctx context.Context, t *Targets, put func(context.Context, *Node) (T, error)) (T, error) {
 	return firstOf(ctx, t.ofThisNetwork(), put)
 }
 
-// firstOf is first of these.
+// firstOf is first for these nodes.
 func firstOf[T any](ctx context.Context, order []*Node, put func(context.Context, *Node) (T, error)) (T, error) {
 	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
 	var zero T
@@ -57,8 +56,8 @@ func firstOf[T any](ctx context.Context, order []*Node, put func(context.Context
 	return zero, noAnswerError(errs)
 }
 
-// wait returns the context in which a node is asked: where others can be asked too,
-// it ends when the node is found not to answer.
+// wait returns the context for a call to a node. If there are other nodes to call, it ends when this node
+// is found not to answer.
 func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.CancelFunc) {
 	if !others {
 		return ctx, func() {}
@@ -66,8 +65,8 @@ func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.
 	return n.untilAway(ctx)
 }
 
-// each asks all nodes at once and returns their answers in order, without the nodes
-// that fail. They have half of the time that is left. It fails only if all nodes do.
+// each calls all nodes at once and returns their answers in order, without the nodes that fail. They have
+// half of the remaining time. It fails only if all nodes fail.
 func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *Node) (T, error)) ([]T, error) {
 	ctx, cancel := share(ctx, 2)
 	defer cancel()
@@ -106,12 +105,12 @@ func noAnswerError(errs []error) error {
 	case 1:
 		return errs[0]
 	}
-	// The one that runs the chain may be the one that fails.
+	// The failing node may be the one that runs the chain.
 	worst := max(0, slices.IndexFunc(errs, func(err error) bool { return !errors.Is(err, ErrNotOffered) }))
 	return fmt.Errorf("none of %d nodes could tell; %w", len(errs), errs[worst])
 }
 
-// rank orders by health, and among the healthy the nodes before the observers.
+// rank orders by health, and the healthy ones with nodes before observers.
 func rank(n *Node) int {
 	switch {
 	case !n.Healthy():
@@ -122,7 +121,7 @@ func rank(n *Node) int {
 	return 0
 }
 
-// tell runs what asks the node or observer about the network.
+// tell describes the node or observer in an error.
 func (n *Node) tell(collect func() error) error {
 	if n.observer && n.otherNetwork.Load() {
 		return fmt.Errorf("%w: the observer belongs to another network than the nodes: ask one of theirs", ErrNotOffered)
@@ -130,7 +129,7 @@ func (n *Node) tell(collect func() error) error {
 	return n.explain(collect())
 }
 
-// explain makes an error of an observer that withholds what it was asked one of what is not offered.
+// explain converts an observer's error for a withheld method into ErrNotOffered.
 func (n *Node) explain(err error) error {
 	if n.observer && node.IsWithheld(err) && !errors.Is(err, ErrNotOffered) {
 		return fmt.Errorf("%w: %w", ErrNotOffered, err)
@@ -138,7 +137,7 @@ func (n *Node) explain(err error) error {
 	return err
 }
 
-// role is what errors call it.
+// role is the word for the upstream in errors.
 func (n *Node) role() string {
 	if n.observer {
 		return "observer"

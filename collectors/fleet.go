@@ -37,7 +37,7 @@ var fleet = &Spec{
 	},
 }
 
-// seenNodes are the nodes as they were seen last, by their configured names.
+// seenNodes are the last known identities of the nodes, by their configured names.
 type seenNodes struct {
 	mu     sync.Mutex
 	byName map[string]*seenNode
@@ -49,12 +49,12 @@ type seenNode struct {
 	notes   []string // the last of them
 }
 
-// mostChanges is how many changes of one node are told of: behind a load balancer
-// it changes for ever.
+// mostChanges is the maximum number of changes to log for one node: behind a load balancer its identity
+// changes with every call.
 const mostChanges = 10
 
-// changed takes over what the node says of itself. A key that an old release
-// leaves out is not one that changed.
+// changed stores the reported identity of the node. A key that an old release does not report is not a
+// change.
 func (s *seenNode) changed(name, what string, was *string, is string) bool {
 	if is == "" || is == *was {
 		return false
@@ -64,7 +64,7 @@ func (s *seenNode) changed(name, what string, was *string, is string) bool {
 	if before == "" {
 		return false
 	}
-	// Behind a load balancer it changes to and fro: each is told once.
+	// Behind a load balancer the identity alternates. Each one is logged once.
 	note := fmt.Sprintf("the %s of %s changed from %s to %s", what, name, before, is)
 	if !slices.Contains(s.notes, note) {
 		s.notes = append(s.notes[max(0, len(s.notes)+1-mostChanges):], note)
@@ -72,7 +72,7 @@ func (s *seenNode) changed(name, what string, was *string, is string) bool {
 	return true
 }
 
-// found is what one node says of itself.
+// found is the reported identity of one node.
 type found struct {
 	node          *Node
 	name, id, key string
@@ -138,7 +138,7 @@ func (seen *seenNodes) collect(ctx context.Context, t *Targets, out *metric.Batc
 	return nil
 }
 
-// forget leaves out the nodes that are no longer configured.
+// forget removes the nodes that are no longer configured.
 func (seen *seenNodes) forget(present []*Node) {
 	wanted := map[string]bool{}
 	for _, n := range present {

@@ -20,7 +20,7 @@ var forks = &Spec{
 	Bind:     perChain(collectForks),
 }
 
-// observedBehind is how many blocks the next answer of an observer may be behind this one: another machine gives it.
+// observedBehind is the maximum number of blocks between two answers of an observer, which may come from different machines.
 const observedBehind = 16
 
 func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
@@ -40,7 +40,7 @@ func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) e
 		}
 		height = min(height, b.Number)
 	}
-	// A node that has the block no more, or does not answer, is not compared.
+	// A node that no longer has the block, or does not answer, is not compared.
 	same, err := each(ctx, nodes, func(ctx context.Context, n *Node) (nodeBlock, error) {
 		b, err := n.EthBlockByNumber(ctx, c.Ref, (*uint64)(&height))
 		return nodeBlock{n, b}, err

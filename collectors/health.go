@@ -92,18 +92,18 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 	return nil
 }
 
-// startFailed is in the error of the check of a chain that the node could not start.
+// startFailed occurs in the error of the health check for a chain that the node could not start.
 const startFailed = "failed to create chain"
 
-// isPartialSync tells whether the node runs P alone of the primary network. Only such
-// a node checks that it does not validate it.
+// isPartialSync reports whether the node runs only P of the primary network. Only such a node has a check
+// that it does not validate the primary network.
 func isPartialSync(h node.Health) bool {
 	_, checks := h.Checks["validation"]
 	return checks
 }
 
-// leavesOut tells whether the node does not run the chain because it syncs the
-// primary network partially. It asks for the node's health.
+// leavesOut reports whether the node does not run the chain because of partial sync. It calls the health
+// API.
 func (n *Node) leavesOut(ctx context.Context, c Chain) bool {
 	if c.Ref != "X" && c.Ref != "C" {
 		return false
@@ -112,9 +112,8 @@ func (n *Node) leavesOut(ctx context.Context, c Chain) bool {
 	return err == nil && isPartialSync(h)
 }
 
-// firstErrors returns the error with which each of the failing checks began to
-// fail. The text often changes while the check fails; a note of the first one is
-// logged once.
+// firstErrors returns the first error of each failing check. The text often changes while the check
+// fails; only the first is logged.
 func (n *Node) firstErrors(failing map[string]string) map[string]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -70,7 +70,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	return nil
 }
 
-// icmTotals is what was read of an address' messages since it is followed.
+// icmTotals holds the counts of an address' messages since it is monitored.
 type icmTotals struct {
 	Newest time.Time             // of the newest message
 	Deep   time.Time             // when it was read down to the oldest that is pending
@@ -78,7 +78,7 @@ type icmTotals struct {
 	Lanes  []icmLane             // sums over the others
 }
 
-// icmMessage is what is kept of a message.
+// icmMessage is the stored part of a message.
 type icmMessage struct {
 	Source, Destination string
 	Status              string
@@ -88,7 +88,7 @@ type icmMessage struct {
 	Arrived             time.Time // zero where it did not, or nobody knows
 }
 
-// icmLane is a way from a chain to another.
+// icmLane is a pair of source and destination chain.
 type icmLane struct {
 	Source, Destination string
 	Counts              map[string]int // by status
@@ -101,27 +101,26 @@ type icmLane struct {
 }
 
 const (
-	// icmBegins is how far back the first run looks.
+	// icmBegins is how far back the first run reads.
 	icmBegins = 24 * time.Hour
-	// icmRecent is how much later than others a message may become known, and
-	// how long it may take until its sending does.
+	// icmRecent is how much later than others a message, or its sending, may become known.
 	icmRecent = time.Hour
-	// icmPage is how many messages are read for one call.
+	// icmPage is the number of messages per call.
 	icmPage = 100
-	// icmDeepEvery is how often more calls are made for messages that are pending:
-	// some are so for ever, with all that came later on top.
+	// icmDeepEvery is the time between extra calls for pending messages. Some stay pending forever, below all
+	// newer messages.
 	icmDeepEvery = time.Hour
-	// icmGivesUp is how long a message is followed that is not delivered.
+	// icmGivesUp is the time after which a pending message is given up.
 	icmGivesUp = 7 * 24 * time.Hour
-	// icmMostPending is how many that are pending are followed: the oldest are given up.
+	// icmMostPending is the maximum number of pending messages; beyond it the oldest are given up.
 	icmMostPending = 10_000
-	// icmMostLanes is how many ways have sums of their own: anybody may open a chain
-	// and send a message from it.
+	// icmMostLanes is the maximum number of lanes with sums of their own. Anybody may create a chain and send a
+	// message from it.
 	icmMostLanes = 100
 )
 
-// read reads from the newest down to where nothing can have changed. What is
-// pending is looked for on the first page, and further down now and again.
+// read reads from the newest message down to where no message can have changed. It looks for pending
+// messages on the first page, and further down at times.
 func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool, err error) {
 	now := time.Now()
 	if b.Newest.IsZero() {
@@ -183,7 +182,7 @@ const (
 	icmExecutionFailed = "execution_failed"
 )
 
-// mayChange tells whether more can become of a message: it may be delivered, and a failed execution repeated.
+// mayChange reports whether a message may change: it may be delivered, and a failed execution may be repeated.
 func (m icmMessage) mayChange() bool {
 	return m.Status == data.ICMPending || m.Status == icmExecutionFailed
 }
@@ -209,7 +208,7 @@ func icmMessageOf(m data.ICMMessage) icmMessage {
 	return k
 }
 
-// settle adds to the sums what is not read again.
+// settle adds messages that are not read again to the sums.
 func (b *icmTotals) settle(now time.Time) {
 	var waiting []string
 	for id, m := range b.Recent {
@@ -229,7 +228,7 @@ func (b *icmTotals) settle(now time.Time) {
 	}
 }
 
-// close adds a message to the sums, and forgets which it was.
+// close adds a message to the sums and deletes its identity.
 func (b *icmTotals) close(id string) {
 	m := b.Recent[id]
 	if m.Status == data.ICMPending {
@@ -239,7 +238,7 @@ func (b *icmTotals) close(id string) {
 	delete(b.Recent, id)
 }
 
-// addMessage adds a message to the sums of its lane, and returns that, too.
+// addMessage adds a message to the sums of its lane, and returns that lane.
 func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	i := 0
 	for i < len(lanes) && (lanes[i].Source != m.Source || lanes[i].Destination != m.Destination) {

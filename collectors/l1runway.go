@@ -49,8 +49,8 @@ var l1Runway = &Spec{
 	},
 }
 
-// meters measure what the validators of one chain burn, by validation ID, while the
-// nodes do not tell. The runs of a job do not overlap.
+// meters measure the burn of the validators of one chain, by validation ID, if the nodes do not report
+// the fee. The runs of a job do not overlap.
 type meters map[string]*staking.Meter
 
 func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
@@ -104,17 +104,15 @@ func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Ba
 	return nil
 }
 
-// moment is an L1's validators as they were at one time of the P-Chain's.
+// moment is the validator set of an L1 at one time of the P-Chain.
 type moment struct {
 	set []node.Validator
 	at  time.Time
-	// apart says that the P-Chain went on while it was asked: the set may be later
-	// than the time by a block or two.
+	// apart means that the P-Chain moved between the calls: the set may be a block or two later than the time.
 	apart bool
 }
 
-// momentOf asks one node for the time, the set, and the time again, none of which
-// may be an answer that somebody got earlier.
+// momentOf asks one node for the time, the set, and the time again, without shared answers.
 func momentOf(ctx context.Context, n *Node, subnetID string) (m moment, err error) {
 	ctx = scrape.MaxAge(ctx, 0)
 	const attempts = 3
@@ -129,10 +127,9 @@ func momentOf(ctx context.Context, n *Node, subnetID string) (m moment, err erro
 	return m, err
 }
 
-// burns returns what each L1 validator of the set burns, in nAVAX a second, by
-// validation ID: the price that a node tells, or what was measured. All pay the
-// same by the rules, so one that is not measured yet counts like the one that
-// burns fastest. The map is empty while nothing is known.
+// burns returns the burn of each L1 validator of the set in nAVAX per second, by validation ID: the fee
+// that a node reports, or the measured burn. All validators pay the same fee, so one that is not measured
+// yet has the highest measured burn. The map is empty while nothing is known.
 func (m meters) burns(ctx context.Context, t *Targets, found moment) (map[string]float64, error) {
 	network, err := first(ctx, t, func(ctx context.Context, n *Node) (uint64, error) {
 		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
@@ -171,13 +168,13 @@ func (m meters) burns(ctx context.Context, t *Targets, found moment) (map[string
 	return burns, nil
 }
 
-// Networks on which the price of a validation has a floor.
+// Networks with a minimum fee.
 const (
 	mainnetID = 1
 	fujiID    = 5
 )
 
-// read takes the balances, and forgets the validators that left.
+// read adds readings of the balances, and removes the validators that left.
 func (m meters) read(found moment) {
 	present := map[string]bool{}
 	for _, v := range found.set {

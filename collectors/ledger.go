@@ -22,8 +22,7 @@ func (l *Ledger) dir() *state.Dir {
 	return &l.memory
 }
 
-// load returns an entry, or a zero one where there is none. A damaged entry is noted
-// and counts as none.
+// load returns an entry, or a zero entry. A damaged entry is logged and counts as missing.
 func load[T any](l *Ledger, out *metric.Batch, name string) T {
 	entry, _, err := state.Load[T](l.dir(), name)
 	if err != nil {
@@ -32,7 +31,7 @@ func load[T any](l *Ledger, out *metric.Batch, name string) T {
 	return entry
 }
 
-// save stores an entry. That it cannot be written is noted and fails no run.
+// save stores an entry. A failed write is logged and does not fail the run.
 func (l *Ledger) save(out *metric.Batch, name string, entry any) {
 	if err := l.dir().Save(name, entry); err != nil {
 		out.Note("%v", err)

@@ -56,8 +56,8 @@ func collectNetwork(ctx context.Context, t *Targets, out *metric.Batch) error {
 	return nil
 }
 
-// collectSubnetSize is a job of its own for each chain: one that is not found, or
-// bootstraps, costs only itself.
+// collectSubnetSize is a job of its own for each chain. A chain that is not found, or is bootstrapping,
+// affects no other.
 func collectSubnetSize(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
 	b, err := c.Blockchain(ctx, t)
 	if err != nil {

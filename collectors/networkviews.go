@@ -24,8 +24,8 @@ var networkViews = &Spec{
 	},
 }
 
-// collectPrimaryView uses the node's peers: they are asked for anyway, and the whole
-// set of the primary network is a megabyte from each node.
+// collectPrimaryView uses the node's peers, which other collectors request anyway. The whole set of the
+// primary network would be a megabyte from each node.
 func collectPrimaryView(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
 	r, err := primaryReach(ctx, t, n)
 	if err == nil && r.all > 0 {

@@ -8,10 +8,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// headsEvery is how often the newest blocks are asked for.
+// headsEvery is the period of requests for the newest blocks.
 const headsEvery = 30 * time.Second
 
-// newestBlock asks a node for the newest block of an EVM chain.
+// newestBlock requests the newest block of an EVM chain from a node.
 func newestBlock(ctx context.Context, n *Node, c Chain) (node.EthBlock, error) {
 	return ask(n, "eth_getBlockByNumber "+c.Ref, func() (node.EthBlock, error) { return n.EthBlockByNumber(ctx, c.Ref, nil) })
 }
@@ -22,8 +22,8 @@ type nodeBlock struct {
 	node.EthBlock
 }
 
-// newestBlocks returns the newest block of each node and observer that has one. It shares the
-// answers that the collector heads gets.
+// newestBlocks returns the newest block of each node and observer that has one. It shares answers with
+// the collector heads.
 func newestBlocks(ctx context.Context, t *Targets, c Chain) ([]nodeBlock, error) {
 	ctx, _ = scrape.Sharing(ctx, headsEvery)
 	return each(ctx, t.ofThisNetwork(), func(ctx context.Context, n *Node) (nodeBlock, error) {

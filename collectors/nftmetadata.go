@@ -76,8 +76,8 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c Chain, t Token, o
 	return err
 }
 
-// findToken looks for a token among what the watched addresses hold, where it
-// was the last time first; it is nil where none holds it.
+// findToken looks for a token among those that the monitored addresses hold, first at its last holder. It
+// returns nil if no address holds it.
 func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, out *metric.Batch) (*data.Collectible, error) {
 	name := ups.Data.entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
 	last, _, _ := state.Load[string](&ups.Data.Ledger.memory, name)
@@ -104,12 +104,11 @@ func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, ou
 	return nil, nil
 }
 
-// reindexEvery is how often the service may be asked to index one token anew.
+// reindexEvery is the minimum time between two requests to index one token again.
 const reindexEvery = time.Hour
 
-// reindex asks the service to read the metadata anew, unless it was asked within
-// the hour. That is noted before it is asked: an exporter that ends just then
-// does not ask again.
+// reindex asks the service to read the metadata again, once an hour at most. The time is stored before
+// the call, so that a restart does not repeat it.
 func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out *metric.Batch) {
 	name := ups.Data.entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
 	last := load[time.Time](&ups.Data.Ledger, out, name)

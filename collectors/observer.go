@@ -19,7 +19,7 @@ var (
 		"1 if the observer answers the method on at least one chain, 0 if it does not offer it. Only methods that were called have a series.", "node", "method").AtMost(mostNamed)
 )
 
-// observer says 0 for an observer that does not answer, and does not fail.
+// observer is 0 for an observer that does not answer, and does not fail.
 var observer = &Spec{
 	Name:     "observer",
 	Help:     "State of observers and the methods that they offer.",
@@ -30,7 +30,7 @@ var observer = &Spec{
 	Bind:     perObserver(collectObserver),
 }
 
-// observerSilence is how long an observer may say nothing.
+// observerSilence is the time without an answer after which an observer is down.
 const observerSilence = 5 * time.Minute
 
 func collectObserver(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
@@ -56,7 +56,7 @@ func collectObserver(ctx context.Context, t *Targets, n *Node, out *metric.Batch
 	return nil
 }
 
-// findNetwork finds out whether the observer belongs to the network of the nodes.
+// findNetwork checks whether the observer belongs to the network of the nodes.
 func (n *Node) findNetwork(ctx context.Context, t *Targets, out *metric.Batch) error {
 	network, err := n.NetworkID(scrape.MaxAge(ctx, observerSilence/2))
 	if err != nil {

@@ -32,7 +32,7 @@ var peers = &Spec{
 	Bind:     perNode(collectPeers),
 }
 
-// silence is how long a peer may say nothing; connected peers ping every few seconds.
+// silence is the time without a message after which a peer counts as silent; connected peers ping every few seconds.
 const silence = time.Minute
 
 func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
@@ -40,7 +40,7 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 	if err != nil {
 		return err
 	}
-	// The newest message tells the node's own time, which need not be ours.
+	// The newest message has the node's time, which may differ from ours.
 	var now time.Time
 	for _, p := range answer.Peers {
 		for _, t := range []time.Time{p.LastSent.Time, p.LastReceived.Time} {
@@ -86,8 +86,8 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 	return nil
 }
 
-// dialledIn tells whether the peer opened the connection: it then comes from an
-// ephemeral port and not from the one that it announces.
+// dialledIn reports whether the peer opened the connection. Then it comes from an ephemeral port, not from
+// the port that the peer announces.
 func dialledIn(connection, announced string) bool {
 	_, from, err := net.SplitHostPort(connection)
 	_, port, errPort := net.SplitHostPort(announced)

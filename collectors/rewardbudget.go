@@ -53,7 +53,7 @@ var rewardBudget = &Spec{
 	Bind:  func(ups *Upstreams) []Job { return perNetwork(ups.watched().collectRewardBudget)(ups) },
 }
 
-// requirements are those under which each validator is judged, with their labels.
+// requirements are the uptime requirements for which votes are counted, with their labels.
 var requirements = []struct {
 	ratio float64
 	label string
@@ -121,8 +121,8 @@ func periodOf(v node.Validator) staking.Period {
 	return p
 }
 
-// heliconTime is when the requirement rises, nil while no node knows. Of several
-// times the earliest counts: a node that does not know it is out of date.
+// heliconTime returns the time of Helicon, or nil while no node knows it. Of several times the earliest
+// counts, because a node that does not know it is out of date.
 func heliconTime(ctx context.Context, nodes []*Node) (at *time.Time, err error) {
 	known, err := each(scrape.MaxAge(ctx, slowFacts), wellOf(nodes), func(ctx context.Context, n *Node) (node.Upgrades, error) {
 		return n.Upgrades(ctx)
@@ -135,7 +135,7 @@ func heliconTime(ctx context.Context, nodes []*Node) (at *time.Time, err error) 
 	return at, err
 }
 
-// wellOf returns the nodes whose last answer was good; all, if there is none.
+// wellOf returns the nodes whose last answer was good, or all nodes if there is none.
 func wellOf(nodes []*Node) []*Node {
 	well := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return !n.Healthy() })
 	if len(well) == 0 {
@@ -144,7 +144,7 @@ func wellOf(nodes []*Node) []*Node {
 	return well
 }
 
-// polling is what the watched validators' peers are asked with.
+// polling holds the inputs of a count of votes on the monitored validators.
 type polling struct {
 	watched watched
 	nodes   []*Node
@@ -154,7 +154,7 @@ type polling struct {
 	all     uint64
 }
 
-// vote is what the peers of one validator say, counted.
+// vote is the counted views of one validator.
 type vote struct {
 	of         string // node ID
 	own        bool   // an own node's
@@ -166,12 +166,12 @@ type vote struct {
 	dissenters []staking.View
 }
 
-// mostDissenters is how many of those who would vote no are named.
+// mostDissenters is the maximum number of listed validators that would vote no.
 const mostDissenters = 10
 
 // count counts the views of a validator.
 func (p polling) count(v node.Validator, views []staking.View) vote {
-	// Sums of floats depend on the order, and peers are listed in any.
+	// Sums of floats depend on the order, and the order of peers is arbitrary.
 	slices.SortFunc(views, func(a, b staking.View) int { return cmp.Compare(a.NodeID, b.NodeID) })
 	poll := staking.NewPoll(views, p.all)
 	c := vote{of: v.NodeID, views: poll.Known()}
@@ -184,18 +184,17 @@ func (p polling) count(v node.Validator, views []staking.View) vote {
 	return c
 }
 
-// votes returns the votes on each validator, by node ID. An own node is asked
-// what its peers told it. Where that is less than half of the stake, because it is
-// down, has just started or is no own node at all, the other own nodes are asked
-// what they saw themselves; who knows more counts. Where nobody with stake tells, the
-// observers are asked.
+// votes returns the votes on each validator, by node ID. For a configured node it uses what its peers
+// report to it. If that covers less than half of the stake, because the node is down, has just started or is
+// not configured, the other configured nodes report what they saw themselves. The source with more stake
+// counts. If no node with stake reports, the observers do.
 func (p polling) votes(ctx context.Context, entries []node.Validator) map[string]vote {
 	byID := make(map[string]node.Validator, len(entries))
 	for _, v := range entries {
 		byID[v.NodeID] = v
 	}
 	votes := make(map[string]vote, len(entries))
-	// More than one node may have the same ID.
+	// Several nodes may have the same ID.
 	keep := func(v vote) {
 		if was, there := votes[v.of]; !there || v.views > was.views {
 			v.own = v.own || was.own
@@ -230,8 +229,8 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 	return votes
 }
 
-// observed returns the average uptime of these validators in the eyes of the observers, by node ID. Nobody knows an
-// observer's stake, so it has no vote.
+// observed returns the average uptime of these validators as the observers see it, by node ID. The stake of an observer is
+// not known, so it has no vote.
 func (p polling) observed(ctx context.Context, validators []node.Validator) map[string]float64 {
 	if len(validators) == 0 {
 		return nil
@@ -257,8 +256,8 @@ func (p polling) observed(ctx context.Context, validators []node.Validator) map[
 	return uptimes
 }
 
-// viewsFromPeers returns what the peers of an own node tell it of itself. That of a peer
-// that has not told yet, since it connected, reads 0.
+// viewsFromPeers returns what the peers of a configured node report about it. A peer that has not reported
+// since it connected reads 0.
 func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, error) {
 	answer, err := n.Peers(ctx)
 	if err != nil {
@@ -275,7 +274,7 @@ func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, e
 	return views, nil
 }
 
-// seen returns the votes on these validators, as far as the own nodes know.
+// seen returns the votes on these validators that the configured nodes know.
 func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 	voters := p.voters()
 	if len(validators) == 0 || len(voters) == 0 {
@@ -304,7 +303,7 @@ func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 	return votes
 }
 
-// voters are the nodes whose own view has a vote, each ID once: mostViews, those with
+// voters returns the nodes whose own view has a vote, without duplicate IDs: at most mostViews, those with
 // the most stake.
 func (p polling) voters() []*Node {
 	able := slices.DeleteFunc(wellOf(p.nodes), func(n *Node) bool { return p.stake[p.ids[n]] == 0 })
@@ -315,8 +314,8 @@ func (p polling) voters() []*Node {
 	return able[:min(len(able), mostViews)]
 }
 
-// tellDissenters names who would vote no, of the validators with the fewest votes
-// first. Where all validators are watched, those of strangers are left out.
+// tellDissenters lists the validators that would vote no, for the validators with the fewest votes first.
+// With AVAX_VALIDATORS=all, it lists them only for your own validators.
 func (p polling) tellDissenters(out *metric.Batch, votes map[string]vote) {
 	t := metric.Table{
 		About:   fmt.Sprintf("Who would vote no on a validator's reward today: of each the %d with the most stake.", mostDissenters),

@@ -89,8 +89,8 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 	return nil
 }
 
-// rewardTotals is what was read of a validator's rewards. Nobody promises the order of the list: each reward counts once, by
-// its identity. Those that may still get a price are kept one by one, the others as sums.
+// rewardTotals holds the totals of a validator's rewards. The order of the list is not documented, so each reward counts
+// once, by its identity. Rewards that may still get a price are stored one by one, the others as sums.
 type rewardTotals struct {
 	Open    map[string]openReward // by identity
 	Settled map[string]rewardSum  // by type
@@ -128,19 +128,19 @@ func (s rewardSum) with(r openReward) rewardSum {
 }
 
 const (
-	// rewardSettles is how long after its payment a reward may still get its price.
+	// rewardSettles is the time after the payment in which a reward may still get its price.
 	rewardSettles = 72 * time.Hour
-	// rewardSweep is how often a list is read to its end. In between it is read down to what was read before.
+	// rewardSweep is the time between reads of the whole list. In between, runs read down to known rewards.
 	rewardSweep = 24 * time.Hour
-	// rewardPageSize is the largest there is: each page costs the same.
+	// rewardPageSize is the maximum page size, since each page costs the same.
 	rewardPageSize = 100
-	// historyPause leaves most of a minute's compute units to others. One list is read beyond its first page at a time.
+	// historyPause leaves most compute units of a minute to others. Only one list at a time is read beyond its first page.
 	historyPause = 6 * time.Second
-	// mostRewards is how many of one validator are remembered, 50 MB of them: a service that makes up more is refused.
+	// mostRewards is the maximum number of stored rewards per validator, about 50 MB. A longer list is rejected.
 	mostRewards = 200_000
 )
 
-// rewardHash is the beginning of the hash of a reward's identity: a ledger has room for about 90,000 of them.
+// rewardHash is the prefix of the hash of a reward's identity. A ledger has room for about 90,000 of them.
 type rewardHash [rewardHashSize]byte
 
 const rewardHashSize = 8
@@ -170,8 +170,8 @@ type rewardReader struct {
 	history *lock
 }
 
-// read reads the first pages of the list, until one has something that was read before; and the list to its end where that
-// was not done for a day. A run that has to end leaves the rest to the next one.
+// read reads the first pages of the list down to a known reward, and once a day the whole list. A run that reaches its
+// deadline leaves the rest to the next run.
 func (r *rewardReader) read(ctx context.Context) error {
 	if r.Open == nil {
 		r.Open = map[string]openReward{}
@@ -230,10 +230,10 @@ func (r *rewardReader) read(ctx context.Context) error {
 	return nil
 }
 
-// leave lets the next run read on with this page, to the end of the list.
+// leave lets the next run continue with this page, to the end of the list.
 func (r *rewardReader) leave(token string) { r.Swept, r.Token = time.Time{}, token }
 
-// add adds rewards that are not in the ledger, and prices that were not. It tells whether this run found all of them.
+// add adds new rewards and new prices. It reports whether this run found all of them.
 func (r *rewardReader) add(rewards []data.Item[data.Reward]) (allNew bool) {
 	allNew = true
 	for _, item := range rewards {
@@ -267,7 +267,7 @@ func (r *rewardReader) add(rewards []data.Item[data.Reward]) (allNew bool) {
 func opened(r data.Reward) openReward {
 	o := openReward{Type: r.RewardType, At: r.EndTimestamp.Time, Paid: wire.NanoAVAX(r.Reward.Amount.Uint64())}
 	if price := r.Reward.HistoricalPrice; price != nil {
-		// Sums of multiples of 2^-20 are exact up to 2^33: the order in which rewards are added does not show.
+		// Sums of multiples of 2^-20 are exact up to 2^33, so the order of additions does not matter.
 		o.Worth = new(math.Round(float64(price.Value)*o.Paid.AVAX()*(1<<20)) / (1 << 20))
 	}
 	return o

@@ -39,8 +39,7 @@ var safeToStop = &Spec{
 	Bind:     perNetwork(collectSafeToStop),
 }
 
-// outlook is a set in the eyes of one node: itself, and those that it is connected
-// to.
+// outlook is a set as one node sees it: the node itself, and its connected validators.
 type outlook struct {
 	node *Node
 	id   string
@@ -48,11 +47,10 @@ type outlook struct {
 	up   map[string]uint64 // weight by node ID, 0 of one that is inactive or not connected
 }
 
-// outlooks are what several nodes see of one set.
+// outlooks are the views of several nodes of one set.
 type outlooks []outlook
 
-// without returns what the nodes that answer see, with those that do not as not
-// connected.
+// without returns the views of the nodes that answer. Nodes that do not answer count as not connected.
 func (all outlooks) without(gone away) outlooks {
 	all = slices.DeleteFunc(all, func(o outlook) bool { return gone.nodes[o.node] })
 	for i := range all {
@@ -65,8 +63,8 @@ func (all outlooks) without(gone away) outlooks {
 	return all
 }
 
-// leaves is the least share that stays up once a node stops, in the eyes of all
-// but itself; of itself only where it is alone.
+// leaves returns the minimum share that stays up without this node, over the views of all other nodes. The
+// node's own view counts only if there is no other.
 func (all outlooks) leaves(nodeID string) (share float64, known bool) {
 	var alone float64
 	var itself bool
@@ -110,7 +108,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	for _, n := range nodes {
 		own[n.knownID()] = true
 	}
-	// At once: a node that does not answer is waited for once and not for each set.
+	// All sets are read at once, so that the run waits only once for a node that does not answer.
 	followed := t.subnetChains()
 	sets := make([]setOutlook, len(followed))
 	var wg sync.WaitGroup
@@ -166,8 +164,8 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	return nil
 }
 
-// primaryOutlooks returns how much of the primary network's stake each of the
-// nodes that answer is connected to; who is up is kept of the own nodes alone.
+// primaryOutlooks returns the share of the primary network's stake that each answering node is connected
+// to. It stores the connections of configured nodes only.
 func primaryOutlooks(ctx context.Context, t *Targets, ids map[*Node]string, own map[string]bool) (outlooks, error) {
 	stake, all, err := primaryStake(ctx, t)
 	if err != nil {
@@ -190,9 +188,9 @@ func primaryOutlooks(ctx context.Context, t *Targets, ids map[*Node]string, own 
 	})
 }
 
-// connectedTo returns the IDs of the nodes that a node is connected to: its peers. An observer does
-// not tell its peers, and lists which validators it is connected to: the own ones at present, the
-// others as of the last time that it was asked for the whole set.
+// connectedTo returns the IDs of the nodes that a node is connected to: its peers. An observer does not list
+// its peers. It lists the connected validators: your own as of now, the others as of the last request for
+// the whole set.
 func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string]bool, error) {
 	connected := map[string]bool{}
 	if !n.observer {
@@ -223,15 +221,15 @@ func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string
 	return connected, nil
 }
 
-// setOutlook is what is known of a followed chain's validators.
+// setOutlook is what is known of the validators of a monitored chain.
 type setOutlook struct {
 	seen    outlooks
 	members map[string]bool // by node ID; nil where nobody knows them
 	err     error           // why nobody sees them
 }
 
-// outlooksOf asks the nodes that track the chain what they see of its validators, and
-// if there is none at least the P-Chain who they are.
+// outlooksOf asks the nodes that track the chain for their views of its validators. Without such a node it
+// asks the P-Chain for the validators.
 func outlooksOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) setOutlook {
 	at := setOutlook{members: map[string]bool{}}
 	b, err := c.Blockchain(ctx, t)
@@ -273,7 +271,7 @@ func outlooksOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) 
 	return at
 }
 
-// byName returns the nodes in one order, whatever it is.
+// byName returns the nodes sorted by name.
 func byName(ids map[*Node]string) []*Node {
 	return slices.SortedFunc(maps.Keys(ids), func(a, b *Node) int { return cmp.Compare(a.Name(), b.Name()) })
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// mostViews is how many nodes are asked what they see of the watched validators. Each
-// answer lists all of these: of a large fleet each node would have to list the whole fleet.
+// mostViews is the maximum number of nodes to ask for their views of the monitored validators. Each answer
+// lists all of these, so in a large fleet each node would list the whole fleet.
 const mostViews = 25
 
-// watched is the set of watched validators of the primary network.
+// watched is the set of monitored validators of the primary network.
 type watched struct {
 	*Targets
 	Validators
@@ -24,7 +24,7 @@ type watched struct {
 
 func (ups *Upstreams) watched() watched { return watched{ups.Targets, ups.Watch.Validators} }
 
-// ids returns the IDs of the watched validators, or true for all validators.
+// ids returns the IDs of the monitored validators, or true for all validators.
 func (w watched) ids(ctx context.Context) (ids []string, all bool, err error) {
 	if w.All || len(w.IDs) > 0 {
 		return w.IDs, w.All, nil
@@ -40,8 +40,7 @@ func (w watched) ids(ctx context.Context) (ids []string, all bool, err error) {
 	return slices.Compact(ids), false, nil
 }
 
-// entries asks a node for the entries of the watched validators and of other
-// validators by ID, or for the whole set.
+// entries requests the entries of the monitored validators and of other validators by ID, or the whole set.
 func (w watched) entries(ctx context.Context, n *Node, others ...string) (iter.Seq[node.Validator], error) {
 	ids, all, err := w.ids(ctx)
 	if err != nil {
@@ -57,8 +56,8 @@ func (w watched) entries(ctx context.Context, n *Node, others ...string) (iter.S
 	ids = slices.Concat(ids, others)
 	slices.Sort(ids)
 	if ids = slices.Compact(ids); len(ids) == 1 {
-		// A node adds the delegators, which may be thousands, to a single entry. An ID
-		// that does not exist makes it two.
+		// For a single entry a node returns all delegators, which may be thousands. An ID that does not exist
+		// makes it two entries.
 		ids = append(ids, unusedNodeID)
 	}
 	entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
@@ -68,23 +67,23 @@ func (w watched) entries(ctx context.Context, n *Node, others ...string) (iter.S
 // unusedNodeID is the node ID of twenty zero bytes.
 const unusedNodeID = "NodeID-111111111111111111116DBWJs"
 
-// subnetSet asks any node for the validators of a subnet.
+// subnetSet requests the validators of a subnet from any node.
 func subnetSet(ctx context.Context, t *Targets, subnetID string) ([]node.Validator, error) {
 	return first(ctx, t, func(ctx context.Context, n *Node) ([]node.Validator, error) {
 		return n.PlatformCurrentValidators(ctx, subnetID)
 	})
 }
 
-// primarySet asks any node for the primary network's validators.
+// primarySet requests the primary network's validators from any node.
 func primarySet(ctx context.Context, t *Targets) (*node.ValidatorSet, error) {
 	return first(ctx, t, func(ctx context.Context, n *Node) (*node.ValidatorSet, error) { return n.primarySet(ctx) })
 }
 
-// observedSetEvery is how often an observer is asked for a whole validator set: it may be
-// anybody's.
+// observedSetEvery is the minimum time between requests to an observer for a whole validator set, since an
+// observer may belong to somebody else.
 const observedSetEvery = 30 * time.Minute
 
-// primarySet asks for the primary network's validators.
+// primarySet requests the primary network's validators.
 func (n *Node) primarySet(ctx context.Context) (*node.ValidatorSet, error) {
 	if n.observer {
 		ctx = scrape.MaxAge(ctx, observedSetEvery)
@@ -92,9 +91,8 @@ func (n *Node) primarySet(ctx context.Context) (*node.ValidatorSet, error) {
 	return n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
 }
 
-// primaryStake returns the stake of every primary-network validator in nAVAX,
-// its delegators' included, and the sum. Any node is asked, at the pace of
-// full sets.
+// primaryStake returns the stake of every primary-network validator in nAVAX, with delegations, and the
+// sum. It asks any node, as often as whole sets may be requested.
 func primaryStake(ctx context.Context, t *Targets) (byNode map[string]uint64, all uint64, err error) {
 	set, err := primarySet(scrape.MaxAge(ctx, fullSetEvery), t)
 	if err != nil {
@@ -109,7 +107,7 @@ func primaryStake(ctx context.Context, t *Targets) (byNode map[string]uint64, al
 	return byNode, all, nil
 }
 
-// reach is what a node is connected to of the primary network's stake.
+// reach is the part of the primary network's stake that a node is connected to.
 type reach struct {
 	self           string // the node's ID
 	peers          []node.Peer
@@ -137,7 +135,7 @@ func primaryReach(ctx context.Context, t *Targets, n *Node) (r reach, err error)
 	return r, err
 }
 
-// stakeOf is what the validator votes with: its own stake and its delegators'.
+// stakeOf returns the voting stake of a validator: its own and its delegators'.
 func stakeOf(v node.Validator) uint64 {
 	s := uint64(v.Weight)
 	if v.DelegatorWeight != nil {
@@ -146,15 +144,15 @@ func stakeOf(v node.Validator) uint64 {
 	return s
 }
 
-// chainSet asks a node for the validators of a subnet's chain. The C-Chain has
-// no such list.
+// chainSet requests the validators of a subnet from a node that runs its chain. The C-Chain has no such
+// list.
 func chainSet(ctx context.Context, n *Node, c Chain) ([]node.ChainValidator, error) {
 	return ask(n, "validators.getCurrentValidators "+c.Ref, func() ([]node.ChainValidator, error) {
 		return n.ValidatorsCurrentValidators(ctx, c.Ref)
 	})
 }
 
-// l1Validator is what the P-Chain tells of an L1's validator, but for what it burns.
+// l1Validator is the P-Chain's entry of an L1 validator, without its burn.
 func l1Validator(c Chain, found node.Validator) (v staking.Validator, err error) {
 	v = staking.Validator{ID: found.ValidationID, NodeID: found.NodeID, Weight: uint64(found.Weight)}
 	if found.EndTime != nil {

@@ -11,11 +11,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// Targets are the configured nodes and the followed chains. Both may be replaced
-// while collectors run: a run under way goes on with the lists that it has.
+// Targets are the configured nodes and the monitored chains. Both may be replaced while collectors run; a
+// run in progress keeps its lists.
 type Targets struct {
-	// NetworkID is the network that the nodes should belong to: 1 is mainnet, 5
-	// is fuji, 0 whichever most of them belong to.
+	// NetworkID is the expected network of the nodes: 1 is mainnet, 5 is fuji, 0 the network of most nodes.
 	NetworkID uint64
 
 	nodes  atomic.Pointer[asked]
@@ -26,7 +25,7 @@ type Targets struct {
 	reporters map[string]string          // names of nodes and chains, by fact
 }
 
-// asked are those who are asked, by their role.
+// asked are the upstreams by their role.
 type asked struct{ nodes, observers, all []*Node }
 
 // NewTargets returns targets with these nodes, observers among them, and chains.
@@ -43,8 +42,8 @@ func (t *Targets) Nodes() []*Node { return t.nodes.Load().nodes }
 // Observers returns the configured observers. The caller must not change the list.
 func (t *Targets) Observers() []*Node { return t.nodes.Load().observers }
 
-// nodesAndObservers returns who can tell about the network: the nodes, then the
-// observers. The caller must not change the list.
+// nodesAndObservers returns the upstreams that know the network: the nodes, then the observers. The caller
+// must not change the list.
 func (t *Targets) nodesAndObservers() []*Node { return t.nodes.Load().all }
 
 // ofThisNetwork returns the nodes and observers without those of another network.
@@ -52,8 +51,8 @@ func (t *Targets) ofThisNetwork() []*Node {
 	return slices.DeleteFunc(slices.Clone(t.nodesAndObservers()), func(n *Node) bool { return n.otherNetwork.Load() })
 }
 
-// network returns the ID of the network that an observer should belong to: the configured
-// one, that of the nodes or, where there is no node, that of the first observer.
+// network returns the ID of the expected network of observers: the configured one, that of the nodes or,
+// without nodes, that of the first observer.
 func (t *Targets) network(ctx context.Context) (uint64, error) {
 	if t.NetworkID != 0 {
 		return t.NetworkID, nil
@@ -67,7 +66,7 @@ func (t *Targets) network(ctx context.Context) (uint64, error) {
 	})
 }
 
-// Gentle tells whether the job of this target asks observers alone.
+// Gentle reports whether the job of this target calls only observers.
 func (t *Targets) Gentle(target metric.Target) bool {
 	if len(t.Nodes()) == 0 {
 		return true
@@ -89,11 +88,11 @@ func (t *Targets) SetNodes(nodes []*Node) {
 	t.nodes.Store(a)
 }
 
-// Chains returns the followed chains, without P and X, which are always
-// followed. The caller must not change the list.
+// Chains returns the monitored chains, without P and X, which are always monitored. The caller must not
+// change the list.
 func (t *Targets) Chains() []Chain { return *t.chains.Load() }
 
-// allChains returns P, X and the followed chains.
+// allChains returns P, X and the monitored chains.
 func (t *Targets) allChains() []Chain {
 	return append([]Chain{{"P", "P"}, {"X", "X"}}, t.Chains()...)
 }
@@ -101,9 +100,8 @@ func (t *Targets) allChains() []Chain {
 // SetChains replaces the chains.
 func (t *Targets) SetChains(chains []Chain) { t.chains.Store(&chains) }
 
-// reports returns whether the reporter, the name of a node or a chain, sets the series
-// of a fact that others find as well: only one may. It is the first that asks, for as
-// long as present returns true for it.
+// reports returns whether this reporter, a node or a chain, sets the series of a fact that several reporters
+// find. Only one may set them: the first that asks, while present returns true for it.
 func (t *Targets) reports(fact, reporter string, present func(reporter string) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,30 +115,29 @@ func (t *Targets) reports(fact, reporter string, present func(reporter string) b
 	return true
 }
 
-// nodeReports returns whether the jobs of this node set the series of a fact that
-// another node with the same ID has as well.
+// nodeReports returns whether the jobs of this node set the series of a fact that another node with the same
+// ID has as well.
 func (t *Targets) nodeReports(n *Node, fact string) bool {
 	return t.reports(fact, n.Name(), func(name string) bool {
 		return slices.ContainsFunc(t.nodesAndObservers(), func(other *Node) bool { return other.Name() == name })
 	})
 }
 
-// chainReports returns whether the jobs of this chain set the series of a fact that
-// another followed chain of its subnet has as well.
+// chainReports returns whether the jobs of this chain set the series of a fact that another monitored chain
+// of its subnet has as well.
 func (t *Targets) chainReports(c Chain, fact string) bool {
 	return t.reports(fact, c.Name, func(name string) bool {
 		return slices.ContainsFunc(t.Chains(), func(other Chain) bool { return other.Name == name })
 	})
 }
 
-// subnetChains returns the followed chains but the C-Chain, which the primary
-// network validates.
+// subnetChains returns the monitored chains without the C-Chain, which the primary network validates.
 func (t *Targets) subnetChains() []Chain {
 	return slices.DeleteFunc(slices.Clone(t.Chains()), func(c Chain) bool { return c.Ref == "C" })
 }
 
-// chainName returns the configured name of the chain with this alias or blockchain
-// ID, or the reference itself where no followed chain has it.
+// chainName returns the configured name of the chain with this alias or blockchain ID, or the reference
+// itself if no monitored chain has it.
 func (t *Targets) chainName(ref string) string {
 	for _, c := range t.allChains() {
 		if c.Ref == ref {
@@ -150,9 +147,8 @@ func (t *Targets) chainName(ref string) string {
 	return ref
 }
 
-// identified returns the nodes whose ID is known. It asks healthy nodes whose ID is
-// not, and unhealthy ones only if there are no others: it is called often, and must
-// not wait for a node that does not answer.
+// identified returns the nodes with a known ID. It asks healthy nodes for a missing ID, and unhealthy ones
+// only if there are no others: it is called often, and must not wait for a node that does not answer.
 func (t *Targets) identified(ctx context.Context) ([]*Node, error) {
 	var known, unknown []*Node
 	for _, n := range t.Nodes() {

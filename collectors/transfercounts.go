@@ -17,8 +17,7 @@ type transfer struct {
 	from, to string
 }
 
-// transfersFrom turns items of the Data service into transfers. An item that is no
-// transfer has no id.
+// transfersFrom converts items of the Data service to transfers. An item that is not a transfer has no id.
 func transfersFrom[T any](list iter.Seq2[T, error], read func(T) transfer) iter.Seq2[transfer, error] {
 	return func(yield func(transfer, error) bool) {
 		for item, err := range list {
@@ -41,8 +40,8 @@ type transferCounts struct {
 	Out     uint64
 }
 
-// countTransfers counts the transfers to and from an address since the last run. It
-// starts at the newest block that had one: the service may have indexed more of it.
+// countTransfers counts the transfers to and from an address since the last run. It starts at the newest block
+// with a transfer, because the service may have indexed more of it since.
 func countTransfers(ctx context.Context, ups *Upstreams, c Chain, address, op string, family *metric.Family, out *metric.Batch,
 	list func(chainID string, r data.BlockRange) iter.Seq2[transfer, error]) error {
 	_, err := ofChain(ctx, ups, c, op+" "+address, func(chainID string) (none struct{}, err error) {

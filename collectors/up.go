@@ -11,8 +11,8 @@ import (
 var nodeUp = metric.New("avax_node_up",
 	"1 if the node answered the last probe, 0 if not.", "node")
 
-// up says 0 for a dead node: every other family of a dead node goes absent. It fails
-// only where this host lacks what it takes to ask; then the last answer stands until it is stale.
+// up is 0 for a dead node; every other family of a dead node disappears. It fails only if this host lacks a
+// resource for the call. Then the last answer counts until it is stale.
 var up = &Spec{
 	Name:     "up",
 	Help:     "Whether the node answers.",

@@ -2,13 +2,12 @@ package collectors
 
 import "github.com/avax-exporter/avax-exporter/scrape/metrics"
 
-// Upstreams is what collectors are bound to: the nodes and chains, what is watched
-// of them, and the services.
+// Upstreams is what collectors are bound to: nodes and chains, monitored subjects, and services.
 type Upstreams struct {
 	*Targets
 	Watch Watchlist
-	// Metrics is the Metrics service; nil where it is not configured.
+	// Metrics is the Metrics service, or nil if it is not configured.
 	Metrics *metrics.Client
-	// Data is the Data service; nil where it is not configured.
+	// Data is the Data service, or nil if it is not configured.
 	Data *DataService
 }

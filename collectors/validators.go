@@ -53,8 +53,8 @@ var validators = &Spec{
 	},
 }
 
-// seenValidators are the own nodes that were validators once: an own node that
-// never was one, such as a node for RPC, is not a validator that vanished.
+// seenValidators are the configured nodes that were validators once. A configured node that never was one,
+// such as an RPC node, is not a missing validator.
 type seenValidators struct {
 	mu  sync.Mutex
 	ids map[string]bool
@@ -69,7 +69,7 @@ func (seen *seenValidators) collect(ctx context.Context, w watched, out *metric.
 			seen.ids[id] = true
 		}
 	}
-	// An own node may have become another one since: both are asked for.
+	// A configured node may have a new ID, so both IDs are requested.
 	before := slices.Collect(maps.Keys(seen.ids))
 	entries, err := first(ctx, w.Targets, func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
 		return w.entries(ctx, n, before...)

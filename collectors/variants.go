@@ -28,13 +28,13 @@ var variants = &Spec{
 	Bind:     perNetwork(collectVariants),
 }
 
-// fact is something that should be the same on all nodes.
+// fact is a property that should be equal on all nodes.
 type fact struct{ name, subject string }
 
-// value is what a node has of a fact, by its parts.
+// value is a node's value of a fact, by its parts.
 type value map[string]string
 
-// says is what one node has.
+// says is the value of one node.
 type nodeValues struct {
 	node   string
 	values map[fact]value
@@ -78,8 +78,8 @@ func (f fact) compare(o fact) int {
 	return cmp.Or(cmp.Compare(f.name, o.name), cmp.Compare(f.subject, o.subject))
 }
 
-// valuesOf asks a node for all facts. What it does not tell, of a chain that it
-// does not run or while the chain bootstraps, it does not differ in.
+// valuesOf requests all facts from a node. A fact that it does not report, such as for a chain that is
+// bootstrapping, counts as no difference.
 func valuesOf(ctx context.Context, n *Node, chains []Chain) (nodeValues, error) {
 	s := nodeValues{n.Name(), map[fact]value{}}
 	version, err := n.NodeVersion(ctx)
@@ -117,8 +117,8 @@ func valuesOf(ctx context.Context, n *Node, chains []Chain) (nodeValues, error) 
 	return s, nil
 }
 
-// precompileValues tells of each precompile whether it is active, and when the
-// node's configuration switches it for the last time.
+// precompileValues returns for each precompile whether it is active, and the last time at which the node's
+// configuration changes it.
 func precompileValues(config node.ChainConfig, rules node.Rules) value {
 	switches := upgradeTimes(config)
 	v := value{}
@@ -137,7 +137,7 @@ func precompileValues(config node.ChainConfig, rules node.Rules) value {
 	return v
 }
 
-// nodesByValue are the values of one fact with the nodes that have them, by text.
+// nodesByValue are the values of one fact with their nodes, by text.
 type nodesByValue map[string]*variant
 
 type variant struct {
@@ -153,8 +153,7 @@ func (t nodesByValue) add(node string, v value) {
 	t[text].nodes = append(t[text].nodes, node)
 }
 
-// rows tell who has which value, those of the fewest nodes first: they are the
-// odd ones.
+// rows list the values with their nodes; the value of the fewest nodes comes first.
 func (t nodesByValue) rows(f fact) [][]string {
 	sorted := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(t[a].nodes), len(t[b].nodes)), cmp.Compare(a, b))
@@ -177,7 +176,7 @@ func (t nodesByValue) rows(f fact) [][]string {
 	return rows
 }
 
-// parts are those in which the values differ.
+// parts are the parts in which the values differ.
 func (t nodesByValue) parts() []string {
 	differ := map[string]bool{}
 	compare := func(a, b value) {

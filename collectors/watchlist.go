@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Watchlist is what the configuration names beside nodes and chains.
+// Watchlist is what the configuration names in addition to nodes and chains.
 type Watchlist struct {
 	Validators Validators
 	// Addresses are addresses on the P- or the X-Chain, such as P-avax1….
@@ -12,12 +12,12 @@ type Watchlist struct {
 	// Assets are assets of the X-Chain, by asset ID.
 	Assets []string
 
-	// EVM are addresses on the followed EVM chains, such as 0x1f…. The Data service
-	// is asked about these and all that follow.
+	// EVM are addresses on the monitored EVM chains, such as 0x1f…. This field and the following need the Data
+	// service.
 	EVM []string
 	// Contracts are EVM addresses whose deployments are counted.
 	Contracts []string
-	// Tokens are NFTs whose metadata is watched.
+	// Tokens are NFTs whose metadata is checked.
 	Tokens []Token
 	// Signatures are synthetic probes of the signature aggregator.
 	Signatures []Probe
@@ -29,15 +29,15 @@ func (w Watchlist) assets() []string       { return w.Assets }
 func (w Watchlist) evm() []string          { return w.EVM }
 func (w Watchlist) contracts() []string    { return w.Contracts }
 
-// Validators says which primary-network validators have series of their own: those
-// of the configured nodes where both fields are zero.
+// Validators selects the primary-network validators with series of their own. If both fields are zero,
+// these are the validators of the configured nodes.
 type Validators struct {
 	All bool
 	IDs []string
 }
 
-// watchedPace is how often the watched validators' entries are asked: where all
-// are watched, at the pace of full sets.
+// watchedPace returns the period of requests for monitored validators: that of whole sets if all
+// validators are monitored.
 func watchedPace(v Validators) time.Duration {
 	if v.All {
 		return fullSetEvery
@@ -45,18 +45,18 @@ func watchedPace(v Validators) time.Duration {
 	return time.Minute
 }
 
-// Token is a watched NFT.
+// Token is a monitored NFT.
 type Token struct {
 	Chain    string // the name of a followed chain
 	Contract string // the address of its collection, such as 0x1f…
 	ID       string // decimal
-	// Reindex says that the Data service is asked to read the metadata again,
-	// once an hour at most, while it has no good copy.
+	// Reindex asks the Data service to read the metadata again, once an hour at most, while it has no good
+	// copy.
 	Reindex bool
 }
 
-// Probe is a transaction of the P- or X-Chain whose message the signature
-// aggregator is asked to have signed, again and again, to see whether it can.
+// Probe is a transaction of the P- or X-Chain with a message. The signature aggregator is asked repeatedly to
+// have it signed, to check that it can.
 type Probe struct {
 	Name   string // the label probe
 	TxHash string
