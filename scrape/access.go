@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// access is what an upstream lets a request in by. It is replaced whole, never edited.
+// access holds credentials and connections of an upstream. It is immutable and replaced as a whole.
 type access struct {
 	header    http.Header
 	host      string
@@ -23,19 +23,18 @@ type access struct {
 	secrets   *strings.Replacer // what no error may say: said, and what the access before said
 }
 
-// mostHeader is the size, in bytes, of the largest header of an answer that is read: as net/http's servers take it.
+// mostHeader is the maximum size of an answer's header in bytes, as in net/http's servers.
 const mostHeader = 1 << 20
 
-// ioBuffer is the size of the two buffers that each connection keeps while nothing goes through it, in bytes: net/http's
-// own 4 KiB are most of what a fleet's idle connections hold. A question and the header of its answer fit; what is larger
-// goes past the buffers.
+// ioBuffer is the size in bytes of the two buffers that each idle connection keeps. net/http's 4 KiB would be most of the
+// memory of a fleet's idle connections. A request and the header of its answer fit; larger data bypasses the buffers.
 const ioBuffer = 1 << 10
 
-// mostIdle is how many connections to one upstream stay open between calls. Each takes about 20 kB, and a fleet has a
-// thousand upstreams.
+// mostIdle is the maximum number of idle connections to one upstream. Each takes about 20 kB, and a fleet has a thousand
+// upstreams.
 const mostIdle = 2
 
-// newAccess makes the access of an upstream with the header and TLS in place of the configured ones.
+// newAccess returns the access of an upstream with this header and TLS instead of the configured ones.
 func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, error) {
 	header := http.Header{}
 	for name, values := range configured {
@@ -85,11 +84,12 @@ func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, 
 	return a, nil
 }
 
-// HasCredentials tells whether requests carry a configured header, or a user name.
+// HasCredentials reports whether requests carry a configured header or a user name.
 func (u *Upstream) HasCredentials() bool { return len(u.access.Load().header) > 0 }
 
-// Renew replaces Options.Header and Options.TLS, as when a token or a certificate was rotated. Calls under way end with
-// the old ones; answers, pace and health stay. The same TLS pointer keeps the connections. On an error nothing changes.
+// Renew replaces Options.Header and Options.TLS, for example after a token or a certificate was rotated. Calls in progress
+// keep the old ones. Shared answers, rate limits and health stay. The same TLS pointer keeps the connections. On an error
+// nothing changes.
 func (u *Upstream) Renew(header http.Header, tls *tls.Config) error {
 	u.renewing.Lock()
 	defer u.renewing.Unlock()
@@ -104,21 +104,21 @@ func (u *Upstream) Renew(header http.Header, tls *tls.Config) error {
 	return nil
 }
 
-// Close is for an upstream that is no longer wanted: its series end, and its connections with the calls under way.
+// Close ends the upstream's series, and its connections after the calls in progress.
 func (u *Upstream) Close() {
 	u.metrics.forget()
 	u.closeIdle(u.access.Load())
 }
 
-// closeIdle closes the connections of an own transport; those in use follow.
+// closeIdle closes the idle connections of an own transport. Connections in use are closed after use.
 func (u *Upstream) closeIdle(a *access) {
 	if own, ok := a.transport.(*http.Transport); ok && u.given == nil {
 		own.CloseIdleConnections()
 	}
 }
 
-// secretsOf lists what an upstream could echo: the values of the configured headers, with and without their scheme, what
-// stands behind basic authentication, and the password, or a user name that stands alone and so is a token.
+// secretsOf lists the secrets that an upstream could repeat: values of the configured headers, with and without their
+// scheme, the text of basic authentication, and the password, or a user name alone, which is a token.
 func secretsOf(user *url.Userinfo, h http.Header) []string {
 	var secrets []string
 	if user != nil {
@@ -141,7 +141,7 @@ func secretsOf(user *url.Userinfo, h http.Header) []string {
 	return secrets
 }
 
-// redacting replaces secrets, longest first. Those of under four characters are left: they would blot out half a text.
+// redacting replaces secrets, longest first. It keeps those under four characters, which would hide half a text.
 func redacting(secrets []string) *strings.Replacer {
 	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < 4 })
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })

@@ -18,8 +18,8 @@ import (
 // errTooLarge ends the reading of an answer above the limit.
 var errTooLarge = errors.New("too large")
 
-// bounded reads at most left bytes and remembers why reading ended, so that an answer that broke off on the way can be
-// told from one that is incomplete in itself.
+// bounded reads at most left bytes and stores why reading ended. So an answer that was cut off differs from one that is
+// incomplete in itself.
 type bounded struct {
 	from io.Reader
 	left int64
@@ -43,14 +43,14 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What the values of an answer may take in memory, in bytes: so much for each byte of Options.MaxBody, and so much however
-// small that is. Validators, the largest answers, take about as much as their text.
+// Memory limit for the values of an answer: this many bytes for each byte of Options.MaxBody, plus a constant. Validators,
+// the largest answers, take about as much as their text.
 const (
 	memoryPerByte = 2
 	smallAnswer   = 64 << 10
 )
 
-// decode reads the one JSON value of a good answer.
+// decode decodes the one JSON value of a good answer.
 func (u *Upstream) decode(c call, body io.Reader) (any, error) {
 	in := &bounded{from: body, left: u.maxBody}
 	d := wire.NewDecoder(in, memoryPerByte*int(u.maxBody)+smallAnswer)
@@ -102,11 +102,11 @@ func decodeREST(d *wire.Decoder, answer reflect.Type) (any, error) {
 	return value.Elem().Interface(), nil
 }
 
-// rpcID is the id of every JSON-RPC request: there is one in each HTTP request.
+// rpcID is the id of every JSON-RPC request, since each HTTP request has only one.
 const rpcID = 1
 
-// decodeRPC reads the envelope of JSON-RPC, its members in any order. An error may come without an id, or with null, as
-// JSON-RPC has it for a request that could not be read.
+// decodeRPC decodes the JSON-RPC envelope with its members in any order. An error may lack an id or have null, as JSON-RPC
+// allows for a request that could not be parsed.
 func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
 	result := reflect.New(answer)
 	var refusal *RPCError
@@ -153,7 +153,7 @@ func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
 	return result.Elem().Interface(), nil
 }
 
-// readID tells whether the answer is to our request. Another id is an error, and null is none.
+// readID reports whether the answer has an id. Another id than ours is an error; null counts as none.
 func readID(d *wire.Decoder) (bool, error) {
 	if d.PeekKind() == jsontext.KindNull {
 		return false, d.Skip()
@@ -173,7 +173,7 @@ func nillable(t reflect.Type) bool {
 	return false
 }
 
-// readRefusal reads the error member: null, an object or, from some gateways, a mere string.
+// readRefusal decodes the error member: null, an object or, from some gateways, a string.
 func readRefusal(d *wire.Decoder) (*RPCError, error) {
 	if d.PeekKind() == jsontext.KindString {
 		message, err := d.ReadToken()
@@ -189,7 +189,7 @@ func readRefusal(d *wire.Decoder) (*RPCError, error) {
 	return &RPCError{body.Code, body.Message}, nil
 }
 
-// shape says where an answer differs from what was expected: "result.validators.0.weight: "x" is no whole number".
+// shape describes where an answer differs from the expected type: "result.validators.0.weight: "x" is no whole number".
 func shape(err error) string {
 	var meaning *json.SemanticError
 	if errors.As(err, &meaning) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// call asks until there is an answer, or no hope, or no time.
+// call sends requests until there is an answer, no hope, or no time.
 func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	var cancel context.CancelFunc
 	for n := 1; ; n++ {
@@ -38,7 +38,7 @@ func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	}
 }
 
-// turn waits until a request may go out, and asks whether it is affordable. Every turn taken ends with a call of done.
+// turn waits until a request may be sent, and checks the budget. Every turn taken ends with a call of done.
 func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error) {
 	done, err = u.pace.turn(ctx, op)
 	if err != nil || u.admit == nil {
@@ -51,7 +51,7 @@ func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error)
 	return done, nil
 }
 
-// refused gives the error of a call that was not sent its op, and counts it.
+// refused adds op to the error of a call that was not sent, and counts it.
 func (u *Upstream) refused(op string, err error) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -61,7 +61,7 @@ func (u *Upstream) refused(op string, err error) error {
 	return err
 }
 
-// request is one request and its answer, measured. It ends the turn by calling done.
+// request sends one request, reads its answer, and measures both. It ends the turn by calling done.
 func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error) {
 	defer done()
 	began := time.Now()
@@ -83,7 +83,7 @@ func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error
 	return value, err
 }
 
-// answered tells whether the upstream itself spoke, and to us.
+// answered reports whether the upstream itself answered.
 func answered(o Outcome) bool {
 	switch o {
 	case OK, Rejected, NotFound, Bootstrapping, TooLarge:
@@ -92,7 +92,7 @@ func answered(o Outcome) bool {
 	return false
 }
 
-// brief is d in as many digits as matter to a reader.
+// brief formats d with as many digits as a reader needs.
 func brief(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()
@@ -118,7 +118,7 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 	maps.Copy(request.Header, access.header)
 	request.Host = access.host
 
-	// Not an http.Client: nothing here follows redirects, keeps cookies or writes the URL into errors.
+	// Not an http.Client: it would follow redirects, keep cookies and write the URL into errors.
 	response, err := access.transport.RoundTrip(request)
 	if err != nil {
 		return nil, u.broken(c.op, err)
@@ -141,7 +141,7 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 	return u.decode(c, response.Body)
 }
 
-// mostDrained is how much of an unwanted answer is read so that its connection can be used again.
+// mostDrained is the maximum number of unread bytes of an answer that are read so that the connection can be reused.
 const mostDrained = 256 << 10
 
 func release(body io.ReadCloser) {

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// Outcome is how a call ended. The set is closed, so an outcome can be a label.
+// Outcome is the result of a call. The set is closed, so an outcome can be a label.
 type Outcome string
 
-// The outcomes. Every Error carries one of them other than OK.
+// The outcomes. Every Error has one of them other than OK.
 const (
 	OK            Outcome = "ok"
 	Unreachable   Outcome = "unreachable"   // no connection, or it broke off before the answer was complete
@@ -30,21 +30,21 @@ const (
 	LocalLimit    Outcome = "local_limit"   // this host lacks descriptors, ports or buffers for a connection: says nothing about the upstream
 )
 
-// Outcomes are all outcomes, OK first. They must not be changed.
+// Outcomes are all outcomes, OK first. Callers must not change them.
 var Outcomes = []Outcome{
 	OK, Unreachable, Timeout, Forbidden, Rejected, RateLimited,
 	Unavailable, Bootstrapping, NotFound, Malformed, TooLarge, LocalLimit,
 }
 
-// Error is what every call returns where it has no answer: what was asked, how it ended, why. Its text holds no URL, no
-// header and no credential.
+// Error is the error of every call without an answer: operation, outcome, cause. Its text has no URL, no header and no
+// credential.
 type Error struct {
 	Op      string // the method or path pattern, such as info.getNodeID
 	Outcome Outcome
 	Err     error
 }
 
-// Error reads as a path: "info.getNodeID: timeout: no answer within 10s".
+// Error returns a text such as "info.getNodeID: timeout: no answer within 10s".
 func (e *Error) Error() string {
 	text := e.Op + ": " + string(e.Outcome)
 	if e.Err != nil {
@@ -53,16 +53,16 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// RPCError is the error of a JSON-RPC answer. It is wrapped by an Error with the outcome Rejected.
+// RPCError is the error of a JSON-RPC answer. An Error with the outcome Rejected wraps it.
 type RPCError struct {
 	Code    int    // a node's own services know one code, -32000, for almost everything
 	Message string // as the upstream wrote it, cut to a sane length
 }
 
-// Error is the upstream's own message.
+// Error returns the upstream's message.
 func (e *RPCError) Error() string {
 	if e.Message == "" {
 		return "an error without words"
@@ -73,9 +73,9 @@ func (e *RPCError) Error() string {
 // CodeMethodNotFound is the RPCError.Code of an EVM chain that does not offer the method.
 const CodeMethodNotFound = -32601
 
-// OutcomeOf tells how a call ended by its error: OK for nil, the outcome of an Error anywhere in the chain, LocalLimit for
-// a resource that this host lacks, Timeout for an ended context, Unreachable for an error of the network, and Malformed for
-// what nobody can name.
+// OutcomeOf returns the outcome for an error: OK for nil, the outcome of an Error anywhere in the chain, LocalLimit for a
+// resource that this host lacks, Timeout for an ended context, Unreachable for an error of the network, and Malformed for
+// other errors.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OK
@@ -100,7 +100,7 @@ func OutcomeOf(err error) Outcome {
 	return Malformed
 }
 
-// localLimits are the errors of a host that has no descriptor, buffer, memory or port left for a connection.
+// localLimits are the errors of a host without a free descriptor, buffer, memory or port for a connection.
 var localLimits = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL}
 
 func isLocalLimit(err error) bool {

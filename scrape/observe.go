@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts and times the requests of every Upstream it is given to. A nil Metrics measures nothing.
+// Metrics counts and measures the requests of every Upstream that has it. A nil Metrics does nothing.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	notSent  *prometheus.CounterVec
@@ -33,7 +33,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "avax_exporter_upstream_request_duration_seconds",
 			Help: "Time from sending a request to an upstream to the end of its answer, whatever the outcome.",
-			// Few: they are series for each upstream and method, nearly half of all that a fleet has.
+			// Few buckets: they are series for each upstream and method, nearly half of all series of a fleet.
 			Buckets:                         []float64{0.01, 0.1, 0.5, 2.5, 10},
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  100,
@@ -46,7 +46,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// measure counts and times the requests of one upstream, until it is forgotten. A nil measure measures nothing.
+// measure counts and measures the requests of one upstream until forget. A nil measure does nothing.
 type measure struct {
 	*Metrics
 	upstream string
@@ -62,17 +62,17 @@ func (m *Metrics) of(upstream string) *measure {
 	return &measure{Metrics: m, upstream: upstream}
 }
 
-// count adds a request.
+// count counts a request.
 func (m *measure) count(op string, outcome Outcome) {
 	m.unlessForgotten(func() { m.requests.WithLabelValues(m.upstream, op, string(outcome)).Inc() })
 }
 
-// unsent adds a call that ended before it could become a request.
+// unsent counts a call that ended before it became a request.
 func (m *measure) unsent(op string, outcome Outcome) {
 	m.unlessForgotten(func() { m.notSent.WithLabelValues(m.upstream, op, string(outcome)).Inc() })
 }
 
-// waits notes until when the upstream asked not to be asked what.
+// waits stores the end of the wait that the upstream asked for.
 func (m *measure) waits(what string, until time.Time) {
 	m.unlessForgotten(func() { m.until.WithLabelValues(m.upstream, what).Set(float64(until.Unix())) })
 }
@@ -92,7 +92,7 @@ func (m *measure) unlessForgotten(f func()) {
 	}
 }
 
-// forget ends the upstream's series: a call that is still under way does not bring them back.
+// forget deletes the upstream's series. A call in progress does not restore them.
 func (m *measure) forget() {
 	if m == nil {
 		return

@@ -13,26 +13,26 @@ type Offer struct {
 	Err      error // why it does not; nil where it does
 }
 
-// offers remembers what an upstream offers.
+// offers stores which methods an upstream offers.
 type offers struct {
 	withholds func(error) bool // nil: nothing is remembered
 	mu        sync.Mutex
 	known     map[[2]string]offer
 }
 
-// offer is an answer: the error of one that is withheld, and until when it stands.
+// offer is a known answer: the error of a withheld method, and how long it counts.
 type offer struct {
 	err   error
 	until time.Time
 }
 
-// withholdingHolds is how long a withheld question is not sent again: what an endpoint offers changes seldom.
+// withholdingHolds is the time before a withheld call is sent again. What an endpoint offers seldom changes.
 const withholdingHolds = time.Hour
 
-// mostOffers bounds the memory. The methods of a node, on the chains that are followed, are far fewer.
+// mostOffers limits the memory. The methods of a node, on the monitored chains, are far fewer.
 const mostOffers = 4096
 
-// withheld returns the error of a question that is not to be sent again yet.
+// withheld returns the error of a call that must not be sent again yet.
 func (o *offers) withheld(c call) error {
 	if o.withholds == nil {
 		return nil
@@ -45,7 +45,7 @@ func (o *offers) withheld(c call) error {
 	return nil
 }
 
-// note takes over how a question ended, where that tells whether it is offered.
+// note stores whether the result of a call shows that its method is offered.
 func (o *offers) note(c call, err error) {
 	if o.withholds == nil {
 		return
@@ -68,7 +68,7 @@ func (o *offers) note(c call, err error) {
 	}
 }
 
-// Offers returns what is known of what the upstream offers, ordered by method and path. It is empty without Options.Withholds.
+// Offers returns what is known about the methods that the upstream offers, by method and path. It is empty without Options.Withholds.
 func (u *Upstream) Offers() []Offer {
 	u.offers.mu.Lock()
 	defer u.offers.mu.Unlock()

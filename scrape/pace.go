@@ -14,14 +14,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits of repeating and waiting.
+// Limits of retries and waits.
 const (
 	attempts    = 3                      // requests of one call at most
 	firstPause  = 200 * time.Millisecond // before the second request; three times that before the third
 	waitUnasked = 10 * time.Second       // after a 429 that does not say how long
 )
 
-// pace holds back requests: so many at once, so many a second, none before the moment the upstream asked for.
+// pace limits requests: concurrent ones, their rate, and none before the time that the upstream asked for.
 type pace struct {
 	slots   chan struct{}
 	bucket  *rate.Limiter
@@ -31,17 +31,17 @@ type pace struct {
 	until map[string]time.Time // when an op may be asked again, as the upstream asked; by op, allOps for every one
 }
 
-// allOps stands for every op of an upstream.
+// allOps means every op of an upstream.
 const allOps = "all"
 
 type aheadKey struct{}
 
-// Ahead lets calls under ctx go out at once, beside those that the upstream may be asked at once and a second: for the one
-// question whether it answers at all. Behind others its answer would tell how long they take, and a slow upstream would
-// pass for a dead one. It goes out even while the upstream, or a load balancer before it, asks to be left alone.
+// Ahead exempts calls with ctx from the limits of concurrency and rate. It is for the one call that checks whether the
+// upstream answers. In the queue its duration would depend on other calls, and a slow upstream would pass for a dead
+// one. It is sent even while the upstream, or a load balancer, asks for a pause.
 func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
 
-// turn waits until a request may go out. Every turn taken ends with a call of done.
+// turn waits until a request may be sent. Every turn taken ends with a call of done.
 func (p *pace) turn(ctx context.Context, op string) (done func(), err error) {
 	if ahead, _ := ctx.Value(aheadKey{}).(bool); ahead {
 		p.bucket.Reserve() // those that follow make up for it
@@ -75,7 +75,7 @@ func (p *pace) turn(ctx context.Context, op string) (done func(), err error) {
 	return done, nil
 }
 
-// ended says why a wait was in vain: the caller left, or its time was up.
+// ended returns why a wait ended without a turn: the caller gave up, or the deadline passed.
 func ended(ctx context.Context, text string) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
@@ -83,7 +83,7 @@ func ended(ctx context.Context, text string) error {
 	return &Error{Outcome: Timeout, Err: &reason{text, ctx.Err()}}
 }
 
-// asked is the refusal while the upstream wants to be left alone.
+// asked returns the error during a pause that the upstream asked for.
 func (p *pace) asked(op string) error {
 	if left := p.wait(op); left > 0 {
 		left = max(time.Second, left.Round(time.Second))
@@ -92,16 +92,16 @@ func (p *pace) asked(op string) error {
 	return nil
 }
 
-// wait is how long the upstream still wants not to be asked this.
+// wait returns the remaining pause for this op.
 func (p *pace) wait(op string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(0, time.Until(p.until[op]), time.Until(p.until[allOps]))
 }
 
-// obey notes what an answer says about the next request, and returns until when what is not to be asked: all after 429, which
-// is about the caller, and the op after 503, which is about what was asked, and after 429 to a request that changes something,
-// which is allowed less often than others. Until is zero where nothing is to wait.
+// obey stores the pause that an answer asks for, and returns its end and its ops. 429 is about the caller and pauses all
+// ops. 503 is about the method and pauses the op. So does 429 for a request that changes something, which has a lower
+// limit than others. until is zero without a pause.
 func (p *pace) obey(op string, once bool, status int, h http.Header) (what string, until time.Time) {
 	var d time.Duration
 	switch said, ok := p.parseWait(h.Get("Retry-After")); {
@@ -130,7 +130,7 @@ func (p *pace) obey(op string, once bool, status int, h http.Header) (what strin
 	return what, p.until[what]
 }
 
-// parseWait reads seconds or an HTTP date, maxWait at most.
+// parseWait parses seconds or an HTTP date, and returns maxWait at most.
 func (p *pace) parseWait(s string) (time.Duration, bool) {
 	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds >= 0 {
 		return time.Duration(min(seconds, p.maxWait.Seconds()) * float64(time.Second)), true
@@ -141,8 +141,8 @@ func (p *pace) parseWait(s string) (time.Duration, bool) {
 	return 0, false
 }
 
-// pause is how long to wait before repeating the n-th request, much of it at random so that callers do not come back all
-// at once. It is not ok where err leaves no hope.
+// pause returns the delay before the n-th retry, partly random so that callers do not return all at once. ok is false if
+// a retry after err is useless.
 func (p *pace) pause(op string, n int, err error) (d time.Duration, ok bool) {
 	d = firstPause
 	for range n - 1 {

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Post calls a REST resource that may change the upstream: it is sent once at most and its answer never shared. Op and
-// path are those of Get; body is sent as JSON, nil sends none. Any 2xx status counts as an answer. An empty answer is
+// Post calls a REST resource that may change the upstream. It is sent at most once, and its answer is never shared. Op and
+// path are those of Get; body is sent as JSON, and nil sends none. Any 2xx status counts as an answer. An empty answer is
 // malformed unless T can be nil.
 func Post[T any](ctx context.Context, u *Upstream, op, path string, body any) (T, error) {
 	content := []byte{}

@@ -17,8 +17,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// refusal reads a status other than 2xx. Its body is looked at only for words: a node sends plain text with most of
-// them, the services an error body, a proxy HTML.
+// refusal builds the error for a status other than 2xx. It uses the body only for a message: a node sends plain text with
+// most of them, the services an error body, a proxy HTML.
 func (u *Upstream) refusal(c call, r *http.Response) error {
 	start, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
 	words := u.clean(wordsOf(start))
@@ -68,7 +68,7 @@ func (u *Upstream) hostname() string {
 	return u.base.Hostname()
 }
 
-// target names the host of a redirect; the rest of it may hold a token.
+// target returns the host of a redirect. The rest of it may contain a token.
 func (u *Upstream) target(r *http.Response) string {
 	to, err := url.Parse(r.Header.Get("Location"))
 	if err != nil || to.Host == "" {
@@ -77,7 +77,7 @@ func (u *Upstream) target(r *http.Response) string {
 	return " to " + to.Scheme + "://" + to.Host
 }
 
-// wordsOf finds the message in a refusal's body: {"message": "…"}, {"message": ["…"]}, a JSON-RPC error, or text.
+// wordsOf returns the message in the body of an error: {"message": "…"}, {"message": ["…"]}, a JSON-RPC error, or text.
 func wordsOf(body []byte) string {
 	body = bytes.TrimSpace(body)
 	if len(body) > 0 && body[0] == '<' {
@@ -111,7 +111,7 @@ func wordsOf(body []byte) string {
 	return ""
 }
 
-// broken explains an error of the connection.
+// broken describes an error of the connection.
 func (u *Upstream) broken(op string, err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -138,10 +138,10 @@ func (u *Upstream) broken(op string, err error) error {
 
 const longestText = 300
 
-// credentials are user and password in a URL, be it one of ours or of a proxy.
+// credentials are user and password in a URL, ours or that of a proxy.
 var credentials = regexp.MustCompile(`//[^/\s@]+@`)
 
-// clean makes text from outside fit for an error: no secret, one line, not long.
+// clean prepares text from outside for an error: without secrets, on one line, short.
 func (u *Upstream) clean(text string) string {
 	text = credentials.ReplaceAllString(u.access.Load().secrets.Replace(text), "//***@")
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "�"), func(r rune) bool {

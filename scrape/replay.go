@@ -9,17 +9,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Replay returns an upstream that sends nothing and answers every request with answer: as the result of a JSON-RPC call, or
-// as the whole body of any other request. With it a method of a typed client checks an answer that is already here.
+// Replay returns an upstream that sends nothing. It answers every request with answer, as the result of a JSON-RPC call, or
+// as the whole body of another request. A method of a typed client can so check an answer that was already received.
 func Replay(answer jsontext.Value) (*Upstream, error) {
 	return New(Options{URL: "http://replay.invalid", Transport: replay(answer), MaxBody: memoryFactor*int64(len(answer)) + maxEnvelope})
 }
 
-// memoryFactor allows the values of an answer, which is bounded already, as much memory as they would be allowed within the usual limit:
-// the text of a list's items is kept while they are decoded.
+// memoryFactor is how much of the usual memory limit the values of an answer may use. The answer itself is limited already, but
+// the text of list items is kept while they are decoded.
 const memoryFactor = 8
 
-// maxEnvelope is more than the members of a JSON-RPC answer other than its result have, in bytes.
+// maxEnvelope is more than the size of a JSON-RPC answer without its result, in bytes.
 const maxEnvelope = 1 << 10
 
 type replay jsontext.Value

@@ -1,12 +1,11 @@
-// Package scrape is the only door to an upstream: a node, or a data or metrics service.
+// Package scrape makes all calls to upstreams: nodes, the Data service and the Metrics service.
 //
-// A call is one question and one decoded answer. It is bounded in time, bytes and rate; it is repeated only where that
-// is safe and there is hope; identical questions may share an answer (MaxAge). Whatever goes wrong comes back as an
-// Error that says what was asked, how it ended (an Outcome, fit to be a label) and why, in words that tell an operator
-// what to do next and that hold no URL, header or credential.
+// A call is one request and one decoded answer. It has limits of time, size and rate. It is retried only if that is safe
+// and useful. Identical calls may share an answer (MaxAge). Every failure is an Error with the operation, an Outcome that
+// can be a label, and a cause that tells an operator what to do. It contains no URL, header or credential.
 //
-// Answers are decoded by wire.Decode into plain structs under one law: absent is never zero. A field that is a pointer,
-// or tagged omitzero, may be absent or null; any other field that is missing makes the answer malformed.
+// wire.Decode decodes answers into plain structs, and absent is never zero. A field that is a pointer, or tagged omitzero,
+// may be absent or null. If any other field is missing, the answer is malformed.
 package scrape
 
 import (
@@ -33,7 +32,7 @@ type Options struct {
 	Name string // configured name, the label upstream
 	URL  string // base address, such as http://127.0.0.1:9650; user and password in it become basic auth
 
-	// Header is sent with every request. No redirect is followed, so it reaches no other host.
+	// Header is sent with every request. No redirect is followed, so no other host receives it.
 	Header http.Header
 	Host   string      // Host header, in place of the one of URL
 	TLS    *tls.Config // not used where Transport is set
@@ -45,17 +44,17 @@ type Options struct {
 	Burst       int           // requests at once after a rest; default twice the Rate
 	MaxBody     int64         // largest answer in bytes, after decompression; default 16 MiB
 
-	// Admit, where set, is asked before each request, a repeated one too: a budget. Its error, a new *Error each time,
-	// ends the call; its Op is filled in.
+	// Admit, if set, is called before each request and each retry: it is a budget. Its error, a new *Error each time, ends
+	// the call; its Op is filled in.
 	Admit func(ctx context.Context, op string) error
 
-	// Withholds, where set, tells from an error whether the upstream does not offer what was asked. The question, by
-	// method and path, is then not sent again for an hour: the error stands for its answer. See Offers.
+	// Withholds, if set, reports whether an error means that the upstream does not offer the call. The call, identified by
+	// method and path, is then not sent for an hour; the error counts as its answer. See Offers.
 	Withholds func(error) bool
-	// Share is how old a shared answer may be at least, where the caller allows any age but 0 (see MaxAge).
+	// Share is the minimum age up to which answers are shared, if the caller allows any age but 0 (see MaxAge).
 	Share time.Duration
 
-	// Changed, where set, is called when Healthy has changed. It must not block.
+	// Changed, if set, is called when Healthy has changed. It must not block.
 	Changed func()
 
 	Transport http.RoundTripper // default: an own http.Transport that keeps Concurrency connections open
@@ -71,7 +70,7 @@ const (
 	defaultMaxBody     = 16 << 20
 )
 
-// Upstream is one server that is asked. It is safe for concurrent use.
+// Upstream is one server. It is safe for concurrent use.
 type Upstream struct {
 	name           string
 	base           *url.URL
@@ -94,7 +93,7 @@ type Upstream struct {
 	access   atomic.Pointer[access]
 }
 
-// New opens the door to an upstream. It sends nothing. An error says what to write instead and shows no credential.
+// New returns the client of an upstream. It sends nothing. An error contains a remedy and no credential.
 func New(o Options) (*Upstream, error) {
 	base, err := parseBase(o.URL)
 	if err != nil {
@@ -134,14 +133,14 @@ func orDefault[T int | int64 | float64 | time.Duration](v, otherwise T) T {
 	return v
 }
 
-// Name is the configured name.
+// Name returns the configured name.
 func (u *Upstream) Name() string { return u.name }
 
-// Healthy tells whether the upstream itself answered the last finished call, be it with a refusal. It is true before
-// any call. A call that its caller gave up, or for which this host lacked a resource, says nothing about the upstream.
+// Healthy reports whether the upstream itself answered the last finished call, even with an error. It is true before any
+// call. A call that its caller cancelled, or for which this host lacked a resource, does not count.
 func (u *Upstream) Healthy() bool { return !u.unwell.Load() }
 
-// Answered returns when the upstream last answered, be it with a refusal; zero where it never did.
+// Answered returns the time of the upstream's last answer, even if that was an error. It is zero before the first.
 func (u *Upstream) Answered() time.Time {
 	if at := u.answered.Load(); at != nil {
 		return *at
@@ -149,7 +148,7 @@ func (u *Upstream) Answered() time.Time {
 	return time.Time{}
 }
 
-// ended notes how a call ended that says something about the upstream.
+// ended stores the result of a call that says something about the upstream.
 func (u *Upstream) ended(outcome Outcome) {
 	good := answered(outcome)
 	if good {
@@ -161,13 +160,13 @@ func (u *Upstream) ended(outcome Outcome) {
 	}
 }
 
-// RPC asks a JSON-RPC 2.0 method that only reads: the call may be repeated and its answer shared (see MaxAge). Params
+// RPC calls a JSON-RPC 2.0 method that only reads. The call may be retried and its answer shared (see MaxAge). Params
 // are an object or, for eth_ methods, an array; nil sends none. A null result is malformed unless T can be nil.
 func RPC[T any](ctx context.Context, u *Upstream, path, method string, params any) (T, error) {
 	return as[T](u.rpc(ctx, path, method, params, false, reflect.TypeFor[T]()))
 }
 
-// RPCOnce calls a JSON-RPC 2.0 method that changes the upstream: it is sent once at most and its answer never shared.
+// RPCOnce calls a JSON-RPC 2.0 method that changes the upstream. It is sent at most once, and its answer is never shared.
 func RPCOnce[T any](ctx context.Context, u *Upstream, path, method string, params any) (T, error) {
 	return as[T](u.rpc(ctx, path, method, params, true, reflect.TypeFor[T]()))
 }
@@ -185,14 +184,14 @@ func (u *Upstream) rpc(ctx context.Context, path, method string, params any, onc
 	return u.ask(ctx, call{op: method, path: path, body: body, once: once, answer: answer, decode: decodeRPC})
 }
 
-// Get asks a REST resource. Op is its pattern, such as "GET /v1/avg_tps/{chainId}"; path is the resource itself, escaped
-// by the caller and relative to the upstream's address. Any 2xx status counts as an answer.
+// Get requests a REST resource. Op is its pattern, such as "GET /v1/avg_tps/{chainId}". Path is the resource, escaped by
+// the caller and relative to the upstream's address. Any 2xx status counts as an answer.
 func Get[T any](ctx context.Context, u *Upstream, op, path string, query url.Values) (T, error) {
 	return GetEvenAt[T](ctx, u, 0, op, path, query)
 }
 
-// GetEvenAt is Get for a resource that may be answered with one more status, such as a node's health with 503. It counts
-// as an answer where the body is one; with any other body, such as a proxy's, it is the refusal that it is for Get.
+// GetEvenAt is Get for a resource that may answer with one more status, such as a node's health with 503. That counts as an
+// answer if the body can be decoded. With any other body, such as that of a proxy, it is an error as for Get.
 func GetEvenAt[T any](ctx context.Context, u *Upstream, status int, op, path string, query url.Values) (T, error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
@@ -200,7 +199,7 @@ func GetEvenAt[T any](ctx context.Context, u *Upstream, status int, op, path str
 	return as[T](u.ask(ctx, call{op: op, path: path, evenAt: status, answer: reflect.TypeFor[T](), decode: decodeREST}))
 }
 
-// call is one question as it goes out.
+// call is one request to send.
 type call struct {
 	op     string
 	path   string // and query
@@ -233,13 +232,13 @@ func (u *Upstream) ask(ctx context.Context, c call) (any, error) {
 	return value, err
 }
 
-// as is all that is compiled anew for every type of an answer.
+// as holds everything that is compiled again for every type of an answer.
 func as[T any](value any, err error) (T, error) {
 	answer, _ := value.(T) // not ok only where there is none, or T is an interface and the answer null
 	return answer, err
 }
 
-// explain gives err the form in which it leaves the package.
+// explain converts err to the form that the package returns.
 func (u *Upstream) explain(op string, err error) error {
 	var e *Error
 	switch {
@@ -253,7 +252,7 @@ func (u *Upstream) explain(op string, err error) error {
 	return &Error{op, OutcomeOf(err), &reason{u.clean(err.Error()), err}}
 }
 
-// reason is a sentence for the operator that keeps the error it was made from.
+// reason is a message for the operator that wraps the original error.
 type reason struct {
 	text string
 	err  error
@@ -262,13 +261,13 @@ type reason struct {
 func (r *reason) Error() string { return r.text }
 func (r *reason) Unwrap() error { return r.err }
 
-// CheckURL tells what is wrong with an upstream's address, as New does.
+// CheckURL returns the error of New for an upstream's address.
 func CheckURL(s string) error {
 	_, err := parseBase(s)
 	return err
 }
 
-// parseBase reads an upstream's address. No error shows user, password, path or query.
+// parseBase parses an upstream's address. Its errors contain no user, password, path or query.
 func parseBase(s string) (*url.URL, error) {
 	const like = "write one like http://127.0.0.1:9650"
 	s = strings.TrimSpace(s)

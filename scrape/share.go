@@ -11,12 +11,12 @@ import (
 
 type maxAgeKey struct{}
 
-// MaxAge lets calls under ctx share answers: one to the identical question (same upstream, method, path, parameters and
-// type), not older than d, will do, and identical questions under way at once are asked once. With d of 0, or without
-// MaxAge, every question is asked afresh.
+// MaxAge lets calls with ctx share answers. An answer to an identical call (same upstream, method, path, parameters and
+// type) that is not older than d counts, and identical concurrent calls are sent once. With d of 0, or without MaxAge,
+// every call is sent.
 //
-// A shared answer is the decoded value itself, in the hands of several callers at once: it must not be changed.
-// Errors are never remembered. RPCOnce never shares.
+// A shared answer is the decoded value itself, which several callers use at once: callers must not change it. Errors are
+// never shared. RPCOnce never shares.
 func MaxAge(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, maxAgeKey{}, d)
 }
@@ -26,10 +26,9 @@ func maxAge(ctx context.Context) time.Duration {
 	return d
 }
 
-// Sharing is MaxAge for a whole run of questions. The function tells when the oldest of the answers that the run was
-// given was asked for, so that a run need not pass for younger than what it was told; answers that a single question
-// was granted under a longer MaxAge of its own do not count, unless by a Sharing within the run. It is zero where
-// nothing was shared.
+// Sharing is MaxAge for all calls of a run. The function returns when the oldest of the run's answers was requested, so
+// that the run's samples are not dated later. Answers that a single call accepted with a longer MaxAge of its own do
+// not count, unless a Sharing within the run includes them. It returns zero if no answer was shared.
 func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time.Time) {
 	within, _ := ctx.Value(runKey{}).(*run)
 	r := &run{granted: d, within: within}
@@ -38,7 +37,7 @@ func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time
 
 type runKey struct{}
 
-// run notes the age of what it is given.
+// run stores the age of the answers of a run.
 type run struct {
 	granted time.Duration
 	within  *run
@@ -60,7 +59,7 @@ func (r *run) note(asked time.Time) {
 	}
 }
 
-// given notes an answer that was asked for at that time, under a MaxAge of d.
+// given stores the time at which an answer was requested, with a MaxAge of d.
 func given(ctx context.Context, d time.Duration, asked time.Time) {
 	r, _ := ctx.Value(runKey{}).(*run)
 	if r == nil || d > r.granted {
@@ -77,7 +76,7 @@ type question struct {
 	as               reflect.Type
 }
 
-// shared is an answer, or one on its way.
+// shared is an answer, or one in progress.
 type shared struct {
 	asked   time.Time // its age counts from here, so that it is never younger than it claims
 	keep    time.Duration
@@ -91,8 +90,8 @@ type shared struct {
 
 type patienceKey struct{}
 
-// withPatience lets a call that outlives its caller remember the caller's deadline: nothing is repeated beyond it, so
-// that the caller is told how the call ended and not that its time is up.
+// withPatience stores the caller's deadline for a call that outlives its caller: there is no retry after it, so the caller
+// gets the outcome of the call instead of its own timeout.
 func withPatience(ctx, caller context.Context) context.Context {
 	deadline, ok := caller.Deadline()
 	if !ok {
@@ -101,7 +100,7 @@ func withPatience(ctx, caller context.Context) context.Context {
 	return context.WithValue(ctx, patienceKey{}, deadline)
 }
 
-// patience is until when a request may be repeated. ctx has a deadline.
+// patience returns until when a request may be retried. ctx has a deadline.
 func patience(ctx context.Context) time.Time {
 	until, _ := ctx.Deadline()
 	if callers, ok := ctx.Value(patienceKey{}).(time.Time); ok && callers.Before(until) {
@@ -110,21 +109,21 @@ func patience(ctx context.Context) time.Time {
 	return until
 }
 
-// answers remembers what callers of one Upstream may share.
+// answers holds the answers that callers of one Upstream may share.
 type answers struct {
 	mu      sync.Mutex
 	byKey   map[question]*shared
 	sweepAt int // size at which to look for answers nobody may use any more
 }
 
-// Bounds of what one upstream's answers may hold.
+// Limits of the stored answers of one upstream.
 const (
 	firstSweep  = 32
 	mostAnswers = 4096 // beyond, identical questions under way are still asked once, but not remembered
 )
 
-// get gives an answer to q that is not older than d, asking where there is none. The call to ask outlives a caller
-// that gives up as long as another waits.
+// get returns an answer to q that is not older than d, and calls ask if there is none. If one caller gives up while another
+// waits, the call continues.
 func (a *answers) get(ctx context.Context, q question, d time.Duration, ask func(context.Context) (any, error)) (any, error) {
 	s := a.join(ctx, q, d, ask)
 	select {
@@ -200,8 +199,8 @@ func (a *answers) remember(q question, s *shared) {
 	a.byKey[q] = s
 }
 
-// ForgetAnswers forgets the answers that callers might share, for an upstream that has stopped: once it is back, they may
-// no longer hold. Answers on their way stay.
+// ForgetAnswers deletes the shared answers of an upstream that has stopped: after its return they may be wrong. Answers in
+// progress stay.
 func (u *Upstream) ForgetAnswers() {
 	a := &u.answers
 	a.mu.Lock()
@@ -215,7 +214,7 @@ func (a *answers) forget(q question, s *shared) {
 	}
 }
 
-// guard turns a panic into an error: a shared call runs in a goroutine of its own, where a panic would end the process
+// guard converts a panic into an error. A shared call runs in a goroutine of its own, where a panic would end the process
 // and not just the caller's job.
 func guard(ctx context.Context, ask func(context.Context) (any, error)) (value any, err error) {
 	defer func() {
