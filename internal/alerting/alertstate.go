@@ -21,14 +21,14 @@ const stateKey = "alerts"
 
 const (
 	forState = "ALERTS_FOR_STATE"
-	// outage is how old saved alert state may be: Prometheus' own tolerance.
+	// outage is the maximum age of saved alert state, as in Prometheus.
 	outage = time.Hour
-	// rewrite is after how many intervals the same alerts are written again: a
-	// process that is killed loses no more of a `for` than that.
+	// rewrite is the number of intervals after which unchanged state is written again. A killed process loses
+	// no more of a `for` than that.
 	rewrite = 4
 )
 
-// activeAlert is an alert that was active: since when, and when it was last evaluated.
+// activeAlert is an alert that was active: since when, and its last evaluation.
 type activeAlert struct {
 	Labels map[string]string `json:"labels"`
 	Since  int64             `json:"since"` // Unix seconds
@@ -39,7 +39,7 @@ func (a activeAlert) same(b activeAlert) bool {
 	return a.Since == b.Since && maps.Equal(a.Labels, b.Labels)
 }
 
-// alertState saves for how long alerts have been active, for the next process.
+// alertState saves the state of alerts for the next process.
 type alertState struct {
 	dir   *state.Dir
 	every time.Duration // the evaluation interval
@@ -48,7 +48,7 @@ type alertState struct {
 	err   string // of the last write
 }
 
-// load reads the alerts of the process before.
+// load reads the alerts of the previous process.
 func (s *alertState) load(now time.Time) error {
 	saved, _, err := state.Load[[]activeAlert](s.dir, stateKey)
 	for _, a := range saved {
@@ -59,8 +59,8 @@ func (s *alertState) load(now time.Time) error {
 	return err
 }
 
-// update notes what is active now and writes it if that is news, or if this is the
-// last time; it tells whether it wrote.
+// update stores the active alerts and writes them if they changed, or if this is the last call. It reports
+// whether it wrote.
 func (s *alertState) update(groups []*rules.Group, last bool) (wrote bool, err error) {
 	var active []activeAlert
 	waiting := map[string]bool{} // alerts whose rule has not restored them yet
@@ -95,8 +95,8 @@ func (s *alertState) update(groups []*rules.Group, last bool) (wrote bool, err e
 	return true, s.dir.Save(stateKey, active)
 }
 
-// asOf makes these alerts active for as long as they were, until now: the times of
-// a wall clock that was set since mean nothing.
+// asOf keeps how long these alerts have been active, as of now. Times of a wall clock that was set since
+// mean nothing.
 func asOf(now time.Time, alerts []activeAlert) []activeAlert {
 	moved := slices.Clone(alerts)
 	for i, a := range moved {
@@ -105,8 +105,8 @@ func asOf(now time.Time, alerts []activeAlert) []activeAlert {
 	return moved
 }
 
-// restore gives the store the alerts that were active before, as the samples from
-// which Prometheus' rule manager restores them.
+// restore adds the previously active alerts to the store, as the samples from which Prometheus' rule
+// manager restores them.
 func (s *store) restore(active []activeAlert) error {
 	app := s.Appender(context.Background())
 	var errs []error

@@ -3,21 +3,20 @@ package alerting
 import "time"
 
 const (
-	// mostHistory is for how long samples are kept at most where nobody asks for more.
+	// mostHistory is the maximum time for which samples are kept by default.
 	mostHistory = 24 * time.Hour
-	// historyBytes is what the samples beyond MinHistory may bring their memory to, where
-	// nobody asks for more.
+	// historyBytes is the memory limit for samples beyond MinHistory by default.
 	historyBytes = 64_000_000
 )
 
-// What one sample and one series take, as BenchmarkHistory and BenchmarkAlerting measure it.
+// Memory of one sample and one series, measured by BenchmarkHistory and BenchmarkAlerting.
 const (
 	sampleBytes = 4
 	seriesBytes = 1000
 	seriesTime  = 20 * time.Microsecond // of CPU, at each evaluation
 )
 
-// history is for how long samples of so many series are kept, one each interval.
+// history returns how long samples of this many series are kept, with one sample per interval.
 func (c Config) history(series uint64) time.Duration {
 	if c.History > 0 {
 		return c.History
@@ -26,8 +25,8 @@ func (c Config) history(series uint64) time.Duration {
 	return max(MinHistory, min(time.Duration(samples)*c.Interval, mostHistory))
 }
 
-// Cost is about what it takes to evaluate the built-in rules over so many series: the
-// share of a core, and bytes of heap once the history is full.
+// Cost estimates the evaluation of the built-in rules over this many series: the share of a core, and bytes
+// of heap once the history is full.
 func (c Config) Cost(series int) (cores, bytes float64) {
 	samples := c.history(uint64(series)).Seconds() / c.Interval.Seconds()
 	return float64(series) * seriesTime.Seconds() / c.Interval.Seconds(), float64(series) * (seriesBytes + samples*sampleBytes)

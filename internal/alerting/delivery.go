@@ -22,8 +22,7 @@ import (
 	"github.com/prometheus/prometheus/notifier"
 )
 
-// delivery stands between Prometheus' notifier and the network: it sees how each
-// Alertmanager takes what it is sent.
+// delivery is the transport of Prometheus' notifier: it records how each Alertmanager accepts notifications.
 type delivery struct {
 	metrics   *Metrics
 	log       *slog.Logger
@@ -33,8 +32,8 @@ type delivery struct {
 
 	mu        sync.Mutex
 	receivers map[string]Receiver
-	// accepted are alerts that some Alertmanager has taken, unsent those that none has,
-	// by their labels; with the time until which they hold.
+	// accepted are alerts that some Alertmanager has accepted, unsent those that none has, by their labels, with
+	// the time until which they are valid.
 	accepted, unsent map[string]time.Time
 }
 
@@ -45,8 +44,7 @@ func newDelivery(o Options, m *Metrics, stopping context.Context) *delivery {
 	}
 }
 
-// sender gives alerts the link to their page here, where Prometheus would name its
-// own, and sends them.
+// sender replaces Prometheus' link of an alert by the link to its page here, and sends it.
 type sender struct {
 	alertmanagers *notifier.Manager                           // nil: none
 	notify        func(context.Context, ...model.Alert) error // nil: none
@@ -91,14 +89,14 @@ func labelSet(l labels.Labels) model.LabelSet {
 	return set
 }
 
-// post is an alert as it goes over the wire.
+// post is an alert in the format of the API.
 type post struct {
 	Labels   map[string]string `json:"labels"`
 	StartsAt time.Time         `json:"startsAt"`
 	EndsAt   time.Time         `json:"endsAt"`
 }
 
-// do sends one batch for the notifier and notes how that went.
+// do sends one batch for the notifier and records the result.
 func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer context.AfterFunc(d.stopping, cancel)()
@@ -112,7 +110,7 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 		}
 	}
 	direct := *client
-	// A redirect would make a GET of it, which any page answers with 200, and nobody were paged.
+	// A redirect would become a GET, which any page answers with 200, and the alert would be lost.
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := direct.Do(req.WithContext(ctx))
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
@@ -133,7 +131,7 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 	return resp, err //nolint:bodyclose // the notifier does
 }
 
-// mostAnswer is how much of an Alertmanager's answer is read: nobody looks at it.
+// mostAnswer is the maximum number of bytes to read of an Alertmanager's answer, which is not used.
 const mostAnswer = 64 << 10
 
 type answerBody struct {
@@ -141,7 +139,7 @@ type answerBody struct {
 	io.Closer
 }
 
-// note records how an Alertmanager took a batch.
+// note records the result of a batch for an Alertmanager.
 func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,8 +173,7 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 	maps.DeleteFunc(d.unsent, outdated)
 }
 
-// follow keeps account of one alert: one that no Alertmanager accepted while it fired
-// is missed.
+// follow tracks one alert. If no Alertmanager accepted it while it fired, it is missed.
 func (d *delivery) follow(a post, taken bool, now time.Time) {
 	raw, _ := json.Marshal(a.Labels) // its keys are sorted
 	key := string(raw)
@@ -205,7 +202,7 @@ func (d *delivery) all() []Receiver {
 	return slices.SortedFunc(maps.Values(d.receivers), func(a, b Receiver) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// text writes labels as Prometheus does, without the alert's name.
+// text formats labels as Prometheus does, without the alert's name.
 func text(labels map[string]string) string {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(labels)) {

@@ -19,8 +19,8 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
-// What one query may take: CPU for so long, and samples in memory at once, of 16 bytes each. A rule that needs more fails,
-// which is logged, counted and shown on /alerts.
+// Limits of one query: its time, and its samples in memory at once, of 16 bytes each. A rule that needs more fails, which is
+// logged, counted and shown on /alerts.
 const (
 	ruleTimeout    = 30 * time.Second
 	ruleSamples    = 2_000_000
@@ -28,8 +28,8 @@ const (
 	requestSamples = 1_000_000
 )
 
-// engine is Prometheus' scraper, head block, PromQL and rule manager. It runs on the
-// wall clock as Prometheus does, until that is set: then another engine goes on.
+// engine is Prometheus' scraper, head block, PromQL and rule manager. It runs on the wall clock as Prometheus
+// does. After a step of the clock another engine replaces it.
 type engine struct {
 	clock   *wallClock
 	store   *store
@@ -47,7 +47,7 @@ type engine struct {
 	once       sync.Once
 }
 
-// newEngine makes an engine that begins with the alerts that were active before it.
+// newEngine returns an engine with the alerts that were active before.
 func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeAlert) (*engine, error) {
 	registry := prometheus.NewRegistry() // what they tell of themselves is not served
 	log := slog.New(leveled{a.log.Handler(), slog.LevelError})
@@ -85,13 +85,12 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	return e, nil
 }
 
-// notify sends alerts to Alertmanager, and to the notifier of this process, where
-// there are such.
+// notify sends alerts to the Alertmanagers, and to the notifier of this process, if configured.
 func (a *Alerting) notify() rules.NotifyFunc {
 	return rules.SendAlerts(sender{a.notifier, a.o.Notify, a.external, a.o.URL}, a.o.URL)
 }
 
-// sample begins to sample as c says.
+// sample starts sampling as configured in c.
 func (e *engine) sample(c *config.Config) error {
 	if err := e.scraper.ApplyConfig(c); err != nil {
 		return err
@@ -103,7 +102,7 @@ func (e *engine) sample(c *config.Config) error {
 	return nil
 }
 
-// evaluate makes set the rules that are evaluated.
+// evaluate starts the evaluation of set.
 func (e *engine) evaluate(a *Alerting, set *ruleSet) error {
 	e.loader.set = set
 	if err := e.rules.Update(a.o.Interval, []string{set.name}, a.external, a.o.URL, e.iteration); err != nil {
@@ -116,15 +115,15 @@ func (e *engine) evaluate(a *Alerting, set *ruleSet) error {
 	return nil
 }
 
-// iteration evaluates a group, but not by a clock that has been set: every `for` were
-// over, or no sample of the last hour counted.
+// iteration evaluates a group, unless the clock was set: then every `for` would have elapsed, or no sample
+// of the last hour would count.
 func (e *engine) iteration(ctx context.Context, g *rules.Group, at time.Time) {
 	if !e.clock.wasSet() {
 		rules.DefaultEvalIterationFunc(ctx, g, at)
 	}
 }
 
-// close ends sampling and releases the memory.
+// close stops sampling and releases the memory.
 func (e *engine) close() error {
 	e.scraper.Stop()
 	_ = e.server.Close()
@@ -133,10 +132,10 @@ func (e *engine) close() error {
 	return e.store.Close()
 }
 
-// committed is called when the samples of a page are in the store.
+// committed is called when the samples of a scrape are in the store.
 func (e *engine) committed() { e.once.Do(func() { close(e.sampled) }) }
 
-// scraped is the store as the scraper fills it.
+// scraped is the store with a hook for the scraper.
 type scraped struct {
 	*store
 	committed func()

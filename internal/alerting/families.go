@@ -9,10 +9,9 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// ValueFamilies returns the families that the value of a rule's expression is
-// made of. Recorded series are followed to the families that they are recorded
-// from. What an expression only filters by, right of `and` and `unless`, is left
-// out.
+// ValueFamilies returns the families from which the value of a rule's expression is computed. It follows
+// recorded series to their families. Families that the expression only filters by, right of `and` and
+// `unless`, are left out.
 func ValueFamilies(groups []Group, expr string) []string {
 	recorded := map[string][]string{}
 	for _, g := range groups {
@@ -68,15 +67,15 @@ func valueNames(e parser.Node) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Limits of a query that anybody may send. Prometheus' parser takes minutes for a megabyte of parentheses, a regular
-// expression takes memory by its length, and label_replace can double a label again and again: neither the timeout nor the
-// limit of samples bounds these.
+// Limits of a query from an untrusted client. Prometheus' parser takes minutes for a megabyte of parentheses. A regular
+// expression takes memory by its length. label_replace can double a label repeatedly. Neither the timeout nor the limit
+// of samples bounds these.
 const (
 	longestQuery = 4 << 10 // bytes
 	mostReplaced = 8       // calls of label_replace
 )
 
-// CheckQuery returns why a query is not evaluated for somebody who need not be trusted.
+// CheckQuery returns why a query is rejected for an untrusted client.
 func CheckQuery(expr string) error {
 	if len(expr) > longestQuery {
 		return fmt.Errorf("%d bytes are more than %d: shorten the query", len(expr), longestQuery)

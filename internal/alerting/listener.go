@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// listener listens within the process: the scraper reads the page as any other
-// would, and needs no port, certificate or password for it.
+// listener listens within the process: the scraper requests /metrics as any other client, and needs no port,
+// certificate or password.
 type listener struct {
 	dialed chan net.Conn
 	closed context.Context

@@ -7,8 +7,7 @@ import (
 	"log/slog"
 )
 
-// leveled logs what is below its level as DEBUG. What matters of it this package
-// logs itself, once.
+// leveled logs records below its level as DEBUG. This package logs the important ones itself, once.
 type leveled struct {
 	slog.Handler
 	from slog.Level

@@ -2,14 +2,14 @@ package alerting
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// How a notification ended.
+// The outcomes of a notification.
 const (
 	delivered = "delivered"
 	failed    = "failed"
 	missed    = "missed"
 )
 
-// Metrics are the families that tell how alerting fares.
+// Metrics are the families about alerting.
 type Metrics struct {
 	alerts        *prometheus.GaugeVec
 	notifications *prometheus.CounterVec

@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// PrometheusConfig says which Prometheus answers in place of the engine of this
-// process: Mimir, Thanos and VictoriaMetrics have the same API.
+// PrometheusConfig selects the Prometheus that replaces the engine of this process. Mimir, Thanos and
+// VictoriaMetrics have the same API.
 type PrometheusConfig struct {
 	URL string // without /api/v1
 	// HTTPFile is a file with the HTTP client configuration of the Prometheus
@@ -35,8 +35,8 @@ type Prometheus struct {
 
 var _ Source = (*Prometheus)(nil)
 
-// NewPrometheus returns the Source that c describes. It asks nothing. Transport, if
-// not nil, replaces the network in tests.
+// NewPrometheus returns the Source that c describes. It makes no calls. Transport, if not nil, replaces the
+// network in tests.
 func NewPrometheus(c PrometheusConfig, transport http.RoundTripper) (*Prometheus, error) {
 	settings := &httpconfig.DefaultHTTPClientConfig
 	if c.HTTPFile != "" {
@@ -62,7 +62,7 @@ func NewPrometheus(c PrometheusConfig, transport http.RoundTripper) (*Prometheus
 	return &Prometheus{v1.NewAPI(asked), c.Timeout}, nil
 }
 
-// limited refuses to read more than so many bytes of an answer.
+// limited limits the bytes that are read of an answer.
 type limited struct {
 	http.RoundTripper
 	most int64
@@ -76,11 +76,11 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// quoted is how the libraries for YAML and URLs repeat what they cannot use, which may be a password.
+// quoted matches a value that the libraries for YAML and URLs quote in errors; it may be a password.
 var quoted = regexp.MustCompile("`[^`]*`|parse \"[^\"]*\"")
 
-// Groups implements Source, for the rules about this exporter's families: a
-// Prometheus may have others. What it does not tell (limit, keep_firing_for) is zero.
+// Groups implements Source, for the rules about this exporter's families, since a Prometheus may have other
+// rules. What the API does not return (limit, keep_firing_for) is zero.
 func (p *Prometheus) Groups(ctx context.Context) ([]Group, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (p *Prometheus) Groups(ctx context.Context) ([]Group, error) {
 
 var ours = regexp.MustCompile(`\bavax[_:]`)
 
-// aboutUs tells whether a rule is one of this project, or asks for its families.
+// aboutUs reports whether a rule belongs to this project or uses its families.
 func aboutUs(r Rule) bool {
 	return strings.HasPrefix(r.Name, "Avax") || ours.MatchString(r.Name) || ours.MatchString(r.Query)
 }

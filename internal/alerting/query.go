@@ -71,7 +71,7 @@ func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.
 	return matrix, nil
 }
 
-// maxSteps is how many points of each series Prometheus' own API gives at most.
+// mostSteps is the maximum number of points per series, as in Prometheus' API.
 const maxSteps = 11_000
 
 func notInstant(t parser.ValueType) error {

@@ -18,8 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
-// CheckAlertmanagers tells what is wrong with the Alertmanagers' URLs, and with
-// the file about them. It asks none.
+// CheckAlertmanagers returns the errors in the Alertmanagers' URLs and in their file. It calls none.
 func CheckAlertmanagers(c Config) (urls, file error) {
 	for i, u := range c.Alertmanagers {
 		if _, err := parseReceiver(u); err != nil {
@@ -45,8 +44,8 @@ func parseReceiver(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// receivers is the block alerting of a Prometheus' configuration, from the URLs
-// and the file. An entry of the file without targets says how the URLs are asked.
+// receivers builds the alerting section of a Prometheus configuration from the URLs and the file. An entry
+// of the file without targets configures the URLs.
 func receivers(c Config) (config.AlertingConfig, error) {
 	var block config.AlertingConfig
 	if c.AlertmanagerFile != "" {
@@ -96,7 +95,7 @@ func receivers(c Config) (config.AlertingConfig, error) {
 	return block, nil
 }
 
-// parseBlock reads a file that holds the block alerting and nothing else.
+// parseBlock parses a file with an alerting section and nothing else.
 func parseBlock(content []byte) (config.AlertingConfig, error) {
 	loaded, err := config.Load(string(content), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -108,7 +107,7 @@ func parseBlock(content []byte) (config.AlertingConfig, error) {
 	return loaded.AlertingConfig, nil
 }
 
-// targets are the fixed addresses of each entry, as the notifier wants them.
+// targets are the fixed addresses of each entry, in the format of the notifier.
 func targets(c config.AlertingConfig) map[string][]*targetgroup.Group {
 	sets := map[string][]*targetgroup.Group{}
 	for key, a := range c.AlertmanagerConfigs.ToMap() {

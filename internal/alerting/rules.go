@@ -25,20 +25,20 @@ import (
 
 var promQL = parser.NewParser(parser.Options{})
 
-// builtIn names the rules that are in the program.
+// builtIn is the name of the built-in rules.
 const builtIn = "rules.yml"
 
-// ruleSet is a file of rules that was found good.
+// ruleSet is a valid file of rules.
 type ruleSet struct {
 	name   string
 	groups *rulefmt.RuleGroups
-	// families is a pattern of the names of the samples that the rules may ask for.
+	// families is a pattern of the names of samples that the rules may use.
 	families string
 	alerts   int
 	records  int
 }
 
-// CheckRules reads the rules that c names and tells what is wrong with them.
+// CheckRules reads the rules that c names and returns their errors.
 func CheckRules(c Config) (RulesSummary, error) {
 	set, err := readRules(c)
 	if err != nil {
@@ -59,8 +59,8 @@ func readRules(c Config) (*ruleSet, error) {
 	return parseRules(name, content, max(c.History, MinHistory))
 }
 
-// parseRules refuses what Prometheus would refuse, what looks back further than
-// samples are kept, and a file that never pages.
+// parseRules rejects what Prometheus rejects, rules that look back further than the history, and a file
+// without an alert.
 func parseRules(name string, content []byte, history time.Duration) (*ruleSet, error) {
 	groups, errs := rulefmt.Parse(content, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
 	if groups == nil && len(errs) > 0 {
@@ -113,7 +113,7 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 	return set, nil
 }
 
-// looksBack returns for how long before its evaluation an expression needs samples.
+// looksBack returns how long before its evaluation an expression needs samples.
 func looksBack(expr parser.Expr) time.Duration {
 	now := time.Now()
 	from, to := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: now, End: now, LookbackDelta: lookback})
@@ -123,7 +123,7 @@ func looksBack(expr parser.Expr) time.Duration {
 	return max(0, now.Sub(time.UnixMilli(from))).Round(time.Second)
 }
 
-// asked adds patterns for the names of the samples that an expression asks for.
+// asked adds patterns for the names of the samples that an expression uses.
 func asked(expr parser.Expr, names map[string]bool) {
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
 		s, ok := n.(*parser.VectorSelector)
@@ -149,8 +149,8 @@ func asked(expr parser.Expr, names map[string]bool) {
 
 var identifier = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`)
 
-// askedByTemplate adds what a template may ask for by its function query. Its
-// query is made when it is used: so every word in it counts as a name.
+// askedByTemplate adds the names that a template may use in its function query. The query text is built when the
+// template runs, so every word in it counts as a name.
 func askedByTemplate(text string, names map[string]bool) {
 	if !strings.Contains(text, "query") {
 		return
@@ -160,8 +160,8 @@ func askedByTemplate(text string, names map[string]bool) {
 	}
 }
 
-// loader is a rules.GroupLoader that returns a set that was read and validated,
-// whatever has become of its file.
+// loader is a rules.GroupLoader that returns a set that was read and validated before, even if its file
+// has changed.
 type loader struct{ set *ruleSet }
 
 func (l *loader) Load(string, bool, model.ValidationScheme) (*rulefmt.RuleGroups, []error) {

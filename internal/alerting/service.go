@@ -26,17 +26,17 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
-// Built tells that this program can evaluate rules.
+// Built reports that this program can evaluate rules.
 const Built = true
 
-// ErrNotBuilt tells that the program cannot evaluate rules: never where Built is true.
+// ErrNotBuilt reports that the program cannot evaluate rules: never if Built is true.
 var ErrNotBuilt error
 
 const (
 	dropEvery = 10 * time.Minute // what is older than the history
-	// drainFor is how long the end waits for what is still to be sent.
+	// drainFor is how long the shutdown waits for notifications in the queue.
 	drainFor = 5 * time.Second
-	// queueCapacity is Prometheus' own default.
+	// queueCapacity is Prometheus' default.
 	queueCapacity = 10_000
 )
 
@@ -60,8 +60,8 @@ type Alerting struct {
 	stopped chan struct{}
 }
 
-// Start begins to sample, and to evaluate rules once a complete page was sampled. It
-// ends in order when ctx ends; Wait waits for that.
+// Start starts sampling, and the evaluation of rules after a complete scrape. It stops when ctx ends; Wait
+// waits for that.
 func Start(ctx context.Context, o Options) (*Alerting, error) {
 	o.ResendDelay = cmp.Or(o.ResendDelay, time.Minute)
 	o.ForGracePeriod = cmp.Or(o.ForGracePeriod, time.Minute)
@@ -97,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 			return nil, fmt.Errorf("list of Alertmanagers: %w", err)
 		}
 	}
-	// Stopping is drainFor after ctx: what waits to be sent is sent if that is possible at all.
+	// Stopping is drainFor after ctx: notifications in the queue are sent if possible.
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.delivery = newDelivery(o, a.metrics, stopping)
 	if o.Notifies() {
@@ -114,7 +114,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	return a, nil
 }
 
-// newNotifier makes Prometheus' notifier.
+// newNotifier returns Prometheus' notifier.
 func (a *Alerting) newNotifier(block config.AlertingConfig) (*notifier.Manager, error) {
 	n := notifier.NewManager(&notifier.Options{
 		QueueCapacity: queueCapacity, DrainOnShutdown: true, Registerer: prometheus.NewRegistry(), Do: a.delivery.do,
@@ -127,7 +127,7 @@ func (a *Alerting) newNotifier(block config.AlertingConfig) (*notifier.Manager, 
 	return n, n.ApplyConfig(cfg)
 }
 
-// run is the life of alerting.
+// run runs alerting until ctx ends.
 func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block config.AlertingConfig) {
 	defer close(a.stopped)
 	defer stop()
@@ -146,7 +146,7 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 		}
 		e = next
 	}
-	// Stop in reverse.
+	// Stop in reverse order.
 	a.stopRules(e)
 	if a.notifier != nil {
 		drained := time.AfterFunc(drainFor, stop)
@@ -159,8 +159,7 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 	}
 }
 
-// evaluate runs an engine until ctx ends, or until the wall clock was set: then it
-// returns true.
+// evaluate runs an engine until ctx ends. It returns true if the wall clock was set.
 func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 	if !a.waitUntilReady(ctx) {
 		return false
@@ -199,8 +198,8 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 	return a.watch(ctx, e)
 }
 
-// waitUntilReady waits until a page would be complete, or until that takes too long;
-// it returns false if ctx ends before.
+// waitUntilReady waits until a scrape would be complete, or for the maximum time. It returns false if ctx
+// ends before.
 func (a *Alerting) waitUntilReady(ctx context.Context) bool {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -214,9 +213,8 @@ func (a *Alerting) waitUntilReady(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// restart puts a new engine in the place of one whose clock was set. Alerts go on as
-// they are: nobody is told that they ended, and a `for` goes on where it was. It
-// returns nil if ctx ended before.
+// restart replaces an engine whose clock was set. Alerts keep their state: no resolution is sent, and a
+// `for` continues. It returns nil if ctx ended before.
 func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
 	a.log.Warn("wall clock changed", "effect", "samples are discarded, alerts keep their state")
 	a.stopRules(old)
@@ -249,7 +247,7 @@ func (a *Alerting) replace(ctx context.Context) (*engine, error) {
 	return e, err
 }
 
-// stopRules ends evaluation and saves the alerts as they were last.
+// stopRules stops the evaluation and saves the last state of the alerts.
 func (a *Alerting) stopRules(e *engine) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -260,17 +258,17 @@ func (a *Alerting) stopRules(e *engine) {
 	}
 }
 
-// current is the engine that runs.
+// current returns the running engine.
 func (a *Alerting) current() *engine {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.engine
 }
 
-// Wait returns when all has stopped, after the context of Start has ended.
+// Wait returns when everything has stopped, after the context of Start has ended.
 func (a *Alerting) Wait() { <-a.stopped }
 
-// scrapeConfig is the configuration of a Prometheus that scrapes this exporter alone.
+// scrapeConfig returns the configuration of a Prometheus that scrapes only this exporter.
 func (a *Alerting) scrapeConfig(set *ruleSet) (*config.Config, error) {
 	interval := model.Duration(a.o.Interval).String()
 	text, err := yaml.Marshal(map[string]any{
@@ -295,9 +293,9 @@ func (a *Alerting) scrapeConfig(set *ruleSet) (*config.Config, error) {
 	return cfg, nil
 }
 
-// kept is what is kept of a page: what rules name, and what the pages show, which
-// is everything about the network and the state of the collectors. The exporter's
-// own histograms, of which every upstream has some, only where a rule names them.
+// kept is the relabelling that selects the samples to keep: families that rules name, and those that pages
+// show, which is everything about the network and the collectors. The exporter's own histograms, of which
+// every upstream has some, are kept only if a rule names them.
 func kept(named string) []map[string]any {
 	const bulk = "__tmp_bulk"
 	of := func(label, regex string, rest map[string]any) map[string]any {
@@ -312,7 +310,7 @@ func kept(named string) []map[string]any {
 	}
 }
 
-// scrapeTargets are the fixed addresses of each job, as the scraper wants them.
+// scrapeTargets are the fixed addresses of each job, in the format of the scraper.
 func scrapeTargets(c *config.Config) map[string][]*targetgroup.Group {
 	groups := map[string][]*targetgroup.Group{}
 	for _, s := range c.ScrapeConfigs {
@@ -325,7 +323,7 @@ func scrapeTargets(c *config.Config) map[string][]*targetgroup.Group {
 	return groups
 }
 
-// Reload reads the rules again. If they have a mistake, the previous ones stay.
+// Reload reads the rules again. If they are invalid, the previous ones stay.
 func (a *Alerting) Reload() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -361,8 +359,7 @@ func (a *Alerting) reload() (*ruleSet, error) {
 	return set, nil
 }
 
-// watch looks after an engine until ctx ends, or until the wall clock was set: then it
-// returns true.
+// watch monitors an engine until ctx ends. It returns true if the wall clock was set.
 func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 	tick := time.NewTicker(a.o.Interval)
 	defer tick.Stop()
@@ -390,7 +387,7 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 	}
 }
 
-// look counts the alerts, and tells once of a rule that cannot be evaluated.
+// look counts the alerts, and logs a failing rule once.
 func (a *Alerting) look() {
 	counts := map[string]int{}
 	failing := map[string]string{}
@@ -421,7 +418,7 @@ func (a *Alerting) look() {
 	a.metrics.failing.Set(float64(len(failing)))
 }
 
-// saveState saves for how long alerts have been active.
+// saveState saves the state of the alerts.
 func (a *Alerting) saveState(e *engine, last bool) {
 	wrote, err := a.state.update(e.rules.RuleGroups(), last)
 	if !wrote {
@@ -485,5 +482,5 @@ func view(r rules.Rule) Rule {
 	return out
 }
 
-// Receivers returns the Alertmanagers that were sent something.
+// Receivers returns the Alertmanagers that were notified.
 func (a *Alerting) Receivers() []Receiver { return a.delivery.all() }

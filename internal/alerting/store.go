@@ -16,13 +16,12 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 )
 
-// lookback is for how long a sample counts that was not renewed: Prometheus' default.
+// lookback is how long a sample counts without a newer one: Prometheus' default.
 const lookback = 5 * time.Minute
 
-// store keeps samples in memory: Prometheus' own head block,
-// without the database around it. It is that database that writes a log and moves
-// full chunks to disk; a head left to itself never does, so a full disk means
-// nothing to it (see docs/decisions/alerting.md).
+// store keeps samples in memory. It is Prometheus' head block without the database around it. That
+// database writes a log and moves full chunks to disk; the head alone never does, so a full disk does not
+// affect it (see docs/decisions/alerting.md).
 type store struct{ *tsdb.Head }
 
 // openStore opens an empty store.
@@ -30,7 +29,7 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb
 	options := tsdb.DefaultHeadOptions()
 	options.StripeSize = 1 << 9 // of 2^14: a few thousand series, not millions
 	options.ChunkWriteQueueSize = 0
-	// The head wants an empty directory, and has no use for it afterwards.
+	// The head needs an empty directory when it is opened, and does not use it afterwards.
 	dir, err := emptyDir()
 	if err != nil {
 		return nil, err
@@ -50,8 +49,8 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb
 	return &store{head}, nil
 }
 
-// emptyDir makes a directory for a moment, wherever that is possible: a full disk
-// must not keep a restarted exporter from paging.
+// emptyDir creates a directory for a moment, wherever possible: a full disk must not keep a restarted
+// exporter from paging.
 func emptyDir() (string, error) {
 	var errs []error
 	for _, parent := range []string{"/dev/shm", os.Getenv("RUNTIME_DIRECTORY"), os.TempDir(), os.Getenv("STATE_DIRECTORY")} {
@@ -67,8 +66,8 @@ func emptyDir() (string, error) {
 	return "", fmt.Errorf("no directory can be made for a moment, set TMPDIR to one that this user may write: %w", errors.Join(errs...))
 }
 
-// Querier implements storage.Queryable as tsdb.DB does: a querier that would read what
-// is being dropped begins after it.
+// Querier implements storage.Queryable as tsdb.DB does: a querier over samples that are being dropped starts
+// after them.
 func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 	if maxt < s.MinTime() {
 		return storage.NoopQuerier(), nil
@@ -92,12 +91,12 @@ func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, from, maxt), from, maxt)
 }
 
-// drop drops what is older than the history that is kept.
+// drop drops samples older than the history.
 func (s *store) drop(now time.Time, history time.Duration) error {
 	return s.Truncate(now.Add(-history - lookback).UnixMilli())
 }
 
-// History is how far back samples reach at present.
+// History returns the age of the oldest sample.
 func (a *Alerting) History() time.Duration {
 	s := a.current().store
 	if from, to := s.MinTime(), s.MaxTime(); from < to {
@@ -106,8 +105,8 @@ func (a *Alerting) History() time.Duration {
 	return 0
 }
 
-// Close releases the memory. The head's own Close would write its chunks to disk
-// first, and panic if that is full: so there are none by then.
+// Close releases the memory. It drops all chunks first, because the head's Close would write them to disk,
+// and panic if that is full.
 func (s *store) Close() error {
 	if err := s.Truncate(math.MaxInt64); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (s *store) Close() error {
 	return s.Head.Close()
 }
 
-// measure tells how much is kept.
+// measure returns the size of the store.
 func (m *Metrics) measure(s *store) {
 	m.series.Set(float64(s.NumSeries()))
 	if from, to := s.MinTime(), s.MaxTime(); from < to {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// clockTolerance is by how much the wall clock may be set at once without a new engine:
-// the samples and evaluations of less time than that are lost, as in Prometheus.
+// clockTolerance is the largest step of the wall clock without a new engine. Samples and evaluations of that
+// time are lost, as in Prometheus.
 const clockTolerance = time.Minute
 
-// wallClock notices that the wall clock was set, or that the machine slept: then it and
-// the monotonic clock have not gone on by the same.
+// wallClock detects that the wall clock was set, or that the machine slept: the wall clock and the monotonic
+// clock then differ.
 type wallClock struct {
 	step func(since time.Time) time.Duration
 
@@ -25,13 +25,13 @@ func newWallClock(step func(since time.Time) time.Duration) *wallClock {
 	return &wallClock{step: step, last: time.Now(), set: make(chan struct{})}
 }
 
-// clockStep is by how much the wall clock was set forward since that reading of both clocks.
+// clockStep returns by how much the wall clock was set forward since that reading of both clocks.
 func clockStep(since time.Time) time.Duration {
 	now := time.Now()
 	return now.Round(0).Sub(since.Round(0)) - now.Sub(since)
 }
 
-// wasSet tells whether the clock was set since the engine began.
+// wasSet reports whether the clock was set since the engine started.
 func (c *wallClock) wasSet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

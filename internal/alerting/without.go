@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Built tells that this program cannot evaluate rules: it was built with the tag noalerting.
+// Built reports that this program cannot evaluate rules: it was built with the tag noalerting.
 const Built = false
 
-// ErrNotBuilt tells that the program cannot evaluate rules.
+// ErrNotBuilt reports that the program cannot evaluate rules.
 var ErrNotBuilt = errors.New("this program was built without alerting (tag noalerting): use the one built without that tag, or let a Prometheus evaluate the rules")
 
 // Alerting does nothing.

@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode reads the next value of d into the variable that into points to, under one law: absent is never zero. A struct
-// field that is a pointer, or tagged omitzero, may be absent or null; any other that is missing, or null where it cannot
-// be, is an error; so is an element of a list or map that is null where it cannot be. A list that is null is nil: so Go's
-// servers write an empty one. Members that no field asks for are ignored. Of a field's json tag, the name and omitzero count.
+// Decode decodes the next value of d into the variable that into points to; absent is never zero. A struct field that is
+// a pointer, or tagged omitzero, may be absent or null. Any other missing field is an error, and so is null where it is
+// not allowed, also in a list or map. A list that is null decodes to nil, because Go's servers write an empty list so.
+// Unknown members are ignored. Of a field's json tag, the name and omitzero count.
 //
 // A scalar type with an UnmarshalJSONFrom, UnmarshalJSON or UnmarshalText method decodes itself, and so does any type
 // that is an Unmarshaler.
@@ -27,7 +27,7 @@ func Decode(d *Decoder, into any) error {
 	return decode(d, v)
 }
 
-// Unmarshaler is a type with parts that decodes itself, within the limits of the Decoder.
+// Unmarshaler is a composite type that decodes itself, within the limits of the Decoder.
 type Unmarshaler interface {
 	// UnmarshalWire reads the next value of d, whole.
 	UnmarshalWire(d *Decoder) error
@@ -128,7 +128,7 @@ func decodeMap(d *Decoder, v reflect.Value) error {
 	return err
 }
 
-// decodeElement reads an element of a list or map, which is not absent: it is there.
+// decodeElement decodes an element of a list or map.
 func decodeElement(d *Decoder, v reflect.Value) error {
 	if d.PeekKind() == jsontext.KindNull && !nillable(v.Kind()) && !planOf(v.Type()).self {
 		if err := d.SkipValue(); err != nil {
@@ -185,7 +185,7 @@ func decodeStruct(d *Decoder, v reflect.Value, p *plan) error {
 	return nil
 }
 
-// plan is how the values of a type are decoded.
+// plan says how values of a type are decoded.
 type plan struct {
 	self   bool         // decodes itself: an Unmarshaler
 	as     reflect.Kind // Pointer, Slice, Map or Struct; Invalid for what the library decodes
@@ -228,7 +228,7 @@ func planOf(t reflect.Type) *plan {
 	return p
 }
 
-// governed tells whether the law has anything to say about a type.
+// governed reports whether a type can contain absent values.
 func governed(t reflect.Type) bool {
 	if decodesItself(t) {
 		return false

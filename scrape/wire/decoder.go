@@ -16,14 +16,14 @@ var ErrMemory = errors.New("the answer takes more memory than is allowed")
 // maxDepth is how deep an answer may be nested. Known answers are at most 12 deep.
 const maxDepth = 100
 
-// Decoder reads one answer, bounded in memory and depth. An object that has two members of one name is an error.
+// Decoder decodes one answer with limits of memory and depth. An object with duplicate member names is an error.
 type Decoder struct {
 	*jsontext.Decoder
 	memory *int // bytes that what is decoded may still take
 	depth  int  // of the value that this Decoder reads, in the whole answer
 }
 
-// NewDecoder returns a Decoder of what r holds. What it decodes takes memory bytes at most; then the error is ErrMemory.
+// NewDecoder returns a Decoder for r. Decoded values take at most this much memory in bytes; beyond it the error is ErrMemory.
 func NewDecoder(r io.Reader, memory int) *Decoder {
 	return &Decoder{Decoder: newDecoder(r), memory: &memory}
 }
@@ -32,7 +32,7 @@ func newDecoder(r io.Reader) *jsontext.Decoder {
 	return jsontext.NewDecoder(r, jsontext.AllowInvalidUTF8(true))
 }
 
-// Sub returns a Decoder of a value of the same answer that was read as raw text, within the same limits.
+// Sub returns a Decoder for a value of the same answer that was read as raw text, with the same limits.
 func (d *Decoder) Sub(raw jsontext.Value) *Decoder {
 	return &Decoder{Decoder: newDecoder(bytes.NewBuffer(raw)), memory: d.memory, depth: d.depth + d.StackDepth()}
 }
@@ -46,7 +46,7 @@ const (
 	rawCost   = 4 // of each byte that is kept as text: it is copied when it grows and when its parts are read
 )
 
-// take counts memory that is about to be used, in bytes.
+// take counts memory that will be used, in bytes.
 func (d *Decoder) take(n int) error {
 	if *d.memory -= n; *d.memory < 0 {
 		return ErrMemory
@@ -54,7 +54,7 @@ func (d *Decoder) take(n int) error {
 	return nil
 }
 
-// open reads the begin of an object or list.
+// open reads the start of an object or list.
 func (d *Decoder) open() error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (d *Decoder) deep() error {
 	return nil
 }
 
-// name counts the n-th name of an object: jsontext keeps it to the object's end, so that no other is the same.
+// name counts the n-th name of an object. jsontext keeps it until the end of the object, to find duplicates.
 func (d *Decoder) name(n int) error {
 	if n < fewNames {
 		return nil
@@ -77,7 +77,7 @@ func (d *Decoder) name(n int) error {
 	return d.take(nameCost)
 }
 
-// Skip reads the next value and forgets it.
+// Skip reads the next value and discards it.
 func (d *Decoder) Skip() error { return d.read(func(...byte) error { return nil }) }
 
 // ReadRaw reads the next value as text, without space between its tokens.
@@ -91,7 +91,7 @@ func (d *Decoder) ReadRaw() (jsontext.Value, error) {
 	return raw, err
 }
 
-// read reads the next value token by token, so that no part of it is held but by keep.
+// read reads the next value token by token, so that only keep holds parts of it.
 func (d *Decoder) read(keep func(text ...byte) error) error {
 	outside := d.StackDepth()
 	for {
@@ -135,7 +135,7 @@ func (d *Decoder) read(keep func(text ...byte) error) error {
 	}
 }
 
-// placed says where in the answer an error of an Unmarshaler arose.
+// placed adds the position in the answer to an error of an Unmarshaler.
 func (d *Decoder) placed(err error) error {
 	var meaning *json.SemanticError
 	var syntax *jsontext.SyntacticError

@@ -1,9 +1,9 @@
-// Package wire decodes what the upstreams send: scalars as they spell them, and objects under one law (see Decode).
+// Package wire decodes the answers of upstreams: scalars in their different spellings, and objects (see Decode).
 //
-// The same quantity is a JSON number in one answer and a string in the next: a weight is "100" on the P-Chain and 100
-// on an L1, a percent is "99.2004" here and 93.11065 there. Each type reads both spellings, exactly, and refuses what it
-// cannot hold: null, an empty string, NaN, a fraction of a whole number, a value out of its range. A field that may be
-// absent or null is a pointer to one of them.
+// The same quantity is a JSON number in one answer and a string in another: a weight is "100" on the P-Chain and 100 on an
+// L1, a percent is "99.2004" here and 93.11065 there. Each type reads both spellings exactly and rejects values that it
+// cannot hold: null, an empty string, NaN, a fraction of a whole number, a value out of range. A field that may be absent or
+// null is a pointer to one of them.
 package wire
 
 import (
@@ -54,7 +54,7 @@ func (v *Int64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 }
 
 // HexUint64 is an EVM quantity from 0 to 2^64-1: a string of hexadecimal digits after 0x, or a JSON number. A string of
-// decimal digits is refused: nobody can tell what it means.
+// decimal digits is rejected as ambiguous.
 type HexUint64 uint64
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -106,10 +106,10 @@ func (v *HexInt) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// longestInt is how many digits of a HexInt are read; 256 bits have 78 decimal ones.
+// longestInt is the maximum number of digits of a HexInt; 256 bits have 78 decimal digits.
 const longestInt = 78
 
-// Height is the height of a block of a live chain, written as Uint64 is. One that no chain can have reached is refused.
+// Height is the height of a block of a live chain, written as Uint64 is. An impossible height is rejected.
 type Height uint64
 
 // maxHeight is what a chain of a thousand blocks a second reaches in 34 years.
@@ -141,8 +141,8 @@ func checkHeight(n uint64) error {
 	return nil
 }
 
-// NanoAVAX is an amount in nAVAX, the smallest unit of AVAX: 1 AVAX is 10^9 nAVAX. Sums are made in nAVAX, where they
-// are exact, and turned to AVAX once.
+// NanoAVAX is an amount in nAVAX, the smallest unit of AVAX: 1 AVAX is 10^9 nAVAX. Sums are computed in nAVAX, where they
+// are exact, and converted to AVAX once.
 type NanoAVAX uint64
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -187,8 +187,8 @@ func (v *Percent) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// Ratio is the share from 0 to 1, to nine decimals: more than any upstream writes, and without the noise that dividing
-// by 100 would add ("80.0109" is 0.800109).
+// Ratio returns the share from 0 to 1 with nine decimals. That is more than any upstream writes, and hides the rounding
+// error of the division by 100 ("80.0109" is 0.800109).
 func (v Percent) Ratio() float64 { return math.Round(float64(v)*1e7) / 1e9 }
 
 // UnixTime is a moment written as whole seconds since 1970, as a number or as a string. It is in UTC.
@@ -234,7 +234,7 @@ func (v *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// PastTime is a Time that has come. One that is more than 30 days ahead is refused; clocks differ by less.
+// PastTime is a Time in the past. More than 30 days in the future is rejected; clocks differ by less.
 type PastTime struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -245,7 +245,7 @@ func (v *PastTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return CheckPast(v.Time)
 }
 
-// PastUnixTime is a UnixTime that has come, as a PastTime has.
+// PastUnixTime is a UnixTime in the past, as PastTime.
 type PastUnixTime struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -256,7 +256,7 @@ func (v *PastUnixTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return CheckPast(v.Time)
 }
 
-// CheckPast is an error if t is more than 30 days ahead.
+// CheckPast returns an error if t is more than 30 days in the future.
 func CheckPast(t time.Time) error {
 	const clocksDiffer = 30 * 24 * time.Hour
 	if time.Until(t) > clocksDiffer {
@@ -307,7 +307,7 @@ func (v *GoDuration) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// scalar reads a number or a string and gives its text.
+// scalar reads a number or a string and returns its text.
 func scalar(d *jsontext.Decoder) (string, error) {
 	value, err := d.ReadValue()
 	if err != nil {
@@ -359,7 +359,7 @@ func finite(s string) (float64, error) {
 	return f, nil
 }
 
-// quote keeps a value from an upstream short and on one line.
+// quote shortens a value from an upstream and puts it on one line.
 func quote(s string) string {
 	const most = 40
 	if len(s) > most {
