@@ -20,8 +20,8 @@ type Spec struct {
 	Calls []string
 	// Every is the default period. A cron expression may replace it.
 	Every time.Duration
-	// Pace, if not nil, returns the default period if it depends on the monitored validators.
-	Pace func(Validators) time.Duration
+	// EveryFor, if not nil, returns the default period if it depends on the monitored validators.
+	EveryFor func(Validators) time.Duration
 	// Shares lets its runs use answers that other collectors got up to a period ago, instead of half a
 	// period. Use it for a collector that calls every node for what others call each node anyway.
 	Shares bool
@@ -45,8 +45,8 @@ type Spec struct {
 
 // Period returns the default period for these monitored validators.
 func (s *Spec) Period(v Validators) time.Duration {
-	if s.Pace != nil {
-		return s.Pace(v)
+	if s.EveryFor != nil {
+		return s.EveryFor(v)
 	}
 	return s.Every
 }

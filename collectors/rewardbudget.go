@@ -39,12 +39,12 @@ var (
 )
 
 var rewardBudget = &Spec{
-	Name:   "reward_budget",
-	Help:   "Whether the monitored validators will be paid, and the downtime that is left.",
-	Calls:  []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
-	Every:  time.Minute,
-	Pace:   watchedPace,
-	Shares: true,
+	Name:     "reward_budget",
+	Help:     "Whether the monitored validators will be paid, and the downtime that is left.",
+	Calls:    []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
+	Every:    time.Minute,
+	EveryFor: monitoredPeriod,
+	Shares:   true,
 	Families: []*metric.Family{
 		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorReachable, validatorReachableAt,
 		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,

@@ -35,11 +35,11 @@ var (
 )
 
 var validators = &Spec{
-	Name:  "validators",
-	Help:  "Period, stake and rewards of the monitored validators, from the P-Chain.",
-	Calls: []string{"platform.getCurrentValidators", "info.getNodeID"},
-	Every: time.Minute,
-	Pace:  watchedPace,
+	Name:     "validators",
+	Help:     "Period, stake and rewards of the monitored validators, from the P-Chain.",
+	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
+	Every:    time.Minute,
+	EveryFor: monitoredPeriod,
 	Families: []*metric.Family{
 		validatorPresent, validatorStart, validatorEnd, validatorStake, validatorDelegatedStake, validatorDelegators,
 		validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,

@@ -21,7 +21,7 @@ var validatorViews = &Spec{
 	Help:     "Uptime and connection of the monitored validators, as at most 25 of your nodes see them.",
 	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,
-	Pace:     watchedPace,
+	EveryFor: monitoredPeriod,
 	Families: []*metric.Family{validatorUptime, validatorConnected},
 	Scope:    metric.ScopeNode,
 	Bind: func(ups *Upstreams) []Job {

@@ -36,9 +36,9 @@ type Validators struct {
 	IDs []string
 }
 
-// watchedPace returns the period of requests for monitored validators: that of whole sets if all
+// monitoredPeriod returns the period of requests for monitored validators: that of whole sets if all
 // validators are monitored.
-func watchedPace(v Validators) time.Duration {
+func monitoredPeriod(v Validators) time.Duration {
 	if v.All {
 		return fullSetEvery
 	}

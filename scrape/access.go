@@ -64,7 +64,7 @@ func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, 
 	case old != nil && old.tls == tls:
 		a.transport = old.transport
 	default:
-		idle := min(cap(u.pace.slots), mostIdle)
+		idle := min(cap(u.limiter.slots), mostIdle)
 		a.transport = &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
 			DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,

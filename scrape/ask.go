@@ -26,7 +26,7 @@ func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 		if err == nil || c.once || n == attempts {
 			return value, err
 		}
-		pause, ok := u.pace.pause(c.op, n, err)
+		pause, ok := u.limiter.pause(c.op, n, err)
 		if !ok || time.Until(patience(ctx)) <= pause {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 
 // turn waits until a request may be sent, and checks the budget. Every turn taken ends with a call of done.
 func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error) {
-	done, err = u.pace.turn(ctx, op)
+	done, err = u.limiter.turn(ctx, op)
 	if err != nil || u.admit == nil {
 		return done, err
 	}
@@ -124,7 +124,7 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 		return nil, u.broken(c.op, err)
 	}
 	defer release(response.Body)
-	if what, until := u.pace.obey(c.op, c.once, response.StatusCode, response.Header); !until.IsZero() {
+	if what, until := u.limiter.obey(c.op, c.once, response.StatusCode, response.Header); !until.IsZero() {
 		u.metrics.waits(what, until)
 	}
 	if response.StatusCode == c.evenAt {

@@ -36,7 +36,7 @@ func TestEveryRequestIsCountedByItsOutcomeAndTimed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, _, _ = askREST(u), askREST(u), askREST(u) // not found, refused, refused at the door
+		_, _, _ = askREST(u), askREST(u), askREST(u) // not found, refused, not sent
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(`
 # HELP avax_exporter_upstream_requests_total Requests to an upstream by outcome. A retry counts again, a shared answer does not.
 # TYPE avax_exporter_upstream_requests_total counter

@@ -83,7 +83,7 @@ type Upstream struct {
 	timeout        time.Duration
 	maxBody        int64
 	metrics        *measure
-	pace           pace
+	limiter        limiter
 	answers        answers
 	unwell         atomic.Bool
 	answered       atomic.Pointer[time.Time] // when the last good answer came
@@ -115,9 +115,9 @@ func New(o Options) (*Upstream, error) {
 	}
 	base.User = nil
 	perSecond := orDefault(o.Rate, defaultRate)
-	u.pace.maxWait = orDefault(o.MaxWait, defaultMaxWait)
-	u.pace.slots = make(chan struct{}, orDefault(o.Concurrency, defaultConcurrency))
-	u.pace.bucket = rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond))))
+	u.limiter.maxWait = orDefault(o.MaxWait, defaultMaxWait)
+	u.limiter.slots = make(chan struct{}, orDefault(o.Concurrency, defaultConcurrency))
+	u.limiter.bucket = rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond))))
 	first, err := u.newAccess(o.Header, o.TLS)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func open(t *testing.T, o scrape.Options) *scrape.Upstream {
 	return u
 }
 
-// One question in each of the manners of the door.
+// One call of each kind.
 
 func askRPC(u *scrape.Upstream) error {
 	_, err := scrape.RPC[height](context.Background(), u, "/ext/bc/P", "platform.getHeight", nil)

@@ -115,10 +115,10 @@ func askedExporter(ctx context.Context, base string) (e explain.Exporter, err er
 	for _, t := range targets.Data.ActiveTargets {
 		e.Jobs = append(e.Jobs, explain.Job{Collector: t.Labels["collector"], Target: t.Labels["target"], Err: t.LastError})
 	}
-	var tables struct{ Data []explain.Words }
+	var tables struct{ Data []explain.Table }
 	if err := getJSON(ctx, base+"/api/v1/tables", &tables); err != nil {
 		return e, err
 	}
-	e.Words = tables.Data
+	e.Tables = tables.Data
 	return e, nil
 }

@@ -135,7 +135,7 @@ func (b beat) Next(t time.Time) time.Time {
 
 // quick makes slow collectors quick, so that a thousand steps are many periods of
 // each.
-func quick(every time.Duration) schedule.Pace {
+func quick(every time.Duration) schedule.Timetable {
 	period := min(every, time.Minute)
 	return func(target metric.Target) cron.Schedule {
 		return beat{period, time.Duration(chanceOf(target.Group().String())%16) * period / 16}

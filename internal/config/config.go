@@ -48,9 +48,9 @@ type Config struct {
 	AutoChains bool // follow the chains that the nodes track as well
 
 	Collectors  []*collectors.Spec
-	Schedules   map[string]schedule.Pace // by collector, where it is not the default
-	Choice      *metric.Choice           // nil: all series
-	SeriesLimit int                      // 0: none
+	Schedules   map[string]schedule.Timetable // by collector, where it is not the default
+	Choice      *metric.Choice                // nil: all series
+	SeriesLimit int                           // 0: none
 
 	Timeout        time.Duration // of one call
 	Concurrency    int           // calls at once to one upstream
@@ -88,8 +88,8 @@ type Config struct {
 // Schedule is when a collector's job for a target runs. A gentle one, which asks observers
 // alone, runs once a minute at most unless a schedule is configured.
 func (c *Config) Schedule(spec *collectors.Spec, target metric.Target, gentle bool) cron.Schedule {
-	if pace := c.Schedules[spec.Name]; pace != nil {
-		return pace(target)
+	if timetable := c.Schedules[spec.Name]; timetable != nil {
+		return timetable(target)
 	}
 	period := spec.Period(c.Watch.Validators)
 	if gentle {

@@ -176,8 +176,8 @@ func selectCollectors(all []*collectors.Spec, s string) ([]*collectors.Spec, []e
 	return specs, errs
 }
 
-func parseSchedules(s string) (map[string]schedule.Pace, []error) {
-	schedules := map[string]schedule.Pace{}
+func parseSchedules(s string) (map[string]schedule.Timetable, []error) {
+	schedules := map[string]schedule.Timetable{}
 	var errs []error
 	for item := range fields(s, ";") {
 		collector, expression, ok := strings.Cut(item, "=")

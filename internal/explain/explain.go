@@ -33,8 +33,8 @@ const few = 4
 // beside samples, which a Prometheus does not.
 type Exporter struct {
 	alerting.Source
-	Jobs  []Job
-	Words []Words
+	Jobs   []Job
+	Tables []Table
 }
 
 // Job is how the last run of a collector about one target went.
@@ -43,9 +43,9 @@ type Job struct {
 	Err               string // empty where it succeeded
 }
 
-// Words are rows of a table that a collector made, such as a node's own words about
+// Table is a table of a collector, such as a node's error texts of
 // its failing health checks.
-type Words struct {
+type Table struct {
 	Collector, Target, About string
 	Rows                     [][]string
 }
@@ -541,7 +541,7 @@ func (e *explanation) explainRuns(s *collectors.Spec) {
 				e.printf("      the last run failed: %s\n", job.Err)
 			}
 		}
-		for _, words := range e.from.Words {
+		for _, words := range e.from.Tables {
 			if words.Collector == s.Name && words.Target == target {
 				e.printf("      %s\n", words.About)
 				for _, row := range words.Rows[:min(len(words.Rows), most)] {

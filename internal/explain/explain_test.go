@@ -99,7 +99,7 @@ func ask(t *testing.T, long time.Duration, names ...[2]string) (told []string) {
 		from := Exporter{
 			Source: running,
 			Jobs:   []Job{{Collector: "up", Target: "bravo", Err: "info.getNodeVersion: connection refused"}},
-			Words:  []Words{{Collector: "health", Target: "alpha", About: "Failing health checks.", Rows: [][]string{{"alpha", "C", "no block for an hour"}}}},
+			Tables: []Table{{Collector: "health", Target: "alpha", About: "Failing health checks.", Rows: [][]string{{"alpha", "C", "no block for an hour"}}}},
 		}
 		for _, name := range names {
 			var out strings.Builder

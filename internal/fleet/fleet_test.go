@@ -63,7 +63,7 @@ func certificate(t *testing.T) (cert, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 }
 
-// told is what a node's door is made from.
+// told is the configuration of a node's client.
 type told struct{ Name, URL, Host, Authorization, Key string }
 
 func read(t *testing.T, s *fleet.Source) []told {

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Batch collects the samples of one run and is the guard at the door: a sample
+// Batch collects the samples of one run and validates them: a sample
 // of an undeclared family, with the wrong number of labels, with a label value
 // longer than MostValue, of a counter that is negative or not a number, or of a
 // series that is already set is kept out and reported by Err. (One duplicate series otherwise turns a whole scrape into an

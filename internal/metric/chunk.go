@@ -17,7 +17,7 @@ type Chunk struct {
 	Series int
 
 	short []byte // the text where it is short: the store packs it with that of other jobs
-	long  pack.Page
+	long  pack.Blocks
 }
 
 // Text returns the lines, for those who read them: a page packs them with AddTo.
@@ -49,10 +49,10 @@ const (
 type lines struct {
 	*served
 	text   []byte
-	full   pack.Page // what came before text
-	hashes []uint64  // of the series: equal ones have equal hashes
-	sealed int       // how many of them are known to be all different
-	beyond int       // samples that were not kept
+	full   pack.Blocks // what came before text
+	hashes []uint64    // of the series: equal ones have equal hashes
+	sealed int         // how many of them are known to be all different
+	beyond int         // samples that were not kept
 
 	overflows bool // the family's own limit
 }

@@ -46,11 +46,11 @@ func (b Block) after(sum uint32) uint32 {
 	return times(b.shift, sum) ^ b.sum
 }
 
-// Page is a text in blocks.
-type Page []Block
+// Blocks is a text in blocks.
+type Blocks []Block
 
 // packed returns the length of the blocks in bytes.
-func (p Page) packed() int {
+func (p Blocks) packed() int {
 	n := 0
 	for _, b := range p {
 		n += len(b.deflated)
@@ -59,7 +59,7 @@ func (p Page) packed() int {
 }
 
 // Len is the length of the text in bytes.
-func (p Page) Len() int {
+func (p Blocks) Len() int {
 	n := 0
 	for _, b := range p {
 		n += b.size
@@ -71,7 +71,7 @@ func (p Page) Len() int {
 var last = []byte{1, 0, 0, 0xff, 0xff}
 
 // WriteTo writes the text.
-func (p Page) WriteTo(w io.Writer) (int64, error) {
+func (p Blocks) WriteTo(w io.Writer) (int64, error) {
 	u := unpackers.Get().(*unpacker)
 	defer unpackers.Put(u)
 	var n int64
@@ -92,7 +92,7 @@ func (p Page) WriteTo(w io.Writer) (int64, error) {
 }
 
 // Append appends the text.
-func (p Page) Append(to []byte) []byte {
+func (p Blocks) Append(to []byte) []byte {
 	text := bytes.NewBuffer(slices.Grow(to, p.Len()))
 	_, _ = p.WriteTo(text) // a buffer takes everything
 	return text.Bytes()
@@ -114,10 +114,10 @@ var unpackers = sync.Pool{New: func() any {
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 
 // GzipLen returns the number of bytes that WriteGzip writes.
-func (p Page) GzipLen() int { return len(gzipHeader) + p.packed() + len(last) + 8 }
+func (p Blocks) GzipLen() int { return len(gzipHeader) + p.packed() + len(last) + 8 }
 
 // WriteGzip writes the text as one gzip member, because some readers stop after the first.
-func (p Page) WriteGzip(w io.Writer) error {
+func (p Blocks) WriteGzip(w io.Writer) error {
 	// Writing large blocks directly saves a copy and costs one system call each.
 	out := writers.Get().(*bufio.Writer)
 	defer writers.Put(out)
@@ -142,8 +142,8 @@ var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10
 
 // Packer compresses what is written to it, piece by piece.
 type Packer struct {
-	text []byte
-	page Page
+	text   []byte
+	blocks Blocks
 }
 
 // pieceSize is the amount of text that is compressed at once. Larger pieces compress only slightly better.
@@ -159,20 +159,20 @@ func (p *Packer) Write(text []byte) (int, error) {
 }
 
 // Add appends blocks after the text written so far.
-func (p *Packer) Add(blocks Page) {
+func (p *Packer) Add(blocks Blocks) {
 	p.pack()
-	p.page = append(p.page, blocks...)
+	p.blocks = append(p.blocks, blocks...)
 }
 
 func (p *Packer) pack() {
 	if len(p.text) > 0 {
-		p.page = append(p.page, Pack(p.text))
+		p.blocks = append(p.blocks, Pack(p.text))
 		p.text = p.text[:0]
 	}
 }
 
-// Page returns everything that was written.
-func (p *Packer) Page() Page {
+// Blocks returns everything that was written.
+func (p *Packer) Blocks() Blocks {
 	p.pack()
-	return p.page
+	return p.blocks
 }

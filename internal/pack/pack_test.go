@@ -17,7 +17,7 @@ import (
 func TestBlocksStrungTogetherAreOneGzipMember(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want []byte
-		var page pack.Page
+		var page pack.Blocks
 		for range rapid.IntRange(0, 5).Draw(t, "blocks") {
 			word := rapid.SliceOfN(rapid.Byte(), 0, 50).Draw(t, "word")
 			text := bytes.Repeat(word, rapid.SampledFrom([]int{1, 2, 1000, 5000}).Draw(t, "times"))
@@ -58,11 +58,11 @@ func TestAPackerKeepsTheOrderOfTextAndBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.Add(pack.Page{pack.Pack([]byte("c"))})
+	p.Add(pack.Blocks{pack.Pack([]byte("c"))})
 	if _, err := io.WriteString(&p, "d"); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(p.Page().Append([]byte("-"))); got != "-a"+long+"bcd" {
+	if got := string(p.Blocks().Append([]byte("-"))); got != "-a"+long+"bcd" {
 		t.Errorf("%d bytes in another order", len(got))
 	}
 }
@@ -72,7 +72,7 @@ type gone struct{}
 func (gone) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestAReaderThatWentAwayIsAnError(t *testing.T) {
-	page := pack.Page{pack.Pack([]byte("text"))}
+	page := pack.Blocks{pack.Pack([]byte("text"))}
 	if err := page.WriteGzip(gone{}); err == nil {
 		t.Error("gzip: no error")
 	}

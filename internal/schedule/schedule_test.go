@@ -348,11 +348,11 @@ func TestProgressCountsFirstRuns(t *testing.T) {
 
 func TestAnUnevenCronScheduleKeepsSamplesForThreeTicks(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
-		pace, err := schedule.Parse("0 0,1 * * *") // midnight and one o'clock
+		timetable, err := schedule.Parse("0 0,1 * * *") // midnight and one o'clock
 		if err != nil {
 			t.Fatal(err)
 		}
-		when := pace(metric.Target{Node: "alpha"})
+		when := timetable(metric.Target{Node: "alpha"})
 		time.Sleep(12 * time.Hour) // three times the hour to come are over long before the third tick
 		j := job("alpha", func(_ context.Context, out *metric.Batch) error { out.Set(gauge, 1, "alpha"); return nil })
 		j.When = when
@@ -382,14 +382,14 @@ func TestABadScheduleTellsWhatToWrite(t *testing.T) {
 
 // A period of one's own is spread over the targets as the default one is.
 func TestAConfiguredPeriodIsSpreadOverTheTargets(t *testing.T) {
-	pace, err := schedule.Parse("@every 10s")
+	timetable, err := schedule.Parse("@every 10s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
 	moments := map[time.Time]bool{}
 	for _, node := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		moments[pace(metric.Target{Node: node}).Next(now)] = true
+		moments[timetable(metric.Target{Node: node}).Next(now)] = true
 	}
 	if len(moments) < 5 {
 		t.Errorf("eight targets tick at %d moments", len(moments))
@@ -534,16 +534,16 @@ func TestACollectorBeyondItsLimitFailsLoudlyAndKeepsItsAggregates(t *testing.T) 
 // clock was set back.
 func TestTicksFollowTheClockThatIsNotSet(t *testing.T) {
 	for _, expression := range []string{"@every 30s", "*/5 * * * *", "@hourly", "0 3 * * *"} {
-		pace, err := schedule.Parse(expression)
+		timetable, err := schedule.Parse(expression)
 		if err != nil {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		next := pace(metric.Target{Node: "alpha"}).Next(now)
+		next := timetable(metric.Target{Node: "alpha"}).Next(now)
 		if !strings.Contains(next.String(), "m=+") {
 			t.Errorf("%s: %v is of the clock on the wall", expression, next)
 		}
-		if again := pace(metric.Target{Node: "alpha"}).Next(next); !again.After(next) || !strings.Contains(again.String(), "m=+") {
+		if again := timetable(metric.Target{Node: "alpha"}).Next(next); !again.After(next) || !strings.Contains(again.String(), "m=+") {
 			t.Errorf("%s: %v, then %v", expression, next, again)
 		}
 	}

@@ -35,12 +35,12 @@ func (e every) Next(t time.Time) time.Time {
 	return t.Add(e.period - (since%e.period+e.period)%e.period)
 }
 
-// Pace returns the schedule of each target.
-type Pace func(target metric.Target) cron.Schedule
+// Timetable returns the schedule of each target.
+type Timetable func(target metric.Target) cron.Schedule
 
 // Parse parses a cron expression of five fields, or a descriptor such as "@hourly". "@every 30s"
 // spreads the targets over the period as Every does.
-func Parse(expression string) (Pace, error) {
+func Parse(expression string) (Timetable, error) {
 	const write = `write five fields as in "*/5 * * * *", or "@every 30s"`
 	if text, ok := strings.CutPrefix(expression, "@every "); ok {
 		period, err := time.ParseDuration(strings.TrimSpace(text))

@@ -10,7 +10,7 @@ import (
 // Node is a participant that can be asked. It is an http.Handler that answers as the node's API does; requests
 // must come by an IP address, as localhost or as a name that ends in ".sim", anything else is a foreign host.
 type Node struct {
-	door
+	endpoint
 	member *member
 
 	stopped      bool
@@ -62,7 +62,7 @@ func newNode(net *Network, m *member) *Node {
 		vmVersions: make(map[string]string),
 		upgrades:   make(map[*chain][]precompileUpgrade),
 	}
-	n.door = door{
+	n.endpoint = endpoint{
 		net:     net,
 		name:    m.name,
 		listens: n.listens,

@@ -13,7 +13,7 @@ import (
 // machine's, up to ObserverBehind old. It offers what the network knows, and of a machine nothing; it limits the rate. It
 // is an http.Handler, and its host of Transport is "observer.sim".
 type Observer struct {
-	door
+	endpoint
 	machines []*Node
 	rng      *rand.Rand
 	withheld []string // methods, or services such as "info"
@@ -39,7 +39,7 @@ func newObserver(net *Network) *Observer {
 	for _, name := range []string{"golf", "hotel"} {
 		o.machines = append(o.machines, newNode(net, net.mustMember(name)))
 	}
-	o.door = door{
+	o.endpoint = endpoint{
 		net:     net,
 		name:    "observer",
 		listens: func(time.Time) bool { return !o.stopped },

@@ -15,7 +15,7 @@ import (
 // Service is a REST interface over the whole network: the metrics service or the data service. It is an
 // http.Handler.
 type Service struct {
-	door
+	endpoint
 	routes  []route
 	stopped bool
 	pages   map[string]page
@@ -47,7 +47,7 @@ const (
 
 func newService(net *Network, name string, routes []route) *Service {
 	s := &Service{routes: routes, pages: make(map[string]page), badKey: http.StatusUnauthorized, spent: make(map[string]int)}
-	s.door = door{
+	s.endpoint = endpoint{
 		net:     net,
 		name:    name,
 		listens: func(time.Time) bool { return !s.stopped },

@@ -15,8 +15,8 @@ import (
 // again. Everything ends with the context.
 func (n *Network) Serve(ctx context.Context) (map[string]string, error) {
 	urls := make(map[string]string)
-	listeners := make(map[*door]net.Listener)
-	for _, d := range n.doors() {
+	listeners := make(map[*endpoint]net.Listener)
+	for _, d := range n.endpoints() {
 		l, err := listen(ctx, "127.0.0.1:0")
 		if err != nil {
 			for _, l := range listeners {
@@ -39,7 +39,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 // keep serves on a listener while the upstream listens, and takes its port again whenever it comes back.
-func (d *door) keep(ctx context.Context, l net.Listener) {
+func (d *endpoint) keep(ctx context.Context, l net.Listener) {
 	addr := l.Addr().String()
 	var server *http.Server
 	down := func() {
@@ -91,7 +91,7 @@ func serve(s *http.Server, l net.Listener) {
 
 // watch says whether the upstream listens, how long until the clock may change that (0: never), and gives a
 // channel that closes when anything else does.
-func (d *door) watch() (open bool, wake time.Duration, changed <-chan struct{}) {
+func (d *endpoint) watch() (open bool, wake time.Duration, changed <-chan struct{}) {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()
 	now := d.net.clock()

@@ -14,7 +14,7 @@
 //	data.go dataevm.go dataicm.go  the data service: the primary network, EVM chains, messages between chains
 //	observer.go                    a public endpoint before two machines of others
 //	ledger.go                      the part of the truth that only the data service tells
-//	door.go fault.go rpc.go id.go  what all of them share: faults, recorded calls, the JSON-RPC envelope, IDs
+//	endpoint.go fault.go rpc.go id.go  what all of them share: faults, recorded calls, the JSON-RPC envelope, IDs
 //	transport.go serve.go          two ways in: in memory for synthetic time, and real sockets
 //
 // The package imports nothing of this module, so that a client and a server never share a mistake.

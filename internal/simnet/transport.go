@@ -27,7 +27,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	d := t.net.doorOf(r.URL.Hostname())
+	d := t.net.endpointOf(r.URL.Hostname())
 	if d == nil {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: r.URL.Hostname(), IsNotFound: true}}
 	}
@@ -74,13 +74,13 @@ type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
-// doorOf is the upstream behind a host name of Transport, nil if there is none.
-func (n *Network) doorOf(host string) *door {
+// endpointOf is the upstream behind a host name of Transport, nil if there is none.
+func (n *Network) endpointOf(host string) *endpoint {
 	name, ok := strings.CutSuffix(host, ".sim")
 	if !ok {
 		return nil
 	}
-	for _, d := range n.doors() {
+	for _, d := range n.endpoints() {
 		if d.name == name {
 			return d
 		}
@@ -88,11 +88,11 @@ func (n *Network) doorOf(host string) *door {
 	return nil
 }
 
-// doors are all upstreams.
-func (n *Network) doors() []*door {
-	doors := []*door{&n.metrics.door, &n.data.door, &n.observer.door}
+// endpoints are all upstreams.
+func (n *Network) endpoints() []*endpoint {
+	endpoints := []*endpoint{&n.metrics.endpoint, &n.data.endpoint, &n.observer.endpoint}
 	for _, node := range n.nodes {
-		doors = append(doors, &node.door)
+		endpoints = append(endpoints, &node.endpoint)
 	}
-	return doors
+	return endpoints
 }

@@ -27,9 +27,9 @@ type family struct {
 
 // pages are what a scraper reads of one family. They differ in the header of a
 // counter alone.
-type pages struct{ text, openMetrics pack.Page }
+type pages struct{ text, openMetrics pack.Blocks }
 
-func (p pages) in(format expfmt.FormatType) pack.Page {
+func (p pages) in(format expfmt.FormatType) pack.Blocks {
 	if format == expfmt.TypeOpenMetrics {
 		return p.openMetrics
 	}
@@ -139,13 +139,13 @@ func (p *part) pack() {
 	for _, c := range p.chunks {
 		c.AddTo(&to)
 	}
-	samples := to.Page()
+	samples := to.Blocks()
 	if text == openMetrics {
 		p.pages = pages{samples, samples}
 		return
 	}
-	under := func(header string) pack.Page {
-		return slices.Concat(pack.Page{pack.Pack([]byte(header))}, samples)
+	under := func(header string) pack.Blocks {
+		return slices.Concat(pack.Blocks{pack.Pack([]byte(header))}, samples)
 	}
 	p.pages = pages{under(text), under(openMetrics)}
 }

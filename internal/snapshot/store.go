@@ -219,7 +219,7 @@ func (s *Store) Tables(t time.Time) []Table {
 // Page returns what may be served at t, and how the jobs fare: in OpenMetrics,
 // without its closing line, or else in the text format. Only the families that have
 // changed since the last call are packed again.
-func (s *Store) Page(t time.Time, format expfmt.FormatType) pack.Page {
+func (s *Store) Page(t time.Time, format expfmt.FormatType) pack.Blocks {
 	return s.page(t, format, &s.samples, &s.health)
 }
 
@@ -230,7 +230,7 @@ func (s *Store) Write(w io.Writer, t time.Time) error {
 	return err
 }
 
-func (s *Store) page(t time.Time, format expfmt.FormatType, indexes ...*familyIndex) pack.Page {
+func (s *Store) page(t time.Time, format expfmt.FormatType, indexes ...*familyIndex) pack.Blocks {
 	s.packing.Lock()
 	defer s.packing.Unlock()
 	// One look at all indexes: a page never holds two states of one job.
@@ -242,7 +242,7 @@ func (s *Store) page(t time.Time, format expfmt.FormatType, indexes ...*familyIn
 	}
 	s.mu.Unlock()
 
-	var page pack.Page
+	var page pack.Blocks
 	var packed []*part
 	for _, p := range parts {
 		if p.pages.text == nil {

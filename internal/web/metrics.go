@@ -99,11 +99,11 @@ func (plain) Close() error { return nil }
 type protobufPage struct {
 	mu    sync.Mutex
 	began time.Time
-	page  pack.Page
+	page  pack.Blocks
 }
 
 // get returns the page as it is then or later.
-func (p *protobufPage) get(then time.Time, write func(io.Writer) error) (pack.Page, error) {
+func (p *protobufPage) get(then time.Time, write func(io.Writer) error) (pack.Blocks, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.began.After(then) {
@@ -114,7 +114,7 @@ func (p *protobufPage) get(then time.Time, write func(io.Writer) error) (pack.Pa
 	if err := write(&packer); err != nil {
 		return nil, err
 	}
-	p.began, p.page = began, packer.Page()
+	p.began, p.page = began, packer.Blocks()
 	return p.page, nil
 }
 
@@ -153,7 +153,7 @@ func (s *scrapes) gather() []*dto.MetricFamily {
 }
 
 // ownPage returns the end of a page, in a text format: the exporter's own metrics.
-func (s *scrapes) ownPage(format expfmt.Format) pack.Page {
+func (s *scrapes) ownPage(format expfmt.Format) pack.Blocks {
 	o := &s.own[0]
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		o = &s.own[1]

@@ -20,11 +20,11 @@ type shared struct {
 	mu   sync.Mutex
 	at   time.Time // when it was made
 	key  string
-	page pack.Page
+	page pack.Blocks
 }
 
 // get returns the page, which is made anew where it is too old or another one.
-func (s *shared) get(key string, write func(io.Writer) error) (pack.Page, error) {
+func (s *shared) get(key string, write func(io.Writer) error) (pack.Blocks, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if key == s.key && !s.at.IsZero() && time.Since(s.at) < sharedFor {
@@ -34,12 +34,12 @@ func (s *shared) get(key string, write func(io.Writer) error) (pack.Page, error)
 	if err := write(&p); err != nil {
 		return nil, err
 	}
-	s.page, s.key, s.at = p.Page(), key, time.Now()
+	s.page, s.key, s.at = p.Blocks(), key, time.Now()
 	return s.page, nil
 }
 
 // writePage writes a page in an encoding.
-func writePage(w http.ResponseWriter, page pack.Page, encoding string) error {
+func writePage(w http.ResponseWriter, page pack.Blocks, encoding string) error {
 	if encoding == "gzip" {
 		w.Header().Set("Content-Length", strconv.Itoa(page.GzipLen()))
 		return page.WriteGzip(w)

@@ -15,18 +15,18 @@ import (
 
 // stop is what the samples tell of stopping one node.
 type stop struct {
-	safe   *float64 // 1 where every share is known and suffices
-	leaves []share  // the least first
+	safe   *float64   // 1 where every share is known and suffices
+	leaves []setShare // the least first
 }
 
-// share is how much of a chain's weight, of the stake for P, would stay active
+// setShare is how much of a chain's weight, of the stake for P, would stay active
 // and connected.
-type share struct {
+type setShare struct {
 	Chain  string  `json:"chain"`
 	Leaves float64 `json:"leaves"`
 }
 
-func (s share) whole() string {
+func (s setShare) whole() string {
 	if s.Chain == "P" {
 		return "stake"
 	}
@@ -47,10 +47,10 @@ func (f facts) stops() map[string]*stop {
 	}
 	for l, leaves := range f.by("avax_node_stop_leaves_ratio", "node", "chain") {
 		s := of(l[0])
-		s.leaves = append(s.leaves, share{l[1], leaves})
+		s.leaves = append(s.leaves, setShare{l[1], leaves})
 	}
 	for _, s := range all {
-		slices.SortFunc(s.leaves, func(a, b share) int {
+		slices.SortFunc(s.leaves, func(a, b setShare) int {
 			return cmp.Or(cmp.Compare(a.Leaves, b.Leaves), compareChains(a.Chain, b.Chain))
 		})
 	}
@@ -58,12 +58,12 @@ func (f facts) stops() map[string]*stop {
 }
 
 // against are the chains of which too little would be left.
-func (s *stop) against() []share {
-	return slices.DeleteFunc(slices.Clone(s.leaves), func(l share) bool { return l.Leaves >= staking.Quorum })
+func (s *stop) against() []setShare {
+	return slices.DeleteFunc(slices.Clone(s.leaves), func(l setShare) bool { return l.Leaves >= staking.Quorum })
 }
 
 // reason says why a node may not be stopped.
-func (s share) reason() string {
+func (s setShare) reason() string {
 	return fmt.Sprintf("%s: %s of %s would stay connected, 80 %% are needed", s.Chain, percent(s.Leaves), s.whole())
 }
 
@@ -73,7 +73,7 @@ type stopAnswer struct {
 	NodeID string     `json:"node_id,omitempty"`
 	Safe   *bool      `json:"safe,omitempty"`
 	Reason string     `json:"reason"`
-	Chains []share    `json:"chains,omitempty"` // the least first
+	Chains []setShare `json:"chains,omitempty"` // the least first
 	AsOf   *time.Time `json:"as_of,omitempty"`
 }
 
@@ -136,7 +136,7 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 		against = append(against, l.reason())
 	}
 	for _, chain := range slices.Sorted(maps.Keys(verdicts)) {
-		if told := slices.ContainsFunc(found.leaves, func(l share) bool { return l.Chain == chain }); !told && verdicts[chain] == 0 {
+		if told := slices.ContainsFunc(found.leaves, func(l setShare) bool { return l.Chain == chain }); !told && verdicts[chain] == 0 {
 			against = append(against, chain+": less than 80 % of weight would stay connected")
 		}
 	}
@@ -201,7 +201,7 @@ func (s *Site) uncounted(jobs []snapshot.Job, now time.Time) string {
 func (s *Site) missingOf(a stopAnswer, jobs []snapshot.Job, now time.Time, verdicts map[string]float64) string {
 	chains := slices.Sorted(maps.Keys(verdicts))
 	chains = slices.DeleteFunc(append([]string{"P"}, chains...), func(chain string) bool {
-		return slices.ContainsFunc(a.Chains, func(l share) bool { return l.Chain == chain })
+		return slices.ContainsFunc(a.Chains, func(l setShare) bool { return l.Chain == chain })
 	})
 	text := "how much of " + strings.Join(chains, ", ") + " would stay connected"
 	if len(chains) == 0 {

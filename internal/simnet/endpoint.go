@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// door is where requests to one upstream come in: it keeps the record and applies the faults, and leaves the
+// endpoint is where requests to one upstream come in: it keeps the record and applies the faults, and leaves the
 // answer to the upstream behind it.
-type door struct {
+type endpoint struct {
 	net    *Network
 	name   string
 	faults []affliction
@@ -74,13 +74,13 @@ func encode(v any) []byte {
 }
 
 // suffer adds a fault; with the lock held.
-func (d *door) suffer(f Fault, calls []string) {
+func (d *endpoint) suffer(f Fault, calls []string) {
 	d.faults = append(d.faults, affliction{f, slices.Clone(calls)})
 }
 
 // answer takes a request to its end. The kind is hung, reset or zero; only with zero is there a reply.
 // A hung request returns when its context ends.
-func (d *door) answer(r *http.Request) (reply, faultKind) {
+func (d *endpoint) answer(r *http.Request) (reply, faultKind) {
 	q := &query{Request: r}
 	if r.Body != nil {
 		q.body, _ = io.ReadAll(r.Body)
@@ -139,7 +139,7 @@ func (d *door) answer(r *http.Request) (reply, faultKind) {
 }
 
 // ask records a request and returns the wait and the fault that befall it.
-func (d *door) ask(q *query) (wait time.Duration, fault Fault) {
+func (d *endpoint) ask(q *query) (wait time.Duration, fault Fault) {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()
 	now := d.net.clock()
@@ -207,7 +207,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // ServeHTTP answers as the upstream. A fault below HTTP ends the connection; so does a request to an upstream
 // that is stopped, since a handler cannot refuse connections (Serve can).
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !d.open() {
 		hangUp(w, nil)
 		return
@@ -233,7 +233,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // open says whether the upstream accepts connections now.
-func (d *door) open() bool {
+func (d *endpoint) open() bool {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()
 	return d.listens(d.net.clock())

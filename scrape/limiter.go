@@ -21,8 +21,8 @@ const (
 	waitUnasked = 10 * time.Second       // after a 429 that does not say how long
 )
 
-// pace limits requests: concurrent ones, their rate, and none before the time that the upstream asked for.
-type pace struct {
+// limiter limits requests: concurrent ones, their rate, and none before the time that the upstream asked for.
+type limiter struct {
 	slots   chan struct{}
 	bucket  *rate.Limiter
 	maxWait time.Duration
@@ -42,7 +42,7 @@ type aheadKey struct{}
 func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
 
 // turn waits until a request may be sent. Every turn taken ends with a call of done.
-func (p *pace) turn(ctx context.Context, op string) (done func(), err error) {
+func (p *limiter) turn(ctx context.Context, op string) (done func(), err error) {
 	if ahead, _ := ctx.Value(aheadKey{}).(bool); ahead {
 		p.bucket.Reserve() // those that follow make up for it
 		return func() {}, nil
@@ -84,7 +84,7 @@ func ended(ctx context.Context, text string) error {
 }
 
 // asked returns the error during a pause that the upstream asked for.
-func (p *pace) asked(op string) error {
+func (p *limiter) asked(op string) error {
 	if left := p.wait(op); left > 0 {
 		left = max(time.Second, left.Round(time.Second))
 		return &Error{Outcome: RateLimited, Err: fmt.Errorf("asked to wait %s more", left)}
@@ -93,7 +93,7 @@ func (p *pace) asked(op string) error {
 }
 
 // wait returns the remaining pause for this op.
-func (p *pace) wait(op string) time.Duration {
+func (p *limiter) wait(op string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(0, time.Until(p.until[op]), time.Until(p.until[allOps]))
@@ -102,7 +102,7 @@ func (p *pace) wait(op string) time.Duration {
 // obey stores the pause that an answer asks for, and returns its end and its ops. 429 is about the caller and pauses all
 // ops. 503 is about the method and pauses the op. So does 429 for a request that changes something, which has a lower
 // limit than others. until is zero without a pause.
-func (p *pace) obey(op string, once bool, status int, h http.Header) (what string, until time.Time) {
+func (p *limiter) obey(op string, once bool, status int, h http.Header) (what string, until time.Time) {
 	var d time.Duration
 	switch said, ok := p.parseWait(h.Get("Retry-After")); {
 	case ok && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable):
@@ -131,7 +131,7 @@ func (p *pace) obey(op string, once bool, status int, h http.Header) (what strin
 }
 
 // parseWait parses seconds or an HTTP date, and returns maxWait at most.
-func (p *pace) parseWait(s string) (time.Duration, bool) {
+func (p *limiter) parseWait(s string) (time.Duration, bool) {
 	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds >= 0 {
 		return time.Duration(min(seconds, p.maxWait.Seconds()) * float64(time.Second)), true
 	}
@@ -143,7 +143,7 @@ func (p *pace) parseWait(s string) (time.Duration, bool) {
 
 // pause returns the delay before the n-th retry, partly random so that callers do not return all at once. ok is false if
 // a retry after err is useless.
-func (p *pace) pause(op string, n int, err error) (d time.Duration, ok bool) {
+func (p *limiter) pause(op string, n int, err error) (d time.Duration, ok bool) {
 	d = firstPause
 	for range n - 1 {
 		d *= 3
