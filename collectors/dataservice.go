@@ -74,7 +74,7 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	case err != nil && network != "":
 		return network, nil
 	case err != nil && s.Network == "":
-		return "", &SettingError{SettingServiceNetwork, fmt.Errorf("no node tells the network: %w", err)}
+		return "", &SettingError{SettingServiceNetwork, fmt.Errorf("no node reported the network: %w", err)}
 	case err != nil:
 		belongs = s.Network
 	case belongs == "" && s.Network == "":

@@ -107,7 +107,7 @@ func noAnswerError(errs []error) error {
 	}
 	// The failing node may be the one that runs the chain.
 	worst := max(0, slices.IndexFunc(errs, func(err error) bool { return !errors.Is(err, ErrNotOffered) }))
-	return fmt.Errorf("none of %d nodes could tell; %w", len(errs), errs[worst])
+	return fmt.Errorf("none of %d nodes answered; %w", len(errs), errs[worst])
 }
 
 // rank orders by health, and the healthy ones with nodes before observers.

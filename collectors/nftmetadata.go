@@ -117,6 +117,6 @@ func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out 
 	}
 	ups.Data.Ledger.save(out, name, time.Now())
 	if err := ups.Data.Reindex(ctx, chainID, t.Contract, t.ID); err != nil {
-		out.Note("token %s of %s on %s: %v", t.ID, t.Contract, t.Chain, fmt.Errorf("not indexed anew: %w", err))
+		out.Note("token %s of %s on %s: %v", t.ID, t.Contract, t.Chain, fmt.Errorf("not indexed again: %w", err))
 	}
 }

@@ -282,9 +282,9 @@ func parseBase(s string) (*url.URL, error) {
 		}
 		host, _, _ = strings.Cut(host, "/")
 		if _, err := url.Parse("http://" + host); err != nil || host == "" || host[0] == ':' || strings.ContainsAny(host, " ?#%") {
-			return nil, errors.New("no address that can be asked: " + like)
+			return nil, errors.New("invalid URL: " + like)
 		}
-		return nil, fmt.Errorf("no address that can be asked: write http://%s or https://%[1]s", host)
+		return nil, fmt.Errorf("invalid URL: write http://%s or https://%[1]s", host)
 	}
 	if strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
 		return nil, errors.New("an @ after the host: write / ? # and @ in a password as %2F %3F %23 and %40")

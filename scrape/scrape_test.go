@@ -347,17 +347,17 @@ func TestARefusedHostHeaderIsNamedAsItWasSent(t *testing.T) {
 func TestABadAddressIsMetWithWhatToWrite(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                              `upstream "local": no address: write one like http://127.0.0.1:9650`,
-		"127.0.0.1:9650":                `upstream "local": no address that can be asked: write http://127.0.0.1:9650 or https://127.0.0.1:9650`,
-		"localhost:9650":                `upstream "local": no address that can be asked: write http://localhost:9650 or https://localhost:9650`,
-		"user:hush@node:9650/x":         `upstream "local": no address that can be asked: write http://node:9650 or https://node:9650`,
-		"ftp://node":                    `upstream "local": no address that can be asked: write http://node or https://node`,
-		"http://":                       `upstream "local": no address that can be asked: write one like http://127.0.0.1:9650`,
-		"http://node one":               `upstream "local": no address that can be asked: write one like http://127.0.0.1:9650`,
-		"http://user:hu/sh@node":        `upstream "local": no address that can be asked: write http://node or https://node`,
+		"127.0.0.1:9650":                `upstream "local": invalid URL: write http://127.0.0.1:9650 or https://127.0.0.1:9650`,
+		"localhost:9650":                `upstream "local": invalid URL: write http://localhost:9650 or https://localhost:9650`,
+		"user:hush@node:9650/x":         `upstream "local": invalid URL: write http://node:9650 or https://node:9650`,
+		"ftp://node":                    `upstream "local": invalid URL: write http://node or https://node`,
+		"http://":                       `upstream "local": invalid URL: write one like http://127.0.0.1:9650`,
+		"http://node one":               `upstream "local": invalid URL: write one like http://127.0.0.1:9650`,
+		"http://user:hu/sh@node":        `upstream "local": invalid URL: write http://node or https://node`,
 		"http://hu#sh@node":             `upstream "local": an @ after the host: write / ? # and @ in a password as %2F %3F %23 and %40`,
 		"http://node/?token=hush":       `upstream "local": the address has a part after ? or #: leave it out, and put a key into a header`,
-		"http://user:hush@node%zz":      `upstream "local": no address that can be asked: write one like http://127.0.0.1:9650`,
-		"http://user:hush@[::1:9650/hu": `upstream "local": no address that can be asked: write one like http://127.0.0.1:9650`,
+		"http://user:hush@node%zz":      `upstream "local": invalid URL: write one like http://127.0.0.1:9650`,
+		"http://user:hush@[::1:9650/hu": `upstream "local": invalid URL: write one like http://127.0.0.1:9650`,
 	} {
 		_, err := scrape.New(scrape.Options{Name: "local", URL: in})
 		if err == nil || err.Error() != want {

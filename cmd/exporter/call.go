@@ -96,16 +96,16 @@ func parseCall(args []string) (r app.Request, err error) {
 	service, _, _ := strings.Cut(name, ".")
 	switch {
 	case service == "data" && r.Node != "":
-		return r, fmt.Errorf("%s is not asked of a node: leave --node out", name)
+		return r, fmt.Errorf("%s is no method of a node: omit --node", name)
 	case r.Chain != "" && !r.Method.OfChain():
-		return r, fmt.Errorf("%s is not asked of a chain: leave --chain out", name)
+		return r, fmt.Errorf("%s is no method of a chain: omit --chain", name)
 	case r.Chain != "" || !r.Method.OfChain():
 	case service == "avm":
 		r.Chain = "X"
 	case strings.HasPrefix(name, "eth_"):
 		r.Chain = "C"
 	default:
-		return r, fmt.Errorf("%s is asked of a chain: name it with --chain", name)
+		return r, fmt.Errorf("%s is a method of a chain: set --chain", name)
 	}
 	return r, nil
 }

@@ -97,7 +97,7 @@ func CheckQuery(expr string) error {
 			replaced++
 			with, ok := call.Args[2].(*parser.StringLiteral)
 			if !ok || strings.Count(with.Val, "$") > 1 || replaced > mostReplaced {
-				err = fmt.Errorf("label_replace may repeat one group, and stand in a query %d times: ask a Prometheus that scrapes this exporter", mostReplaced)
+				err = fmt.Errorf("label_replace may repeat one group, and occur %d times in a query: query a Prometheus that scrapes this exporter", mostReplaced)
 			}
 		}
 		return nil

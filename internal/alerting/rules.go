@@ -104,7 +104,7 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 		}
 	}
 	if len(errs) == 0 && set.alerts == 0 {
-		errs = append(errs, fmt.Errorf("%s: no alert in it: nobody would ever be paged", name))
+		errs = append(errs, fmt.Errorf("%s: no alert in the file: add one", name))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

@@ -31,7 +31,7 @@ func TestARulesFileIsRefusedWithTheReason(t *testing.T) {
 		{group("{alert: A, expr: 'up =='}"), "parse error"},
 		{group("{alert: A, expr: up, for: soon}"), "soon"},
 		{group("{alert: A, expr: up, annotations: {summary: '{{ .Value'}}"), "template"},
-		{group("{record: a, expr: up}"), "no alert in it"},
+		{group("{record: a, expr: up}"), "no alert in the file"},
 		{group("{alert: A, expr: 'increase(up[3h])'}"), "A looks back 3h, and samples are kept for 2h"},
 		{group("{alert: A, expr: 'up offset 130m'}"), "looks back 2h15m"},
 		{group("{alert: A, expr: 'max_over_time(up[1h:1m] offset 90m)'}"), "looks back 2h35m"},

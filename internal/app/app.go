@@ -129,7 +129,7 @@ func openState(cfg *config.Config, log *slog.Logger) *state.Dir {
 	return dir
 }
 
-// nodes is how many nodes are asked, those of other shards included.
+// nodes returns the number of monitored nodes, including those of other shards.
 func (a *App) nodes() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -259,7 +259,7 @@ var found = map[string]string{
 func dial(ctx context.Context, address string) error {
 	at, err := url.Parse(address)
 	if err != nil {
-		return errors.New("no address that can be asked: correct AVAX_ALERTMANAGERS")
+		return errors.New("invalid URL: correct AVAX_ALERTMANAGERS")
 	}
 	port := at.Port()
 	if port == "" {

@@ -117,7 +117,7 @@ func (l *connections) add(c *connection) (victim *connection) {
 	return victim
 }
 
-// before tells whether c should be closed rather than o.
+// before reports whether c should be closed rather than o.
 func (c *connection) before(o *connection) bool {
 	if (c.answering == 0) != (o.answering == 0) {
 		return c.answering == 0

@@ -41,7 +41,7 @@ func (a *App) routes(pages http.Handler) http.Handler {
 	})
 }
 
-// serveReload is POST /-/reload, where the configuration allows it.
+// serveReload serves POST /-/reload, if the configuration allows it.
 func (a *App) serveReload(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !a.cfg.ReloadEndpoint:

@@ -18,13 +18,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// targets are the upstreams that are asked at this moment.
+// targets are the current upstreams.
 type targets struct {
 	cfg     *config.Config
 	metrics *scrape.Metrics
 	state   *state.Dir   // nil: in memory
 	data    *dataService // nil where it is not asked
-	// observed, where set, is called before each request to an observer.
+	// observed, if set, is called before each request to an observer.
 	observed func(ctx context.Context, observer string)
 	conns    []nodeConn
 	// scheduler, where set, is told when a node has stopped or begun to answer.
@@ -169,7 +169,7 @@ const (
 	observerMaxWait     = time.Hour
 )
 
-// present returns the connection to a node whose entry is unchanged.
+// present returns the connection to a node with an unchanged entry.
 func (t *targets) present(n fleet.Node) (nodeConn, bool) {
 	i := slices.IndexFunc(t.conns, func(c nodeConn) bool { return c.Same(n) })
 	if i < 0 {

@@ -82,7 +82,7 @@ func (env Environment) parsePrometheus(c *Config, note func(variable string, err
 		note("PROMETHEUS_CONFIG_FILE", errors.New("not used without AVAX_PROMETHEUS_URL: remove it, or set that"))
 	case env.PrometheusURL == "":
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "":
-		note("PROMETHEUS_URL", errors.New("no address that can be asked: write one like http://127.0.0.1:9090, without /api/v1"))
+		note("PROMETHEUS_URL", errors.New("invalid URL: write one like http://127.0.0.1:9090, without /api/v1"))
 	case u.User != nil:
 		note("PROMETHEUS_URL", errors.New("a user or password in the URL: write basic_auth into the file of AVAX_PROMETHEUS_CONFIG_FILE"))
 	case c.Alerting.On:
@@ -144,7 +144,7 @@ func parseLabels(s string) (map[string]string, []error) {
 		case strings.HasPrefix(name, "__") || name == "alertname":
 			errs = append(errs, fmt.Errorf("%q: a name that Prometheus uses itself: choose another", name))
 		case twice:
-			errs = append(errs, fmt.Errorf("%q stands there twice", name))
+			errs = append(errs, fmt.Errorf("duplicate %q: remove one", name))
 		}
 		labels[name] = value
 	}

@@ -213,7 +213,7 @@ func (env Environment) Parse() (*Config, error) {
 		note("SHARD", fmt.Errorf("%q: write a whole number from 0 to %d: one less than AVAX_TOTAL_SHARDS at most", env.Shard, max(0, c.Shard.Of-1)))
 	}
 	if c.Shard.Of > 1 && c.AutoChains {
-		note("CHAINS", errors.New("auto finds what the nodes of one shard track, and shard 0 tells of the chains for all: list the chains"))
+		note("CHAINS", errors.New("auto does not work with shards, because it finds only the chains of one shard: list the chains"))
 	}
 	c.ReloadEndpoint, err = parseBool(env.ReloadEndpoint)
 	note("RELOAD_ENDPOINT", err)

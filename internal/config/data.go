@@ -39,7 +39,7 @@ func (env Environment) parseData(c *Config, note func(variable string, errs ...e
 		note("NETWORK", fmt.Errorf("%q: write mainnet, fuji or testnet", c.Network))
 	}
 	if c.DataURL != "" && c.Network != "" && (c.NetworkID == 1 && c.Network != data.Mainnet || c.NetworkID == 5 && c.Network == data.Mainnet) {
-		note("NETWORK", fmt.Errorf("the Data service would tell of %s, and AVAX_NODE_NETWORK_ID says that the nodes belong to %s: write the same", c.Network, env.NodeNetworkID))
+		note("NETWORK", fmt.Errorf("the Data service is set to %s and AVAX_NODE_NETWORK_ID to %s: set the same network", c.Network, env.NodeNetworkID))
 	}
 	c.StateDir = env.StateDir
 	if c.StateDir != "" {

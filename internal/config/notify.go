@@ -9,7 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
-// parseNotify reads whom this process notifies.
+// parseNotify parses the settings of notifications.
 func (env Environment) parseNotify(c *Config, note func(variable string, errs ...error)) {
 	c.Notify = notify.Config{
 		File: env.NotifyFile, InhibitRules: alertmanager.Config, URL: c.Alerting.URL,

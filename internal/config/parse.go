@@ -89,9 +89,9 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 		case ref == "P" || ref == "X" || n == "P" || n == "X":
 			errs = append(errs, fmt.Errorf("%q: P and X are always followed, and no other chain has their names", item))
 		case n == "network":
-			errs = append(errs, fmt.Errorf("%q: network is what is told of all chains: give the chain another name", item))
+			errs = append(errs, fmt.Errorf("%q: network is a reserved name: give the chain another name", item))
 		case slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == ref }):
-			errs = append(errs, fmt.Errorf("%q stands there twice", ref))
+			errs = append(errs, fmt.Errorf("duplicate %q: remove one", ref))
 		case seen[n]:
 			errs = append(errs, fmt.Errorf("%q names two chains: give each a name of its own", n))
 		default:
@@ -124,7 +124,7 @@ func parseWatch(s string) (collectors.Validators, []error) {
 		case !nodeIDForm.MatchString(id):
 			errs = append(errs, fmt.Errorf("%q: write own, all, or node IDs: NodeID- and about 33 letters and digits", id))
 		case slices.Contains(w.IDs, id):
-			errs = append(errs, fmt.Errorf("%s stands there twice", id))
+			errs = append(errs, fmt.Errorf("duplicate %s: remove one", id))
 		}
 		w.IDs = append(w.IDs, id)
 	}
@@ -151,7 +151,7 @@ func selectCollectors(all []*collectors.Spec, s string) ([]*collectors.Spec, []e
 			if near := spelling.Near(n, names); len(near) > 0 {
 				meant = "; did you mean " + near[0] + "?"
 			}
-			errs = append(errs, fmt.Errorf("there is no collector %q%s docs/metrics.md lists them", n, meant))
+			errs = append(errs, fmt.Errorf("unknown collector %q%s docs/metrics.md lists them", n, meant))
 		}
 		if n == item {
 			list++
@@ -187,7 +187,7 @@ func parseSchedules(s string) (map[string]schedule.Timetable, []error) {
 			continue
 		}
 		if !slices.ContainsFunc(collectors.All(), func(s *collectors.Spec) bool { return s.Name == collector }) {
-			errs = append(errs, fmt.Errorf("there is no collector %q", collector))
+			errs = append(errs, fmt.Errorf("unknown collector %q", collector))
 		}
 		if _, twice := schedules[collector]; twice {
 			errs = append(errs, fmt.Errorf("%s has two schedules", collector))

@@ -25,7 +25,7 @@ func (env Environment) parseWatched(c *Config, note func(variable string, errs .
 	noteData := func(variable string, given bool, errs []error) {
 		note(variable, errs...)
 		if given && env.DataURL == "" {
-			note(variable, errors.New("the Data service is to be asked, and none is configured: set AVAX_DATA_URL"))
+			note(variable, errors.New("needs the Data service: set AVAX_DATA_URL"))
 		}
 	}
 	watched, errs := parseList(env.WatchAddresses, addressForm, "write addresses such as P-avax1…, X-fuji1…, or 0x1f… with 40 hex digits after 0x")
@@ -61,7 +61,7 @@ func parseList(s string, form *regexp.Regexp, write string) (items []string, err
 		case !form.MatchString(item):
 			errs = append(errs, fmt.Errorf("%q: %s", item, write))
 		case slices.ContainsFunc(items, same):
-			errs = append(errs, fmt.Errorf("%s stands there twice", item))
+			errs = append(errs, fmt.Errorf("duplicate %s: remove one", item))
 		}
 		items = append(items, item)
 	}
@@ -84,7 +84,7 @@ func parseTokens(s string, chains []collectors.Chain, auto bool) (tokens []colle
 		case slices.ContainsFunc(tokens, func(o collectors.Token) bool {
 			return o.Chain == t.Chain && strings.EqualFold(o.Contract, t.Contract) && o.ID == t.ID
 		}):
-			errs = append(errs, fmt.Errorf("%s stands there twice", item))
+			errs = append(errs, fmt.Errorf("duplicate %s: remove one", item))
 		}
 		tokens = append(tokens, t)
 	}

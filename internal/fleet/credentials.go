@@ -22,7 +22,7 @@ type credentials struct {
 	problems []problem
 }
 
-// problem is what is wrong with a setting.
+// problem is an error in a setting.
 type problem struct {
 	setting setting
 	err     error
@@ -144,7 +144,7 @@ func sumOf(contents ...[]byte) [sha256.Size]byte {
 	return sha256.Sum256(all)
 }
 
-// headers reads a file of headers; a problem with it is told elsewhere.
+// headers reads a file of headers; the caller reports errors in it.
 func (r *reading) headers(path string) http.Header {
 	data, err := r.open(path)
 	if err != nil {

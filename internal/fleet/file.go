@@ -22,15 +22,15 @@ import (
 // maxNodes are in a file at most: one exporter cannot ask more.
 const maxNodes = 10_000
 
-// checkFile tells what is wrong with the name of a file of nodes.
+// checkFile checks the name of a file of nodes.
 func checkFile(path string) error {
 	if !slices.Contains([]string{".json", ".yml", ".yaml"}, filepath.Ext(path)) {
-		return fmt.Errorf("%s: the ending tells the format: name it .json, .yml or .yaml", path)
+		return fmt.Errorf("%s: unknown format: use the extension .json, .yml or .yaml", path)
 	}
 	return nil
 }
 
-// file adds the nodes of the source's file to those that there are.
+// file adds the nodes of the source's file to the configured ones.
 func (r *reading) file(s *Source, nodes []Node) []Node {
 	path, called := s.File, s.called("nodes_file")
 	at := func(line int, format string, args ...any) {
@@ -144,7 +144,7 @@ func targets(list *yaml.Node, at func(line int, format string, args ...any)) []t
 	return all
 }
 
-// resolved is what an alias stands for.
+// resolved returns the node that a YAML alias refers to.
 func resolved(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -240,7 +240,7 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	var doc, second yaml.Node
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF) || err == nil && doc.Content[0].Tag == "!!null":
-		return nil, errors.New("line 1: the file is empty: write [] where there is no node")
+		return nil, errors.New("line 1: the file is empty: write [] for no nodes")
 	case err != nil:
 		return nil, fmt.Errorf("line %d: %s", lineOf(err, 1), wordsOf(err))
 	}
@@ -311,7 +311,7 @@ func parseJSON(data []byte) (*yaml.Node, error) {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, errors.New("line 1: the file is empty: write [] where there is no node")
+		return nil, errors.New("line 1: the file is empty: write [] for no nodes")
 	case errors.As(err, &syntax):
 		return nil, fmt.Errorf("line %d: no JSON: %w", 1+bytes.Count(data[:min(int(syntax.ByteOffset), len(data))], []byte("\n")), syntax.Err)
 	case err != nil:

@@ -1,6 +1,5 @@
-// Package fleet tells which nodes are asked, and by what credentials: those of
-// a list and those of a file in Prometheus' file_sd format. What stands in
-// files is read anew while the exporter runs; secrets stand in files alone.
+// Package fleet reads the configured nodes and their credentials, from a list and from a file in
+// Prometheus' file_sd format. It reloads the contents of files at runtime. Secrets are in files only.
 package fleet
 
 import (
@@ -24,7 +23,7 @@ import (
 type Node struct {
 	Name string
 	URL  string // with user and password where the list of nodes gives them
-	// Observer says that it is no node of ours: it is asked about the network only.
+	// Observer means that it is not a node of yours: it is asked only about the network.
 	Observer bool
 	Host     string      // Host header in place of the URL's
 	Header   http.Header // Authorization included
@@ -35,13 +34,13 @@ type Node struct {
 	access Access // where all of it stands
 }
 
-// Same tells whether both are one entry: name, role, URL, Host and the paths of its
-// files. What stands in the files may differ.
+// Same reports whether both are the same entry: name, role, URL, Host and the paths of its files. The
+// contents of the files may differ.
 func (n Node) Same(o Node) bool {
 	return n.Name == o.Name && n.URL == o.URL && n.Observer == o.Observer && n.access == o.access
 }
 
-// SameCredentials tells whether what stands in the files is the same, too.
+// SameCredentials reports whether the contents of the files are equal, too.
 func (n Node) SameCredentials(o Node) bool {
 	return n.TLS == o.TLS && maps.EqualFunc(n.Header, o.Header, slices.Equal)
 }
@@ -94,10 +93,10 @@ func (a Access) over(general Access, hasUser bool) Access {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// ValidName tells whether s may stand as a label value and in a list.
+// ValidName reports whether s is valid as a label value and in a list.
 func ValidName(s string) bool { return nameForm.MatchString(s) }
 
-// Source is where the nodes stand. Its zero value holds none.
+// Source is the configuration of nodes. The zero value has none.
 type Source struct {
 	Nodes  []Node // with name and URL
 	File   string // of more nodes, or empty
@@ -179,7 +178,7 @@ func (s *Source) accessOf(n Node) Access {
 	return s.Access
 }
 
-// check tells what is wrong with a node's name or address.
+// check checks a node's name and address.
 func (s *Source) check(n Node) error {
 	if has := s.Reserved[n.Name]; has != "" {
 		return fmt.Errorf("duplicate name %q: it is also that of %s: rename the node", n.Name, has)

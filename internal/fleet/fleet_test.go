@@ -173,10 +173,10 @@ func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
 	other, _ := certificate(t)
 	for name, c := range map[string]struct{ file, text, want string }{
 		"missing":              {"gone.yml", "", `gone.yml: no such file or directory: give a file that this user may read`},
-		"ending":               {"nodes.txt", "[]", `nodes.txt: the ending tells the format: name it .json, .yml or .yaml`},
-		"empty":                {"nodes.yml", "", `nodes.yml, line 1: the file is empty: write [] where there is no node`},
-		"empty JSON":           {"nodes.json", "\n", `nodes.json, line 1: the file is empty: write [] where there is no node`},
-		"null":                 {"nodes.yml", "~", `nodes.yml, line 1: the file is empty: write [] where there is no node`},
+		"ending":               {"nodes.txt", "[]", `nodes.txt: unknown format: use the extension .json, .yml or .yaml`},
+		"empty":                {"nodes.yml", "", `nodes.yml, line 1: the file is empty: write [] for no nodes`},
+		"empty JSON":           {"nodes.json", "\n", `nodes.json, line 1: the file is empty: write [] for no nodes`},
+		"null":                 {"nodes.yml", "~", `nodes.yml, line 1: the file is empty: write [] for no nodes`},
 		"no list":              {"nodes.yml", "\ntargets: [canary]", `nodes.yml, line 2: write a list of groups: targets: [host:port], labels: {node: name}`},
 		"no list in JSON":      {"nodes.json", "\n\n\"canary\"", `nodes.json, line 3: write a list of groups: targets: [host:port], labels: {node: name}`},
 		"no group":             {"nodes.yml", "- canary", `nodes.yml, line 1: write a list of groups: targets: [host:port], labels: {node: name}`},
@@ -203,7 +203,7 @@ func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
 		"a name twice":         {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}", `nodes.yml, line 3: "x" names two nodes: give each a group of its own with the label node`},
 		"a name":               {"nodes.yml", "- targets: [a:1]\n  labels: {node: 'x y'}", `nodes.yml, line 1: "x y": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},
 		"a password":           {"nodes.yml", "- targets: ['http://u:canary@a:1']", `nodes.yml, line 1: no user and no password in this file: put user:password into a file of its own, and that file's name into __basic_auth_file__`},
-		"an address":           {"nodes.yml", "- targets: ['ftp://a:1']", `nodes.yml, line 1: no address that can be asked: write http://a:1 or https://a:1`},
+		"an address":           {"nodes.yml", "- targets: ['ftp://a:1']", `nodes.yml, line 1: invalid URL: write http://a:1 or https://a:1`},
 		"a query":              {"nodes.yml", "- targets: ['a:1/?canary']", `nodes.yml, line 1: the address has a part after ? or #: leave it out, and put a key into a header`},
 		"a token missing":      {"nodes.yml", "- targets: [a:1, b:1]\n  labels: {__bearer_file__: gone}", `nodes.yml, line 2: __bearer_file__: open gone: no such file or directory: give a file that this user may read`},
 		"a token of two words": {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: words}", `nodes.yml, line 2: __bearer_file__: words: write one token, on one line`},
@@ -245,7 +245,7 @@ func TestAllProblemsAreToldAtOnceEachOnce(t *testing.T) {
 	want := `ca_file: open none: no such file or directory: give a file that this user may read
 key_file: open key: no such file or directory: give a file that this user may read
 nodes_file: nodes.yml, line 3: __bearer_file__: open gone: no such file or directory: give a file that this user may read
-nodes_file: nodes.yml, line 4: no address that can be asked: write http://c or https://c`
+nodes_file: nodes.yml, line 4: invalid URL: write http://c or https://c`
 	if err == nil || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)
 	}

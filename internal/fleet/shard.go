@@ -26,6 +26,6 @@ func (p Part) Holds(name string) bool {
 	return best == p.Shard
 }
 
-// SpeaksForTheNetwork tells whether this part runs the collectors that are
+// SpeaksForTheNetwork reports whether this shard runs the collectors that are
 // about the network or a chain and not about a node: one part does.
 func (p Part) SpeaksForTheNetwork() bool { return p.Shard == 0 }

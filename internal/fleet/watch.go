@@ -15,7 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
-// Watch reads a Source anew when what it looks at changes, or on demand.
+// Watch reloads a Source when its files change, or on demand.
 type Watch struct {
 	source *Source
 	take   func([]Node) error
@@ -49,7 +49,7 @@ func NewWatch(source *Source, take func([]Node) error, log *slog.Logger, reg pro
 	return w
 }
 
-// CountTargets registers the number of nodes that the exporter asks.
+// CountTargets registers the number of nodes that the exporter monitors.
 func CountTargets(reg prometheus.Registerer, count func() int) {
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "avax_exporter_targets",

@@ -153,7 +153,7 @@ func TestABadFileKeepsTheOldNodesAndIsToldOnce(t *testing.T) {
 			t.Errorf("nodes %q, successful %v, since %v", w.names(), w.gauge(t, successful), w.gauge(t, since))
 		}
 		log := w.log.String()
-		if strings.Count(log, "reload failed, keeping the previous configuration") != 2 || strings.Count(log, "nodes.yml, line 2: no address that can be asked") != 2 {
+		if strings.Count(log, "reload failed, keeping the previous configuration") != 2 || strings.Count(log, "nodes.yml, line 2: invalid URL") != 2 {
 			t.Errorf("the log is:\n%s", log)
 		}
 		put(t, "nodes.yml", "- targets: [b]")

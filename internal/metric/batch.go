@@ -44,7 +44,7 @@ func NewBatch(declared []*Family) *Batch {
 	return b
 }
 
-// Choose keeps out what is not to be served. It is called before Set.
+// Choose selects what is exported. It is called before Set.
 func (b *Batch) Choose(c *Choice) {
 	if c == nil {
 		return
@@ -147,7 +147,7 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:mostWords], "") + "…"
 }
 
-// Notes returns what was noted.
+// Notes returns the notes.
 func (b *Batch) Notes() []string { return b.notes }
 
 // Table adds facts for people that have no series. A batch takes MostRows rows
@@ -207,7 +207,7 @@ func (b *Batch) Chunks() []Chunk {
 	return chunks
 }
 
-// seal keeps out what was set twice, and what is beyond the limit.
+// seal leaves out duplicates and what is beyond the limit.
 func (b *Batch) seal() {
 	var largest []*lines
 	series, partial := 0, false

@@ -55,7 +55,7 @@ func (c *Choice) ParseAllow(list string, known []*Family) []error {
 	rules, errs := parseRules(list, known)
 	for _, r := range rules {
 		if r.label != "" && !r.valued {
-			errs = append(errs, fmt.Errorf("%s{%s}: only the list of what is denied takes a label alone: write {%[2]s=value}", r.family, r.label))
+			errs = append(errs, fmt.Errorf("%s{%s}: a label alone is valid only in AVAX_METRICS_DENY: write {%[2]s=value}", r.family, r.label))
 		}
 	}
 	c.allow = rules
@@ -68,18 +68,18 @@ func (c *Choice) ParseDeny(list string, known []*Family) (errs []error) {
 	return errs
 }
 
-// matches tells whether a text has the form of a pattern.
+// matches reports whether a text matches the pattern.
 func matches(pattern, text string) bool {
 	ok, err := path.Match(pattern, text)
 	return ok && err == nil
 }
 
-// concerns tells whether the rule has something to say about the family.
+// concerns reports whether the rule applies to the family.
 func (r rule) concerns(f *Family) bool {
 	return matches(r.family, f.Name) && (r.label == "" || slices.Contains(f.Labels, r.label))
 }
 
-// of applies the choice to a family: what is served of it.
+// of applies the choice to a family and returns what is exported of it.
 func (c *Choice) of(f *Family) *served {
 	s := &served{as: f}
 	if c == nil {
@@ -121,7 +121,7 @@ func (c *Choice) of(f *Family) *served {
 	return s
 }
 
-// served is what is served of one family.
+// served is the exported part of one family.
 type served struct {
 	as        *Family // with the labels that are left
 	none      bool
@@ -138,7 +138,7 @@ type match struct {
 
 func (m match) of(labels []string) bool { return matches(m.value, labels[m.label]) }
 
-// takes tells whether a series is served.
+// takes reports whether a series is exported.
 func (s *served) takes(labels []string) bool {
 	is := func(m match) bool { return m.of(labels) }
 	return !s.none && (len(s.only) == 0 || slices.ContainsFunc(s.only, is)) && !slices.ContainsFunc(s.not, is)

@@ -95,7 +95,7 @@ func TestAChoiceThatCannotBeMeantIsRefused(t *testing.T) {
 		"avax_node_peers{node":      `"avax_node_peers{node": write a family such as avax_node_peers, with * for any text, and after it {label} or {label=value} where only a part is meant`,
 		"avax node peers":           `"avax node peers": write a family such as avax_node_peers, with * for any text, and after it {label} or {label=value} where only a part is meant`,
 		"avax_node_peers{node=[a-}": `"avax_node_peers{node=[a-}": syntax error in pattern: in a value, [ and \ have a meaning of their own: write ? in their place`,
-		"avax_node_peers{node}":     `avax_node_peers{node}: only the list of what is denied takes a label alone: write {node=value}`,
+		"avax_node_peers{node}":     `avax_node_peers{node}: a label alone is valid only in AVAX_METRICS_DENY: write {node=value}`,
 	} {
 		errs := (&metric.Choice{}).ParseAllow(list, known)
 		if len(errs) != 1 || errs[0].Error() != want {

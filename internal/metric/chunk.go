@@ -20,7 +20,7 @@ type Chunk struct {
 	long  pack.Blocks
 }
 
-// Text returns the lines, for those who read them: a page packs them with AddTo.
+// Text returns the lines; to compress them, use AddTo.
 func (c Chunk) Text() []byte {
 	if c.long != nil {
 		return c.long.Append(nil)
@@ -109,7 +109,7 @@ func (l *lines) seal() (twice [][]byte) {
 	return twice
 }
 
-// anyTwice tells whether two of the ordered hashes are equal.
+// anyTwice reports whether the ordered hashes have duplicates.
 func anyTwice(hashes []uint64) bool {
 	for i := 1; i < len(hashes); i++ {
 		if hashes[i] == hashes[i-1] {

@@ -17,7 +17,7 @@ type Family struct {
 	Name string
 	// Type is gauge or counter.
 	Type model.MetricType
-	// Help says what the value means, in which unit and in whose eyes.
+	// Help describes the value, its unit and its source.
 	Help string
 	// Labels are the label names, in the order in which Batch.Set takes their values.
 	Labels []string

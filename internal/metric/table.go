@@ -3,7 +3,7 @@ package metric
 // Table is facts for people that have no series, such as who would vote no. Like
 // samples it is replaced whole with each run, and never changed.
 type Table struct {
-	// About says in one sentence what the rows tell.
+	// About describes the rows in one sentence.
 	About   string
 	Columns []string
 	// Rows have a cell for each column, plain text as an upstream may have spelled

@@ -91,7 +91,7 @@ const (
 
 var scopeNames = []string{"network", "node", "node and chain", "chain", "item", "item and chain"}
 
-// Has tells whether s and o have a kind in common.
+// Has reports whether s and o have a kind in common.
 func (s Scope) Has(o Scope) bool { return s&o != 0 }
 
 // String names the kinds, such as "node" or "network, chain".

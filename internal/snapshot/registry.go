@@ -75,7 +75,7 @@ var (
 		"collector", "target")
 )
 
-// Health are the families that tell how the jobs fare. They are rendered with
+// Health are the families about the state of the jobs. They are rendered with
 // each run: a fleet has tens of thousands of jobs, and in a registry their
 // gauges would cost each scrape more than all the rest.
 var Health = []*metric.Family{success, duration, lastSuccess}

@@ -16,7 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
-// Key names a job: which collector, asked of whom.
+// Key identifies a job: collector and target.
 type Key struct {
 	Collector string
 	Target    metric.Target
@@ -144,7 +144,7 @@ func (s *Store) Delete(k Key) {
 	}
 }
 
-// expire takes the samples away whose time is over. The caller holds s.mu.
+// expire deletes expired samples. The caller holds s.mu.
 func (s *Store) expire(t time.Time) {
 	if t.Before(s.until) {
 		return

@@ -82,7 +82,7 @@ func (v *view) nodeFacts(matchers string) *nodeFacts {
 	return f
 }
 
-// healthCollector tells which health checks fail and why: node, check, error.
+// healthCollector has a table of failing health checks: node, check, error.
 const healthCollector = "health"
 
 // nodes shows every node, the worst first.

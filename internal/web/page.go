@@ -70,7 +70,7 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	s.servePage(w, r, &s.page, fmt.Sprint(ask), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
 
-// errNoSource says that there is nobody to ask for alerts.
+// errNoSource means that there is no source of alerts.
 var errNoSource = errors.New("this exporter evaluates no rules and knows no Prometheus: set AVAX_ALERTING=on or AVAX_PROMETHEUS_URL")
 
 // servePage serves a page that is made at most once a second. Which one, the key says.
@@ -102,7 +102,7 @@ type verdict struct {
 	waiting bool
 }
 
-// verdictOf says what is wrong, where, since when and what to do first.
+// verdictOf returns the active problems: subject, start, and the first action.
 func (s *Site) verdictOf(j *judgement, err error, now time.Time) verdict {
 	ran, of := s.Progress()
 	switch {
@@ -258,7 +258,7 @@ func link(address, text string) g.Node {
 	return h.A(h.Href(address), g.Text(text))
 }
 
-// manual is where a page of docs/ is read.
+// manual links to a page of docs/.
 func manual(page string) string { return repository + "/blob/main/docs/" + page }
 
 func verdictSection(v verdict, sums []string) g.Node {

@@ -55,7 +55,7 @@ func (n nanos) MarshalJSON() ([]byte, error) {
 	return []byte(strings.TrimSuffix(strings.TrimRight(text, "0"), ".")), nil
 }
 
-// refusal is why there is no plan.
+// refusal is the reason for a missing plan.
 type refusal struct {
 	status int
 	Error  string   `json:"error"`
@@ -127,7 +127,7 @@ func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *refu
 	return answer, nil
 }
 
-// noPlan says why there is none of a chain, of which this is known.
+// noPlan returns why there is no plan for a chain.
 func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now time.Time) *refusal {
 	var followed []string // L1s of which anything was ever told
 	pending := false      // nothing was told of this one
@@ -155,7 +155,7 @@ func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now 
 	return &refusal{status: http.StatusNotFound, Error: fmt.Sprintf("no L1 %q is followed", chain), L1s: followed}
 }
 
-// planCollector tells what a plan is made from.
+// planCollector has the data of a plan.
 const planCollector = "l1_runway"
 
 // endless puts what never ends last.

@@ -15,10 +15,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// readTimeout bounds all that one page asks the source.
+// readTimeout limits all queries of one page.
 const readTimeout = 10 * time.Second
 
-// reading asks the source for what one page shows, all at the same time.
+// reading makes the queries of one page, all concurrently.
 type reading struct {
 	ctx    context.Context
 	source alerting.Source
@@ -110,7 +110,7 @@ func (v values) of(names ...string) *float64 {
 	return nil
 }
 
-// is tells whether there is a value and it reads so.
+// is reports whether there is a value and it has this text.
 func (v values) is(value float64, names ...string) bool {
 	got := v.of(names...)
 	return got != nil && *got == value

@@ -14,7 +14,7 @@ import (
 // sharedFor is how old a shared page may be.
 const sharedFor = time.Second
 
-// shared is a page that everybody is given who asks for the same within a second.
+// shared is a page that is shared by all requests within a second.
 // One at a time makes it, so that a crowd takes no more than one core.
 type shared struct {
 	mu   sync.Mutex
@@ -23,7 +23,7 @@ type shared struct {
 	page pack.Blocks
 }
 
-// get returns the page, which is made anew where it is too old or another one.
+// get returns the page, and creates it again if it is too old or a different one is requested.
 func (s *shared) get(key string, write func(io.Writer) error) (pack.Blocks, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

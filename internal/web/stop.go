@@ -13,7 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// stop is what the samples tell of stopping one node.
+// stop is the outcome of stopping one node, from the samples.
 type stop struct {
 	safe   *float64   // 1 where every share is known and suffices
 	leaves []setShare // the least first
@@ -33,7 +33,7 @@ func (s setShare) whole() string {
 	return "weight"
 }
 
-// stops are what the samples tell of stopping each node.
+// stops are the outcomes of stopping each node.
 func (f facts) stops() map[string]*stop {
 	all := map[string]*stop{}
 	of := func(node string) *stop {
@@ -97,7 +97,7 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, answer.Reason)
 }
 
-// stopCollector tells what stopping a node leaves.
+// stopCollector has the outcome of stopping a node.
 const stopCollector = "safe_to_stop"
 
 func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer) {

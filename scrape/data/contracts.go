@@ -93,7 +93,7 @@ func (c *Client) Reindex(ctx context.Context, chainID, address, tokenID string) 
 	}
 	if left := c.reserve(token); left > 0 {
 		return &scrape.Error{Op: q.Op(), Outcome: scrape.RateLimited,
-			Err: fmt.Errorf("one token may be indexed anew once an hour: wait %s more", max(time.Second, left.Round(time.Second)))}
+			Err: fmt.Errorf("a token may be indexed once an hour: wait %s more", max(time.Second, left.Round(time.Second)))}
 	}
 	_, err := post[*struct{}](ctx, c, q, nil)
 	switch scrape.OutcomeOf(err) {

@@ -275,7 +275,7 @@ func TestATokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 		}
 		time.Sleep(59 * time.Minute)
 		err := again(strings.ToUpper(nftAt), "7")
-		if want := "POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex: rate_limited: one token may be indexed anew once an hour: wait 1m0s more"; err == nil || err.Error() != want {
+		if want := "POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex: rate_limited: a token may be indexed once an hour: wait 1m0s more"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
 		expect(1, "within the hour")

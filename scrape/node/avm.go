@@ -163,6 +163,6 @@ func (c *Client) AVMUTXOs(ctx context.Context, chain string, q UTXOQuery) iter.S
 			}
 			start = &page.EndIndex
 		}
-		yield("", &scrape.Error{Op: "avm.getUTXOs", Outcome: scrape.TooLarge, Err: errors.New("there are more than a hundred pages: ask for fewer addresses at once")})
+		yield("", &scrape.Error{Op: "avm.getUTXOs", Outcome: scrape.TooLarge, Err: errors.New("more than a hundred pages: request fewer addresses at once")})
 	}
 }

@@ -14,7 +14,7 @@ func distinct[T any](op string, list iter.Seq[T], id func(T) string) error {
 	for item := range list {
 		key := id(item)
 		if _, twice := seen[key]; twice {
-			return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("%s stands there twice", key)}
+			return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("duplicate %s", key)}
 		}
 		seen[key] = struct{}{}
 	}

@@ -54,7 +54,7 @@ func TestAnAnswerThatNamesAThingTwiceIsRefused(t *testing.T) {
 			switch twice := items != test.item; {
 			case !twice && err != nil:
 				t.Errorf("%s: %v", name, err)
-			case twice && (scrape.OutcomeOf(err) != scrape.Malformed || !strings.Contains(err.Error(), "stands there twice")):
+			case twice && (scrape.OutcomeOf(err) != scrape.Malformed || !strings.Contains(err.Error(), "duplicate")):
 				t.Errorf("%s: error %v", name, err)
 			}
 		}
