@@ -23,7 +23,7 @@ import (
 type Node struct {
 	Name string
 	URL  string // with user and password where the list of nodes gives them
-	// Observer means that it is not a node of yours: it is asked only about the network.
+	// Observer means that it is not a node of yours: it answers only questions about the network.
 	Observer bool
 	Host     string      // Host header in place of the URL's
 	Header   http.Header // Authorization included
