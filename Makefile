@@ -5,6 +5,9 @@
 
 lint  = go tool -modfile=internal/tools/golangci-lint/go.mod golangci-lint
 
+# What the build has compiled is not compiled again.
+lint: export GOFLAGS += -trimpath
+
 # An archive, or the clone of another user, holds no version that git would tell.
 ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false

@@ -129,7 +129,9 @@ func (m *Metrics) keep(names []string) {
 		}
 	}
 	for _, name := range names {
-		m.failing[name] = m.failing[name]
+		if _, known := m.failing[name]; !known {
+			m.failing[name] = false
+		}
 	}
 }
 

@@ -472,7 +472,7 @@ func takeMail(conn net.Conn, secure *tls.Config, messages chan<- recording) erro
 			answer, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(line, "AUTH PLAIN "))
 			if want := "\x00avax-exporter@example.org\x00c4n4ry"; err != nil || string(answer) != want || !encrypted {
 				say("535 authentication failed")
-				return fmt.Errorf("%s: %q, %v", line, answer, err)
+				return fmt.Errorf("%s: %q", line, answer)
 			}
 			authenticated = true
 			say("235 authenticated")

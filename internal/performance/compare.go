@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"bytes"
 	"cmp"
 	"fmt"
@@ -42,7 +43,7 @@ const worse = 1.1
 // compare prints how the figures of the last run differ from those that were committed last, and
 // fails where one is worse.
 func compare(to io.Writer) error {
-	committed, err := exec.Command("git", "show", "HEAD:"+committedPath).Output()
+	committed, err := exec.CommandContext(context.Background(), "git", "show", "HEAD:"+committedPath).Output()
 	if err != nil {
 		return fmt.Errorf("git show HEAD:%s: %w", committedPath, err)
 	}

@@ -56,7 +56,7 @@ func (b *Budget) Admit(_ context.Context, op string) error {
 	now, windows := b.windows()
 	for _, w := range windows {
 		if err := w.room(now, units); err != nil {
-			return &scrape.Error{Op: op, Outcome: scrape.RateLimited, Err: overBudget{err}}
+			return &scrape.Error{Op: op, Outcome: scrape.RateLimited, Err: overBudgetError{err}}
 		}
 	}
 	for _, w := range windows {
@@ -65,11 +65,11 @@ func (b *Budget) Admit(_ context.Context, op string) error {
 	return nil
 }
 
-// overBudget is why a request is not sent.
-type overBudget struct{ error }
+// overBudgetError is why a request is not sent.
+type overBudgetError struct{ error }
 
 // IsOverBudget tells whether a request was not sent since the budget had no room for it.
-func IsOverBudget(err error) bool { return errors.As(err, new(overBudget)) }
+func IsOverBudget(err error) bool { return errors.As(err, new(overBudgetError)) }
 
 // Spent is how many compute units were spent in the last minute and in the last day, to the minute.
 func (b *Budget) Spent() (inMinute, inDay int) {
