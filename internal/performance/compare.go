@@ -1,9 +1,9 @@
 package main
 
 import (
-	"context"
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
