@@ -106,14 +106,14 @@ var situations = []situation{
 		name:     "the exporter is dead since a minute, and nothing fires yet",
 		change:   dead,
 		minutes:  begin + 1,
-		overview: map[string]string{"Exporter": "Gone nothing here is known, page", "Nodes not up": "4, page", "Will I be paid?": "No data", "Alerts firing": "Exporter gone no samples, page"},
+		overview: map[string]string{"Exporter": "Gone nothing here is known, page", "Nodes not up": "4, page", "Will I be paid?": "No data", "Alerts firing": "Gone exporter, page"},
 	},
 	{
 		name:    "the rules are not loaded",
 		change:  votes(0.2),
 		noRules: true,
 		overview: map[string]string{
-			"Alerts firing": "Rules not loaded no alert can fire, warning", "Will I be paid?": "Rules not loaded, warning", "Reward votes": "0.2 page: below 80 %, page",
+			"Alerts firing": "Not loaded rules, warning", "Will I be paid?": "Rules not loaded, warning", "Reward votes": "0.2 page: below 80 %, page",
 		},
 	},
 	{
@@ -228,6 +228,11 @@ func TestNothingIsFineWithoutAnExporter(t *testing.T) {
 				for title, said := range p.tiles(t, d) {
 					if strings.HasSuffix(said, ", "+fine) {
 						t.Errorf("%s: %q", title, said)
+					}
+				}
+				for _, q := range d.Panels {
+					if says := q.FieldConfig.Defaults.NoValue; (q.Type == "stat" || q.Type == "table") && says != "No data" && says != "Rules not loaded" {
+						t.Errorf("%s without data: %q", q.Title, says)
 					}
 				}
 				for _, q := range d.Panels {

@@ -222,8 +222,16 @@ func (p *panel) painted(legend string, thresholds object) *panel {
 	return p
 }
 
-// none is what the panel says where there is nothing to show.
-func (p *panel) none(text string) *panel { p.defaults["noValue"] = text; return p }
+// none is what the panel says where there is nothing to show. A tile says it only
+// while an exporter is scraped, since without one nothing is known.
+func (p *panel) none(text string) *panel {
+	if p.kind == "stat" && text != noData {
+		p.queries[0].expr += ` or on () label_replace(0 * group(` + exporters + `) - 1, "state", "–", "", "")`
+		return p.reads("-1", text, good)
+	}
+	p.defaults["noValue"] = text
+	return p
+}
 
 // leadsTo makes a click open another board, with the variables and the time.
 func (p *panel) leadsTo(b string) *panel { p.opens = b; return p }

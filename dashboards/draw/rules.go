@@ -191,11 +191,11 @@ func alertsTile() *panel {
 	}
 	expr := count("page", "pages") + " or " + count("warn", "warnings") +
 		` or on () label_replace(0 * group(` + watchdog + ` and on () ` + exporters + `), "state", "pages and warnings", "", "")` +
-		` or on () label_replace(0 * group(` + watchdog + `) - 2, "state", "no samples", "", "")` +
-		` or on () label_replace(vector(-1), "state", "no alert can fire", "", "")`
+		` or on () label_replace(0 * group(` + watchdog + `) - 2, "state", "exporter", "", "")` +
+		` or on () label_replace(vector(-1), "state", "rules", "", "")`
 	return stat("Alerts firing", "Pages and warnings of the exporter's and the companion's rules that fire now. The rules must be loaded in this data source.", expr).
 		legend("{{state}}").unit("none", 0).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, bad})).painted("warnings", steps(step{nil, warn})).
-		reads("0", "None", good).reads("-1", noRules, warn).reads("-2", noExporter, bad).leadsTo("avax-exporter")
+		reads("0", "None", good).reads("-1", "Not loaded", warn).reads("-2", "Gone", bad).leadsTo("avax-exporter")
 }
 
 // exporterTile tells whether the source of all that is shown is there.
@@ -244,11 +244,12 @@ func paidTile() *panel {
 const subjects = `"upgrade", "node", "chain", "name", "collector", "upstream", "address"`
 
 // subject puts into the label subject what an alert is about. The exporter's
-// instance stands only where there is nothing else.
+// instance stands only where there is nothing else, and a dash where it is missing.
 func subject(expr string) string {
 	expr = `label_join(` + named(expr) + `, "subject", " ", ` + subjects + `)`
 	expr = `label_replace(` + expr + `, "subject", "$1", "subject", " *(.*?) *")`
-	return `label_replace(label_join(` + expr + `, "place", ";", "subject", "instance"), "subject", "$1", "place", ";(.+)")`
+	expr = `label_replace(label_join(` + expr + `, "place", ";", "subject", "instance"), "subject", "$1", "place", ";(.+)")`
+	return `label_replace(` + expr + `, "subject", "–", "subject", "")`
 }
 
 // severities are numbers, so that a table can be sorted by them.

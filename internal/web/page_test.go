@@ -9,6 +9,7 @@ import (
 	goparser "go/parser"
 	"go/token"
 	"html"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -682,3 +683,35 @@ func refusing(t *testing.T) http.RoundTripper {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// An own validator has one number of votes: that of its node, which counts its own stake.
+func TestOwnValidatorHasTheVotesOfItsNode(t *testing.T) {
+	s := newSite()
+	required := func(id string) sample {
+		return sample{"avax_validator_uptime_requirement_ratio", []string{"node_id", id}, 0.8}
+	}
+	yes := func(id string, share float64) sample {
+		return sample{"avax_validator_votes_yes_ratio", []string{"node_id", id, "requirement", "0.8"}, share}
+	}
+	putSamples(t, s, snapshot.Key{Collector: "test"},
+		sample{"avax_node_up", []string{"node", "alpha"}, 1},
+		sample{"avax_node_info", []string{"node", "alpha", "node_id", "NodeID-own"}, 1},
+		sample{"avax_node_uptime_rewarding_stake_ratio", []string{"node", "alpha"}, 0.203},
+		sample{"avax_validator_present", []string{"node_id", "NodeID-own"}, 1},
+		sample{"avax_validator_present", []string{"node_id", "NodeID-stranger"}, 1},
+		required("NodeID-own"), required("NodeID-stranger"),
+		yes("NodeID-own", 0), yes("NodeID-stranger", 0.61),
+	)
+	sourced(t, s)
+	page := read(t, ask(t, s, http.MethodGet, "/").Body)
+	votes := map[string]string{}
+	for _, row := range regexp.MustCompile(`(?s)<tr id="validator-([^"]*)".*?data-name="Votes"[^>]*>([^<]*)<`).FindAllStringSubmatch(page, -1) {
+		votes[row[1]] = row[2]
+	}
+	if want := map[string]string{"NodeID-own": "20.3 %", "NodeID-stranger": "61 %"}; !maps.Equal(votes, want) {
+		t.Errorf("votes %v, want %v", votes, want)
+	}
+	if node := regexp.MustCompile(`(?s)id="node-alpha".*?Votes for reward.*?(\d[\d.]* %)`).FindStringSubmatch(page); node == nil || node[1] != votes["NodeID-own"] {
+		t.Errorf("the node has other votes than its validator: %q", node)
+	}
+}
