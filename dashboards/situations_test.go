@@ -251,6 +251,44 @@ func TestNothingIsFineWithoutAnExporter(t *testing.T) {
 	}
 }
 
+// Each annotation marks what it is about, and nothing on a healthy network. An
+// upgrade of the network stands at its time.
+func TestAnnotationsMarkWhatHappened(t *testing.T) {
+	const end = 22 // what fires after a quarter of an hour
+	eventful := func(now int, s []sample) []sample {
+		s = votes(0.2)(now, s)
+		if now < end {
+			return nodeDown("bravo")(now, s)
+		}
+		for i := range s {
+			if s[i].name == "avax_chain_fee_config_last_changed_block" && s[i].is("chain", "examplel1") {
+				s[i].value++
+			}
+		}
+		return s
+	}
+	for name, test := range map[string]struct {
+		change func(int, []sample) []sample
+		marked map[string]string // annotations with the labels that one mark has
+	}{
+		"healthy": {func(_ int, s []sample) []sample { return s }, map[string]string{"Upgrades": "upgrade"}},
+		"eventful": {eventful, map[string]string{
+			"Upgrades": "upgrade", "Pages": "AvaxRewardStakeLow", "Warnings": "AvaxRewardStakeLow", "Restarts": "bravo", "Fee changes": "examplel1",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t, situation{change: test.change, minutes: end})
+			for _, a := range boardOf(t, "grafana.json").Annotations.List {
+				marks := fmt.Sprint(p.query(t, a.Expr))
+				if want, is := test.marked[a.Name]; is != (marks != "[]") || !strings.Contains(marks, want) {
+					t.Errorf("%s: %.300s, want %q", a.Name, marks, want)
+				}
+			}
+		})
+	}
+}
+
 // Replicas of an exporter serve the same samples. What is on a board must not
 // depend on how many there are, but for what is about the exporters themselves.
 func TestReplicasAreAggregatedAway(t *testing.T) {
@@ -278,7 +316,8 @@ func TestReplicasAreAggregatedAway(t *testing.T) {
 	}
 }
 
-// Somebody with one validator at home has no L1, no second node, no service.
+// Somebody with one validator at home has no L1, no second node, no service. In the
+// overview for everybody the rows about those are collapsed.
 func TestTheValidatorsOverviewHasNoEmptyPanel(t *testing.T) {
 	t.Parallel()
 	home := play(t, situation{change: func(_ int, s []sample) []sample {
@@ -288,17 +327,29 @@ func TestTheValidatorsOverviewHasNoEmptyPanel(t *testing.T) {
 				strings.HasPrefix(s.name, "avax_data_") || strings.HasPrefix(s.name, "avax_metrics_service_") || s.name == "avax_chain_avg_tps"
 		})
 	}})
-	text, err := Overview("validator")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range read(t, text).Panels {
-		found := len(p.Targets) == 0
-		for _, q := range p.Targets {
-			found = found || len(home.query(t, q.Expr)) > 0
+	for _, profile := range []string{"validator", "all"} {
+		text, err := Overview(profile)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !found {
-			t.Errorf("%s is empty", p.Title)
+		collapsed := map[int]bool{}
+		d := read(t, text)
+		for _, row := range d.Panels {
+			for _, p := range row.Panels {
+				collapsed[p.ID] = true
+			}
+		}
+		for _, p := range d.Panels {
+			if profile == "all" && (collapsed[p.ID] || p.Type == "stat") {
+				continue
+			}
+			found := len(p.Targets) == 0
+			for _, q := range p.Targets {
+				found = found || len(home.query(t, q.Expr)) > 0
+			}
+			if !found {
+				t.Errorf("%s: %s is empty", profile, p.Title)
+			}
 		}
 	}
 }

@@ -46,7 +46,7 @@ var inside = board{
 					` or `+by("disk", "avalanche_network_disk_throttler_awaiting_acquire")+` or label_replace(sum by (node) (`+rate("avalanche_network_throttler_outbound_acquire_failures")+`), "by", "outbound dropped", "", ""))`).
 				unit("none", 1).between(0, nil).upTo(5),
 			graph("Database latency", "Mean time of a read and of a write: the 10 longest. AvalancheGo 1.13 and later.", "{{node}} {{method}}",
-				"topk(10, "+database("avalanche_meterdb_duration")+" / ("+database("avalanche_meterdb_calls")+" > 0) / 1e9)").unit("s", 0).between(0, nil),
+				"topk(10, "+database("avalanche_meterdb_duration")+" / ("+database("avalanche_meterdb_calls")+" > 0) / 1e6)").unit("ms", 1).between(0, nil).upTo(1),
 		}},
 		{title: "Resources", panels: []*panel{
 			graph("CPU", "Cores that the node uses: the 10 that use most. AvalancheGo 1.13 and later.", "{{node}}",
