@@ -121,7 +121,7 @@ func (b board) annotations() object {
 	return object{"list": []object{
 		mark("Pages", bad, "page: {{alertname}}", subject, firing(everyAlert, `severity="page"`)),
 		mark("Warnings", warn, "warning: {{alertname}}", subject, firing(everyAlert, `severity="warn"`)),
-		mark("Restarts", "#CCCCDC", "restart", "{{node}}",
+		mark("Restarts", "#CCCCDC", "up again", "{{node}}",
 			"group by (node) ("+up+" == 1 and "+at(up, "offset 1m")+" == 0) or group by (node) (time() - avalanche_process_process_start_time_seconds < 60)"),
 		upgrades,
 		mark("Fee changes", "#B877D9", "fee configuration changed", "{{chain}}", "group by (chain) ("+changed+" != "+at(changed, "offset 1m")+")"),
