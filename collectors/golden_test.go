@@ -137,6 +137,7 @@ func TestEachCollectorTellsWhatStandsInItsGoldenPage(t *testing.T) {
 				network := scene()
 				ups := upstreams(t, network.Transport(), network)
 				ups.SetNodes(append(slices.Clone(ups.Nodes()), watch(t, network.Transport())))
+				ups.Watch.Validators.IDs = []string{network.NodeID("alpha"), network.NodeID("golf")}
 				network.ResetCalls()
 				page := collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				if spec.Cost != nil { // it tells, too, what has happened since
@@ -160,8 +161,9 @@ func TestEachCollectorTellsWhatStandsInItsGoldenPage(t *testing.T) {
 				if spec.Cost == nil { // of a node with partial sync more is asked
 					network.Node("foxtrot").SetPartialSync(true)
 					time.Sleep(2 * time.Minute)
-					collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				}
+				ups.Watch.Validators.IDs = nil // then the nodes are asked for their IDs
+				collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				asked := map[string]bool{}
 				for _, c := range network.Calls() {
 					asked[c.Method] = true

@@ -2,6 +2,10 @@ package collectors
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -20,6 +24,9 @@ var (
 	l1ValidatorInfo = metric.New("avax_l1_validator_info",
 		"A validator of the chain; always 1. For a legacy validator, validation_id is the transaction that added it.",
 		"chain", "node_id", "validation_id")
+	l1ValidatorOwner = metric.New("avax_l1_validator_owner_info",
+		"Owners of an L1 validator; always 1. remaining_balance_owner receives the balance when the validation ends; deactivation_owner may deactivate the validator. Several addresses read like 2 of A,B,C. Absent for a legacy validator.",
+		"chain", "node_id", "validation_id", "remaining_balance_owner", "deactivation_owner")
 	l1ValidatorWeight = metric.New("avax_l1_validator_weight",
 		"Weight of the validator, in the unit of the chain.", "chain", "node_id", "validation_id")
 	l1ValidatorActive = metric.New("avax_l1_validator_active",
@@ -40,7 +47,7 @@ var l1 = &Spec{
 	Every: 2 * time.Minute,
 	Families: []*metric.Family{
 		l1Validators, l1Weight, l1ActiveWeight,
-		l1ValidatorInfo, l1ValidatorWeight, l1ValidatorActive, l1ValidatorStart, l1ValidatorEnd, l1ValidatorBalance,
+		l1ValidatorInfo, l1ValidatorOwner, l1ValidatorWeight, l1ValidatorActive, l1ValidatorStart, l1ValidatorEnd, l1ValidatorBalance,
 	},
 	Scope: metric.ScopeChain,
 	Bind:  perChain(collectL1),
@@ -79,6 +86,9 @@ func collectL1(ctx context.Context, t *Targets, c Chain, out *metric.Batch) erro
 			activeWeight += v.Weight
 		}
 		out.Set(l1ValidatorInfo, 1, c.Name, v.NodeID, v.ID)
+		if remaining, deactivation := ownerText(found.RemainingBalanceOwner), ownerText(found.DeactivationOwner); remaining+deactivation != "" {
+			out.Set(l1ValidatorOwner, 1, c.Name, v.NodeID, v.ID, remaining, deactivation)
+		}
 		out.Set(l1ValidatorWeight, float64(v.Weight), c.Name, v.NodeID, v.ID)
 		out.SetBool(l1ValidatorActive, v.Active(), c.Name, v.NodeID, v.ID)
 		out.SetTime(l1ValidatorStart, found.StartTime.Time, c.Name, v.NodeID, v.ID)
@@ -97,4 +107,27 @@ func collectL1(ctx context.Context, t *Targets, c Chain, out *metric.Batch) erro
 	out.Set(l1ActiveWeight, float64(activeWeight), c.Name)
 	out.Facts.L1 = l1Set
 	return nil
+}
+
+// ownerText returns an owner as a label value: its address, or "2 of A,B,C". Who registers a validator
+// chooses the addresses, so those that do not fit are counted: "2 of A,B and 7 more". Empty for no owner.
+func ownerText(o *node.Owner) string {
+	switch {
+	case o == nil || len(o.Addresses) == 0:
+		return ""
+	case len(o.Addresses) == 1 && o.Threshold == 1 && len(o.Addresses[0]) <= metric.MostValue:
+		return o.Addresses[0]
+	}
+	threshold := strconv.FormatUint(uint64(o.Threshold), 10) + " of "
+	addresses := slices.Sorted(slices.Values(o.Addresses))
+	for n := min(len(addresses), metric.MostValue/2); n > 0; n-- {
+		text := threshold + strings.Join(addresses[:n], ",")
+		if beyond := len(addresses) - n; beyond > 0 {
+			text += fmt.Sprintf(" and %d more", beyond)
+		}
+		if len(text) <= metric.MostValue {
+			return text
+		}
+	}
+	return fmt.Sprintf("%s%d", threshold, len(addresses))
 }

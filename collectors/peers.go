@@ -3,9 +3,12 @@ package collectors
 import (
 	"context"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var (
@@ -18,6 +21,9 @@ var (
 	nodePeersBenched = metric.New("avax_node_peers_benched",
 		"Peers that this node has benched on the chain, so it does not query them for a while. Of chains that are not monitored, only the 20 with the most benched peers have series.",
 		"node", "chain")
+	nodeSubnetPeers = metric.New("avax_node_subnet_peers",
+		"Connected peers that track the subnet of the chain. Absent for chains of the primary network, which all peers track.",
+		"node", "chain")
 	nodePeersSilent = metric.New("avax_node_peers_silent",
 		"Connected peers without a message for 60 s, by the clock of the node.", "node")
 )
@@ -25,9 +31,9 @@ var (
 var peers = &Spec{
 	Name:     "peers",
 	Help:     "Peers of the node.",
-	Calls:    []string{"info.peers"},
+	Calls:    []string{"info.peers", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    time.Minute,
-	Families: []*metric.Family{nodePeers, nodePeersInbound, nodePeersByVersion, nodePeersBenched, nodePeersSilent},
+	Families: []*metric.Family{nodePeers, nodePeersInbound, nodePeersByVersion, nodePeersBenched, nodeSubnetPeers, nodePeersSilent},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectPeers),
 }
@@ -83,7 +89,33 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 	for chain, count := range benched {
 		out.Set(nodePeersBenched, float64(count), n.Name(), chain)
 	}
+	setSubnetPeers(ctx, t, n, answer.Peers, out)
 	return nil
+}
+
+// setSubnetPeers counts the peers by the subnets of monitored chains. Other subnets, which anybody may create,
+// have no series. The subnet of a chain never changes: it costs a call only until it is known. The collectors
+// of the chain report why it is not known.
+func setSubnetPeers(ctx context.Context, t *Targets, n *Node, all []node.Peer, out *metric.Batch) {
+	if len(all) > 0 && !slices.ContainsFunc(all, func(p node.Peer) bool { return p.TrackedSubnets != nil }) {
+		return // a version that does not report them
+	}
+	for _, c := range t.Chains() {
+		b, err := t.knownBlockchain(ctx, c)
+		switch {
+		case scrape.OutcomeOf(err) == scrape.NotFound || b.SubnetID == node.PrimaryNetworkID:
+			continue
+		case err != nil:
+			return // the other chains would fail as well
+		}
+		count := 0
+		for _, p := range all {
+			if slices.Contains(p.TrackedSubnets, b.SubnetID) {
+				count++
+			}
+		}
+		out.Set(nodeSubnetPeers, float64(count), n.Name(), c.Name)
+	}
 }
 
 // dialledIn reports whether the peer opened the connection. Then it comes from an ephemeral port, not from

@@ -115,6 +115,8 @@ func TestASubnetMayHaveLegacyAndL1ValidatorsAtOnce(t *testing.T) {
 		alpha := fmt.Sprintf(`{chain="examplepoa",node_id="%s",validation_id="%s"}`, w.network.NodeID("alpha"), w.network.ValidationID("examplepoa", "alpha"))
 		says(t, page, "avax_l1_validator_balance_avax"+hotel, "1")
 		silentOf(t, page, "avax_l1_validator_balance_avax"+alpha)
+		says(t, page, strings.Replace("avax_l1_validator_owner_info"+hotel, "}", `,remaining_balance_owner="P-`+simnet.Owner+`",deactivation_owner="P-`+simnet.Owner+`"}`, 1), "1")
+		silentOf(t, page, strings.TrimSuffix("avax_l1_validator_owner_info"+alpha, "}"))
 		silentOf(t, page, "avax_l1_validator_end_timestamp_seconds"+hotel)
 		if end := "avax_l1_validator_end_timestamp_seconds" + alpha; !strings.Contains(page, end) {
 			t.Errorf("not there: %s", end)
@@ -133,6 +135,128 @@ func TestAnAutoRenewedValidatorHasNoEnd(t *testing.T) {
 			t.Errorf("not there: %s", end)
 		}
 	})
+}
+
+func TestAnAutoRenewedValidatorHasAPeriodAndANextOne(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		golf, hotel := `{node_id="`+w.network.NodeID("golf")+`"}`, `{node_id="`+w.network.NodeID("hotel")+`"}`
+		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("golf"), w.network.NodeID("hotel")}}
+		const next, end, compound = "avax_validator_next_period_seconds", "avax_validator_period_end_timestamp_seconds", "avax_validator_auto_compound_ratio"
+		page := w.page(t, "validators")
+		says(t, page, next+golf, "1.2096e+06") // 14 days
+		says(t, page, compound+golf, "0.3")
+		ends := valueOf(t, page, end+golf)
+		if left := time.Unix(int64(ends), 0).Sub(time.Now()); left <= 0 || left > 14*24*time.Hour {
+			t.Errorf("the period ends in %s", left)
+		}
+		for _, family := range []string{next, end, compound} {
+			silentOf(t, page, family+hotel)
+		}
+
+		w.network.SetNextPeriod("golf", 0) // this period is its last
+		w.ups.Watch.Validators = collectors.Validators{All: true}
+		page = w.page(t, "validators")
+		says(t, page, next+golf, "0")
+		says(t, page, compound+golf, "0.3")
+		if last := valueOf(t, page, "avax_validator_end_timestamp_seconds"+golf); last != ends || valueOf(t, page, end+golf) != ends {
+			t.Errorf("it ends at %v, its period at %v", last, ends)
+		}
+	})
+}
+
+func TestPeersAreCountedByTheSubnetsOfMonitoredChains(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		page := w.page(t, "peers")
+		says(t, page, `avax_node_subnet_peers{node="alpha",chain="examplel1"}`, "4")
+		says(t, page, `avax_node_subnet_peers{node="alpha",chain="examplepoa"}`, "4")
+		silentOf(t, page, `avax_node_subnet_peers{node="alpha",chain="C"}`)
+		time.Sleep(time.Hour)
+		w.page(t, "peers")
+		if n := w.asked("alpha", "platform.getBlockchains"); n != 1 {
+			t.Errorf("asked %d times for the subnets of two chains", n)
+		}
+	})
+}
+
+func TestPeersThatReportNoSubnetsAreNotZeroPeersOfOne(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		now, subnets := time.Now().UTC().Format(time.RFC3339), ""
+		*w.otherwise = func(_, method string, _ []any) string {
+			if method != "info.peers" {
+				return ""
+			}
+			return answered(fmt.Sprintf(`{"numPeers":"1","peers":[{"nodeID":"stranger","lastSent":"%s","lastReceived":"%[1]s"%s}]}`, now, subnets))
+		}
+		silentOf(t, w.page(t, "peers"), "avax_node_subnet_peers")
+
+		var invented []string // a peer names as many as it likes
+		for i := range 3000 {
+			invented = append(invented, fmt.Sprintf(`"subnet%d"`, i))
+		}
+		subnets = `,"trackedSubnets":[` + strings.Join(invented, ",") + `]`
+		page := w.page(t, "peers")
+		says(t, page, `avax_node_subnet_peers{node="alpha",chain="examplel1"}`, "0")
+		if n := strings.Count(page, "avax_node_subnet_peers{"); n != 2 {
+			t.Errorf("%d subnets have series", n)
+		}
+	})
+}
+
+func TestPeersAreCountedWhileNoChainIsKnown(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha")
+		*w.otherwise = func(_, method string, _ []any) string {
+			if method != "platform.getBlockchains" {
+				return ""
+			}
+			return `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"it is late"}}`
+		}
+		page := w.page(t, "peers")
+		says(t, page, `avax_node_peers{node="alpha"}`, "7")
+		silentOf(t, page, "avax_node_subnet_peers")
+		if n := w.asked("alpha", "info.peers"); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+
+		*w.otherwise = nil // a chain that does not exist hides no other
+		w.ups.SetChains(append([]collectors.Chain{{Name: "none", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}}, w.ups.Chains()...))
+		says(t, w.page(t, "peers"), `avax_node_subnet_peers{node="alpha",chain="examplel1"}`, "4")
+	})
+}
+
+func TestOwnersOfL1ValidatorsFitALabel(t *testing.T) {
+	owner := func(threshold int, addresses ...string) string {
+		return fmt.Sprintf(`{"locktime":"0","threshold":"%d","addresses":["%s"]}`, threshold, strings.Join(addresses, `","`))
+	}
+	var many, shown []string
+	for i := range 40 {
+		many = append(many, fmt.Sprintf("P-avax1%034d", i))
+	}
+	shown = many[:5]
+	for _, c := range []struct{ remaining, deactivation, want string }{
+		{owner(1, "P-a"), owner(1, "P-b"), `remaining_balance_owner="P-a",deactivation_owner="P-b"`},
+		{owner(2, "P-c", "P-a", "P-b"), `{"locktime":"0","threshold":"0","addresses":[]}`, `remaining_balance_owner="2 of P-a,P-b,P-c",deactivation_owner=""`},
+		{owner(1, "P-a", "P-b"), owner(3, many...), `remaining_balance_owner="1 of P-a,P-b",deactivation_owner="3 of ` + strings.Join(shown, ",") + ` and 35 more"`},
+		{owner(1, strings.Repeat("x", 300)), owner(1, "P-b"), `remaining_balance_owner="1 of 1",deactivation_owner="P-b"`},
+	} {
+		inWorld(t, func(t *testing.T, w world) {
+			w.ask(t, "alpha")
+			*w.otherwise = func(_, method string, _ []any) string {
+				if method != "platform.getCurrentValidators" {
+					return ""
+				}
+				return answered(`{"validators":[{"nodeID":"N","weight":"1","startTime":"1","validationID":"V","minNonce":"0","balance":"5","remainingBalanceOwner":` +
+					c.remaining + `,"deactivationOwner":` + c.deactivation + `}]}`)
+			}
+			page, err := w.run(t, "l1", "examplel1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			says(t, page, `avax_l1_validator_owner_info{chain="examplel1",node_id="N",validation_id="V",`+c.want+`}`, "1")
+		})
+	}
 }
 
 // A node may validate the primary network, a permissioned subnet and an L1, and

@@ -20,6 +20,12 @@ var (
 		"Start of the validation period, in Unix seconds.", "node_id")
 	validatorEnd = metric.New("avax_validator_end_timestamp_seconds",
 		"End of the validation period, in Unix seconds. Absent for an auto-renewed validator, except in its last cycle.", "node_id")
+	validatorPeriodEnd = metric.New("avax_validator_period_end_timestamp_seconds",
+		"End of the current period of an auto-renewed validator, in Unix seconds. Absent for other validators.", "node_id")
+	validatorNextPeriod = metric.New("avax_validator_next_period_seconds",
+		"Length of the next period of an auto-renewed validator. 0 if it ends with the current period. Absent for other validators.", "node_id")
+	validatorAutoCompound = metric.New("avax_validator_auto_compound_ratio",
+		"Share (0 to 1) of its reward that an auto-renewed validator stakes again in the next period. Absent for other validators.", "node_id")
 	validatorStake = metric.New("avax_validator_stake_avax",
 		"The validator's own stake in AVAX.", "node_id")
 	validatorDelegatedStake = metric.New("avax_validator_delegated_stake_avax",
@@ -41,8 +47,8 @@ var validators = &Spec{
 	Every:    time.Minute,
 	EveryFor: monitoredPeriod,
 	Families: []*metric.Family{
-		validatorPresent, validatorStart, validatorEnd, validatorStake, validatorDelegatedStake, validatorDelegators,
-		validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
+		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound,
+		validatorStake, validatorDelegatedStake, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
 	},
 	Scope: metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
@@ -100,6 +106,15 @@ func setValidator(out *metric.Batch, v node.Validator) {
 	out.SetTime(validatorStart, v.StartTime.Time, v.NodeID)
 	if v.EndTime != nil && (v.NextPeriod == nil || v.NextPeriod.Duration == 0) {
 		out.SetTime(validatorEnd, v.EndTime.Time, v.NodeID)
+	}
+	if v.NextPeriod != nil {
+		out.Set(validatorNextPeriod, v.NextPeriod.Seconds(), v.NodeID)
+		if v.EndTime != nil {
+			out.SetTime(validatorPeriodEnd, v.EndTime.Time, v.NodeID)
+		}
+	}
+	if v.AutoCompoundRewardShares != nil {
+		out.Set(validatorAutoCompound, float64(*v.AutoCompoundRewardShares)/1e6, v.NodeID)
 	}
 	out.Set(validatorStake, wire.NanoAVAX(v.Weight).AVAX(), v.NodeID)
 	if v.DelegatorWeight != nil {

@@ -1,6 +1,8 @@
 package scrape_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"net"
@@ -11,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -104,6 +107,80 @@ func TestRenewedAuthoritiesAreTrustedAtOnce(t *testing.T) {
 	}
 	if err := askRPC(u); err != nil || connections != before {
 		t.Errorf("%d connections more for a new token, error %v", connections-before, err)
+	}
+}
+
+func TestTheExpiryOfAnUpstreamsCertificateIsExported(t *testing.T) {
+	const family = "avax_exporter_upstream_certificate_expiry_timestamp_seconds"
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"id":1,"result":{"height":"14"}}`))
+	})
+	serve := func(start func(*httptest.Server)) *httptest.Server {
+		server := httptest.NewUnstartedServer(handler)
+		server.Config.ErrorLog = quiet
+		start(server)
+		t.Cleanup(server.Close)
+		return server
+	}
+	plain, secure := serve((*httptest.Server).Start), serve((*httptest.Server).StartTLS)
+	expiry := float64(secure.Certificate().NotAfter.Unix())
+
+	reg := prometheus.NewPedanticRegistry()
+	m := scrape.NewMetrics(reg)
+	exported := func() map[string]float64 {
+		found := map[string]float64{}
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() == family {
+				for _, s := range f.GetMetric() {
+					found[s.GetLabel()[0].GetValue()] = s.GetGauge().GetValue()
+				}
+			}
+		}
+		return found
+	}
+	trusting := secure.Client().Transport.(*http.Transport).TLSClientConfig
+	trusted := open(t, scrape.Options{Name: "trusted", URL: secure.URL, TLS: trusting, Metrics: m})
+	if got := exported(); len(got) > 0 {
+		t.Errorf("before any call: %v", got)
+	}
+	if err := askRPC(trusted); err != nil {
+		t.Fatal(err)
+	}
+	if err := askRPC(open(t, scrape.Options{Name: "plain", URL: plain.URL, Metrics: m})); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]float64{"trusted": expiry}, exported()); diff != "" {
+		t.Error(diff)
+	}
+	// A handshake fails once the certificate has expired, and it is then that its expiry matters.
+	late := trusting.Clone()
+	late.Time = func() time.Time { return secure.Certificate().NotAfter.Add(time.Hour) }
+	if err := askRPC(open(t, scrape.Options{Name: "late", URL: secure.URL, TLS: late, Metrics: m})); scrape.OutcomeOf(err) != scrape.Unreachable {
+		t.Fatal(err)
+	}
+	trusted.Close()
+	if diff := cmp.Diff(map[string]float64{"late": expiry}, exported()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The certificate of a proxy says nothing about the upstream behind it.
+func TestTheCertificateOfAProxyIsNotTheUpstreams(t *testing.T) {
+	reg := prometheus.NewPedanticRegistry()
+	u := open(t, scrape.Options{Name: "node", URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: transport(func(*http.Request) (*http.Response, error) {
+		r := respond(200, good)
+		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{NotAfter: time.Now()}}}
+		return r, nil
+	})})
+	if err := askRPC(u); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := testutil.GatherAndCount(reg, "avax_exporter_upstream_certificate_expiry_timestamp_seconds"); err != nil || n != 0 {
+		t.Errorf("%d series, %v", n, err)
 	}
 }
 

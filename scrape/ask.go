@@ -3,6 +3,7 @@ package scrape
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"maps"
@@ -121,7 +122,14 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 	// Not an http.Client: it would follow redirects, keep cookies and write the URL into errors.
 	response, err := access.transport.RoundTrip(request)
 	if err != nil {
+		var refused *tls.CertificateVerificationError
+		if errors.As(err, &refused) { // such as an expired certificate
+			u.metrics.presented(refused.UnverifiedCertificates)
+		}
 		return nil, u.broken(c.op, err)
+	}
+	if response.TLS != nil && u.base.Scheme == "https" { // of an http upstream it is the proxy's
+		u.metrics.presented(response.TLS.PeerCertificates)
 	}
 	defer release(response.Body)
 	if what, until := u.limiter.obey(c.op, c.once, response.StatusCode, response.Header); !until.IsZero() {

@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"crypto/x509"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ type Metrics struct {
 	requests *prometheus.CounterVec
 	notSent  *prometheus.CounterVec
 	until    *prometheus.GaugeVec
+	expiry   *prometheus.GaugeVec
 	duration *prometheus.HistogramVec
 }
 
@@ -30,6 +32,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "avax_exporter_upstream_wait_until_timestamp_seconds",
 			Help: "End of the last wait that an upstream asked for, for one op or all, in Unix seconds. Absent if it asked for none.",
 		}, []string{"upstream", "op"}),
+		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "avax_exporter_upstream_certificate_expiry_timestamp_seconds",
+			Help: "Expiry of the certificate on the last used HTTPS connection to an upstream, in Unix seconds. Absent for HTTP, and before the first connection.",
+		}, []string{"upstream"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "avax_exporter_upstream_request_duration_seconds",
 			Help: "Time from sending a request to an upstream to the end of its answer, whatever the outcome.",
@@ -41,7 +47,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"upstream", "op"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.notSent, m.until, m.duration)
+		reg.MustRegister(m.requests, m.notSent, m.until, m.expiry, m.duration)
 	}
 	return m
 }
@@ -77,6 +83,13 @@ func (m *measure) waits(what string, until time.Time) {
 	m.unlessForgotten(func() { m.until.WithLabelValues(m.upstream, what).Set(float64(until.Unix())) })
 }
 
+// presented notes the certificate of the upstream on the connection of a call.
+func (m *measure) presented(chain []*x509.Certificate) {
+	if len(chain) > 0 {
+		m.unlessForgotten(func() { m.expiry.WithLabelValues(m.upstream).Set(float64(chain[0].NotAfter.Unix())) })
+	}
+}
+
 func (m *measure) took(op string, d time.Duration) {
 	m.unlessForgotten(func() { m.duration.WithLabelValues(m.upstream, op).Observe(d.Seconds()) })
 }
@@ -104,5 +117,6 @@ func (m *measure) forget() {
 	m.requests.DeletePartialMatch(of)
 	m.notSent.DeletePartialMatch(of)
 	m.until.DeletePartialMatch(of)
+	m.expiry.DeletePartialMatch(of)
 	m.duration.DeletePartialMatch(of)
 }

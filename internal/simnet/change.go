@@ -441,6 +441,17 @@ func (t *truth) mustSubnet(name string) *subnet {
 	return t.mustChain(name).subnet
 }
 
+// SetNextPeriod sets the length of the next period of an auto-renewed validator; with 0 it ends with the current one.
+func (n *Network) SetNextPeriod(participant string, period time.Duration) {
+	n.change(func(time.Time) {
+		i := slices.IndexFunc(n.primary.stakers, func(v *staker) bool { return v.member == n.mustMember(participant) && v.renewal != nil })
+		if i < 0 {
+			panic("simnet: " + participant + " is not an auto-renewed validator")
+		}
+		n.primary.stakers[i].renewal.period = period
+	})
+}
+
 // PayReward pays a participant now, in nAVAX, for the last day. The kind is VALIDATOR, DELEGATOR or
 // VALIDATOR_FEE, or one that nobody knows yet. Rewards of the scene's validations are paid without it.
 func (n *Network) PayReward(participant, kind string, amount uint64) {

@@ -155,7 +155,7 @@ func (t *truth) buildRewards(v *staker) {
 // gathered in it. Everybody is taken to have been there for long enough.
 func (t *truth) payValidator(v *staker) {
 	own := v.reward
-	if v.renewal != nil {
+	if v.renewal != nil && v.renewal.period > 0 {
 		own -= own * v.renewal.shares / 1_000_000
 	}
 	t.pay(reward{validatorReward, v.member, v.txID, v.start, v.end, v.weight, own})

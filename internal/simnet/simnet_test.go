@@ -567,6 +567,24 @@ func TestAnAutoRenewedValidatorRollsItsPeriod(t *testing.T) {
 	})
 }
 
+func TestAnAutoRenewedValidatorWithoutNextPeriodEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := simnet.New(simnet.Options{})
+		alpha, p, golf := dial(t, net, "alpha"), net.Chain("P"), net.NodeID("golf")
+		if was := alpha.validators(p)[golf].NextPeriod; was != "1209600" {
+			t.Errorf("the next period is %q", was)
+		}
+		net.SetNextPeriod("golf", 0)
+		if now := alpha.validators(p)[golf].NextPeriod; now != "0" {
+			t.Errorf("the next period is %q", now)
+		}
+		time.Sleep(10 * 24 * time.Hour)
+		if _, ok := alpha.validators(p)[golf]; ok {
+			t.Error("it was renewed")
+		}
+	})
+}
+
 func TestDelegatorsAreListedForExactlyOneValidator(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	alpha := dial(t, net, "alpha")

@@ -101,8 +101,8 @@ type delegator struct {
 
 // renewal makes a staker begin a new period whenever one ends.
 type renewal struct {
-	period time.Duration
-	shares uint64 // of the reward that is staked again, in millionths
+	period time.Duration // 0: the current one is the last
+	shares uint64        // of the reward that is staked again, in millionths
 }
 
 // l1Validator validates an L1 for as long as its balance lasts.
@@ -261,7 +261,7 @@ func (t *truth) advance(now time.Time) {
 				}
 				return ended
 			})
-			for v.renewal != nil && !v.end.After(accepted) {
+			for v.renewal != nil && v.renewal.period > 0 && !v.end.After(accepted) {
 				t.payValidator(v)
 				v.weight += v.reward * v.renewal.shares / 1_000_000
 				v.start, v.end = v.end, v.end.Add(v.renewal.period)

@@ -119,6 +119,7 @@ type entry struct {
 	DelegatorCount         *wire.Uint64   `json:"delegatorCount"`
 	DelegatorWeight        *wire.NanoAVAX `json:"delegatorWeight"`
 	NextPeriod             *wire.Seconds  `json:"nextPeriod"`
+	AutoCompoundShares     *wire.Uint64   `json:"autoCompoundRewardShares"`
 }
 
 // member is an entry without pointers: with them, a set would take three times
@@ -133,6 +134,7 @@ type member struct {
 	delegatorCount         wire.Uint64
 	delegatorWeight        wire.NanoAVAX
 	nextPeriod             time.Duration
+	autoCompoundShares     wire.Uint64
 	connected              bool
 	has                    fields
 }
@@ -150,6 +152,7 @@ const (
 	hasDelegatorCount
 	hasDelegatorWeight
 	hasNextPeriod
+	hasAutoCompoundShares
 )
 
 func (e entry) member() member {
@@ -160,6 +163,7 @@ func (e entry) member() member {
 	if e.NextPeriod != nil {
 		m.nextPeriod, m.has = e.NextPeriod.Duration, m.has|hasNextPeriod
 	}
+	take(&m, &m.autoCompoundShares, e.AutoCompoundShares, hasAutoCompoundShares)
 	take(&m, &m.potentialReward, e.PotentialReward, hasPotentialReward)
 	take(&m, &m.accruedDelegateeReward, e.AccruedDelegateeReward, hasAccruedDelegateeReward)
 	take(&m, &m.delegationFee, e.DelegationFee, hasDelegationFee)
@@ -185,6 +189,7 @@ func (m member) validator() Validator {
 	if m.has&hasNextPeriod != 0 {
 		v.NextPeriod = &wire.Seconds{Duration: m.nextPeriod}
 	}
+	v.AutoCompoundRewardShares = give(m, m.autoCompoundShares, hasAutoCompoundShares)
 	v.PotentialReward = give(m, m.potentialReward, hasPotentialReward)
 	v.AccruedDelegateeReward = give(m, m.accruedDelegateeReward, hasAccruedDelegateeReward)
 	v.DelegationFee = give(m, m.delegationFee, hasDelegationFee)
