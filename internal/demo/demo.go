@@ -20,6 +20,9 @@ import (
 // validators, and one that validates an L1 only.
 var Nodes = []string{"alpha", "bravo", "charlie", "foxtrot"}
 
+// validators are the monitored validators: those of the nodes, and one that is auto-renewed.
+var validators = []string{"alpha", "bravo", "charlie", "golf"}
+
 // period is the period of every collector in the demo, so that an incident
 // shows within seconds.
 const period = 5 * time.Second
@@ -60,6 +63,9 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 	}
 	c.MetricsURL, c.DataURL, c.DataKey = urls["metrics"], urls["data"], config.KeyFile{}
 	c.Network, c.DataPerMinute, c.DataPerDay = data.Mainnet, unitsPerMinute, 0
+	for _, name := range validators {
+		c.Watch.Validators.IDs = append(c.Watch.Validators.IDs, network.NodeID(name))
+	}
 	c.Watch.Addresses = []string{"P-" + simnet.Owner, "X-" + simnet.Owner}
 	c.Watch.Assets = []string{Asset}
 	c.Watch.EVM = []string{simnet.Account, simnet.Partner}
