@@ -67,13 +67,14 @@ func TestAMethodThatAnObserverWithholdsIsAskedOnceAnHour(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Observer().Withhold("avm.getHeight")
 		w.observe(t, "alpha")
-		for range 10 {
+		for range 120 {
 			w.runAll(t)
-			time.Sleep(5 * time.Minute)
+			time.Sleep(time.Minute)
 		}
+		// After 0, 1, 3, 7, 15, 31, 63 minutes.
 		for _, method := range []string{"avm.getHeight", "validators.getCurrentValidators"} {
-			if n, most := w.asked("observer", method), len(w.ups.Chains()); n > most {
-				t.Errorf("%s was asked %d times within an hour", method, n)
+			if n, most := w.asked("observer", method), 7*len(w.ups.Chains()); n > most {
+				t.Errorf("%s was asked %d times within two hours", method, n)
 			}
 		}
 		page := w.page(t, "observer")
@@ -85,6 +86,18 @@ func TestAMethodThatAnObserverWithholdsIsAskedOnceAnHour(t *testing.T) {
 		if w.asked("observer", "avm.getHeight") != before+1 {
 			t.Error("after an hour the method is not tried again")
 		}
+	})
+}
+
+func TestAStrayRefusalSilencesNoMethodForLong(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.observe(t, "alpha")
+		w.network.Observer().Suffer(simnet.WrongHost(), "platform.getHeight")
+		w.runAll(t)
+		w.network.Observer().Recover()
+		time.Sleep(2 * time.Minute)
+		valueOf(t, w.page(t, "heads"), `avax_chain_height{node="observer",chain="P"}`)
+		says(t, w.page(t, "observer"), `avax_observer_method_offered{node="observer",method="platform.getHeight"}`, "1")
 	})
 }
 

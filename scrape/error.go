@@ -56,6 +56,15 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// StatusError is the error of an HTTP status other than 2xx. An Error wraps it.
+type StatusError struct {
+	Status int
+	text   string
+}
+
+// Error returns the status, and its meaning or the message of the upstream.
+func (e *StatusError) Error() string { return e.text }
+
 // RPCError is the error of a JSON-RPC answer. An Error with the outcome Rejected wraps it.
 type RPCError struct {
 	Code    int    // a node's own services know one code, -32000, for almost everything

@@ -20,14 +20,19 @@ type offers struct {
 	known     map[[2]string]offer
 }
 
-// offer is a known answer: the error of a withheld method, and how long it counts.
+// offer is a known answer: the error of a withheld method, how long it counts, and until when.
 type offer struct {
 	err   error
+	holds time.Duration
 	until time.Time
 }
 
-// withholdingHolds is the time before a withheld call is sent again. What an endpoint offers seldom changes.
-const withholdingHolds = time.Hour
+// The time before a withheld call is sent again: after the first refusal, and at most. Each refusal in a row doubles it, so
+// that a stray one silences a method for a minute only.
+const (
+	firstWithheld = time.Minute
+	mostWithheld  = time.Hour
+)
 
 // mostOffers limits the memory. The methods of a node, on the monitored chains, are far fewer.
 const mostOffers = 4096
@@ -45,17 +50,12 @@ func (o *offers) withheld(c call) error {
 	return nil
 }
 
-// note stores whether the result of a call shows that its method is offered.
+// note stores whether the result of a request shows that its method is offered.
 func (o *offers) note(c call, err error) {
 	if o.withholds == nil {
 		return
 	}
-	known := offer{}
-	switch {
-	case err == nil:
-	case o.withholds(err):
-		known = offer{err, time.Now().Add(withholdingHolds)}
-	default:
+	if err != nil && !o.withholds(err) {
 		return
 	}
 	o.mu.Lock()
@@ -63,8 +63,16 @@ func (o *offers) note(c call, err error) {
 	if o.known == nil {
 		o.known = map[[2]string]offer{}
 	}
-	if len(o.known) < mostOffers {
-		o.known[[2]string{c.op, c.path}] = known
+	q := [2]string{c.op, c.path}
+	before, is := o.known[q]
+	switch {
+	case !is && len(o.known) >= mostOffers:
+	case err == nil:
+		o.known[q] = offer{}
+	case time.Now().Before(before.until): // sent before the first refusal came
+	default:
+		holds := min(max(firstWithheld, 2*before.holds), mostWithheld)
+		o.known[q] = offer{err, holds, time.Now().Add(holds)}
 	}
 }
 

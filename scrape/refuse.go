@@ -58,7 +58,7 @@ func (u *Upstream) refusal(c call, r *http.Response) error {
 			text += ": " + part
 		}
 	}
-	return &Error{c.op, outcome, errors.New(text)}
+	return &Error{c.op, outcome, &StatusError{r.StatusCode, text}}
 }
 
 func (u *Upstream) hostname() string {

@@ -49,7 +49,8 @@ type Options struct {
 	Admit func(ctx context.Context, op string) error
 
 	// Withholds, if set, reports whether an error means that the upstream does not offer the call. The call, identified by
-	// method and path, is then not sent for an hour; the error counts as its answer. See Offers.
+	// method and path, is then not sent for a minute, and after each further refusal for twice as long, an hour at most; the
+	// error counts as its answer. See Offers.
 	Withholds func(error) bool
 	// Share is the minimum age up to which answers are shared, if the caller allows any age but 0 (see MaxAge).
 	Share time.Duration
@@ -216,19 +217,22 @@ func (u *Upstream) ask(ctx context.Context, c call) (any, error) {
 	if err := u.offers.withheld(c); err != nil {
 		return nil, err
 	}
-	var value any
-	var err error
-	if d := maxAge(ctx); d > 0 && !c.once {
-		d = max(d, u.share)
-		q := question{c.op, c.path, string(c.body), c.answer}
-		value, err = u.answers.get(ctx, q, d, func(ctx context.Context) (any, error) { return u.call(ctx, c) })
-	} else {
-		value, err = u.call(ctx, c)
+	send := func(ctx context.Context) (any, error) {
+		value, err := u.call(ctx, c)
+		if err != nil {
+			err = u.explain(c.op, err)
+		}
+		u.offers.note(c, err)
+		return value, err
 	}
+	d := maxAge(ctx)
+	if d <= 0 || c.once {
+		return send(ctx)
+	}
+	value, err := u.answers.get(ctx, question{c.op, c.path, string(c.body), c.answer}, max(d, u.share), send)
 	if err != nil {
 		err = u.explain(c.op, err)
 	}
-	u.offers.note(c, err)
 	return value, err
 }
 

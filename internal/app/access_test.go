@@ -224,6 +224,68 @@ func TestCredentialsReachTheirNodesAndNobodyElse(t *testing.T) {
 	}
 }
 
+// An observer is a stranger: it gets its own credentials, and nothing of the nodes'.
+func TestNoCredentialOfTheNodesReachesAnObserver(t *testing.T) {
+	network := simnet.New(simnet.Options{Seed: 1})
+	ours, theirs := newAuthority(t), newAuthority(t)
+	clientCert, clientKey := ours.sign(t, "exporter")
+	serverCert, serverKey := theirs.sign(t, "observer")
+	pair, err := tls.X509KeyPair([]byte(serverCert), []byte(serverKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := &buffer{}
+	record := func(name string) *httptest.Server {
+		return guarded(t, network.Observer(), func(r *http.Request) bool {
+			certificates := 0
+			if r.TLS != nil {
+				certificates = len(r.TLS.PeerCertificates)
+			}
+			fmt.Fprintln(received, name, r.Host, r.URL, r.Header, certificates, "certificates")
+			return true
+		})
+	}
+	public, other := record("public"), record("other")
+	public.Start()
+	other.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}
+	other.StartTLS()
+	alpha := guarded(t, network.Node("alpha"), func(r *http.Request) bool {
+		return r.Header.Get("Authorization") == "Bearer "+canary+"-t" && r.Header.Get("X-Key") == canary+"-k" && r.Host == canary+".example.com"
+	})
+	alpha.Start()
+
+	dir, put := files(t, map[string]string{
+		"token": canary + "-t", "headers": "X-Key: " + canary + "-k", "cert": clientCert, "key": clientKey,
+		"ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: theirs.cert.Raw})), "own": "X-Own: of-the-observer",
+	})
+	put("nodes.yml", fmt.Sprintf("- targets: [%q]\n  labels: {node: other, __role__: observer, __ca_file__: ca, __headers_file__: own}\n", other.URL))
+	env := withoutRules()
+	env.Nodes, env.Observers, env.NodesFile = "alpha="+alpha.URL, "public="+public.URL, filepath.Join(dir, "nodes.yml")
+	env.NodeBearerFile, env.NodeHeadersFile, env.NodeHost = filepath.Join(dir, "token"), filepath.Join(dir, "headers"), canary+".example.com"
+	env.NodeCertFile, env.NodeKeyFile = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+	env.Collectors = "up,identity,heads,validator_views,observer"
+	e := start(t, env)
+	_, page := e.get(t, "/metrics")
+	served := samples(t, page)
+	for _, series := range []string{
+		`avax_node_up{node="alpha"}`, `avax_observer_up{node="public"}`, `avax_observer_up{node="other"}`,
+		`avax_observer_info{node="public"}`, `avax_observer_info{node="other"}`,
+	} {
+		if served[series] != 1 {
+			t.Errorf("%s is %v", series, served[series])
+		}
+	}
+	if strings.Contains(page, `avax_node_up{node="other"}`) {
+		t.Error("an observer of the file of nodes is judged as a node")
+	}
+	for line := range strings.Lines(received.String()) {
+		own := strings.HasPrefix(line, "other ")
+		if strings.Contains(line, canary) || strings.Contains(line, "Authorization") || !strings.Contains(line, " 0 certificates") || strings.Contains(line, "of-the-observer") != own {
+			t.Errorf("an observer receives %s", line)
+		}
+	}
+}
+
 // A token and a certificate are replaced while the exporter runs: it goes on
 // with the new ones, and nothing vanishes meanwhile.
 func TestRotatedCredentialsAreTakenOverWithoutAGap(t *testing.T) {

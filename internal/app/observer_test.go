@@ -3,34 +3,38 @@
 package app_test
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/passage"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
 // observedCollectors are those of a quick drill that see what befalls one node.
 const observedCollectors = "up,fleet,identity,bootstrap,heads,forks,health,peers,connected_stake,uptime,validators,validator_views,observer"
 
-// story is what befalls the one node of an operator.
+// story is what happens to the one node of an operator.
 type story struct {
 	what  string
 	begin func(*stage)
 }
 
 var stories = []story{
-	{"stops accepting P-Chain blocks", func(s *stage) { s.Node("alpha").FallBehind("P") }},
+	{"accepts no more P-Chain blocks", func(s *stage) { s.Node("alpha").FallBehind("P") }},
 	{"has another C-Chain block than the network", func(s *stage) { s.Node("alpha").Fork("C") }},
-	{"is cut off from its peers", func(s *stage) { s.Disconnect("alpha") }},
-	{"ends", func(s *stage) { s.Node("alpha").Stop() }},
+	{"loses all its peers", func(s *stage) { s.Disconnect("alpha") }},
+	{"stops", func(s *stage) { s.Node("alpha").Stop() }},
 }
 
-// told plays the story for so long and returns the first episode of each alert and severity, notes left out, as "Alert (severity) after 5 min".
-func (y story) told(t *testing.T, observed bool, last time.Duration) (alerts []string) {
+// fired plays the story and returns when each alert of each severity first fired, as "Alert (severity) 5 min". Notes are left out.
+func (y story) fired(t *testing.T, observed bool, last time.Duration) (alerts []string) {
 	d := drill{nodes: []string{"alpha"}, quick: true, change: func(env *config.Environment) {
 		env.Collectors, env.Chains = observedCollectors, "C"
 		if observed {
@@ -42,15 +46,23 @@ func (y story) told(t *testing.T, observed bool, last time.Duration) (alerts []s
 		began := time.Now()
 		y.begin(s)
 		time.Sleep(last)
-		for _, e := range p.all() {
+		seen := map[string]bool{}
+		episodes := p.all()
+		slices.SortFunc(episodes, func(a, b episode) int {
+			return cmp.Or(a.began.Compare(b.began), cmp.Compare(a.labels["severity"], b.labels["severity"]), cmp.Compare(a.labels["alertname"], b.labels["alertname"]))
+		})
+		for _, e := range episodes {
+			alert := fmt.Sprintf("%s (%s)", e.labels["alertname"], e.labels["severity"])
 			if e.began.Before(began) {
-				t.Errorf("before it began there was %v", e.String())
+				t.Errorf("alert before the story began: %v", e.String())
 			}
-			if e.labels["severity"] != "info" {
-				alerts = append(alerts, fmt.Sprintf("%s (%s) after %d min", e.labels["alertname"], e.labels["severity"], int(e.began.Sub(began).Round(time.Minute).Minutes())))
+			if e.labels["severity"] == "info" || seen[alert] {
+				continue
 			}
-			if e.labels["node"] == "public" && e.labels["severity"] != "info" {
-				t.Errorf("an observer is told of: %v", e.String())
+			seen[alert] = true
+			alerts = append(alerts, fmt.Sprintf("%s %d min", alert, int(e.began.Sub(began).Round(time.Minute).Minutes())))
+			if e.labels["node"] == "public" {
+				t.Errorf("alert about an observer: %v", e.String())
 			}
 		}
 	})
@@ -59,23 +71,53 @@ func (y story) told(t *testing.T, observed bool, last time.Duration) (alerts []s
 
 func TestAnObserverShowsThatTheOneNodeFellBehind(t *testing.T) {
 	t.Parallel()
-	found := stories[0].told(t, true, 10*time.Minute)
+	found := stories[0].fired(t, true, 10*time.Minute)
 	if !slices.ContainsFunc(found, func(alert string) bool { return strings.HasPrefix(alert, "AvaxHeadStale (page)") }) {
-		t.Errorf("nobody is told; there is %q", found)
+		t.Errorf("no page: %q", found)
 	}
 }
 
-// The table is printed: which alerts fire, alone and with an observer.
+// docs/observers.md has the table: the alerts that fire, without and with an observer.
 func TestWhatAnObserverAddsToOneNode(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes minutes")
+		t.Skip("takes half a minute")
 	}
+	const file, name = "../../docs/observers.md", "observer-stories"
+	table := "\n| the node … | without an observer | with an observer |\n|---|---|---|\n"
 	for _, y := range stories {
-		alone, observed := y.told(t, false, 40*time.Minute), y.told(t, true, 40*time.Minute)
-		t.Logf("| %s | %s | %s |", y.what, strings.Join(alone, ", "), strings.Join(observed, ", "))
-		if len(observed) == 0 {
-			t.Errorf("the node %s, and nobody is told", y.what)
+		alone, observed := y.fired(t, false, 40*time.Minute), y.fired(t, true, 40*time.Minute)
+		cell := func(alerts []string) string { return cmp.Or(strings.Join(alerts, ", "), "–") }
+		table += fmt.Sprintf("| %s | %s | %s |\n", y.what, cell(alone), cell(observed))
+		if !slices.ContainsFunc(observed, func(alert string) bool { return strings.Contains(alert, "(page)") }) {
+			t.Errorf("the node %s: no page with an observer: %q", y.what, observed)
 		}
+		for _, alert := range alone {
+			if first, _, _ := strings.Cut(alert, ")"); !slices.ContainsFunc(observed, func(with string) bool { return strings.HasPrefix(with, first) }) {
+				t.Errorf("the node %s: the observer hides %s", y.what, alert)
+			}
+		}
+	}
+	table += "\n"
+	if *update {
+		if err := passage.Write(file, name, table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written, err := passage.Read(file, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Collectors run once a minute, at a random second.
+	minutes := regexp.MustCompile(`(\d+) min`)
+	was, is := minutes.FindAllStringSubmatch(written, -1), minutes.FindAllStringSubmatch(table, -1)
+	same := minutes.ReplaceAllString(written, "") == minutes.ReplaceAllString(table, "")
+	for i := 0; same && i < len(is); i++ {
+		a, _ := strconv.Atoi(was[i][1])
+		b, _ := strconv.Atoi(is[i][1])
+		same = max(a-b, b-a) <= 3
+	}
+	if !same {
+		t.Errorf("%s: run this test with -update and read the difference\nwas %s\nis  %s", file, written, table)
 	}
 }
 
@@ -88,7 +130,7 @@ func TestALoadBalancedObserverPagesNobodyForADay(t *testing.T) {
 	const long, budget = 24 * time.Hour, 60
 	d := drill{nodes: []string{"alpha", "bravo"}, quick: true, change: func(env *config.Environment) {
 		env.Observers, env.ObserverBudget = "public=http://observer.sim", fmt.Sprint(budget)
-		env.Collectors = observedCollectors + ",l1,l1_views,safe_to_stop"
+		env.Collectors = config.Defaults().Collectors
 	}}
 	watched(t, d, func(s *stage, p *pager) {
 		calls, most, refused, minutes := 0, 0, 0, int(long/time.Minute)

@@ -10,6 +10,7 @@ package node
 
 import (
 	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -52,15 +53,18 @@ func IsNotOffered(err error) bool {
 }
 
 // IsWithheld tells whether an endpoint, or what stands before it, does not offer what it was asked: it does not know the
-// method or the path, or does not allow it. A public endpoint offers a part of a node's methods.
+// method or the path, or does not allow it. A public endpoint offers a part of a node's methods. Other statuses, such as
+// 400, are about one request.
 func IsWithheld(err error) bool {
-	var refusal *scrape.RPCError
-	said := errors.As(err, &refusal)
 	switch scrape.OutcomeOf(err) {
 	case scrape.Forbidden, scrape.NotFound:
 		return true
 	case scrape.Rejected:
-		return !said || IsNotOffered(err) || refusal.Code == codeMethodNotSupported
+		var status *scrape.StatusError
+		var refusal *scrape.RPCError
+		return IsNotOffered(err) ||
+			errors.As(err, &status) && status.Status == http.StatusMethodNotAllowed ||
+			errors.As(err, &refusal) && refusal.Code == codeMethodNotSupported
 	}
 	return false
 }

@@ -1,0 +1,53 @@
+package scrape_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+func TestEachRefusalInARowIsRememberedTwiceAsLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent []int // minutes
+		refuses, began := true, time.Now()
+		u := open(t, scrape.Options{
+			URL: "http://node", Withholds: func(err error) bool { return scrape.OutcomeOf(err) == scrape.Forbidden },
+			Transport: transport(func(r *http.Request) (*http.Response, error) {
+				sent = append(sent, int(time.Since(began).Minutes()))
+				resp, err := answering(`{"id":1,"result":{"height":1}}`)(r)
+				if refuses {
+					resp.StatusCode = http.StatusForbidden
+				}
+				return resp, err
+			}),
+		})
+		for range 200 {
+			if _, err := askHeight(scrape.MaxAge(t.Context(), time.Second), u, nil); scrape.OutcomeOf(err) != scrape.Forbidden {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if want := []int{0, 1, 3, 7, 15, 31, 63, 123, 183}; !slices.Equal(sent, want) {
+			t.Errorf("sent after %v minutes, want %v", sent, want)
+		}
+
+		refuses = false
+		time.Sleep(time.Hour)
+		if _, err := askHeight(t.Context(), u, nil); err != nil {
+			t.Error(err)
+		}
+		refuses = true
+		sent, began = nil, time.Now()
+		for range 3 {
+			_, _ = askHeight(t.Context(), u, nil)
+			time.Sleep(time.Minute)
+		}
+		if want := []int{0, 1}; !slices.Equal(sent, want) {
+			t.Errorf("after an answer: sent after %v minutes, want %v", sent, want)
+		}
+	})
+}
