@@ -15,7 +15,7 @@ import (
 const ProfileAll = "all"
 
 // Profiles are the names that Profile knows.
-func Profiles() []string { return []string{ProfileAll, "validator", "l1", "rpc"} }
+func Profiles() []string { return []string{ProfileAll, "validator", "l1", "rpc", "delegator"} }
 
 // recorded matches the names of the series that rules.yml records.
 var recorded = regexp.MustCompile(`avax:\w+`)

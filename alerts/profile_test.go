@@ -11,7 +11,10 @@ import (
 func TestProfileHoldsItsAlertsAndWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	_, every := parse(t, Rules)
-	for name, most := range map[string]int{"validator": 15, "l1": 35, "rpc": 22} {
+	for name, c := range map[string]struct {
+		most int
+		has  string
+	}{"validator": {15, "AvaxNodeDown"}, "l1": {35, "AvaxNodeDown"}, "rpc": {22, "AvaxNodeDown"}, "delegator": {9, "AvaxValidatorDisconnected"}} {
 		content, err := Profile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -27,8 +30,8 @@ func TestProfileHoldsItsAlertsAndWhatTheyNeed(t *testing.T) {
 				t.Errorf("%s: %s is not of this profile", name, r.Alert)
 			}
 		}
-		if len(names) > most || !names[watchdog] || !names["AvaxNodeDown"] || !names["AvaxThresholdInvalid"] {
-			t.Errorf("%s: %d names, at most %d wanted, with the watchdog: %v", name, len(names), most, names)
+		if len(names) > c.most || !names[watchdog] || !names[c.has] || !names["AvaxThresholdInvalid"] {
+			t.Errorf("%s: %d names, at most %d wanted, with the watchdog and %s: %v", name, len(names), c.most, c.has, names)
 		}
 		want := 0
 		for _, r := range every {
@@ -58,7 +61,7 @@ func TestProfileAllIsTheWholeFile(t *testing.T) {
 
 func TestUnknownProfileNamesTheKnownOnes(t *testing.T) {
 	t.Parallel()
-	if _, err := Profile("validtor"); err == nil || !strings.Contains(err.Error(), "all, validator, l1, rpc") {
+	if _, err := Profile("validtor"); err == nil || !strings.Contains(err.Error(), "all, validator, l1, rpc, delegator") {
 		t.Errorf("got %v", err)
 	}
 }

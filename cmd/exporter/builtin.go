@@ -24,7 +24,8 @@ const rulesHelp = `
 Without --out, the rules are printed.
 
 Options:
-  --profile NAME  print only the rules of a profile: validator, l1, rpc or all
+  --profile NAME  print only the rules of a profile: validator, l1, rpc,
+                  delegator or all
   --out DIR       write rules.yml and companion.yml to this directory
 
 Examples:

@@ -57,7 +57,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	for i, j := range all {
 		wg.Go(func() {
 			batches[i] = metric.NewBatch(j.Families)
-			results[i] = checkJob(observers.of(ctx, j), j, batches[i])
+			results[i] = checkJob(observers.with(ctx, j), j, batches[i])
 			for _, chunk := range batches[i].Chunks() {
 				samples[i] += chunk.Series
 			}
@@ -142,6 +142,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	if err := spent.print(out); err != nil {
 		return err
 	}
+	observers.runAlone(ctx, all)
 	observers.print(out, cfg.ObserverBudget)
 	if failed > 0 {
 		causes := "one cause"

@@ -2,40 +2,46 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// observations count what one run of every job asks of the observers.
+// observations count the requests of one run of every job to the observers.
 type observations struct {
+	targets   *targets
 	observers []*collectors.Node
 
 	mu    sync.Mutex
-	daily map[string]float64 // as often as the jobs run that made them
+	alone bool // other upstreams are not called
+	daily map[requests]float64
+}
+
+// requests are those to an observer, while the nodes answer or while none does.
+type requests struct {
+	observer string
+	alone    bool
 }
 
 type jobKey struct{}
 
 // observe counts the requests to the observers from now on.
 func observe(t *targets) *observations {
-	o := &observations{observers: t.shard.Observers(), daily: map[string]float64{}}
-	t.observed = func(ctx context.Context, observer string) {
-		runs, _ := ctx.Value(jobKey{}).(int)
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.daily[observer] += float64(runs)
-	}
+	o := &observations{targets: t, observers: t.shard.Observers(), daily: map[requests]float64{}}
+	t.admit = o.admit
 	return o
 }
 
-// of returns the context in which a job is run.
-func (o *observations) of(ctx context.Context, j schedule.Job) context.Context {
+// with returns the context of a job. Each request of it counts as often as the job runs in a day.
+func (o *observations) with(ctx context.Context, j schedule.Job) context.Context {
 	if len(o.observers) == 0 {
 		return ctx
 	}
@@ -43,10 +49,43 @@ func (o *observations) of(ctx context.Context, j schedule.Job) context.Context {
 	return context.WithValue(ctx, jobKey{}, inADay)
 }
 
-// print tells what each observer offers, and how often it will be asked.
+func (o *observations) admit(ctx context.Context, upstream string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if slices.ContainsFunc(o.observers, func(n *collectors.Node) bool { return n.Name() == upstream }) {
+		runs, _ := ctx.Value(jobKey{}).(int)
+		o.daily[requests{upstream, o.alone}] += float64(runs)
+		return nil
+	}
+	if o.alone {
+		return &scrape.Error{Outcome: scrape.Timeout, Err: errors.New("not called: only the requests to observers are counted")}
+	}
+	return nil
+}
+
+// runAlone runs the jobs as if no node answered.
+func (o *observations) runAlone(ctx context.Context, jobs []schedule.Job) {
+	if len(o.observers) == 0 {
+		return
+	}
+	o.mu.Lock()
+	o.alone = true
+	o.mu.Unlock()
+	for _, c := range o.targets.conns {
+		c.up.ForgetAnswers()
+	}
+	var wg sync.WaitGroup
+	for _, j := range jobs {
+		wg.Go(func() { _ = checkJob(o.with(ctx, j), j, metric.NewBatch(j.Families)) })
+	}
+	wg.Wait()
+}
+
+// print prints what each observer offers, and the rate of requests to it.
 func (o *observations) print(out io.Writer, budget int) {
 	for _, n := range o.observers {
-		fmt.Fprintf(out, "\nobserver %s: about %.1f calls a minute, of %d that are allowed\n", n.Name(), o.daily[n.Name()]/day.Minutes(), budget)
+		rate := func(alone bool) float64 { return o.daily[requests{n.Name(), alone}] / day.Minutes() }
+		fmt.Fprintf(out, "\nobserver %s: about %.1f calls a minute, %.1f if no node answers; limit %d\n", n.Name(), rate(false), rate(true), budget)
 		offered := map[string]bool{}
 		for _, offer := range n.Offers() {
 			offered[offer.Op] = offered[offer.Op] || offer.Err == nil

@@ -24,9 +24,9 @@ type targets struct {
 	metrics *scrape.Metrics
 	state   *state.Dir   // nil: in memory
 	data    *dataService // nil where it is not asked
-	// observed, if set, is called before each request to an observer.
-	observed func(ctx context.Context, observer string)
-	conns    []nodeConn
+	// admit, if set, is called before each request to an upstream, and may refuse it.
+	admit func(ctx context.Context, upstream string) error
+	conns []nodeConn
 	// scheduler, where set, is told when a node has stopped or begun to answer.
 	scheduler *schedule.Scheduler
 	// answered has an entry when a node has begun to answer.
@@ -89,6 +89,18 @@ const serviceMaxWait = 5 * time.Minute
 func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
 	o.Timeout, o.Concurrency, o.MaxBody = t.cfg.Timeout, cmp.Or(o.Concurrency, t.cfg.Concurrency), t.cfg.MaxBody
 	o.Metrics, o.Transport = t.metrics, t.cfg.Transport
+	own := o.Admit
+	o.Admit = func(ctx context.Context, op string) error {
+		if t.admit != nil {
+			if err := t.admit(ctx, o.Name); err != nil {
+				return err
+			}
+		}
+		if own != nil {
+			return own(ctx, op)
+		}
+		return nil
+	}
 	return scrape.New(o)
 }
 
@@ -132,12 +144,6 @@ func (t *targets) open(n fleet.Node) (nodeConn, error) {
 	wrap := collectors.NewNode
 	if n.Observer {
 		options.Changed = nil
-		options.Admit = func(ctx context.Context, _ string) error {
-			if t.observed != nil {
-				t.observed(ctx, n.Name)
-			}
-			return nil
-		}
 		options.Concurrency, options.MaxWait = observerConcurrency, observerMaxWait
 		options.Share, options.Withholds = observerShare, node.IsWithheld
 		// Half at once after a rest, and half within the minute that follows.

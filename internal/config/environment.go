@@ -63,7 +63,7 @@ type Environment struct {
 	PprofListen      string `split_words:"true" name:"PPROF_LISTEN" desc:"Address of Go's profiles (/debug/pprof/), such as 127.0.0.1:6060. Not authenticated. Empty: they are not served."`
 
 	Alerting             string `split_words:"true" name:"ALERTING" subject:"Alert rules" desc:"on: the exporter evaluates the alert rules; see alerting.md. off: a Prometheus or a ruler does. Empty: on, but off in a build without alerting."`
-	RulesProfile         string `split_words:"true" name:"RULES_PROFILE" default:"all" desc:"Built-in alert rules to evaluate: validator, l1, rpc or all; see alerting.md."`
+	RulesProfile         string `split_words:"true" name:"RULES_PROFILE" default:"all" desc:"Built-in alert rules to evaluate: validator, l1, rpc, delegator or all; see alerting.md."`
 	RulesFile            string `split_words:"true" name:"RULES_FILE" desc:"File with alert rules that replace the built-in ones, in Prometheus' format. Reloaded on SIGHUP."`
 	AlertingInterval     string `split_words:"true" name:"ALERTING_INTERVAL" default:"15s" desc:"Interval at which rules are evaluated and metrics are sampled for them, as a duration."`
 	History              string `split_words:"true" name:"HISTORY" default:"auto" desc:"Duration for which samples are kept in memory, for rules and pages: 2h or more, or auto. auto is 24h, and less (down to 2h) if that would take more than 64 MB; see alerting.md."`
