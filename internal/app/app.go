@@ -75,7 +75,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler = schedule.Start(ctx, a.store, log, registry)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
-	site := &web.Site{Store: a.store, Away: targets.away, Registry: registry, Progress: a.Progress, Authenticated: cfg.Authenticated, Inbox: cfg.Inbox, Version: Version(), Log: log}
+	site := &web.Site{Store: a.store, Away: targets.away, ObserverBudget: cfg.ObserverBudget, Registry: registry, Progress: a.Progress, Authenticated: cfg.Authenticated, Inbox: cfg.Inbox, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {

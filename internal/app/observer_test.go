@@ -5,6 +5,8 @@ package app_test
 import (
 	"cmp"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strconv"
@@ -163,6 +165,39 @@ func TestALoadBalancedObserverPagesNobodyForADay(t *testing.T) {
 	})
 }
 
+// delegator watches a validator with an observer, and has no node.
+func delegator(of string) drill {
+	return drill{nodes: []string{}, quick: true, change: func(env *config.Environment) {
+		env.Nodes, env.Observers, env.Validators, env.Chains = "", "public=http://observer.sim", of, "C"
+		env.Collectors = "observer,heads,forks,network,validators,validator_views,reward_budget,safe_to_stop,fleet,variants,up"
+		env.RulesProfile = "delegator"
+	}}
+}
+
+func TestTheStatusPageOfADelegatorShowsObserversAndValidators(t *testing.T) {
+	t.Parallel()
+	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
+	watched(t, delegator(of), func(s *stage, p *pager) {
+		time.Sleep(12 * time.Minute)
+		w := httptest.NewRecorder()
+		s.exporter.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		page := w.Body.String()
+		for _, text := range []string{
+			"No active alerts", "1 observer, no node", `id="observer-public"`, ">answers<", "<b>P</b> 2", "without ", " of 60<", of, "validating, 1 of 1 observers connected",
+		} {
+			if !strings.Contains(page, text) {
+				t.Errorf("not on the page: %s", text)
+			}
+		}
+		if strings.Contains(page, `id="nodes"`) {
+			t.Error("the page has a section of nodes")
+		}
+		if t.Failed() {
+			t.Log(page)
+		}
+	})
+}
+
 // A delegator has no node.
 func TestADelegatorIsToldOfAValidatorThatIsDown(t *testing.T) {
 	if testing.Short() {
@@ -171,11 +206,7 @@ func TestADelegatorIsToldOfAValidatorThatIsDown(t *testing.T) {
 	t.Parallel()
 	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
 	var network string
-	d := drill{nodes: []string{}, quick: true, change: func(env *config.Environment) {
-		env.Nodes, env.Observers, env.Validators, env.Chains = "", "public=http://observer.sim", of, "C"
-		env.Collectors = "observer,heads,forks,network,validators,validator_views,reward_budget,safe_to_stop,fleet,variants,up"
-	}}
-	watched(t, d, func(s *stage, p *pager) {
+	watched(t, delegator(of), func(s *stage, p *pager) {
 		if network = s.NodeID("charlie"); network != of {
 			t.Fatal("the stage has other IDs")
 		}

@@ -95,7 +95,11 @@ func (v *view) nodes() (g.Node, []string) {
 			isUp++
 		}
 	}
-	if len(names) == 0 {
+	v.noNodes = len(names) == 0
+	if v.noNodes && v.observing > 0 {
+		return nil, []string{plural(v.observing, "observer", "observers") + ", no node"}
+	}
+	if v.noNodes {
 		return section("nodes", "Nodes", nil, dim("No sample about a node.")), nil
 	}
 	most := mostRows

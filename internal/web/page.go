@@ -137,12 +137,18 @@ type view struct {
 	ask  choice
 	ids  map[string]string // node IDs by the configured names of the own nodes
 	own  map[string]string // the other way round
+
+	observing int  // observers
+	noNodes   bool // of one's own
 }
 
 func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node {
 	groups, err := s.Source.Groups(ctx)
 	j := judge(groups, shippedInhibitions())
-	v := &view{&reading{ctx: ctx, source: s.Source, now: now}, j, s, ask, map[string]string{}, map[string]string{}}
+	v := &view{
+		reading: &reading{ctx: ctx, source: s.Source, now: now}, judgement: j, site: s, ask: ask, ids: map[string]string{}, own: map[string]string{},
+	}
+	observers := v.observers()
 	nodes, nodeSums := v.nodes()
 	validators := v.validators()
 	l1s := v.l1s()
@@ -163,7 +169,7 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 			g.Iff(len(v.errs) > 0, func() g.Node {
 				return h.Article(h.Class("card bad"), h.P(h.Strong(g.Text("Samples cannot be read: what follows is incomplete."))), h.Code(h.Class("error"), g.Text(v.errs[0].Error())))
 			}),
-			nodes, validators, l1s,
+			nodes, validators, l1s, observers,
 			s.collectors(j, now),
 		),
 		bottom(s.Version, link("-/ready", "ready"), link("-/healthy", "healthy")),

@@ -10,8 +10,8 @@ import (
 )
 
 var validatorMeanings = [][2]string{
-	{"State", "Whether the validator is in the primary network’s set, and how many of your nodes are connected to it."},
-	{"Uptime", "Uptime as the peers saw it, weighted by their stake; else the lowest that one of your nodes saw. Behind it what the reward requires."},
+	{"State", "Whether the validator is in the primary network’s set, and how many of your nodes and observers are connected to it."},
+	{"Uptime", "Uptime as the peers saw it, weighted by their stake; else the lowest that one of your nodes or observers saw. Behind it what the reward requires."},
 	{"Downtime budget", "The bar is all downtime that the period allows. The filled part is used. The line marks how much of the period is over; the right edge is its end."},
 	{"Votes", "Share of all stake that would vote today that the validator is paid."},
 	{"Reward", "What the period pays at its end, without the delegators’ part."},
@@ -57,7 +57,7 @@ func (v *view) validators() g.Node {
 					state = "not in the set"
 				}
 				if nodes := views.of(id, "nodes"); nodes != nil {
-					state += fmt.Sprintf(", %s of %s nodes connected", show(views.of(id, "connected"), count), count(*nodes))
+					state += fmt.Sprintf(", %s of %s %s connected", show(views.of(id, "connected"), count), count(*nodes), v.viewers())
 				}
 				seen := uptime.of(id)
 				if seen == nil {

@@ -36,6 +36,8 @@ type Site struct {
 	// Away returns the names of the nodes that do not answer at present, or have not within
 	// this time.
 	Away func(within time.Duration) []string
+	// ObserverBudget is how many calls are made to one observer within any minute.
+	ObserverBudget int
 	// Progress tells how many of the jobs have ended their first run.
 	Progress func() (ran, of int)
 	Version  string

@@ -1,0 +1,95 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+var observerMeanings = [][2]string{
+	{"State", "Whether the observer answered a request within the last 5 minutes. No alert about a node is about an observer."},
+	{"Heads", "The newest block of each chain that the observer told, and its age."},
+	{"Methods", "How many of the methods that were called the observer offers, and which it does not."},
+	{"Calls a minute", "Calls of the last 10 minutes, and the limit of this exporter."},
+}
+
+// observers shows the observers; nil if there are none.
+func (v *view) observers() g.Node {
+	s := v.families("", "avax_observer_info", "avax_observer_up", "avax_observer_network_mismatch")
+	up, mismatch := s.by("avax_observer_up", "node"), s.by("avax_observer_network_mismatch", "node")
+	v.observing = len(s.by("avax_observer_info", "node"))
+	if v.observing == 0 {
+		return nil
+	}
+	var names []string
+	for l := range s.by("avax_observer_info", "node") {
+		names = append(names, l[0])
+	}
+	rows, left := rowsOf(names, func(name string) mark { return v.about(subject{{"node", name}}) }, mostRows)
+	among := among("node", namesOf(rows))
+	of := v.families(among, "avax_chain_height", "avax_chain_head_timestamp_seconds", "avax_observer_method_offered")
+	height, made := of.by("avax_chain_height", "node", "chain"), of.by("avax_chain_head_timestamp_seconds", "node", "chain")
+	offered := of.by("avax_observer_method_offered", "node", "method")
+	calls := v.query(`60 * sum by (upstream) (rate(avax_exporter_upstream_requests_total{`+strings.Replace(among[1:], "node=", "upstream=", 1)+`}[10m]))`).by("", "upstream")
+
+	return section("observers", "Observers", observerMeanings,
+		table("", "Observers", []string{"Observer", "State", "Heads", "Methods", "Calls a minute"}, g.Map(rows, func(r row) g.Node {
+			state := "not known"
+			switch {
+			case mismatch.is(1, r.name):
+				state = "belongs to another network"
+			case up.is(1, r.name):
+				state = "answers"
+			case up.is(0, r.name):
+				state = "does not answer"
+			}
+			var chains, withheld []string
+			for l := range height {
+				if l[0] == r.name {
+					chains = append(chains, l[1])
+				}
+			}
+			slices.SortFunc(chains, compareChains)
+			all := 0
+			for l, is := range offered {
+				if l[0] == r.name {
+					all++
+					if is == 0 {
+						withheld = append(withheld, l[1])
+					}
+				}
+			}
+			slices.Sort(withheld)
+			methods := number(all-len(withheld)) + " of " + number(all)
+			if len(withheld) > 0 {
+				methods += ", without " + brief(withheld)
+			}
+			rate := show(calls.of(r.name), count)
+			if v.site.ObserverBudget > 0 {
+				rate += " of " + number(v.site.ObserverBudget)
+			}
+			return tableRow("observer-"+r.name, r.mark, named(r.name, ""),
+				textCell("State", state, v.value(subject{{"node", r.name}}, "avax_observer_up", "avax_observer_network_mismatch")),
+				cell{name: "Heads", nodes: []g.Node{h.Ul(h.Class("chips"), g.Map(chains, func(chain string) g.Node {
+					return h.Li(h.B(g.Text(chain)), g.Text(" "+show(height.of(r.name, chain), count)+", "+moment(v.now, made.of(r.name, chain))))
+				}))}},
+				textCell("Methods", methods, mark{}),
+				textCell("Calls a minute", rate, mark{}),
+			)
+		})),
+		more(left, " more without a worse alert: see ", link("metrics", "the metrics")),
+	)
+}
+
+// viewers are those that see whether a validator is connected.
+func (v *view) viewers() string {
+	switch {
+	case v.observing == 0:
+		return "nodes"
+	case v.noNodes:
+		return "observers"
+	}
+	return "nodes and observers"
+}
