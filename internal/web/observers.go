@@ -35,15 +35,15 @@ func (v *view) observers() g.Node {
 	calls := v.query(`60 * sum by (upstream) (rate(avax_exporter_upstream_requests_total{`+strings.Replace(among[1:], "node=", "upstream=", 1)+`}[10m]))`).by("", "upstream")
 
 	return section("observers", "Observers", observerMeanings,
-		table("", "Observers", []string{"Observer", "State", "Heads", "Methods", "Calls a minute"}, g.Map(rows, func(r row) g.Node {
+		table("", "Observers, worst first", []string{"Observer", "State", "Heads", "Methods", "Calls a minute"}, g.Map(rows, func(r row) g.Node {
 			state := "not known"
 			switch {
 			case mismatch.is(1, r.name):
-				state = "belongs to another network"
+				state = "other network"
 			case up.is(1, r.name):
-				state = "answers"
+				state = "up"
 			case up.is(0, r.name):
-				state = "does not answer"
+				state = "down"
 			}
 			var chains, withheld []string
 			for l := range height {
