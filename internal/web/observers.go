@@ -28,11 +28,11 @@ func (v *view) observers() g.Node {
 		names = append(names, l[0])
 	}
 	rows, left := rowsOf(names, func(name string) mark { return v.about(subject{{"node", name}}) }, mostRows)
-	among := among("node", namesOf(rows))
-	of := v.families(among, "avax_chain_height", "avax_chain_head_timestamp_seconds", "avax_observer_method_offered")
+	matchers := among("node", namesOf(rows))
+	of := v.families(matchers, "avax_chain_height", "avax_chain_head_timestamp_seconds", "avax_observer_method_offered")
 	height, made := of.by("avax_chain_height", "node", "chain"), of.by("avax_chain_head_timestamp_seconds", "node", "chain")
 	offered := of.by("avax_observer_method_offered", "node", "method")
-	calls := v.query(`60 * sum by (upstream) (rate(avax_exporter_upstream_requests_total{`+strings.Replace(among[1:], "node=", "upstream=", 1)+`}[10m]))`).by("", "upstream")
+	calls := v.query(`60 * sum by (upstream) (rate(avax_exporter_upstream_requests_total{`+strings.Replace(matchers[1:], "node=", "upstream=", 1)+`}[10m]))`).by("", "upstream")
 
 	return section("observers", "Observers", observerMeanings,
 		table("", "Observers, worst first", []string{"Observer", "State", "Heads", "Methods", "Calls a minute"}, g.Map(rows, func(r row) g.Node {
