@@ -2,7 +2,6 @@ package web
 
 import (
 	"slices"
-	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -12,7 +11,7 @@ var observerMeanings = [][2]string{
 	{"State", "Whether the observer answered a request within the last 5 minutes. No alert about a node is about an observer."},
 	{"Heads", "The newest block of each chain that the observer told, and its age."},
 	{"Methods", "How many of the methods that were called the observer offers, and which it does not."},
-	{"Calls a minute", "Calls of the last 10 minutes, and the limit of this exporter."},
+	{"Limit", "How many calls the exporter makes within any minute."},
 }
 
 // observers shows the observers; nil if there are none.
@@ -32,10 +31,9 @@ func (v *view) observers() g.Node {
 	of := v.families(matchers, "avax_chain_height", "avax_chain_head_timestamp_seconds", "avax_observer_method_offered")
 	height, made := of.by("avax_chain_height", "node", "chain"), of.by("avax_chain_head_timestamp_seconds", "node", "chain")
 	offered := of.by("avax_observer_method_offered", "node", "method")
-	calls := v.query(`60 * sum by (upstream) (rate(avax_exporter_upstream_requests_total{`+strings.Replace(matchers[1:], "node=", "upstream=", 1)+`}[10m]))`).by("", "upstream")
 
 	return section("observers", "Observers", observerMeanings,
-		table("", "Observers, worst first", []string{"Observer", "State", "Heads", "Methods", "Calls a minute"}, g.Map(rows, func(r row) g.Node {
+		table("", "Observers, worst first", []string{"Observer", "State", "Heads", "Methods", "Limit"}, g.Map(rows, func(r row) g.Node {
 			state := "not known"
 			switch {
 			case mismatch.is(1, r.name):
@@ -66,9 +64,9 @@ func (v *view) observers() g.Node {
 			if len(withheld) > 0 {
 				methods += ", without " + brief(withheld)
 			}
-			rate := show(calls.of(r.name), count)
+			limit := "–"
 			if v.site.ObserverBudget > 0 {
-				rate += " of " + number(v.site.ObserverBudget)
+				limit = number(v.site.ObserverBudget) + " calls a minute"
 			}
 			return tableRow("observer-"+r.name, r.mark, named(r.name, ""),
 				textCell("State", state, v.value(subject{{"node", r.name}}, "avax_observer_up", "avax_observer_network_mismatch")),
@@ -76,7 +74,7 @@ func (v *view) observers() g.Node {
 					return h.Li(h.B(g.Text(chain)), g.Text(" "+show(height.of(r.name, chain), count)+", "+moment(v.now, made.of(r.name, chain))))
 				}))}},
 				textCell("Methods", methods, mark{}),
-				textCell("Calls a minute", rate, mark{}),
+				textCell("Limit", limit, mark{}),
 			)
 		})),
 		more(left, " more without a worse alert: see ", link("metrics", "the metrics")),
