@@ -41,7 +41,7 @@ func TestThePlanOfAnL1IsToldWhateverIsServed(t *testing.T) {
 	plan := func(change func(*scenery)) (text string) {
 		inBubbleAs(t, change, func(t *testing.T, b bubble) {
 			b.network.SetBalance("examplel1", "echo", 0)
-			time.Sleep(10 * time.Minute)
+			time.Sleep(12 * time.Minute) // between two runs, which are five minutes apart
 			status, body := b.ask(t, path)
 			if status != http.StatusOK {
 				t.Errorf("%d: %s", status, body)
