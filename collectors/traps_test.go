@@ -146,7 +146,7 @@ func TestAnAutoRenewedValidatorHasAPeriodAndANextOne(t *testing.T) {
 		says(t, page, next+golf, "1.2096e+06") // 14 days
 		says(t, page, compound+golf, "0.3")
 		ends := valueOf(t, page, end+golf)
-		if left := time.Unix(int64(ends), 0).Sub(time.Now()); left <= 0 || left > 14*24*time.Hour {
+		if left := time.Until(time.Unix(int64(ends), 0)); left <= 0 || left > 14*24*time.Hour {
 			t.Errorf("the period ends in %s", left)
 		}
 		for _, family := range []string{next, end, compound} {
