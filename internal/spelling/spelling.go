@@ -17,12 +17,22 @@ const most = 3
 // returns none rather than a wrong one.
 func Near(name string, known []string) []string {
 	name = strings.ToLower(name)
-	far := func(k string) int { return levenshtein.ComputeDistance(name, strings.ToLower(k)) }
+	far := func(k string) int { return distance(name, strings.ToLower(k)) }
 	near := slices.DeleteFunc(slices.Clone(known), func(k string) bool {
 		k = strings.ToLower(k)
 		held := len(name) > most && len(k) > most && (strings.Contains(k, name) || strings.Contains(name, k))
-		return !held && levenshtein.ComputeDistance(name, k) > max(1, len(name)/3)
+		return !held && distance(name, k) > max(1, len(name)/3)
 	})
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
 	return near[:min(len(near), most)]
+}
+
+// distance is the Levenshtein distance, but two swapped neighbours count as one mistake.
+func distance(a, b string) int {
+	for i := 1; i < len(a); i++ {
+		if a[:i-1]+a[i:i+1]+a[i-1:i]+a[i+1:] == b {
+			return min(1, levenshtein.ComputeDistance(a, b))
+		}
+	}
+	return levenshtein.ComputeDistance(a, b)
 }

@@ -12,6 +12,7 @@ func TestOnlyWhatSomebodyMayHaveMeantIsNear(t *testing.T) {
 	for name, want := range map[string]string{
 		"peer":      "peers",
 		"heath":     "health",
+		"haeds":     "heads",
 		"L1views":   "l1_views",
 		"validator": "validators validator_views",
 		"runway":    "l1_runway",
