@@ -14,6 +14,10 @@ import (
 // Descriptors that are kept for what is neither a client nor a node: files, Alertmanagers, receivers, services, DNS.
 const keptDescriptors = 64
 
+// firstRequest is how long a new connection may take to send its first request before another one may displace it. A crowd
+// that opens connections faster than that waits, and displaces no scraper.
+const firstRequest = 100 * time.Millisecond
+
 // fewestConnections are accepted however low the limit of descriptors is.
 const fewestConnections = 8
 
@@ -65,7 +69,10 @@ func (l *connections) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &connection{Conn: accepted, all: l, host: hostOf(accepted.RemoteAddr()), idle: time.Now()}
-		victim := l.add(c)
+		victim, wait := l.add(c)
+		for ; wait > 0; victim, wait = l.add(c) {
+			time.Sleep(wait) // meanwhile others wait in the backlog
+		}
 		if victim != nil {
 			_ = victim.Close()
 		}
@@ -87,13 +94,13 @@ func hostOf(a net.Addr) string {
 	return tcp.IP.String()
 }
 
-// add returns which connection has to go; nil: none.
-func (l *connections) add(c *connection) (victim *connection) {
+// add returns which connection has to go (nil: none), or how long to wait before it is called again.
+func (l *connections) add(c *connection) (victim *connection, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open[c] = true
 	if len(l.open) <= l.max {
-		return nil
+		return nil, 0
 	}
 	count := map[string]int{}
 	greediest := c.host
@@ -113,8 +120,13 @@ func (l *connections) add(c *connection) (victim *connection) {
 	if victim == nil || victim.answering > 0 && greediest == c.host {
 		victim = c
 	}
+	if victim != c && victim.answering == 0 {
+		if wait = time.Until(victim.idle.Add(firstRequest)); wait > 0 {
+			return nil, wait
+		}
+	}
 	delete(l.open, victim)
-	return victim
+	return victim, 0
 }
 
 // before reports whether c should be closed rather than o.
