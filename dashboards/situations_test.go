@@ -175,7 +175,7 @@ func votes(share float64) func(int, []sample) []sample {
 	}
 }
 
-// nodeDown lets a node not answer: nothing but that is told of it.
+// nodeDown makes a node stop answering. No other alert about it fires.
 func nodeDown(node string) func(int, []sample) []sample {
 	return func(now int, s []sample) []sample {
 		if now < begin {

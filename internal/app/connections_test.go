@@ -161,3 +161,25 @@ func TestNodesKeepTheirDescriptors(t *testing.T) {
 		}
 	}
 }
+
+func TestANewConnectionHasTimeForItsFirstRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue{next: make(chan net.Conn)}
+		l := newConnections(q, 1)
+		accepting(l)
+		first := arrive(l, q, "192.0.2.1")
+		second := &client{from: first[0].from}
+		q.next <- second
+		time.Sleep(firstRequest - time.Millisecond)
+		synctest.Wait()
+		if first[0].closed {
+			t.Error("displaced before its first request could come")
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if !first[0].closed || second.closed {
+			t.Errorf("afterwards the first is closed: %v, the second: %v", first[0].closed, second.closed)
+		}
+		close(q.next)
+	})
+}
