@@ -20,7 +20,7 @@ type access struct {
 	tls       *tls.Config
 	transport http.RoundTripper
 	said      []string          // the secrets in it
-	secrets   *strings.Replacer // what no error may say: said, and what the access before said
+	secrets   *strings.Replacer // what errors must not contain: said, and the secrets of the previous access
 }
 
 // mostHeader is the maximum size of an answer's header in bytes, as in net/http's servers.

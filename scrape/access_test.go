@@ -22,8 +22,8 @@ import (
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-// A token is rotated every hour: nothing may start anew because of it.
-func TestRenewedCredentialsAreSentAndTheRestStays(t *testing.T) {
+// Tokens may rotate every hour: answers, limits and health must survive it.
+func TestRenewReplacesOnlyTheCredentials(t *testing.T) {
 	var sent []string
 	u := open(t, scrape.Options{URL: "http://node", Header: bearer("first"), Transport: transport(func(r *http.Request) (*http.Response, error) {
 		sent = append(sent, r.Header.Get("Authorization"))
@@ -43,7 +43,7 @@ func TestRenewedCredentialsAreSentAndTheRestStays(t *testing.T) {
 	if err := u.Renew(bearer("second"), nil); err != nil {
 		t.Fatal(err)
 	}
-	ask() // is remembered
+	ask() // is shared
 	if err := askRPC(u); err != nil {
 		t.Fatal(err)
 	}
@@ -51,15 +51,15 @@ func TestRenewedCredentialsAreSentAndTheRestStays(t *testing.T) {
 		t.Errorf("sent %s", got)
 	}
 	if err := u.Renew(bearer("thi\nrd"), nil); err == nil || strings.Contains(err.Error(), "rd") {
-		t.Errorf("a token of two lines: %v", err)
+		t.Errorf("header with two lines: %v", err)
 	}
 	if sent = nil; askRPC(u) != nil || sent[0] != "Bearer second" {
-		t.Errorf("after a bad renewal %v is sent", sent)
+		t.Errorf("after a failed Renew: sent %v", sent)
 	}
 }
 
-// A call that began with the old credentials may be told of them.
-func TestNeitherTheOldNorTheNewSecretIsTold(t *testing.T) {
+// An error of a call that began with the old credentials may contain them.
+func TestErrorsContainNeitherOldNorNewSecrets(t *testing.T) {
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("user:c4n4ry-0"))
 	u := open(t, scrape.Options{URL: "http://node", Header: http.Header{"Authorization": {basic}}, Transport: transport(func(*http.Request) (*http.Response, error) {
 		return respond(403, "c4n4ry-0 c4n4ry-1 "+strings.TrimPrefix(basic, "Basic ")), nil
@@ -77,7 +77,7 @@ func TestNeitherTheOldNorTheNewSecretIsTold(t *testing.T) {
 	}
 }
 
-func TestRenewedAuthoritiesAreTrustedAtOnce(t *testing.T) {
+func TestRenewedAuthoritiesApplyToTheNextCall(t *testing.T) {
 	connections := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"id":1,"result":{"height":"14"}}`))
@@ -106,11 +106,11 @@ func TestRenewedAuthoritiesAreTrustedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := askRPC(u); err != nil || connections != before {
-		t.Errorf("%d connections more for a new token, error %v", connections-before, err)
+		t.Errorf("%d new connections after a new token, error %v", connections-before, err)
 	}
 }
 
-func TestTheExpiryOfAnUpstreamsCertificateIsExported(t *testing.T) {
+func TestCertificateExpiryIsExported(t *testing.T) {
 	const family = "avax_exporter_upstream_certificate_expiry_timestamp_seconds"
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"id":1,"result":{"height":"14"}}`))
@@ -156,7 +156,7 @@ func TestTheExpiryOfAnUpstreamsCertificateIsExported(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{"trusted": expiry}, exported()); diff != "" {
 		t.Error(diff)
 	}
-	// A handshake fails once the certificate has expired, and it is then that its expiry matters.
+	// A handshake with an expired certificate fails. Its expiry matters most then.
 	late := trusting.Clone()
 	late.Time = func() time.Time { return secure.Certificate().NotAfter.Add(time.Hour) }
 	if err := askRPC(open(t, scrape.Options{Name: "late", URL: secure.URL, TLS: late, Metrics: m})); scrape.OutcomeOf(err) != scrape.Unreachable {
@@ -169,7 +169,7 @@ func TestTheExpiryOfAnUpstreamsCertificateIsExported(t *testing.T) {
 }
 
 // The certificate of a proxy says nothing about the upstream behind it.
-func TestTheCertificateOfAProxyIsNotTheUpstreams(t *testing.T) {
+func TestProxyCertificateIsNotExported(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	u := open(t, scrape.Options{Name: "node", URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: transport(func(*http.Request) (*http.Response, error) {
 		r := respond(200, good)
@@ -184,7 +184,7 @@ func TestTheCertificateOfAProxyIsNotTheUpstreams(t *testing.T) {
 	}
 }
 
-func TestTheSeriesOfAClosedUpstreamEndThoughACallIsUnderWay(t *testing.T) {
+func TestCloseDeletesSeriesDuringACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewPedanticRegistry()
 		m := scrape.NewMetrics(reg)
@@ -200,10 +200,10 @@ func TestTheSeriesOfAClosedUpstreamEndThoughACallIsUnderWay(t *testing.T) {
 		synctest.Wait()
 		closed.Close()
 		if err := <-done; err != nil {
-			t.Errorf("the call under way: %v", err)
+			t.Errorf("call in progress: %v", err)
 		}
 		if n, err := testutil.GatherAndCount(reg); err != nil || n != 2 {
-			t.Errorf("%d series, want the two of the upstream that is kept (%v)", n, err)
+			t.Errorf("%d series, want the two of the remaining upstream (%v)", n, err)
 		}
 	})
 }

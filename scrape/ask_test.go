@@ -9,7 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-func TestAnAnswerMayComeWithOneStatusMore(t *testing.T) {
+func TestGetEvenAtAcceptsOneMoreStatus(t *testing.T) {
 	for name, c := range map[string]struct {
 		status   int
 		body     string
@@ -17,14 +17,14 @@ func TestAnAnswerMayComeWithOneStatusMore(t *testing.T) {
 		want     string
 		requests int
 	}{
-		"the usual one":         {200, good, true, "", 1},
-		"the other":             {503, good, true, "", 1},
-		"a third":               {500, good, false, `op: unavailable: HTTP 500`, 3},
-		"a page of a proxy":     {503, "<html>", false, `op: unavailable: HTTP 503: an HTML page of something that stands between`, 3},
-		"a message of a proxy":  {503, `{"message":"no upstream"}`, false, `op: unavailable: HTTP 503: no upstream`, 3},
-		"an answer that is cut": {503, `{"height":`, false, `op: unavailable: HTTP 503`, 3},
-		"a chain that begins":   {503, "API call rejected because chain is not done bootstrapping\n", false, `op: bootstrapping: HTTP 503: the chain is not done bootstrapping`, 1},
-		"an answer that is long": {503, `{"height":"14","more":"` + strings.Repeat("long", 1<<10) + `"}`, false,
+		"usual status":                {200, good, true, "", 1},
+		"other status":                {503, good, true, "", 1},
+		"a third":                     {500, good, false, `op: unavailable: HTTP 500`, 3},
+		"HTML page of a proxy":        {503, "<html>", false, `op: unavailable: HTTP 503: an HTML page of something that stands between`, 3},
+		"message of a proxy":          {503, `{"message":"no upstream"}`, false, `op: unavailable: HTTP 503: no upstream`, 3},
+		"truncated answer":            {503, `{"height":`, false, `op: unavailable: HTTP 503`, 3},
+		"chain that is bootstrapping": {503, "API call rejected because chain is not done bootstrapping\n", false, `op: bootstrapping: HTTP 503: the chain is not done bootstrapping`, 1},
+		"long answer": {503, `{"height":"14","more":"` + strings.Repeat("long", 1<<10) + `"}`, false,
 			`op: too_large: the answer is larger than 1KiB, the limit`, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestAnAnswerMayComeWithOneStatusMore(t *testing.T) {
 				t.Errorf("%s: %v, %v after %d requests", name, got, err, requests)
 			}
 			if c.answered && !u.Healthy() {
-				t.Errorf("%s: an answer counts as none", name)
+				t.Errorf("%s: answer not counted as one", name)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// counted is a body that tells how much of it was read.
+// counted is a body that counts the bytes read.
 type counted struct {
 	io.Reader
 	read int
@@ -28,9 +28,9 @@ func (c *counted) Read(p []byte) (int, error) {
 
 func (*counted) Close() error { return nil }
 
-// FuzzWhateverIsAnsweredIsOneLineWithoutASecret gives any status, header and body: what the exporter
-// makes of it is a value or an error of one line, shows no credential, and no more is read than is allowed.
-func FuzzWhateverIsAnsweredIsOneLineWithoutASecret(f *testing.F) {
+// FuzzErrorsAreOneLineWithoutSecrets answers with any status, header and body. The result is a value or an
+// error of one line without a credential, and at most the allowed bytes are read.
+func FuzzErrorsAreOneLineWithoutSecrets(f *testing.F) {
 	f.Add(200, "", []byte(`{"jsonrpc":"2.0","result":{"a":[1,null]},"id":1}`))
 	f.Add(200, "", []byte(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"the token c4n4ry-one\u001b[31m is bad"},"id":1}`))
 	f.Add(200, "", []byte(strings.Repeat("[", 20_000)))
@@ -43,7 +43,7 @@ func FuzzWhateverIsAnsweredIsOneLineWithoutASecret(f *testing.F) {
 	const canary, limit = "c4n4ry-one", 16 << 10
 	f.Fuzz(func(t *testing.T, status int, location string, answer []byte) {
 		if status < 200 || status > 599 {
-			return // net/http lets none through
+			return // net/http rejects it
 		}
 		var body *counted
 		u, err := scrape.New(scrape.Options{
@@ -60,19 +60,19 @@ func FuzzWhateverIsAnsweredIsOneLineWithoutASecret(f *testing.F) {
 		}
 		value, err := scrape.RPCOnce[jsontext.Value](t.Context(), u, "/ext/info", "info.getNodeID", nil)
 		if body.read > limit+64<<10 {
-			t.Errorf("%d bytes were read, and %d are allowed", body.read, limit)
+			t.Errorf("read %d bytes, want at most %d", body.read, limit)
 		}
 		if err == nil {
 			if status/100 != 2 || len(value) > limit {
-				t.Errorf("HTTP %d is taken for %d bytes", status, len(value))
+				t.Errorf("HTTP %d: value of %d bytes, want an error", status, len(value))
 			}
 			return
 		}
 		if text := err.Error(); strings.Contains(text, canary) || strings.ContainsAny(text, "\r\n\x1b\x00") || len(text) > 2<<10 {
-			t.Errorf("HTTP %d %q becomes %q", status, answer, text)
+			t.Errorf("HTTP %d %q: error %q", status, answer, text)
 		}
 		if scrape.OutcomeOf(err) == scrape.OK || errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("HTTP %d %q has no outcome: %v", status, answer, err)
+			t.Errorf("HTTP %d %q without outcome: %v", status, answer, err)
 		}
 	})
 }

@@ -44,7 +44,7 @@ func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, 
 // turn waits until a request may be sent. Every turn taken ends with a call of done.
 func (p *limiter) turn(ctx context.Context, op string) (done func(), err error) {
 	if ahead, _ := ctx.Value(aheadKey{}).(bool); ahead {
-		p.bucket.Reserve() // those that follow make up for it
+		p.bucket.Reserve() // later calls wait longer in return
 		return func() {}, nil
 	}
 	if err := p.asked(op); err != nil {
@@ -148,7 +148,7 @@ func (p *limiter) pause(op string, n int, err error) (d time.Duration, ok bool) 
 	for range n - 1 {
 		d *= 3
 	}
-	d = d/2 + rand.N(d) //nolint:gosec // spreads calls, guards nothing
+	d = d/2 + rand.N(d) //nolint:gosec // spreads calls, no secret depends on it
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
 		return 0, false

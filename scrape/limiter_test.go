@@ -16,10 +16,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// good answers either manner of asking.
+// good is an answer to both RPC and Get.
 const good = `{"height":"14","jsonrpc":"2.0","result":{"height":"14"},"id":1}`
 
-// hung answers when its caller has given up, as net/http does.
+// hung answers when its caller cancels, as net/http does.
 func hung(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
@@ -37,7 +37,7 @@ func slow(d time.Duration, body string) transport {
 	}
 }
 
-func TestACallEndsWithItsOwnLimitOrItsCallers(t *testing.T) {
+func TestCallEndsAtTheEarlierDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(hung)})
 		began := time.Now()
@@ -55,7 +55,7 @@ func TestACallEndsWithItsOwnLimitOrItsCallers(t *testing.T) {
 	})
 }
 
-func TestACallTheCallerGivesUpSaysNothingAboutTheUpstream(t *testing.T) {
+func TestCancelledCallLeavesHealthUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(hung)})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -65,12 +65,12 @@ func TestACallTheCallerGivesUpSaysNothingAboutTheUpstream(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if !u.Healthy() {
-			t.Error("the upstream is blamed for it")
+			t.Error("upstream is unhealthy")
 		}
 	})
 }
 
-func TestAPassingFailureIsAskedAgainWithGrowingPauses(t *testing.T) {
+func TestTransientFailuresAreRetriedWithBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Duration
 		began := time.Now()
@@ -88,7 +88,7 @@ func TestAPassingFailureIsAskedAgainWithGrowingPauses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(asked) != 3 {
-			t.Fatalf("asked %d times", len(asked))
+			t.Fatalf("%d requests", len(asked))
 		}
 		first, second := asked[1]-asked[0], asked[2]-asked[1]
 		if first < 100*time.Millisecond || first > 300*time.Millisecond || second < 300*time.Millisecond || second > 900*time.Millisecond {
@@ -97,7 +97,7 @@ func TestAPassingFailureIsAskedAgainWithGrowingPauses(t *testing.T) {
 	})
 }
 
-func TestALastingFailureIsGivenUpAfterThreeRequests(t *testing.T) {
+func TestCallFailsAfterThreeRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
@@ -105,12 +105,12 @@ func TestALastingFailureIsGivenUpAfterThreeRequests(t *testing.T) {
 			return nil, errors.New("connection refused")
 		})})
 		if err := askRPC(u); err == nil || err.Error() != "platform.getHeight: unreachable: connection refused" || asked != 3 {
-			t.Errorf("asked %d times: %v", asked, err)
+			t.Errorf("%d requests: %v", asked, err)
 		}
 	})
 }
 
-func TestWhatCannotGetBetterIsNotAskedAgain(t *testing.T) {
+func TestPermanentFailuresAreNotRetried(t *testing.T) {
 	for name, answer := range map[string]transport{
 		"rejected":  answering(`{"error":{"code":-32000,"message":"no"}}`),
 		"malformed": answering(`nonsense`),
@@ -129,13 +129,13 @@ func TestWhatCannotGetBetterIsNotAskedAgain(t *testing.T) {
 				return answer(r)
 			})})
 			if err := askRPC(u); string(scrape.OutcomeOf(err)) != name || asked != 1 {
-				t.Errorf("%s: asked %d times: %v", name, asked, err)
+				t.Errorf("%s: %d requests: %v", name, asked, err)
 			}
 		})
 	}
 }
 
-func TestNothingIsAskedAgainThatWouldEndAfterTheDeadline(t *testing.T) {
+func TestNoRetryAfterTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		u := open(t, scrape.Options{URL: "http://node", Timeout: 90 * time.Millisecond, Transport: transport(func(*http.Request) (*http.Response, error) {
@@ -144,12 +144,12 @@ func TestNothingIsAskedAgainThatWouldEndAfterTheDeadline(t *testing.T) {
 		})})
 		began := time.Now()
 		if err := askRPC(u); asked != 1 || time.Since(began) != 0 {
-			t.Errorf("asked %d times in %s: %v", asked, time.Since(began), err)
+			t.Errorf("%d requests in %s: %v", asked, time.Since(began), err)
 		}
 	})
 }
 
-func TestAChangeIsNeverSentTwice(t *testing.T) {
+func TestRPCOnceIsNeverRetriedOrShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
@@ -189,14 +189,14 @@ func limited(status int, name, value string, asked *int) transport {
 	}
 }
 
-func TestAnUpstreamThatAsksForPatienceIsLeftAlone(t *testing.T) {
+func TestRetryAfterPausesCalls(t *testing.T) {
 	for _, c := range []struct {
 		status      int
 		name, value string
 		wait        time.Duration
 	}{
 		{429, "Retry-After", "30", 30 * time.Second},
-		{429, "Retry-After", "Sat, 01 Jan 2000 00:01:00 GMT", time.Minute}, // a synthetic clock begins in 2000
+		{429, "Retry-After", "Sat, 01 Jan 2000 00:01:00 GMT", time.Minute}, // the synthetic clock starts in 2000
 		{503, "Retry-After", "30", 30 * time.Second},
 		{429, "ratelimit-reset", "45", 45 * time.Second},
 		{429, "X-Nothing", "said", 10 * time.Second},
@@ -216,18 +216,18 @@ func TestAnUpstreamThatAsksForPatienceIsLeftAlone(t *testing.T) {
 				t.Errorf("%s %s: got %v", c.name, c.value, err)
 			}
 			if asked != 1 || time.Since(began) != 0 {
-				t.Errorf("%s %s: asked %d times while told to wait", c.name, c.value, asked)
+				t.Errorf("%s %s: %d requests during the pause", c.name, c.value, asked)
 			}
 			time.Sleep(10 * time.Second)
 			if err := askREST(u); err != nil {
-				t.Errorf("%s %s: afterwards: %v", c.name, c.value, err)
+				t.Errorf("%s %s: after the pause: %v", c.name, c.value, err)
 			}
 		})
 	}
 }
 
-// 503 is about what was asked, and so is 429 to a request that changes something.
-func TestAWaitIsOfTheOpWhereTheUpstreamSpeaksOfIt(t *testing.T) {
+// 503 is about the method. So is 429 for a request that changes something.
+func TestPauseAppliesToTheOpOrToAllOps(t *testing.T) {
 	for name, c := range map[string]struct {
 		status    int
 		once, all bool
@@ -256,13 +256,13 @@ func TestAWaitIsOfTheOpWhereTheUpstreamSpeaksOfIt(t *testing.T) {
 				_, _ = scrape.Get[*struct{}](t.Context(), u, "GET /b", "/b", nil)
 			}
 			if want := map[bool]int{true: 0, false: 2}[c.all]; asked["/a"] != 1 || asked["/b"] != want {
-				t.Errorf("%s: asked %v, want /b %d times", name, asked, want)
+				t.Errorf("%s: requests %v, want %d of /b", name, asked, want)
 			}
 		})
 	}
 }
 
-func TestWhoWaitsForATurnHearsThatTheUpstreamWantsPatience(t *testing.T) {
+func TestQueuedCallsEndWhenThePauseBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		u := open(t, scrape.Options{URL: "http://data", Concurrency: 1, Transport: transport(func(*http.Request) (*http.Response, error) {
@@ -278,12 +278,12 @@ func TestWhoWaitsForATurnHearsThatTheUpstreamWantsPatience(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if asked != 1 {
-			t.Errorf("asked %d times", asked)
+			t.Errorf("%d requests", asked)
 		}
 	})
 }
 
-func TestTheLongestOfSeveralWaitsCounts(t *testing.T) {
+func TestLongestPauseApplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(r *http.Request) (*http.Response, error) {
 			late := r.Header.Get("Content-Type") != "" // JSON-RPC
@@ -305,7 +305,7 @@ func TestTheLongestOfSeveralWaitsCounts(t *testing.T) {
 	})
 }
 
-func TestOnlyARefusalCanAskForPatience(t *testing.T) {
+func TestRetryAfterOfASuccessIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(*http.Request) (*http.Response, error) {
 			r := respond(200, good)
@@ -319,13 +319,13 @@ func TestOnlyARefusalCanAskForPatience(t *testing.T) {
 	})
 }
 
-func TestAShortWaitIsWaitedFor(t *testing.T) {
+func TestCallWaitsForAShortPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		u := open(t, scrape.Options{URL: "http://data", Transport: limited(429, "Retry-After", "2", &asked)})
 		began := time.Now()
 		if err := askREST(u); err != nil || asked != 2 {
-			t.Errorf("asked %d times: %v", asked, err)
+			t.Errorf("%d requests: %v", asked, err)
 		}
 		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
 			t.Errorf("waited %s", took)
@@ -333,7 +333,7 @@ func TestAShortWaitIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestNoMoreCallsAtOnceThanAllowed(t *testing.T) {
+func TestConcurrentCallsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		now, most := 0, 0
@@ -360,12 +360,12 @@ func TestNoMoreCallsAtOnceThanAllowed(t *testing.T) {
 		}
 		wg.Wait()
 		if most != 3 || time.Since(began) != 3*time.Second {
-			t.Errorf("%d at once, %s for nine calls of a second", most, time.Since(began))
+			t.Errorf("%d concurrent calls, %s for nine calls of one second", most, time.Since(began))
 		}
 	})
 }
 
-func TestWaitingForATurnEndsWithTheCaller(t *testing.T) {
+func TestQueuedCallEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Transport: slow(5*time.Second, good)})
 		go func() { _ = askRPC(u) }()
@@ -382,12 +382,12 @@ func TestWaitingForATurnEndsWithTheCaller(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if err := askRPC(u); err != nil {
-			t.Errorf("a turn was lost: %v", err)
+			t.Errorf("slot not released: %v", err)
 		}
 	})
 }
 
-func TestTheRateIsKeptAndDoesNotOutliveADeadline(t *testing.T) {
+func TestRateLimitRespectsDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Rate: 2, Burst: 4, Transport: answering(good)})
 		began := time.Now()
@@ -411,12 +411,12 @@ func TestTheRateIsKeptAndDoesNotOutliveADeadline(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if err := askRPC(u); err != nil {
-			t.Errorf("a turn was lost: %v", err)
+			t.Errorf("slot not released: %v", err)
 		}
 	})
 }
 
-func TestAPanicWhileDecodingLosesNoTurn(t *testing.T) {
+func TestPanicWhileDecodingReleasesItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Transport: answering(`{"id":1,"result":"x"}`)})
 		for range 2 {
@@ -440,7 +440,7 @@ type exploding struct{}
 
 func (*exploding) UnmarshalText([]byte) error { panic("boom") }
 
-func TestRefusalsAtTheDoorAreInOneLine(t *testing.T) {
+func TestRefusedOperationNamesAreOneLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("dial tcp:\n\tno\x00 such host \u202egnirts")
@@ -451,8 +451,8 @@ func TestRefusalsAtTheDoorAreInOneLine(t *testing.T) {
 	})
 }
 
-// Behind others it would tell how long they take: a node that is slow would pass for one that is dead.
-func TestWhatGoesAheadWaitsForNoTurn(t *testing.T) {
+// In the queue its duration would depend on other calls: a slow node would pass for a dead one.
+func TestAheadBypassesTheConcurrencyLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Rate: 1, Burst: 1, Transport: slow(3*time.Second, good)})
 		for range 5 {
@@ -465,20 +465,20 @@ func TestWhatGoesAheadWaitsForNoTurn(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if err := askRPC(u); err != nil {
-			t.Errorf("a turn was not given back: %v", err)
+			t.Errorf("slot not released: %v", err)
 		}
 	})
 }
 
-func TestWhatGoesAheadIsAskedEvenWhileOthersWait(t *testing.T) {
+func TestAheadBypassesAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		u := open(t, scrape.Options{URL: "http://node", Transport: limited(503, "Retry-After", "3600", &asked)})
 		if err := askRPC(u); err == nil {
-			t.Fatal("nothing asks for patience")
+			t.Fatal("no pause")
 		}
 		if _, err := scrape.RPC[height](scrape.Ahead(t.Context()), u, "/", "op", nil); err != nil || asked != 2 {
-			t.Errorf("asked %d times: %v", asked, err)
+			t.Errorf("%d requests: %v", asked, err)
 		}
 	})
 }

@@ -12,7 +12,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// answering says the same whatever is asked.
+// answering gives the same answer to every request.
 func answering(body string) transport {
 	return func(*http.Request) (*http.Response, error) { return respond(http.StatusOK, body), nil }
 }

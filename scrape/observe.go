@@ -39,7 +39,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "avax_exporter_upstream_request_duration_seconds",
 			Help: "Time from sending a request to an upstream to the end of its answer, whatever the outcome.",
-			// Few buckets: they are series for each upstream and method, nearly half of all series of a fleet.
+			// Few buckets: each is a series per upstream and method, together nearly half of all series of a fleet.
 			Buckets:                         []float64{0.01, 0.1, 0.5, 2.5, 10},
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  100,

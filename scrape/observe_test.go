@@ -13,13 +13,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-func TestEveryRequestIsCountedByItsOutcomeAndTimed(t *testing.T) {
+func TestRequestsAreCountedByOutcomeAndTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewPedanticRegistry()
 		asked := 0
 		u := open(t, scrape.Options{Name: "local", URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: transport(func(r *http.Request) (*http.Response, error) {
 			switch asked++; asked {
-			case 1: // and a repetition
+			case 1: // and a retry
 				return respond(502, ""), nil
 			case 3:
 				return respond(404, ""), nil
@@ -31,7 +31,7 @@ func TestEveryRequestIsCountedByItsOutcomeAndTimed(t *testing.T) {
 			return slow(300*time.Millisecond, good)(r)
 		})})
 		ctx := scrape.MaxAge(t.Context(), time.Minute)
-		for range 2 { // the second shares
+		for range 2 { // the second call shares the answer
 			if _, err := askHeight(ctx, u, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ avax_exporter_upstream_wait_until_timestamp_seconds{op="all",upstream="local"} 9
 	})
 }
 
-func TestTheDurationIsAlsoANativeHistogram(t *testing.T) {
+func TestRequestDurationIsANativeHistogram(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	u := open(t, scrape.Options{URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: answering(good)})
 	if err := askRPC(u); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-func TestAPostSendsItsBodyOrNone(t *testing.T) {
+func TestPostSendsItsBodyOrNone(t *testing.T) {
 	for want, body := range map[string]any{
 		`POST http://data/v1/x type="application/json" length=13 {"a":1,"b":2}`: map[string]int{"b": 2, "a": 1},
 		`POST http://data/v1/x type="" length=0 `:                               nil,
@@ -34,7 +34,7 @@ func TestAPostSendsItsBodyOrNone(t *testing.T) {
 	}
 }
 
-func TestAnEmptyAnswerToAPostWillDoWhereNoneIsNeeded(t *testing.T) {
+func TestPostAcceptsAnEmptyAnswerForNilableTypes(t *testing.T) {
 	for _, status := range []int{200, 201, 204} {
 		for _, body := range []string{"", " \r\n", "{}", `{"height":1}`} {
 			u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(*http.Request) (*http.Response, error) { return respond(status, body), nil })})
@@ -45,7 +45,7 @@ func TestAnEmptyAnswerToAPostWillDoWhereNoneIsNeeded(t *testing.T) {
 	}
 	u := open(t, scrape.Options{URL: "http://data", Transport: answering("")})
 	if _, err := scrape.Post[height](t.Context(), u, "op", "/", nil); err == nil || err.Error() != "op: malformed: the answer is empty" {
-		t.Errorf("where an answer is needed: %v", err)
+		t.Errorf("type that is not nilable: %v", err)
 	}
 	u = open(t, scrape.Options{URL: "http://data", Transport: answering("<html>")})
 	if _, err := scrape.Post[*struct{}](t.Context(), u, "op", "/", nil); scrape.OutcomeOf(err) != scrape.Malformed {
@@ -53,7 +53,7 @@ func TestAnEmptyAnswerToAPostWillDoWhereNoneIsNeeded(t *testing.T) {
 	}
 }
 
-func TestAPostIsSentOnceAndNeverShared(t *testing.T) {
+func TestPostIsNeverRetriedOrShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests, status := 0, 503
 		u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(*http.Request) (*http.Response, error) {
@@ -76,7 +76,7 @@ func TestAPostIsSentOnceAndNeverShared(t *testing.T) {
 	})
 }
 
-func TestEveryRequestMustBeAdmitted(t *testing.T) {
+func TestAdmitIsCalledForEveryRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left, requests := 2, 0
 		registry := prometheus.NewRegistry()
@@ -94,13 +94,13 @@ func TestEveryRequestMustBeAdmitted(t *testing.T) {
 			},
 		})
 		const want = "GET /v1/height/{chain}: rate_limited: nothing is left for GET /v1/height/{chain}"
-		for range 2 { // a refused call gives back its turn
+		for range 2 { // a refused call releases its slot
 			if err := askREST(u); err == nil || err.Error() != want {
 				t.Errorf("got %v", err)
 			}
 		}
 		if requests != 2 {
-			t.Errorf("%d requests were sent, 2 were admitted", requests)
+			t.Errorf("%d requests sent, want the 2 admitted", requests)
 		}
 		for family, want := range map[string]float64{"avax_exporter_upstream_requests_total": 2, "avax_exporter_upstream_unsent_total": 2} {
 			if n := total(t, registry, family); n != want {

@@ -11,8 +11,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The remedy differs: another name, or another authority.
-func TestABadCertificateSaysWhatToChange(t *testing.T) {
+// The remedies differ: connect by another name, or trust another authority.
+func TestCertificateErrorsNameTheSettingToChange(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	known := x509.NewCertPool()
@@ -28,16 +28,16 @@ func TestABadCertificateSaysWhatToChange(t *testing.T) {
 		}
 		_, err = scrape.RPC[string](t.Context(), u, "/ext/info", "info.getNodeIP", nil)
 		if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), words) {
-			t.Errorf("%v, want words on %s", err, words)
+			t.Errorf("%v, want it to contain %q", err, words)
 		}
 	}
 }
 
-// With and without a CA file, an upstream that knows nothing newer than TLS 1.1 gets no request.
-func TestBelowTLS12NothingIsAsked(t *testing.T) {
+// An upstream that supports at most TLS 1.1 gets no request, with and without a CA file.
+func TestUpstreamsBelowTLS12GetNoRequest(t *testing.T) {
 	asked := false
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
-	server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // the old server that is refused
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // the server that must be rejected
 	server.Config.ErrorLog = quiet
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -50,7 +50,7 @@ func TestBelowTLS12NothingIsAsked(t *testing.T) {
 		}
 		_, err = scrape.RPC[string](t.Context(), u, "/ext/info", "info.getNodeIP", nil)
 		if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), "protocol version") || asked {
-			t.Errorf("%v, asked %t", err, asked)
+			t.Errorf("%v, request sent: %t", err, asked)
 		}
 	}
 }

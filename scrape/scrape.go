@@ -37,12 +37,12 @@ type Options struct {
 	Host   string      // Host header, in place of the one of URL
 	TLS    *tls.Config // not used where Transport is set
 
-	Timeout     time.Duration // of one call, repetitions included, from the moment its turn has come; default 10s
-	Concurrency int           // calls at once; default 4
-	MaxWait     time.Duration // how long to leave the upstream alone at most, whatever its Retry-After asks for; default 1m
-	Rate        float64       // requests a second; default 100
-	Burst       int           // requests at once after a rest; default twice the Rate
-	MaxBody     int64         // largest answer in bytes, after decompression; default 16 MiB
+	Timeout     time.Duration // of one call including retries, from the end of its wait in the queue; default 10s
+	Concurrency int           // concurrent calls; default 4
+	MaxWait     time.Duration // maximum pause that a Retry-After can set; default 1m
+	Rate        float64       // requests per second; default 100
+	Burst       int           // burst of requests after an idle time; default twice the Rate
+	MaxBody     int64         // maximum answer size in bytes, after decompression; default 16 MiB
 
 	// Admit, if set, is called before each request and each retry: it is a budget. Its error, a new *Error each time, ends
 	// the call; its Op is filled in.
@@ -58,7 +58,7 @@ type Options struct {
 	// Changed, if set, is called when Healthy has changed. It must not block.
 	Changed func()
 
-	Transport http.RoundTripper // default: an own http.Transport that keeps Concurrency connections open
+	Transport http.RoundTripper // default: an own http.Transport that keeps up to Concurrency connections open
 	Metrics   *Metrics          // nil: not measured
 }
 
@@ -90,7 +90,7 @@ type Upstream struct {
 	answered       atomic.Pointer[time.Time] // when the last good answer came
 	changed        func()
 
-	renewing sync.Mutex // held by who replaces access
+	renewing sync.Mutex // locked while access is replaced
 	access   atomic.Pointer[access]
 }
 
@@ -205,9 +205,9 @@ type call struct {
 	op     string
 	path   string // and query
 	body   []byte // nil: GET; empty: POST without one
-	once   bool   // never repeated, never shared
-	bare   bool   // an empty answer will do
-	evenAt int    // a status beyond 2xx with which an answer may come
+	once   bool   // never retried, never shared
+	bare   bool   // an empty answer is valid
+	evenAt int    // a status other than 2xx that may carry an answer
 	answer reflect.Type
 	decode func(d *wire.Decoder, answer reflect.Type) (any, error)
 }
@@ -236,9 +236,9 @@ func (u *Upstream) ask(ctx context.Context, c call) (any, error) {
 	return value, err
 }
 
-// as holds everything that is compiled again for every type of an answer.
+// as holds the code that the compiler repeats for each answer type.
 func as[T any](value any, err error) (T, error) {
-	answer, _ := value.(T) // not ok only where there is none, or T is an interface and the answer null
+	answer, _ := value.(T) // not ok only without an answer, or if T is an interface and the answer null
 	return answer, err
 }
 

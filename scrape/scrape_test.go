@@ -52,7 +52,7 @@ func askREST(u *scrape.Upstream) error {
 	return err
 }
 
-func TestEverySituationHasItsOutcomeAndItsWords(t *testing.T) {
+func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 	const envelope = `{"jsonrpc":"2.0","result":{"height":"14"},"id":1}` + "\n"
 	const bootstrapping = "API call rejected because chain is not done bootstrapping\n"
 	for _, c := range []struct {
@@ -136,7 +136,7 @@ func TestEverySituationHasItsOutcomeAndItsWords(t *testing.T) {
 				return
 			}
 			if err == nil {
-				t.Fatalf("an answer where %q was expected", c.want)
+				t.Fatalf("no error, want %q", c.want)
 			}
 			if _, got, _ := strings.Cut(err.Error(), ": "); got != c.want {
 				t.Errorf("\n got %s\nwant %s", got, c.want)
@@ -148,7 +148,7 @@ func TestEverySituationHasItsOutcomeAndItsWords(t *testing.T) {
 	}
 }
 
-func TestAnRPCErrorKeepsItsCode(t *testing.T) {
+func TestRPCErrorKeepsItsCode(t *testing.T) {
 	server := answering(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nope does not exist"}}`)
 	err := askRPC(open(t, scrape.Options{URL: "http://node", Transport: server}))
 	var refusal *scrape.RPCError
@@ -157,7 +157,7 @@ func TestAnRPCErrorKeepsItsCode(t *testing.T) {
 	}
 }
 
-func TestANullResultIsAnAnswerWhereItCanBeHeld(t *testing.T) {
+func TestNullResultNeedsANilableType(t *testing.T) {
 	u := open(t, scrape.Options{URL: "http://node", Transport: answering(`{"jsonrpc":"2.0","id":1,"result":null}`)})
 	if block, err := scrape.RPC[*height](t.Context(), u, "/", "eth_getBlockByNumber", nil); err != nil || block != nil {
 		t.Errorf("got %v, %v", block, err)
@@ -167,7 +167,7 @@ func TestANullResultIsAnAnswerWhereItCanBeHeld(t *testing.T) {
 	}
 }
 
-func TestAHungUpstreamTimesOut(t *testing.T) {
+func TestHungUpstreamTimesOut(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestAHungUpstreamTimesOut(t *testing.T) {
 	}
 }
 
-func TestAnUpstreamThatIsNotThereIsUnreachable(t *testing.T) {
+func TestRefusedConnectionIsUnreachable(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestAnUpstreamThatIsNotThereIsUnreachable(t *testing.T) {
 	}
 }
 
-func TestABrokenConnectionIsUnreachable(t *testing.T) {
+func TestBrokenConnectionIsUnreachable(t *testing.T) {
 	for name, sent := range map[string]string{
 		"before the answer":        "",
 		"in the middle of a body":  "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"result\":",
@@ -215,7 +215,7 @@ func TestABrokenConnectionIsUnreachable(t *testing.T) {
 	}
 }
 
-func TestAForeignCertificateNamesTheSetting(t *testing.T) {
+func TestUnknownAuthorityErrorNamesTheSetting(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ErrorLog = quiet
 	server.StartTLS()
@@ -230,11 +230,11 @@ func TestAForeignCertificateNamesTheSetting(t *testing.T) {
 	}
 }
 
-func TestAnAnswerAboveTheLimitIsTooLargeEvenCompressed(t *testing.T) {
+func TestDecompressedSizeIsLimited(t *testing.T) {
 	big := `{"id":1,"result":{"height":1,"x":"` + strings.Repeat("x", 1<<20) + `"}}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") != "gzip" {
-			t.Errorf("gzip is not asked for: %v", r.Header)
+			t.Errorf("no gzip in Accept-Encoding: %v", r.Header)
 		}
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
@@ -256,7 +256,7 @@ func TestAnAnswerAboveTheLimitIsTooLargeEvenCompressed(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreUsedAgainWhateverTheAnswer(t *testing.T) {
+func TestConnectionsAreReusedAfterAnyAnswer(t *testing.T) {
 	connections := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/v1") {
@@ -282,7 +282,7 @@ func TestConnectionsAreUsedAgainWhateverTheAnswer(t *testing.T) {
 	}
 }
 
-func TestTheRequestIsWhatTheUpstreamsWant(t *testing.T) {
+func TestRequestsHaveTheExpectedForm(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    scrape.Options
@@ -322,7 +322,7 @@ func TestTheRequestIsWhatTheUpstreamsWant(t *testing.T) {
 	}
 }
 
-func TestHeadersReachNoOtherHost(t *testing.T) {
+func TestRedirectsAreNotFollowed(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("the redirect was followed, with %v", r.Header)
 	}))
@@ -335,7 +335,7 @@ func TestHeadersReachNoOtherHost(t *testing.T) {
 	}
 }
 
-func TestARefusedHostHeaderIsNamedAsItWasSent(t *testing.T) {
+func TestHostErrorNamesTheHostThatWasSent(t *testing.T) {
 	err := askRPC(open(t, scrape.Options{URL: "http://node", Host: "inner", Transport: transport(func(*http.Request) (*http.Response, error) {
 		return respond(403, "invalid host specified\n"), nil
 	})}))
@@ -344,7 +344,7 @@ func TestARefusedHostHeaderIsNamedAsItWasSent(t *testing.T) {
 	}
 }
 
-func TestABadAddressIsMetWithWhatToWrite(t *testing.T) {
+func TestInvalidURLErrorsContainARemedy(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                              `upstream "local": no address: write one like http://127.0.0.1:9650`,
 		"127.0.0.1:9650":                `upstream "local": invalid URL: write http://127.0.0.1:9650 or https://127.0.0.1:9650`,
@@ -371,18 +371,17 @@ func TestABadAddressIsMetWithWhatToWrite(t *testing.T) {
 	}
 }
 
-func TestAHeaderWithALineBreakIsRefusedAtOnce(t *testing.T) {
+func TestHeaderWithALineBreakIsInvalid(t *testing.T) {
 	_, err := scrape.New(scrape.Options{Name: "data", URL: "http://data", Header: http.Header{"X-Key": {"hush\n"}}})
 	if want := `upstream "data": the value of header X-Key holds a line break or control character: write it on one line`; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestNoSecretIsEverTold plants canaries in every place that holds a credential and has the upstream say them back in
-// every way it can.
-func TestNoSecretIsEverTold(t *testing.T) { synctest.Test(t, noSecretIsEverTold) }
+// TestErrorsContainNoSecrets uses canaries as every credential. The upstream repeats them in every possible way.
+func TestErrorsContainNoSecrets(t *testing.T) { synctest.Test(t, errorsContainNoSecrets) }
 
-func noSecretIsEverTold(t *testing.T) {
+func errorsContainNoSecrets(t *testing.T) {
 	const canary = "c4n4ry"
 	for _, c := range []struct{ address, secret, basic string }{
 		{"http://user:p" + canary + "@node/path", "p" + canary, "user:p" + canary},
@@ -436,7 +435,7 @@ func noSecretIsEverTold(t *testing.T) {
 	}
 }
 
-func TestOutcomeOfNamesAnyError(t *testing.T) {
+func TestOutcomeOfClassifiesAnyError(t *testing.T) {
 	var none *scrape.Error
 	for _, c := range []struct {
 		err  error
@@ -467,7 +466,7 @@ func TestOutcomeOfNamesAnyError(t *testing.T) {
 	}
 }
 
-func TestHealthyMeansThatTheUpstreamItselfAnswered(t *testing.T) {
+func TestHealthyMeansTheUpstreamItselfAnswered(t *testing.T) {
 	var now *http.Response
 	u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
 		if now == nil {
@@ -498,8 +497,8 @@ func TestHealthyMeansThatTheUpstreamItselfAnswered(t *testing.T) {
 	}
 }
 
-// A host without descriptors says nothing about the upstream, and the words name the host.
-func TestALackOfThisHostIsNotTheUpstreams(t *testing.T) {
+// A host without descriptors says nothing about the upstream. The error names the host.
+func TestLocalLimitsLeaveHealthUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)}

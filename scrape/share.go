@@ -78,12 +78,12 @@ type question struct {
 
 // shared is an answer, or one in progress.
 type shared struct {
-	asked   time.Time // its age counts from here, so that it is never younger than it claims
+	asked   time.Time // age counts from the request, so that no answer is older than it claims
 	keep    time.Duration
-	waiting int                     // callers that would have it; the last to leave takes the call with it
+	waiting int                     // callers that wait; the last to leave cancels the call
 	leave   context.CancelCauseFunc // with why the last one left; nil once the call has ended
 
-	done  chan struct{} // closed when value and err stand
+	done  chan struct{} // closed when value and err are set
 	value any
 	err   error
 }
@@ -113,13 +113,13 @@ func patience(ctx context.Context) time.Time {
 type answers struct {
 	mu      sync.Mutex
 	byKey   map[question]*shared
-	sweepAt int // size at which to look for answers nobody may use any more
+	sweepAt int // size at which expired answers are deleted
 }
 
 // Limits of the stored answers of one upstream.
 const (
 	firstSweep  = 32
-	mostAnswers = 4096 // beyond, identical questions under way are still asked once, but not remembered
+	mostAnswers = 4096 // above it, concurrent identical calls are still sent once, but not stored
 )
 
 // get returns an answer to q that is not older than d, and calls ask if there is none. If one caller gives up while another
@@ -135,7 +135,7 @@ func (a *answers) get(ctx context.Context, q question, d time.Duration, ask func
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	select {
-	case <-s.done: // both at once
+	case <-s.done: // the call ended at the same time
 		return s.value, s.err
 	default:
 	}
@@ -171,7 +171,7 @@ func (a *answers) join(ctx context.Context, q question, d time.Duration, ask fun
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		s.value, s.err = value, err
-		s.leave = nil // it holds all that the question was asked with
+		s.leave = nil // it holds the parameters of the call
 		if err != nil || len(a.byKey) > mostAnswers {
 			a.forget(q, s)
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestSharedAnswersDoNotPileUp(t *testing.T) {
+func TestSharedAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a answers
 		asked := 0
@@ -18,15 +18,15 @@ func TestSharedAnswersDoNotPileUp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A question that never comes again, every second, each answer good for ten.
+		// A different question every second, each answer valid for ten seconds.
 		for n := range 10_000 {
 			put(n, 10*time.Second)
 			time.Sleep(time.Second)
 		}
 		if len(a.byKey) > 2*firstSweep {
-			t.Errorf("%d answers are kept where ten can be used", len(a.byKey))
+			t.Errorf("%d answers stored, want about ten", len(a.byKey))
 		}
-		// One that somebody else would have for longer than its first asker.
+		// An answer that another caller accepts for longer than the first.
 		put(-1, time.Second)
 		put(-1, time.Hour)
 		for n := range 1000 {
@@ -35,14 +35,14 @@ func TestSharedAnswersDoNotPileUp(t *testing.T) {
 		}
 		asked = 0
 		if put(-1, time.Hour); asked != 0 {
-			t.Error("an answer was dropped that could still be used")
+			t.Error("valid answer deleted")
 		}
-		// More questions than there is room for, all good for an hour.
+		// More questions than the limit, all valid for an hour.
 		for n := range mostAnswers + 1000 {
 			put(-n, time.Hour)
 		}
 		if len(a.byKey) > mostAnswers {
-			t.Errorf("%d answers are kept", len(a.byKey))
+			t.Errorf("%d answers stored", len(a.byKey))
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// counting answers with the number of the request, after d.
+// counting answers after d with the number of the request.
 func counting(d time.Duration, asked *atomic.Int64) transport {
 	return func(r *http.Request) (*http.Response, error) {
 		n := asked.Add(1)
@@ -32,7 +32,7 @@ func askHeight(ctx context.Context, u *scrape.Upstream, params any) (uint64, err
 	return uint64(h.Height), err
 }
 
-func TestAnAnswerIsSharedUntilItIsTooOld(t *testing.T) {
+func TestAnswersAreSharedUntilMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		u := open(t, scrape.Options{URL: "http://node", Transport: counting(0, &asked)})
@@ -59,7 +59,7 @@ func TestAnAnswerIsSharedUntilItIsTooOld(t *testing.T) {
 	})
 }
 
-func TestOnlyIdenticalQuestionsShare(t *testing.T) {
+func TestOnlyIdenticalCallsShareAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		u := open(t, scrape.Options{URL: "http://node", Transport: counting(0, &asked)})
@@ -75,12 +75,12 @@ func TestOnlyIdenticalQuestionsShare(t *testing.T) {
 			_ = askREST(u)
 		}
 		if asked.Load() != 6+2 {
-			t.Errorf("six questions asked twice and one asked afresh twice became %d requests", asked.Load())
+			t.Errorf("%d requests for six questions sent twice and one sent twice without sharing", asked.Load())
 		}
 	})
 }
 
-func TestIdenticalQuestionsUnderWayAreAskedOnce(t *testing.T) {
+func TestConcurrentIdenticalCallsAreSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		u := open(t, scrape.Options{URL: "http://node", Transport: counting(time.Second, &asked)})
@@ -98,7 +98,7 @@ func TestIdenticalQuestionsUnderWayAreAskedOnce(t *testing.T) {
 	})
 }
 
-func TestACallerThatGivesUpDoesNotTakeTheAnswerFromTheOthers(t *testing.T) {
+func TestCancelledCallerLeavesTheSharedCallRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		u := open(t, scrape.Options{URL: "http://node", Transport: counting(2*time.Second, &asked)})
@@ -119,20 +119,20 @@ func TestACallerThatGivesUpDoesNotTakeTheAnswerFromTheOthers(t *testing.T) {
 					}
 					return
 				}
-				time.Sleep(time.Second / 4) // it joins, whoever began
+				time.Sleep(time.Second / 4) // it joins the call in progress
 				if got, err := askHeight(ctx, u, nil); got != 1 || err != nil {
-					t.Errorf("the patient caller got answer %d, %v", got, err)
+					t.Errorf("remaining caller: answer %d, %v", got, err)
 				}
 			})
 		}
 		wg.Wait()
 		if asked.Load() != 1 {
-			t.Errorf("asked %d times", asked.Load())
+			t.Errorf("%d requests", asked.Load())
 		}
 	})
 }
 
-func TestACallNobodyWaitsForEnds(t *testing.T) {
+func TestSharedCallEndsWithItsLastCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, asked := time.Now(), 0
 		u := open(t, scrape.Options{URL: "http://node", Timeout: time.Hour, Transport: transport(func(r *http.Request) (*http.Response, error) {
@@ -141,7 +141,7 @@ func TestACallNobodyWaitsForEnds(t *testing.T) {
 				if took := time.Since(began); took != time.Second {
 					t.Errorf("the request ended after %s", took)
 				}
-				time.Sleep(time.Second) // it takes its time to go
+				time.Sleep(time.Second) // the request needs time to end
 				return nil, r.Context().Err()
 			}
 			return respond(200, good), nil
@@ -149,20 +149,20 @@ func TestACallNobodyWaitsForEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(scrape.MaxAge(t.Context(), time.Minute), time.Second)
 		defer cancel()
 		if _, err := askHeight(ctx, u, nil); err == nil {
-			t.Error("an answer out of nothing")
+			t.Error("answer without a request")
 		}
-		// Whoever comes next begins anew and does not inherit the abandoned call.
+		// The next caller starts a new call.
 		if got, err := askHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); got != 14 || err != nil {
 			t.Errorf("got %d, %v", got, err)
 		}
 		time.Sleep(2 * time.Second)
 		if _, err := askHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); asked != 2 || err != nil {
-			t.Errorf("the abandoned call took the answer of the next with it: asked %d times, %v", asked, err)
+			t.Errorf("the cancelled call cancelled the next one: %d requests, %v", asked, err)
 		}
 	})
 }
 
-func TestForgottenAnswersAreAskedForAgain(t *testing.T) {
+func TestForgetAnswersDeletesSharedAnswers(t *testing.T) {
 	asked := 0
 	u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
 		asked++
@@ -173,12 +173,12 @@ func TestForgottenAnswersAreAskedForAgain(t *testing.T) {
 			u.ForgetAnswers()
 		}
 		if _, err := askHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); asked != want || err != nil {
-			t.Errorf("question %d: asked %d times, want %d: %v", i, asked, want, err)
+			t.Errorf("question %d: %d requests, want %d: %v", i, asked, want, err)
 		}
 	}
 }
 
-func TestASharedCallIsNotRepeatedBeyondItsCallersDeadline(t *testing.T) {
+func TestSharedCallIsNotRetriedAfterCallersDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
@@ -188,12 +188,12 @@ func TestASharedCallIsNotRepeatedBeyondItsCallersDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(scrape.MaxAge(t.Context(), time.Minute), 90*time.Millisecond)
 		defer cancel()
 		if _, err := askHeight(ctx, u, nil); err == nil || err.Error() != "platform.getHeight: unreachable: connection refused" || asked != 1 {
-			t.Errorf("asked %d times: %v", asked, err)
+			t.Errorf("%d requests: %v", asked, err)
 		}
 	})
 }
 
-func TestErrorsAreNotRemembered(t *testing.T) {
+func TestErrorsAreNotCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
@@ -212,7 +212,7 @@ func TestErrorsAreNotRemembered(t *testing.T) {
 	})
 }
 
-func TestASharedErrorReachesAllWhoWait(t *testing.T) {
+func TestSharedErrorReachesEveryWaitingCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(r *http.Request) (*http.Response, error) {
 			time.Sleep(time.Second)
@@ -231,9 +231,8 @@ func TestASharedErrorReachesAllWhoWait(t *testing.T) {
 	})
 }
 
-// A hung upstream is told as such also where every caller's time is up before
-// the call's own.
-func TestASharedCallWhoseCallersRunOutOfTimeCountsAsATimeout(t *testing.T) {
+// A hung upstream counts as a timeout even if every caller's deadline comes before the call's own.
+func TestSharedCallWithExpiredCallersIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		u, err := scrape.New(scrape.Options{
@@ -249,11 +248,11 @@ func TestASharedCallWhoseCallersRunOutOfTimeCountsAsATimeout(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err = askHeight(scrape.MaxAge(ctx, time.Second), u, nil); scrape.OutcomeOf(err) != scrape.Timeout {
-			t.Errorf("the caller is told %v", err)
+			t.Errorf("error for the caller: %v", err)
 		}
 		synctest.Wait()
 		if u.Healthy() {
-			t.Error("the upstream still counts as healthy")
+			t.Error("upstream is healthy")
 		}
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP avax_exporter_upstream_requests_total Requests to an upstream by outcome. A retry counts again, a shared answer does not.

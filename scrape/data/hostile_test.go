@@ -9,7 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-func TestNoAnswerTakesMuchMoreMemoryThanItsSize(t *testing.T) {
+func TestDecodingMemoryIsBoundedByAnswerSize(t *testing.T) {
 	var questions []hostile.Question
 	for _, c := range conversations {
 		if c.fixture == "" {

@@ -35,7 +35,7 @@ func past(seconds int64) *wire.PastUnixTime {
 	return &wire.PastUnixTime{Time: time.Unix(seconds, 0).UTC()}
 }
 
-func TestBlocksTransactionsAndBalancesAreReadExactly(t *testing.T) {
+func TestBlocksTransactionsAndBalancesDecodeExactly(t *testing.T) {
 	c, ctx := replay(t, "healthy"), t.Context()
 	output := func(amount uint64) node.TxOutput {
 		return node.TxOutput{AssetID: avaxAsset, FxID: secpFx, Output: node.Output{
@@ -100,7 +100,7 @@ func TestBlocksTransactionsAndBalancesAreReadExactly(t *testing.T) {
 	}
 }
 
-func TestTransactionsOfEveryKindAreReadable(t *testing.T) {
+func TestEveryTransactionTypeDecodes(t *testing.T) {
 	locked := `{"addresses":["P-a"],"amount":"18446744073709551615","locktime":7,"threshold":1}`
 	c := answering(t, `{"id":1,"result":{"encoding":"json","block":{"id":"b","parentID":"a","height":1099511627776,
 		"tx":{"id":"r","unsignedTx":{"txID":"rewarded"},"credentials":[]},
@@ -124,11 +124,11 @@ func TestTransactionsOfEveryKindAreReadable(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, err := answering(t, `{"id":1,"result":{"encoding":"cb58","block":"x"}}`).PlatformBlockByHeight(t.Context(), 1, ""); scrape.OutcomeOf(err) != scrape.Malformed {
-		t.Errorf("an unknown encoding: %v", err)
+		t.Errorf("unknown encoding: %v", err)
 	}
 }
 
-func TestABlockThatIsNotThereIsAnErrorOnEveryChain(t *testing.T) {
+func TestUnknownBlockIsAnErrorOnEveryChain(t *testing.T) {
 	c, ctx := replay(t, "healthy"), t.Context()
 	_, onX := c.AVMBlockByHeight(ctx, "X", 99999999, "")
 	_, onC := c.EthBlockByNumber(ctx, "C", new(uint64(0xffffff)))
@@ -143,7 +143,7 @@ func TestABlockThatIsNotThereIsAnErrorOnEveryChain(t *testing.T) {
 	}
 }
 
-func TestAnEVMBlockIsReadToTheMillisecond(t *testing.T) {
+func TestEVMBlockTimeHasMilliseconds(t *testing.T) {
 	c := replay(t, "healthy")
 	b, err := c.EthBlockByNumber(t.Context(), l1Chain, nil)
 	if err != nil {
@@ -161,18 +161,18 @@ func TestAnEVMBlockIsReadToTheMillisecond(t *testing.T) {
 		t.Errorf("base fee %s", fee)
 	}
 	if at := b.Time(); !at.Equal(time.UnixMilli(1795198163598)) {
-		t.Errorf("made at %s", at)
+		t.Errorf("time %s", at)
 	}
 	b.TimestampMilliseconds = nil
 	if at := b.Time(); !at.Equal(time.Unix(1795198163, 0)) {
-		t.Errorf("made at %s", at)
+		t.Errorf("time %s", at)
 	}
 	if fee, err := c.EthBaseFee(t.Context(), l1Chain); err != nil || fee.String() != "1000000000" {
 		t.Errorf("base fee %s, %v", fee, err)
 	}
 }
 
-func TestABlockIsAlsoFoundByItsHash(t *testing.T) {
+func TestEthBlockByHash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		c, ctx, chain := simulated(t, network), t.Context(), network.Chain("examplel1").ID
@@ -186,12 +186,12 @@ func TestABlockIsAlsoFoundByItsHash(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		if _, err := c.EthBlockByHash(ctx, chain, unknown); scrape.OutcomeOf(err) != scrape.NotFound {
-			t.Errorf("no block: %v", err)
+			t.Errorf("unknown block: %v", err)
 		}
 	})
 }
 
-func TestAChainConfigIsReadOnEveryKindOfChain(t *testing.T) {
+func TestEthChainConfigDecodesOnEveryVM(t *testing.T) {
 	c, ctx := replay(t, "healthy"), t.Context()
 	onL1, err := c.EthChainConfig(ctx, l1Chain)
 	if err != nil {
@@ -234,7 +234,7 @@ func TestAChainConfigIsReadOnEveryKindOfChain(t *testing.T) {
 	}
 }
 
-func TestWhatAChainConfigLeavesEmptyStaysAbsent(t *testing.T) {
+func TestEmptyChainConfigFieldsStayAbsent(t *testing.T) {
 	c, err := answering(t, `{"id":1,"result":{"chainId":18446744073709551615,"feeConfig":null,"allowFeeRecipients":null,"upgrades":null,
 		"shanghaiTime":null,"londonBlock":null,"warpConfig":null,"etnaTimestamp":7,
 		"neverTimestamp":18446744073709551615,"oddBlock":-1,"oddConfig":{"adminAddresses":7},"otherConfig":[]}}`).EthChainConfig(t.Context(), "C")
@@ -256,7 +256,7 @@ func TestWhatAChainConfigLeavesEmptyStaysAbsent(t *testing.T) {
 	}
 }
 
-func TestEqualChainConfigsHaveEqualTexts(t *testing.T) {
+func TestEqualChainConfigsHaveEqualCanonicalText(t *testing.T) {
 	canonical := func(config string) string {
 		found, err := answering(t, `{"id":1,"result":`+config+`}`).EthChainConfig(t.Context(), "C")
 		if err != nil {
@@ -267,15 +267,15 @@ func TestEqualChainConfigsHaveEqualTexts(t *testing.T) {
 	want := `{"a":{"b":[1,2],"c":"é"},"chainId":1,"weight":9007199254740993}`
 	for _, config := range []string{want, `{"weight": 9007199254740993, "chainId":1, "a":{"c":"\u00e9", "b":[1, 2]}}`} {
 		if got := canonical(config); got != want {
-			t.Errorf("%s became %s", config, got)
+			t.Errorf("%s: canonical text %s", config, got)
 		}
 	}
 	if got := canonical(strings.Replace(want, "993", "992", 1)); got == want {
-		t.Error("two numbers above 2^53 have one text")
+		t.Error("different numbers above 2^53 have equal canonical texts")
 	}
 }
 
-func TestTheRulesOfAnInstantAreRead(t *testing.T) {
+func TestEthActiveRulesAtDecodesRules(t *testing.T) {
 	c, ctx := replay(t, "healthy"), t.Context()
 	rules, err := c.EthActiveRulesAt(ctx, l1Chain, nil)
 	if err != nil {
@@ -285,7 +285,7 @@ func TestTheRulesOfAnInstantAreRead(t *testing.T) {
 		t.Errorf("rules: %+v", rules)
 	}
 	if _, isRule := rules.EthRules["ChainID"]; isRule {
-		t.Error("a number counts as a rule")
+		t.Error("number decoded as a rule")
 	}
 	if since := rules.Precompiles["feeManagerConfig"].Timestamp; len(rules.Precompiles) != 5 || !since.Equal(time.Unix(1607144400, 0)) {
 		t.Errorf("precompiles: %v", rules.Precompiles)
@@ -296,7 +296,7 @@ func TestTheRulesOfAnInstantAreRead(t *testing.T) {
 	}
 }
 
-// healthAnswers are the bodies that real nodes gave to a GET, by situation and path.
+// healthAnswers are the recorded health answers of real nodes, by situation and path.
 func healthAnswers(t *testing.T) map[string]*node.Client {
 	t.Helper()
 	survey, err := recorded.Load("survey")
@@ -310,7 +310,7 @@ func healthAnswers(t *testing.T) map[string]*node.Client {
 		}
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, asked *http.Request) {
 			if asked.Method != http.MethodGet {
-				t.Errorf("asked by %s", asked.Method)
+				t.Errorf("method %s", asked.Method)
 			}
 			w.WriteHeader(r.Status)
 			_, _ = io.WriteString(w, r.Response)
@@ -325,7 +325,7 @@ func healthAnswers(t *testing.T) map[string]*node.Client {
 	return clients
 }
 
-func TestANodeThatIsNotHealthyIsAnAnswer(t *testing.T) {
+func TestUnhealthyNodeIsAnAnswer(t *testing.T) {
 	answers, ctx := healthAnswers(t), t.Context()
 	for what, c := range answers {
 		h, err := c.Health(ctx)
@@ -333,7 +333,7 @@ func TestANodeThatIsNotHealthyIsAnAnswer(t *testing.T) {
 			t.Errorf("%s: %+v, %v", what, h, err)
 		}
 		if !c.Healthy() {
-			t.Errorf("%s: a node that answers counts as one that does not", what)
+			t.Errorf("%s: unhealthy after an answer", what)
 		}
 		for name, check := range h.Checks {
 			if chain := len(name) == 1 || len(name) > 40; chain && check.Error != "not yet run" && check.Chain == nil && check.Message != nil || !chain && check.Chain != nil {
@@ -342,7 +342,7 @@ func TestANodeThatIsNotHealthyIsAnAnswer(t *testing.T) {
 		}
 	}
 	if len(answers) < 8 {
-		t.Fatalf("only %d recordings", len(answers))
+		t.Fatalf("%d recordings", len(answers))
 	}
 
 	well, err := answers["healthy /ext/health 200"].Health(ctx)
@@ -367,11 +367,11 @@ func TestANodeThatIsNotHealthyIsAnAnswer(t *testing.T) {
 	}
 	p := alone.Checks["P"]
 	if p.Error == "" || p.ContiguousFailures == 0 || p.TimeOfFirstFailure == nil || p.Chain.LastAcceptedHeight != nil || *p.Chain.PercentConnected != 0 || len(p.Chain.DisconnectedValidators) == 0 {
-		t.Errorf("P alone: %+v", p)
+		t.Errorf("only P: %+v", p)
 	}
 }
 
-func TestHealthIsAskedWhereItIs(t *testing.T) {
+func TestHealthRequestsTheRightPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		c, ctx := simulated(t, network), t.Context()
@@ -379,7 +379,7 @@ func TestHealthIsAskedWhereItIs(t *testing.T) {
 			t.Errorf("%+v, %v", h, err)
 		}
 		if call := network.Calls()[0]; call.Method != "GET /ext/health" || string(call.Params) != `"tag=`+network.Chain("examplel1").SubnetID+`"` {
-			t.Errorf("asked %s %s", call.Method, call.Params)
+			t.Errorf("called %s %s", call.Method, call.Params)
 		}
 		network.Node("alpha").SetChain("C", simnet.Bootstrapping)
 		time.Sleep(time.Minute)
@@ -389,7 +389,7 @@ func TestHealthIsAskedWhereItIs(t *testing.T) {
 	})
 }
 
-// pages is a chain whose unspent outputs come as told, by the index at which a page starts.
+// pages is a chain whose unspent outputs come from page, which takes the index at which a page starts.
 func pages(t *testing.T, page func(start string) (utxos []string, end string)) (*node.Client, *int) {
 	t.Helper()
 	asked := 0
@@ -424,26 +424,26 @@ func walk(t *testing.T, c *node.Client) (found []string, failed error) {
 	return found, nil
 }
 
-func TestUnspentOutputsAreGivenOnceAndTheWalkEnds(t *testing.T) {
+func TestAVMUTXOsYieldsEachOutputOnceAndEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		page  func(start string) ([]string, string)
 		asked int
 		want  string
 	}{
-		"until an empty page": {func(start string) ([]string, string) {
+		"ends at an empty page": {func(start string) ([]string, string) {
 			return map[string][]string{"": {"0x1", "0x2"}, "0x2": {"0x2", "0x3"}}[start], map[string]string{"": "0x2", "0x2": "0x3", "0x3": "0x3"}[start]
 		}, 3, "0x1 0x2 0x3"},
-		"one that repeats itself alone": {func(start string) ([]string, string) {
+		"page with only the previous output": {func(start string) ([]string, string) {
 			return map[string][]string{"": {"0x1"}, "a": {"0x1"}, "b": {"0x2"}}[start], map[string]string{"": "a", "a": "b", "b": "c"}[start]
 		}, 4, "0x1 0x2"},
-		"none":                              {func(string) ([]string, string) { return nil, "" }, 1, ""},
-		"until a page that leads nowhere":   {func(string) ([]string, string) { return []string{"0x1"}, "0x1" }, 2, "0x1"},
-		"a set that grows as fast as asked": {func(start string) ([]string, string) { return []string{"0x1"}, start + "x" }, 100, "0x1"},
+		"none":                            {func(string) ([]string, string) { return nil, "" }, 1, ""},
+		"ends at a page without progress": {func(string) ([]string, string) { return []string{"0x1"}, "0x1" }, 2, "0x1"},
+		"set that grows without end":      {func(start string) ([]string, string) { return []string{"0x1"}, start + "x" }, 100, "0x1"},
 	} {
 		client, asked := pages(t, c.page)
 		found, err := walk(t, client)
 		if strings.Join(found, " ") != c.want || *asked != c.asked || (err != nil) != (c.asked == 100) {
-			t.Errorf("%s: %v after %d pages, %v", name, found, *asked, err)
+			t.Errorf("%s: %v %d pages, %v", name, found, *asked, err)
 		}
 		if err != nil && scrape.OutcomeOf(err) != scrape.TooLarge {
 			t.Errorf("%s: %v", name, err)
@@ -457,14 +457,14 @@ func TestUnspentOutputsAreGivenOnceAndTheWalkEnds(t *testing.T) {
 		break
 	}
 	if *asked != 1 {
-		t.Errorf("who has enough asks %d pages", *asked)
+		t.Errorf("%d pages after the caller stopped", *asked)
 	}
 	if _, err := walk(t, answering(t, `{"error":"no"}`)); scrape.OutcomeOf(err) != scrape.Rejected {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestUnspentOutputsOfTheSimulatedNetworkAddUp(t *testing.T) {
+func TestAVMUTXOsOfTheSimulatedNetworkAreComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		network.SetUTXOs(1_200)

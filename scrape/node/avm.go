@@ -9,21 +9,21 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Every method takes the chain that is asked: X, or the alias or blockchain ID of another chain of the same VM.
+// Every method takes the chain: X, or the alias or blockchain ID of another chain of the same VM.
 
 func avm[T any](ctx context.Context, c *Client, chain, method string, params any) (T, error) {
 	return scrape.RPC[T](ctx, c.u, at(avmPath, chain), method, params)
 }
 
-// AssetBalance is what an address holds of an asset.
+// AssetBalance is the balance of an address in one asset.
 type AssetBalance struct {
 	Asset   string      `json:"asset"`   // asset ID, or AVAX
 	Balance wire.Uint64 `json:"balance"` // in the asset's smallest unit
 }
 
-// AVMAllBalances asks avm.getAllBalances of an address such as X-avax1….
+// AVMAllBalances calls avm.getAllBalances for an address such as X-avax1….
 //
-// Deprecated: since node version 1.9.12, and it may vanish: see IsNotOffered. AVMUTXOs tells the same and more.
+// Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered. AVMUTXOs returns the same and more.
 func (c *Client) AVMAllBalances(ctx context.Context, chain, address string) ([]AssetBalance, error) {
 	answer, err := avm[struct {
 		Balances []AssetBalance `json:"balances"`
@@ -31,38 +31,38 @@ func (c *Client) AVMAllBalances(ctx context.Context, chain, address string) ([]A
 	return answer.Balances, err
 }
 
-// Asset is how people call an asset and count it.
+// Asset is the name and the unit of an asset.
 type Asset struct {
 	AssetID      string      `json:"assetID"`
-	Name         string      `json:"name"` // given by its creator; not unique
+	Name         string      `json:"name"` // set by its creator; not unique
 	Symbol       string      `json:"symbol"`
-	Denomination wire.Uint64 `json:"denomination"` // decimal places of an amount as people write it
+	Denomination wire.Uint64 `json:"denomination"` // decimal places
 }
 
-// AVMAssetDescription asks avm.getAssetDescription of an asset ID, or of AVAX.
+// AVMAssetDescription calls avm.getAssetDescription for an asset ID, or for AVAX.
 func (c *Client) AVMAssetDescription(ctx context.Context, chain, assetID string) (Asset, error) {
 	return avm[Asset](ctx, c, chain, "avm.getAssetDescription", map[string]string{"assetID": assetID})
 }
 
-// AVMBalance is what an address holds of one asset.
+// AVMBalance is the balance of an address in one asset, with its outputs.
 type AVMBalance struct {
 	Balance wire.Uint64 `json:"balance"` // in the asset's smallest unit
 	UTXOIDs []UTXOID    `json:"utxoIDs"`
 }
 
-// AVMBalance asks avm.getBalance of an address, of an asset ID or AVAX.
+// AVMBalance calls avm.getBalance for an address and an asset ID, or AVAX.
 //
-// Deprecated: since node version 1.9.12, and it may vanish: see IsNotOffered. AVMUTXOs tells the same and more.
+// Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered. AVMUTXOs returns the same and more.
 func (c *Client) AVMBalance(ctx context.Context, chain, address, assetID string) (AVMBalance, error) {
 	return avm[AVMBalance](ctx, c, chain, "avm.getBalance", map[string]string{"address": address, "assetID": assetID})
 }
 
-// AVMBlock asks avm.getBlock of a block ID, which it rejects where it has no such block. An empty encoding means Hex.
+// AVMBlock calls avm.getBlock for a block ID. An unknown block is an error. An empty encoding means Hex.
 func (c *Client) AVMBlock(ctx context.Context, chain, blockID string, as Encoding) (Encoded[Block], error) {
 	return avm[Encoded[Block]](ctx, c, chain, "avm.getBlock", blockByID{blockID, as})
 }
 
-// AVMBlockByHeight asks avm.getBlockByHeight, which it rejects where it has no such block. An empty encoding means Hex.
+// AVMBlockByHeight calls avm.getBlockByHeight. An unknown block is an error. An empty encoding means Hex.
 func (c *Client) AVMBlockByHeight(ctx context.Context, chain string, height uint64, as Encoding) (Encoded[Block], error) {
 	return avm[Encoded[Block]](ctx, c, chain, "avm.getBlockByHeight", struct {
 		Height   uint64   `json:"height,string"`
@@ -70,7 +70,7 @@ func (c *Client) AVMBlockByHeight(ctx context.Context, chain string, height uint
 	}{height, as})
 }
 
-// AVMHeight asks avm.getHeight: the height of the last accepted block. On an X-Chain that nobody uses it stands still.
+// AVMHeight calls avm.getHeight: the height of the last accepted block. It does not change while the X-Chain is unused.
 func (c *Client) AVMHeight(ctx context.Context, chain string) (uint64, error) {
 	answer, err := avm[struct {
 		Height wire.Height `json:"height"`
@@ -78,7 +78,7 @@ func (c *Client) AVMHeight(ctx context.Context, chain string) (uint64, error) {
 	return uint64(answer.Height), err
 }
 
-// AVMTx asks avm.getTx of a transaction ID; one that the node does not know is an error. An empty encoding means Hex.
+// AVMTx calls avm.getTx for a transaction ID. An unknown transaction is an error. An empty encoding means Hex.
 func (c *Client) AVMTx(ctx context.Context, chain, txID string, as Encoding) (Encoded[Tx], error) {
 	return avm[Encoded[Tx]](ctx, c, chain, "avm.getTx", struct {
 		TxID     string   `json:"txID"`
@@ -86,14 +86,14 @@ func (c *Client) AVMTx(ctx context.Context, chain, txID string, as Encoding) (En
 	}{txID, as})
 }
 
-// AVMTxFee asks avm.getTxFee: the fixed fees of the chain, the two of TxFee that are in use.
+// AVMTxFee calls avm.getTxFee: the fixed fees of the chain, the two of TxFee that are in use.
 func (c *Client) AVMTxFee(ctx context.Context, chain string) (TxFee, error) {
 	return avm[TxFee](ctx, c, chain, "avm.getTxFee", nil)
 }
 
-// AVMTxStatus asks avm.getTxStatus of a transaction ID: Accepted, Processing, Rejected or Unknown.
+// AVMTxStatus calls avm.getTxStatus for a transaction ID: Accepted, Processing, Rejected or Unknown.
 //
-// Deprecated: since node version 1.10.0, and it may vanish: see IsNotOffered. AVMTx knows what is accepted.
+// Deprecated: since node version 1.10.0. A release may remove it: see IsNotOffered. AVMTx finds accepted transactions.
 func (c *Client) AVMTxStatus(ctx context.Context, chain, txID string) (string, error) {
 	answer, err := avm[struct {
 		Status string `json:"status"`
@@ -104,14 +104,14 @@ func (c *Client) AVMTxStatus(ctx context.Context, chain, txID string) (string, e
 // MaxUTXOs is the largest page of unspent outputs, and a node's default.
 const MaxUTXOs = 1024
 
-// UTXOQuery says which unspent outputs are wanted.
+// UTXOQuery selects unspent outputs.
 type UTXOQuery struct {
-	Addresses   []string `json:"addresses"`             // at least one; each output refers to at least one of them
-	SourceChain string   `json:"sourceChain,omitempty"` // alias or ID: those exported from there and not imported yet
-	Limit       int      `json:"limit,omitempty"`       // of one page; 0, and more than MaxUTXOs, mean MaxUTXOs
+	Addresses   []string `json:"addresses"`             // at least one; each output belongs to at least one of them
+	SourceChain string   `json:"sourceChain,omitempty"` // alias or ID: only outputs exported from there and not imported yet
+	Limit       int      `json:"limit,omitempty"`       // outputs per page; 0, and more than MaxUTXOs, mean MaxUTXOs
 }
 
-// UTXOIndex is where a page of unspent outputs ends and the next begins.
+// UTXOIndex is the end of a page of unspent outputs and the start of the next.
 type UTXOIndex struct {
 	Address string `json:"address"`
 	UTXO    string `json:"utxo"`
@@ -120,14 +120,14 @@ type UTXOIndex struct {
 // UTXOPage is one page of unspent outputs.
 type UTXOPage struct {
 	NumFetched  wire.Uint64 `json:"numFetched"`
-	UTXOs       []string    `json:"utxos"` // the bytes of each and a checksum of four, hex after 0x
+	UTXOs       []string    `json:"utxos"` // bytes and a checksum of four bytes, in hex after 0x
 	EndIndex    UTXOIndex   `json:"endIndex"`
 	SourceChain string      `json:"sourceChain,omitzero"`
 	Encoding    Encoding    `json:"encoding"`
 }
 
-// AVMUTXOPage asks avm.getUTXOs for one page, in Hex, the only encoding there is: the first for nil, else the one that
-// begins where another ended. From one page to the next an output can repeat, and the set can change.
+// AVMUTXOPage calls avm.getUTXOs for one page, in Hex, the only encoding. A nil start is the first page, else start is the
+// end of another page. Between pages an output can repeat, and the set can change.
 func (c *Client) AVMUTXOPage(ctx context.Context, chain string, q UTXOQuery, start *UTXOIndex) (UTXOPage, error) {
 	return avm[UTXOPage](ctx, c, chain, "avm.getUTXOs", struct {
 		UTXOQuery
@@ -135,11 +135,11 @@ func (c *Client) AVMUTXOPage(ctx context.Context, chain string, q UTXOQuery, sta
 	}{q, start})
 }
 
-// maxUTXOPages bounds a walk through unspent outputs.
+// maxUTXOPages is the maximum number of pages of one list of unspent outputs.
 const maxUTXOPages = 100
 
-// AVMUTXOs asks avm.getUTXOs page by page and yields each output once, in hex. It ends at an empty page, at one that leads
-// no further, and with the first error; more than a hundred pages are an error.
+// AVMUTXOs calls avm.getUTXOs page by page and yields each output once, in hex. It ends at an empty page, at a page whose
+// end is its start, and at the first error. More than a hundred pages are an error.
 func (c *Client) AVMUTXOs(ctx context.Context, chain string, q UTXOQuery) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		seen := make(map[string]bool)

@@ -8,9 +8,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Blocks and transactions of the X- and the P-Chain, as both services write them.
+// Blocks and transactions of the X-Chain and the P-Chain, in the form that both services share.
 
-// Encoding is how a node writes a block or transaction.
+// Encoding is the text form of a block or transaction.
 type Encoding string
 
 // The encodings. A node's default is Hex.
@@ -22,11 +22,11 @@ const (
 // Encoded is a block or transaction in one of its encodings.
 type Encoded[T any] struct {
 	Encoding Encoding
-	Hex      string // its bytes and a checksum of four, after 0x; empty unless the encoding is Hex
+	Hex      string // bytes and a checksum of four bytes, after 0x; empty unless the encoding is Hex
 	JSON     *T     // nil unless the encoding is JSON
 }
 
-// UnmarshalWire reads the member block or tx by what the member encoding says of it.
+// UnmarshalWire decodes the member block or tx in the encoding that the member encoding names.
 func (e *Encoded[T]) UnmarshalWire(d *wire.Decoder) error {
 	var answer struct {
 		Block    jsontext.Value `json:"block,omitzero"`
@@ -55,25 +55,25 @@ func (e *Encoded[T]) UnmarshalWire(d *wire.Decoder) error {
 	return errors.New("encoding: neither hex nor json")
 }
 
-// Block is an accepted block of the X- or the P-Chain.
+// Block is an accepted block of the X-Chain or the P-Chain.
 type Block struct {
 	ID         string             `json:"id"`
 	ParentID   string             `json:"parentID"`
 	Height     wire.Height        `json:"height"`
-	Time       *wire.PastUnixTime `json:"time"`                // nil in the P-Chain's genesis and its blocks from before Banff
-	MerkleRoot string             `json:"merkleRoot,omitzero"` // of the X-Chain alone
+	Time       *wire.PastUnixTime `json:"time"`                // nil in the P-Chain's genesis and in its blocks before Banff
+	MerkleRoot string             `json:"merkleRoot,omitzero"` // X-Chain only
 	Txs        []Tx               `json:"txs,omitzero"`
-	Tx         *Tx                `json:"tx"` // of a P-Chain block that proposes one
+	Tx         *Tx                `json:"tx"` // of a P-Chain block that proposes a transaction
 }
 
-// Tx is a transaction of the X- or the P-Chain.
+// Tx is a transaction of the X-Chain or the P-Chain.
 type Tx struct {
 	ID          string       `json:"id"`
 	UnsignedTx  UnsignedTx   `json:"unsignedTx"`
-	Credentials []Credential `json:"credentials,omitzero"` // one for each input
+	Credentials []Credential `json:"credentials,omitzero"` // one per input
 }
 
-// UnsignedTx is what transactions of the two chains have in common; there are kinds that have none of it.
+// UnsignedTx has the fields that both chains share. Some transaction types have none of them.
 type UnsignedTx struct {
 	NetworkID    *wire.Uint64 `json:"networkID"`
 	BlockchainID string       `json:"blockchainID,omitzero"`
@@ -87,52 +87,52 @@ type UnsignedTx struct {
 	ImportedInputs   []TxInput  `json:"importedInputs,omitzero"`
 }
 
-// TxOutput is an amount that a transaction brings forth.
+// TxOutput is an amount that a transaction creates.
 type TxOutput struct {
 	AssetID string `json:"assetID"`
 	FxID    string `json:"fxID,omitzero"`
 	Output  Output `json:"output"`
 }
 
-// Output says how much there is and who may spend it: threshold of the addresses together, after locktime.
+// Output is an amount and its owners: threshold of the addresses together, after locktime.
 type Output struct {
 	Addresses []string     `json:"addresses,omitzero"`
-	Amount    *wire.Uint64 `json:"amount"`    // in the asset's smallest unit; nil for what has none, such as an NFT
+	Amount    *wire.Uint64 `json:"amount"`    // in the asset's smallest unit; nil for outputs without an amount, such as an NFT
 	Locktime  *wire.Uint64 `json:"locktime"`  // Unix seconds; 0 for none
-	Threshold *wire.Uint64 `json:"threshold"` // how many of the addresses must sign
-	Output    *Output      `json:"output"`    // inside one that may be staked but not spent before its own locktime
+	Threshold *wire.Uint64 `json:"threshold"` // number of addresses that must sign
+	Output    *Output      `json:"output"`    // inside an output that may be staked, but not spent before its own locktime
 }
 
 // TxInput is an output that a transaction spends.
 type TxInput struct {
-	TxID        string      `json:"txID"` // of the transaction that brought the output forth
+	TxID        string      `json:"txID"` // transaction that created the output
 	OutputIndex wire.Uint64 `json:"outputIndex"`
 	AssetID     string      `json:"assetID"`
 	FxID        string      `json:"fxID,omitzero"`
 	Input       Input       `json:"input"`
 }
 
-// Input says how much is spent and who signs for it.
+// Input is an amount that is spent, and its signers.
 type Input struct {
 	Amount           *wire.Uint64  `json:"amount"`
-	SignatureIndices []wire.Uint64 `json:"signatureIndices,omitzero"` // places in the list of the output's addresses
-	Input            *Input        `json:"input"`                     // inside one that spends what may be staked only
+	SignatureIndices []wire.Uint64 `json:"signatureIndices,omitzero"` // positions in the list of the output's addresses
+	Input            *Input        `json:"input"`                     // inside an input that spends stakeable locked funds
 }
 
-// Credential holds the signatures for one input. The X-Chain wraps them once more.
+// Credential holds the signatures of one input. The X-Chain wraps them once more.
 type Credential struct {
 	FxID       string      `json:"fxID,omitzero"`
 	Signatures []string    `json:"signatures,omitzero"` // hex after 0x
 	Credential *Credential `json:"credential"`
 }
 
-// UTXOID names an unspent output.
+// UTXOID identifies an unspent output.
 type UTXOID struct {
 	TxID        string      `json:"txID"`
 	OutputIndex wire.Uint64 `json:"outputIndex"`
 }
 
-// blockByID and its kin are the parameters of the methods that give a block or transaction.
+// blockByID and the next types are the parameters of the methods that return a block or transaction.
 type blockByID struct {
 	BlockID  string   `json:"blockID"`
 	Encoding Encoding `json:"encoding,omitempty"`

@@ -7,8 +7,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// distinct refuses an answer with a list that names a thing twice: whatever is counted or added up of it would be wrong.
-// No node answers so; a proxy that joins answers may.
+// distinct rejects a list with duplicates, since counts and sums of it would be wrong. Nodes do not send such lists; a
+// proxy that merges answers may.
 func distinct[T any](op string, list iter.Seq[T], id func(T) string) error {
 	seen := map[string]struct{}{}
 	for item := range list {

@@ -12,8 +12,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// What is counted of such an answer, or added up, would be wrong.
-func TestAnAnswerThatNamesAThingTwiceIsRefused(t *testing.T) {
+// Counts and sums of an answer with duplicates would be wrong.
+func TestAnswersWithDuplicatesAreMalformed(t *testing.T) {
 	const (
 		validator = `{"nodeID":"NodeID-A","weight":"1","startTime":"1","txID":"T"}`
 		delegator = `{"txID":"D","nodeID":"NodeID-A","startTime":"1","endTime":"2","weight":"1"}`
@@ -22,7 +22,7 @@ func TestAnAnswerThatNamesAThingTwiceIsRefused(t *testing.T) {
 		chain     = `{"id":"B","name":"n","subnetID":"s","vmID":"v"}`
 	)
 	for name, test := range map[string]struct {
-		result string // %s: one or two
+		result string // %s: one or two items
 		item   string
 		ask    func(context.Context, *node.Client) error
 	}{

@@ -37,10 +37,10 @@ type Fees struct {
 // FeeConfig is the fee configuration of a Subnet-EVM chain at a block.
 type FeeConfig struct {
 	FeeConfig     Fees        `json:"feeConfig"`
-	LastChangedAt wire.Uint64 `json:"lastChangedAt"` // block; 0 until changed
+	LastChangedAt wire.Uint64 `json:"lastChangedAt"` // block number; 0 until the first change
 }
 
-// EthFeeConfig asks eth_feeConfig at a block number, or at the latest block for nil. Only Subnet-EVM chains offer it: see
+// EthFeeConfig calls eth_feeConfig at a block number, or at the latest block for nil. Only Subnet-EVM chains offer it: see
 // IsNotOffered.
 func (c *Client) EthFeeConfig(ctx context.Context, chain string, block *uint64) (FeeConfig, error) {
 	if block == nil {
@@ -49,25 +49,25 @@ func (c *Client) EthFeeConfig(ctx context.Context, chain string, block *uint64) 
 	return evm[FeeConfig](ctx, c, chain, "eth_feeConfig", fmt.Sprintf("%#x", *block))
 }
 
-// EthChainID asks eth_chainId: the number by which wallets and the services know the chain.
+// EthChainID calls eth_chainId: the number that identifies the chain to wallets and to the Data service.
 func (c *Client) EthChainID(ctx context.Context, chain string) (uint64, error) {
 	n, err := evm[wire.HexUint64](ctx, c, chain, "eth_chainId")
 	return uint64(n), err
 }
 
-// EthBlockNumber asks eth_blockNumber: the height of the newest block.
+// EthBlockNumber calls eth_blockNumber: the height of the newest block.
 func (c *Client) EthBlockNumber(ctx context.Context, chain string) (uint64, error) {
 	n, err := evm[wire.HexHeight](ctx, c, chain, "eth_blockNumber")
 	return uint64(n), err
 }
 
-// EthBaseFee asks eth_baseFee: wei per gas in the newest block.
+// EthBaseFee calls eth_baseFee: wei per gas in the newest block.
 func (c *Client) EthBaseFee(ctx context.Context, chain string) (*big.Int, error) {
 	n, err := evm[wire.HexInt](ctx, c, chain, "eth_baseFee")
 	return n.Int, err
 }
 
-// EthBlock is the header of a block of an EVM chain, and what is in it.
+// EthBlock is the header of a block of an EVM chain, and its transactions.
 type EthBlock struct {
 	Number                wire.HexHeight  `json:"number"`
 	Hash                  string          `json:"hash"`
@@ -83,7 +83,7 @@ type EthBlock struct {
 // EthTxHash is the hash of a transaction.
 type EthTxHash string
 
-// UnmarshalWire reads the hash, or takes it from the whole transaction where the question asked for that.
+// UnmarshalWire decodes a hash, or takes it from a whole transaction if the call requested those.
 func (h *EthTxHash) UnmarshalWire(d *wire.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginObject {
 		return wire.Decode(d, (*string)(h))
@@ -96,7 +96,7 @@ func (h *EthTxHash) UnmarshalWire(d *wire.Decoder) error {
 	return err
 }
 
-// Time is when the block was made, as exactly as the chain tells.
+// Time is the time of the block, with the chain's precision.
 func (b EthBlock) Time() time.Time {
 	if b.TimestampMilliseconds != nil {
 		return time.UnixMilli(int64(*b.TimestampMilliseconds)).UTC()
@@ -104,7 +104,7 @@ func (b EthBlock) Time() time.Time {
 	return time.Unix(int64(b.Timestamp), 0).UTC()
 }
 
-// errNoBlock is the null that an EVM chain answers for a block that it does not have.
+// errNoBlock stands for the null result of an EVM chain for an unknown block.
 var errNoBlock = errors.New("there is no such block")
 
 // maxSeconds is the end of the year 9999, in Unix seconds.
@@ -129,8 +129,8 @@ func ethBlock(ctx context.Context, c *Client, chain, method, which string) (EthB
 	return *block, nil
 }
 
-// EthBlockByNumber asks eth_getBlockByNumber, for the latest block with nil. A block that is not there yet is an error,
-// rejected or not_found.
+// EthBlockByNumber calls eth_getBlockByNumber, for the latest block with nil. A future block is an error, rejected or
+// not_found.
 func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uint64) (EthBlock, error) {
 	which := "latest"
 	if number != nil {
@@ -139,64 +139,64 @@ func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uin
 	return ethBlock(ctx, c, chain, "eth_getBlockByNumber", which)
 }
 
-// EthBlockByHash asks eth_getBlockByHash. A block that the chain does not have is an error: not_found.
+// EthBlockByHash calls eth_getBlockByHash. An unknown block is an error: not_found.
 func (c *Client) EthBlockByHash(ctx context.Context, chain, hash string) (EthBlock, error) {
 	return ethBlock(ctx, c, chain, "eth_getBlockByHash", hash)
 }
 
-// Precompile is the configuration of a precompiled contract of a Subnet-EVM chain; which fields it has depends on its kind.
+// Precompile is the configuration of a precompiled contract of a Subnet-EVM chain. Its fields depend on its kind.
 type Precompile struct {
-	BlockTimestamp               *wire.UnixTime `json:"blockTimestamp"` // from when on it is so
+	BlockTimestamp               *wire.UnixTime `json:"blockTimestamp"` // time from which it applies
 	Disable                      bool           `json:"disable,omitzero"`
 	AdminAddresses               []string       `json:"adminAddresses,omitzero"`
 	ManagerAddresses             []string       `json:"managerAddresses,omitzero"`
 	EnabledAddresses             []string       `json:"enabledAddresses,omitzero"`
-	QuorumNumerator              *wire.Uint64   `json:"quorumNumerator"`                       // of warpConfig: percent of the weight that must sign; 0 for the default
-	RequirePrimaryNetworkSigners bool           `json:"requirePrimaryNetworkSigners,omitzero"` // of warpConfig
+	QuorumNumerator              *wire.Uint64   `json:"quorumNumerator"`                       // warpConfig: percent of the weight that must sign; 0 for the default
+	RequirePrimaryNetworkSigners bool           `json:"requirePrimaryNetworkSigners,omitzero"` // warpConfig
 }
 
-// ChainConfig is the configuration of an EVM chain, its upgrades after genesis included. The C-Chain has no fees and no
-// precompiles in it, and names its upgrades in another way (durangoBlockTimestamp for durangoTimestamp).
+// ChainConfig is the configuration of an EVM chain, including its upgrades after genesis. That of the C-Chain has no fees
+// and no precompiles, and names its upgrades differently (durangoBlockTimestamp for durangoTimestamp).
 type ChainConfig struct {
 	ChainID            uint64
-	Fees               *Fees                   // of the genesis; EthFeeConfig tells today's
+	Fees               *Fees                   // of the genesis; EthFeeConfig returns the current ones
 	AllowFeeRecipients *bool                   // of the genesis
-	Blocks             map[string]uint64       // number of the block that brought an upgrade, by member, such as londonBlock
-	Times              map[string]time.Time    // instant of an upgrade, by member, such as etnaTimestamp or cancunTime
+	Blocks             map[string]uint64       // block number of an upgrade, by member, such as londonBlock
+	Times              map[string]time.Time    // time of an upgrade, by member, such as etnaTimestamp or cancunTime
 	Precompiles        map[string]Precompile   // of the genesis, by member, such as feeManagerConfig
-	PrecompileUpgrades []map[string]Precompile // in their order; nil without any
-	Canonical          string                  // the whole as JSON, members sorted, no space: equal texts, equal configurations
+	PrecompileUpgrades []map[string]Precompile // in order; nil without any
+	Canonical          string                  // everything as JSON with sorted members and no space: equal texts mean equal configurations
 }
 
-// EthChainConfig asks eth_getChainConfig.
+// EthChainConfig calls eth_getChainConfig.
 func (c *Client) EthChainConfig(ctx context.Context, chain string) (ChainConfig, error) {
 	return evm[ChainConfig](ctx, c, chain, "eth_getChainConfig")
 }
 
-// EthActivePrecompilesAt asks eth_getActivePrecompilesAt: the precompiles that are active at an instant, or at the latest
-// block's for nil, by name, such as feeManagerConfig. Only Subnet-EVM chains offer it: see IsNotOffered.
+// EthActivePrecompilesAt calls eth_getActivePrecompilesAt: the precompiles that are active at a time, or at the latest
+// block's time for nil, by name, such as feeManagerConfig. Only Subnet-EVM chains offer it: see IsNotOffered.
 //
-// Deprecated: EthActiveRulesAt tells which are active since when.
+// Deprecated: EthActiveRulesAt returns the active precompiles with the time of their activation.
 func (c *Client) EthActivePrecompilesAt(ctx context.Context, chain string, at *time.Time) (map[string]Precompile, error) {
 	return evm[map[string]Precompile](ctx, c, chain, "eth_getActivePrecompilesAt", instant(at)...)
 }
 
-// Rules are what holds on a Subnet-EVM chain at an instant.
+// Rules are the active rules of a Subnet-EVM chain at a time.
 type Rules struct {
 	EthRules       RuleSet                     `json:"ethRules"`       // such as IsCancun
 	AvalancheRules RuleSet                     `json:"avalancheRules"` // such as IsEtna
 	Precompiles    map[string]ActivePrecompile `json:"precompiles"`    // by name, such as feeManagerConfig
 }
 
-// ActivePrecompile says since when a precompile is active.
+// ActivePrecompile holds the time at which a precompile became active.
 type ActivePrecompile struct {
 	Timestamp *wire.UnixTime `json:"timestamp"`
 }
 
-// RuleSet holds rules by name; the list grows by release.
+// RuleSet holds rules by name. Releases add rules.
 type RuleSet map[string]bool
 
-// UnmarshalWire takes every member that is true or false for a rule.
+// UnmarshalWire takes every boolean member as a rule.
 func (r *RuleSet) UnmarshalWire(d *wire.Decoder) error {
 	var members map[string]jsontext.Value
 	if err := wire.Decode(d, &members); err != nil {
@@ -214,8 +214,8 @@ func (r *RuleSet) UnmarshalWire(d *wire.Decoder) error {
 	return nil
 }
 
-// EthActiveRulesAt asks eth_getActiveRulesAt an instant, or at the latest block's for nil. Only Subnet-EVM chains offer it:
-// see IsNotOffered.
+// EthActiveRulesAt calls eth_getActiveRulesAt at a time, or at the latest block's time for nil. Only Subnet-EVM chains offer
+// it: see IsNotOffered.
 func (c *Client) EthActiveRulesAt(ctx context.Context, chain string, at *time.Time) (Rules, error) {
 	return evm[Rules](ctx, c, chain, "eth_getActiveRulesAt", instant(at)...)
 }
@@ -228,14 +228,14 @@ func instant(at *time.Time) []any {
 	return []any{at.Unix()}
 }
 
-// UnmarshalWire sorts the members by the ends of their names. One of another shape than that says, such as the
-// precompile of somebody else's VM, is in Canonical alone.
+// UnmarshalWire assigns the members by the suffix of their names. A member whose value does not fit its name, such as the
+// precompile of a custom VM, is only in Canonical.
 func (c *ChainConfig) UnmarshalWire(d *wire.Decoder) error {
 	text, err := d.ReadRaw()
 	if err != nil {
 		return err
 	}
-	// Numbers stay as they are: as floats they would lose what is above 2^53.
+	// Keep numbers as text: as floats, integers above 2^53 would lose digits.
 	if err := text.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (c *ChainConfig) UnmarshalWire(d *wire.Decoder) error {
 		}
 		if err != nil {
 			if meaning := (*json.SemanticError)(nil); errors.As(err, &meaning) && meaning.Err != nil {
-				err = meaning.Err // without the name of a Go type
+				err = meaning.Err // omits the name of the Go type
 			}
 			return fmt.Errorf("%s: %w", name, err)
 		}

@@ -1,6 +1,6 @@
 package node
 
-// Room is for how many validators the set has memory.
+// Room returns for how many validators the set has allocated memory.
 func (s *ValidatorSet) Room() int {
 	n := 0
 	for _, p := range s.pieces {

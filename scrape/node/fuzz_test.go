@@ -12,14 +12,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// saying is a node in memory that says the same whatever is asked.
+// saying is a node in memory that gives the same answer to every call.
 type saying string
 
 func (s saying) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(s)))}, nil
 }
 
-// FuzzAnAnswerIsAValueOrAnError gives each method any answer. The seeds are what real nodes said.
+// FuzzAnAnswerIsAValueOrAnError gives each method any answer. The seeds are recorded answers of real nodes.
 func FuzzAnAnswerIsAValueOrAnError(f *testing.F) {
 	names := slices.Sorted(maps.Keys(typed))
 	questions, seen := map[string]question{}, map[string]bool{}
@@ -42,15 +42,15 @@ func FuzzAnAnswerIsAValueOrAnError(f *testing.F) {
 			return
 		}
 		if value == nil {
-			t.Errorf("%s made neither a value nor an error of %q", name, answer)
+			t.Errorf("%s: neither value nor error for %q", name, answer)
 		}
 	})
 }
 
-// fits fails where an error does not fit into a line of the log.
+// fits fails if an error does not fit into a line of the log.
 func fits(t *testing.T, err error) {
 	t.Helper()
 	if scrape.OutcomeOf(err) == scrape.OK || len(err.Error()) > 2<<10 || strings.ContainsAny(err.Error(), "\r\n\x1b\x00") {
-		t.Errorf("an error of another form: %q", err)
+		t.Errorf("error of another form: %q", err)
 	}
 }

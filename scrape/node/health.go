@@ -12,7 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// health asks a resource under /ext/health. While something is wrong a node answers 503, with the same body.
+// health requests a resource under /ext/health. An unhealthy node answers with status 503 and the same body.
 func health(ctx context.Context, c *Client, path string, tags []string) (Health, error) {
 	query := url.Values{}
 	if len(tags) > 0 {
@@ -21,7 +21,7 @@ func health(ctx context.Context, c *Client, path string, tags []string) (Health,
 	return scrape.GetEvenAt[Health](ctx, c.u, http.StatusServiceUnavailable, "GET "+path, path, query)
 }
 
-// Health is what a node's checks of itself found when they last ran, which they do every 30 seconds.
+// Health is the result of a node's health checks. They run every 30 seconds.
 type Health struct {
 	Healthy bool                   `json:"healthy"`
 	Checks  map[string]HealthCheck `json:"checks"` // by name, such as network, or by alias or ID of the chain
@@ -29,29 +29,29 @@ type Health struct {
 
 // HealthCheck is the last result of one check.
 type HealthCheck struct {
-	Message            jsontext.Value // as the check wrote it: a string, an object, a list; nil where it wrote none
-	Error              string         // empty while all is well; "not yet run" for up to half a minute after the start
-	Timestamp          wire.PastTime  // of the run; in the year 1 before the first
+	Message            jsontext.Value // as the check wrote it: a string, an object or a list; nil without one
+	Error              string         // empty while healthy; "not yet run" for up to half a minute after the start
+	Timestamp          wire.PastTime  // of the run; year 1 before the first
 	Duration           *wire.Int64    // nanoseconds
 	ContiguousFailures wire.Uint64
-	TimeOfFirstFailure *wire.PastTime // of the failures without a success between
-	Chain              *ChainHealth   // nil unless the check is a chain's
+	TimeOfFirstFailure *wire.PastTime // of the current series of failures
+	Chain              *ChainHealth   // nil unless it is the check of a chain
 }
 
-// ChainHealth is what the check of a chain found. A chain that bootstraps has no Consensus facts.
+// ChainHealth is the result of the check of a chain. A bootstrapping chain has no Consensus facts.
 type ChainHealth struct {
 	LastAcceptedHeight     *wire.Height
 	LastAcceptedID         string
-	ProcessingBlocks       *wire.Uint64     // that are voted on
-	LongestProcessingBlock *wire.GoDuration // how long the oldest of them has been voted on
+	ProcessingBlocks       *wire.Uint64     // blocks in voting
+	LongestProcessingBlock *wire.GoDuration // how long the oldest of them has been in voting
 
-	// PercentConnected is the share of the chain's stake that is connected to the node, from 0 to 1, whatever its name.
-	// An L1 validator that is inactive counts as disconnected.
+	// PercentConnected is the share of the chain's stake that is connected to the node: a ratio from 0 to 1, despite its
+	// name. An inactive L1 validator counts as disconnected.
 	PercentConnected       *wire.Float
 	DisconnectedValidators []string // node IDs
 }
 
-// UnmarshalWire reads a check, and out of its message what concerns a chain. A message of another shape is no error.
+// UnmarshalWire decodes a check and the facts about a chain in its message. A message of another form is no error.
 func (h *HealthCheck) UnmarshalWire(d *wire.Decoder) error {
 	var check struct {
 		Message            jsontext.Value `json:"message,omitzero"`
@@ -110,9 +110,9 @@ func chainHealth(d *wire.Decoder, message jsontext.Value) (*ChainHealth, error) 
 	return chain, nil
 }
 
-// Health asks GET /ext/health: all checks or, with tags, those of the node itself and of the tagged subnets, by subnet ID. An
-// unknown tag is no error. A node that is not healthy is an answer and no error. For a moment after its start a node may
-// hold the answer back.
+// Health calls GET /ext/health for all checks or, with tags, those of the node itself and of the tagged subnets, by subnet
+// ID. An unknown tag is no error. An unhealthy node is an answer, not an error. Shortly after its start a node may delay
+// the answer.
 func (c *Client) Health(ctx context.Context, tags ...string) (Health, error) {
 	return health(ctx, c, "/ext/health", tags)
 }

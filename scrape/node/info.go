@@ -18,7 +18,7 @@ func info[T any](ctx context.Context, c *Client, method string, params any) (T, 
 	return scrape.RPC[T](ctx, c.u, infoPath, method, params)
 }
 
-// ACP is what the validators that this node hears say about one ACP. The node's own stake counts as abstaining.
+// ACP is the votes on one ACP by the validators that this node is connected to. The node's own stake counts as abstaining.
 type ACP struct {
 	SupportWeight wire.NanoAVAX `json:"supportWeight"`
 	Supporters    []string      `json:"supporters"` // node IDs
@@ -27,7 +27,7 @@ type ACP struct {
 	AbstainWeight wire.NanoAVAX `json:"abstainWeight"`
 }
 
-// ACPs asks info.acps: the current ACPs by number. It is empty on a release that votes on none.
+// ACPs calls info.acps: the current ACPs by number. It is empty for a release without ACPs to vote on.
 func (c *Client) ACPs(ctx context.Context) (map[uint32]ACP, error) {
 	answer, err := info[struct {
 		ACPs map[uint32]ACP `json:"acps"`
@@ -35,8 +35,8 @@ func (c *Client) ACPs(ctx context.Context) (map[uint32]ACP, error) {
 	return answer.ACPs, err
 }
 
-// IsBootstrapped asks info.isBootstrapped of a chain by alias or blockchain ID. For a chain that the node does not run
-// it is an error: see IsNoSuchChain.
+// IsBootstrapped calls info.isBootstrapped for a chain by alias or blockchain ID. A chain that the node does not run is an
+// error: see IsNoSuchChain.
 func (c *Client) IsBootstrapped(ctx context.Context, chain string) (bool, error) {
 	answer, err := info[struct {
 		IsBootstrapped bool `json:"isBootstrapped"`
@@ -44,7 +44,7 @@ func (c *Client) IsBootstrapped(ctx context.Context, chain string) (bool, error)
 	return answer.IsBootstrapped, err
 }
 
-// BlockchainID asks info.getBlockchainID. An alias that the node does not know is an error: see IsNoSuchChain.
+// BlockchainID calls info.getBlockchainID. An alias that the node does not know is an error: see IsNoSuchChain.
 func (c *Client) BlockchainID(ctx context.Context, alias string) (string, error) {
 	answer, err := info[struct {
 		BlockchainID string `json:"blockchainID"`
@@ -52,7 +52,7 @@ func (c *Client) BlockchainID(ctx context.Context, alias string) (string, error)
 	return answer.BlockchainID, err
 }
 
-// NetworkID asks info.getNetworkID: 1 is mainnet, 5 is fuji.
+// NetworkID calls info.getNetworkID: 1 is mainnet, 5 is fuji.
 func (c *Client) NetworkID(ctx context.Context) (uint64, error) {
 	answer, err := info[struct {
 		NetworkID wire.Uint64 `json:"networkID"`
@@ -60,7 +60,7 @@ func (c *Client) NetworkID(ctx context.Context) (uint64, error) {
 	return uint64(answer.NetworkID), err
 }
 
-// NetworkName asks info.getNetworkName: mainnet, fuji, or network-1337 and the like.
+// NetworkName calls info.getNetworkName: mainnet, fuji, or a name such as network-1337.
 func (c *Client) NetworkName(ctx context.Context) (string, error) {
 	answer, err := info[struct {
 		NetworkName string `json:"networkName"`
@@ -68,20 +68,20 @@ func (c *Client) NetworkName(ctx context.Context) (string, error) {
 	return answer.NetworkName, err
 }
 
-// Identity is who a node is.
+// Identity is the node ID and BLS key of a node.
 type Identity struct {
 	NodeID string  `json:"nodeID"`
 	POP    *Signer `json:"nodePOP"`
 }
 
-// Signer is a BLS key with the proof that its owner holds it.
+// Signer is a BLS key and its proof of possession.
 type Signer struct {
 	PublicKey         string // 48 bytes, hex after 0x
-	ProofOfPossession string // 96 bytes, hex after 0x; empty where the answer has none
+	ProofOfPossession string // 96 bytes, hex after 0x; empty if the answer has none
 }
 
-// UnmarshalWire reads a signer whose proof is spelled proofOfPossession or, as documented for the P-Chain,
-// proofOfPosession.
+// UnmarshalWire decodes a signer. It accepts proofOfPossession and proofOfPosession, the spelling that is documented for the
+// P-Chain.
 func (s *Signer) UnmarshalWire(d *wire.Decoder) error {
 	var spelled struct {
 		PublicKey         string `json:"publicKey"`
@@ -94,12 +94,12 @@ func (s *Signer) UnmarshalWire(d *wire.Decoder) error {
 	return err
 }
 
-// NodeID asks info.getNodeID.
+// NodeID calls info.getNodeID.
 func (c *Client) NodeID(ctx context.Context) (Identity, error) {
 	return info[Identity](ctx, c, "info.getNodeID", nil)
 }
 
-// NodeIP asks info.getNodeIP: the address with port under which the node tells others to find it.
+// NodeIP calls info.getNodeIP: the address and port that the node announces to its peers.
 func (c *Client) NodeIP(ctx context.Context) (string, error) {
 	answer, err := info[struct {
 		IP string `json:"ip"`
@@ -107,21 +107,21 @@ func (c *Client) NodeIP(ctx context.Context) (string, error) {
 	return answer.IP, err
 }
 
-// Version is what a node runs.
+// Version is the software of a node.
 type Version struct {
 	Version            string            `json:"version"` // such as avalanchego/1.15.0
 	DatabaseVersion    string            `json:"databaseVersion,omitzero"`
-	RPCProtocolVersion *wire.Uint64      `json:"rpcProtocolVersion"` // that VM plugins must speak
+	RPCProtocolVersion *wire.Uint64      `json:"rpcProtocolVersion"` // of the protocol for VM plugins
 	GitCommit          string            `json:"gitCommit,omitzero"`
-	VMVersions         map[string]string `json:"vmVersions,omitzero"` // by VM name, or VM ID where it has none; a VM that failed is missing
+	VMVersions         map[string]string `json:"vmVersions,omitzero"` // by VM name, or by VM ID for a VM without name; a VM that failed is missing
 }
 
-// NodeVersion asks info.getNodeVersion, ahead of all other questions: by it is judged whether the node is up, and how fast.
+// NodeVersion calls info.getNodeVersion with scrape.Ahead: the call decides whether the node is up, and measures its latency.
 func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
 	return info[Version](scrape.Ahead(ctx), c, "info.getNodeVersion", nil)
 }
 
-// TxFee holds fixed fees. Only the first two are in use; the others are absent or without meaning.
+// TxFee holds fixed fees. Only the first two are in use. The others are absent or have no meaning.
 type TxFee struct {
 	TxFee                         wire.NanoAVAX  `json:"txFee"`
 	CreateAssetTxFee              wire.NanoAVAX  `json:"createAssetTxFee"`
@@ -134,12 +134,12 @@ type TxFee struct {
 	AddSubnetDelegatorFee         *wire.NanoAVAX `json:"addSubnetDelegatorFee"`
 }
 
-// TxFee asks info.getTxFee. The method is deprecated since node version 1.12.2 and may vanish: see IsNotOffered.
+// TxFee calls info.getTxFee. It is deprecated since node version 1.12.2, and a release may remove it: see IsNotOffered.
 func (c *Client) TxFee(ctx context.Context) (TxFee, error) {
 	return info[TxFee](ctx, c, "info.getTxFee", nil)
 }
 
-// VMs asks info.getVMs: the aliases of the installed VMs by VM ID. A VM may have none.
+// VMs calls info.getVMs: the aliases of the installed VMs by VM ID. A VM may have none.
 func (c *Client) VMs(ctx context.Context) (map[string][]string, error) {
 	answer, err := info[struct {
 		VMs map[string][]string `json:"vms"`
@@ -147,7 +147,7 @@ func (c *Client) VMs(ctx context.Context) (map[string][]string, error) {
 	return answer.VMs, err
 }
 
-// Peers is whom a node is connected to. The node itself is never among them; their order is random.
+// Peers are the connected peers of a node, without the node itself, in random order.
 type Peers struct {
 	NumPeers wire.Uint64 `json:"numPeers"`
 	Peers    []Peer      `json:"peers"`
@@ -156,20 +156,20 @@ type Peers struct {
 // Peer is one connected peer.
 type Peer struct {
 	NodeID         string         `json:"nodeID"`
-	IP             string         `json:"ip,omitzero"`       // of the connection: an ephemeral port where the peer dialled in
-	PublicIP       string         `json:"publicIP,omitzero"` // as the peer announces itself
+	IP             string         `json:"ip,omitzero"`       // of the connection; the port is ephemeral if the peer connected to the node
+	PublicIP       string         `json:"publicIP,omitzero"` // as the peer announces it
 	Version        string         `json:"version,omitzero"`
-	UpgradeTime    *wire.UnixTime `json:"upgradeTime"` // of the newest upgrade the peer knows
+	UpgradeTime    *wire.UnixTime `json:"upgradeTime"` // of the newest upgrade that the peer knows
 	LastSent       wire.PastTime  `json:"lastSent"`
 	LastReceived   wire.PastTime  `json:"lastReceived"`
-	ObservedUptime *wire.Percent  `json:"observedUptime"` // of this node, in the peer's eyes; 0 until the first ping after a reconnect
+	ObservedUptime *wire.Percent  `json:"observedUptime"` // of this node, as the peer observes it; 0 until the first ping after a reconnect
 	TrackedSubnets []string       `json:"trackedSubnets,omitzero"`
 	SupportedACPs  []uint32       `json:"supportedACPs,omitzero"`
 	ObjectedACPs   []uint32       `json:"objectedACPs,omitzero"`
 	Benched        []string       `json:"benched,omitzero"` // aliases or IDs of chains on which this node benched the peer
 }
 
-// Peers asks info.peers: those of the given node IDs that are connected, or all.
+// Peers calls info.peers: the connected peers among the given node IDs, or all.
 func (c *Client) Peers(ctx context.Context, nodeIDs ...string) (Peers, error) {
 	answer, err := info[Peers](ctx, c, "info.peers", struct {
 		NodeIDs []string `json:"nodeIDs,omitempty"`
@@ -180,38 +180,38 @@ func (c *Client) Peers(ctx context.Context, nodeIDs ...string) (Peers, error) {
 	return answer, err
 }
 
-// Uptime is how the connected primary-network validators judge this node.
+// Uptime is the uptime of this node as the connected validators of the primary network observe it.
 type Uptime struct {
-	RewardingStakePercentage  wire.Percent `json:"rewardingStakePercentage"`  // of stake that sees the node above the requirement
+	RewardingStakePercentage  wire.Percent `json:"rewardingStakePercentage"`  // of stake that observes an uptime above the requirement
 	WeightedAveragePercentage wire.Percent `json:"weightedAveragePercentage"` // of observed uptimes, by stake
 }
 
-// Uptime asks info.uptime, on the primary network: a node ignores any other subnet. It is an error on a node that does
-// not validate, or not yet: see IsNotValidator, IsStartTimeNotFound and IsStillBootstrapping. After a start the figures
+// Uptime calls info.uptime for the primary network; a node ignores any other subnet. It is an error on a node that does not
+// validate, or not yet: see IsNotValidator, IsStartTimeNotFound and IsStillBootstrapping. After a start the figures
 // begin at the node's own stake and climb for half a minute.
 func (c *Client) Uptime(ctx context.Context) (Uptime, error) {
 	return info[Uptime](ctx, c, "info.uptime", nil)
 }
 
-// IsNotValidator tells whether the node has no uptime because it does not validate the primary network.
+// IsNotValidator reports whether the node has no uptime because it does not validate the primary network.
 func IsNotValidator(err error) bool { return refused(err, "node is not a validator") }
 
-// IsStartTimeNotFound tells whether the node has no uptime because it runs without sybil protection.
+// IsStartTimeNotFound reports whether the node has no uptime because it runs without sybil protection.
 func IsStartTimeNotFound(err error) bool { return refused(err, "start time not found") }
 
-// IsStillBootstrapping tells whether the node cannot answer yet because it, or the chain asked, is bootstrapping.
+// IsStillBootstrapping reports whether the node cannot answer yet because the node or the chain is bootstrapping.
 func IsStillBootstrapping(err error) bool {
 	return scrape.OutcomeOf(err) == scrape.Bootstrapping || refused(err, "still bootstrapping")
 }
 
-// Upgrades is the upgrade schedule that a node's release knows.
+// Upgrades is the upgrade schedule of a node's release.
 type Upgrades struct {
-	Times                        map[string]time.Time // by upgrade, such as helicon for heliconTime; the list grows by release
+	Times                        map[string]time.Time // by upgrade, such as helicon for heliconTime; releases add upgrades
 	ApricotPhase4MinPChainHeight *uint64
 	CortinaXChainStopVertexID    string
 }
 
-// Scheduled is Times without the upgrades that have no date, which a node writes as the year 9999.
+// Scheduled returns Times without the upgrades that have no date. A node gives those the year 9999.
 func (u Upgrades) Scheduled() map[string]time.Time {
 	scheduled := make(map[string]time.Time, len(u.Times))
 	for name, at := range u.Times {
@@ -222,7 +222,7 @@ func (u Upgrades) Scheduled() map[string]time.Time {
 	return scheduled
 }
 
-// UnmarshalWire takes every member whose name ends in Time for an upgrade.
+// UnmarshalWire takes every member whose name ends in Time as an upgrade.
 func (u *Upgrades) UnmarshalWire(d *wire.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginObject {
 		return errors.New("no object of upgrade times")
@@ -258,7 +258,7 @@ func (u *Upgrades) UnmarshalWire(d *wire.Decoder) error {
 	return nil
 }
 
-// Upgrades asks info.upgrades.
+// Upgrades calls info.upgrades.
 func (c *Client) Upgrades(ctx context.Context) (Upgrades, error) {
 	return info[Upgrades](ctx, c, "info.upgrades", nil)
 }

@@ -14,16 +14,16 @@ import (
 
 // Method is a JSON-RPC method of a node.
 type Method struct {
-	Name         string   // as the interface spells it, such as info.getNodeID
+	Name         string   // as documented, such as info.getNodeID
 	Path         string   // of its service; {chain} stands for the alias or blockchain ID of a chain
-	Params       []string // their names, in order; one that may be left out ends in a question mark
+	Params       []string // names in order; an optional parameter ends in a question mark
 	Positional   bool     // the parameters are a list, not an object
-	Changes      string   // what the call changes, as an infinitive; empty where it only reads
-	Deprecated   string   // since when, or in favour of what; empty where it is not
-	Undocumented bool     // offered by nodes, but not promised by the interface
+	Changes      string   // what the call changes, as an infinitive; empty for a method that only reads
+	Deprecated   string   // since when, or its replacement; empty if it is not deprecated
+	Undocumented bool     // offered by nodes, but not documented
 }
 
-// Methods lists all methods that the client knows: every one that the interface documents, and a few more.
+// Methods returns all methods of the client: every documented one and a few more.
 func Methods() []Method { return slices.Clone(methods) }
 
 const (
@@ -97,11 +97,10 @@ var methods = []Method{
 	{Name: "validators.getCurrentValidators", Path: validatorsPath, Params: []string{"nodeIDs?"}},
 }
 
-// OfChain tells whether the method is asked of a chain.
+// OfChain reports whether the method needs a chain.
 func (m Method) OfChain() bool { return strings.Contains(m.Path, "{chain}") }
 
-// Usage is the method with its parameters as they are written, such as avm.getTx {"txID":…, "encoding":…}. Those in
-// brackets may be left out.
+// Usage returns the method with its parameters, such as avm.getTx {"txID":…, "encoding":…}. Those in brackets are optional.
 func (m Method) Usage() string {
 	var params []string
 	for _, p := range m.Params {
@@ -123,8 +122,8 @@ func (m Method) Usage() string {
 	return m.Name + " {" + strings.Join(params, ", ") + "}"
 }
 
-// Check tells what is wrong with parameters before they are sent: a node ignores one that it does not know, so that a slip
-// of the pen would look like an answer. Nil stands for no parameters.
+// Check reports invalid parameters before they are sent. A node ignores an unknown parameter, so that a typing error would
+// get a plausible answer. Nil means no parameters.
 func (m Method) Check(params jsontext.Value) error {
 	var given []string
 	switch {
@@ -160,11 +159,11 @@ func (m Method) Check(params jsontext.Value) error {
 	return nil
 }
 
-// Call asks a method with parameters as JSON, nil for none, and returns the result as JSON, unchanged. A result that the
-// typed client cannot decode is an error, malformed. Chain is an alias or blockchain ID; it counts for a method that is
-// asked of a chain. A method that changes something is sent once.
+// Call calls a method with parameters as JSON, nil for none, and returns the result as JSON, unchanged. A result that the
+// typed client cannot decode is an error, malformed. Chain is an alias or blockchain ID, for methods that need a chain. A
+// method that changes something is sent once.
 func (c *Client) Call(ctx context.Context, m Method, chain string, params jsontext.Value) (jsontext.Value, error) {
-	var sent any // none
+	var sent any // no parameters
 	switch {
 	case params != nil:
 		sent = params

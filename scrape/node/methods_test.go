@@ -31,7 +31,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// documented are the methods of the interface, as its own tables list them.
+// documented returns the methods in the tables of the documented interface.
 func documented(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/methods.txt")
@@ -41,7 +41,7 @@ func documented(t *testing.T) []string {
 	return strings.Fields(string(text))
 }
 
-func TestEveryDocumentedMethodHasARowAndNoOtherClaimsToBeDocumented(t *testing.T) {
+func TestMethodsMatchTheDocumentedInterface(t *testing.T) {
 	var rows []string
 	for _, m := range node.Methods() {
 		if !m.Undocumented {
@@ -50,11 +50,11 @@ func TestEveryDocumentedMethodHasARowAndNoOtherClaimsToBeDocumented(t *testing.T
 	}
 	slices.Sort(rows)
 	if diff := cmp.Diff(slices.Sorted(slices.Values(documented(t))), rows); diff != "" {
-		t.Errorf("documented (-) and in the table (+) differ:\n%s", diff)
+		t.Errorf("documented (-), in the table (+):\n%s", diff)
 	}
 }
 
-// question is what a method is asked, as the interface writes it.
+// question is a call of a method, as the interface documents it.
 type question struct {
 	chain  string
 	params json.RawMessage
@@ -95,7 +95,7 @@ func (q question) at(i int) any {
 	return nil
 }
 
-// block is the first parameter as the number of a block; nil for the latest.
+// block returns the first parameter as a block number; nil for the latest.
 func (q question) block() *uint64 {
 	hex, _ := q.at(0).(string)
 	if n, err := strconv.ParseUint(strings.TrimPrefix(hex, "0x"), 16, 64); err == nil {
@@ -104,7 +104,7 @@ func (q question) block() *uint64 {
 	return nil
 }
 
-// instant is the first parameter in Unix seconds; nil where there is none.
+// instant returns the first parameter in Unix seconds; nil without one.
 func (q question) instant() *time.Time {
 	if seconds, ok := q.at(0).(float64); ok {
 		return new(time.Unix(int64(seconds), 0))
@@ -116,7 +116,7 @@ func nothing(err error) (any, error) { return struct{}{}, err }
 
 func some[T any](v T, err error) (any, error) { return v, err }
 
-// typed asks each method through the method of the client that stands for it.
+// typed calls each method through the typed client.
 var typed = map[string]func(context.Context, *node.Client, question) (any, error){
 	"admin.alias": func(ctx context.Context, c *node.Client, q question) (any, error) {
 		return nothing(c.AdminAlias(ctx, q.text("endpoint"), q.text("alias")))
@@ -264,7 +264,7 @@ var typed = map[string]func(context.Context, *node.Client, question) (any, error
 	},
 }
 
-// simulated is alpha of a simulated network, asked in memory.
+// simulated returns the client of node alpha of a simulated network, in memory.
 func simulated(t *testing.T, network *simnet.Network) *node.Client {
 	t.Helper()
 	u, err := scrape.New(scrape.Options{Name: "alpha", URL: "http://alpha.sim", Transport: network.Transport()})
@@ -274,9 +274,9 @@ func simulated(t *testing.T, network *simnet.Network) *node.Client {
 	return node.New(u)
 }
 
-// TestEveryMethodMakesSenseOfTheSimulatedNetwork asks each method with its parameters given, in its typed form and by
-// Call. Both must put the same question.
-func TestEveryMethodMakesSenseOfTheSimulatedNetwork(t *testing.T) {
+// TestEveryMethodDecodesSimulatedAnswers calls each method with its parameters, in its typed form and by Call. Both
+// must send the same request.
+func TestEveryMethodDecodesSimulatedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network, twin := simnet.New(simnet.Options{Seed: 1}), simnet.New(simnet.Options{Seed: 1})
 		network.SetPrecompile("examplel1", "feeManagerConfig", false, time.Now().Add(time.Hour))
@@ -405,16 +405,16 @@ func TestEveryMethodMakesSenseOfTheSimulatedNetwork(t *testing.T) {
 				t.Error(err)
 			}
 			if len(asked) != 1 || len(twin.Calls()) != 1 {
-				t.Errorf("%s was asked %d times, by hand %d times", q.method, len(asked), len(twin.Calls()))
+				t.Errorf("%s: %d calls, %d by Call", q.method, len(asked), len(twin.Calls()))
 				continue
 			}
 			sent, want := asked[0], twin.Calls()[0]
 			if sent.Method != q.method || sent.Path != want.Path || !sameParams(decoded(sent.Params), decoded(want.Params)) {
-				t.Errorf("asked %s %s %s, by hand %s %s %s", sent.Path, sent.Method, sent.Params, want.Path, want.Method, want.Params)
+				t.Errorf("called %s %s %s, by Call %s %s %s", sent.Path, sent.Method, sent.Params, want.Path, want.Method, want.Params)
 			}
 		}
 		for name := range left {
-			t.Errorf("%s is not asked", name)
+			t.Errorf("%s: not called", name)
 		}
 	})
 }
@@ -424,7 +424,7 @@ func row(t testing.TB, name string) node.Method {
 	all := node.Methods()
 	i := slices.IndexFunc(all, func(m node.Method) bool { return m.Name == name })
 	if i < 0 {
-		t.Fatalf("%s has no row", name)
+		t.Fatalf("%s: no row in the table", name)
 	}
 	return all[i]
 }
@@ -434,7 +434,7 @@ func decoded(text []byte) (v any) {
 	return v
 }
 
-// recording is what a real node was asked and answered.
+// recording is a recorded call and answer of a real node.
 type recording struct {
 	from, name, path, request string
 	status                    int
@@ -443,7 +443,7 @@ type recording struct {
 	method string
 }
 
-// recordings are all that concern a method that the client knows and that are asked as it asks.
+// recordings are the recorded calls of methods that the client knows, in the form that the client sends.
 func recordings(t testing.TB) (list []recording) {
 	t.Helper()
 	add := func(r recording) {
@@ -460,7 +460,7 @@ func recordings(t testing.TB) (list []recording) {
 		}
 		m := row(t, r.method)
 		switch {
-		case r.status == 0, r.status == http.StatusUnsupportedMediaType, strings.HasPrefix(r.name, "err_"): // of another client's making
+		case r.status == 0, r.status == http.StatusUnsupportedMediaType, strings.HasPrefix(r.name, "err_"): // sent by another client
 		case r.path != strings.ReplaceAll(m.Path, "{chain}", r.chain), m.Check(jsontext.Value(r.params)) != nil, r.at(1) == true:
 		default:
 			list = append(list, r)
@@ -483,19 +483,19 @@ func recordings(t testing.TB) (list []recording) {
 	return list
 }
 
-// unrecorded are the methods of which no real node's answer is at hand.
+// unrecorded are the methods without a recorded answer of a real node.
 var unrecorded = []string{
 	"admin.alias", "admin.aliasChain", "admin.lockProfile", "admin.memoryProfile", "admin.startCPUProfiler", "admin.stopCPUProfiler",
 	"avm.getBlock", "eth_getBlockByHash",
 }
 
-func TestTheTypedClientReadsEveryRecordingOfARealNode(t *testing.T) {
+func TestEveryRecordingOfARealNodeDecodes(t *testing.T) {
 	var now recording
 	var asked []byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked, _ = io.ReadAll(r.Body)
 		if r.URL.Path != now.path {
-			t.Errorf("%s: asked %s, recorded %s", now.name, r.URL.Path, now.path)
+			t.Errorf("%s: called %s, recorded %s", now.name, r.URL.Path, now.path)
 		}
 		w.WriteHeader(now.status)
 		_, _ = io.WriteString(w, now.response)
@@ -518,27 +518,27 @@ func TestTheTypedClientReadsEveryRecordingOfARealNode(t *testing.T) {
 		switch {
 		case now.status != http.StatusOK:
 			if want := map[int]scrape.Outcome{404: scrape.NotFound, 503: scrape.Bootstrapping}[now.status]; scrape.OutcomeOf(err) != want {
-				t.Errorf("%s: HTTP %d became %v", what, now.status, err)
+				t.Errorf("%s: HTTP %d: error %v", what, now.status, err)
 			}
 		case recorded.Error != nil:
 			if err == nil || !strings.HasSuffix(err.Error(), recorded.Error.Message) {
-				t.Errorf("%s: the refusal %q became %v", what, recorded.Error.Message, err)
+				t.Errorf("%s: recorded error %q, got %v", what, recorded.Error.Message, err)
 			}
-		case recorded.Result == nil: // an EVM chain's way to say that there is no such block
+		case recorded.Result == nil: // an EVM chain answers null for an unknown block
 			if scrape.OutcomeOf(err) != scrape.NotFound {
-				t.Errorf("%s: null became %v, %v", what, answer, err)
+				t.Errorf("%s: null decoded as %v, %v", what, answer, err)
 			}
 		case err != nil:
 			t.Errorf("%s: %v\n%.500s", what, err, now.response)
 		default:
 			answered[now.method] = true
 			if !sameParams(spelled(sent.Params), spelled(decoded(now.params))) {
-				t.Errorf("%s: asked %v, recorded %s", what, sent.Params, now.params)
+				t.Errorf("%s: sent %v, recorded %s", what, sent.Params, now.params)
 			}
 		}
 	}
 	if read < 100 {
-		t.Errorf("only %d recordings", read)
+		t.Errorf("%d recordings", read)
 	}
 	for _, m := range node.Methods() {
 		if known := slices.Contains(unrecorded, m.Name); known == answered[m.Name] {
@@ -547,7 +547,7 @@ func TestTheTypedClientReadsEveryRecordingOfARealNode(t *testing.T) {
 	}
 }
 
-// spelled takes off differences that mean the same to a node: a height as a number or a string, what is left to its default.
+// spelled removes differences without meaning to a node: heights as numbers or strings, and defaults.
 func spelled(params any) any {
 	object, ok := params.(map[string]any)
 	if !ok {
@@ -565,7 +565,7 @@ func spelled(params any) any {
 	return same
 }
 
-func TestWhatChangesANodeIsSentOnceAndWhatReadsAgain(t *testing.T) {
+func TestOnlyReadingMethodsAreRetried(t *testing.T) {
 	for _, m := range node.Methods() {
 		synctest.Test(t, func(t *testing.T) {
 			network := simnet.New(simnet.Options{Seed: 1})
@@ -581,13 +581,13 @@ func TestWhatChangesANodeIsSentOnceAndWhatReadsAgain(t *testing.T) {
 			}
 			network.ResetCalls()
 			if _, err := c.Call(ctx, m, q.chain, nil); err == nil || len(network.Calls()) != want {
-				t.Errorf("%s by hand: %d requests, %v", m.Name, len(network.Calls()), err)
+				t.Errorf("%s by Call: %d requests, %v", m.Name, len(network.Calls()), err)
 			}
 		})
 	}
 }
 
-// goMethods are the methods of the client by the interface's method that their code names.
+// goMethods are the client's Go methods by the API method that their code names.
 func goMethods(t *testing.T) map[string][]*ast.FuncDecl {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -621,16 +621,16 @@ func goMethods(t *testing.T) map[string][]*ast.FuncDecl {
 	return found
 }
 
-func TestTheGoDocOfADeprecatedMethodSaysSo(t *testing.T) {
-	inUse := []string{"info.getTxFee", "platform.getBlockchains"} // nothing replaces them, so a linter need not object
+func TestDeprecatedMethodsHaveADeprecatedComment(t *testing.T) {
+	inUse := []string{"info.getTxFee", "platform.getBlockchains"} // without a replacement, so a linter must not object
 	all := goMethods(t)
 	for _, m := range node.Methods() {
 		if len(all[m.Name]) == 0 {
-			t.Errorf("no method of the client asks %s", m.Name)
+			t.Errorf("no Go method calls %s", m.Name)
 		}
 		for _, f := range all[m.Name] {
 			if want := m.Deprecated != "" && !slices.Contains(inUse, m.Name); strings.Contains(f.Doc.Text(), "\n\nDeprecated: ") != want {
-				t.Errorf("%s asks %s, deprecated %q", f.Name, m.Name, m.Deprecated)
+				t.Errorf("%s calls %s, deprecated %q", f.Name, m.Name, m.Deprecated)
 			}
 			if !strings.Contains(f.Doc.Text(), m.Name) {
 				t.Errorf("the comment on %s does not name %s", f.Name, m.Name)
@@ -639,7 +639,7 @@ func TestTheGoDocOfADeprecatedMethodSaysSo(t *testing.T) {
 	}
 }
 
-func TestNoCollectorChangesANode(t *testing.T) {
+func TestCollectorsCallNoChangingMethod(t *testing.T) {
 	forbidden := map[string]bool{"RPCOnce": true, "Call": true} // Call takes any method
 	all, changing := goMethods(t), 0
 	for _, m := range node.Methods() {
@@ -690,7 +690,7 @@ func TestNoCollectorChangesANode(t *testing.T) {
 	}
 }
 
-func TestParametersAreCheckedBeforeTheyAreSent(t *testing.T) {
+func TestCheckRejectsInvalidParameters(t *testing.T) {
 	for _, c := range []struct{ method, params, want string }{
 		{"avm.getTx", `{"txID":"x"}`, ""},
 		{"avm.getTx", `{"txID":"x","encoding":"json"}`, ""},

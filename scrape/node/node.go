@@ -1,11 +1,11 @@
-// Package node is the typed client of a node's own interface: JSON-RPC under /ext.
+// Package node is the typed client of a node's API: JSON-RPC under /ext.
 //
-// One file holds one service, one method one call, its types beside it. A method is named as the interface names it:
-// info.getNodeID is NodeID, and outside info the service stands in front: platform.getHeight is PlatformHeight,
-// eth_blockNumber is EthBlockNumber. Methods lists them, and Call asks any of them by that name.
+// Each file holds one service. Each method is one call, with its types in the same file. The name of a method follows the
+// API: info.getNodeID is NodeID. Outside info the service is a prefix: platform.getHeight is PlatformHeight,
+// eth_blockNumber is EthBlockNumber. Methods lists all of them, and Call calls any of them by name.
 //
-// Every method returns a *scrape.Error where it has no answer; see the predicates below for the refusals that mean
-// something. Answers may be shared under scrape.MaxAge and must not be changed.
+// Every method returns a *scrape.Error if there is no answer. The predicates below recognize refusals with a meaning of
+// their own. Answers may be shared under scrape.MaxAge and must not be changed.
 package node
 
 import (
@@ -21,40 +21,40 @@ import (
 // PrimaryNetworkID is the subnet ID of the primary network.
 const PrimaryNetworkID = "11111111111111111111111111111111LpoYY"
 
-// Client asks one node.
+// Client is the client of one node.
 type Client struct{ u *scrape.Upstream }
 
-// New asks the node behind u.
+// New returns the client of the node behind u.
 func New(u *scrape.Upstream) *Client { return &Client{u} }
 
-// Name is the configured name of the node.
+// Name returns the configured name of the node.
 func (c *Client) Name() string { return c.u.Name() }
 
-// Healthy tells whether the node itself answered the last finished call.
+// Healthy reports whether the node itself answered the last finished call.
 func (c *Client) Healthy() bool { return c.u.Healthy() }
 
-// Answered returns when the node last answered; zero where it never did.
+// Answered returns the time of the node's last answer; zero before the first.
 func (c *Client) Answered() time.Time { return c.u.Answered() }
 
-// Offers returns what is known of what the endpoint offers: see scrape.Options.Withholds.
+// Offers returns what is known about the methods that the endpoint offers: see scrape.Options.Withholds.
 func (c *Client) Offers() []scrape.Offer { return c.u.Offers() }
 
-// at is a service's path with {chain} filled in; chain is an alias such as C or a blockchain ID.
+// at returns a service's path with {chain} replaced; chain is an alias such as C or a blockchain ID.
 func at(path, chain string) string {
 	return strings.ReplaceAll(path, "{chain}", url.PathEscape(chain))
 }
 
-// IsNotOffered tells whether the node or chain does not know the method: an older or newer release, or a chain of
-// another kind. Asking again does not help.
+// IsNotOffered reports whether the node or chain does not know the method: an older or newer release, or a chain of another
+// VM. A retry does not help.
 func IsNotOffered(err error) bool {
 	var refusal *scrape.RPCError
 	return errors.As(err, &refusal) && refusal.Code == scrape.CodeMethodNotFound ||
 		refused(err, "rpc: can't find method") || refused(err, "rpc: can't find service")
 }
 
-// IsWithheld tells whether an endpoint, or what stands before it, does not offer what it was asked: it does not know the
-// method or the path, or does not allow it. A public endpoint offers a part of a node's methods. Other statuses, such as
-// 400, are about one request.
+// IsWithheld reports whether an endpoint, or a proxy in front of it, does not offer a call: it does not know the method or
+// the path, or does not allow it. A public endpoint offers a part of a node's methods. Other statuses, such as 400, are
+// about one request.
 func IsWithheld(err error) bool {
 	switch scrape.OutcomeOf(err) {
 	case scrape.Forbidden, scrape.NotFound:
@@ -69,16 +69,16 @@ func IsWithheld(err error) bool {
 	return false
 }
 
-// codeMethodNotSupported is the code of a provider that leaves a method out (EIP-1474).
+// codeMethodNotSupported is the code of a provider that does not offer a method (EIP-1474).
 const codeMethodNotSupported = -32004
 
-// IsNoSuchChain tells whether the node does not run the chain it was asked about by info.isBootstrapped or
-// info.getBlockchainID: the name is wrong, the chain is not tracked, not created yet, or its VM failed.
+// IsNoSuchChain reports whether the node does not run the chain in a call of info.isBootstrapped or info.getBlockchainID: the
+// name is wrong, the chain is not tracked, not created yet, or its VM failed.
 func IsNoSuchChain(err error) bool {
 	return refused(err, "there is no chain with alias/ID") || refused(err, "there is no ID with alias")
 }
 
-// refused tells whether the node itself refused in these words. It has one error code for almost everything.
+// refused reports whether the node itself refused with this text. It uses one error code for almost everything.
 func refused(err error, words string) bool {
 	var refusal *scrape.RPCError
 	return errors.As(err, &refusal) && strings.Contains(refusal.Message, words)

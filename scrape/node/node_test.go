@@ -29,7 +29,7 @@ const (
 	poa      = "2mDNbxCFPsepy8WJV8r5dsGycXHJnAATaJMtRZ5Gnqqnho7qAT"
 )
 
-// replay is a real node in a recorded situation. It may be asked only what is recorded there.
+// replay is a real node in a recorded situation. Any call that is not recorded fails the test.
 func replay(t *testing.T, situation string) *node.Client {
 	t.Helper()
 	recording, err := recorded.NewNode("client_" + situation)
@@ -50,7 +50,7 @@ func replay(t *testing.T, situation string) *node.Client {
 	return node.New(u)
 }
 
-// sameParams holds for a node: no params, {} and [] mean the same.
+// sameParams compares as a node does: no params, {} and [] are equal.
 func sameParams(a, b any) bool {
 	text := func(v any) []byte {
 		s, _ := json.Marshal(v)
@@ -62,7 +62,7 @@ func sameParams(a, b any) bool {
 	return bytes.Equal(text(a), text(b))
 }
 
-// got is what a call gave, be it an answer or an error.
+// got returns the value or the error of a call.
 func got[T any](v T, err error) any {
 	if err != nil {
 		return err.Error()
@@ -80,7 +80,7 @@ func utc(s string) time.Time {
 
 var owner = &node.Owner{Threshold: 1, Addresses: []string{"P-custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"}}
 
-func TestEveryMethodReadsWhatARealNodeAnswers(t *testing.T) {
+func TestEveryMethodDecodesRealAnswers(t *testing.T) {
 	c, ctx := replay(t, "healthy"), t.Context()
 	if c.Name() != "local" || !c.Healthy() {
 		t.Errorf("name %q, healthy %v", c.Name(), c.Healthy())
@@ -208,7 +208,7 @@ func TestEveryMethodReadsWhatARealNodeAnswers(t *testing.T) {
 	}
 }
 
-func TestDelegatorsAreToldWhereOneNodeIsAskedFor(t *testing.T) {
+func TestDelegatorsAreListedForOneNodeID(t *testing.T) {
 	c := replay(t, "healthy")
 	vs, err := c.PlatformCurrentValidators(t.Context(), "", "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg")
 	if err != nil || len(vs) != 1 {
@@ -237,7 +237,7 @@ func TestDelegatorsAreToldWhereOneNodeIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestUpgradesAreReadByTheirNamesWhateverTheRelease(t *testing.T) {
+func TestUpgradesDecodeForAnyRelease(t *testing.T) {
 	u, err := replay(t, "healthy").Upgrades(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ func TestUpgradesAreReadByTheirNamesWhateverTheRelease(t *testing.T) {
 	}
 }
 
-// answering is a node that says the same whatever is asked.
+// answering is a node that gives the same answer to every call.
 func answering(t *testing.T, body string) *node.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, body) }))
@@ -270,7 +270,7 @@ func answering(t *testing.T, body string) *node.Client {
 	return node.New(u)
 }
 
-func TestAnAnswerThatLacksItsPointIsNotZero(t *testing.T) {
+func TestEmptyAnswerIsMalformed(t *testing.T) {
 	c, ctx := answering(t, `{"jsonrpc":"2.0","result":{},"id":1}`), t.Context()
 	for name, answer := range map[string]any{
 		"info.acps":                       got(c.ACPs(ctx)),
@@ -322,12 +322,12 @@ func TestAnAnswerThatLacksItsPointIsNotZero(t *testing.T) {
 		"GET /ext/health":                 got(c.Health(ctx)),
 	} {
 		if text, isError := answer.(string); !isError || len(text) < len(name) || text[:len(name)] != name {
-			t.Errorf("%s took an empty answer for %v", name, answer)
+			t.Errorf("%s: empty answer decoded as %v", name, answer)
 		}
 	}
 }
 
-func TestEitherSpellingOfTheProofIsRead(t *testing.T) {
+func TestBothSpellingsOfProofOfPossessionDecode(t *testing.T) {
 	for _, spelling := range []string{"proofOfPossession", "proofOfPosession"} {
 		c := answering(t, `{"id":1,"result":{"nodeID":"NodeID-x","nodePOP":{"publicKey":"0x1","`+spelling+`":"0x2"}}}`)
 		if id, err := c.NodeID(t.Context()); err != nil || *id.POP != (node.Signer{PublicKey: "0x1", ProofOfPossession: "0x2"}) {
@@ -336,7 +336,7 @@ func TestEitherSpellingOfTheProofIsRead(t *testing.T) {
 	}
 }
 
-func TestRefusalsThatMeanSomethingAreToldApart(t *testing.T) {
+func TestErrorPredicates(t *testing.T) {
 	type meaning struct{ notOffered, noSuchChain, notValidator, noStartTime, bootstrapping bool }
 	uptime := func(c *node.Client) error {
 		_, err := c.Uptime(context.Background())
@@ -351,32 +351,32 @@ func TestRefusalsThatMeanSomethingAreToldApart(t *testing.T) {
 		err  func(*testing.T) error
 		want meaning
 	}{
-		"an untracked chain": {func(t *testing.T) error {
+		"untracked chain": {func(t *testing.T) error {
 			_, err := replay(t, "untracked").IsBootstrapped(t.Context(), l1Chain)
 			return err
 		}, meaning{noSuchChain: true}},
-		"an unknown alias": {func(t *testing.T) error {
+		"unknown alias": {func(t *testing.T) error {
 			_, err := replay(t, "healthy").BlockchainID(t.Context(), "nope")
 			return err
 		}, meaning{noSuchChain: true}},
-		"an untracked chain's endpoint": {func(t *testing.T) error {
+		"endpoint of an untracked chain": {func(t *testing.T) error {
 			_, err := replay(t, "untracked").ValidatorsCurrentValidators(t.Context(), l1Chain)
 			return err
 		}, meaning{}},
-		"a C-Chain without the method": {func(t *testing.T) error {
+		"C-Chain without the method": {func(t *testing.T) error {
 			_, err := replay(t, "healthy").EthFeeConfig(t.Context(), "C", nil)
 			return err
 		}, meaning{notOffered: true}},
-		"a method that is gone":      {refusing(`"rpc: can't find method \"info.Uptime\""`), meaning{notOffered: true}},
-		"a service that is gone":     {refusing(`"rpc: can't find service \"info.Uptime\""`), meaning{notOffered: true}},
-		"a node that does not stake": {func(t *testing.T) error { return uptime(replay(t, "isolated")) }, meaning{notValidator: true}},
-		"a node that has just begun": {func(t *testing.T) error { return uptime(replay(t, "starting")) }, meaning{bootstrapping: true}},
-		"no sybil protection":        {refusing(`"couldn't get node uptime: start time not found"`), meaning{noStartTime: true}},
-		"a chain not done bootstrapping": {func(t *testing.T) error {
+		"removed method":              {refusing(`"rpc: can't find method \"info.Uptime\""`), meaning{notOffered: true}},
+		"removed service":             {refusing(`"rpc: can't find service \"info.Uptime\""`), meaning{notOffered: true}},
+		"node that does not validate": {func(t *testing.T) error { return uptime(replay(t, "isolated")) }, meaning{notValidator: true}},
+		"node that just started":      {func(t *testing.T) error { return uptime(replay(t, "starting")) }, meaning{bootstrapping: true}},
+		"no sybil protection":         {refusing(`"couldn't get node uptime: start time not found"`), meaning{noStartTime: true}},
+		"bootstrapping chain": {func(t *testing.T) error {
 			_, err := replay(t, "starting").PlatformHeight(t.Context())
 			return err
 		}, meaning{bootstrapping: true}},
-		"a wrong argument": {func(t *testing.T) error {
+		"invalid argument": {func(t *testing.T) error {
 			_, err := replay(t, "healthy").PlatformCurrentValidators(t.Context(), "", "bogus")
 			return err
 		}, meaning{}},
@@ -390,7 +390,7 @@ func TestRefusalsThatMeanSomethingAreToldApart(t *testing.T) {
 	}
 }
 
-func TestAFeeConfigIsAskedForAtTheBlockGiven(t *testing.T) {
+func TestEthFeeConfigSendsTheBlock(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -403,12 +403,12 @@ func TestAFeeConfigIsAskedForAtTheBlockGiven(t *testing.T) {
 	}
 	for want, block := range map[string]*uint64{`"params":[]`: nil, `"params":["0x0"]`: new(uint64(0)), `"params":["0xff"]`: new(uint64(255))} {
 		if _, _ = node.New(u).EthFeeConfig(t.Context(), "C", block); !strings.Contains(asked, want) {
-			t.Errorf("asked %s, want %s", asked, want)
+			t.Errorf("sent %s, want %s", asked, want)
 		}
 	}
 }
 
-func TestAChainsNameCannotLeaveItsPlaceInThePath(t *testing.T) {
+func TestChainNameIsEscapedInThePath(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r.URL.EscapedPath() }))
 	defer server.Close()
@@ -418,12 +418,12 @@ func TestAChainsNameCannotLeaveItsPlaceInThePath(t *testing.T) {
 	}
 	_, _ = node.New(u).EthChainID(t.Context(), "../../admin?x#y")
 	if want := "/ext/bc/..%2F..%2Fadmin%3Fx%23y/rpc"; asked != want {
-		t.Errorf("asked %s, want %s", asked, want)
+		t.Errorf("requested %s, want %s", asked, want)
 	}
 }
 
-// Each method is answered with a list, which is no method's result.
-func TestCallRefusesResultsOfAnotherShape(t *testing.T) {
+// Each method gets a list, which is no method's result.
+func TestCallRejectsResultsOfAnotherType(t *testing.T) {
 	c := answering(t, `{"jsonrpc":"2.0","result":[1],"id":1}`)
 	for _, m := range node.Methods() {
 		if answer, err := c.Call(t.Context(), m, "C", nil); scrape.OutcomeOf(err) != scrape.Malformed || !strings.HasPrefix(err.Error(), m.Name+": ") {
@@ -441,7 +441,7 @@ func TestCallReturnsWholeBlocksUnchanged(t *testing.T) {
 	}
 }
 
-func TestABlockOfTheFutureIsRefused(t *testing.T) {
+func TestFutureBlocksAreMalformed(t *testing.T) {
 	block := func(number, seconds, milliseconds string) string {
 		return `{"id":1,"result":{"number":"` + number + `","hash":"0x1","parentHash":"0x0","timestamp":"` + seconds + `",` + milliseconds +
 			`"gasLimit":"0x1","gasUsed":"0x0","transactions":[]}}`
@@ -461,6 +461,6 @@ func TestABlockOfTheFutureIsRefused(t *testing.T) {
 		}
 	}
 	if height, err := answering(t, `{"id":1,"result":{"height":"18446744073709551615"}}`).PlatformHeight(t.Context()); scrape.OutcomeOf(err) != scrape.Malformed {
-		t.Errorf("a height of %d is believed: %v", height, err)
+		t.Errorf("height %d: %v, want an error", height, err)
 	}
 }

@@ -13,25 +13,26 @@ func platform[T any](ctx context.Context, c *Client, method string, params any) 
 	return scrape.RPC[T](ctx, c.u, platformPath, method, params)
 }
 
-// Owner is who may spend or decide: threshold of the addresses together, after locktime.
+// Owner is the right to spend or decide: threshold of the addresses together, after locktime.
 type Owner struct {
 	Locktime  wire.Uint64 `json:"locktime"` // Unix seconds; 0 for none
 	Threshold wire.Uint64 `json:"threshold"`
 	Addresses []string    `json:"addresses"`
 }
 
-// Validator is a member of the current validator set, in the one of three shapes that its subnet gives it:
+// Validator is a member of the current validator set. It has one of three forms, which depends on its subnet:
 //
 //   - primary network: TxID, EndTime, rewards, fee, uptime, delegations; an auto-renewed one also has NextPeriod;
-//   - permissioned subnet: TxID and EndTime alone;
+//   - permissioned subnet: only TxID and EndTime;
 //   - L1: ValidationID, PublicKey, owners, MinNonce, Balance; it has no end.
 //
+// The list of an L1 that was a permissioned subnet may contain the last two.
 // The list of an L1 that was a permissioned subnet may mix the last two.
 type Validator struct {
 	NodeID    string         `json:"nodeID"`
 	Weight    wire.Uint64    `json:"weight"` // nAVAX on the primary network, elsewhere in the subnet's own unit
 	StartTime wire.UnixTime  `json:"startTime"`
-	EndTime   *wire.UnixTime `json:"endTime"`       // rolls on with each period of an auto-renewed validator
+	EndTime   *wire.UnixTime `json:"endTime"`       // moves with each period of an auto-renewed validator
 	TxID      string         `json:"txID,omitzero"` // empty on an L1
 
 	PotentialReward        *wire.NanoAVAX `json:"potentialReward"`
@@ -39,12 +40,12 @@ type Validator struct {
 	ValidationRewardOwner  *Owner         `json:"validationRewardOwner"`
 	DelegationRewardOwner  *Owner         `json:"delegationRewardOwner"`
 	DelegationFee          *wire.Percent  `json:"delegationFee"`
-	Uptime                 *wire.Percent  `json:"uptime"`    // in the answering node's eyes, which always are 100 for itself
+	Uptime                 *wire.Percent  `json:"uptime"`    // as the answering node observed it; always 100 for itself
 	Connected              *bool          `json:"connected"` // to the answering node
 	Signer                 *Signer        `json:"signer"`
 	DelegatorCount         *wire.Uint64   `json:"delegatorCount"`
 	DelegatorWeight        *wire.NanoAVAX `json:"delegatorWeight"`
-	Delegators             []Delegator    `json:"delegators,omitzero"` // nil unless exactly one node ID was asked for
+	Delegators             []Delegator    `json:"delegators,omitzero"` // nil unless the call had exactly one node ID
 
 	NextPeriod               *wire.Seconds `json:"nextPeriod"`
 	AutoCompoundRewardShares *wire.Uint64  `json:"autoCompoundRewardShares"` // in millionths
@@ -55,10 +56,10 @@ type Validator struct {
 	RemainingBalanceOwner *Owner         `json:"remainingBalanceOwner"`
 	DeactivationOwner     *Owner         `json:"deactivationOwner"`
 	MinNonce              *wire.Uint64   `json:"minNonce"`
-	Balance               *wire.NanoAVAX `json:"balance"` // 0: inactive; moves only when the P-Chain accepts a block
+	Balance               *wire.NanoAVAX `json:"balance"` // 0: inactive; changes only when the P-Chain accepts a block
 }
 
-// Delegator is stake that follows a validator.
+// Delegator is a delegation to a validator.
 type Delegator struct {
 	TxID            string         `json:"txID"`
 	NodeID          string         `json:"nodeID"`
@@ -69,8 +70,8 @@ type Delegator struct {
 	RewardOwner     *Owner         `json:"rewardOwner"`
 }
 
-// PlatformCurrentValidators asks platform.getCurrentValidators: those of the given node IDs that are in the set, or all,
-// in random order. An empty subnetID means the primary network; a subnet that does not exist has an empty set.
+// PlatformCurrentValidators calls platform.getCurrentValidators for the given node IDs, or all validators, in random order.
+// An empty subnetID means the primary network. An unknown subnet has an empty set.
 func (c *Client) PlatformCurrentValidators(ctx context.Context, subnetID string, nodeIDs ...string) ([]Validator, error) {
 	answer, err := platform[struct {
 		Validators []Validator `json:"validators"`
@@ -96,13 +97,13 @@ func (c *Client) PlatformCurrentValidators(ctx context.Context, subnetID string,
 // Blockchain is a chain that was created on the P-Chain.
 type Blockchain struct {
 	ID       string `json:"id"`
-	Name     string `json:"name"` // given by its creator; not unique and no alias
+	Name     string `json:"name"` // set by its creator; not unique and no alias
 	SubnetID string `json:"subnetID"`
 	VMID     string `json:"vmID"`
 }
 
-// PlatformBlockchains asks platform.getBlockchains: all chains but the P-Chain itself, in random order. The method is
-// deprecated since node version 1.9.12 and may vanish: see IsNotOffered.
+// PlatformBlockchains calls platform.getBlockchains: all chains but the P-Chain itself, in random order. It is deprecated
+// since node version 1.9.12, and a release may remove it: see IsNotOffered.
 func (c *Client) PlatformBlockchains(ctx context.Context) ([]Blockchain, error) {
 	answer, err := platform[struct {
 		Blockchains []Blockchain `json:"blockchains"`
@@ -113,8 +114,8 @@ func (c *Client) PlatformBlockchains(ctx context.Context) ([]Blockchain, error) 
 	return answer.Blockchains, err
 }
 
-// PlatformBlockchainStatus asks platform.getBlockchainStatus of a chain by alias or ID: Validating, Created, Preferred,
-// Syncing or Unknown. Created is said of a chain that is not tracked and of one whose VM failed alike.
+// PlatformBlockchainStatus calls platform.getBlockchainStatus for a chain by alias or ID: Validating, Created, Preferred,
+// Syncing or Unknown. Created means that the chain is not tracked or that its VM failed.
 func (c *Client) PlatformBlockchainStatus(ctx context.Context, blockchainID string) (string, error) {
 	answer, err := platform[struct {
 		Status string `json:"status"`
@@ -122,7 +123,7 @@ func (c *Client) PlatformBlockchainStatus(ctx context.Context, blockchainID stri
 	return answer.Status, err
 }
 
-// PlatformTimestamp asks platform.getTimestamp: the P-Chain's clock.
+// PlatformTimestamp calls platform.getTimestamp: the time of the P-Chain.
 func (c *Client) PlatformTimestamp(ctx context.Context) (time.Time, error) {
 	answer, err := platform[struct {
 		Timestamp wire.PastTime `json:"timestamp"`
@@ -130,7 +131,7 @@ func (c *Client) PlatformTimestamp(ctx context.Context) (time.Time, error) {
 	return answer.Timestamp.Time, err
 }
 
-// PlatformHeight asks platform.getHeight: the height of the last accepted block.
+// PlatformHeight calls platform.getHeight: the height of the last accepted block.
 func (c *Client) PlatformHeight(ctx context.Context) (uint64, error) {
 	answer, err := platform[struct {
 		Height wire.Height `json:"height"`
@@ -138,19 +139,19 @@ func (c *Client) PlatformHeight(ctx context.Context) (uint64, error) {
 	return uint64(answer.Height), err
 }
 
-// ValidatorFeeState is what an L1 validator pays at the P-Chain's time Timestamp.
+// ValidatorFeeState is the fee of an L1 validator at the P-Chain's time Timestamp.
 type ValidatorFeeState struct {
 	Excess    wire.Uint64   `json:"excess"`
 	Price     wire.NanoAVAX `json:"price"` // per second and validator
 	Timestamp wire.PastTime `json:"timestamp"`
 }
 
-// PlatformValidatorFeeState asks platform.getValidatorFeeState, which the interface does not document: see IsNotOffered.
+// PlatformValidatorFeeState calls platform.getValidatorFeeState, which is not documented: see IsNotOffered.
 func (c *Client) PlatformValidatorFeeState(ctx context.Context) (ValidatorFeeState, error) {
 	return platform[ValidatorFeeState](ctx, c, "platform.getValidatorFeeState", nil)
 }
 
-// PlatformBalance is what addresses hold together, by asset ID, in the asset's smallest unit.
+// PlatformBalance is the total balance of addresses, by asset ID, in the asset's smallest unit.
 type PlatformBalance struct {
 	Balances            map[string]wire.Uint64 `json:"balances"`
 	Unlockeds           map[string]wire.Uint64 `json:"unlockeds"`
@@ -158,26 +159,26 @@ type PlatformBalance struct {
 	LockedNotStakeables map[string]wire.Uint64 `json:"lockedNotStakeables"` // neither
 	UTXOIDs             []UTXOID               `json:"utxoIDs"`
 
-	// The same for AVAX alone, from before there were other assets.
+	// The same for AVAX only, from before other assets existed.
 	Balance            *wire.NanoAVAX `json:"balance"`
 	Unlocked           *wire.NanoAVAX `json:"unlocked"`
 	LockedStakeable    *wire.NanoAVAX `json:"lockedStakeable"`
 	LockedNotStakeable *wire.NanoAVAX `json:"lockedNotStakeable"`
 }
 
-// PlatformBalance asks platform.getBalance of addresses such as P-avax1…, at least one.
+// PlatformBalance calls platform.getBalance for addresses such as P-avax1…, at least one.
 //
-// Deprecated: since node version 1.9.12, and it may vanish: see IsNotOffered.
+// Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered.
 func (c *Client) PlatformBalance(ctx context.Context, addresses ...string) (PlatformBalance, error) {
 	return platform[PlatformBalance](ctx, c, "platform.getBalance", map[string][]string{"addresses": addresses})
 }
 
-// PlatformBlock asks platform.getBlock of a block ID, which it rejects where it has no such block. An empty encoding means Hex.
+// PlatformBlock calls platform.getBlock for a block ID. An unknown block is an error. An empty encoding means Hex.
 func (c *Client) PlatformBlock(ctx context.Context, blockID string, as Encoding) (Encoded[Block], error) {
 	return platform[Encoded[Block]](ctx, c, "platform.getBlock", blockByID{blockID, as})
 }
 
-// PlatformBlockByHeight asks platform.getBlockByHeight, which it rejects where it has no such block. An empty encoding means Hex.
+// PlatformBlockByHeight calls platform.getBlockByHeight. An unknown block is an error. An empty encoding means Hex.
 func (c *Client) PlatformBlockByHeight(ctx context.Context, height uint64, as Encoding) (Encoded[Block], error) {
 	return platform[Encoded[Block]](ctx, c, "platform.getBlockByHeight", struct {
 		Height   uint64   `json:"height"`
@@ -185,29 +186,29 @@ func (c *Client) PlatformBlockByHeight(ctx context.Context, height uint64, as En
 	}{height, as})
 }
 
-// Supply is an upper bound on the tokens that can stake a subnet: what was burnt, fees included, is not taken off.
+// Supply is an upper bound on the tokens that can stake a subnet. Burned tokens, including fees, are not subtracted.
 type Supply struct {
 	Supply wire.Uint64  `json:"supply"` // nAVAX on the primary network
 	Height *wire.Height `json:"height"` // of the P-Chain
 }
 
-// PlatformCurrentSupply asks platform.getCurrentSupply. An empty subnetID means the primary network; a subnet that has no
-// token of its own to stake, such as an L1, is an error.
+// PlatformCurrentSupply calls platform.getCurrentSupply. An empty subnetID means the primary network. A subnet without a
+// staking token of its own, such as an L1, is an error.
 func (c *Client) PlatformCurrentSupply(ctx context.Context, subnetID string) (Supply, error) {
 	return platform[Supply](ctx, c, "platform.getCurrentSupply", struct {
 		SubnetID string `json:"subnetID,omitempty"`
 	}{subnetID})
 }
 
-// FeeState is what a P-Chain transaction pays at the P-Chain's time Timestamp.
+// FeeState is the fee of a P-Chain transaction at the P-Chain's time Timestamp.
 type FeeState struct {
 	Capacity  wire.Uint64   `json:"capacity"` // gas that may be used now
-	Excess    wire.Uint64   `json:"excess"`   // gas used above the target, from which the price follows
+	Excess    wire.Uint64   `json:"excess"`   // gas used above the target; it sets the price
 	Price     wire.NanoAVAX `json:"price"`    // per unit of gas
 	Timestamp wire.PastTime `json:"timestamp"`
 }
 
-// PlatformFeeState asks platform.getFeeState, which the interface does not document: see IsNotOffered.
+// PlatformFeeState calls platform.getFeeState, which is not documented: see IsNotOffered.
 func (c *Client) PlatformFeeState(ctx context.Context) (FeeState, error) {
 	return platform[FeeState](ctx, c, "platform.getFeeState", nil)
 }

@@ -12,21 +12,20 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// ValidatorSet is a whole validator set, kept in little memory: of each
-// validator it has who it is, its stake, its period, its rewards and how the node sees it.
-// Owners, keys and what only an L1 has are left out; they make up most of an answer.
+// ValidatorSet is a whole validator set in little memory. Of each validator it holds the IDs, stake, period, rewards and
+// the node's view of it. It omits owners, keys and all fields of L1s only, which are most of an answer.
 type ValidatorSet struct {
-	pieces [][]member // all but the last are full: a slice that grows leaves its smaller selves behind
+	pieces [][]member // all but the last are full; unlike one growing slice, they leave no garbage
 }
 
-// Sizes of a piece: each is as large as all before it, within these.
+// Sizes of a piece: each is as large as all before it, within these limits.
 const (
 	smallestPiece = 8
 	largestPiece  = 1024
 )
 
-// PlatformValidatorSet asks platform.getCurrentValidators for a whole set, in random order. It reads the answer as it
-// comes and holds none of its text. An empty subnetID means the primary network.
+// PlatformValidatorSet calls platform.getCurrentValidators for a whole set, in random order. It decodes the answer while it
+// arrives and keeps none of its text. An empty subnetID means the primary network.
 func (c *Client) PlatformValidatorSet(ctx context.Context, subnetID string) (*ValidatorSet, error) {
 	answer, err := platform[struct {
 		Validators ValidatorSet `json:"validators"`
@@ -42,7 +41,7 @@ func (c *Client) PlatformValidatorSet(ctx context.Context, subnetID string) (*Va
 	return &answer.Validators, nil
 }
 
-// Len is how many validators there are.
+// Len returns the number of validators.
 func (s *ValidatorSet) Len() int {
 	n := 0
 	for _, p := range s.pieces {
@@ -60,7 +59,7 @@ func (s *ValidatorSet) add(m member) {
 	s.pieces[last] = append(s.pieces[last], m)
 }
 
-// All yields the validators. What the set does not keep is absent.
+// All yields the validators. Fields that the set does not hold are absent.
 func (s *ValidatorSet) All() iter.Seq[Validator] {
 	return func(yield func(Validator) bool) {
 		for m := range s.members() {
@@ -83,10 +82,10 @@ func (s *ValidatorSet) members() iter.Seq[member] {
 	}
 }
 
-// UnmarshalWire reads the list, one validator at a time.
+// UnmarshalWire decodes the list, one validator at a time.
 func (s *ValidatorSet) UnmarshalWire(d *wire.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginArray {
-		return wire.Decode(d, &[]entry{}) // tells what is wrong
+		return wire.Decode(d, &[]entry{}) // returns the error
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -105,7 +104,7 @@ func (s *ValidatorSet) UnmarshalWire(d *wire.Decoder) error {
 	return err
 }
 
-// entry is the part of a Validator that is read.
+// entry is the part of a Validator that is decoded.
 type entry struct {
 	NodeID                 string         `json:"nodeID"`
 	Weight                 wire.Uint64    `json:"weight"`
@@ -122,8 +121,7 @@ type entry struct {
 	AutoCompoundShares     *wire.Uint64   `json:"autoCompoundRewardShares"`
 }
 
-// member is an entry without pointers: with them, a set would take three times
-// the memory.
+// member is an entry without pointers, which would triple the memory of a set.
 type member struct {
 	nodeID                 string
 	weight                 wire.Uint64
@@ -139,7 +137,7 @@ type member struct {
 	has                    fields
 }
 
-// fields are the facts that a member has.
+// fields is the set of facts that a member has.
 type fields uint16
 
 const (

@@ -13,9 +13,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// A kept set tells of each validator what its own entry tells, but for what is
-// said to be left out.
-func TestASetIsTheListInLessMemory(t *testing.T) {
+// A set yields the same validators as the list, without the omitted fields.
+func TestValidatorSetEqualsTheList(t *testing.T) {
 	c := replay(t, "healthy")
 	for network, subnet := range map[string]string{"primary": "", "no such": "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"} {
 		want, err := c.PlatformCurrentValidators(t.Context(), subnet)
@@ -35,12 +34,12 @@ func TestASetIsTheListInLessMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, slices.AppendSeq([]node.Validator{}, set.All())); diff != "" || set.Len() != len(want) {
-			t.Errorf("%s: %d in the set, %d in the list, which (-) differs:\n%s", network, set.Len(), len(want), diff)
+			t.Errorf("%s: %d in the set, %d in the list (-):\n%s", network, set.Len(), len(want), diff)
 		}
 	}
 }
 
-func TestASetHoldsToTheLawOfAbsence(t *testing.T) {
+func TestValidatorSetKeepsAbsentFieldsAbsent(t *testing.T) {
 	const whole = `{"nodeID":"NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg","weight":"5","startTime":"1"}`
 	for body, want := range map[string]string{
 		`{"validators":[` + whole + `]}`: "",
@@ -67,8 +66,8 @@ func TestASetHoldsToTheLawOfAbsence(t *testing.T) {
 	}
 }
 
-// A set is read in pieces, and what it takes follows what is in it: in a fleet each node's answer is kept.
-func TestASetOfAnySizeIsWholeAndTakesLittle(t *testing.T) {
+// A set is decoded in pieces. Its memory must follow its size, since the exporter keeps one per node.
+func TestValidatorSetMemoryFollowsItsSize(t *testing.T) {
 	for _, size := range []int{0, 1, 7, 8, 9, 16, 17, 1024, 1025, 5000} {
 		var list []string
 		for i := range size {
@@ -81,15 +80,15 @@ func TestASetOfAnySizeIsWholeAndTakesLittle(t *testing.T) {
 		n := 0
 		for v := range set.All() {
 			if v.NodeID != strconv.Itoa(n) || v.Weight != wire.Uint64(n) {
-				t.Errorf("of %d, number %d is %+v", size, n, v)
+				t.Errorf("set of %d: validator %d is %+v", size, n, v)
 			}
 			n++
 		}
 		if n != size || set.Len() != size {
-			t.Errorf("%d of %d are left, Len is %d", n, size, set.Len())
+			t.Errorf("%d of %d validators, Len is %d", n, size, set.Len())
 		}
 		if room := set.Room(); room > max(8, 2*size) {
-			t.Errorf("%d validators take the room of %d", size, room)
+			t.Errorf("%d validators use the memory of %d", size, room)
 		}
 	}
 }

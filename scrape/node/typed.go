@@ -8,8 +8,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// typed calls the method of the client that stands for each row of methods, with parameters that do not matter: an answer
-// is decoded in the same way whatever was asked.
+// typed holds the client's method for each row of methods, with parameters of no importance: they do not change how an
+// answer is decoded.
 var typed = map[string]func(context.Context, *Client) error{
 	"admin.alias":            func(ctx context.Context, c *Client) error { return c.AdminAlias(ctx, "", "") },
 	"admin.aliasChain":       func(ctx context.Context, c *Client) error { return c.AdminAliasChain(ctx, "", "") },
@@ -72,7 +72,7 @@ var typed = map[string]func(context.Context, *Client) error{
 	"validators.getCurrentValidators": func(ctx context.Context, c *Client) error { return only(c.ValidatorsCurrentValidators(ctx, "")) },
 }
 
-// only is the error of a typed call.
+// only returns the error of a typed call.
 func only[T any](_ T, err error) error { return err }
 
 // check decodes the result of a method as the typed client does.

@@ -8,23 +8,23 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// ChainValidator is a validator of a subnet's chain in the eyes of the answering node. Each node has its own opinion,
-// and of itself always the best.
+// ChainValidator is a validator of a subnet's chain as the answering node observes it. Views differ between nodes, and each
+// node's view of itself is the best possible.
 type ChainValidator struct {
-	ValidationID     string        `json:"validationID"` // on a permissioned subnet the ID of the transaction that added it
+	ValidationID     string        `json:"validationID"` // on a permissioned subnet: ID of the transaction that added the validator
 	NodeID           string        `json:"nodeID"`
 	Weight           wire.Uint64   `json:"weight"`
 	StartTimestamp   wire.UnixTime `json:"startTimestamp"`
-	IsActive         bool          `json:"isActive"` // false once an L1 validator's balance is used up; its weight stays
+	IsActive         bool          `json:"isActive"` // false once an L1 validator's balance is 0; its weight stays
 	IsL1Validator    bool          `json:"isL1Validator"`
 	IsConnected      bool          `json:"isConnected"` // also false for an inactive validator whose node is up
 	UptimePercentage wire.Percent  `json:"uptimePercentage"`
 	UptimeSeconds    wire.Seconds  `json:"uptimeSeconds"`
 }
 
-// ValidatorsCurrentValidators asks validators.getCurrentValidators of a subnet's chain: those of the given node IDs that
-// are in the set, or all, in random order. Not offered on the C-Chain. For up to two minutes after a validator was added
-// it fails as a whole.
+// ValidatorsCurrentValidators calls validators.getCurrentValidators of a subnet's chain for the given node IDs, or all
+// validators, in random order. Not offered on the C-Chain. For up to two minutes after a validator was added the whole call
+// fails.
 func (c *Client) ValidatorsCurrentValidators(ctx context.Context, chain string, nodeIDs ...string) ([]ChainValidator, error) {
 	answer, err := scrape.RPC[struct {
 		Validators []ChainValidator `json:"validators"`

@@ -8,7 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-func TestWithheldIsWhatTheEndpointDoesNotOfferAtAll(t *testing.T) {
+func TestIsWithheld(t *testing.T) {
 	status := func(outcome scrape.Outcome, code int) error {
 		return &scrape.Error{Op: "platform.getHeight", Outcome: outcome, Err: &scrape.StatusError{Status: code}}
 	}
