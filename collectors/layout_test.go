@@ -83,7 +83,7 @@ func declarations(file *ast.File) (names []string, specs int) {
 	return names, specs
 }
 
-// isSpec tells whether an expression is &Spec{…}.
+// isSpec reports whether an expression is &Spec{…}.
 func isSpec(value ast.Expr) bool {
 	pointer, ok := value.(*ast.UnaryExpr)
 	if !ok {

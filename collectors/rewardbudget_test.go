@@ -26,7 +26,7 @@ func (w world) of(t *testing.T, page, participant string) func(family string) fl
 	}
 }
 
-// near tells whether a value is within a millionth of what is expected.
+// near reports whether a value is within a millionth of what is expected.
 func near(got, want float64) bool { return math.Abs(got-want) <= 1e-6*max(1, math.Abs(want)) }
 
 // All of an own node's peers but itself have a say, each by its stake.

@@ -260,7 +260,7 @@ func TestOwnersOfL1ValidatorsFitALabel(t *testing.T) {
 }
 
 // A node may validate the primary network, a permissioned subnet and an L1, and
-// be registered on the L1 anew.
+// be registered on the L1 again.
 func TestANodeMayValidateSeveralTimes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		before := w.network.ValidationID("examplel1", "alpha")

@@ -253,5 +253,5 @@ func TestEveryQueryParsesAndItsVariablesExist(t *testing.T) {
 	})
 }
 
-// isGroup tells whether the reference is $1, a group of label_replace.
+// isGroup reports whether the reference is $1, a group of label_replace.
 func isGroup(ref string) bool { return strings.Trim(ref, "${}0123456789") == "" }

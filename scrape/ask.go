@@ -28,7 +28,7 @@ func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 			return value, err
 		}
 		pause, ok := u.limiter.pause(c.op, n, err)
-		if !ok || time.Until(patience(ctx)) <= pause {
+		if !ok || time.Until(retryDeadline(ctx)) <= pause {
 			return nil, err
 		}
 		select {

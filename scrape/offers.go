@@ -81,8 +81,8 @@ func (u *Upstream) Offers() []Offer {
 	u.offers.mu.Lock()
 	defer u.offers.mu.Unlock()
 	all := make([]Offer, 0, len(u.offers.known))
-	for question, known := range u.offers.known {
-		all = append(all, Offer{question[0], question[1], known.err})
+	for shareKey, known := range u.offers.known {
+		all = append(all, Offer{shareKey[0], shareKey[1], known.err})
 	}
 	slices.SortFunc(all, func(a, b Offer) int { return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Path, b.Path)) })
 	return all

@@ -229,7 +229,7 @@ func (u *Upstream) ask(ctx context.Context, c call) (any, error) {
 	if d <= 0 || c.once {
 		return send(ctx)
 	}
-	value, err := u.answers.get(ctx, question{c.op, c.path, string(c.body), c.answer}, max(d, u.share), send)
+	value, err := u.answers.get(ctx, shareKey{c.op, c.path, string(c.body), c.answer}, max(d, u.share), send)
 	if err != nil {
 		err = u.explain(c.op, err)
 	}

@@ -70,8 +70,8 @@ func given(ctx context.Context, d time.Duration, asked time.Time) {
 	}
 }
 
-// question identifies an answer that can be shared.
-type question struct {
+// shareKey identifies an answer that can be shared.
+type shareKey struct {
 	op, path, params string
 	as               reflect.Type
 }
@@ -88,22 +88,22 @@ type shared struct {
 	err   error
 }
 
-type patienceKey struct{}
+type callerDeadlineKey struct{}
 
 // withPatience stores the caller's deadline for a call that outlives its caller: there is no retry after it, so the caller
 // gets the outcome of the call instead of its own timeout.
-func withPatience(ctx, caller context.Context) context.Context {
+func withCallerDeadline(ctx, caller context.Context) context.Context {
 	deadline, ok := caller.Deadline()
 	if !ok {
 		return ctx
 	}
-	return context.WithValue(ctx, patienceKey{}, deadline)
+	return context.WithValue(ctx, callerDeadlineKey{}, deadline)
 }
 
-// patience returns until when a request may be retried. ctx has a deadline.
-func patience(ctx context.Context) time.Time {
+// retryDeadline returns until when a request may be retried. ctx has a deadline.
+func retryDeadline(ctx context.Context) time.Time {
 	until, _ := ctx.Deadline()
-	if callers, ok := ctx.Value(patienceKey{}).(time.Time); ok && callers.Before(until) {
+	if callers, ok := ctx.Value(callerDeadlineKey{}).(time.Time); ok && callers.Before(until) {
 		until = callers
 	}
 	return until
@@ -112,7 +112,7 @@ func patience(ctx context.Context) time.Time {
 // answers holds the answers that callers of one Upstream may share.
 type answers struct {
 	mu      sync.Mutex
-	byKey   map[question]*shared
+	byKey   map[shareKey]*shared
 	sweepAt int // size at which expired answers are deleted
 }
 
@@ -124,7 +124,7 @@ const (
 
 // get returns an answer to q that is not older than d, and calls ask if there is none. If one caller gives up while another
 // waits, the call continues.
-func (a *answers) get(ctx context.Context, q question, d time.Duration, ask func(context.Context) (any, error)) (any, error) {
+func (a *answers) get(ctx context.Context, q shareKey, d time.Duration, ask func(context.Context) (any, error)) (any, error) {
 	s := a.join(ctx, q, d, ask)
 	select {
 	case <-s.done:
@@ -146,7 +146,7 @@ func (a *answers) get(ctx context.Context, q question, d time.Duration, ask func
 	return nil, ctx.Err()
 }
 
-func (a *answers) join(ctx context.Context, q question, d time.Duration, ask func(context.Context) (any, error)) *shared {
+func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, ask func(context.Context) (any, error)) *shared {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s := a.byKey[q]; s != nil {
@@ -162,7 +162,7 @@ func (a *answers) join(ctx context.Context, q question, d time.Duration, ask fun
 			return s
 		}
 	}
-	ctx, cancel := context.WithCancelCause(withPatience(context.WithoutCancel(ctx), ctx))
+	ctx, cancel := context.WithCancelCause(withCallerDeadline(context.WithoutCancel(ctx), ctx))
 	s := &shared{asked: time.Now(), keep: d, waiting: 1, leave: cancel, done: make(chan struct{})}
 	a.remember(q, s)
 	go func() {
@@ -180,9 +180,9 @@ func (a *answers) join(ctx context.Context, q question, d time.Duration, ask fun
 	return s
 }
 
-func (a *answers) remember(q question, s *shared) {
+func (a *answers) remember(q shareKey, s *shared) {
 	if a.byKey == nil {
-		a.byKey, a.sweepAt = make(map[question]*shared), firstSweep
+		a.byKey, a.sweepAt = make(map[shareKey]*shared), firstSweep
 	}
 	if len(a.byKey) >= a.sweepAt {
 		for key, old := range a.byKey {
@@ -205,10 +205,10 @@ func (u *Upstream) ForgetAnswers() {
 	a := &u.answers
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	maps.DeleteFunc(a.byKey, func(_ question, s *shared) bool { return s.leave == nil })
+	maps.DeleteFunc(a.byKey, func(_ shareKey, s *shared) bool { return s.leave == nil })
 }
 
-func (a *answers) forget(q question, s *shared) {
+func (a *answers) forget(q shareKey, s *shared) {
 	if a.byKey[q] == s {
 		delete(a.byKey, q)
 	}

@@ -198,7 +198,7 @@ func alertsTile() *panel {
 		reads("0", "None", good).reads("-1", "Not loaded", warn).reads("-2", "Gone", bad).leadsTo("avax-exporter")
 }
 
-// exporterTile tells whether the source of all that is shown is there.
+// exporterTile reports whether the source of all that is shown is there.
 func exporterTile() *panel {
 	const down = `up{job=~"$job"} == 0`
 	expr := `label_replace(count(` + down + `) and on () ` + exporters + `, "state", "not scraped", "", "")` +

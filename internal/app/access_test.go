@@ -126,7 +126,7 @@ func files(t *testing.T, all map[string]string) (dir string, put func(name, text
 	return dir, put
 }
 
-// reload asks the exporter to read its nodes anew.
+// reload asks the exporter to read its nodes again.
 func (e exporter) reload(t *testing.T, want int) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url+"/-/reload", nil)

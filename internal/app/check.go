@@ -256,7 +256,7 @@ var found = map[string]string{
 	"avax_node_chain_start_failed": "node %s cannot start chain %s",
 }
 
-// dial tells whether something listens at the address of an Alertmanager.
+// dial reports whether something listens at the address of an Alertmanager.
 func dial(ctx context.Context, address string) error {
 	at, err := url.Parse(address)
 	if err != nil {

@@ -139,7 +139,7 @@ func TestANodeThatMovedIsANewNode(t *testing.T) {
 // A fleet that comes and goes leaves nothing behind.
 func TestARemovedNodeTakesEverythingAlong(t *testing.T) {
 	inFleet(t, func(t *testing.T, b fleetBubble) {
-		b.network.Node("bravo").Suffer(simnet.Slow(9 * time.Second)) // calls are under way
+		b.network.Node("bravo").Suffer(simnet.Slow(9 * time.Second)) // calls are in progress
 		time.Sleep(16 * time.Second)
 		b.put("alpha=alpha")
 		if err := b.Reload(); err != nil {

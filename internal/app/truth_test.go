@@ -357,7 +357,7 @@ func (m *trial) history(series string) string {
 	return b.String()
 }
 
-// wasTrue tells whether the series had that value at some time since then.
+// wasTrue reports whether the series had that value at some time since then.
 func (m *trial) wasTrue(series, value string, since time.Time) bool {
 	return slices.ContainsFunc(m.truth[series], func(f fact) bool { return f.value == value && (f.to.IsZero() || !f.to.Before(since)) })
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// parseAlerting reads whether rules are evaluated here, which, and who is notified.
+// parseAlerting parses whether this process evaluates rules, which rules, and the Alertmanagers.
 func (env Environment) parseAlerting(c *Config, note func(variable string, errs ...error)) {
 	a := &c.Alerting
 	*a = alerting.Config{
@@ -74,7 +74,7 @@ func (env Environment) parseAlerting(c *Config, note func(variable string, errs 
 	note("RULES_FILE", err)
 }
 
-// parsePrometheus reads which Prometheus evaluates the rules.
+// parsePrometheus parses the settings of the Prometheus that evaluates the rules.
 func (env Environment) parsePrometheus(c *Config, note func(variable string, errs ...error)) {
 	c.Prometheus = alerting.PrometheusConfig{URL: env.PrometheusURL, HTTPFile: env.PrometheusConfigFile, Timeout: c.Timeout, MaxBody: c.MaxBody}
 	switch u, err := url.Parse(env.PrometheusURL); {
@@ -93,7 +93,7 @@ func (env Environment) parsePrometheus(c *Config, note func(variable string, err
 	}
 }
 
-// parseHistory reads for how long samples are kept; 0: as long as memory allows.
+// parseHistory parses how long samples are kept; 0 means as long as memory allows.
 func parseHistory(s string) (time.Duration, error) {
 	if s == "auto" {
 		return 0, nil
@@ -105,8 +105,7 @@ func parseHistory(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseOn reads whether rules are evaluated in this process: the default, where the
-// program can.
+// parseOn parses whether this process evaluates rules. The default is yes if the program can.
 func parseOn(s string) (bool, error) {
 	switch {
 	case s == "on" && !alerting.Built:
@@ -119,8 +118,7 @@ func parseOn(s string) (bool, error) {
 	return false, fmt.Errorf("%q: write on or off", s)
 }
 
-// instanceOf is what a Prometheus would most likely call this exporter: the
-// machine's name with the port.
+// instanceOf returns the likely label instance of this exporter in a Prometheus: the host name and the port.
 func instanceOf(listen string) string {
 	host, port, _ := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {

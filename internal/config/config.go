@@ -1,5 +1,5 @@
-// Package config reads the environment into one typed value and reports all
-// problems at once. It alone names environment variables in errors.
+// Package config parses the environment into one typed value and reports all problems at once. Only it names environment
+// variables in errors.
 package config
 
 import (
@@ -31,62 +31,62 @@ type Config struct {
 	Listen         string // host:port
 	WebConfigFile  string
 	TLS            bool // the web configuration had TLS at the start
-	Authenticated  bool // and asked clients for a password or a certificate
+	Authenticated  bool // and required a password or a client certificate
 	SystemdSocket  bool
-	PprofListen    string // empty: profiles are not served
+	PprofListen    string // empty: profiling is off
 	ReloadEndpoint bool   // POST /-/reload is allowed
-	TrustLoopback  bool   // clients on this machine change silences without a password
+	TrustLoopback  bool   // clients on this machine may change silences without a password
 
 	Fleet *fleet.Source
-	Nodes []fleet.Node // and observers, as Fleet was read at the start
+	Nodes []fleet.Node // including observers, as read from Fleet at the start
 	Shard fleet.Part
-	// ObserverBudget is how many calls are made to one observer within any minute.
+	// ObserverBudget is the maximum number of calls to one observer within any minute.
 	ObserverBudget int
-	NetworkID      uint64 // of the nodes; 0: that of most nodes
+	NetworkID      uint64 // expected of the nodes; 0: that of most nodes
 
 	Chains     []collectors.Chain
-	AutoChains bool // follow the chains that the nodes track as well
+	AutoChains bool // also monitor the chains that the nodes track
 
 	Collectors  []*collectors.Spec
-	Schedules   map[string]schedule.Timetable // by collector, where it is not the default
+	Schedules   map[string]schedule.Timetable // by collector, only those that differ from the default
 	Choice      *metric.Choice                // nil: all series
 	SeriesLimit int                           // 0: none
 
 	Timeout        time.Duration // of one call
-	Concurrency    int           // calls at once to one upstream
-	MaxConnections int           // of clients, open at once
-	MaxBody        int64         // bytes of one answer
+	Concurrency    int           // concurrent calls to one upstream
+	MaxConnections int           // maximum number of open client connections
+	MaxBody        int64         // maximum answer size in bytes
 
-	MetricsURL    string // empty: not asked
-	DataURL       string // empty: not asked
+	MetricsURL    string // empty: the Metrics service is not used
+	DataURL       string // empty: the Data service is not used
 	DataKey       KeyFile
-	DataPerMinute int // compute units; 0: any number
+	DataPerMinute int // compute units; 0: no limit
 	DataPerDay    int
-	Network       string // as the Data service calls it
+	Network       string // name in the Data service
 	Currency      string
 
 	Watch collectors.Watchlist
 
-	StateDir string // empty: state is kept in memory
+	StateDir string // empty: state only in memory
 	Alerting alerting.Config
 	Notify   notify.Config
 	// HeartbeatURL is a secret; empty: no heartbeat.
 	HeartbeatURL string
-	// Inbox is notified in the demo; nil elsewhere.
+	// Inbox receives the demo's notifications; nil elsewhere.
 	Inbox *web.Inbox
-	// Prometheus evaluates the rules where this process does not; without a URL there is none.
+	// Prometheus evaluates the rules if this process does not. Without a URL there is none.
 	Prometheus alerting.PrometheusConfig
-	Rules      alerting.RulesSummary // that alerting evaluates; empty where it is off
+	Rules      alerting.RulesSummary // of the evaluated rules; empty if alerting is off
 
 	LogLevel  slog.Level
 	LogFormat string // text, json or auto
 
-	// Transport replaces the network in tests.
+	// Transport replaces the network connections in tests.
 	Transport http.RoundTripper
 }
 
-// Schedule is when a collector's job for a target runs. A gentle one, which asks observers
-// alone, runs once a minute at most unless a schedule is configured.
+// Schedule returns the schedule of a collector's job for a target. A gentle job, which calls only observers, runs at most
+// once a minute, unless a schedule is configured.
 func (c *Config) Schedule(spec *collectors.Spec, target metric.Target, gentle bool) cron.Schedule {
 	if timetable := c.Schedules[spec.Name]; timetable != nil {
 		return timetable(target)
@@ -106,15 +106,14 @@ func (e InputError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e InputError) Unwrap() error { return e.Err }
 
-// Load reads the environment. Its error joins every problem, each with what to
-// write instead; none of them contains a secret.
+// Load parses the environment. Its error joins all problems, each with a remedy. It contains no secret.
 func Load() (*Config, error) { return load(func(*Environment) {}) }
 
-// LoadServing is Load for a command that asks no configured upstream: a mistake
-// in their addresses, credentials or state does not stop it.
+// LoadServing is Load for a command that calls no configured upstream. It ignores mistakes in addresses, credentials and state
+// of upstreams.
 func LoadServing() (*Config, error) { return load(withoutUpstreams) }
 
-// LoadAddress is Load for a command that needs to know only where the exporter listens.
+// LoadAddress is Load for a command that needs only the listen address.
 func LoadAddress() (*Config, error) {
 	return load(func(env *Environment) {
 		withoutUpstreams(env)
@@ -144,8 +143,7 @@ func withoutUpstreams(env *Environment) {
 	env.DataAPIKeyFile, env.StateDir = "", ""
 }
 
-// Parse validates the environment. It also reports variables of the process that
-// have our prefix and do not exist.
+// Parse validates the environment. It also reports unknown variables of the process that have our prefix.
 func (env Environment) Parse() (*Config, error) {
 	c := &Config{}
 	problems := unknownVariables(os.Environ())
@@ -204,7 +202,7 @@ func (env Environment) Parse() (*Config, error) {
 	env.parseWatched(c, note)
 	c.Fleet.Reserved = c.reservedNames(env)
 	if c.Nodes, err = c.Fleet.Read(); err != nil {
-		problems = append(problems, err) // names its variables
+		problems = append(problems, err) // the error names its variables
 	}
 	c.Shard.Of, err = parseCount(env.TotalShards)
 	note("TOTAL_SHARDS", err)
@@ -251,7 +249,7 @@ func (env Environment) Parse() (*Config, error) {
 	return c, nil
 }
 
-// parseServed reads which series are served.
+// parseServed parses the allow and deny lists.
 func (env Environment) parseServed(c *Config, note func(string, ...error)) {
 	var err error
 	if c.SeriesLimit, err = strconv.Atoi(env.SeriesLimit); err != nil || c.SeriesLimit < 0 {
@@ -269,7 +267,7 @@ func (env Environment) parseServed(c *Config, note func(string, ...error)) {
 	note("METRICS_DENY", c.Choice.ParseDeny(env.MetricsDeny, known)...)
 }
 
-// nodeVariable is the variable of a setting of package fleet.
+// nodeVariable returns the variable of a setting of package fleet.
 func nodeVariable(setting string) string {
 	if strings.HasPrefix(setting, "nodes") || setting == "observers" {
 		return prefix + "_" + strings.ToUpper(setting)

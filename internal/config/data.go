@@ -18,7 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// parseData reads what the Data service is asked with.
+// parseData parses the settings of the Data service.
 func (env Environment) parseData(c *Config, note func(variable string, errs ...error)) {
 	var err error
 	c.DataURL = env.DataURL
@@ -51,15 +51,15 @@ func (env Environment) parseData(c *Config, note func(variable string, errs ...e
 	}
 }
 
-// checkDir reports why no file can be written to a directory. It does not create
-// the directory: another user than the exporter's may run the check.
+// checkDir reports why no file can be written to a directory. It does not create the directory: the check may run as another
+// user than the exporter.
 func checkDir(path string) error {
 	f, err := os.CreateTemp(path, "check-*.tmp")
 	if err == nil {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return nil // a full disk is something to page for, not to stay down for
+		return nil // a full disk is a reason to alert, not to refuse to start
 	}
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -68,14 +68,14 @@ func checkDir(path string) error {
 	return err
 }
 
-// KeyFile is the file with an API key, and the header that the key is sent in.
+// KeyFile is a file with an API key, and the header for the key.
 type KeyFile struct{ path, header string }
 
 // Configured reports whether there is a file.
 func (k KeyFile) Configured() bool { return k.path != "" }
 
-// Read returns the key; empty where no file is configured. No error shows the
-// content of the file or its name: somebody may have written the key there.
+// Read returns the key; empty without a file. Errors contain neither the content nor the name of the file: an operator may
+// have set the key as the name.
 func (k KeyFile) Read() (string, error) {
 	if k.path == "" {
 		return "", nil
@@ -103,8 +103,7 @@ func (k KeyFile) Header(key string) http.Header {
 	return http.Header{http.CanonicalHeaderKey(k.header): {key}}
 }
 
-// parseBudget reads compute units a minute and a day; 0 stands for one that is
-// not limited.
+// parseBudget parses compute units per minute and per day; 0 means no limit.
 func parseBudget(s string) (perMinute, perDay int, err error) {
 	wrong := fmt.Errorf("%q: write compute units a minute, a day or both, such as 6000/m,1200000/d", s)
 	for item := range fields(s, ",") {
@@ -124,14 +123,14 @@ func parseBudget(s string) (perMinute, perDay int, err error) {
 
 var headerForm = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// checkKeyHeader refuses, too, the headers that a request needs for itself.
+// checkKeyHeader also rejects headers that a request uses itself.
 func checkKeyHeader(s string) error {
 	switch http.CanonicalHeaderKey(s) {
 	case "Host", "Connection", "Content-Length", "Content-Type", "Transfer-Encoding", "Accept", "Accept-Encoding", "User-Agent":
 		return fmt.Errorf("%q means something else: write the header that the service wants the key in, such as x-service-api-key", s)
 	}
 	if !headerForm.MatchString(s) {
-		return errors.New("no name of a header: write one such as x-service-api-key; the key itself belongs into a file") // maybe the key is there
+		return errors.New("no name of a header: write one such as x-service-api-key; the key itself belongs into a file") // the value may be the key
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 )
 
-// FuzzAnyConfigurationIsTakenOrRefused sets one variable to any text, beside defaults that are good. What is taken is
-// within bounds that the rest of the program relies on.
-func FuzzAnyConfigurationIsTakenOrRefused(f *testing.F) {
+// FuzzConfigurationIsValidOrAnError sets one variable to any text and the others to valid defaults. An accepted value is
+// within the limits that the program relies on.
+func FuzzConfigurationIsValidOrAnError(f *testing.F) {
 	all := Variables()
 	for i, v := range all {
 		f.Add(uint8(i), v.Default)
@@ -48,22 +48,22 @@ func FuzzAnyConfigurationIsTakenOrRefused(f *testing.F) {
 		c, err := env.Parse()
 		if err != nil {
 			if !strings.Contains(err.Error(), prefix+"_") {
-				t.Errorf("%s=%q: the error names no variable: %v", v.Name, value, err)
+				t.Errorf("%s=%q: error without the variable: %v", v.Name, value, err)
 			}
 			return
 		}
 		if c.MaxBody <= 0 || c.Timeout <= 0 || c.Concurrency <= 0 || c.Shard.Of < 1 || c.Shard.Shard < 0 || c.Shard.Shard >= c.Shard.Of || c.SeriesLimit < 0 {
-			t.Errorf("%s=%q is taken: %+v", v.Name, value, c)
+			t.Errorf("%s=%q accepted: %+v", v.Name, value, c)
 		}
 		for _, n := range c.Nodes {
 			if n.Name == "" || n.URL == "" {
-				t.Errorf("%s=%q makes a node without name or address", v.Name, value)
+				t.Errorf("%s=%q: node without name or address", v.Name, value)
 			}
 		}
 		seen := map[collectors.Chain]bool{}
 		for _, chain := range c.Chains {
 			if chain.Name == "" || chain.Ref == "" || seen[chain] {
-				t.Errorf("%s=%q makes the chains %v", v.Name, value, c.Chains)
+				t.Errorf("%s=%q: chains %v", v.Name, value, c.Chains)
 			}
 			seen[chain] = true
 		}

@@ -39,7 +39,7 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 		n, u = strings.TrimSpace(n), strings.TrimSpace(u)
 		switch {
 		case !ok || !fleet.ValidName(n):
-			// Nothing of it is printed: it may be the half of a password.
+			// Do not print the item: it may be half of a password.
 			errs = append(errs, fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650, the name of letters, digits, dots, dashes and underscores; "+
 				"a comma in a password is written %%2C", number))
 		case seen[n]:
@@ -55,9 +55,8 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 	return nodes, errs
 }
 
-// reservedNames returns the names that no node may have, with what has them. Alert
-// rules find a node by the label target, and the label upstream names nodes and
-// services alike.
+// reservedNames returns the names that no node may have, with their owners. Alert rules find a node by the label target, and
+// the label upstream names both nodes and services.
 func (c *Config) reservedNames(env Environment) map[string]string {
 	reserved := map[string]string{"metrics": "the Metrics service", "data": "the Data service"}
 	ups := &collectors.Upstreams{Targets: collectors.NewTargets(nil, c.Chains), Watch: c.Watch}

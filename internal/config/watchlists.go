@@ -19,8 +19,7 @@ var (
 	tokenForm   = regexp.MustCompile(`^([^/]+)/(0x[0-9a-fA-F]{40})/([0-9]{1,78})(:reindex)?$`)
 )
 
-// parseWatched reads the watch lists. One that only the Data service can tell of
-// is a mistake where that is not asked.
+// parseWatched parses the lists of monitored items. An item that needs the Data service is an error without that service.
 func (env Environment) parseWatched(c *Config, note func(variable string, errs ...error)) {
 	noteData := func(variable string, given bool, errs []error) {
 		note(variable, errs...)
@@ -50,8 +49,7 @@ func (env Environment) parseWatched(c *Config, note func(variable string, errs .
 	noteData("WATCH_SIGNATURES", c.Watch.Signatures != nil, errs)
 }
 
-// parseList reads a comma-separated list of items that all have a form. The
-// case of hexadecimal digits does not make an item another one.
+// parseList parses a comma-separated list of items of one form. Hexadecimal digits are compared case-insensitively.
 func parseList(s string, form *regexp.Regexp, write string) (items []string, errs []error) {
 	for item := range fields(s, ",") {
 		same := func(other string) bool {
@@ -68,8 +66,7 @@ func parseList(s string, form *regexp.Regexp, write string) (items []string, err
 	return items, errs
 }
 
-// parseTokens reads NFTs on chains that are followed; chains that are found
-// later may be any.
+// parseTokens parses NFTs on monitored chains. With auto, a chain may be found later, so any chain is valid.
 func parseTokens(s string, chains []collectors.Chain, auto bool) (tokens []collectors.Token, errs []error) {
 	for item := range fields(s, ",") {
 		parts := tokenForm.FindStringSubmatch(item)

@@ -12,10 +12,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
-// checkWebConfig validates a web configuration with its certificates and password hashes, and reports whether it configures
-// TLS, and whether clients must show a password or a certificate. No error repeats a secret.
+// checkWebConfig validates a web configuration with its certificates and password hashes. It reports whether TLS is on, and
+// whether clients need a password or a certificate. No error contains a secret.
 func checkWebConfig(file string) (tls, authenticated bool, err error) {
-	text, err := regular.ReadFile(file) // before web.Validate, which would wait for the writer of a FIFO
+	text, err := regular.ReadFile(file) // before web.Validate, which would block on a FIFO
 	if err != nil {
 		return false, false, err
 	}
@@ -34,8 +34,8 @@ func checkWebConfig(file string) (tls, authenticated bool, err error) {
 	return c.TLSConfig.IsEnabled(), len(c.Users) > 0 || verified, nil
 }
 
-// quoted is how the YAML library repeats values that it cannot decode. One may be a password in the wrong place, with
-// line breaks and quotes of its own.
+// quoted matches values that the YAML library repeats in errors. One may be a misplaced password, with line breaks and quotes
+// of its own.
 var quoted = regexp.MustCompile("(?s)`.*`")
 
 // HideValues removes the quoted values of a YAML error, and its line breaks.

@@ -1,6 +1,5 @@
-// Package explain tells why an alert fires or does not, and where a number comes
-// from: the value against its bar, the formula with numbers, the samples, the calls
-// behind them, the node's own words and the runbook.
+// Package explain answers why an alert fires or does not fire, and how a value is computed. It prints the value and its
+// threshold, the formula with numbers, the samples, the calls behind them, the node's own messages and the runbook.
 package explain
 
 import (
@@ -23,36 +22,34 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// most is how many samples, alerts or runs are shown before the rest is counted.
+// most is the maximum number of samples, alerts or runs that are printed; the rest is counted.
 const most = 10
 
-// few is how many numbers may stand in the place of one name.
+// few is the maximum number of values that replace one name in a formula.
 const few = 4
 
-// Exporter is what is asked: the source of the running exporter, and what it knows
-// beside samples, which a Prometheus does not.
+// Exporter is the source of an explanation: the query source of the running exporter, and facts that are not samples, which
+// a Prometheus does not have.
 type Exporter struct {
 	alerting.Source
 	Jobs   []Job
 	Tables []Table
 }
 
-// Job is how the last run of a collector about one target went.
+// Job is the last run of a collector for one target.
 type Job struct {
 	Collector, Target string
-	Err               string // empty where it succeeded
+	Err               string // empty after success
 }
 
-// Table is a table of a collector, such as a node's error texts of
-// its failing health checks.
+// Table is a table of a collector, such as the error texts of a node's failing health checks.
 type Table struct {
 	Collector, Target, About string
 	Rows                     [][]string
 }
 
-// Name writes what is behind an alert or a family, for one target: a node, a chain,
-// an ID or any other value of a label. Without a target it is told for all. An error
-// of type UnknownError says that there is no such name or target.
+// Name explains an alert or a family for one target: a node, a chain, an ID or any other label value. Without a target it
+// explains all. An UnknownError means that the name or the target does not exist.
 func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, now time.Time) error {
 	e := &explanation{ctx: ctx, w: w, from: from, target: target, now: now, cache: map[string]model.Vector{}, reading: map[string]bool{}}
 	groups, err := from.Groups(ctx)
@@ -86,7 +83,7 @@ func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, 
 	return e.err
 }
 
-// UnknownError says that a name or a target is not known, and what is.
+// UnknownError is the error for an unknown name or target, with similar names.
 type UnknownError string
 
 func (u UnknownError) Error() string { return string(u) }
@@ -98,20 +95,20 @@ func (e *explanation) unknown(name string) error {
 	return UnknownError(fmt.Sprintf("unknown alert or family %q: avax-exporter rules prints the alerts, docs/metrics.md lists the families", name))
 }
 
-// explanation is one answer on its way to the terminal.
+// explanation builds one answer.
 type explanation struct {
 	ctx    context.Context
 	w      io.Writer
 	from   Exporter
 	groups []alerting.Group
 	target string
-	near   map[string]bool // label values that stand for the target
+	near   map[string]bool // label values that are names or IDs of the target
 	now    time.Time
 	cache  map[string]model.Vector
-	// reading holds the recorded series whose expressions are being read.
+	// reading holds the recorded series that are being expanded.
 	reading map[string]bool
 	out     strings.Builder
-	found   bool // something was about the target
+	found   bool // a sample matched the target
 	err     error
 }
 
@@ -128,12 +125,12 @@ func (e *explanation) rules(such func(alerting.Rule) bool) (found []alerting.Rul
 	return found
 }
 
-// recorded returns the rules that record a series name.
+// recorded returns the recording rules of a series name.
 func (e *explanation) recorded(name string) []alerting.Rule {
 	return e.rules(func(r alerting.Rule) bool { return !r.Alerting && r.Name == name })
 }
 
-// query asks the source once.
+// query runs a query against the source.
 func (e *explanation) query(expr string) model.Vector {
 	vector, asked := e.cache[expr]
 	if !asked && e.err == nil {
@@ -144,8 +141,7 @@ func (e *explanation) query(expr string) model.Vector {
 	return vector
 }
 
-// readKin finds what else stands for the target: a node's name also for its ID, a
-// chain's for its IDs.
+// readKin finds the other names of the target: the node ID for a node's name, the IDs for a chain's name.
 func (e *explanation) readKin() error {
 	e.near = map[string]bool{e.target: true}
 	if e.target == "" {
@@ -174,12 +170,11 @@ func (e *explanation) readKin() error {
 	return e.err
 }
 
-// general are labels that say nothing of what a sample is about.
+// general are labels that do not identify the subject of a sample.
 var general = map[model.LabelName]bool{model.MetricNameLabel: true, "job": true, "instance": true, "alert": true, "severity": true, "within": true, "needs": true}
 
-// isNear tells whether some label stands for the target. A target of two parts
-// reads node/chain, as avax_exporter_collector_success has it. What has no labels
-// is about everything.
+// isNear reports whether a label matches the target. A target of two parts is node/chain, as in
+// avax_exporter_collector_success. A sample without labels matches every target.
 func (e *explanation) isNear(labels model.Metric) bool {
 	if e.target == "" {
 		return true
@@ -201,12 +196,12 @@ func (e *explanation) isNear(labels model.Metric) bool {
 	return !particular
 }
 
-// fitting are the samples of an expression that are about the target.
+// fitting returns the samples of an expression that match the target.
 func (e *explanation) fitting(expr string) model.Vector {
 	return slices.DeleteFunc(slices.Clone(e.query(expr)), func(s *model.Sample) bool { return !e.isNear(s.Metric) })
 }
 
-// explainAlert answers first, then tells of all rules of one alert and of what they read.
+// explainAlert prints the answer, then all rules of the alert and their inputs.
 func (e *explanation) explainAlert(name string, alerts []alerting.Rule) {
 	e.printf("%s\n", e.answer(name, alerts))
 	var read []string
@@ -245,8 +240,7 @@ func (e *explanation) explainAlert(name string, alerts []alerting.Rule) {
 	}
 }
 
-// answer says whether the alert fires for the target, and how its value stands to
-// the bar.
+// answer returns whether the alert fires for the target, and its value compared with the threshold.
 func (e *explanation) answer(name string, alerts []alerting.Rule) string {
 	var lines []string
 	count := 0
@@ -291,8 +285,7 @@ func (e *explanation) answer(name string, alerts []alerting.Rule) string {
 	return strings.Join(lines, "\n")
 }
 
-// subjectOf names what an alert is about: the values of its labels but for those
-// of the scrape and the severity.
+// subjectOf returns the subject of an alert: the values of its labels except the scrape's labels and the severity.
 func subjectOf(labels map[string]string) string {
 	var parts []string
 	for _, l := range slices.Sorted(maps.Keys(labels)) {
@@ -303,7 +296,7 @@ func subjectOf(labels map[string]string) string {
 	return cmp.Or(strings.Join(parts, ", "), labels["instance"])
 }
 
-// compared says how the value of an active alert stands to its bar.
+// compared compares the value of an active alert with its threshold.
 func (e *explanation) compared(r alerting.Rule, labels model.Metric, holds bool) string {
 	parsed, err := promQL.ParseExpr(r.Query)
 	if err != nil {
@@ -322,7 +315,7 @@ func (e *explanation) compared(r alerting.Rule, labels model.Metric, holds bool)
 	return ""
 }
 
-// agrees tells whether two label sets have no label with different values.
+// agrees reports whether two label sets have no label with different values.
 func agrees(a, b model.Metric) bool {
 	for name, v := range a {
 		if other, both := b[name]; both && name != model.MetricNameLabel && other != v {
@@ -332,7 +325,7 @@ func agrees(a, b model.Metric) bool {
 	return true
 }
 
-// bar is the right side of a comparison for one sample of the left.
+// bar returns the right side of a comparison for one sample of the left side.
 func (e *explanation) bar(c condition, of model.Metric) (float64, bool) {
 	found := slices.DeleteFunc(slices.Clone(e.query(c.right.String())), func(s *model.Sample) bool { return !agrees(s.Metric, of) })
 	if len(found) != 1 || math.IsNaN(float64(found[0].Value)) {
@@ -341,8 +334,7 @@ func (e *explanation) bar(c condition, of model.Metric) (float64, bool) {
 	return float64(found[0].Value), true
 }
 
-// whyNot finds, over all rules of an alert, the condition about the target that does
-// not hold and is nearest to its bar.
+// whyNot returns the condition about the target that is false and closest to its threshold, over all rules of an alert.
 func (e *explanation) whyNot(alerts []alerting.Rule) string {
 	best, text, all, silent := math.Inf(1), "", true, ""
 	for _, r := range alerts {
@@ -406,7 +398,7 @@ func (c condition) holds(value, bar float64) bool {
 	return false
 }
 
-// sentence compares the value with the bar in the unit of the value.
+// sentence compares a value with its threshold, in the unit of the value.
 func (e *explanation) sentence(c condition, value, bar float64) string {
 	u := e.unitOf(c.left)
 	v, b := e.written(value, u), e.written(bar, u)
@@ -428,7 +420,7 @@ func (e *explanation) sentence(c condition, value, bar float64) string {
 	return fmt.Sprintf("%s is %s %s", v, than, b)
 }
 
-// written is a value in its unit.
+// written formats a value in its unit.
 func (e *explanation) written(v float64, u unit) string {
 	switch u {
 	case ratio:
@@ -443,7 +435,7 @@ func (e *explanation) written(v float64, u unit) string {
 	return number(v)
 }
 
-// explainFormula prints an expression, and once more with numbers.
+// explainFormula prints an expression, and again with numbers.
 func (e *explanation) explainFormula(query string) {
 	pretty, numbers := filled(query, func(selector string) (string, bool) {
 		if found := e.fitting(selector); len(found) == 1 {
@@ -457,8 +449,7 @@ func (e *explanation) explainFormula(query string) {
 	}
 }
 
-// explainFamilies tells of each family: what it means, its samples with their
-// formula, and the calls behind them.
+// explainFamilies prints, for each family, its meaning, its samples with their formula, and the calls behind them.
 func (e *explanation) explainFamilies(names []string) {
 	for _, name := range names {
 		f, s := declaration(name)
@@ -471,7 +462,7 @@ func (e *explanation) explainFamilies(names []string) {
 		}
 		samples, whose := e.fitting(name), ofOthers(name)
 		if whose != "" {
-			samples = nil // such as the up of the exporter's own samples
+			samples = nil // such as up for the exporter's own samples
 		}
 		for i, sample := range samples {
 			if i == most {
@@ -498,8 +489,7 @@ func (e *explanation) explainFamilies(names []string) {
 	}
 }
 
-// agreeing are the numbers of the few samples that agree with another in all labels
-// that both have.
+// agreeing returns the values of the samples, at most few, that have no label with another value than of.
 func (e *explanation) agreeing(selector string, of model.Metric) (string, bool) {
 	var numbers []string
 	for _, s := range e.query(selector) {
@@ -510,8 +500,7 @@ func (e *explanation) agreeing(selector string, of model.Metric) (string, bool) 
 	return strings.Join(numbers, ", "), len(numbers) > 0 && len(numbers) <= few
 }
 
-// explainRuns tells which calls a collector makes, how old its last answer is, what
-// failed, and what the node says itself.
+// explainRuns prints a collector's calls, the age of its last answer, its failures and the node's own messages.
 func (e *explanation) explainRuns(s *collectors.Spec) {
 	e.printf("    collector %s asks %s\n", s.Name, strings.Join(s.Calls, ", "))
 	success := e.query(`avax_exporter_collector_success{collector="` + s.Name + `"}`)
@@ -552,8 +541,7 @@ func (e *explanation) explainRuns(s *collectors.Spec) {
 	}
 }
 
-// line is a sample as the text format has it, without the labels of the scrape; times
-// and long spans are read out.
+// line formats a sample as in the text format, without the scrape's labels; times and long durations are readable.
 func (e *explanation) line(s *model.Sample) string {
 	labels := s.Metric.Clone()
 	delete(labels, "job")
@@ -567,7 +555,7 @@ func (e *explanation) line(s *model.Sample) string {
 	return text
 }
 
-// explainElsewhere tells of a shipped rule that this exporter does not evaluate.
+// explainElsewhere explains a shipped rule that this exporter does not evaluate.
 func (e *explanation) explainElsewhere(r shippedRule) {
 	e.found = true
 	where := "is in the shipped rules.yml, but not among the rules that run: the exporter has a rules file of its own"
@@ -581,8 +569,7 @@ func (e *explanation) explainElsewhere(r shippedRule) {
 	e.printf("Runbook: %s\n", r.Annotations["runbook_url"])
 }
 
-// ofOthers says whose a family is that is not the exporter's own, and is empty
-// for one that is.
+// ofOthers returns the program that exports a family; empty for the exporter's own families.
 func ofOthers(name string) string {
 	for prefix, whose := range map[string]string{
 		"avalanche_": "of the node's own /ext/metrics",
@@ -599,8 +586,7 @@ func ofOthers(name string) string {
 	return ""
 }
 
-// declaration finds the family and the collector that emits it; nil for what
-// the exporter tells of itself.
+// declaration returns a family and its collector; nil for metrics about the exporter itself.
 func declaration(name string) (*metric.Family, *collectors.Spec) {
 	for _, s := range collectors.All() {
 		for _, f := range s.Families {
@@ -612,7 +598,7 @@ func declaration(name string) (*metric.Family, *collectors.Spec) {
 	return nil, nil
 }
 
-// folded is an expression in one line where it is short.
+// folded returns an expression in one line if it is short.
 func folded(expr string) string {
 	if line := strings.Join(strings.Fields(expr), " "); len(line) <= 110 {
 		return line
@@ -624,7 +610,7 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
-// number writes a value without an exponent where a person would.
+// number formats a value, without exponent for usual magnitudes.
 func number(v float64) string {
 	if a := math.Abs(v); a >= 1e-4 && a < 1e15 || a == 0 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
@@ -632,7 +618,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// span reads a duration out.
+// span formats a duration.
 func span(d time.Duration) string {
 	if days := d / (24 * time.Hour); days != 0 {
 		return fmt.Sprintf("%dd%dh", days, int((d % (24 * time.Hour)).Abs().Hours()))

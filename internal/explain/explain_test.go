@@ -21,8 +21,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// TestMain lets no test wait for the network: alerting looks this machine's name up,
-// and what the resolver keeps for good is read before synthetic time begins.
+// TestMain does initial lookups of alerting and the resolver before synthetic time begins, so that no test waits for the
+// network.
 func TestMain(m *testing.M) {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no name is looked up in a test")
@@ -76,8 +76,7 @@ avax_exporter_collector_success{collector="up",target="bravo"} 0
 avax_exporter_collector_last_success_timestamp_seconds{collector="uptime",target="alpha"} 946685000
 `
 
-// ask starts the rules over the samples above, lets them run for so long, and
-// returns what is told of each name and target.
+// ask runs the rules over the samples above for this time, and returns the explanation of each name and target.
 func ask(t *testing.T, long time.Duration, names ...[2]string) (told []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,12 +119,12 @@ func demand(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
 		if word, not := strings.CutPrefix(want, "!"); strings.Contains(text, word) == not {
-			t.Errorf("%q is told: %v, in:\n%s", word, not, text)
+			t.Errorf("%q printed: %v, in:\n%s", word, not, text)
 		}
 	}
 }
 
-func TestTheFirstLineAnswers(t *testing.T) {
+func TestFirstLineIsTheAnswer(t *testing.T) {
 	told := ask(t, 7*time.Minute, [2]string{"AvaxRewardStakeLow", "alpha"}, [2]string{"AvaxNodeDown", "bravo"}, [2]string{"AvaxNodeDown", "alpha"},
 		[2]string{"AvaxConnectedStakeLow", ""}, [2]string{"AvaxHealthCheckFailing", "alpha"}, [2]string{"AvaxForkDetected", ""},
 		[2]string{"AvaxRewardStakeLow", "charlie"}, [2]string{"AvaxRewardStakeLow", "delta"})
@@ -140,7 +139,7 @@ func TestTheFirstLineAnswers(t *testing.T) {
 		"AvaxRewardStakeLow for delta: not firing: 30 % is below 95 %, and avax:reward_vote_ratio leaves it out.\n",
 	} {
 		if !strings.HasPrefix(told[i], want) {
-			t.Errorf("want %q first in:\n%s", want, told[i])
+			t.Errorf("want %q as first line of:\n%s", want, told[i])
 		}
 	}
 	demand(t, told[0], "0.42 and 1 <", "avax:reward_vote_ratio is recorded from:", `avax_node_uptime_rewarding_stake_ratio{node="alpha"} 0.42`,
@@ -151,7 +150,7 @@ func TestTheFirstLineAnswers(t *testing.T) {
 	demand(t, told[4], "Failing health checks.", "alpha: C: no block for an hour")
 }
 
-func TestAFamilyIsToldWithItsFormula(t *testing.T) {
+func TestFamilyIsExplainedWithItsFormula(t *testing.T) {
 	told := ask(t, time.Minute, [2]string{"avax_validator_downtime_budget_seconds", "alpha"}, [2]string{"avax_validator_start_timestamp_seconds", "alpha"},
 		[2]string{"avax_validator_stake_avax", "alpha"})
 	demand(t, told[0], "= (1 - 0.9) * (1801000000 - 1799000000)", `{node_id="NodeID-A"} 200000 (2d7h)`)
@@ -159,7 +158,7 @@ func TestAFamilyIsToldWithItsFormula(t *testing.T) {
 	demand(t, told[2], "absent for alpha", "it has not run yet, or is not switched on")
 }
 
-func TestAnUnknownNameIsSaidToBeUnknown(t *testing.T) {
+func TestUnknownNameIsAnError(t *testing.T) {
 	told := ask(t, time.Minute, [2]string{"AvaxNodeDwn", ""}, [2]string{"AvaxNope", ""}, [2]string{"avax_node_up", "zulu"}, [2]string{"avax_node_ups", ""})
 	for i, want := range []string{
 		`unknown: unknown alert or family "AvaxNodeDwn": did you mean AvaxNodeDown`, `unknown: unknown alert or family "AvaxNope": avax-exporter rules prints`,
@@ -169,14 +168,14 @@ func TestAnUnknownNameIsSaidToBeUnknown(t *testing.T) {
 	}
 }
 
-// Whoever is paged by a rule of companion.yml asks the same command.
-func TestAnAlertThatPrometheusEvaluatesIsSaidToBe(t *testing.T) {
+// The command also explains alerts of companion.yml, which a Prometheus evaluates.
+func TestAlertOfACompanionRuleNamesPrometheus(t *testing.T) {
 	told := ask(t, time.Minute, [2]string{"AvalancheGoDiskLow", "alpha"}, [2]string{"CompanionTargetDown", ""})
 	demand(t, told[0], "AvalancheGoDiskLow is of companion.yml", "of the node's own /ext/metrics: not served here, ask Prometheus", "docs/runbooks/AvalancheGoDiskLow.md", "!absent")
 	demand(t, told[1], "up\n    of Prometheus")
 }
 
-func TestEveryAlertCanBeExplained(t *testing.T) {
+func TestEveryAlertIsExplained(t *testing.T) {
 	var names [][2]string
 	for _, r := range builtIn() {
 		names = append(names, [2]string{r.Alert, ""})

@@ -9,15 +9,13 @@ import (
 
 var promQL = parser.NewParser(parser.Options{})
 
-// condition is a comparison in a rule's expression: it holds for the samples of
-// left that are on the right side of right.
+// condition is a comparison in a rule's expression. It is true for samples of left that compare so with right.
 type condition struct {
 	left, right parser.Expr
 	op          parser.ItemType
 }
 
-// conditions returns the comparisons that decide whether an expression has samples,
-// those of recorded series included.
+// conditions returns the comparisons that decide whether an expression has samples, including those of recorded series.
 func (e *explanation) conditions(expr parser.Node) []condition {
 	switch x := expr.(type) {
 	case *parser.BinaryExpr:
@@ -35,7 +33,7 @@ func (e *explanation) conditions(expr parser.Node) []condition {
 		e.eachRecorded(x.Name, func(recorded parser.Expr) { all = append(all, e.conditions(recorded)...) })
 		return all
 	case *parser.MatrixSelector, *parser.SubqueryExpr:
-		return nil // what was so within a range of time
+		return nil // a condition over a range of time
 	}
 	var all []condition
 	for child := range parser.ChildrenIter(expr) {
@@ -44,8 +42,8 @@ func (e *explanation) conditions(expr parser.Node) []condition {
 	return all
 }
 
-// unfiltered is an expression without what filters its samples, right of `and` and
-// `unless`. A recorded series is read as what it is recorded from.
+// unfiltered returns an expression without the filters right of `and` and `unless`. A recorded series is replaced by its
+// expression.
 func (e *explanation) unfiltered(expr parser.Expr) parser.Expr {
 	switch x := expr.(type) {
 	case *parser.ParenExpr:
@@ -64,8 +62,8 @@ func (e *explanation) unfiltered(expr parser.Expr) parser.Expr {
 	return expr
 }
 
-// eachRecorded calls do for the expressions that a series is recorded from. A rule
-// may read its own past: what is being read already is left out.
+// eachRecorded calls do for the expressions that a series is recorded from. A rule may read its own past, so series that are
+// being expanded are skipped.
 func (e *explanation) eachRecorded(name string, do func(parser.Expr)) {
 	if e.reading[name] {
 		return
@@ -84,8 +82,7 @@ func isZeroTest(x *parser.BinaryExpr) bool {
 	return is && number.Val == 0
 }
 
-// selectors returns the names of the series that an expression reads, recorded
-// series and what they are recorded from included.
+// selectors returns the names of the series that an expression reads, including recorded series and their inputs.
 func (e *explanation) selectors(query string) []string {
 	var names []string
 	var add func(query string)
@@ -108,8 +105,7 @@ func (e *explanation) selectors(query string) []string {
 	return names
 }
 
-// filled is an expression, pretty, with a number in the place of each selector for
-// which the function has one.
+// filled formats an expression, with a number for each selector for which the function has one.
 func filled(query string, number func(selector string) (text string, has bool)) (pretty, numbers string) {
 	parsed, err := promQL.ParseExpr(query)
 	if err != nil {
@@ -155,7 +151,7 @@ func filled(query string, number func(selector string) (text string, has bool)) 
 	return pretty, out.String()
 }
 
-// unit is what the values of an expression are.
+// unit is the unit of an expression's values.
 type unit int
 
 const (
@@ -166,7 +162,7 @@ const (
 	avax
 )
 
-// unitOf follows the names of the families, which end in their unit.
+// unitOf derives the unit from the names of families, which end in it.
 func (e *explanation) unitOf(expr parser.Node) unit {
 	switch x := expr.(type) {
 	case *parser.VectorSelector:

@@ -12,7 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
-// shippedRule is an alert of a built-in rules file.
+// shippedRule is an alert of an embedded rules file.
 type shippedRule struct {
 	Alert       string
 	Expr        string
@@ -20,12 +20,11 @@ type shippedRule struct {
 	Labels      map[string]string
 	Annotations map[string]string
 
-	// companion says that a Prometheus evaluates it, and the exporter does not.
+	// companion means that a Prometheus evaluates the rule, not the exporter.
 	companion bool
 }
 
-// builtIn returns the alerts that are built in. Tests read the same files with
-// Prometheus' own parser: they cannot be malformed here.
+// builtIn returns the embedded alerts. Tests parse the same files with Prometheus' parser, so they are valid here.
 var builtIn = sync.OnceValue(func() (all []shippedRule) {
 	for i, text := range [][]byte{alerts.Rules, alerts.Companion} {
 		var file struct {
@@ -46,7 +45,7 @@ var builtIn = sync.OnceValue(func() (all []shippedRule) {
 	return all
 })
 
-// shipped is the built-in alert of that name, or nil.
+// shipped returns the embedded alert of that name, or nil.
 func shipped(name string) *shippedRule {
 	all := builtIn()
 	if i := slices.IndexFunc(all, func(r shippedRule) bool { return r.Alert == name }); i >= 0 {
@@ -55,7 +54,7 @@ func shipped(name string) *shippedRule {
 	return nil
 }
 
-// like returns names of alerts and families that are spelt like a name.
+// like returns names of alerts and families that are similar to a name.
 func like(name string, groups []alerting.Group) []string {
 	var known []string
 	for _, g := range groups {

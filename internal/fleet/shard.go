@@ -12,7 +12,7 @@ type Part struct {
 	Of    int // how many there are
 }
 
-// Holds tells whether the node of that name is this part's: by rendezvous
+// Holds reports whether the node of that name is this part's: by rendezvous
 // hashing, so that one part more takes only what it needs from the others, and
 // every process comes to the same result.
 func (p Part) Holds(name string) bool {

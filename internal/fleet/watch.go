@@ -112,7 +112,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// changed tells whether the files differ from the last reading, and not from
+// changed reports whether the files differ from the last reading, and not from
 // the last look.
 func (w *Watch) changed() bool {
 	w.mu.Lock()

@@ -17,7 +17,7 @@ import (
 )
 
 // answers yields variants of a good answer: each has size bytes or a few less, nearly all of them in one of its values.
-// Accepted tells whether an answer is taken; by it elements are made as small as they can be.
+// Accepted reports whether an answer is taken; by it elements are made as small as they can be.
 func answers(good []byte, size int, accepted func([]byte) bool) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		var whole any

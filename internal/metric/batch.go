@@ -11,31 +11,30 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Batch collects the samples of one run and validates them: a sample
-// of an undeclared family, with the wrong number of labels, with a label value
-// longer than MostValue, of a counter that is negative or not a number, or of a
-// series that is already set is kept out and reported by Err. (One duplicate series otherwise turns a whole scrape into an
-// error, and so does one long value where Prometheus limits them.)
+// Batch collects the samples of one run and validates them. It rejects a sample of an undeclared family, with the wrong
+// number of labels, with a label value longer than MostValue, of a counter that is negative or NaN, or of a duplicate
+// series. Err reports rejected samples. (Otherwise one duplicate series, or one long value above a limit of Prometheus,
+// fails the whole scrape.)
 //
 // A Batch belongs to one goroutine.
 type Batch struct {
-	// Facts are what the run found that pages need whole and exact.
+	// Facts are exact results of the run for status pages.
 	Facts Facts
 
 	families []*Family
 	lines    map[*Family]*lines
 	limited  bool
-	most     int     // series, where limited
-	told     bool    // that it was exceeded
+	most     int     // maximum number of series, if limited
+	told     bool    // the limit was already exceeded
 	series   []byte  // of the sample being set
-	errs     []error // the first of them
-	unsaid   int     // how many more there are
+	errs     []error // the first errors
+	unsaid   int     // number of further errors
 	tooMany  []error
 	notes    []string
 	tables   []Table
 }
 
-// NewBatch returns a batch that takes samples of the declared families only.
+// NewBatch returns a batch for samples of the declared families.
 func NewBatch(declared []*Family) *Batch {
 	b := &Batch{families: declared, lines: make(map[*Family]*lines, len(declared))}
 	for _, f := range declared {
@@ -54,16 +53,15 @@ func (b *Batch) Choose(c *Choice) {
 	}
 }
 
-// Limit grants the batch so many series. Where it has more, whole families are
-// left out, those with the most series first, but for aggregates: families of few
-// series. Err tells so by ErrTooMany. Called before Set it bounds the memory that
-// the batch takes; it may be called again.
+// Limit sets the maximum number of series of the batch. Above it, whole families are dropped, largest first, except for
+// aggregates: families of few series. Err then contains ErrTooMany. If it is called before Set, it also limits the memory
+// of the batch. It may be called again.
 func (b *Batch) Limit(series int) { b.limited, b.most = true, max(series, fewSeries) }
 
-// fewSeries is how many series a family has at most that no limit leaves out.
+// fewSeries is the maximum number of series of a family that no limit drops.
 const fewSeries = 10
 
-// Set adds a sample. labels are the values of f.Labels, in their order.
+// Set adds a sample. labels are the values of f.Labels, in order.
 func (b *Batch) Set(f *Family, value float64, labels ...string) {
 	into := b.lines[f]
 	switch {
@@ -89,21 +87,20 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 	}
 	into.overflows = into.overflows || f.most > 0 && len(into.hashes) == f.most
 	if into.overflows || b.limited && len(into.hashes) > b.most {
-		into.beyond++ // the family is left out: it need not be kept
+		into.beyond++ // the family will be dropped: do not store the sample
 		return
 	}
 	b.series = appendSeries(b.series[:0], into.as, labels)
 	into.add(b.series, value)
 }
 
-// MostValue is how many bytes a label value may have, as it was told. What
-// nodes, services and peers say of themselves may be any text.
+// MostValue is the maximum length of a label value in bytes, before escaping. Nodes, services and peers may send any text.
 const MostValue = 256
 
-// mostErrs is how many mistakes of one run are told each by itself.
+// mostErrs is the maximum number of mistakes of one run that are reported separately.
 const mostErrs = 10
 
-// wrong reports a mistake, each text once.
+// wrong reports a mistake. Each text is reported once.
 func (b *Batch) wrong(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	switch {
@@ -129,17 +126,16 @@ func (b *Batch) SetTime(f *Family, t time.Time, labels ...string) {
 	b.Set(f, float64(t.Unix())+float64(t.Nanosecond())/1e9, labels...)
 }
 
-// Note adds a sentence about what was found that a person should read once, and
-// cuts it where it is longer than mostWords. It is logged when it first
-// appears, and not again while it stands.
+// Note adds a finding for the log, and truncates it to mostWords. It is logged when it first appears, and not again while
+// it persists.
 func (b *Batch) Note(format string, args ...any) {
 	b.notes = append(b.notes, cut(fmt.Sprintf(format, args...)))
 }
 
-// mostWords is how many bytes a note or a cell of a table may have.
+// mostWords is the maximum length of a note or a table cell in bytes.
 const mostWords = 1000
 
-// cut ends a text that is too long with an ellipsis.
+// cut truncates a text that is too long, with an ellipsis.
 func cut(text string) string {
 	if len(text) <= mostWords {
 		return text
@@ -150,8 +146,7 @@ func cut(text string) string {
 // Notes returns the notes.
 func (b *Batch) Notes() []string { return b.notes }
 
-// Table adds facts for people that have no series. A batch takes MostRows rows
-// over all its tables, those added first: what is beyond is left out and counted.
+// Table adds facts without series. A batch accepts MostRows rows in all its tables. Further rows are dropped and counted.
 func (b *Batch) Table(t Table) {
 	left := MostRows
 	for _, before := range b.tables {
@@ -174,8 +169,8 @@ func (b *Batch) Table(t Table) {
 // Tables returns the tables in the order in which they were added.
 func (b *Batch) Tables() []Table { return b.tables }
 
-// Err tells what was kept out: a mistake in a collector, or an upstream that
-// names the same thing twice. It is nil where every sample was taken.
+// Err returns what was rejected: a mistake in a collector, or an upstream that sends duplicates. It is nil if every
+// sample was accepted.
 func (b *Batch) Err() error {
 	b.seal()
 	errs := slices.Clone(b.errs)
@@ -185,8 +180,7 @@ func (b *Batch) Err() error {
 	return errors.Join(append(errs, b.tooMany...)...)
 }
 
-// Chunks returns what was set, a chunk for each family that has samples, in
-// the order in which the families were declared.
+// Chunks returns a chunk for each family that has samples, in the order of declaration.
 func (b *Batch) Chunks() []Chunk {
 	b.seal()
 	n := 0
@@ -198,7 +192,7 @@ func (b *Batch) Chunks() []Chunk {
 	if n == 0 {
 		return nil
 	}
-	chunks := make([]Chunk, 0, n) // they are kept: no more room than they need
+	chunks := make([]Chunk, 0, n) // long-lived: allocate no more than needed
 	for _, f := range b.families {
 		if l := b.lines[f]; len(l.hashes) > 0 {
 			chunks = append(chunks, l.chunk())
@@ -207,7 +201,7 @@ func (b *Batch) Chunks() []Chunk {
 	return chunks
 }
 
-// seal leaves out duplicates and what is beyond the limit.
+// seal drops duplicates and what exceeds the limit.
 func (b *Batch) seal() {
 	var largest []*lines
 	series, partial := 0, false

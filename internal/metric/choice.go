@@ -9,20 +9,19 @@ import (
 	"strings"
 )
 
-// Choice says which series of the collectors are served. A nil Choice: all.
+// Choice selects the series of collectors that are served. A nil Choice means all.
 type Choice struct{ allow, deny []rule }
 
-// rule is one item of a list, such as avax_peer_*, avax_node_peers{node=alpha*}
-// or avax_node_info{git_commit}. The names and values are patterns, in which *
-// stands for any text without a slash and ? for any one character.
+// rule is one item of a list, such as avax_peer_*, avax_node_peers{node=alpha*} or avax_node_info{git_commit}. Names and
+// values are patterns: * matches any text without a slash, ? any one character.
 type rule struct {
 	family, label, value string
-	valued               bool // the label has to have the value
+	valued               bool // the label must have the value
 }
 
 var ruleForm = regexp.MustCompile(`^([a-zA-Z0-9_:*?]+)(?:\{([a-zA-Z_][a-zA-Z0-9_]*)(?:=([^{}]*))?\})?$`)
 
-// parseRules reads a comma-separated list.
+// parseRules parses a comma-separated list.
 func parseRules(list string, known []*Family) (rules []rule, errs []error) {
 	for item := range strings.SplitSeq(list, ",") {
 		if item = strings.TrimSpace(item); item == "" {
@@ -49,8 +48,7 @@ func parseRules(list string, known []*Family) (rules []rule, errs []error) {
 	return rules, errs
 }
 
-// ParseAllow reads the list of what is served: nothing else is, unless the list is
-// empty. Each error says what to write instead.
+// ParseAllow parses the list of series to serve. An empty list means all. Each error contains a remedy.
 func (c *Choice) ParseAllow(list string, known []*Family) []error {
 	rules, errs := parseRules(list, known)
 	for _, r := range rules {
@@ -62,7 +60,7 @@ func (c *Choice) ParseAllow(list string, known []*Family) []error {
 	return errs
 }
 
-// ParseDeny reads the list of what is not served, even where it is allowed.
+// ParseDeny parses the list of series that are not served, even if they are allowed.
 func (c *Choice) ParseDeny(list string, known []*Family) (errs []error) {
 	c.deny, errs = parseRules(list, known)
 	return errs
@@ -79,7 +77,7 @@ func (r rule) concerns(f *Family) bool {
 	return matches(r.family, f.Name) && (r.label == "" || slices.Contains(f.Labels, r.label))
 }
 
-// of applies the choice to a family and returns what is exported of it.
+// of applies the choice to a family and returns its exported part.
 func (c *Choice) of(f *Family) *served {
 	s := &served{as: f}
 	if c == nil {
@@ -123,14 +121,14 @@ func (c *Choice) of(f *Family) *served {
 
 // served is the exported part of one family.
 type served struct {
-	as        *Family // with the labels that are left
+	as        *Family // with the remaining labels
 	none      bool
-	some      bool  // not all labels are left
-	kept      []int // their places
+	some      bool  // labels were dropped
+	kept      []int // positions of the remaining labels
 	only, not []match
 }
 
-// match is a label, by its place, and the pattern of its value.
+// match is the position of a label and the pattern of its value.
 type match struct {
 	label int
 	value string
@@ -144,7 +142,7 @@ func (s *served) takes(labels []string) bool {
 	return !s.none && (len(s.only) == 0 || slices.ContainsFunc(s.only, is)) && !slices.ContainsFunc(s.not, is)
 }
 
-// left returns the values of the labels that are left.
+// left returns the values of the remaining labels.
 func (s *served) left(labels []string) []string {
 	if !s.some {
 		return labels
@@ -156,5 +154,5 @@ func (s *served) left(labels []string) []string {
 	return values
 }
 
-// ErrTooMany is why a run fails that has found more series than are granted.
+// ErrTooMany is the error of a run with more series than its limit.
 var ErrTooMany = errors.New("too many series")

@@ -27,7 +27,7 @@ func choice(t *testing.T, allow, deny string) *metric.Choice {
 	return c
 }
 
-func TestOnlyWhatIsChosenIsServed(t *testing.T) {
+func TestAllowAndDenyListsSelectSeries(t *testing.T) {
 	const (
 		alphaOld = "avax_node_peers{node=\"alpha\",version=\"v1.13.0\"} 1"
 		alphaNew = "avax_node_peers{node=\"alpha\",version=\"v1.14.0\"} 2"
@@ -62,7 +62,7 @@ func TestOnlyWhatIsChosenIsServed(t *testing.T) {
 			got = append(got, strings.Split(strings.TrimSpace(string(chunk.Text())), "\n")...)
 			for _, s := range chunk.Samples() {
 				if len(s.Labels) != len(chunk.Family.Labels) {
-					t.Errorf("read back %v for the labels %v", s.Labels, chunk.Family.Labels)
+					t.Errorf("parsed %v for the labels %v", s.Labels, chunk.Family.Labels)
 				}
 			}
 		}
@@ -75,7 +75,7 @@ func TestOnlyWhatIsChosenIsServed(t *testing.T) {
 	}
 }
 
-func TestALabelThatToldSeriesApartIsMissed(t *testing.T) {
+func TestDroppedLabelReportsDuplicateSeries(t *testing.T) {
 	b := metric.NewBatch(known)
 	b.Choose(choice(t, "", "avax_node_peers{version}"))
 	b.Set(peers, 1, "alpha", "v1.13.0")
@@ -88,7 +88,7 @@ func TestALabelThatToldSeriesApartIsMissed(t *testing.T) {
 	}
 }
 
-func TestAChoiceThatCannotBeMeantIsRefused(t *testing.T) {
+func TestInvalidAllowAndDenyItemsAreErrors(t *testing.T) {
 	for list, want := range map[string]string{
 		"avax_node_pers":            `"avax_node_pers": no collector has such a family: docs/metrics.md lists them`,
 		"avax_node_peers{chain=C}":  `"avax_node_peers{chain=C}": the family has no label chain: docs/metrics.md lists them`,
@@ -104,7 +104,7 @@ func TestAChoiceThatCannotBeMeantIsRefused(t *testing.T) {
 	}
 }
 
-func TestALimitLeavesTheLargestFamiliesOutAndKeepsTheAggregates(t *testing.T) {
+func TestSeriesLimitDropsTheLargestFamilies(t *testing.T) {
 	for _, c := range []struct {
 		limit int
 		want  string
@@ -134,7 +134,7 @@ func TestALimitLeavesTheLargestFamiliesOutAndKeepsTheAggregates(t *testing.T) {
 			t.Errorf("limit %d: served %s, want %s", c.limit, g, c.want)
 		}
 		if err := b.Err(); err != nil && strings.Count(err.Error(), "where the limit leaves") != 1 {
-			t.Errorf("limit %d is told more than once: %v", c.limit, err)
+			t.Errorf("limit %d: reported more than once: %v", c.limit, err)
 		}
 		if err := b.Err(); errors.Is(err, metric.ErrTooMany) != (c.limit < 121) {
 			t.Errorf("limit %d: %v", c.limit, err)
@@ -144,9 +144,8 @@ func TestALimitLeavesTheLargestFamiliesOutAndKeepsTheAggregates(t *testing.T) {
 	}
 }
 
-// The first limit bounds what a batch keeps while it is filled: a family of which
-// something is missing is never served.
-func TestAFamilyIsServedWholeOrNotAtAll(t *testing.T) {
+// The first limit applies while the batch is filled. A family with a missing sample is never served.
+func TestFamiliesAreNeverServedInPart(t *testing.T) {
 	b := metric.NewBatch(known)
 	b.Limit(20)
 	for i := range 50 {

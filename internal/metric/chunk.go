@@ -10,17 +10,17 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
-// Chunk is what one run found of one family, rendered once and never changed:
-// sample lines that read the same in the text format and in OpenMetrics.
+// Chunk holds the samples of one family in one run, rendered once and never changed. The sample lines are the same in the
+// text format and in OpenMetrics.
 type Chunk struct {
 	Family *Family
 	Series int
 
-	short []byte // the text where it is short: the store packs it with that of other jobs
+	short []byte // short text, which the store compresses together with that of other jobs
 	long  pack.Blocks
 }
 
-// Text returns the lines; to compress them, use AddTo.
+// Text returns the lines. To compress them, use AddTo.
 func (c Chunk) Text() []byte {
 	if c.long != nil {
 		return c.long.Append(nil)
@@ -37,24 +37,23 @@ func (c Chunk) AddTo(p *pack.Packer) {
 	_, _ = p.Write(c.short) // never fails
 }
 
-// Limits of what is held as text. Above mostText, the lines of one family are
-// packed, so that a validator set of any size passes in little memory; what a
-// run has found of one family stays text below leastPacked.
+// Limits of uncompressed text. Above mostText, the lines of one family are compressed, so that a validator set of any size
+// needs little memory. Below leastPacked, the result of a run stays text.
 const (
 	mostText    = 64 << 10
 	leastPacked = 4 << 10
 )
 
-// lines are the samples of one family while they are found.
+// lines collects the samples of one family.
 type lines struct {
 	*served
 	text   []byte
-	full   pack.Blocks // what came before text
-	hashes []uint64    // of the series: equal ones have equal hashes
-	sealed int         // how many of them are known to be all different
-	beyond int         // samples that were not kept
+	full   pack.Blocks // compressed lines before text
+	hashes []uint64    // of the series; equal series have equal hashes
+	sealed int         // number of leading hashes known to be different
+	beyond int         // samples that were not stored
 
-	overflows bool // the family's own limit
+	overflows bool // the family's own limit was exceeded
 }
 
 var seed = maphash.MakeSeed()
@@ -62,7 +61,7 @@ var seed = maphash.MakeSeed()
 // add renders a sample.
 func (l *lines) add(series []byte, value float64) {
 	if len(l.hashes) == cap(l.hashes) {
-		l.hashes = slices.Grow(l.hashes, max(8, len(l.hashes))) // append's own steps leave four times as much behind
+		l.hashes = slices.Grow(l.hashes, max(8, len(l.hashes))) // append's own growth would leave four times as much garbage
 	}
 	l.hashes = append(l.hashes, maphash.Bytes(seed, series))
 	l.text = append(append(l.text, series...), ' ')
@@ -77,9 +76,8 @@ func (l *lines) pack() {
 	l.text = l.text[:0]
 }
 
-// seal keeps the first sample of each series, and returns the series that were
-// set again. Until then only their hashes are known: to look a series up for
-// each sample would take more memory than all samples do.
+// seal keeps the first sample of each series and returns the duplicate series. Set stores only hashes: a lookup of each
+// series would need more memory than all samples.
 func (l *lines) seal() (twice [][]byte) {
 	if l.sealed == len(l.hashes) {
 		return nil
@@ -119,8 +117,7 @@ func anyTwice(hashes []uint64) bool {
 	return false
 }
 
-// chunk returns the samples. Short ones are put in order: upstreams give their
-// lists in random order.
+// chunk returns the samples. A short list is sorted, since upstreams send lists in random order.
 func (l *lines) chunk() Chunk {
 	c := Chunk{Family: l.as, Series: len(l.hashes)}
 	rest := l.text
@@ -143,16 +140,15 @@ func ordered(text []byte) []byte {
 	return slices.Concat(lines...)
 }
 
-// Sample is one line of a chunk, read back.
+// Sample is one parsed line of a chunk.
 type Sample struct {
-	// Labels are the values of Family.Labels, in their order.
+	// Labels are the values of Family.Labels, in order.
 	Labels []string
 	Value  float64
 }
 
-// Samples reads the chunk back. It serves those who need values: a page for
-// people, a scraper that asks for protobuf. The labels are parts of one text, which
-// lives as long as any of them.
+// Samples parses the chunk, for status pages and for scrapes in protobuf. The labels share one text, which stays in memory as
+// long as any of them.
 func (c Chunk) Samples() []Sample {
 	text := c.short
 	if c.long != nil {
@@ -170,8 +166,7 @@ func (c Chunk) Samples() []Sample {
 	return samples
 }
 
-// parse reads a line that appendSeries and add wrote, and no other. It adds the
-// values of the labels to those given.
+// parse parses a line that appendSeries and add wrote, and no other. It appends the values of the labels to labels.
 func parse(labels []string, f *Family, line string) ([]string, float64) {
 	line = strings.TrimPrefix(line, f.Name)
 	for _, name := range f.Labels {
@@ -189,7 +184,7 @@ func parse(labels []string, f *Family, line string) ([]string, float64) {
 	return labels, value
 }
 
-// endOfValue finds the quotation mark that ends a label value.
+// endOfValue returns the position of the quotation mark that ends a label value.
 func endOfValue(s string) int {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

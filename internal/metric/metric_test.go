@@ -23,7 +23,7 @@ var (
 	events  = metric.NewCounter("avax_test_events_total", "Events.", "node")
 )
 
-// page is what a scraper sees of a batch.
+// page returns the rendered samples of a batch.
 func page(b *metric.Batch) string {
 	var page strings.Builder
 	for _, c := range b.Chunks() {
@@ -33,7 +33,7 @@ func page(b *metric.Batch) string {
 	return page.String()
 }
 
-func TestABatchRendersItsSamplesInTheOrderOfTheDeclaration(t *testing.T) {
+func TestBatchRendersFamiliesInDeclarationOrder(t *testing.T) {
 	b := metric.NewBatch([]*metric.Family{plain, labeled})
 	b.SetBool(labeled, false, "bravo", "C")
 	b.Set(labeled, 1.5, "alpha", `L1 "quoted" \ and
@@ -56,7 +56,7 @@ avax_test_labeled{node="bravo",chain="C"} 0
 	}
 }
 
-func TestABatchKeepsOutAndReportsWhatWouldBreakTheScrape(t *testing.T) {
+func TestBatchRejectsInvalidSamples(t *testing.T) {
 	b := metric.NewBatch([]*metric.Family{labeled})
 	b.Set(plain, 1)
 	b.Set(labeled, 1, "alpha")
@@ -68,7 +68,7 @@ func TestABatchKeepsOutAndReportsWhatWouldBreakTheScrape(t *testing.T) {
 	}
 	err := b.Err()
 	if err == nil {
-		t.Fatal("nothing reported")
+		t.Fatal("no error")
 	}
 	want := []string{
 		"avax_test_plain: not declared by this collector",
@@ -96,7 +96,7 @@ func TestOnlyCounterNamesEndInTotal(t *testing.T) {
 	}
 }
 
-func TestOpenMetricsNamesCounterFamiliesWithoutTotal(t *testing.T) {
+func TestOpenMetricsCounterHeadersOmitTotal(t *testing.T) {
 	for format, want := range map[expfmt.FormatType]string{
 		expfmt.TypeTextPlain:   "# HELP avax_test_events_total Events.\n# TYPE avax_test_events_total counter\n",
 		expfmt.TypeOpenMetrics: "# HELP avax_test_events Events.\n# TYPE avax_test_events counter\n",
@@ -106,11 +106,11 @@ func TestOpenMetricsNamesCounterFamiliesWithoutTotal(t *testing.T) {
 		}
 	}
 	if text, openMetrics := plain.Header(expfmt.TypeTextPlain), plain.Header(expfmt.TypeOpenMetrics); text != openMetrics {
-		t.Errorf("a gauge's headers differ: %q, %q", text, openMetrics)
+		t.Errorf("headers of a gauge: %q, %q", text, openMetrics)
 	}
 }
 
-func TestNoCounterIsNegativeOrNotANumber(t *testing.T) {
+func TestNegativeAndNaNCountersAreRejected(t *testing.T) {
 	for _, value := range []float64{-1, math.Inf(-1), math.NaN()} {
 		b := metric.NewBatch([]*metric.Family{events})
 		b.Set(events, value, "alpha")
@@ -124,7 +124,7 @@ func TestNoCounterIsNegativeOrNotANumber(t *testing.T) {
 	}
 }
 
-func TestACounterWithoutALabelStaysACounter(t *testing.T) {
+func TestCounterWithADroppedLabelStaysACounter(t *testing.T) {
 	c := &metric.Choice{}
 	if errs := c.ParseDeny("avax_test_events_total{node}", []*metric.Family{events}); errs != nil {
 		t.Fatal(errs)
@@ -140,8 +140,8 @@ func TestACounterWithoutALabelStaysACounter(t *testing.T) {
 	}
 }
 
-// A label value may be what a stranger says of itself.
-func TestALongLabelValueIsKeptOutAndReportedOnce(t *testing.T) {
+// A label value may be the text of an unknown peer.
+func TestLongLabelValuesAreRejected(t *testing.T) {
 	b := metric.NewBatch([]*metric.Family{labeled})
 	longest := strings.Repeat("x", metric.MostValue)
 	b.Set(labeled, 1, "alpha", longest)
@@ -152,10 +152,10 @@ func TestALongLabelValueIsKeptOutAndReportedOnce(t *testing.T) {
 		t.Errorf("served %v", got)
 	}
 	if got, want := b.Err(), "avax_test_labeled: a value of the label chain is longer than 256 bytes"; got == nil || got.Error() != want {
-		t.Errorf("told %v, want %s", got, want)
+		t.Errorf("error %v, want %s", got, want)
 	}
 
-	// A label that is not served may say what it likes.
+	// A label that is not served may have any value.
 	c := &metric.Choice{}
 	if errs := c.ParseDeny("avax_test_labeled{chain}", []*metric.Family{labeled}); errs != nil {
 		t.Fatal(errs)
@@ -168,19 +168,19 @@ func TestALongLabelValueIsKeptOutAndReportedOnce(t *testing.T) {
 	}
 }
 
-func TestMistakesWithoutEndAreCounted(t *testing.T) {
+func TestManyMistakesAreCounted(t *testing.T) {
 	b := metric.NewBatch([]*metric.Family{labeled})
 	for i := range 1000 {
 		b.Set(labeled, 1, "alpha", strconv.Itoa(i%500))
 	}
 	if got := strings.Split(b.Err().Error(), "\n"); len(got) != 11 || got[10] != "and 490 more" {
-		t.Errorf("told %q", got)
+		t.Errorf("error %q", got)
 	}
 }
 
-// A family in which an upstream names things is left out where it names them
-// without end: a part of them, another one each time, would be worse.
-func TestAFamilyBeyondItsOwnLimitIsLeftOutAndFailsTheRun(t *testing.T) {
+// A family whose label values come from an upstream is dropped above its limit. A different part of it in each run would be
+// worse.
+func TestFamilyAboveItsLimitIsDroppedAndFailsTheRun(t *testing.T) {
 	named := metric.New("avax_test_named", "Things.", "name").AtMost(100)
 	for found, served := range map[int]int{100: 100, 101: 0, 5000: 0} {
 		b := metric.NewBatch([]*metric.Family{plain, named})
@@ -190,18 +190,18 @@ func TestAFamilyBeyondItsOwnLimitIsLeftOutAndFailsTheRun(t *testing.T) {
 		}
 		err := b.Err()
 		if got := len(b.Chunks()) - 1; got != served/100 {
-			t.Errorf("of %d served: %v", found, b.Chunks())
+			t.Errorf("%d series: served %v", found, b.Chunks())
 		}
 		if errors.Is(err, metric.ErrTooMany) != (served == 0) {
-			t.Errorf("of %d: %v", found, err)
+			t.Errorf("%d series: %v", found, err)
 		}
 		if again := b.Err(); (again == nil) != (err == nil) || err != nil && again.Error() != err.Error() {
-			t.Errorf("asked again: %v, not %v", again, err)
+			t.Errorf("second call: %v, want %v", again, err)
 		}
 	}
 }
 
-func TestWordsForPeopleAreCut(t *testing.T) {
+func TestNotesAndTableCellsAreTruncated(t *testing.T) {
 	b := metric.NewBatch(nil)
 	long := strings.Repeat("ä", 5000)
 	b.Note("it calls itself %s", long)
@@ -217,9 +217,8 @@ func TestWordsForPeopleAreCut(t *testing.T) {
 	}
 }
 
-// Whatever an upstream puts into a label, Prometheus' own parser and our own
-// reader find the same series again.
-func TestAnyLabelSurvivesTheWayToTheScraper(t *testing.T) {
+// For any label value of an upstream, Prometheus' parser and Samples find the same series.
+func TestAnyLabelValueRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := metric.NewBatch([]*metric.Family{labeled})
 		node, chain := rapid.String().Draw(t, "node"), rapid.String().Draw(t, "chain")
@@ -243,12 +242,12 @@ func TestAnyLabelSurvivesTheWayToTheScraper(t *testing.T) {
 			t.Errorf("Prometheus reads %v, want %v", got, value)
 		}
 		if got, want := b.Chunks()[0].Samples(), []metric.Sample{{Labels: []string{node, chain}, Value: value}}; !cmp.Equal(got, want) {
-			t.Errorf("read back %v, want %v", got, want)
+			t.Errorf("parsed %v, want %v", got, want)
 		}
 	})
 }
 
-func TestTextThatIsNotUTF8AndNumbersThatAreNoneDoNotBreakThePage(t *testing.T) {
+func TestInvalidUTF8AndNaNKeepThePageValid(t *testing.T) {
 	b := metric.NewBatch([]*metric.Family{plain, labeled})
 	b.Set(plain, math.NaN())
 	b.Set(labeled, math.Inf(-1), "a\xffb", "")
@@ -256,12 +255,12 @@ func TestTextThatIsNotUTF8AndNumbersThatAreNoneDoNotBreakThePage(t *testing.T) {
 		t.Errorf("served %q, want %q", got, want)
 	}
 	if got := b.Chunks()[0].Samples()[0].Value; !math.IsNaN(got) {
-		t.Errorf("read back %v, want NaN", got)
+		t.Errorf("parsed %v, want NaN", got)
 	}
 }
 
-// A table is for people: what nobody would read to its end is not kept.
-func TestABatchTakesSoManyRowsOfItsTables(t *testing.T) {
+// Rows above the limit are not stored.
+func TestTableRowsAreLimited(t *testing.T) {
 	b := metric.NewBatch(nil)
 	long := metric.Table{About: "Who would vote no.", Columns: []string{"Peer"}}
 	for i := range metric.MostRows - 1 {
@@ -276,10 +275,10 @@ func TestABatchTakesSoManyRowsOfItsTables(t *testing.T) {
 	}
 	for i, want := range []struct{ rows, leftOut int }{{metric.MostRows - 1, 0}, {1, metric.MostRows - 2}, {0, metric.MostRows - 1}} {
 		if got := tables[i]; len(got.Rows) != want.rows || got.LeftOut != want.leftOut || got.About != long.About {
-			t.Errorf("table %d has %d rows, %d are left out; want %+v", i, len(got.Rows), got.LeftOut, want)
+			t.Errorf("table %d: %d rows, %d dropped; want %+v", i, len(got.Rows), got.LeftOut, want)
 		}
 	}
 	if len(b.Chunks()) > 0 || b.Err() != nil {
-		t.Errorf("a table became samples: %v, %v", b.Chunks(), b.Err())
+		t.Errorf("samples of a table: %v, %v", b.Chunks(), b.Err())
 	}
 }

@@ -1,17 +1,16 @@
 package metric
 
-// Table is facts for people that have no series, such as who would vote no. Like
-// samples it is replaced whole with each run, and never changed.
+// Table holds facts without series, such as the validators that would vote no. Each run replaces it as a whole. It never
+// changes.
 type Table struct {
 	// About describes the rows in one sentence.
 	About   string
 	Columns []string
-	// Rows have a cell for each column, plain text as an upstream may have spelled
-	// it, in the order in which they are to be read.
+	// Rows have one cell per column, in display order. A cell is plain text, possibly from an upstream.
 	Rows [][]string
-	// LeftOut counts the rows that were too many.
+	// LeftOut is the number of dropped rows.
 	LeftOut int
 }
 
-// MostRows is how many rows of tables one run may have.
+// MostRows is the maximum number of table rows of one run.
 const MostRows = 500

@@ -5,18 +5,16 @@ import (
 	"strings"
 )
 
-// Target is what one job of a collector asks about. Fields that do not apply are
-// empty; the zero Target is the network as a whole.
+// Target is the subject of one job of a collector. Fields that do not apply are empty. The zero Target is the network.
 type Target struct {
 	Node  string // configured name of a node
 	Chain string // configured name of a chain
-	// Item is a configured item other than a node or a chain: an address, an
-	// asset, a validator, a token, a probe, or a service.
+	// Item is another configured item: an address, an asset, a validator, a token, a probe, or a service.
 	Item string
 }
 
-// String returns the value of the label target: the parts that apply, separated by
-// a slash, or "network". Nothing reads this text back.
+// String returns the value of the label target: the parts that apply, separated by a slash, or "network". It is never
+// parsed.
 func (t Target) String() string {
 	first, second := t.parts()
 	if second == "" {
@@ -33,7 +31,7 @@ func (t Target) parts() (first, second string) {
 	return cmp.Or(t.Chain, "network"), ""
 }
 
-// Compare orders targets as their texts are ordered.
+// Compare orders targets by their text.
 func (t Target) Compare(o Target) int {
 	first, second := t.parts()
 	otherFirst, otherSecond := o.parts()
@@ -49,9 +47,8 @@ func (t Target) Compare(o Target) int {
 	return cmp.Or(order, cmp.Compare(t.Node, o.Node), cmp.Compare(t.Chain, o.Chain))
 }
 
-// Group returns what the target shares with others: the node or the item, without
-// the chain, or else the target itself. Jobs of one group start together and share
-// answers.
+// Group returns the part of the target that jobs share: the node or the item, without the chain, or else the target itself.
+// Jobs of one group start together and share answers.
 func (t Target) Group() Target {
 	if t.Node+t.Item != "" {
 		t.Chain = ""

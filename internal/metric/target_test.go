@@ -7,7 +7,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-func TestATargetHasOneTextAndOneScope(t *testing.T) {
+func TestTargetTextAndScope(t *testing.T) {
 	for want, c := range map[string]struct {
 		target metric.Target
 		scope  metric.Scope
@@ -31,12 +31,12 @@ func TestATargetHasOneTextAndOneScope(t *testing.T) {
 		}
 	}
 	if got := (metric.ScopeNode | metric.ScopeNodeChain).String(); got != "node, node and chain" {
-		t.Errorf("two scopes read %q", got)
+		t.Errorf("two scopes: %q", got)
 	}
 }
 
-// The order of the series of a family on /metrics follows from it.
-func TestTargetsSortAsTheirTextsDo(t *testing.T) {
+// The order of the series of a family on /metrics depends on it.
+func TestTargetsSortByText(t *testing.T) {
 	targets := []metric.Target{
 		{}, {Chain: "C"}, {Chain: "network2"}, {Node: "alpha"}, {Node: "alpha", Chain: "C"}, {Node: "alpha", Chain: "X"},
 		{Node: "alpha-1"}, {Node: "alpha-1", Chain: "C"}, {Node: "alpha1"}, {Node: "alpha.1", Chain: "C"}, {Item: "alph"}, {Item: "0x1f", Chain: "C"},
@@ -49,6 +49,6 @@ func TestTargetsSortAsTheirTextsDo(t *testing.T) {
 		}
 	}
 	if node, chain := (metric.Target{Node: "C"}), (metric.Target{Chain: "C"}); node.Compare(chain) == 0 || node.Compare(chain) != -chain.Compare(node) {
-		t.Error("a node and a chain of one name have no order")
+		t.Error("a node and a chain with the same name compare as equal")
 	}
 }

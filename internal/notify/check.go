@@ -21,9 +21,8 @@ import (
 	"github.com/prometheus/common/promslog"
 )
 
-// Reach checks every integration that a route leads to, and sends nothing: it is built,
-// its files are read, and its address is connected to unless there is a proxy. No error
-// contains a secret.
+// Reach checks every integration that a route leads to, without sending. It builds the integration, reads its files, and
+// connects to its address unless there is a proxy. No error contains a secret.
 func Reach(ctx context.Context, c Config) ([]Trial, error) {
 	conf, err := load(c)
 	if err != nil {
@@ -83,15 +82,15 @@ func reach(ctx context.Context, config reflect.Value) error {
 	return nil
 }
 
-// needs are what a receiver's configuration needs.
+// needs are the files and addresses that a receiver's configuration needs.
 type needs struct {
 	addresses []string // as host:port
 	proxy     bool
 	secrets   []string
-	err       error // of the first file that cannot be used
+	err       error // error of the first unusable file
 }
 
-// of reads the files that a value names, and collects what it needs.
+// of reads the files in a value and collects its needs.
 func (n *needs) of(v reflect.Value) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -101,7 +100,7 @@ func (n *needs) of(v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		if strings.HasPrefix(v.Type().Name(), "Secret") { // several packages have one
+		if strings.HasPrefix(v.Type().Name(), "Secret") { // several packages have such a type
 			n.secret(v.String())
 			if at, err := url.Parse(v.String()); err == nil {
 				n.address(at)
@@ -149,7 +148,7 @@ func (n *needs) of(v reflect.Value) {
 	}
 }
 
-// file reads a file of a secret, or of certificates.
+// file reads a file with a secret or certificates.
 func (n *needs) file(name, path string) {
 	if path == "" {
 		return
@@ -175,7 +174,7 @@ func (n *needs) file(name, path string) {
 	}
 }
 
-// shortestSecret is the shortest text that is removed from errors.
+// shortestSecret is the minimum length of a text that is removed from errors.
 const shortestSecret = 4
 
 func (n *needs) secret(text string) {
@@ -184,13 +183,13 @@ func (n *needs) secret(text string) {
 	}
 }
 
-// password is a secret as it is, and as a request has it.
+// password adds a secret in plain form and in the form of a request.
 func (n *needs) password(user, password string) {
 	n.secret(password)
 	n.secret(base64.StdEncoding.EncodeToString([]byte(user + ":" + password)))
 }
 
-// address takes a URL. Its user, path and query may be secret.
+// address adds a URL. Its user, path and query may be secret.
 func (n *needs) address(at *url.URL) {
 	if at.Host == "" {
 		return

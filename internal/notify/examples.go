@@ -10,11 +10,11 @@ import (
 //go:embed examples/*.yml
 var examples embed.FS
 
-// Kinds are the kinds of receivers for which there is an example.
+// Kinds returns the kinds of receivers that have an example.
 func Kinds() []string {
 	entries, err := examples.ReadDir("examples")
 	if err != nil {
-		panic(err) // they are built in
+		panic(err) // embedded files always read
 	}
 	var kinds []string
 	for _, e := range entries {

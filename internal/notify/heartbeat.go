@@ -13,21 +13,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// heartbeatInterval is how often the URL of a heartbeat is requested. Services
-// that watch heartbeats count in minutes.
+// heartbeatInterval is the time between heartbeats. Monitoring services for heartbeats count in minutes.
 const heartbeatInterval = time.Minute
 
-// Heartbeat requests a URL every minute while all is well: a dead man's switch,
-// which notices that this exporter is gone or blind. The URL is a secret.
+// Heartbeat requests a URL every minute while the exporter is healthy. It is a dead man's switch: a service alerts when the
+// requests stop. The URL is a secret.
 type Heartbeat struct {
 	URL string
-	// Healthy returns why no heartbeat is to be sent; nil: all is well.
+	// Healthy returns why no heartbeat may be sent; nil if healthy.
 	Healthy func() error
 	Client  *http.Client
 	Log     *slog.Logger
 }
 
-// CheckHeartbeat reports what is wrong with a URL, without repeating it.
+// CheckHeartbeat returns the error of an invalid URL, without repeating the URL.
 func CheckHeartbeat(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -36,8 +35,7 @@ func CheckHeartbeat(text string) error {
 	return nil
 }
 
-// Run sends heartbeats until ctx ends. It logs when they stop and when they are
-// sent again.
+// Run sends heartbeats until ctx ends. It logs when they stop and when they resume.
 func (h *Heartbeat) Run(ctx context.Context, r prometheus.Registerer) {
 	sent := newHeartbeatCounter(r)
 	tick := time.NewTicker(heartbeatInterval)
@@ -93,7 +91,7 @@ func (h *Heartbeat) send(ctx context.Context) error {
 	}
 	resp, err := h.Client.Do(req)
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		err = wrapped.Err // it names the URL
+		err = wrapped.Err // the wrapper contains the URL
 	}
 	if err != nil {
 		return err

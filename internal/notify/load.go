@@ -21,15 +21,13 @@ import (
 // Built reports that this program can send notifications.
 const Built = true
 
-// Check reports what is wrong with the file. It sends nothing, and no error
-// contains a secret.
+// Check validates the file. It sends nothing. No error contains a secret.
 func Check(c Config) error {
 	_, err := load(c)
 	return err
 }
 
-// quoted is how the libraries of YAML and URLs repeat a value that they cannot
-// use. It may be a secret in the wrong place.
+// quoted matches values that the YAML and URL libraries repeat in errors. One may be a misplaced secret.
 var quoted = regexp.MustCompile("(?s)`[^`]*`|\"[^\"]*\"")
 
 // load reads the file. Without inhibit_rules of its own it has the shipped ones.

@@ -47,7 +47,7 @@ type Notifier struct {
 	metrics *Metrics
 	url     *url.URL
 
-	// Made once.
+	// Created once.
 	alerts     *mem.Alerts
 	silences   *silence.Silences
 	silencer   *silence.Silencer
@@ -60,22 +60,21 @@ type Notifier struct {
 	dispatched *dispatch.DispatcherMetrics
 	started    time.Time
 
-	// Replaced by each reload.
+	// locked during a reload or a stop
 	mu         sync.Mutex // held by who reloads or stops
 	receivers  []string   // integrations in use, as receiver/kind
 	inhibitor  atomic.Pointer[inhibit.Inhibitor]
 	dispatcher atomic.Pointer[dispatch.Dispatcher]
 
-	unsaved bool          // the files could not be written; used by run alone
-	changed chan struct{} // silences or notification log differ from the files
+	unsaved bool          // writing the files failed; used only by run
+	changed chan struct{} // signals that silences or the notification log differ from the files
 	stopped chan struct{}
 }
 
-// recorder records no events.
+// recorder discards events.
 var recorder eventrecorder.Recorder
 
-// Start loads the configuration and the state, and sends from then on. It ends in
-// order when ctx ends; Wait waits for that.
+// Start loads the configuration and the state, and then sends notifications. It stops when ctx ends; Wait waits for that.
 func Start(ctx context.Context, o Options) (*Notifier, error) {
 	link, err := url.Parse(o.URL)
 	if err != nil {
@@ -116,7 +115,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	return n, nil
 }
 
-// open makes what lives as long as the process.
+// open creates everything that lives as long as the process.
 func (n *Notifier) open(internals prometheus.Registerer) error {
 	log := slog.New(quiet{n.log.Handler()})
 	if err := n.join(log, internals); err != nil {
@@ -174,7 +173,7 @@ func (n *Notifier) open(internals prometheus.Registerer) error {
 	return nil
 }
 
-// join makes this replica known to the others.
+// join connects this replica to the others.
 func (n *Notifier) join(log *slog.Logger, internals prometheus.Registerer) (err error) {
 	if len(n.o.Peers) == 0 {
 		return nil
@@ -188,7 +187,7 @@ func (n *Notifier) join(log *slog.Logger, internals prometheus.Registerer) (err 
 	return nil
 }
 
-// file is the path of a state file; empty where state is in memory.
+// file returns the path of a state file; empty if the state is in memory.
 func (n *Notifier) file(name string) string {
 	if n.o.StateDir == "" {
 		return ""
@@ -196,8 +195,7 @@ func (n *Notifier) file(name string) string {
 	return filepath.Join(n.o.StateDir, name)
 }
 
-// apply makes a configuration the one that is used. On an error the previous one
-// stays in use. The caller holds n.mu, or is Start.
+// apply activates a configuration. On an error the previous one stays active. The caller holds n.mu, or is Start.
 func (n *Notifier) apply(conf *amconfig.Config) error {
 	log := slog.New(quiet{n.log.Handler()})
 	templates, err := template.FromGlobs(conf.Templates)
@@ -250,7 +248,7 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) + wait() }
 	dispatcher := dispatch.NewDispatcher(n.alerts, routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, templates)
 
-	// The inhibitor knows the active alerts before the dispatcher sends any.
+	// The inhibitor must know the active alerts before the dispatcher sends any.
 	go inhibitor.Run()
 	inhibitor.WaitForLoading()
 	n.inhibitor.Store(inhibitor)
@@ -260,7 +258,7 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	return nil
 }
 
-// halt stops what the present configuration runs.
+// halt stops the parts of the active configuration.
 func (n *Notifier) halt() {
 	if i := n.inhibitor.Load(); i != nil {
 		i.Stop()
@@ -270,16 +268,16 @@ func (n *Notifier) halt() {
 	}
 }
 
-// mostCalls are the calls of one integration under way. One that does not end by itself,
-// such as to a mail server that never answers, keeps its place.
+// mostCalls is the maximum number of concurrent calls of one integration. A call that never ends, such as to a hung mail
+// server, occupies one of them.
 const mostCalls = 100
 
-// observed counts how the notifications of an integration end.
+// observed wraps an integration to count the outcomes of its notifications.
 func (n *Notifier) observed(r amconfig.Receiver, i notify.Integration) notify.Integration {
 	return notify.NewIntegration(&observer{n, r, make(chan struct{}, mostCalls), i}, &i, i.Name(), i.Index(), r.Name)
 }
 
-// observer is an integration whose outcomes are counted.
+// observer is an integration with counted outcomes.
 type observer struct {
 	n        *Notifier
 	receiver amconfig.Receiver
@@ -287,8 +285,8 @@ type observer struct {
 	notify.Integration
 }
 
-// Notify implements notify.Notifier. It returns when ctx ends, where the integration
-// does not: the group would never be notified again.
+// Notify implements notify.Notifier. It returns when ctx ends, even if the integration does not return. Otherwise the group
+// would never be notified again.
 func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool, err error) {
 	type outcome struct {
 		retry bool
@@ -311,14 +309,13 @@ func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bo
 	case <-ctx.Done():
 		retry, err = true, fmt.Errorf("%d calls have no answer: %w", mostCalls, context.Cause(ctx))
 	}
-	if !errors.Is(ctx.Err(), context.Canceled) { // by a reload or a stop: it tells nothing of the receiver
+	if !errors.Is(ctx.Err(), context.Canceled) { // cancelled by a reload or a stop: says nothing about the receiver
 		o.n.metrics.observe(o.receiver.Name, o.Integration.String(), err)
 	}
 	return retry, redact(err, o.receiver)
 }
 
-// Reload loads the file again. A file with a mistake keeps the previous
-// configuration.
+// Reload loads the file again. An invalid file keeps the previous configuration.
 func (n *Notifier) Reload() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -336,7 +333,7 @@ func (n *Notifier) Reload() error {
 	return nil
 }
 
-// Put takes active and resolved alerts. It logs its error.
+// Put accepts active and resolved alerts. It logs its error.
 func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	now := time.Now()
 	taken := make([]*alert.Alert, 0, len(alerts))
@@ -350,13 +347,13 @@ func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	return err
 }
 
-// Failing lists the receivers that did not accept their last notification.
+// Failing returns the receivers whose last notification failed.
 func (n *Notifier) Failing() []string { return n.metrics.rejecting() }
 
-// Handler serves Alertmanager's API, which amtool speaks, under /api/v2.
+// Handler serves Alertmanager's API under /api/v2, for example for amtool.
 func (n *Notifier) Handler() http.Handler { return n.handler }
 
-// run saves the state whenever it changes, and stops everything when ctx ends.
+// run saves the state after each change, and stops everything when ctx ends.
 func (n *Notifier) run(ctx context.Context) {
 	defer close(n.stopped)
 	gc := time.NewTicker(gcInterval)
@@ -388,11 +385,10 @@ func (n *Notifier) run(ctx context.Context) {
 	}
 }
 
-// Wait returns when everything has stopped, after the context of Start has ended.
+// Wait waits until everything has stopped, after the context of Start has ended.
 func (n *Notifier) Wait() { <-n.stopped }
 
-// save writes the state files. A disk that takes none costs the state of a
-// restart, and nothing else.
+// save writes the state files. If that fails, a restart loses the state; nothing else is affected.
 func (n *Notifier) save() {
 	if n.o.StateDir == "" {
 		return
@@ -415,20 +411,20 @@ func (n *Notifier) save() {
 	n.unsaved = err != nil
 }
 
-// replace writes a file that is whole at any time.
+// replace writes a file atomically.
 func replace(path string, write func(io.Writer) (int64, error)) error {
 	f, err := renameio.NewPendingFile(path)
 	if err != nil {
 		return err
 	}
-	defer f.Cleanup() //nolint:errcheck // nothing is left to do
+	defer f.Cleanup() //nolint:errcheck // nothing to do on an error
 	if _, err := write(f); err != nil {
 		return err
 	}
 	return f.CloseAtomicallyReplace()
 }
 
-// CheckPeers reports what is wrong with the addresses of the gossip.
+// CheckPeers validates the addresses of replicas.
 func CheckPeers(c Config) error {
 	var errs []error
 	for _, address := range append([]string{c.Listen}, c.Peers...) {

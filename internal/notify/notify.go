@@ -1,8 +1,7 @@
-// Package notify sends alerts to people: Alertmanager's own routing, grouping,
-// inhibition, silences, notification log and receivers, in this process. It is
-// configured by a file in Alertmanager's format.
+// Package notify sends alerts to receivers. It runs Alertmanager's routing, grouping, inhibition, silences, notification log
+// and receivers in this process. A file in Alertmanager's format configures it.
 //
-// Built with the tag noalerting it is a stub.
+// With the build tag noalerting it is a stub.
 package notify
 
 import (
@@ -17,48 +16,46 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Config is what the operator decides.
+// Config is the configuration of notifications.
 type Config struct {
 	// File is a configuration in Alertmanager's format; empty: nothing is sent.
 	File string
-	// Text is the configuration itself, instead of a file, in the demo.
+	// Text is the configuration itself instead of a file, for the demo.
 	Text []byte
-	// InhibitRules are those of a configuration that has none of its own: a
-	// configuration in Alertmanager's format whose other parts do not count.
+	// InhibitRules apply to a configuration that has none: a configuration in Alertmanager's format, of which only the
+	// inhibit rules count.
 	InhibitRules []byte
-	// StateDir holds silences and the notification log; empty: they are in memory,
-	// and a restart forgets them.
+	// StateDir holds silences and the notification log. Empty: they are in memory and end with the process.
 	StateDir string
-	// URL is where people reach this exporter: templates link there.
+	// URL is the address of this exporter for links in notifications.
 	URL string
-	// Listen is the address of the gossip between replicas, and Peers are the
-	// addresses of the others; Peers empty: there are none.
+	// Listen is the address for gossip between replicas. Peers are the addresses of the other replicas; empty without
+	// replicas.
 	Listen string
 	Peers  []string
-	// Dial connects to receivers over HTTP, in the demo and in tests; nil: as usual.
+	// Dial connects to receivers over HTTP, in the demo and in tests; nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // On reports whether notifications are configured.
 func (c Config) On() bool { return c.File != "" || c.Text != nil }
 
-// Options is what a Notifier works with.
+// Options are the dependencies of a Notifier.
 type Options struct {
 	Config
-	// Lock takes StateDir for this process; an error says that another process has it.
-	// Nil: there is no other.
+	// Lock locks StateDir for this process. An error means that another process holds it. Nil: no lock is needed.
 	Lock       func() error
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
 
-// How a notification ended, in the label outcome.
+// Outcomes of a notification, values of the label outcome.
 const (
 	delivered = "delivered"
 	failed    = "failed"
 )
 
-// Metrics are the families of notification.
+// Metrics are the families about notifications.
 type Metrics struct {
 	mu      sync.Mutex
 	failing map[string]bool // integrations in use, and whether their last notification failed
@@ -75,7 +72,7 @@ func Declare(r prometheus.Registerer) {
 	newHeartbeatCounter(r)
 }
 
-// newMetrics registers the families but for stored.
+// newMetrics registers the families except stored.
 func newMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		failing: map[string]bool{},
@@ -110,14 +107,14 @@ func (m *Metrics) observe(receiver, integration string, err error) {
 	defer m.mu.Unlock()
 	name := receiver + "/" + integration
 	if _, used := m.failing[name]; !used {
-		return // until just now
+		return // removed by a reload
 	}
 	m.failing[name] = err != nil
 	m.sent.WithLabelValues(receiver, integration, outcome).Inc()
 	m.up.WithLabelValues(receiver, integration).Set(up)
 }
 
-// keep knows the integrations with these names, and forgets all others.
+// keep keeps the integrations with these names, and forgets all others.
 func (m *Metrics) keep(names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,7 +132,7 @@ func (m *Metrics) keep(names []string) {
 	}
 }
 
-// rejecting lists the integrations whose last notification failed.
+// rejecting returns the integrations whose last notification failed.
 func (m *Metrics) rejecting() (names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -148,7 +145,7 @@ func (m *Metrics) rejecting() (names []string) {
 	return names
 }
 
-// gossipInterval and the others are Alertmanager's defaults.
+// gossipInterval and the following are Alertmanager's defaults.
 const (
 	gossipInterval   = 200 * time.Millisecond
 	pushPullInterval = time.Minute

@@ -26,7 +26,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
-// inbox is a webhook receiver: what it was sent, as status and name of each alert.
+// inbox is a webhook receiver. It records the status and name of each alert.
 type inbox struct {
 	url  string
 	sent chan string
@@ -54,7 +54,7 @@ func newInbox(t *testing.T) inbox {
 	return i
 }
 
-// configuration sends each node's alerts to one webhook, at once.
+// configuration routes the alerts of each node to one webhook, without waiting.
 func configuration(t *testing.T, url string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "notify.yml")
@@ -115,7 +115,7 @@ func want(t *testing.T, i inbox, notification string) {
 	}
 }
 
-func TestAnAlertIsSentWhenItFiresAndWhenItResolves(t *testing.T) {
+func TestAlertIsSentWhenFiringAndResolved(t *testing.T) {
 	phone := newInbox(t)
 	n, _ := start(t, notify.Config{File: configuration(t, phone.url)})
 	down := firing("NodeDown", "alpha")
@@ -126,7 +126,7 @@ func TestAnAlertIsSentWhenItFiresAndWhenItResolves(t *testing.T) {
 	want(t, phone, "resolved NodeDown alpha")
 }
 
-func TestShippedInhibitionsHoldWithoutOnesOfTheFile(t *testing.T) {
+func TestDefaultInhibitRulesApplyWithoutOnesInTheFile(t *testing.T) {
 	phone := newInbox(t)
 	n, _ := start(t, notify.Config{File: configuration(t, phone.url)})
 	put(t, n, firing("NodeDown", "alpha"))
@@ -135,7 +135,7 @@ func TestShippedInhibitionsHoldWithoutOnesOfTheFile(t *testing.T) {
 	want(t, phone, "firing ChainMissing bravo")
 }
 
-func TestARestartSendsNothingAgain(t *testing.T) {
+func TestRestartSendsNoNotificationAgain(t *testing.T) {
 	phone := newInbox(t)
 	c := notify.Config{File: configuration(t, phone.url), StateDir: t.TempDir()}
 	n, stop := start(t, c)
@@ -150,7 +150,7 @@ func TestARestartSendsNothingAgain(t *testing.T) {
 	want(t, phone, "firing NodeDown bravo")
 }
 
-func TestABadFileKeepsThePreviousConfiguration(t *testing.T) {
+func TestInvalidFileKeepsThePreviousConfiguration(t *testing.T) {
 	phone := newInbox(t)
 	file := configuration(t, phone.url)
 	n, _ := start(t, notify.Config{File: file})
@@ -158,13 +158,13 @@ func TestABadFileKeepsThePreviousConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := n.Reload(); err == nil {
-		t.Error("a route to a receiver that does not exist is accepted")
+		t.Error("route to an unknown receiver accepted")
 	}
 	put(t, n, firing("NodeDown", "alpha"))
 	want(t, phone, "firing NodeDown alpha")
 }
 
-func TestAReceiverThatIsRemovedFailsNoLonger(t *testing.T) {
+func TestRemovedReceiverIsNotFailing(t *testing.T) {
 	phone := newInbox(t)
 	refusing := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(refusing.Close)
@@ -187,7 +187,7 @@ func TestAReceiverThatIsRemovedFailsNoLonger(t *testing.T) {
 	eventually(t, func() bool { return len(n.Failing()) == 0 })
 }
 
-// eventually waits for what the notifier does after the receiver has answered.
+// eventually waits for a condition that becomes true after the receiver has answered.
 func eventually(t *testing.T, condition func() bool) {
 	t.Helper()
 	stack.Await(t, "eventually", func() error {
@@ -198,10 +198,10 @@ func eventually(t *testing.T, condition func() bool) {
 	})
 }
 
-func TestEachExampleIsAConfigurationThatSendsPages(t *testing.T) {
+func TestExamplesAreValidAndRoutePages(t *testing.T) {
 	kinds := notify.Kinds()
 	if len(kinds) < 7 {
-		t.Errorf("examples for %v only", kinds)
+		t.Errorf("examples: %v", kinds)
 	}
 	for _, kind := range kinds {
 		text, err := notify.Example(kind)
@@ -217,11 +217,11 @@ func TestEachExampleIsAConfigurationThatSendsPages(t *testing.T) {
 		}
 	}
 	if _, err := notify.Example("pigeon"); err == nil {
-		t.Error("there is an example for pigeons")
+		t.Error("example for an unknown kind")
 	}
 }
 
-func TestATrialReachesTheReceiverOfPagesAndKeepsItsSecret(t *testing.T) {
+func TestTryNotifiesPageReceiversWithoutLeakingSecrets(t *testing.T) {
 	phone := newInbox(t)
 	trials, err := notify.Try(t.Context(), notify.Options{Config: notify.Config{File: configuration(t, phone.url)}})
 	if err != nil || len(trials) != 1 || trials[0].Err != nil {
@@ -238,7 +238,7 @@ func TestATrialReachesTheReceiverOfPagesAndKeepsItsSecret(t *testing.T) {
 	}
 }
 
-func TestAHeartbeatStopsWhileSomethingDoesNotWork(t *testing.T) {
+func TestHeartbeatStopsWhileUnhealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		beats := 0
@@ -265,12 +265,12 @@ func TestAHeartbeatStopsWhileSomethingDoesNotWork(t *testing.T) {
 		set(errors.New("no rule has been evaluated for 5 minutes"))
 		time.Sleep(10 * time.Minute)
 		if sent() != 3 {
-			t.Errorf("%d heartbeats while nothing works, want none", sent()-3)
+			t.Errorf("%d heartbeats while unhealthy, want none", sent()-3)
 		}
 		set(nil)
 		time.Sleep(time.Minute)
 		if sent() != 4 {
-			t.Error("no heartbeat after everything works again")
+			t.Error("no heartbeat after recovery")
 		}
 		cancel()
 	})

@@ -90,7 +90,7 @@ receivers:
     webhook_configs: [{url: "http://phone.sim"}]
 `
 
-// inMemory runs a notifier in synthetic time, with a webhook in memory.
+// inMemory runs a notifier in synthetic time with a webhook in memory.
 func inMemory(t *testing.T, config string, test func(n *notify.Notifier, phone *memory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func inMemory(t *testing.T, config string, test func(n *notify.Notifier, phone *
 	})
 }
 
-// fire puts an alert again every minute, as rules do, until it ends.
+// fire repeats an alert every minute, as the rule engine does, until it ends.
 func fire(t *testing.T, n *notify.Notifier, name string, lasts time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -129,7 +129,7 @@ func alertOf(name string, began, ends time.Time) model.Alert {
 	return model.Alert{Labels: model.LabelSet{"alertname": model.LabelValue(name)}, StartsAt: began, EndsAt: ends}
 }
 
-func TestAReceiverThatWasDownForTenMinutesIsNotified(t *testing.T) {
+func TestNotificationIsRetriedUntilTheReceiverIsUp(t *testing.T) {
 	inMemory(t, usualWaits, func(n *notify.Notifier, phone *memory) {
 		phone.set(true)
 		fire(t, n, "NodeDown", 30*time.Minute)
@@ -140,39 +140,39 @@ func TestAReceiverThatWasDownForTenMinutesIsNotified(t *testing.T) {
 		phone.set(false)
 		time.Sleep(2 * time.Minute)
 		if sent := phone.all(); len(sent) != 1 || sent[0] != "firing NodeDown" {
-			t.Errorf("two minutes after it is back it was sent %v", sent)
+			t.Errorf("two minutes after recovery: sent %v", sent)
 		}
 		if failing := n.Failing(); len(failing) != 0 {
 			t.Errorf("failing: %v", failing)
 		}
 		time.Sleep(25 * time.Minute)
 		if sent := phone.all(); len(sent) != 2 || sent[1] != "resolved NodeDown" {
-			t.Errorf("it was sent %v", sent)
+			t.Errorf("sent %v", sent)
 		}
 	})
 }
 
-func TestAnAlertIsRepeatedAfterTheRepeatInterval(t *testing.T) {
+func TestAlertRepeatsAfterTheRepeatInterval(t *testing.T) {
 	inMemory(t, usualWaits, func(n *notify.Notifier, phone *memory) {
 		fire(t, n, "NodeDown", 25*time.Hour)
 		time.Sleep(11 * time.Hour)
 		if sent := phone.all(); len(sent) != 1 {
-			t.Errorf("within 11 hours it was sent %v", sent)
+			t.Errorf("within 11 hours: sent %v", sent)
 		}
 		time.Sleep(2 * time.Hour)
 		if sent := phone.all(); len(sent) != 2 || sent[1] != "firing NodeDown" {
-			t.Errorf("within 13 hours it was sent %v", sent)
+			t.Errorf("within 13 hours: sent %v", sent)
 		}
 		time.Sleep(13 * time.Hour)
 		if sent := phone.all(); len(sent) != 4 || sent[3] != "resolved NodeDown" {
-			t.Errorf("it was sent %v", sent)
+			t.Errorf("sent %v", sent)
 		}
 	})
 }
 
-// A mail server that takes connections and says nothing holds up neither the other
-// integrations of its receiver nor the next notifications of a group.
-func TestAMailServerThatHangsHoldsNothingUp(t *testing.T) {
+// A mail server that accepts connections and never answers delays neither the other integrations of its receiver nor the
+// next notifications of a group.
+func TestHungMailServerDelaysNoOtherNotification(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -198,7 +198,7 @@ receivers:
 	}
 }
 
-func TestTheDigestIsNotifiedOnMondays(t *testing.T) {
+func TestDigestIsSentOnMondays(t *testing.T) {
 	example, err := notify.Example("webhook")
 	if err != nil {
 		t.Fatal(err)
@@ -211,12 +211,12 @@ func TestTheDigestIsNotifiedOnMondays(t *testing.T) {
 		sunday := time.Date(2000, 1, 2, 23, 0, 0, 0, time.UTC)
 		time.Sleep(time.Until(sunday))
 		if sent := phone.all(); len(sent) != 0 {
-			t.Errorf("until Sunday it was sent %v", sent)
+			t.Errorf("until Sunday: sent %v", sent)
 		}
 		for weeks := 1; weeks <= 2; weeks++ {
 			time.Sleep(7 * 24 * time.Hour)
 			if sent := phone.all(); len(sent) != weeks {
-				t.Errorf("after %d Mondays it was sent %v", weeks, sent)
+				t.Errorf("after %d Mondays: sent %v", weeks, sent)
 			}
 		}
 	})

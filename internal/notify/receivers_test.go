@@ -40,7 +40,7 @@ import (
 
 var update = flag.Bool("update", false, "write the recorded requests")
 
-// secrets are what the files of the examples hold, by the ends of their names.
+// secrets are the contents of the examples' secret files, by the suffix of their names.
 var secrets = map[string]string{
 	"telegram.token": "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
 	"discord.url":    "https://discord.com/api/webhooks/1234567890/c4n4ry-token",
@@ -52,13 +52,12 @@ var secrets = map[string]string{
 	"webhook.url":    "https://hooks.example.org/c4n4ry",
 }
 
-// services answer as those that the examples notify. Each returns what a request is
-// that its documentation does not allow, and the status and body of its answer to one
-// that it does.
+// services simulate the services that the examples notify. Each returns the documented rule that a request violates, and
+// the status and body of its answer to a valid request.
 var services = map[string]struct {
 	url   string
 	check func(r *http.Request, body []byte) error
-	// accepted is the answer to a request that is right, and refused that to a wrong secret.
+	// accepted is the answer to a valid request, refused the answer to a wrong secret.
 	accepted, refused int
 	answer, refusal   string
 }{
@@ -91,7 +90,7 @@ var services = map[string]struct {
 	},
 }
 
-// recording is a request as it is kept in testdata.
+// recording is a recorded request in testdata.
 type recording struct {
 	Request string          `json:"request"`
 	Type    string          `json:"content_type,omitempty"`
@@ -100,9 +99,9 @@ type recording struct {
 	Mail    []string        `json:"mail,omitempty"`
 }
 
-// The shipped example of each kind sends requests that the service's documentation
-// allows, when an alert fires and when it resolves. They are in testdata.
-func TestEachExampleSendsWhatItsServiceAccepts(t *testing.T) {
+// The shipped example of each kind sends valid requests, as documented by the service, when an alert fires and when it
+// resolves. testdata holds the requests.
+func TestExamplesSendRequestsTheirServiceAccepts(t *testing.T) {
 	for _, kind := range notify.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -170,9 +169,8 @@ func TestEachExampleSendsWhatItsServiceAccepts(t *testing.T) {
 	}
 }
 
-// A test tells in the service's own words why it does not accept a secret, and not
-// the secret.
-func TestATrialTellsWhatTheServiceAnswers(t *testing.T) {
+// Try returns the service's own message for a rejected secret, but not the secret.
+func TestTryReportsTheErrorOfTheService(t *testing.T) {
 	for kind, service := range services {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +186,7 @@ func TestATrialTellsWhatTheServiceAnswers(t *testing.T) {
 			told := trials[0].Err.Error()
 			for _, secret := range secrets {
 				if strings.Contains(told, secret) || strings.Contains(told, "c4n4ry") {
-					t.Errorf("the error has the secret: %s", told)
+					t.Errorf("secret in the error: %s", told)
 				}
 			}
 			words := map[string]string{
@@ -196,14 +194,14 @@ func TestATrialTellsWhatTheServiceAnswers(t *testing.T) {
 				"pagerduty": "Invalid routing key", "pushover": "application token is invalid", "webhook": "403",
 			}
 			if !strings.Contains(told, words[kind]) {
-				t.Errorf("%q does not tell %q", told, words[kind])
+				t.Errorf("%q does not contain %q", told, words[kind])
 			}
 		})
 	}
 }
 
-// options are the example of a kind, with its secrets in files, without its waits, and
-// with a way to the server for every address.
+// options returns the example of a kind, with its secrets in files, without waits, and with every address redirected to the
+// server.
 func options(t *testing.T, kind string, certificate *x509.Certificate, address string) notify.Options {
 	t.Helper()
 	example, err := notify.Example(kind)
@@ -254,7 +252,7 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
-// stable is the body without what differs from run to run.
+// stable returns the body without the parts that differ between runs.
 func stable(body []byte) json.RawMessage {
 	if len(body) == 0 {
 		return nil
@@ -262,7 +260,7 @@ func stable(body []byte) json.RawMessage {
 	return regexp.MustCompile(`"(dedup_key|groupKey|ts)":("(?:[^"\\]|\\.)*"|\d+)`).ReplaceAll(body, []byte(`"$1":"…"`))
 }
 
-// fields decodes a body that has to be a JSON object with these members at least.
+// fields decodes a body that must be a JSON object with at least these members.
 func fields(r *http.Request, body []byte, required ...string) (map[string]any, error) {
 	if typ := r.Header.Get("Content-Type"); !strings.HasPrefix(typ, "application/json") {
 		return nil, fmt.Errorf("content type %q", typ)
@@ -279,7 +277,7 @@ func fields(r *http.Request, body []byte, required ...string) (map[string]any, e
 	return object, nil
 }
 
-// text is a member that is a string of at most so many characters.
+// text returns an error unless a member is a string of at most this length.
 func text(object map[string]any, name string, most int) error {
 	if s, ok := object[name].(string); !ok || len([]rune(s)) > most {
 		return fmt.Errorf("%s: %v: want a string of at most %d characters", name, object[name], most)
@@ -416,8 +414,8 @@ func checkWebhook(r *http.Request, body []byte) error {
 	return nil
 }
 
-// mailServer takes messages over SMTP with STARTTLS and AUTH PLAIN (RFC 5321, 3207 and
-// 4954) with the certificate of secure, and returns its address.
+// mailServer accepts messages over SMTP with STARTTLS and AUTH PLAIN (RFC 5321, 3207 and 4954) with the certificate of
+// secure, and returns its address.
 func mailServer(t *testing.T, secure *tls.Config, messages chan<- recording) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -442,7 +440,7 @@ func mailServer(t *testing.T, secure *tls.Config, messages chan<- recording) str
 	return listener.Addr().String()
 }
 
-// takeMail is one connection. Commands are told in the order in which they came.
+// takeMail handles one connection. Commands are recorded in order.
 func takeMail(conn net.Conn, secure *tls.Config, messages chan<- recording) error {
 	in := bufio.NewReader(conn)
 	say := func(lines string) { _, _ = io.WriteString(conn, strings.ReplaceAll(lines, "\n", "\r\n")+"\r\n") }
@@ -458,7 +456,7 @@ func takeMail(conn net.Conn, secure *tls.Config, messages chan<- recording) erro
 		verb, _, _ := strings.Cut(line, " ")
 		switch verb = strings.ToUpper(verb); verb {
 		case "EHLO":
-			line = "EHLO …" // this machine's name
+			line = "EHLO …" // the host name
 			if encrypted {
 				say("250-mail.example.org\n250 AUTH PLAIN")
 			} else {
@@ -542,8 +540,8 @@ func readMail(text string) (headers []string, err error) {
 	return headers, nil
 }
 
-// A check finds what an example lacks before an alert does.
-func TestACheckReadsFilesAndConnects(t *testing.T) {
+// Reach finds missing files and unreachable addresses before an alert does.
+func TestReachReadsFilesAndConnects(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -580,12 +578,12 @@ func TestACheckReadsFilesAndConnects(t *testing.T) {
 	reach("connection refused")
 }
 
-// Whatever goes wrong, no secret is in the log, in the API or in a metric.
-func TestNoSecretIsToldWhereAReceiverFails(t *testing.T) {
+// No failure puts a secret into the log, the API or a metric.
+func TestReceiverErrorsContainNoSecrets(t *testing.T) {
 	for _, kind := range notify.Kinds() {
 		for name, refuse := range map[string]http.HandlerFunc{
-			"an answer 500": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
-			"a repetition": func(w http.ResponseWriter, r *http.Request) {
+			"status 500": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+			"answer that repeats the request": func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(http.StatusBadRequest)
 				body, _ := io.ReadAll(r.Body)
 				fmt.Fprintf(w, `{"message": %q, "description": %[1]q, "errors": [%[1]q]}`, r.URL.String()+string(body))
@@ -594,7 +592,7 @@ func TestNoSecretIsToldWhereAReceiverFails(t *testing.T) {
 			"no connection": nil,
 		} {
 			if kind == "email" && refuse != nil {
-				continue // the server speaks HTTP: a mail server that hangs has a test of its own
+				continue // the server speaks HTTP; a hung mail server has its own test
 			}
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -629,7 +627,7 @@ func TestNoSecretIsToldWhereAReceiverFails(t *testing.T) {
 				told := log.String() + w.Body.String() + fmt.Sprint(families, n.Failing())
 				for file, secret := range secrets {
 					if strings.Contains(told, secret) {
-						t.Errorf("the content of %s is told", file)
+						t.Errorf("content of %s leaked", file)
 					}
 				}
 			})
@@ -637,7 +635,7 @@ func TestNoSecretIsToldWhereAReceiverFails(t *testing.T) {
 	}
 }
 
-// safeBuffer is written and read by several goroutines.
+// safeBuffer may be used by several goroutines.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

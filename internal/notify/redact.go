@@ -12,8 +12,8 @@ import (
 	amconfig "github.com/prometheus/alertmanager/config"
 )
 
-// redacted is the error of a receiver without its secrets. A receiver may repeat what
-// it was sent, and libraries name addresses.
+// redacted is the error of a receiver without its secrets. A receiver may repeat what it was sent, and libraries add
+// addresses to errors.
 type redacted struct {
 	error
 	text string

@@ -2,19 +2,18 @@ package notify
 
 import "time"
 
-// Silence keeps the alerts that it matches from being notified until it ends.
+// Silence suppresses the notifications of matching alerts until it ends.
 type Silence struct {
 	ID, By, Comment string
-	Matches         string // its matchers, as amtool writes them
+	Matches         string // matchers in amtool's syntax
 	Starts, Ends    time.Time
 }
 
-// Match is a label that an alert has to have.
+// Match is a label that an alert must have.
 type Match struct{ Label, Value string }
 
-// NodeMatches are what the alerts about a node have, its validators and its part in L1s
-// included: one of these. An alert names a node by its configured name or by its node
-// ID, which may be empty.
+// NodeMatches returns the labels that identify the alerts of a node, including its validators and its part in L1s. An alert
+// has one of them: the configured name of the node, or its node ID, which may be empty.
 func NodeMatches(name, id string) []Match {
 	matches := []Match{{"node", name}}
 	if id != "" {

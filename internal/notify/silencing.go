@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Silences lists the silences that hold or will, the first to end first.
+// Silences returns active and pending silences, sorted by end.
 func (n *Notifier) Silences(ctx context.Context) ([]Silence, error) {
 	found, _, err := n.silences.Query(ctx, silence.QState(silence.SilenceStateActive, silence.SilenceStatePending))
 	if err != nil {
@@ -48,7 +48,7 @@ var operators = map[silencepb.Matcher_Type]string{
 	silencepb.Matcher_EQUAL: "=", silencepb.Matcher_NOT_EQUAL: "!=", silencepb.Matcher_REGEXP: "=~", silencepb.Matcher_NOT_REGEXP: "!~",
 }
 
-// Silence silences alerts that have one of these labels, for a time from now.
+// Silence creates a silence for alerts that have one of these labels, from now for this time.
 func (n *Notifier) Silence(ctx context.Context, matches []Match, lasts time.Duration, by, comment string) error {
 	now := time.Now()
 	for _, m := range matches {

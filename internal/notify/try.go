@@ -17,14 +17,13 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Trial is how one integration took a test page and its resolve.
+// Trial is the result of a test page and its resolve for one integration.
 type Trial struct {
 	Receiver, Integration string
-	Err                   error // nil: it took both
+	Err                   error // nil: both accepted
 }
 
-// Try sends a test page and its resolve to every receiver that the configuration
-// has for pages, and returns how each took them.
+// Try sends a test page and its resolve to every receiver that the configuration has for pages, and returns the results.
 func Try(ctx context.Context, o Options) ([]Trial, error) {
 	conf, err := load(o.Config)
 	if err != nil {
@@ -80,7 +79,7 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 	return trials, nil
 }
 
-// trialContext is what a dispatcher tells an integration.
+// trialContext returns the context that a dispatcher passes to an integration.
 func trialContext(ctx context.Context, r *dispatch.Route, receiver string, now time.Time) context.Context {
 	ctx = notify.WithGroupKey(ctx, r.Key()+":test")
 	ctx = notify.WithGroupLabels(ctx, model.LabelSet{"alertname": "AvaxTestNotification"})

@@ -55,7 +55,7 @@ func (*Notifier) Handler() http.Handler { return http.NotFoundHandler() }
 // Wait returns at once.
 func (*Notifier) Wait() {}
 
-// Trial is how one integration took a test page and its resolve.
+// Trial is the result of a test page and its resolve for one integration.
 type Trial struct {
 	Receiver, Integration string
 	Err                   error

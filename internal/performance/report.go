@@ -256,7 +256,7 @@ func (b *bench) least(name string, s *subject, n int, do func() error) (usage, e
 	return all[0], nil
 }
 
-// apart waits until the exporter collects its own metrics anew.
+// apart waits until the exporter collects its own metrics again.
 func apart(do func() error) func() error {
 	return func() error {
 		time.Sleep(1050 * time.Millisecond)

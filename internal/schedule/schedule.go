@@ -81,14 +81,14 @@ func causeOf(r snapshot.Run) cause { return cause{r.Target.Group(), scrape.Outco
 // job is a Job that is part of the current set.
 type job struct {
 	Job
-	// from is when ticks begin to count: while the first run may be under way
+	// from is when ticks begin to count: while the first run may be in progress
 	// they do not.
 	from time.Time
 	// notes are those of the last successful run. The current run uses them.
 	notes []string
 
 	// What follows is guarded by Scheduler.mu.
-	running  bool               // a run is under way
+	running  bool               // a run is in progress
 	cancel   context.CancelFunc // ends it
 	again    bool               // it is to be followed by another
 	began    time.Time          // the last run
@@ -305,7 +305,7 @@ func (s *Scheduler) Progress() (ran, of int) {
 	return min(s.store.Len(), of), of
 }
 
-// run does the job once, unless its last run is still under way. A run outside of the
+// run does the job once, unless its last run is still in progress. A run outside of the
 // schedule is woken.
 func (s *Scheduler) run(j *job, woken bool) {
 	start := time.Now()

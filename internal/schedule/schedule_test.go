@@ -86,7 +86,7 @@ func TestTheFirstPassStartsAtOnceAndTicksFollowEachPeriod(t *testing.T) {
 	})
 }
 
-// Jobs are bound anew when nodes, credentials or chains are read anew, and what
+// Jobs are bound again when nodes, credentials or chains are read again, and what
 // they have measured lies in what they were bound to at first.
 func TestAReloadKeepsWhatACollectorHasMeasured(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {

@@ -27,7 +27,7 @@ func (n *Node) Kill(noticed time.Duration) {
 	})
 }
 
-// Start begins the process anew, whether it ran or not. It passes through the steps of Options.Startup.
+// Start begins the process again, whether it ran or not. It passes through the steps of Options.Startup.
 func (n *Node) Start() { n.start(false) }
 
 // StartIsolated begins the process without a way to any peer: it bootstraps for ever. P answers 503, every

@@ -44,7 +44,7 @@ func (d *endpoint) keep(ctx context.Context, l net.Listener) {
 	var server *http.Server
 	down := func() {
 		if server != nil {
-			_ = server.Close() // resets what is under way, as the end of a process does
+			_ = server.Close() // resets what is in progress, as the end of a process does
 			server = nil
 		}
 		if l != nil {

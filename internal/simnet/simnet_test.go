@@ -1071,7 +1071,7 @@ func TestAChangeMayBeMadeWhileTheNetworkIsAsked(t *testing.T) {
 	<-done
 }
 
-// What is under way when the process ends gets no answer: not that of a node
+// What is in progress when the process ends gets no answer: not that of a node
 // without peers either.
 func TestAProcessThatEndsAnswersNothingThatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

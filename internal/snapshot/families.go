@@ -10,23 +10,22 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
-// familyIndex has chunks by family, as a page shows them.
+// familyIndex holds chunks by family, in page order.
 type familyIndex struct {
 	families map[string]*family
-	names    []string // of the families, ordered; nil after a change of them
+	names    []string // of the families, sorted; nil after a change
 }
 
 func newFamilyIndex() familyIndex { return familyIndex{families: map[string]*family{}} }
 
-// family is one family with the chunks of all jobs that feed it.
+// family is one family with the chunks of all its jobs.
 type family struct {
 	chunks  []chunk // ordered by job
 	pages   pages   // empty after a change
 	changes int
 }
 
-// pages are what a scraper reads of one family. They differ in the header of a
-// counter alone.
+// pages are the compressed text of one family. They differ only in the header of a counter.
 type pages struct{ text, openMetrics pack.Blocks }
 
 func (p pages) in(format expfmt.FormatType) pack.Blocks {
@@ -36,15 +35,13 @@ func (p pages) in(format expfmt.FormatType) pack.Blocks {
 	return p.text
 }
 
-// chunk is what a job has told of a family. A fleet has a hundred thousand, so it
-// points to what the job's run holds.
+// chunk is a job's part of a family. A fleet has a hundred thousand, so it points to data of the job's run.
 type chunk struct {
 	job *Key
 	*metric.Chunk
 }
 
-// replace puts the new chunks of a job in the place of the old. What k points to
-// and the chunks are not changed afterwards.
+// replace replaces the old chunks of a job with new ones. The data of k and the chunks must not change afterwards.
 func (s *familyIndex) replace(k *Key, old, chunks []metric.Chunk) {
 	for i := range chunks {
 		c := &chunks[i]
@@ -60,7 +57,7 @@ func (s *familyIndex) replace(k *Key, old, chunks []metric.Chunk) {
 		if slices.ContainsFunc(chunks, func(c metric.Chunk) bool { return c.Family.Name == name }) {
 			continue
 		}
-		// What has expired is gone already.
+		// Expired chunks are already deleted.
 		if f := s.families[name]; f != nil {
 			if f.remove(*k); len(f.chunks) == 0 {
 				delete(s.families, name)
@@ -95,7 +92,7 @@ func (f *family) changed() {
 	f.changes++
 }
 
-// ordered are the families by name.
+// ordered returns the families sorted by name.
 func (s *familyIndex) ordered() []*family {
 	if s.names == nil {
 		s.names = slices.Sorted(maps.Keys(s.families))
@@ -107,15 +104,15 @@ func (s *familyIndex) ordered() []*family {
 	return all
 }
 
-// part is one family of a page, as it was at one moment.
+// part is one family of a page, at one point in time.
 type part struct {
 	of      *family
 	changes int
-	chunks  []chunk // where they are to be packed
+	chunks  []chunk // set if they must be compressed
 	pages   pages   // otherwise
 }
 
-// parts are all families as they are now.
+// parts returns all families at this time.
 func (s *familyIndex) parts() []*part {
 	families := s.ordered()
 	parts := make([]*part, len(families))
@@ -128,7 +125,7 @@ func (s *familyIndex) parts() []*part {
 	return parts
 }
 
-// pack makes the part's pages. The samples are packed once.
+// pack compresses the part's pages. The samples are compressed once.
 func (p *part) pack() {
 	f := p.chunks[0].Family
 	text, openMetrics := f.Header(expfmt.TypeTextPlain), f.Header(expfmt.TypeOpenMetrics)

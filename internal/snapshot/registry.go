@@ -13,9 +13,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// Families yields what Page shows in client_golang's own terms, for a scraper
-// that asks for protobuf: one family at a time, since in these terms a sample
-// takes many times its line.
+// Families yields the content of Page as client_golang's types, for a scrape in protobuf. It yields one family at a time,
+// since a sample of these types takes many times the memory of its line.
 func (s *Store) Families(t time.Time) iter.Seq[*dto.MetricFamily] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +34,7 @@ func (s *Store) Families(t time.Time) iter.Seq[*dto.MetricFamily] {
 	}
 }
 
-// Gather implements prometheus.Gatherer: all that Page shows now.
+// Gather implements prometheus.Gatherer with the current content of Page.
 func (s *Store) Gather() ([]*dto.MetricFamily, error) {
 	return slices.Collect(s.Families(time.Now())), nil
 }
@@ -75,9 +74,8 @@ var (
 		"collector", "target")
 )
 
-// Health are the families about the state of the jobs. They are rendered with
-// each run: a fleet has tens of thousands of jobs, and in a registry their
-// gauges would cost each scrape more than all the rest.
+// Health are the families about the state of jobs. They are rendered with each run: a fleet has tens of thousands of jobs,
+// whose gauges in a registry would cost each scrape more than everything else.
 var Health = []*metric.Family{success, duration, lastSuccess}
 
 func healthOf(j *Job) []metric.Chunk {

@@ -27,7 +27,7 @@ var (
 	bravo = snapshot.Key{Collector: "test", Target: metric.Target{Node: "bravo"}}
 )
 
-// run is a good run of the job with a height, good for a minute.
+// run returns a good run of the job with a height, valid for a minute.
 func run(k snapshot.Key, value float64) snapshot.Run {
 	b := metric.NewBatch([]*metric.Family{height, peers})
 	b.Set(height, value, k.Target.String())
@@ -47,7 +47,7 @@ func page(t *testing.T, s *snapshot.Store) string {
 	return page.String()
 }
 
-func TestAFamilyOfSeveralJobsStandsTogetherUnderOneHeader(t *testing.T) {
+func TestFamilyOfSeveralJobsHasOneHeader(t *testing.T) {
 	s := snapshot.New()
 	s.Put(run(bravo, 20))
 	s.Put(run(alpha, 10))
@@ -65,7 +65,7 @@ avax_test_peers{node="bravo"} 21
 	}
 }
 
-func TestAFailedRunChangesTheVerdictAndNotTheSamples(t *testing.T) {
+func TestFailedRunKeepsThePreviousSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()
 		s.Put(run(alpha, 10))
@@ -76,14 +76,13 @@ func TestAFailedRunChangesTheVerdictAndNotTheSamples(t *testing.T) {
 			t.Error(diff)
 		}
 		if s.Last(alpha).Err == nil {
-			t.Error("the verdict is still good")
+			t.Error("job still counts as successful")
 		}
 	})
 }
 
-// A run that found more than it was granted is no success, and yet what there was
-// room for is served, and for no longer than that of any other run.
-func TestARunWithoutRoomForAllServesWhatThereIsRoomFor(t *testing.T) {
+// A run above its limit fails, but its samples within the limit are served, and expire like those of any other run.
+func TestRunAboveTheLimitServesSamplesWithinIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()
 		s.Put(run(alpha, 10))
@@ -97,30 +96,30 @@ func TestARunWithoutRoomForAllServesWhatThereIsRoomFor(t *testing.T) {
 			t.Error(diff)
 		}
 		if j := s.Jobs()[0]; !j.Good.At.Equal(began) || j.Last.Err == nil {
-			t.Errorf("counts as good: %+v", j)
+			t.Errorf("counts as successful: %+v", j)
 		}
 		if n := s.SeriesBeside(bravo); n != 1 {
-			t.Errorf("%d series beside bravo", n)
+			t.Errorf("%d other series than bravo's", n)
 		}
 		if n := s.SeriesBeside(alpha); n != 0 {
-			t.Errorf("%d series beside alpha", n)
+			t.Errorf("%d other series than alpha's", n)
 		}
 		time.Sleep(time.Minute)
 		if got := page(t, s); got != "" {
-			t.Errorf("outlives its time:\n%s", got)
+			t.Errorf("served after it expired:\n%s", got)
 		}
 		if n := s.SeriesBeside(bravo); n != 0 {
-			t.Errorf("%d series of nobody", n)
+			t.Errorf("%d series of an unknown job", n)
 		}
 		s.Put(run(alpha, 13))
 		s.Delete(alpha)
 		if n := s.SeriesBeside(bravo); n != 0 {
-			t.Errorf("%d series of a job that is gone", n)
+			t.Errorf("%d series of a deleted job", n)
 		}
 	})
 }
 
-func TestSamplesVanishWhenTheirTimeIsOver(t *testing.T) {
+func TestSamplesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()
 		s.Put(run(alpha, 10))
@@ -134,11 +133,11 @@ func TestSamplesVanishWhenTheirTimeIsOver(t *testing.T) {
 	})
 }
 
-func TestARunIsReplacedWhole(t *testing.T) {
+func TestRunReplacesAllSamplesOfItsJob(t *testing.T) {
 	s := snapshot.New()
 	s.Put(run(alpha, 10))
 	next := run(alpha, 12)
-	next.Chunks = next.Chunks[:1] // no peers this time
+	next.Chunks = next.Chunks[:1] // no peers in this run
 	s.Put(next)
 	want := `# HELP avax_test_height A height.
 # TYPE avax_test_height gauge
@@ -149,18 +148,17 @@ avax_test_height{node="alpha"} 12
 	}
 }
 
-func TestADeletedJobTakesItsSamplesWithIt(t *testing.T) {
+func TestDeleteRemovesTheSamplesOfAJob(t *testing.T) {
 	s := snapshot.New()
 	s.Put(run(alpha, 10))
 	s.Delete(alpha)
 	if got := page(t, s); got != "" {
-		t.Errorf("still served:\n%s", got)
+		t.Errorf("served after Delete:\n%s", got)
 	}
 }
 
-// Families that did not change are not packed anew, and a page that was begun
-// before a change is not taken for the one after it.
-func TestAPageFollowsEveryChange(t *testing.T) {
+// Families without a change are not compressed again. A page that began before a change is not used after it.
+func TestPageReflectsEveryChange(t *testing.T) {
 	s := snapshot.New()
 	for i := range 5 {
 		s.Put(run(alpha, float64(i)))
@@ -174,8 +172,8 @@ func TestAPageFollowsEveryChange(t *testing.T) {
 	}
 }
 
-// The text page and the one that a protobuf scraper gets are the same.
-func TestGatherTellsWhatThePageTells(t *testing.T) {
+// The text page and the protobuf answer have the same content.
+func TestGatherEqualsThePage(t *testing.T) {
 	s := snapshot.New()
 	s.Put(run(alpha, 10))
 	s.Put(run(bravo, 20))
@@ -201,7 +199,7 @@ func TestGatherTellsWhatThePageTells(t *testing.T) {
 	}
 }
 
-func TestTheStoreTellsHowItsJobsFare(t *testing.T) {
+func TestStoreExportsTheHealthOfJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()
 		s.Put(run(alpha, 10))
@@ -229,8 +227,8 @@ avax_exporter_series{collector="test"} 2
 	})
 }
 
-// A page has the facts of the same run as the samples, and as long.
-func TestFactsComeAndGoWithTheirRun(t *testing.T) {
+// Facts are valid exactly as long as the samples of their run.
+func TestFactsExpireWithTheirRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()
 		facts := func() *staking.L1 { return s.Jobs()[0].Good.Facts.L1 }
@@ -247,16 +245,16 @@ func TestFactsComeAndGoWithTheirRun(t *testing.T) {
 		partial.Tables = []metric.Table{{About: "second"}}
 		s.Put(partial)
 		if tables := s.Tables(time.Now()); facts() != two || len(tables) != 1 || tables[0].Key != alpha {
-			t.Errorf("of a run without room for all its samples: %v, %v", facts(), tables)
+			t.Errorf("run above its limit: %v, %v", facts(), tables)
 		}
-		s.Put(run(alpha, 12)) // has no facts
+		s.Put(run(alpha, 12)) // without facts
 		if got := facts(); got != nil {
-			t.Errorf("%v is of an earlier run", got)
+			t.Errorf("%v of an earlier run", got)
 		}
 	})
 }
 
-func TestTablesComeAndGoWithTheirRun(t *testing.T) {
+func TestTablesExpireWithTheirRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()
 		for _, k := range []snapshot.Key{bravo, alpha, {Collector: "other", Target: metric.Target{}}} {
@@ -281,13 +279,13 @@ func TestTablesComeAndGoWithTheirRun(t *testing.T) {
 		}
 		time.Sleep(59 * time.Second)
 		s.Put(failure(bravo)) // changes nothing
-		s.Put(run(alpha, 11)) // has none any more
+		s.Put(run(alpha, 11)) // without tables
 		if diff := cmp.Diff(append(all[:2:2], all[4:]...), told()); diff != "" {
 			t.Error(diff)
 		}
 		time.Sleep(time.Second)
 		if left := told(); len(left) > 0 {
-			t.Errorf("when their time is over: %v", left)
+			t.Errorf("after they expired: %v", left)
 		}
 	})
 }

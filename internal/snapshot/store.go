@@ -1,5 +1,5 @@
-// Package snapshot keeps the latest run of every job and serves its samples.
-// A run is replaced whole, never edited, so a page never mixes two states of
+// Package snapshot stores the latest run of every job and serves its samples. A run replaces the previous one as a whole, so
+// a page never mixes two states of one job. Samples older than three periods are not served.
 // one job; a sample that has outlived its run by three periods is not served.
 package snapshot
 
@@ -26,32 +26,30 @@ func (k Key) compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Collector, o.Collector), k.Target.Compare(o.Target))
 }
 
-// Run is how one run of a job went.
+// Run is the result of one run of a job.
 type Run struct {
 	Key
-	At   time.Time     // when it began
-	Took time.Duration // until it ended
-	// Until is when these samples have to be gone from /metrics, if no later
-	// run replaces them.
+	At   time.Time     // start
+	Took time.Duration // duration
+	// Until is when these samples must be gone from /metrics, unless a later run replaces them.
 	Until  time.Time
 	Period time.Duration // of the job's schedule
 	Chunks []metric.Chunk
 	Tables []metric.Table
 	Facts  metric.Facts
-	// Err is why the run failed. A failed run without samples changes the verdict,
-	// and what the last good run told stays for their time. One that
-	// found more than it was granted fails too, and carries what there was room for.
+	// Err is the error of a failed run. A failed run without samples keeps the samples of the last good run until their time
+	// is over. A run with more series than its limit fails too, and has the samples within the limit.
 	Err error
 }
 
-// Job is what the store knows of one job.
+// Job is the state of one job in the store.
 type Job struct {
-	Last Run // the latest run, good or bad
-	// Good is the latest good run; its Key is empty if there was none. What it told
-	// is of a later run, if that was left without room for all of its samples.
+	Last Run // latest run, failed or not
+	// Good is the latest good run; its Key is empty without one. Its samples are of a later run, if that had more series than
+	// its limit.
 	Good Run
 
-	health, served []metric.Chunk // as they stand on the page
+	health, served []metric.Chunk // rendered as on the page
 }
 
 // Fresh returns the samples that may be served at t.
@@ -62,16 +60,16 @@ func (j Job) Fresh(t time.Time) []metric.Chunk {
 	return nil
 }
 
-// Store keeps a Job for every Key. The scheduler is its only writer.
+// Store holds a Job for every Key. Only the scheduler writes to it.
 type Store struct {
 	mu      sync.RWMutex
 	jobs    map[Key]*Job // a *Job is replaced, never changed
 	samples familyIndex
-	health  familyIndex    // how the jobs fare
+	health  familyIndex    // state of jobs
 	series  map[string]int // samples by collector
-	until   time.Time      // before this, none of the samples vanishes
+	until   time.Time      // before this time no sample expires
 
-	packing sync.Mutex // held by the one scrape that packs
+	packing sync.Mutex // locked by the scrape that compresses
 }
 
 // New returns an empty store.
@@ -104,7 +102,7 @@ func (s *Store) Put(r Run) {
 	}
 }
 
-// serve puts other samples of a job on the page. The caller holds s.mu.
+// serve replaces the served samples of a job. The caller holds s.mu.
 func (s *Store) serve(k *Key, old, chunks []metric.Chunk) {
 	if len(old) == len(chunks) && (len(old) == 0 || &old[0] == &chunks[0]) {
 		return
@@ -118,8 +116,7 @@ func (s *Store) serve(k *Key, old, chunks []metric.Chunk) {
 	s.samples.replace(k, old, chunks)
 }
 
-// SeriesBeside returns how many series the job's collector serves for its other
-// targets.
+// SeriesBeside returns the number of series that the job's collector serves for its other targets.
 func (s *Store) SeriesBeside(k Key) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +130,7 @@ func (s *Store) SeriesBeside(k Key) int {
 	return n
 }
 
-// Delete forgets a job that is no longer wanted, with its samples.
+// Delete removes a job and its samples.
 func (s *Store) Delete(k Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +163,7 @@ func (s *Store) expire(t time.Time) {
 	}
 }
 
-// Len returns how many jobs have run.
+// Len returns the number of jobs that have run.
 func (s *Store) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -201,8 +198,7 @@ type Table struct {
 	metric.Table
 }
 
-// Tables returns the tables that may be shown at t, ordered by collector and
-// target, those of one run in its own order.
+// Tables returns the tables that are valid at t, ordered by collector and target. Tables of one run keep its order.
 func (s *Store) Tables(t time.Time) []Table {
 	var tables []Table
 	for _, j := range s.Jobs() {
@@ -216,15 +212,13 @@ func (s *Store) Tables(t time.Time) []Table {
 	return tables
 }
 
-// Page returns what may be served at t, and how the jobs fare: in OpenMetrics,
-// without its closing line, or else in the text format. Only the families that have
-// changed since the last call are packed again.
+// Page returns the samples that are valid at t and the state of jobs: in OpenMetrics, without its closing line, or else in the
+// text format. Only families that changed since the last call are compressed again.
 func (s *Store) Page(t time.Time, format expfmt.FormatType) pack.Blocks {
 	return s.page(t, format, &s.samples, &s.health)
 }
 
-// Write writes what may be served at t in the text format, without how the jobs
-// fare.
+// Write writes the samples that are valid at t in the text format, without the state of jobs.
 func (s *Store) Write(w io.Writer, t time.Time) error {
 	_, err := s.page(t, expfmt.TypeTextPlain, &s.samples).WriteTo(w)
 	return err
@@ -233,7 +227,7 @@ func (s *Store) Write(w io.Writer, t time.Time) error {
 func (s *Store) page(t time.Time, format expfmt.FormatType, indexes ...*familyIndex) pack.Blocks {
 	s.packing.Lock()
 	defer s.packing.Unlock()
-	// One look at all indexes: a page never holds two states of one job.
+	// Read all indexes under one lock: a page never mixes two states of one job.
 	var parts []*part
 	s.mu.Lock()
 	s.expire(t)

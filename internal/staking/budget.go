@@ -64,6 +64,6 @@ func part(share float64, d time.Duration) time.Duration {
 	return min(time.Duration(share*float64(d)).Round(time.Millisecond), d)
 }
 
-// Reachable tells whether the requirement is met at the period's end if there is
+// Reachable reports whether the requirement is met at the period's end if there is
 // no more downtime.
 func (b Budget) Reachable() bool { return b.Used <= b.Allowed }

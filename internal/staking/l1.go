@@ -30,7 +30,7 @@ var Quorums = []struct {
 // TopUpDays is how long a top-up should last unless somebody asks otherwise.
 const TopUpDays = 30
 
-// Pays tells whether any of the validators has a balance to pay a fee from.
+// Pays reports whether any of the validators has a balance to pay a fee from.
 func (l *L1) Pays() bool {
 	for _, v := range l.Set {
 		if !v.Legacy {

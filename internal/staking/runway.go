@@ -19,7 +19,7 @@ type Validator struct {
 	End     time.Time // of a legacy one's period; zero where there is none
 }
 
-// Active tells whether the validator takes part: it has a balance or needs none.
+// Active reports whether the validator takes part: it has a balance or needs none.
 func (v Validator) Active() bool { return v.Legacy || v.Balance > 0 }
 
 // Runway is how long a balance lasts, counted from the P-Chain's own time and

@@ -18,7 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
-// mostScrapes is how many may be under way at once: each holds the blocks of its page in memory.
+// mostScrapes is how many may be in progress at once: each holds the blocks of its page in memory.
 const mostScrapes = 40
 
 // scrapes serves /metrics: the snapshot, which is packed already, and the
@@ -60,7 +60,7 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// inProcess tells whether this process itself asks, for its alert rules, over a pipe in memory.
+// inProcess reports whether this process itself asks, for its alert rules, over a pipe in memory.
 func inProcess(r *http.Request) bool {
 	listener, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && listener.Network() == "pipe"

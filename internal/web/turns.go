@@ -16,7 +16,7 @@ const (
 	stalledAfter = 500 * time.Millisecond
 )
 
-// scrapeTurns are held by scrapes under way, so many at most. A scraper that does not
+// scrapeTurns are held by scrapes in progress, so many at most. A scraper that does not
 // read on loses its turn, and its connection, to one that waits. A connection
 // has one turn, or waits for one.
 type scrapeTurns struct {
@@ -42,7 +42,7 @@ type scrapeTurn struct {
 	from string // its connection, of HTTP/2
 
 	mu    sync.Mutex
-	since time.Time // of the write under way; zero: none
+	since time.Time // of the write in progress; zero: none
 }
 
 // take waits for a turn.
@@ -157,5 +157,5 @@ func (t *scrapeTurn) end() {
 	t.all.free <- struct{}{}
 }
 
-// turns are held by requests under way, so many at most.
+// turns are held by requests in progress, so many at most.
 type turns chan struct{}

@@ -11,11 +11,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Amount is a whole number of up to 256 bits, not negative, exact: an amount in the smallest unit of its asset. It is
+// Amount is an exact whole number of up to 256 bits, not negative: an amount in the smallest unit of its asset. It is
 // written as a number or as a string of decimal digits.
 type Amount struct{ *big.Int }
 
-// longestAmount is how many digits are read; 256 bits have 78.
+// longestAmount is the maximum number of digits; 256 bits have 78.
 const longestAmount = 78
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -39,7 +39,7 @@ func (a *Amount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// Tokens is the amount in whole tokens that have so many decimals, to the nearest float64.
+// Tokens returns the amount in whole tokens with this many decimals, to the nearest float64.
 func (a Amount) Tokens(decimals uint64) float64 {
 	const most = 255 // a token's decimals are one byte
 	unit := new(big.Int).Exp(big.NewInt(10), new(big.Int).SetUint64(min(decimals, most)), nil)
@@ -47,7 +47,7 @@ func (a Amount) Tokens(decimals uint64) float64 {
 	return f
 }
 
-// Money is a sum in a currency.
+// Money is an amount in a currency.
 type Money struct {
 	CurrencyCode string     `json:"currencyCode"` // lower case, such as usd
 	Value        wire.Float `json:"value"`
@@ -59,7 +59,7 @@ const (
 	AssetNFT       = "nft"
 )
 
-// AssetAmount is an amount of an asset of the X- or the P-Chain.
+// AssetAmount is an amount of an asset of the X-Chain or the P-Chain.
 type AssetAmount struct {
 	AssetID      string      `json:"assetId"`
 	Name         string      `json:"name,omitzero"`
@@ -69,7 +69,7 @@ type AssetAmount struct {
 	Amount       Amount      `json:"amount"`
 }
 
-// Party is one side of a transfer.
+// Party is the sender or the recipient of a transfer.
 type Party struct {
 	Address  string       `json:"address"`
 	Name     string       `json:"name,omitzero"`

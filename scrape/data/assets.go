@@ -58,10 +58,10 @@ const (
 	UTXOMint     = "mint"
 )
 
-// AssetTransactionQuery says which transactions of an asset are wanted.
+// AssetTransactionQuery selects transactions of an asset.
 type AssetTransactionQuery struct {
 	TxTypes    []string  // such as ImportTx; none: all
-	Start, End time.Time // after the one and before the other, to the second; zero: open
+	Start, End time.Time // after Start and before End, to the second; zero: no limit
 	Paging
 }
 
@@ -95,15 +95,15 @@ type UTXO struct {
 	CreationTxHash       string           `json:"creationTxHash"`
 	CreatedOnChainID     string           `json:"createdOnChainId,omitzero"`
 	Timestamp            wire.UnixTime    `json:"timestamp"`
-	ConsumingTxHash      string           `json:"consumingTxHash,omitzero"` // empty while it is not spent
+	ConsumingTxHash      string           `json:"consumingTxHash,omitzero"` // empty while unspent
 	ConsumedOnChainID    string           `json:"consumedOnChainId,omitzero"`
 	ConsumingTxTimestamp *wire.UnixTime   `json:"consumingTxTimestamp"`
-	Locktime             wire.Float       `json:"locktime"` // Unix seconds, 0 for none; of 2^64 seconds the service gives no exact number
+	Locktime             wire.Float       `json:"locktime"` // Unix seconds, 0 for none; the service rounds a locktime of 2^64 seconds
 	Threshold            wire.Uint64      `json:"threshold"`
 	GroupID              *wire.Uint64     `json:"groupId"`          // of an NFT
 	Payload              string           `json:"payload,omitzero"` // of an NFT
 	UTXOBytes            string           `json:"utxoBytes,omitzero"`
-	Credentials          []UTXOCredential `json:"credentials,omitzero"` // of who spent it
+	Credentials          []UTXOCredential `json:"credentials,omitzero"` // of the spender
 }
 
 // UTXOCredential is a signature that spent an output.
@@ -130,7 +130,7 @@ type Vertex struct {
 	Timestamp wire.UnixTime `json:"timestamp"`
 }
 
-// ChainInfo names a chain of the primary network.
+// ChainInfo identifies a chain of the primary network.
 type ChainInfo struct {
 	ChainName string `json:"chainName"` // p-chain, x-chain or c-chain
 	Network   string `json:"network"`
@@ -147,7 +147,7 @@ func (p AssetTransactionPage) content() ([]Item[AssetTransaction], string) {
 	return p.Transactions, p.NextPageToken
 }
 
-// AssetTransactionPage asks GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions for one
+// AssetTransactionPage calls GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions for one
 // page. BlockchainID is XChain or the X-Chain's own ID.
 func (c *Client) AssetTransactionPage(ctx context.Context, network, blockchainID, assetID string, a AssetTransactionQuery, pageToken string) (AssetTransactionPage, error) {
 	q := ask(assetTransactions)
@@ -163,7 +163,7 @@ func (c *Client) AssetTransactionPage(ctx context.Context, network, blockchainID
 	return get[AssetTransactionPage](ctx, c, q)
 }
 
-// AssetTransactions walks through the transactions of an asset.
+// AssetTransactions yields the transactions of an asset, page by page.
 func (c *Client) AssetTransactions(ctx context.Context, network, blockchainID, assetID string, a AssetTransactionQuery) iter.Seq2[AssetTransaction, error] {
 	a.Paging = a.forWalk(assetTransactions)
 	return walk(ctx, assetTransactions, a.MaxPages, func(ctx context.Context, token string) (AssetTransactionPage, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// The types of tokens and of the contracts behind them.
+// The types of tokens and of their contracts.
 const (
 	ERC20      = "ERC-20"
 	ERC721     = "ERC-721"
@@ -16,7 +16,7 @@ const (
 	ERCUnknown = "UNKNOWN"
 )
 
-// NativeTokenBalance is what an address holds of its chain's own token.
+// NativeTokenBalance is the balance of an address in its chain's native token.
 type NativeTokenBalance struct {
 	ChainID      string      `json:"chainId"`
 	Name         string      `json:"name,omitzero"`
@@ -24,20 +24,20 @@ type NativeTokenBalance struct {
 	Decimals     wire.Uint64 `json:"decimals"`
 	LogoURI      string      `json:"logoUri,omitzero"`
 	Balance      Amount      `json:"balance"`      // in wei
-	Price        *Money      `json:"price"`        // of a whole token; nil where nobody knows
+	Price        *Money      `json:"price"`        // of a whole token; nil if unknown
 	BalanceValue *Money      `json:"balanceValue"` // of the balance
 }
 
-// Tokens is the balance in whole tokens, to the nearest float64.
+// Tokens returns the balance in whole tokens, to the nearest float64.
 func (b NativeTokenBalance) Tokens() float64 { return b.Balance.Tokens(uint64(b.Decimals)) }
 
-// NativeBalanceQuery says when a balance is wanted, and in which currency its worth.
+// NativeBalanceQuery selects the block of a balance and the currency of its value.
 type NativeBalanceQuery struct {
 	BlockNumber *uint64 // nil: the latest
 	Currency    string  // one of Currencies; empty: USD
 }
 
-// NativeBalance asks GET /v1/chains/{chainId}/addresses/{address}/balances:getNative.
+// NativeBalance calls GET /v1/chains/{chainId}/addresses/{address}/balances:getNative.
 func (c *Client) NativeBalance(ctx context.Context, chainID, address string, b NativeBalanceQuery) (NativeTokenBalance, error) {
 	q := ask(nativeBalance)
 	q.chain(chainID)
@@ -50,17 +50,17 @@ func (c *Client) NativeBalance(ctx context.Context, chainID, address string, b N
 	return answer.NativeTokenBalance, err
 }
 
-// Collectible is an NFT (ERC-721), or what an address holds of a token of many kinds (ERC-1155).
+// Collectible is an NFT (ERC-721), or the balance of an address in a multi-token contract (ERC-1155).
 type Collectible struct {
 	Address      string       `json:"address"` // of the contract
 	TokenID      string       `json:"tokenId"`
 	ERCType      string       `json:"ercType"` // ERC721 or ERC1155
 	TokenURI     string       `json:"tokenUri,omitzero"`
 	ChainID      string       `json:"chainId,omitzero"` // empty in a transfer
-	Name         string       `json:"name,omitzero"`    // of the collection; with Symbol and OwnerAddress, of ERC-721 alone
+	Name         string       `json:"name,omitzero"`    // of the collection; like Symbol and OwnerAddress only of ERC-721
 	Symbol       string       `json:"symbol,omitzero"`
 	OwnerAddress string       `json:"ownerAddress,omitzero"`
-	Balance      *Amount      `json:"balance"` // of ERC-1155 alone; nil otherwise
+	Balance      *Amount      `json:"balance"` // only of ERC-1155; nil otherwise
 	Metadata     *NFTMetadata `json:"metadata"`
 }
 
@@ -81,7 +81,7 @@ const (
 	NFTUnindexed               = "UNINDEXED"
 )
 
-// NFTMetadata is the service's copy of what an NFT's token URI holds.
+// NFTMetadata is the service's copy of the metadata at an NFT's token URI.
 type NFTMetadata struct {
 	IndexStatus                  string         `json:"indexStatus"` // such as NFTIndexed, in upper or lower case
 	MetadataLastUpdatedTimestamp *wire.UnixTime `json:"metadataLastUpdatedTimestamp"`
@@ -97,13 +97,13 @@ type NFTMetadata struct {
 	Properties                   string         `json:"properties,omitzero"` // of ERC-1155
 }
 
-// Indexed tells whether the service has a good copy.
+// Indexed reports whether the service has a valid copy.
 func (m *NFTMetadata) Indexed() bool { return m != nil && strings.EqualFold(m.IndexStatus, NFTIndexed) }
 
-// ERC1155Query says which balances of ERC-1155 tokens are wanted.
+// ERC1155Query selects ERC-1155 balances.
 type ERC1155Query struct {
 	BlockNumber     *uint64 // nil: the latest
-	ContractAddress string  // empty: of all contracts
+	ContractAddress string  // empty: all contracts
 	Paging
 }
 
@@ -118,14 +118,14 @@ func (p ERC1155BalancePage) content() ([]Item[Collectible], string) {
 	return p.Balances, p.NextPageToken
 }
 
-// ERC1155BalancePage asks GET /v1/chains/{chainId}/addresses/{address}/balances:listErc1155 for one page.
+// ERC1155BalancePage calls GET /v1/chains/{chainId}/addresses/{address}/balances:listErc1155 for one page.
 func (c *Client) ERC1155BalancePage(ctx context.Context, chainID, address string, b ERC1155Query, pageToken string) (ERC1155BalancePage, error) {
 	q := askCollectibles(erc1155Balances, chainID, address, CollectibleQuery{b.ContractAddress, b.Paging}, pageToken)
 	q.setNumber("blockNumber", b.BlockNumber)
 	return get[ERC1155BalancePage](ctx, c, q)
 }
 
-// ERC1155Balances walks through what an address holds of ERC-1155 tokens.
+// ERC1155Balances yields the ERC-1155 balances of an address, page by page.
 func (c *Client) ERC1155Balances(ctx context.Context, chainID, address string, b ERC1155Query) iter.Seq2[Collectible, error] {
 	b.Paging = b.forWalk(erc1155Balances)
 	return walk(ctx, erc1155Balances, b.MaxPages, func(ctx context.Context, token string) (ERC1155BalancePage, error) {
@@ -133,9 +133,9 @@ func (c *Client) ERC1155Balances(ctx context.Context, chainID, address string, b
 	}, Collectible.id)
 }
 
-// CollectibleQuery says which collectibles are wanted.
+// CollectibleQuery selects collectibles.
 type CollectibleQuery struct {
-	ContractAddress string // empty: of all contracts
+	ContractAddress string // empty: all contracts
 	Paging
 }
 
@@ -150,12 +150,12 @@ func (p ERC721BalancePage) content() ([]Item[Collectible], string) {
 	return p.Balances, p.NextPageToken
 }
 
-// ERC721BalancePage asks GET /v1/chains/{chainId}/addresses/{address}/balances:listErc721 for one page.
+// ERC721BalancePage calls GET /v1/chains/{chainId}/addresses/{address}/balances:listErc721 for one page.
 func (c *Client) ERC721BalancePage(ctx context.Context, chainID, address string, b CollectibleQuery, pageToken string) (ERC721BalancePage, error) {
 	return get[ERC721BalancePage](ctx, c, askCollectibles(erc721Balances, chainID, address, b, pageToken))
 }
 
-// ERC721Balances walks through the NFTs of an address.
+// ERC721Balances yields the NFTs of an address, page by page.
 func (c *Client) ERC721Balances(ctx context.Context, chainID, address string, b CollectibleQuery) iter.Seq2[Collectible, error] {
 	b.Paging = b.forWalk(erc721Balances)
 	return walk(ctx, erc721Balances, b.MaxPages, func(ctx context.Context, token string) (ERC721BalancePage, error) {
@@ -173,12 +173,12 @@ func (p CollectiblePage) content() ([]Item[Collectible], string) {
 	return p.Collectibles, p.NextPageToken
 }
 
-// CollectiblePage asks GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles for one page.
+// CollectiblePage calls GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles for one page.
 func (c *Client) CollectiblePage(ctx context.Context, chainID, address string, b CollectibleQuery, pageToken string) (CollectiblePage, error) {
 	return get[CollectiblePage](ctx, c, askCollectibles(collectibles, chainID, address, b, pageToken))
 }
 
-// Collectibles walks through what an address holds of ERC-721 and ERC-1155 tokens.
+// Collectibles yields the ERC-721 and ERC-1155 tokens of an address, page by page.
 func (c *Client) Collectibles(ctx context.Context, chainID, address string, b CollectibleQuery) iter.Seq2[Collectible, error] {
 	b.Paging = b.forWalk(collectibles)
 	return walk(ctx, collectibles, b.MaxPages, func(ctx context.Context, token string) (CollectiblePage, error) {
@@ -186,7 +186,7 @@ func (c *Client) Collectibles(ctx context.Context, chainID, address string, b Co
 	}, Collectible.id)
 }
 
-func askCollectibles(e *Endpoint, chainID, address string, b CollectibleQuery, pageToken string) *question {
+func askCollectibles(e *Endpoint, chainID, address string, b CollectibleQuery, pageToken string) *request {
 	q := ask(e)
 	q.chain(chainID)
 	q.address(address)

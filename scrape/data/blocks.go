@@ -6,15 +6,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Block is a block of an EVM chain, with sums over the chain up to it.
+// Block is a block of an EVM chain, with totals of the chain up to it.
 type Block struct {
 	ChainID                string        `json:"chainId,omitzero"`
 	BlockNumber            wire.Height   `json:"blockNumber"`
 	BlockHash              string        `json:"blockHash"`
 	ParentHash             string        `json:"parentHash"`
 	BlockTimestamp         wire.UnixTime `json:"blockTimestamp"`
-	BlockTimestampMilli    *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks from before Granite
-	BlockMinDelayExcess    *wire.Uint64  `json:"blockMinDelayExcess"`        // nil in blocks from before Granite
+	BlockTimestampMilli    *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks before Granite
+	BlockMinDelayExcess    *wire.Uint64  `json:"blockMinDelayExcess"`        // nil in blocks before Granite
 	TxCount                wire.Uint64   `json:"txCount"`
 	BaseFee                Amount        `json:"baseFee"` // wei per gas
 	GasUsed                Amount        `json:"gasUsed"`
@@ -24,8 +24,8 @@ type Block struct {
 	CumulativeTransactions wire.Uint64   `json:"cumulativeTransactions"` // of the chain, up to this block
 }
 
-// Block asks GET /v1/chains/{chainId}/blocks/{blockId} of a block's number or hash. A block that the service does not know,
-// or does not know yet, is an error with the outcome not_found.
+// Block calls GET /v1/chains/{chainId}/blocks/{blockId} for a block number or hash. A block that is unknown to the service, or
+// not indexed yet, is an error with the outcome not_found.
 func (c *Client) Block(ctx context.Context, chainID, id string) (Block, error) {
 	q := ask(block)
 	q.chain(chainID)

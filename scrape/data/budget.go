@@ -13,8 +13,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// What the service grants, in compute units, to callers without a key (to all of an IP address together) and to those
-// with a free one.
+// The service's limits in compute units: for callers without a key (shared by all of an IP address), and for callers with a
+// free key.
 const (
 	KeylessPerMinute = 6_000
 	KeylessPerDay    = 1_200_000
@@ -22,9 +22,9 @@ const (
 	FreePerDay       = 2_000_000
 )
 
-// Budget is how many compute units may be spent within any minute and within any day. Its Admit belongs into
-// scrape.Options.Admit, of every Upstream that shares it. It is safe for concurrent use and must not be copied; its fields
-// must not be changed once it is in use. What has been spent is forgotten when the exporter stops.
+// Budget limits the compute units spent within any minute and within any day. Use its Admit as scrape.Options.Admit of every
+// Upstream that shares it. It is safe for concurrent use. It must not be copied, and its fields must not change after the
+// first use. A restart resets it.
 type Budget struct {
 	PerMinute, PerDay int // 0: no limit
 
@@ -33,7 +33,7 @@ type Budget struct {
 	minute, day window
 }
 
-// windows makes the windows at the first use.
+// windows creates the windows at the first use.
 func (b *Budget) windows() (now time.Duration, all []*window) {
 	if b.began.IsZero() {
 		b.began = time.Now()
@@ -47,8 +47,8 @@ func (b *Budget) windows() (now time.Duration, all []*window) {
 	return now, []*window{&b.minute, &b.day}
 }
 
-// Admit spends what a request costs. Where that would be more than the budget has left, nothing is spent, and the error is a
-// *scrape.Error with the outcome rate_limited and the numbers.
+// Admit spends the cost of a request. If that exceeds the budget, nothing is spent and the error is a *scrape.Error with the
+// outcome rate_limited and the numbers.
 func (b *Budget) Admit(_ context.Context, op string) error {
 	units := Units(op)
 	b.mu.Lock()
@@ -65,13 +65,13 @@ func (b *Budget) Admit(_ context.Context, op string) error {
 	return nil
 }
 
-// overBudgetError is why a request is not sent.
+// overBudgetError means that the budget rejected a request.
 type overBudgetError struct{ error }
 
-// IsOverBudget tells whether a request was not sent since the budget had no room for it.
+// IsOverBudget reports whether a request was not sent because it exceeded the budget.
 func IsOverBudget(err error) bool { return errors.As(err, new(overBudgetError)) }
 
-// Spent is how many compute units were spent in the last minute and in the last day, to the minute.
+// Spent returns the compute units spent in the last minute and in the last day, to the minute.
 func (b *Budget) Spent() (inMinute, inDay int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +79,7 @@ func (b *Budget) Spent() (inMinute, inDay int) {
 	return b.minute.spent, b.day.spent
 }
 
-// Units is what a request costs in compute units, by its op. What is not among Endpoints counts as the dearest of them.
+// Units returns the cost of a request in compute units, by its op. An unknown op costs as much as the most expensive endpoint.
 func Units(op string) int {
 	if e := endpointOf(op); e != nil {
 		return e.Units
@@ -96,8 +96,8 @@ func endpointOf(op string) *Endpoint {
 	return nil
 }
 
-// window adds up what was spent in the time just gone by. What was spent within the same step leaves together, the step's
-// end counting for all of it, so that never too little is remembered.
+// window sums what was spent in the past minute or day. Units spent within one step expire together, at the time of the
+// step's end, so that the sum is never too small.
 type window struct {
 	name         string
 	length, step time.Duration
@@ -128,7 +128,7 @@ func (w *window) spend(now time.Duration, units int) {
 	w.spendings = append(w.spendings, spending{leaves, units})
 }
 
-// room tells why so many units more do not fit.
+// room returns the error if that many more units do not fit.
 func (w *window) room(now time.Duration, units int) error {
 	if w.limit <= 0 || w.spent+units <= w.limit {
 		return nil
@@ -150,21 +150,21 @@ func (w *window) room(now time.Duration, units int) error {
 		units, w.limit, w.name, w.spent, wait)
 }
 
-// Load is requests that are made again and again.
+// Load is a group of requests that repeats.
 type Load struct {
-	Op    string        // as Endpoint.Op; a walk is a request a page
-	Calls int           // each time
-	Every time.Duration // a second or more
+	Op    string        // as Endpoint.Op; a list is one request per page
+	Calls int           // requests each time
+	Every time.Duration // one second or more
 }
 
-// Need is how many compute units a plan needs.
+// Need is the compute units that a plan needs.
 type Need struct {
-	PerMinute int // in the worst minute, with all that can fall into it
-	PerDay    int // in a day
+	PerMinute int // in the worst minute
+	PerDay    int // per day
 }
 
-// Plan adds up what loads need at most, without repetitions and shared answers. The requests of one turn may take half the
-// period: those of two turns can fall into one minute. An error says what is wrong with a load.
+// Plan sums the maximum cost of loads, without retries and shared answers. The requests of one run may take half the period,
+// so those of two runs can fall into one minute. The error names an invalid load.
 func Plan(loads ...Load) (Need, error) {
 	var need Need
 	var errs []error
@@ -185,7 +185,7 @@ func Plan(loads ...Load) (Need, error) {
 	return need, errors.Join(errs...)
 }
 
-// ticks is how often at most something that happens once a period falls into a span.
+// ticks returns the maximum number of events with this period within a span.
 func ticks(span, period time.Duration) int { return int((span-1)/period) + 1 }
 
 var (

@@ -19,7 +19,7 @@ const (
 	blockOp   = "GET /v1/chains/{chainId}/blocks/{blockId}"                       // 10
 )
 
-func TestACallBeyondTheBudgetOfAMinuteIsRefused(t *testing.T) {
+func TestMinuteBudgetRejectsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &data.Budget{PerMinute: 120}
 		requests := 0
@@ -51,7 +51,7 @@ func TestACallBeyondTheBudgetOfAMinuteIsRefused(t *testing.T) {
 		}
 		time.Sleep(41 * time.Second)
 		if minute, _ := b.Spent(); minute != 60 {
-			t.Errorf("a minute after the first: %d are spent", minute)
+			t.Errorf("a minute after the first: %d spent", minute)
 		}
 		if _, err = c.Block(t.Context(), "1", "1"); err != nil {
 			t.Error(err)
@@ -59,7 +59,7 @@ func TestACallBeyondTheBudgetOfAMinuteIsRefused(t *testing.T) {
 	})
 }
 
-func TestACallBeyondTheBudgetOfADayIsRefused(t *testing.T) {
+func TestDayBudgetRejectsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &data.Budget{PerMinute: 100, PerDay: 250}
 		for range 2 {
@@ -73,7 +73,7 @@ func TestACallBeyondTheBudgetOfADayIsRefused(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if err := b.Admit(t.Context(), nativeOp); err != nil {
-			t.Errorf("a smaller one fits: %v", err)
+			t.Errorf("smaller request: %v", err)
 		}
 		time.Sleep(22*time.Hour + time.Minute)
 		if err := b.Admit(t.Context(), rewardsOp); err != nil {
@@ -85,7 +85,7 @@ func TestACallBeyondTheBudgetOfADayIsRefused(t *testing.T) {
 	})
 }
 
-func TestACallThatNeverFitsSaysSo(t *testing.T) {
+func TestCallAboveTheWholeBudgetNamesTheReason(t *testing.T) {
 	err := (&data.Budget{PerMinute: 50}).Admit(t.Context(), rewardsOp)
 	if want := rewardsOp + ": rate_limited: it costs 100 compute units, and the budget has 50 a minute: raise the budget"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
@@ -95,7 +95,7 @@ func TestACallThatNeverFitsSaysSo(t *testing.T) {
 	}
 }
 
-func TestRepeatedRequestsAreSpentAndSharedAnswersAreNot(t *testing.T) {
+func TestRetriesCostUnitsAndSharedAnswersDoNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, requests := &data.Budget{}, 0
 		u, err := scrape.New(scrape.Options{URL: "http://data", Admit: b.Admit, Transport: transport(func(*http.Request) (*http.Response, error) {
@@ -118,7 +118,7 @@ func TestRepeatedRequestsAreSpentAndSharedAnswersAreNot(t *testing.T) {
 	})
 }
 
-func TestNoWindowEverHoldsMoreThanTheBudget(t *testing.T) {
+func TestNoWindowExceedsTheBudget(t *testing.T) {
 	type call struct {
 		pause time.Duration
 		op    string
@@ -165,12 +165,12 @@ func TestNoWindowEverHoldsMoreThanTheBudget(t *testing.T) {
 	})
 }
 
-func TestAPlanIsAddedUp(t *testing.T) {
+func TestPlanAddsUpLoads(t *testing.T) {
 	need, err := data.Plan(
 		data.Load{Op: rewardsOp, Calls: 3, Every: time.Hour},         // 300 at once, 24 times
 		data.Load{Op: nativeOp, Calls: 5, Every: 5 * time.Minute},    // 100 at once, 288 times
-		data.Load{Op: blockOp, Calls: 2, Every: 15 * time.Second},    // 80 a minute, and 20 of a turn that began before
-		data.Load{Op: nativeOp, Calls: 1, Every: 7 * 24 * time.Hour}, // not oftener than once a day
+		data.Load{Op: blockOp, Calls: 2, Every: 15 * time.Second},    // 80 a minute, and 20 of a run that started before
+		data.Load{Op: nativeOp, Calls: 1, Every: 7 * 24 * time.Hour}, // counts as once a day
 		data.Load{Op: blockOp, Calls: 0, Every: time.Second},
 	)
 	if want := (data.Need{PerMinute: 300 + 100 + 100 + 20, PerDay: 25*300 + 289*100 + 1440*80 + 20 + 20}); need != want || err != nil {
@@ -182,12 +182,12 @@ func TestAPlanIsAddedUp(t *testing.T) {
 	}
 }
 
-// TestNoTimetableNeedsMoreThanItsPlan plays every tick of some days, whenever the loads begin, and however long each takes.
-func TestNoTimetableNeedsMoreThanItsPlan(t *testing.T) {
+// TestNoScheduleExceedsItsPlan simulates every tick of some days, with any start and duration of the loads.
+func TestNoScheduleExceedsItsPlan(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var loads []data.Load
 		var begins []time.Duration
-		var units []int // of one tick
+		var units []int // per tick
 		together := rapid.Bool().Draw(r, "all begin at once")
 		for range rapid.IntRange(1, 4).Draw(r, "loads") {
 			l := data.Load{
@@ -205,7 +205,7 @@ func TestNoTimetableNeedsMoreThanItsPlan(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		within := func(from, span time.Duration) (sum int) { // of the ticks that can send something then
+		within := func(from, span time.Duration) (sum int) { // for the ticks that can send requests in it
 			for i, l := range loads {
 				first := begins[i]
 				if since := from - l.Every/2; since > first {

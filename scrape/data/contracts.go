@@ -11,13 +11,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Contract is a contract that was deployed, with what is known of it.
+// Contract is a deployed contract and its known properties.
 type Contract struct {
 	Address           string             `json:"address"`
 	ERCType           string             `json:"ercType"` // such as ERC20, or ERCUnknown
 	Name              string             `json:"name,omitzero"`
 	Symbol            string             `json:"symbol,omitzero"`
-	Decimals          *wire.Uint64       `json:"decimals"` // of ERC-20 alone
+	Decimals          *wire.Uint64       `json:"decimals"` // only of ERC-20
 	Description       string             `json:"description,omitzero"`
 	OfficialSite      string             `json:"officialSite,omitzero"`
 	Email             string             `json:"email,omitzero"`
@@ -35,17 +35,17 @@ type Image struct {
 	ImageURI string `json:"imageUri,omitzero"`
 }
 
-// ResourceLink leads to what a project publishes.
+// ResourceLink is a link to a project's publication.
 type ResourceLink struct {
 	Type string `json:"type"` // such as Github
 	URL  string `json:"url"`
 }
 
-// DeploymentDetails says who deployed a contract.
+// DeploymentDetails identifies the deployer of a contract.
 type DeploymentDetails struct {
 	TxHash                  string `json:"txHash"`
 	DeployerAddress         string `json:"deployerAddress"`
-	DeployerContractAddress string `json:"deployerContractAddress,omitzero"` // empty where no contract did
+	DeployerContractAddress string `json:"deployerContractAddress,omitzero"` // empty unless a contract deployed it
 }
 
 // DeploymentPage is one page of deployed contracts.
@@ -56,7 +56,7 @@ type DeploymentPage struct {
 
 func (p DeploymentPage) content() ([]Item[Contract], string) { return p.Contracts, p.NextPageToken }
 
-// DeploymentPage asks GET /v1/chains/{chainId}/contracts/{address}/deployments for one page.
+// DeploymentPage calls GET /v1/chains/{chainId}/contracts/{address}/deployments for one page.
 func (c *Client) DeploymentPage(ctx context.Context, chainID, address string, p Paging, pageToken string) (DeploymentPage, error) {
 	q := ask(deployments)
 	q.chain(chainID)
@@ -65,7 +65,7 @@ func (c *Client) DeploymentPage(ctx context.Context, chainID, address string, p 
 	return get[DeploymentPage](ctx, c, q)
 }
 
-// Deployments walks through the contracts that an address deployed.
+// Deployments yields the contracts that an address deployed, page by page.
 func (c *Client) Deployments(ctx context.Context, chainID, address string, p Paging) iter.Seq2[Contract, error] {
 	p = p.forWalk(deployments)
 	return walk(ctx, deployments, p.MaxPages, func(ctx context.Context, token string) (DeploymentPage, error) {
@@ -73,15 +73,15 @@ func (c *Client) Deployments(ctx context.Context, chainID, address string, p Pag
 	}, func(c Contract) string { return strings.ToLower(c.Address) })
 }
 
-// nft names a token.
+// nft identifies a token.
 type nft struct{ chainID, address, tokenID string }
 
-// reindexEvery is how often the service may be asked to index the metadata of a token.
+// reindexEvery is the minimum time between two requests to index the metadata of a token.
 const reindexEvery = time.Hour
 
-// Reindex asks POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex: the service reads the
-// metadata of an NFT again, some time later. It is asked once. For one token that is allowed once an hour; until then
-// another call is refused as rate_limited, and nothing is sent. A call that the service refused does not count.
+// Reindex calls POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex: the service indexes the
+// metadata of an NFT again, some time later. The request is sent once, and once an hour for each token. Until then another
+// call is rejected as rate_limited and not sent. A call that the service rejected does not count.
 func (c *Client) Reindex(ctx context.Context, chainID, address, tokenID string) error {
 	q := ask(reindex)
 	q.chain(chainID)
@@ -105,7 +105,7 @@ func (c *Client) Reindex(ctx context.Context, chainID, address, tokenID string) 
 	return err
 }
 
-// reserve notes that a token is asked for now, unless it was within the hour: then it tells how long to wait.
+// reserve stores the time of a request for token. If there was one within the hour, it returns the time to wait instead.
 func (c *Client) reserve(token nft) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

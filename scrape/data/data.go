@@ -1,17 +1,16 @@
-// Package data is the typed client of the data service: REST, and what it has indexed of all chains.
+// Package data is the typed client of the Data service: a REST API of indexed data of all chains.
 //
-// One file holds one group of endpoints, one method one endpoint, its types beside it. A list has two methods: RewardPage
-// asks one page, Rewards walks through them (see Paging). Every method returns a *scrape.Error where it has no answer.
-// What the interface does not allow is refused with the outcome rejected, in words that say what to write, and nothing
-// is sent. Answers may be shared under scrape.MaxAge and must not be changed.
+// Each file holds one group of endpoints. Each method is one endpoint, with its types in the same file. A list has two
+// methods: RewardPage returns one page, Rewards yields the items of all pages (see Paging). Every method returns a
+// *scrape.Error if there is no answer. Invalid parameters are rejected with a remedy before anything is sent. Answers may
+// be shared under scrape.MaxAge and must not be changed.
 //
-// What no collector reads, such as AssetUTXO…, is there for the command call, which checks an answer with Endpoint.Check
+// The methods that no collector uses, such as AssetUTXO…, serve the command call. It checks an answer with Endpoint.Check
 // before it prints it.
 //
-// The service may grow: a status, type or kind is a plain string, of which the constants name the known ones.
+// The service may add values: a status, type or kind is a plain string, and the constants name the known ones.
 //
-// Who has a key sends it as a header (scrape.Options.Header): KeyHeader or LegacyKeyHeader. What calls cost, and how not
-// to spend more than there is, says Budget.
+// A key is sent as a header (scrape.Options.Header): KeyHeader or LegacyKeyHeader. Budget limits the cost of calls.
 package data
 
 import (
@@ -24,28 +23,27 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The headers that a key is sent in; which one depends on the address of the service.
+// The headers for a key. The address of the service decides which one applies.
 const (
 	KeyHeader       = "x-service-api-key"
 	LegacyKeyHeader = "x-glacier-api-key"
 )
 
-// Client asks one data service.
+// Client is the client of one Data service.
 type Client struct {
 	u *scrape.Upstream
 
 	mu        sync.Mutex
-	reindexed map[nft]time.Time // when Reindex asked
+	reindexed map[nft]time.Time // time of the last Reindex
 }
 
-// New asks the service behind u.
+// New returns the client of the service behind u.
 func New(u *scrape.Upstream) *Client { return &Client{u: u} }
 
-// Name is the configured name of the service.
+// Name returns the configured name of the service.
 func (c *Client) Name() string { return c.u.Name() }
 
-// IsKeyRejected tells whether the service does not accept the key, or wants one. The service is up; asking again does not
-// help.
+// IsKeyRejected reports whether the service rejects the key, or requires one. The service is up; a retry does not help.
 func IsKeyRejected(err error) bool {
 	return scrape.OutcomeOf(err) == scrape.Forbidden || err != nil && strings.Contains(strings.ToLower(err.Error()), "api key is invalid")
 }
@@ -55,7 +53,7 @@ const (
 	keyMissing  = "a key is needed and none is sent"
 )
 
-// Explain gives the refusal of a key, or of requests without one, its outcome and its words.
+// Explain adds the outcome and a remedy to the rejection of a key, or of requests without one.
 func (c *Client) Explain(err error) error {
 	var e *scrape.Error
 	if !IsKeyRejected(err) || !errors.As(err, &e) {

@@ -16,24 +16,24 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// told gives the answer of a fixture.
+// told answers with a fixture.
 func told(t *testing.T, name string) *data.Client {
 	t.Helper()
 	body := string(fixture(t, name))
 	return data.New(open(t, func(*http.Request) (*http.Response, error) { return respond(200, body), nil }))
 }
 
-func TestWhatIsAbsentIsNotZero(t *testing.T) {
+func TestAbsentFieldsAreNotZero(t *testing.T) {
 	assets, err := told(t, "asset_transactions").AssetTransactionPage(t.Context(), data.Mainnet, data.XChain, "a", data.AssetTransactionQuery{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if graph, chain := assets.Transactions[0].Value, assets.Transactions[1].Value; graph.BlockHeight != nil || len(graph.Vertices) != 1 || graph.ChainFormat != data.NonLinear ||
 		chain.BlockHeight == nil || *chain.BlockHeight != 1005 || chain.Vertices != nil || chain.ChainFormat != data.Linear {
-		t.Errorf("the two formats: %+v", assets.Transactions)
+		t.Errorf("both formats: %+v", assets.Transactions)
 	}
 	if out := assets.Transactions[0].Value.EmittedUTXOs[0]; out.ConsumingTxTimestamp != nil || out.Asset.Amount.Sign() != 0 {
-		t.Errorf("an unspent output: %+v", out)
+		t.Errorf("unspent output: %+v", out)
 	}
 
 	rewards, err := told(t, "rewards").RewardPage(t.Context(), data.Mainnet, data.RewardQuery{NodeIDs: []string{nodeID}}, "")
@@ -41,7 +41,7 @@ func TestWhatIsAbsentIsNotZero(t *testing.T) {
 		t.Fatal(err)
 	}
 	if old, young := rewards.Rewards[0].Value.Reward, rewards.Rewards[1].Value.Reward; old.HistoricalPrice == nil || old.HistoricalPrice.Value != 42.42 || old.Amount.Tokens(uint64(old.Denomination)) != 3.780382 || young.HistoricalPrice != nil {
-		t.Errorf("an old and a young reward: %+v %+v", old, young)
+		t.Errorf("old and new reward: %+v %+v", old, young)
 	}
 
 	icm, err := told(t, "icm").ICMMessagePage(t.Context(), wallet, data.ICMQuery{}, "")
@@ -62,7 +62,7 @@ func TestWhatIsAbsentIsNotZero(t *testing.T) {
 		t.Fatal(err)
 	}
 	if one, many := owned.Collectibles[0].Value, owned.Collectibles[1].Value; one.Balance != nil || many.Balance == nil || many.Balance.Int64() != 3 || one.Metadata.Indexed() || !many.Metadata.Indexed() {
-		t.Errorf("two types: %+v %+v", one, many)
+		t.Errorf("both types: %+v %+v", one, many)
 	}
 
 	rich, err := told(t, "native").NativeBalance(t.Context(), "43114", wallet, data.NativeBalanceQuery{})
@@ -75,7 +75,7 @@ func TestWhatIsAbsentIsNotZero(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWithoutWhatCountsIsMalformed(t *testing.T) {
+func TestAnswersWithoutRequiredFieldsAreMalformed(t *testing.T) {
 	for _, body := range []string{`{}`, `{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18}}`, `{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":null}}`,
 		`{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":"-1"}}`, `{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":"1.5"}}`,
 		`{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":""}}`, `{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":` + strings.Repeat("9", 79) + `}}`} {
@@ -86,7 +86,7 @@ func TestAnAnswerWithoutWhatCountsIsMalformed(t *testing.T) {
 	}
 }
 
-func TestAnAmountOfAnyTokenIsToldInWholeTokens(t *testing.T) {
+func TestTokensConvertsAnyDecimals(t *testing.T) {
 	huge := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1))
 	for _, c := range []struct {
 		n        *big.Int
@@ -102,7 +102,7 @@ func TestAnAmountOfAnyTokenIsToldInWholeTokens(t *testing.T) {
 	}
 }
 
-func TestAGenesisOfAnyVMIsKeptAndThatOfAnEVMChainRead(t *testing.T) {
+func TestGenesisKeepsAnyVMAndDecodesEVM(t *testing.T) {
 	page, err := told(t, "blockchains").BlockchainPage(t.Context(), data.Mainnet, data.BlockchainQuery{}, "")
 	if err != nil {
 		t.Fatal(err)
@@ -120,13 +120,13 @@ func TestAGenesisOfAnyVMIsKeptAndThatOfAnEVMChainRead(t *testing.T) {
 		t.Errorf("got %+v", genesis)
 	}
 	if genesis, err := text.GenesisData.EVM(); err != nil || *genesis.Config.ChainID != 42 {
-		t.Errorf("in a string: %+v, %v", genesis, err)
+		t.Errorf("string genesis: %+v, %v", genesis, err)
 	}
 	if _, err := x.GenesisData.EVM(); err == nil || string(x.GenesisData.Raw) != `{"encoding":"hex","data":"0x0000"}` {
-		t.Errorf("of the X-Chain: %s, %v", x.GenesisData.Raw, err)
+		t.Errorf("X-Chain: %s, %v", x.GenesisData.Raw, err)
 	}
 	if p.GenesisData != nil || p.EVMChainID != nil || p.CreateBlockNumber != -1 {
-		t.Errorf("of the P-Chain: %+v", p)
+		t.Errorf("P-Chain: %+v", p)
 	}
 	for _, odd := range []string{`"text"`, `[1]`, `7`, `{"config":{"chainId":"x"}}`, `""`, `true`} {
 		c := data.New(open(t, func(*http.Request) (*http.Response, error) {
@@ -136,12 +136,12 @@ func TestAGenesisOfAnyVMIsKeptAndThatOfAnEVMChainRead(t *testing.T) {
 		if err != nil || string(page.Blockchains[0].Value.GenesisData.Raw) != odd {
 			t.Errorf("%s: %+v, %v", odd, page, err)
 		} else if genesis, err := page.Blockchains[0].Value.GenesisData.EVM(); err == nil {
-			t.Errorf("%s passes for an EVM chain's: %+v", odd, genesis)
+			t.Errorf("%s decoded as an EVM genesis: %+v", odd, genesis)
 		}
 	}
 }
 
-func TestAKeyThatIsNotAcceptedIsToldApart(t *testing.T) {
+func TestIsKeyRejected(t *testing.T) {
 	const words = "GET /v1/chains/{chainId}/blocks/{blockId}: forbidden: "
 	for name, answer := range map[string]*http.Response{
 		"401": refuse(401, "Unauthorized"), "403": refuse(403, "Forbidden resource"),
@@ -163,11 +163,11 @@ func TestAKeyThatIsNotAcceptedIsToldApart(t *testing.T) {
 			} else if err := u.Renew(nil, nil); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // no patience for a wait of ten
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than a pause of ten seconds
 			_, err := data.New(u).Block(ctx, "1", "1")
 			cancel()
 			if strings.HasPrefix(name, "429") && scrape.OutcomeOf(err) == scrape.RateLimited {
-				continue // still waiting as it was told to
+				continue // the pause is not over
 			}
 			if !data.IsKeyRejected(err) || scrape.OutcomeOf(err) != scrape.Forbidden || !strings.HasPrefix(err.Error(), words+say) || !strings.Contains(err.Error(), "HTTP 4") {
 				t.Errorf("%s, %q: %v", name, header, err)
@@ -181,14 +181,14 @@ func TestAKeyThatIsNotAcceptedIsToldApart(t *testing.T) {
 		}
 	}
 	if data.IsKeyRejected(nil) {
-		t.Error("no error is none")
+		t.Error("nil is not a rejected key")
 	}
 }
 
-func TestTheKeyReachesOneHostAndNoError(t *testing.T) {
+func TestKeyStaysWithItsHostAndOutOfErrors(t *testing.T) {
 	const canary = "c4n4ry-k3y"
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t.Errorf("a redirect was followed: %v", r.Header)
+		t.Errorf("redirect followed: %v", r.Header)
 	}))
 	defer elsewhere.Close()
 	for _, header := range []string{data.KeyHeader, data.LegacyKeyHeader, "X-Other"} {
@@ -229,7 +229,7 @@ func TestTheKeyReachesOneHostAndNoError(t *testing.T) {
 	}
 }
 
-func TestTheServiceIsLeftAloneAsLongAsItAsks(t *testing.T) {
+func TestRetryAfterOfTheServiceIsObeyed(t *testing.T) {
 	for name, want := range map[string]time.Duration{"Retry-After": 42 * time.Second, "Ratelimit-Reset": 42 * time.Second, "X-Other": 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			requests := 0
@@ -249,13 +249,13 @@ func TestTheServiceIsLeftAloneAsLongAsItAsks(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			if waited := time.Since(began); waited < want || waited > want+3*time.Second {
-				t.Errorf("%s: asked again after %s", name, waited)
+				t.Errorf("%s: next request after %s", name, waited)
 			}
 		})
 	}
 }
 
-func TestATokenIsReindexedAtMostOnceAnHour(t *testing.T) {
+func TestReindexIsSentAtMostOnceAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests, answer := 0, respond(201, "")
 		c := data.New(open(t, func(*http.Request) (*http.Response, error) {

@@ -4,17 +4,17 @@ import "net/http"
 
 // Endpoint is a method and path of the service.
 type Endpoint struct {
-	Name        string // the method of Client; for a list, the one that walks
+	Name        string // method of Client; for a list, the one that yields all items
 	Method      string // GET or POST
-	Path        string // its pattern, such as /v1/networks/{network}/rewards
-	Units       int    // compute units that a call costs, a page each
-	MaxPageSize int    // the largest page; 0 where there are no pages
+	Path        string // pattern, such as /v1/networks/{network}/rewards
+	Units       int    // cost of a call in compute units; of one page, for a list
+	MaxPageSize int    // maximum page size; 0 without pages
 }
 
-// Op is the name of its calls, such as "GET /v1/networks/{network}/rewards".
+// Op returns the operation name of its calls, such as "GET /v1/networks/{network}/rewards".
 func (e Endpoint) Op() string { return e.Method + " " + e.Path }
 
-// Endpoints lists all endpoints, in the order of the interface.
+// Endpoints returns all endpoints, in the documented order.
 func Endpoints() []Endpoint {
 	list := make([]Endpoint, len(endpoints))
 	for i, e := range endpoints {
@@ -31,7 +31,7 @@ var endpoints = []*Endpoint{
 	deployments, icmMessages, block, reindex,
 }
 
-// The weights, of which every call costs one, as the service's own description names them.
+// The costs of calls, named as in the service's description.
 const (
 	small  = 10
 	medium = 20

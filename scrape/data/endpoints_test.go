@@ -25,7 +25,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 )
 
-func TestTheTableIsWhatTheInterfaceDocuments(t *testing.T) {
+func TestEndpointsMatchTheDocumentedInterface(t *testing.T) {
 	documented, err := os.ReadFile("testdata/endpoints.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestTheTableIsWhatTheInterfaceDocuments(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(string(documented), rows.String()); diff != "" {
-		t.Errorf("documented (-) and in the table (+) differ:\n%s", diff)
+		t.Errorf("documented (-), in the table (+):\n%s", diff)
 	}
 }
 
@@ -50,7 +50,7 @@ const (
 
 func at(n uint64) *uint64 { return &n }
 
-// conversation is an endpoint asked with all its parameters.
+// conversation is a call of an endpoint with all its parameters, and its answer.
 type conversation struct {
 	op      string
 	ask     func(context.Context, *scrape.Upstream) (any, error)
@@ -58,7 +58,7 @@ type conversation struct {
 	request string // method, path, query and body
 	status  int
 	fixture string // the answer; empty: none
-	under   string // member of the answer that the method gives; empty: all
+	under   string // member of the answer that the method returns; empty: all
 }
 
 func in(u *scrape.Upstream) *data.Client { return data.New(u) }
@@ -283,7 +283,7 @@ func fixture(t testing.TB, name string) []byte {
 	return text
 }
 
-func TestEveryEndpointIsAskedAndReadAsDocumented(t *testing.T) {
+func TestEndpointsSendAndDecodeAsDocumented(t *testing.T) {
 	asked := map[string]bool{}
 	for _, c := range conversations {
 		asked[c.op] = true
@@ -328,12 +328,12 @@ func TestEveryEndpointIsAskedAndReadAsDocumented(t *testing.T) {
 		}
 	}
 	if len(asked) != len(data.Endpoints())+1 {
-		t.Errorf("%d endpoints are asked", len(asked))
+		t.Errorf("%d endpoints called", len(asked))
 	}
 }
 
-// The second page repeats the first.
-func TestEveryWalkYieldsItemsOnceAndEndsAtAnEmptyToken(t *testing.T) {
+// The second page repeats items of the first.
+func TestWalksYieldItemsOnceAndEndAtAnEmptyToken(t *testing.T) {
 	walks := 0
 	for _, c := range conversations {
 		if c.walk == nil {
@@ -365,7 +365,7 @@ func TestEveryWalkYieldsItemsOnceAndEndsAtAnEmptyToken(t *testing.T) {
 			}))
 			n, err := c.walk(t.Context(), u)
 			if err != nil || n != items || !slices.Equal(tokens, []string{"", token}) || sizes[0] == "" || sizes[0] != sizes[1] {
-				t.Errorf("%s, %s: %d items of %d, %v; asked for %q, sizes %q", c.op, end, n, items, err, tokens, sizes)
+				t.Errorf("%s, %s: %d items of %d, %v; requested %q, sizes %q", c.op, end, n, items, err, tokens, sizes)
 			}
 		}
 	}
@@ -380,8 +380,8 @@ func TestEveryWalkYieldsItemsOnceAndEndsAtAnEmptyToken(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsInAFixture holds the other direction: what the types know, some fixture shows.
-func TestEveryFieldIsInAFixture(t *testing.T) {
+// TestFixturesContainEveryField checks that a fixture contains every field of the types.
+func TestFixturesContainEveryField(t *testing.T) {
 	shown := map[reflect.Type]map[string]bool{}
 	for _, c := range conversations {
 		if c.fixture == "" || c.under == "signedMessage" {
@@ -401,19 +401,19 @@ func TestEveryFieldIsInAFixture(t *testing.T) {
 	genesis := parsed(t, fixture(t, "blockchains")).(map[string]any)["blockchains"].([]any)[0].(map[string]any)["genesisData"]
 	show(shown, reflect.TypeFor[data.EVMGenesis](), genesis)
 	if len(shown) < 30 {
-		t.Errorf("only %d types are seen", len(shown))
+		t.Errorf("%d types found", len(shown))
 	}
-	null := []string{"airdropAmount", "baseFeePerGas", "blobGasUsed", "excessBlobGas"} // in every genesis that is documented
+	null := []string{"airdropAmount", "baseFeePerGas", "blobGasUsed", "excessBlobGas"} // in every documented genesis
 	for of, names := range shown {
 		for _, f := range reflect.VisibleFields(of) {
 			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && !names[name] && !slices.Contains(null, name) {
-				t.Errorf("no fixture shows %s.%s", of.Name(), name)
+				t.Errorf("no fixture contains %s.%s", of.Name(), name)
 			}
 		}
 	}
 }
 
-// show notes, for a type and those inside it, which fields a part of an answer shows.
+// show stores, for a type and those inside it, which fields a part of an answer contains.
 func show(shown map[reflect.Type]map[string]bool, of reflect.Type, part any) {
 	switch part := part.(type) {
 	case []any:
@@ -461,7 +461,7 @@ func parsed(t *testing.T, text []byte) any {
 	return v
 }
 
-// again is a decoded value as JSON.
+// again returns a decoded value as JSON.
 func again(t *testing.T, v any) any {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -471,14 +471,14 @@ func again(t *testing.T, v any) any {
 	return parsed(t, text)
 }
 
-// lost tells what a decoded value does not say as the answer did.
+// lost returns the differences between an answer and its decoded value.
 func lost(place string, answer, got any) (problems []string) {
 	switch answer := answer.(type) {
 	case map[string]any:
 		object, _ := got.(map[string]any)
 		for name, member := range answer {
 			switch {
-			case name == "status" && place == "": // of the metrics service: repeats the HTTP status
+			case name == "status" && place == "": // of the Metrics service: repeats the HTTP status
 				continue
 			case name == "genesisData":
 				raw, _ := object[name].(map[string]any)
@@ -504,7 +504,7 @@ func lost(place string, answer, got any) (problems []string) {
 	return nil
 }
 
-// same tells whether two spellings mean the same number or moment.
+// same reports whether two spellings are the same number or time.
 func same(said, read string) bool {
 	if at, err := time.Parse(time.RFC3339, read); err == nil {
 		return said == fmt.Sprint(at.Unix())

@@ -7,9 +7,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// FuzzAnAnswerIsAValueOrAnError gives each endpoint any answer, to a single question and to a walk. The seeds are the
+// FuzzAnswerIsAValueOrAnError gives each endpoint any answer, for a single call and for a walk. The seeds are the
 // documented answers.
-func FuzzAnAnswerIsAValueOrAnError(f *testing.F) {
+func FuzzAnswerIsAValueOrAnError(f *testing.F) {
 	for i, c := range conversations {
 		f.Add(uint8(i), string(fixture(f, c.fixture)))
 	}
@@ -18,13 +18,13 @@ func FuzzAnAnswerIsAValueOrAnError(f *testing.F) {
 		u := open(t, func(*http.Request) (*http.Response, error) { return respond(http.StatusOK, answer), nil })
 		_, err := c.ask(t.Context(), u)
 		if err != nil && scrape.OutcomeOf(err) == scrape.OK {
-			t.Errorf("%s: %q: an error without an outcome: %v", c.op, answer, err)
+			t.Errorf("%s: %q: error without outcome: %v", c.op, answer, err)
 		}
 		if c.walk == nil {
 			return
 		}
 		if _, err := c.walk(t.Context(), u); err != nil && scrape.OutcomeOf(err) == scrape.OK {
-			t.Errorf("%s: a walk over %q: an error without an outcome: %v", c.op, answer, err)
+			t.Errorf("%s: walk over %q: error without outcome: %v", c.op, answer, err)
 		}
 	})
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Genesis is what a chain began with, as whoever created it wrote it. It may be large.
+// Genesis is the genesis data of a chain as its creator wrote it. It may be large.
 type Genesis struct {
-	Raw jsontext.Value // an object, or a string that may hold one
+	Raw jsontext.Value // an object, or a string that may contain one
 }
 
-// UnmarshalWire reads the next value of d, whatever it is.
+// UnmarshalWire reads the next value of d of any type.
 func (g *Genesis) UnmarshalWire(d *wire.Decoder) (err error) {
 	g.Raw, err = d.ReadRaw()
 	return err
 }
 
-// memoryPerByte bounds what a genesis takes once it is decoded, for each byte of its text. An account of 60 bytes takes 400.
+// memoryPerByte limits the memory of a decoded genesis for each byte of its text. An account of 60 bytes takes 400.
 const memoryPerByte = 16
 
-// EVM reads the genesis of an EVM chain, which another VM's is not.
+// EVM decodes the genesis of an EVM chain. That of another VM is an error.
 func (g *Genesis) EVM() (EVMGenesis, error) {
 	raw := g.Raw
 	if raw.Kind() == jsontext.KindString {
@@ -47,7 +47,7 @@ func (g *Genesis) EVM() (EVMGenesis, error) {
 	return genesis, nil
 }
 
-// EVMGenesis is the first block of an EVM chain, and the rules that it began with.
+// EVMGenesis is the genesis block of an EVM chain and its initial rules.
 type EVMGenesis struct {
 	Config        *EVMConfig                `json:"config"`
 	Alloc         map[string]GenesisAccount `json:"alloc,omitzero"` // by address
@@ -68,14 +68,14 @@ type EVMGenesis struct {
 	Timestamp     *wire.HexInt              `json:"timestamp"` // Unix seconds
 }
 
-// GenesisAccount is what an address has from the first.
+// GenesisAccount is the initial state of an address.
 type GenesisAccount struct {
 	Balance *wire.HexInt      `json:"balance"`
 	Code    string            `json:"code,omitzero"`
 	Storage map[string]string `json:"storage,omitzero"`
 }
 
-// EVMConfig is the rules of an EVM chain: from which block or Unix time on they hold.
+// EVMConfig is the rules of an EVM chain, with the block or Unix time from which they apply.
 type EVMConfig struct {
 	ChainID             *wire.Uint64 `json:"chainId"`
 	HomesteadBlock      *wire.Uint64 `json:"homesteadBlock"`
@@ -102,7 +102,7 @@ type EVMConfig struct {
 	RewardManagerConfig             *AllowList `json:"rewardManagerConfig"`
 }
 
-// FeeConfig is how an EVM chain began to price gas, in wei per gas, gas and seconds.
+// FeeConfig is the initial fee configuration of an EVM chain, in wei per gas, gas and seconds.
 type FeeConfig struct {
 	GasLimit                 *Amount `json:"gasLimit"`
 	TargetBlockRate          *Amount `json:"targetBlockRate"`
@@ -114,14 +114,14 @@ type FeeConfig struct {
 	BlockGasCostStep         *Amount `json:"blockGasCostStep"`
 }
 
-// WarpConfig is how an EVM chain verifies messages of other chains.
+// WarpConfig configures the verification of messages from other chains.
 type WarpConfig struct {
 	BlockTimestamp               *wire.Uint64 `json:"blockTimestamp"`
 	QuorumNumerator              *wire.Uint64 `json:"quorumNumerator"`
 	RequirePrimaryNetworkSigners *bool        `json:"requirePrimaryNetworkSigners"`
 }
 
-// AllowList is who may use a precompiled contract, and from which Unix time on.
+// AllowList lists who may use a precompiled contract, and from which Unix time.
 type AllowList struct {
 	BlockTimestamp   *wire.Uint64 `json:"blockTimestamp"`
 	AdminAddresses   []string     `json:"adminAddresses,omitzero"`

@@ -9,7 +9,7 @@ import (
 
 // The states of an interchain message.
 const (
-	ICMPending                   = "pending"                      // sent, not delivered
+	ICMPending                   = "pending"                      // sent, not delivered yet
 	ICMDelivered                 = "delivered"                    // both transactions are known
 	ICMDeliveredSourceNotIndexed = "delivered_source_not_indexed" // delivered from a chain that the service does not index
 )
@@ -35,13 +35,13 @@ type ICMMessage struct {
 	DestinationTransaction  *ICMDestination `json:"destinationTransaction"` // nil for ICMPending
 }
 
-// ICMReceipt says that an earlier message in the other direction has arrived.
+// ICMReceipt confirms the arrival of an earlier message in the other direction.
 type ICMReceipt struct {
 	ReceivedMessageNonce Amount `json:"receivedMessageNonce"`
 	RelayerRewardAddress string `json:"relayerRewardAddress"`
 }
 
-// ICMReward is what a relayer gets for the delivery.
+// ICMReward is the relayer's reward for the delivery.
 type ICMReward struct {
 	Address  string      `json:"address"` // of the token's contract
 	Name     string      `json:"name,omitzero"`
@@ -69,9 +69,9 @@ type ICMDestination struct {
 	DelivererAddress string        `json:"delivererAddress,omitzero"`
 }
 
-// ICMQuery says in which network messages are looked for.
+// ICMQuery selects the network of messages.
 type ICMQuery struct {
-	Network string // empty: in all
+	Network string // empty: all
 	Paging
 }
 
@@ -83,7 +83,7 @@ type ICMMessagePage struct {
 
 func (p ICMMessagePage) content() ([]Item[ICMMessage], string) { return p.Messages, p.NextPageToken }
 
-// ICMMessagePage asks GET /v1/icm/addresses/{address}/messages for one page.
+// ICMMessagePage calls GET /v1/icm/addresses/{address}/messages for one page.
 func (c *Client) ICMMessagePage(ctx context.Context, address string, m ICMQuery, pageToken string) (ICMMessagePage, error) {
 	q := ask(icmMessages)
 	q.want(evmAddress.MatchString(address), "address %s: write an EVM address, 40 hex digits after 0x", quote(address))
@@ -94,7 +94,7 @@ func (c *Client) ICMMessagePage(ctx context.Context, address string, m ICMQuery,
 	return get[ICMMessagePage](ctx, c, q)
 }
 
-// ICMMessages walks through the messages of an EVM address, the newest first.
+// ICMMessages yields the messages of an EVM address, newest first, page by page.
 func (c *Client) ICMMessages(ctx context.Context, address string, m ICMQuery) iter.Seq2[ICMMessage, error] {
 	m.Paging = m.forWalk(icmMessages)
 	return walk(ctx, icmMessages, m.MaxPages, func(ctx context.Context, token string) (ICMMessagePage, error) {

@@ -10,13 +10,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Item is an element of a list. One that cannot be read costs no other.
+// Item is an element of a list. A malformed item does not affect the others.
 type Item[T any] struct {
 	Value T
-	Err   error // why it cannot be read; nil where it can
+	Err   error // nil for a valid item
 }
 
-// UnmarshalWire reads the next value of d, whatever it is.
+// UnmarshalWire reads the next value of d of any type.
 func (i *Item[T]) UnmarshalWire(d *wire.Decoder) error {
 	raw, err := d.ReadRaw()
 	if err != nil {
@@ -40,7 +40,7 @@ func (i Item[T]) MarshalJSON() ([]byte, error) { return json.Marshal(i.Value) }
 // itemError is the error of one item of a list.
 type itemError struct{ error }
 
-// IsItem tells whether an error of a walk is about one item. The walk goes on with the next one.
+// IsItem reports whether an error of a walk is about one item. The walk then continues with the next one.
 func IsItem(err error) bool { return errors.As(err, new(itemError)) }
 
 func (e Endpoint) itemError(err error) error {

@@ -7,13 +7,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// BlockchainQuery says in which order blockchains are wanted.
+// BlockchainQuery sets the order of blockchains.
 type BlockchainQuery struct {
-	SortOrder string // Ascending or Descending; empty: as the service likes
+	SortOrder string // Ascending or Descending; empty: the service's default
 	Paging
 }
 
-// Blockchain is a chain of the primary network, of a subnet or L1.
+// Blockchain is a chain of the primary network, a subnet or an L1.
 type Blockchain struct {
 	BlockchainID         string        `json:"blockchainId"`
 	BlockchainName       string        `json:"blockchainName"`
@@ -21,8 +21,8 @@ type Blockchain struct {
 	VMID                 string        `json:"vmId"`
 	EVMChainID           *wire.Uint64  `json:"evmChainId"` // nil for another VM
 	CreateBlockTimestamp wire.UnixTime `json:"createBlockTimestamp"`
-	CreateBlockNumber    wire.Int64    `json:"createBlockNumber"` // -1 for the chains that were there from the first
-	GenesisData          *Genesis      `json:"genesisData"`       // nil where the service leaves it out, as it may in a list
+	CreateBlockNumber    wire.Int64    `json:"createBlockNumber"` // -1 for chains of the genesis
+	GenesisData          *Genesis      `json:"genesisData"`       // nil if the service omits it, which it may in a list
 }
 
 // BlockchainPage is one page of blockchains.
@@ -33,7 +33,7 @@ type BlockchainPage struct {
 
 func (p BlockchainPage) content() ([]Item[Blockchain], string) { return p.Blockchains, p.NextPageToken }
 
-// BlockchainPage asks GET /v1/networks/{network}/blockchains for one page.
+// BlockchainPage calls GET /v1/networks/{network}/blockchains for one page.
 func (c *Client) BlockchainPage(ctx context.Context, network string, b BlockchainQuery, pageToken string) (BlockchainPage, error) {
 	q := ask(blockchains)
 	q.network(network)
@@ -42,7 +42,7 @@ func (c *Client) BlockchainPage(ctx context.Context, network string, b Blockchai
 	return get[BlockchainPage](ctx, c, q)
 }
 
-// Blockchains walks through all blockchains of a network.
+// Blockchains yields all blockchains of a network, page by page.
 func (c *Client) Blockchains(ctx context.Context, network string, b BlockchainQuery) iter.Seq2[Blockchain, error] {
 	b.Paging = b.forWalk(blockchains)
 	return walk(ctx, blockchains, b.MaxPages, func(ctx context.Context, token string) (BlockchainPage, error) {
@@ -61,7 +61,7 @@ type Subnet struct {
 	SubnetOwnershipInfo       *Ownership    `json:"subnetOwnershipInfo"`
 	Blockchains               []Blockchain  `json:"blockchains"`
 
-	// Out of date where SubnetOwnershipInfo is there.
+	// Outdated if SubnetOwnershipInfo is present.
 	OwnerAddresses []string     `json:"ownerAddresses,omitzero"`
 	Threshold      *wire.Uint64 `json:"threshold"`
 	Locktime       *wire.Float  `json:"locktime"`
@@ -73,14 +73,14 @@ type L1Manager struct {
 	ContractAddress string `json:"contractAddress"`
 }
 
-// Ownership says who may change a subnet: threshold of the addresses together, after locktime.
+// Ownership is the right to change a subnet: threshold of the addresses together, after locktime.
 type Ownership struct {
 	Addresses []string    `json:"addresses"`
 	Threshold wire.Uint64 `json:"threshold"`
 	Locktime  wire.Float  `json:"locktime"` // Unix seconds; 0 for none
 }
 
-// Subnet asks GET /v1/networks/{network}/subnets/{subnetId}.
+// Subnet calls GET /v1/networks/{network}/subnets/{subnetId}.
 func (c *Client) Subnet(ctx context.Context, network, subnetID string) (Subnet, error) {
 	q := ask(subnet)
 	q.network(network)

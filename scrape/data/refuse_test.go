@@ -11,7 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-func TestWhatIsNotAllowedIsRefusedBeforeItIsSent(t *testing.T) {
+func TestInvalidParametersAreNotSent(t *testing.T) {
 	c := data.New(open(t, func(r *http.Request) (*http.Response, error) {
 		t.Errorf("sent: %s", r.URL)
 		return respond(200, "{}"), nil
@@ -137,7 +137,7 @@ func TestWhatIsNotAllowedIsRefusedBeforeItIsSent(t *testing.T) {
 	}
 }
 
-func TestEveryDocumentedValueIsAllowed(t *testing.T) {
+func TestEveryDocumentedValueIsAccepted(t *testing.T) {
 	requests := 0
 	c := data.New(open(t, func(r *http.Request) (*http.Response, error) {
 		requests++
@@ -167,6 +167,6 @@ func TestEveryDocumentedValueIsAllowed(t *testing.T) {
 		try(err)
 	}
 	if requests != asked || len(data.Currencies()) != 14 {
-		t.Errorf("%d requests for %d questions, %d currencies", requests, asked, len(data.Currencies()))
+		t.Errorf("%d requests for %d calls, %d currencies", requests, asked, len(data.Currencies()))
 	}
 }

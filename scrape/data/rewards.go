@@ -16,37 +16,37 @@ const (
 	RewardValidatorFee = "VALIDATOR_FEE"
 )
 
-// RewardQuery says whose rewards are wanted: at least one address or node ID.
+// RewardQuery selects rewards by at least one address or node ID.
 type RewardQuery struct {
-	Addresses []string // of the X- or P-Chain, such as P-avax1… or avax1…
+	Addresses []string // of the X-Chain or the P-Chain, such as P-avax1… or avax1…
 	NodeIDs   []string
-	SortOrder string // Ascending or Descending; empty: as the service likes
+	SortOrder string // Ascending or Descending; empty: the service's default
 	Currency  string // one of Currencies; empty: USD
 	Paging
 }
 
-// Reward is what a validator or delegator was paid for staking.
+// Reward is a staking reward that was paid to a validator or delegator.
 type Reward struct {
 	NodeID         string        `json:"nodeId"`
-	Addresses      []string      `json:"addresses"`      // that it was paid to
-	TxHash         string        `json:"txHash"`         // of the transaction that staked
-	RewardTxHash   string        `json:"rewardTxHash"`   // of the one that paid
+	Addresses      []string      `json:"addresses"`      // recipients
+	TxHash         string        `json:"txHash"`         // transaction that staked
+	RewardTxHash   string        `json:"rewardTxHash"`   // transaction that paid
 	RewardType     string        `json:"rewardType"`     // such as RewardValidator
 	AmountStaked   Amount        `json:"amountStaked"`   // nAVAX
 	StartTimestamp wire.UnixTime `json:"startTimestamp"` // of the block that accepted the stake
-	EndTimestamp   wire.UnixTime `json:"endTimestamp"`   // of the stake; it is paid then
+	EndTimestamp   wire.UnixTime `json:"endTimestamp"`   // of the stake, which is also the time of payment
 	UTXOID         string        `json:"utxoId"`
 	OutputIndex    wire.Uint64   `json:"outputIndex"`
 	Reward         PaidAsset     `json:"reward"`
 }
 
-// ID is the identity of a reward: a transaction can pay several.
+// ID returns the identity of a reward. One transaction can pay several.
 func (r Reward) ID() string { return fmt.Sprint(r.RewardTxHash, " ", r.UTXOID, " ", r.OutputIndex) }
 
-// PaidAsset is an amount, and what its asset was worth.
+// PaidAsset is an amount and the price of its asset.
 type PaidAsset struct {
 	AssetAmount
-	HistoricalPrice *Money `json:"historicalPrice"` // of a whole token when it was paid; nil for a day or so, and where nobody knows
+	HistoricalPrice *Money `json:"historicalPrice"` // of a whole token at the time of payment; nil for about a day, and if unknown
 }
 
 // RewardPage is one page of rewards.
@@ -57,7 +57,7 @@ type RewardPage struct {
 
 func (p RewardPage) content() ([]Item[Reward], string) { return p.Rewards, p.NextPageToken }
 
-// RewardPage asks GET /v1/networks/{network}/rewards for one page.
+// RewardPage calls GET /v1/networks/{network}/rewards for one page.
 func (c *Client) RewardPage(ctx context.Context, network string, r RewardQuery, pageToken string) (RewardPage, error) {
 	q := ask(rewards)
 	q.network(network)
@@ -76,7 +76,7 @@ func (c *Client) RewardPage(ctx context.Context, network string, r RewardQuery, 
 	return get[RewardPage](ctx, c, q)
 }
 
-// Rewards walks through rewards that were paid.
+// Rewards yields rewards that were paid, page by page.
 func (c *Client) Rewards(ctx context.Context, network string, r RewardQuery) iter.Seq2[Reward, error] {
 	r.Paging = r.forWalk(rewards)
 	return walk(ctx, rewards, r.MaxPages, func(ctx context.Context, token string) (RewardPage, error) {

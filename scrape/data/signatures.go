@@ -2,27 +2,27 @@ package data
 
 import "context"
 
-// SignatureQuery is a message whose signatures are wanted: exactly one of Message and Justification is set.
+// SignatureQuery identifies a message to sign: exactly one of Message and Justification is set.
 type SignatureQuery struct {
 	Message       string // hex, with or without 0x
 	Justification string // hex, with or without 0x
 
-	SigningSubnetID        string // hex or cb58; empty: the subnet of the chain that the message comes from
+	SigningSubnetID        string // hex or cb58; empty: the subnet of the message's source chain
 	QuorumPercentage       *int   // 0 to 100; nil: 67
 	QuorumPercentageBuffer int    // 0 to 100; with QuorumPercentage at most 100
-	PChainHeight           uint64 // whose validators sign; 0: those at the proposed height
+	PChainHeight           uint64 // height of the validator set; 0: the proposed height
 }
 
-// defaultQuorum is the percentage where none is sent.
+// defaultQuorum is the service's default percentage.
 const defaultQuorum = 67
 
 type signedMessage struct {
 	SignedMessage string `json:"signedMessage"`
 }
 
-// AggregateSignatures asks POST /v1/signatureAggregator/{network}/aggregateSignatures: the service collects the validators'
-// signatures of a cross-chain message. The answer is the signed message, in hex. It is asked once; too few signatures are
-// an error.
+// AggregateSignatures calls POST /v1/signatureAggregator/{network}/aggregateSignatures: the service collects the validators'
+// signatures of a cross-chain message. It returns the signed message in hex. The request is sent once. Too few signatures
+// are an error.
 func (c *Client) AggregateSignatures(ctx context.Context, network string, s SignatureQuery) (string, error) {
 	q := ask(aggregateSignatures)
 	q.network(network)
@@ -49,8 +49,8 @@ func (c *Client) AggregateSignatures(ctx context.Context, network string, s Sign
 	return answer.SignedMessage, err
 }
 
-// AggregatedSignatures asks GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}: the signed message, in hex,
-// that a transaction of the P- or X-Chain sends to an L1.
+// AggregatedSignatures calls GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}. It returns the signed
+// message, in hex, that a transaction of the P-Chain or the X-Chain sends to an L1.
 func (c *Client) AggregatedSignatures(ctx context.Context, network, txHash string) (string, error) {
 	q := ask(aggregatedSignatures)
 	q.network(network)

@@ -16,7 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// simulated opens an upstream of a network that shares no type with the client.
+// simulated returns an upstream of a simulated network, which shares no type with the client.
 func simulated(t *testing.T, network *simnet.Network, name, key string) *scrape.Upstream {
 	t.Helper()
 	o := scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: network.Transport(), Rate: 1e6, Header: http.Header{}}
@@ -30,7 +30,7 @@ func simulated(t *testing.T, network *simnet.Network, name, key string) *scrape.
 	return u
 }
 
-func TestTheSimulatedServiceIsUnderstood(t *testing.T) {
+func TestSimulatedServiceDecodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		network.PayReward("alpha", "validator", 5e9)
@@ -46,7 +46,7 @@ func TestTheSimulatedServiceIsUnderstood(t *testing.T) {
 			t.Fatalf("%+v, %v", l1, err)
 		}
 		newest := uint64(0)
-		for low, high := uint64(0), uint64(math.MaxUint32); low < high; newest = low { // the last block that it knows
+		for low, high := uint64(0), uint64(math.MaxUint32); low < high; newest = low { // bisects the newest indexed block
 			middle := low + (high-low+1)/2
 			if _, err := c.Block(ctx, chain, strconv.FormatUint(middle, 10)); err == nil {
 				low = middle
@@ -119,7 +119,7 @@ func TestTheSimulatedServiceIsUnderstood(t *testing.T) {
 	})
 }
 
-func TestAWalkOfTheSimulatedServiceOutlivesItsTokens(t *testing.T) {
+func TestWalkContinuesAfterSimulatedTokensExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		c := data.New(simulated(t, network, "data", ""))
@@ -129,7 +129,7 @@ func TestAWalkOfTheSimulatedServiceOutlivesItsTokens(t *testing.T) {
 				t.Fatal(err)
 			}
 			if seen[b.BlockchainID]++; len(seen) == 2 {
-				time.Sleep(25 * time.Hour) // the token of the second page lives for a day
+				time.Sleep(25 * time.Hour) // the token of the second page expires after a day
 			}
 		}
 		want, err := count(c.Blockchains(t.Context(), data.Mainnet, data.BlockchainQuery{}))
@@ -138,13 +138,13 @@ func TestAWalkOfTheSimulatedServiceOutlivesItsTokens(t *testing.T) {
 		}
 		for id, times := range seen {
 			if times != 1 {
-				t.Errorf("%s came %d times", id, times)
+				t.Errorf("%s yielded %d times", id, times)
 			}
 		}
 	})
 }
 
-func TestTheSimulatedServiceRefusesKeysAndHaste(t *testing.T) {
+func TestSimulatedServiceRejectsKeysAndLimitsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		for _, status := range []int{400, 401, 403} {
@@ -175,16 +175,16 @@ func TestTheSimulatedServiceRefusesKeysAndHaste(t *testing.T) {
 			}
 		}
 		if calls := network.Calls(); len(calls) != 1 {
-			t.Errorf("asked again at once: %v", fmt.Sprint(calls))
+			t.Errorf("second round of calls: %v", fmt.Sprint(calls))
 		}
 		time.Sleep(time.Minute)
 		if err := ask(); err != nil {
-			t.Errorf("a minute later: %v", err)
+			t.Errorf("after a minute: %v", err)
 		}
 	})
 }
 
-func TestTheSimulatedMetricsServiceMayLoseItsFirstVersion(t *testing.T) {
+func TestAverageTPSSwitchesToSimulatedVersion2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(36 * time.Hour) // noon
 		network := simnet.New(simnet.Options{Seed: 1})

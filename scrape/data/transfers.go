@@ -9,27 +9,27 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// BlockRange says in which blocks transactions are wanted. Nil is open: from the first block, to the latest.
+// BlockRange selects blocks. Nil means no limit: from the first block, or to the latest.
 type BlockRange struct {
-	StartBlock *uint64 // the first
-	EndBlock   *uint64 // the one after the last
+	StartBlock *uint64 // first block
+	EndBlock   *uint64 // block after the last
 	Paging
 }
 
-// ERC721Transfer is an NFT that changed hands.
+// ERC721Transfer is the transfer of an NFT.
 type ERC721Transfer struct {
 	TxHash              string        `json:"txHash"`
 	LogIndex            wire.Uint64   `json:"logIndex"`
 	BlockNumber         wire.Height   `json:"blockNumber"`
 	BlockHash           string        `json:"blockHash"`
 	BlockTimestamp      wire.UnixTime `json:"blockTimestamp"`
-	BlockTimestampMilli *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks from before Granite
+	BlockTimestampMilli *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks before Granite
 	From                Party         `json:"from"`
 	To                  Party         `json:"to"`
 	Token               Collectible   `json:"erc721Token"`
 }
 
-// ID is the identity of a transfer on its chain.
+// ID returns the identity of a transfer on its chain.
 func (t ERC721Transfer) ID() string { return fmt.Sprint(t.TxHash, " ", t.LogIndex) }
 
 // ERC721TransferPage is one page of NFT transfers.
@@ -42,12 +42,12 @@ func (p ERC721TransferPage) content() ([]Item[ERC721Transfer], string) {
 	return p.Transfers, p.NextPageToken
 }
 
-// ERC721TransferPage asks GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc721 for one page.
+// ERC721TransferPage calls GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc721 for one page.
 func (c *Client) ERC721TransferPage(ctx context.Context, chainID, address string, r BlockRange, pageToken string) (ERC721TransferPage, error) {
 	return get[ERC721TransferPage](ctx, c, askBlocks(erc721Transfers, chainID, address, r, pageToken))
 }
 
-// ERC721Transfers walks through the NFT transfers of an address.
+// ERC721Transfers yields the NFT transfers of an address, page by page.
 func (c *Client) ERC721Transfers(ctx context.Context, chainID, address string, r BlockRange) iter.Seq2[ERC721Transfer, error] {
 	r.Paging = r.forWalk(erc721Transfers)
 	return walk(ctx, erc721Transfers, r.MaxPages, func(ctx context.Context, token string) (ERC721TransferPage, error) {
@@ -55,7 +55,7 @@ func (c *Client) ERC721Transfers(ctx context.Context, chainID, address string, r
 	}, ERC721Transfer.ID)
 }
 
-// The types of internal transactions. The service lists calls with a value and creations only.
+// The types of internal transactions. The service lists only calls with a value and creations.
 const (
 	InternalUnknown      = "UNKNOWN"
 	InternalCall         = "CALL"
@@ -67,13 +67,13 @@ const (
 	InternalCreate3      = "CREATE3"
 )
 
-// InternalTransaction is a call that a contract made.
+// InternalTransaction is a call by a contract.
 type InternalTransaction struct {
 	TxHash              string        `json:"txHash"`
 	BlockNumber         wire.Height   `json:"blockNumber"`
 	BlockHash           string        `json:"blockHash"`
 	BlockTimestamp      wire.UnixTime `json:"blockTimestamp"`
-	BlockTimestampMilli *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks from before Granite
+	BlockTimestampMilli *wire.Uint64  `json:"blockTimestampMilliseconds"` // Unix milliseconds; nil in blocks before Granite
 	From                Party         `json:"from"`
 	To                  Party         `json:"to"`
 	InternalTxType      string        `json:"internalTxType"`
@@ -82,11 +82,12 @@ type InternalTransaction struct {
 	GasUsed             Amount        `json:"gasUsed"`
 	GasLimit            Amount        `json:"gasLimit"`
 
-	nth int // of those on its page that are alike in all this, from 0 on
+	nth int // zero-based index among the identical ones of its page
 }
 
-// ID is the identity of an internal transaction on its chain. The service gives none, and two calls of one transaction can
-// be alike: they are told apart on one page. Of different pages they count as one, as where the pages overlap.
+// ID returns the identity of an internal transaction on its chain. The service has no ID for it, and one transaction can
+// contain identical calls. Within a page they are numbered. On different pages identical calls count as one, since pages
+// may overlap.
 func (t InternalTransaction) ID() string { return fmt.Sprint(t.looks(), " ", t.nth) }
 
 func (t InternalTransaction) looks() string {
@@ -110,12 +111,12 @@ func (p InternalTransactionPage) content() ([]Item[InternalTransaction], string)
 	return list, p.NextPageToken
 }
 
-// InternalTransactionPage asks GET /v1/chains/{chainId}/addresses/{address}/transactions:listInternals for one page.
+// InternalTransactionPage calls GET /v1/chains/{chainId}/addresses/{address}/transactions:listInternals for one page.
 func (c *Client) InternalTransactionPage(ctx context.Context, chainID, address string, r BlockRange, pageToken string) (InternalTransactionPage, error) {
 	return get[InternalTransactionPage](ctx, c, askBlocks(internalTransactions, chainID, address, r, pageToken))
 }
 
-// InternalTransactions walks through the internal transactions of an address.
+// InternalTransactions yields the internal transactions of an address, page by page.
 func (c *Client) InternalTransactions(ctx context.Context, chainID, address string, r BlockRange) iter.Seq2[InternalTransaction, error] {
 	r.Paging = r.forWalk(internalTransactions)
 	return walk(ctx, internalTransactions, r.MaxPages, func(ctx context.Context, token string) (InternalTransactionPage, error) {
@@ -123,7 +124,7 @@ func (c *Client) InternalTransactions(ctx context.Context, chainID, address stri
 	}, InternalTransaction.ID)
 }
 
-func askBlocks(e *Endpoint, chainID, address string, r BlockRange, pageToken string) *question {
+func askBlocks(e *Endpoint, chainID, address string, r BlockRange, pageToken string) *request {
 	q := ask(e)
 	q.chain(chainID)
 	q.address(address)

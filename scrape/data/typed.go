@@ -10,7 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Parameters of typed. They are valid and do not matter.
+// Parameters of typed. They are valid and have no influence.
 const (
 	anyChain = "43114"
 	anyID    = "1"
@@ -21,8 +21,7 @@ var (
 	onePage    = Paging{MaxPages: 1}
 )
 
-// typed calls the method of the client that stands for each endpoint, by Endpoint.Name. An answer is decoded in the same way
-// whatever was asked.
+// typed holds the client's method for each endpoint, by Endpoint.Name. The parameters do not change how an answer is decoded.
 var typed = map[string]func(context.Context, *Client) error{
 	"AggregateSignatures": func(ctx context.Context, c *Client) error {
 		return only(c.AggregateSignatures(ctx, Mainnet, SignatureQuery{Message: "00"}))
@@ -68,10 +67,10 @@ var typed = map[string]func(context.Context, *Client) error{
 	"Reindex": func(ctx context.Context, c *Client) error { return c.Reindex(ctx, anyChain, anyAddress, anyID) },
 }
 
-// only is the error of a typed call.
+// only returns the error of a typed call.
 func only[T any](_ T, err error) error { return err }
 
-// all is the error of a walk through one page.
+// all returns the error of a walk over one page.
 func all[T any](page iter.Seq2[T, error]) error {
 	for _, err := range page {
 		if err != nil && !IsTruncated(err) {
@@ -81,7 +80,7 @@ func all[T any](page iter.Seq2[T, error]) error {
 	return nil
 }
 
-// Check decodes an answer of the endpoint as the typed client does. Where it does not fit, the error is malformed.
+// Check decodes an answer of the endpoint as the typed client does. An answer that does not fit is malformed.
 func (e Endpoint) Check(ctx context.Context, answer jsontext.Value) error {
 	u, err := scrape.Replay(answer)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-func TestEndpointsAcceptTheirOwnAnswersAlone(t *testing.T) {
+func TestCheckAcceptsOnlyAnswersOfItsEndpoint(t *testing.T) {
 	accepted := map[string]bool{}
 	for _, c := range conversations {
 		i := slices.IndexFunc(data.Endpoints(), func(e data.Endpoint) bool { return e.Op() == c.op })
@@ -29,10 +29,10 @@ func TestEndpointsAcceptTheirOwnAnswersAlone(t *testing.T) {
 	}
 	for _, e := range data.Endpoints() {
 		if !accepted[e.Name] {
-			t.Errorf("%s was not checked", e.Name)
+			t.Errorf("%s: not checked", e.Name)
 		}
 		if err := e.Check(t.Context(), jsontext.Value(`[1]`)); scrape.OutcomeOf(err) != scrape.Malformed || !strings.HasPrefix(err.Error(), e.Op()) {
-			t.Errorf("%s: a list became %v", e.Name, err)
+			t.Errorf("%s: error for a list: %v", e.Name, err)
 		}
 	}
 }

@@ -11,39 +11,40 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Paging says how a list is asked for.
+// Paging configures the requests of a list.
 //
-// A walk yields the items of one page after the other, until a page names no next one or the caller has enough. With the
-// first error, which comes with no item, it ends, but for an error of one item (IsItem): it goes on with the next one. Each item is yielded once, by its identity (a transaction and log index, a
-// message ID, …): pages overlap where a list grows while it is read. A page token lives for a day or so: where it has
-// expired, the walk begins again with the first page, asked afresh, as often as it gets further each time.
+// A walk yields the items page by page, until the last page or until the caller stops. It ends with the first error, which
+// has no item. The exception is an error of one item (IsItem): the walk continues with the next item. Each item is yielded
+// once, by its identity, such as a transaction hash and log index. Pages overlap when the list grows during the walk. Page
+// tokens expire after about a day. The walk then restarts at the first page without shared answers, as long as each restart
+// makes progress.
 type Paging struct {
-	PageSize int // items of a page; 0: as the service likes for a single page, many for a walk, as each page costs the same
-	MaxPages int // pages that a walk asks for at most, those of a new beginning included; 0: 100
+	PageSize int // items per page; 0: the service's default for a single page, a large page for a walk, since each page costs the same
+	MaxPages int // maximum number of pages of a walk, including restarts; 0: 100
 }
 
 const (
 	mostPages = 100
-	walkSize  = 500 // a page of blockchains could have 10,000, each with its genesis
+	walkSize  = 500 // a page of blockchains could have 10,000 items, each with its genesis
 )
 
 func (p Paging) forWalk(e *Endpoint) Paging {
 	return Paging{cmp.Or(p.PageSize, min(e.MaxPageSize, walkSize)), cmp.Or(max(0, p.MaxPages), mostPages)}
 }
 
-// IsTruncated tells whether a walk ended at MaxPages, with pages left.
+// IsTruncated reports whether a walk ended at MaxPages with pages left.
 func IsTruncated(err error) bool { return errors.Is(err, errMorePages) }
 
-var errMorePages = errors.New("narrow the question, or allow for more (MaxPages)")
+var errMorePages = errors.New("select fewer items, or raise MaxPages")
 
-// page is one page of a list, and the token of the next.
+// page is one page of a list and the token of the next.
 type page[T any] interface{ content() ([]Item[T], string) }
 
-// walk asks for page after page, and yields one item of each id.
+// walk requests page after page and yields one item per id.
 func walk[P page[T], T any](ctx context.Context, e *Endpoint, mostPages int, ask func(ctx context.Context, token string) (P, error), id func(T) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		ctx, token := ctx, ""
-		deep, deepest := 0, 0 // pages since the beginning, at the last expiry
+		deep, deepest := 0, 0 // pages since the last start, at the last expiry
 		yielded := map[string]bool{}
 		fail := func(outcome scrape.Outcome, err error) {
 			var none T
@@ -52,7 +53,7 @@ func walk[P page[T], T any](ctx context.Context, e *Endpoint, mostPages int, ask
 		for range mostPages {
 			page, err := ask(ctx, token)
 			if isExpired(err) && deep > deepest {
-				ctx, token = scrape.MaxAge(ctx, 0), "" // a remembered first page would name the same token
+				ctx, token = scrape.MaxAge(ctx, 0), "" // a shared first page would contain the same token
 				deep, deepest = 0, deep
 				continue
 			}
@@ -92,7 +93,7 @@ func walk[P page[T], T any](ctx context.Context, e *Endpoint, mostPages int, ask
 	}
 }
 
-// isExpired tells whether a page token is not accepted, or no longer: a refusal that names it.
+// isExpired reports whether the service rejects a page token: an error that mentions it.
 func isExpired(err error) bool {
 	if scrape.OutcomeOf(err) != scrape.Rejected {
 		return false

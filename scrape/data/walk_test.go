@@ -15,12 +15,12 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// list is a service with one list of contracts, two a page. A token is the place of the page and the walk it belongs to.
+// list is a service with one list of contracts, two per page. A token encodes the position of the page and its walk.
 type list struct {
 	addresses []string
-	expires   map[int]int // how often the token of a page, by number, turns out to be expired
-	words     string      // of that refusal
-	requests  []string    // the tokens asked for
+	expires   map[int]int // how often the token of a page, by number, is rejected as expired
+	words     string      // text of that error
+	requests  []string    // requested tokens
 	walk      int
 }
 
@@ -69,24 +69,24 @@ func collect(t *testing.T, c *data.Client, p data.Paging) (got []string, err err
 	return got, nil
 }
 
-func TestAWalkBeginsAgainWhereATokenHasExpiredAndYieldsNothingTwice(t *testing.T) {
+func TestWalkRestartsAfterAnExpiredToken(t *testing.T) {
 	all := []string{"a", "b", "c", "d", "e", "f", "g"}
 	for name, l := range map[string]*list{
-		"in the middle":                  {addresses: all, expires: map[int]int{2: 1}},
-		"in other words":                 {addresses: all, expires: map[int]int{1: 1}, words: "The Page Token has expired"},
-		"twice, further the second time": {addresses: all, expires: map[int]int{1: 1, 3: 1}},
+		"in the middle":       {addresses: all, expires: map[int]int{2: 1}},
+		"other error text":    {addresses: all, expires: map[int]int{1: 1}, words: "The Page Token has expired"},
+		"twice with progress": {addresses: all, expires: map[int]int{1: 1, 3: 1}},
 	} {
 		got, err := collect(t, l.client(t), data.Paging{})
 		if err != nil || !slices.Equal(got, all) {
-			t.Errorf("%s: got %q, %v; asked for %q", name, got, err, l.requests)
+			t.Errorf("%s: got %q, %v; requested %q", name, got, err, l.requests)
 		}
 		if begun := len(slices.DeleteFunc(slices.Clone(l.requests), func(s string) bool { return s != "" })); begun < 2 {
-			t.Errorf("%s: begun %d times", name, begun)
+			t.Errorf("%s: %d starts", name, begun)
 		}
 	}
 }
 
-func TestAWalkThatGetsNoFurtherGivesUp(t *testing.T) {
+func TestWalkWithoutProgressFails(t *testing.T) {
 	l := &list{addresses: []string{"a", "b", "c", "d", "e"}, expires: map[int]int{1: 99}}
 	got, err := collect(t, l.client(t), data.Paging{})
 	if want := "GET /v1/chains/{chainId}/contracts/{address}/deployments: rejected: HTTP 400: " + expired; err == nil || err.Error() != want || len(got) != 2 || len(l.requests) != 4 {
@@ -94,40 +94,40 @@ func TestAWalkThatGetsNoFurtherGivesUp(t *testing.T) {
 	}
 }
 
-func TestARefusalThatNamesNoTokenIsNoExpiry(t *testing.T) {
+func TestOtherRejectionsAreNotTokenExpiry(t *testing.T) {
 	l := &list{addresses: []string{"a", "b", "c"}, expires: map[int]int{1: 1}, words: "chainId is unknown"}
 	if got, err := collect(t, l.client(t), data.Paging{}); scrape.OutcomeOf(err) != scrape.Rejected || len(got) != 2 || len(l.requests) != 2 {
 		t.Errorf("got %q, %v after %q", got, err, l.requests)
 	}
 	l = &list{expires: map[int]int{0: 1}}
 	if _, err := collect(t, l.client(t), data.Paging{}); err == nil || len(l.requests) != 1 {
-		t.Errorf("without a token: %v after %q", err, l.requests)
+		t.Errorf("rejection without a token: %v after %q", err, l.requests)
 	}
 }
 
-func TestANewBeginningIsAskedAfresh(t *testing.T) {
+func TestRestartedWalkSharesNoAnswers(t *testing.T) {
 	l := &list{addresses: []string{"a", "b", "c"}, expires: map[int]int{}}
 	c, ctx := l.client(t), scrape.MaxAge(t.Context(), time.Hour)
-	for _, err := range c.Deployments(ctx, "1", wallet, data.Paging{}) { // the first page is remembered
+	for _, err := range c.Deployments(ctx, "1", wallet, data.Paging{}) { // the first page is shared
 		if err != nil {
 			t.Fatal(err)
 		}
 		break
 	}
-	l.walk++ // the service forgets the token in it
+	l.walk++ // the service rejects its token
 	if n, err := count(c.Deployments(ctx, "1", wallet, data.Paging{})); n != 3 || err != nil {
 		t.Errorf("%d items, %v", n, err)
 	}
 	if want := []string{"", "1-1", "", "1-3"}; !slices.Equal(l.requests, want) {
-		t.Errorf("asked for %q, want %q", l.requests, want)
+		t.Errorf("requested %q, want %q", l.requests, want)
 	}
 }
 
-func TestAWalkIsBoundByItsPages(t *testing.T) {
+func TestMaxPagesEndsAWalk(t *testing.T) {
 	l := &list{addresses: []string{"a", "b", "c", "d", "e", "f"}, expires: map[int]int{}}
 	c := l.client(t)
 	got, err := collect(t, c, data.Paging{MaxPages: 2})
-	if want := "GET /v1/chains/{chainId}/contracts/{address}/deployments: too_large: there are more than 2 pages: narrow the question, or allow for more (MaxPages)"; err == nil || err.Error() != want || !data.IsTruncated(err) || len(got) != 4 || len(l.requests) != 2 {
+	if want := "GET /v1/chains/{chainId}/contracts/{address}/deployments: too_large: there are more than 2 pages: select fewer items, or raise MaxPages"; err == nil || err.Error() != want || !data.IsTruncated(err) || len(got) != 4 || len(l.requests) != 2 {
 		t.Errorf("got %q, %v after %q", got, err, l.requests)
 	}
 	for _, enough := range []int{3, 4, 0, -1} {
@@ -145,7 +145,7 @@ func TestAWalkIsBoundByItsPages(t *testing.T) {
 	}
 }
 
-func TestAPageThatNamesItselfEndsTheWalk(t *testing.T) {
+func TestPageThatNamesItselfIsAnError(t *testing.T) {
 	requests := 0
 	c := data.New(open(t, func(*http.Request) (*http.Response, error) {
 		requests++
@@ -156,10 +156,10 @@ func TestAPageThatNamesItselfEndsTheWalk(t *testing.T) {
 	}
 }
 
-func TestACallerThatHasEnoughAsksForNoMore(t *testing.T) {
+func TestNoPageIsRequestedAfterTheCallerStops(t *testing.T) {
 	l := &list{addresses: []string{"a", "b", "c", "d"}, expires: map[int]int{}}
 	walk := l.client(t).Deployments(t.Context(), "1", wallet, data.Paging{})
-	for range 2 { // each walk begins with the first page
+	for range 2 { // each walk starts at the first page
 		for contract, err := range walk {
 			if contract.Address != "a" || err != nil {
 				t.Errorf("got %+v, %v", contract, err)
@@ -168,11 +168,11 @@ func TestACallerThatHasEnoughAsksForNoMore(t *testing.T) {
 		}
 	}
 	if !slices.Equal(l.requests, []string{"", ""}) {
-		t.Errorf("asked for %q", l.requests)
+		t.Errorf("requested %q", l.requests)
 	}
 }
 
-func TestWhateverExpiresEveryItemComesOnce(t *testing.T) {
+func TestItemsAreYieldedOnceWhateverExpires(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		addresses := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 12).Draw(r, "addresses")
 		l := &list{addresses: addresses, expires: map[int]int{}}
@@ -192,7 +192,7 @@ func TestWhateverExpiresEveryItemComesOnce(t *testing.T) {
 	})
 }
 
-func TestOneItemThatCannotBeReadCostsNoOther(t *testing.T) {
+func TestMalformedItemLeavesOtherItems(t *testing.T) {
 	for _, bad := range []string{`{"address":7,"ercType":"UNKNOWN"}`, `{"ercType":"UNKNOWN"}`, `null`, `[]`, `{"address":"b","ercType":"UNKNOWN","decimals":1.5}`} {
 		c := data.New(open(t, func(*http.Request) (*http.Response, error) {
 			return respond(200, `{"contracts":[{"address":"a","ercType":"UNKNOWN"},`+bad+`,{"address":"c","ercType":"UNKNOWN"}]}`), nil

@@ -9,8 +9,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// FuzzAnAnswerIsAValueOrAnError gives any answer to every page that is asked for, first and last alike.
-func FuzzAnAnswerIsAValueOrAnError(f *testing.F) {
+// FuzzAnswerIsAValueOrAnError gives any answer to every page request, first and last.
+func FuzzAnswerIsAValueOrAnError(f *testing.F) {
 	f.Add(page(lastRun(day(27)+63212), day(27), day(26), day(25)))
 	f.Add(page(`,"nextPageToken":"t"`, day(27)))
 	f.Fuzz(func(t *testing.T, answer string) {
@@ -19,11 +19,11 @@ func FuzzAnAnswerIsAValueOrAnError(f *testing.F) {
 		}))
 		average, err := c.AverageTPS(t.Context(), "43114")
 		if point := average.Point; err != nil && point != nil {
-			t.Errorf("%q is both %v and an error: %v", answer, point, err)
+			t.Errorf("%q: both value %v and error %v", answer, point, err)
 		}
 		for _, err := range c.AvgTPS(t.Context(), "43114") {
 			if err != nil && scrape.OutcomeOf(err) == scrape.OK {
-				t.Errorf("%q: an error without an outcome: %v", answer, err)
+				t.Errorf("%q: error without outcome: %v", answer, err)
 			}
 		}
 		_, _ = c.AvgTPSPage(t.Context(), "43114", "")

@@ -1,4 +1,4 @@
-// Package metrics is the typed client of the metrics service: time series per chain, of both versions of the service.
+// Package metrics is the typed client of the Metrics service: time series per chain, of both API versions.
 package metrics
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Client asks one metrics service.
+// Client is the client of one Metrics service.
 type Client struct {
 	u *scrape.Upstream
 
 	mu   sync.Mutex
-	gone time.Time // when version 1 was found to be; zero while it is not
+	gone time.Time // when version 1 was found to be gone; zero while it is available
 }
 
-// New asks the service behind u.
+// New returns the client of the service behind u.
 func New(u *scrape.Upstream) *Client { return &Client{u: u} }
 
-// Name is the configured name of the service.
+// Name returns the configured name of the service.
 func (c *Client) Name() string { return c.u.Name() }
 
 // Point is one value of a series. Timestamp is the start of its bucket, in UTC.
@@ -38,28 +38,28 @@ type Point struct {
 	Value     wire.Float    `json:"value"`
 }
 
-// Page is one page of a series. The order of Results is newest first by custom, not by promise.
+// Page is one page of a series. Results usually are in order, newest first, but this is not documented.
 type Page struct {
 	Results []Point        `json:"results"`
-	LastRun *wire.UnixTime `json:"lastRun"` // when the series was last brought up to date
+	LastRun *wire.UnixTime `json:"lastRun"` // last update of the series
 
-	// The way to the next page; both empty on the last. The service is documented with one name and known with the other.
+	// Token of the next page; both empty on the last. The documentation uses one name, the service the other.
 	NextPageToken    string `json:"nextPageToken,omitzero"`
 	NextPageStartKey string `json:"nextPageStartKey,omitzero"`
 }
 
 const avgTPS = "GET /v1/avg_tps/{chainId}"
 
-// mostPages bounds a walk: at a point a day, more than a century.
+// mostPages limits a walk: with one point a day, more than a century.
 const mostPages = 500
 
-// AvgTPS asks GET /v1/avg_tps/{chainId} page by page, until the last page, an error, or the caller has enough. ChainID is
+// AvgTPS calls GET /v1/avg_tps/{chainId} page by page, until the last page, an error, or until the caller stops. ChainID is
 // the number of an EVM chain.
 func (c *Client) AvgTPS(ctx context.Context, chainID string) iter.Seq2[Page, error] {
 	return c.pages(ctx, avgTPS, "/v1/avg_tps/"+url.PathEscape(chainID), nil)
 }
 
-// pages asks for one page after the other, each with the parameters in always.
+// pages requests one page after the other, each with the parameters in always.
 func (c *Client) pages(ctx context.Context, op, path string, always url.Values) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		query := always
@@ -90,9 +90,9 @@ func (c *Client) pages(ctx context.Context, op, path string, always url.Values) 
 	}
 }
 
-// AvgTPSPage asks GET /v1/avg_tps/{chainId} or, where the service offers that no more, GET
-// /v2/chains/{chainId}/metrics/{metric} for one page, and returns it as JSON, unchanged: the first for an empty token, else
-// the one that the page before named. A page that cannot be decoded is an error, malformed.
+// AvgTPSPage calls GET /v1/avg_tps/{chainId} for one page. If the service no longer offers that, it calls GET
+// /v2/chains/{chainId}/metrics/{metric}. It returns the page as JSON, unchanged. An empty token means the first page, else it
+// is the token in the previous page. A page that cannot be decoded is an error, malformed.
 func (c *Client) AvgTPSPage(ctx context.Context, chainID, pageToken string) (jsontext.Value, error) {
 	token := func(query url.Values) url.Values {
 		if pageToken != "" {
@@ -124,17 +124,17 @@ func (c *Client) AvgTPSPage(ctx context.Context, chainID, pageToken string) (jso
 
 // AverageTPS is the newest complete value of a chain.
 type AverageTPS struct {
-	Point   *Point     // nil where no bucket is complete
-	LastRun *time.Time // when the service last brought the series up to date; nil where it does not say
+	Point   *Point     // nil if no bucket is complete
+	LastRun *time.Time // the service's last update of the series; nil if absent
 }
 
-// AverageTPS finds the newest complete point of GET /v1/avg_tps/{chainId} or, where the service offers that no more, of
-// Daily. Which one it offers is remembered for an hour.
+// AverageTPS returns the newest complete point of GET /v1/avg_tps/{chainId} or, if the service no longer offers that, of
+// Daily. It stores the available version for an hour.
 //
-// The newest bucket of a series is still filling and its value changes, so it does not count. In version 1 a point is
-// complete if its bucket has ended by lastRun, or by now where lastRun is absent; in version 2 if it is not the newest. A
-// bucket is as long as the shortest distance between two points, or a day where there is only one. Further pages are
-// asked while none holds a complete point, and to the end where a page shows that the oldest come first.
+// The newest bucket of a series is incomplete and its value changes, so it does not count. In version 1 a point is complete
+// if its bucket ended by lastRun, or by now if lastRun is absent. In version 2 it is complete if it is not the newest. The
+// length of a bucket is the shortest distance between two points, or a day for a single point. Further pages are requested
+// until one has a complete point, and all pages if the oldest points come first.
 func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, error) {
 	if c.isGone() {
 		return c.dailyTPS(ctx, chainID)
@@ -149,14 +149,14 @@ func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, er
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.gone = time.Now()
-	case saysGone(otherErr): // neither knows the chain
+	case saysGone(otherErr): // no version knows the chain
 		return AverageTPS{}, err
 	}
 	return other, otherErr
 }
 
-// newest finds the newest complete point of a series. Where the service does not say up to when the series is complete,
-// end says it of the points so far.
+// newest finds the newest complete point of a series. If the service does not send until when the series is complete, end
+// computes it from the points so far.
 func newest(pages iter.Seq2[Page, error], end func([]Point) time.Time) (AverageTPS, error) {
 	var found AverageTPS
 	var points []Point

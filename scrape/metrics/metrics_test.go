@@ -13,7 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 )
 
-// service answers every path and query it knows, and 404 to the rest.
+// service answers known paths and queries, and 404 to others.
 type service map[string]string
 
 func (s service) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -34,7 +34,7 @@ func client(t *testing.T, transport http.RoundTripper) *metrics.Client {
 	return metrics.New(u)
 }
 
-// day is the start of a day of August 2024, in Unix seconds.
+// day returns the start of a day of August 2024, in Unix seconds.
 func day(n int) int64 { return time.Date(2024, 8, n, 0, 0, 0, 0, time.UTC).Unix() }
 
 func page(rest string, points ...int64) string {
@@ -47,27 +47,27 @@ func page(rest string, points ...int64) string {
 
 func lastRun(at int64) string { return fmt.Sprintf(`,"lastRun":%d`, at) }
 
-func TestTheNewestCompletePointIsFound(t *testing.T) {
+func TestAverageTPSIsTheNewestCompletePoint(t *testing.T) {
 	const path = "/v1/avg_tps/43114"
 	for name, c := range map[string]struct {
 		pages service
 		want  int64 // 0: none
 	}{
-		"the newest bucket is still filling":          {service{path: page(lastRun(day(27)+63212), day(27), day(26), day(25))}, day(26)},
-		"its end is the moment of lastRun":            {service{path: page(lastRun(day(28)), day(27), day(26))}, day(27)},
-		"a second before its end":                     {service{path: page(lastRun(day(28)-1), day(27), day(26))}, day(26)},
-		"the service stands still":                    {service{path: page(lastRun(day(26)+1), day(26), day(25))}, day(25)},
-		"in no order":                                 {service{path: page(lastRun(day(27)+1), day(25), day(27), day(24), day(26))}, day(26)},
-		"a gap does not make buckets longer":          {service{path: page(lastRun(day(27)+1), day(27), day(26), day(20), day(19))}, day(26)},
-		"hours":                                       {service{path: page(lastRun(day(27)+7200), day(27)+3600, day(27))}, day(27) + 3600},
-		"one point, complete":                         {service{path: page(lastRun(day(28)), day(27))}, day(27)},
-		"one point, still filling":                    {service{path: page(lastRun(day(27)+80000), day(27))}, 0},
-		"hours, one point twice":                      {service{path: page(lastRun(day(27)+7200), day(27)+3600, day(27), day(27))}, day(27) + 3600},
-		"no points":                                   {service{path: page(lastRun(day(27)))}, 0},
-		"no lastRun, the clock decides":               {service{path: page("", day(3), day(2))}, day(3)},
-		"the first page has none complete":            {service{path: page(lastRun(day(27)+1)+`,"nextPageToken":"a"`, day(27)), path + "?pageToken=a": page("", day(26), day(25))}, day(26)},
-		"later pages are not asked when one has been": {service{path: page(lastRun(day(27)+1)+`,"nextPageToken":"lost"`, day(27), day(26))}, day(26)},
-		"the oldest come first":                       {service{path: page(lastRun(day(27)+1)+`,"nextPageStartKey":"k/1"`, day(22), day(23)), path + "?startKey=k%2F1": page("", day(26), day(27))}, day(26)},
+		"newest bucket incomplete":            {service{path: page(lastRun(day(27)+63212), day(27), day(26), day(25))}, day(26)},
+		"bucket ends at lastRun":              {service{path: page(lastRun(day(28)), day(27), day(26))}, day(27)},
+		"lastRun a second before the end":     {service{path: page(lastRun(day(28)-1), day(27), day(26))}, day(26)},
+		"service without updates":             {service{path: page(lastRun(day(26)+1), day(26), day(25))}, day(25)},
+		"unordered":                           {service{path: page(lastRun(day(27)+1), day(25), day(27), day(24), day(26))}, day(26)},
+		"gap between points":                  {service{path: page(lastRun(day(27)+1), day(27), day(26), day(20), day(19))}, day(26)},
+		"hours":                               {service{path: page(lastRun(day(27)+7200), day(27)+3600, day(27))}, day(27) + 3600},
+		"one point, complete":                 {service{path: page(lastRun(day(28)), day(27))}, day(27)},
+		"one point, incomplete":               {service{path: page(lastRun(day(27)+80000), day(27))}, 0},
+		"hours, one point twice":              {service{path: page(lastRun(day(27)+7200), day(27)+3600, day(27), day(27))}, day(27) + 3600},
+		"no points":                           {service{path: page(lastRun(day(27)))}, 0},
+		"no lastRun":                          {service{path: page("", day(3), day(2))}, day(3)},
+		"no complete point on the first page": {service{path: page(lastRun(day(27)+1)+`,"nextPageToken":"a"`, day(27)), path + "?pageToken=a": page("", day(26), day(25))}, day(26)},
+		"no request after a complete point":   {service{path: page(lastRun(day(27)+1)+`,"nextPageToken":"lost"`, day(27), day(26))}, day(26)},
+		"oldest first":                        {service{path: page(lastRun(day(27)+1)+`,"nextPageStartKey":"k/1"`, day(22), day(23)), path + "?startKey=k%2F1": page("", day(26), day(27))}, day(26)},
 	} {
 		got, err := client(t, c.pages).AverageTPS(t.Context(), "43114")
 		switch {
@@ -81,7 +81,7 @@ func TestTheNewestCompletePointIsFound(t *testing.T) {
 	}
 }
 
-func TestAverageTPSGivesTheValueAndTheLastRun(t *testing.T) {
+func TestAverageTPSReturnsValueAndLastRun(t *testing.T) {
 	got, err := client(t, service{"/v1/avg_tps/total": `{"results":[{"timestamp":1724716800,"value":1.98},{"timestamp":1724630400,"value":"2.5"}],"status":200,"lastRun":1724780812}`}).
 		AverageTPS(t.Context(), "total")
 	if err != nil || got.Point == nil || got.Point.Value != 2.5 || got.LastRun == nil || got.LastRun.Unix() != 1724780812 {
@@ -89,12 +89,12 @@ func TestAverageTPSGivesTheValueAndTheLastRun(t *testing.T) {
 	}
 	got, err = client(t, service{"/v1/avg_tps/1": `{"results":[],"status":200}`}).AverageTPS(t.Context(), "1")
 	if err != nil || got.Point != nil || got.LastRun != nil {
-		t.Errorf("an empty series: got %+v, %v", got, err)
+		t.Errorf("empty series: got %+v, %v", got, err)
 	}
 }
 
-func TestWithoutLastRunTheClockEndsABucket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // its clock begins at midnight
+func TestClockEndsABucketWithoutLastRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the synthetic clock starts at midnight
 		today := time.Now().Unix()
 		c := client(t, service{"/v1/avg_tps/1": page("", today, today-86400, today-2*86400)})
 		for range 2 {
@@ -106,12 +106,12 @@ func TestWithoutLastRunTheClockEndsABucket(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if got, _ := c.AverageTPS(t.Context(), "1"); got.Point == nil || got.Point.Timestamp.Unix() != today {
-			t.Errorf("a day later: got %+v", got.Point)
+			t.Errorf("after a day: got %+v", got.Point)
 		}
 	})
 }
 
-func TestPagesFollowEitherTokenUnderItsOwnName(t *testing.T) {
+func TestNextPageUsesTheTokenNameOfTheService(t *testing.T) {
 	const path = "/v1/avg_tps/a%2Fb"
 	c := client(t, service{
 		path:                     page(`,"nextPageToken":"1 2"`, day(5)),
@@ -130,7 +130,7 @@ func TestPagesFollowEitherTokenUnderItsOwnName(t *testing.T) {
 	}
 }
 
-func TestAWalkEndsWhateverTheServiceSays(t *testing.T) {
+func TestAvgTPSEndsForAnyAnswer(t *testing.T) {
 	endless := 0
 	for want, transport := range map[string]http.RoundTripper{
 		"GET /v1/avg_tps/{chainId}: not_found: HTTP 404: not known: /v1/avg_tps/1?pageToken=expired": service{"/v1/avg_tps/1": page(`,"nextPageToken":"expired"`)},
@@ -152,7 +152,7 @@ func TestAWalkEndsWhateverTheServiceSays(t *testing.T) {
 			t.Errorf("\n got %v\nwant %s", last, want)
 		}
 		if _, err := c.AverageTPS(t.Context(), "1"); err == nil {
-			t.Errorf("AverageTPS hides: %s", want)
+			t.Errorf("AverageTPS without error: %s", want)
 		}
 	}
 }
@@ -161,7 +161,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestAPointWithoutAValueIsMalformed(t *testing.T) {
+func TestPointWithoutValueIsMalformed(t *testing.T) {
 	for _, body := range []string{`{"status":200}`, `{"results":[{"timestamp":1}],"status":200}`, `{"results":[{"value":1}],"status":200}`, `{"results":[{"timestamp":1,"value":"NaN"}]}`} {
 		if got, err := client(t, service{"/v1/avg_tps/1": body}).AverageTPS(t.Context(), "1"); scrape.OutcomeOf(err) != scrape.Malformed {
 			t.Errorf("%s: got %+v, %v", body, got, err)

@@ -10,14 +10,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// AvgTPSMetric is the name that version 2 has for the transactions per second.
+// AvgTPSMetric is the name of the transactions per second in version 2.
 const AvgTPSMetric = "avgTps"
 
 const chainMetrics = "GET /v2/chains/{chainId}/metrics/{metric}"
 
-// Daily asks GET /v2/chains/{chainId}/metrics/{metric} for values by day, page by page, until the last page, an error, or
-// the caller has enough. ChainID is the number of an EVM chain, or total, mainnet or testnet; metric is such as avgTps. The
-// pages have no LastRun, and the newest value is one of a day that is not over, or not counted to its end.
+// Daily calls GET /v2/chains/{chainId}/metrics/{metric} for values by day, page by page, until the last page, an error, or
+// until the caller stops. ChainID is the number of an EVM chain, or total, mainnet or testnet. A metric is, for example,
+// avgTps. The pages have no LastRun, and the newest value belongs to a day that is incomplete.
 func (c *Client) Daily(ctx context.Context, chainID, metric string) iter.Seq2[Page, error] {
 	return c.pages(ctx, chainMetrics, metricPath(chainID, metric), url.Values{"timeInterval": {"day"}})
 }
@@ -26,7 +26,7 @@ func metricPath(chainID, metric string) string {
 	return "/v2/chains/" + url.PathEscape(chainID) + "/metrics/" + url.PathEscape(metric)
 }
 
-// dailyTPS is AverageTPS of version 2.
+// dailyTPS is AverageTPS for version 2.
 func (c *Client) dailyTPS(ctx context.Context, chainID string) (AverageTPS, error) {
 	return newest(c.Daily(ctx, chainID, AvgTPSMetric), func(points []Point) time.Time {
 		var last time.Time
@@ -35,11 +35,11 @@ func (c *Client) dailyTPS(ctx context.Context, chainID string) (AverageTPS, erro
 				last = p.Timestamp.Time
 			}
 		}
-		return last // the beginning of the newest bucket: what ended by then is complete
+		return last // start of the newest bucket: earlier buckets are complete
 	})
 }
 
-// goneFor is how long version 1 is not asked after it was found to be gone.
+// goneFor is the time without calls to version 1 after it was found to be gone.
 const goneFor = time.Hour
 
 func (c *Client) isGone() bool {
@@ -48,7 +48,7 @@ func (c *Client) isGone() bool {
 	return !c.gone.IsZero() && time.Since(c.gone) < goneFor
 }
 
-// saysGone tells whether an error can mean that this version is offered no more: 404, 410, or a refusal that says so.
+// saysGone reports whether an error can mean that a version is no longer offered: 404, 410, or an error that names it.
 func saysGone(err error) bool {
 	switch scrape.OutcomeOf(err) {
 	case scrape.NotFound:

@@ -17,7 +17,7 @@ const (
 	v2 = "/v2/chains/43114/metrics/avgTps?timeInterval=day"
 )
 
-// noted tells which paths a service was asked for.
+// noted records the paths of requests.
 type noted struct {
 	answers func(path string) (status int, body string)
 	asked   []string
@@ -29,7 +29,7 @@ func (n *noted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-func TestWhereVersion1IsGoneVersion2IsAsked(t *testing.T) {
+func TestVersion2IsUsedWhenVersion1IsGone(t *testing.T) {
 	for name, gone := range map[string]struct {
 		status int
 		body   string
@@ -49,22 +49,22 @@ func TestWhereVersion1IsGoneVersion2IsAsked(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
 		if want := []string{v1, v2}; !slices.Equal(s.asked, want) {
-			t.Errorf("%s: asked for %q, want %q", name, s.asked, want)
+			t.Errorf("%s: requested %q, want %q", name, s.asked, want)
 		}
 	}
 }
 
-func TestAPageIsAskedOfTheVersionThatThereIs(t *testing.T) {
+func TestAvgTPSPageUsesTheAvailableVersion(t *testing.T) {
 	const first = `{"results":[{"timestamp":1700000000,"value":1.5}],"nextPageToken":"next"}`
 	for name, c := range map[string]struct {
-		one, two int // the status of either version
+		one, two int // HTTP status of each version
 		want     []string
 		err      string
 	}{
-		"the first":  {200, 500, []string{v1, v1 + "?pageToken=next"}, ""},
-		"the second": {404, 200, []string{v1, v2, v1 + "?pageToken=next", strings.Replace(v2, "?", "?pageToken=next&", 1)}, ""},
-		"neither":    {404, 404, []string{v1, v2}, "GET /v1/avg_tps/{chainId}: not_found: "},
-		"an outage":  {404, 401, []string{v1, v2}, "GET /v2/chains/{chainId}/metrics/{metric}: forbidden: "},
+		"version 1": {200, 500, []string{v1, v1 + "?pageToken=next"}, ""},
+		"version 2": {404, 200, []string{v1, v2, v1 + "?pageToken=next", strings.Replace(v2, "?", "?pageToken=next&", 1)}, ""},
+		"neither":   {404, 404, []string{v1, v2}, "GET /v1/avg_tps/{chainId}: not_found: "},
+		"outage":    {404, 401, []string{v1, v2}, "GET /v2/chains/{chainId}/metrics/{metric}: forbidden: "},
 	} {
 		s := &noted{answers: func(path string) (int, string) {
 			if strings.HasPrefix(path, "/v2/") {
@@ -85,23 +85,23 @@ func TestAPageIsAskedOfTheVersionThatThereIs(t *testing.T) {
 			}
 		}
 		if !slices.Equal(s.asked, c.want) {
-			t.Errorf("%s: asked for %q, want %q", name, s.asked, c.want)
+			t.Errorf("%s: requested %q, want %q", name, s.asked, c.want)
 		}
 	}
 }
 
-func TestTheNewestDayOfVersion2NeverCounts(t *testing.T) {
+func TestNewestDayOfVersion2IsIncomplete(t *testing.T) {
 	for name, c := range map[string]struct {
 		pages service
 		want  int64 // 0: none
 	}{
-		"long past":             {service{v2: page("", day(27), day(26))}, day(26)},
-		"in no order":           {service{v2: page("", day(25), day(27), day(24), day(26))}, day(26)},
-		"alone":                 {service{v2: page("", day(27))}, 0},
-		"no points":             {service{v2: page("")}, 0},
-		"on another page":       {service{v2: page(`,"nextPageToken":"1 2"`, day(27)), "/v2/chains/43114/metrics/avgTps?pageToken=1+2&timeInterval=day": page("", day(26), day(25))}, day(26)},
-		"an empty token":        {service{v2: page(`,"nextPageToken":""`, day(27))}, 0},
-		"the oldest come first": {service{v2: page(`,"nextPageToken":"a"`, day(22), day(23)), "/v2/chains/43114/metrics/avgTps?pageToken=a&timeInterval=day": page("", day(24))}, day(23)},
+		"old points":      {service{v2: page("", day(27), day(26))}, day(26)},
+		"unordered":       {service{v2: page("", day(25), day(27), day(24), day(26))}, day(26)},
+		"alone":           {service{v2: page("", day(27))}, 0},
+		"no points":       {service{v2: page("")}, 0},
+		"on another page": {service{v2: page(`,"nextPageToken":"1 2"`, day(27)), "/v2/chains/43114/metrics/avgTps?pageToken=1+2&timeInterval=day": page("", day(26), day(25))}, day(26)},
+		"empty token":     {service{v2: page(`,"nextPageToken":""`, day(27))}, 0},
+		"oldest first":    {service{v2: page(`,"nextPageToken":"a"`, day(22), day(23)), "/v2/chains/43114/metrics/avgTps?pageToken=a&timeInterval=day": page("", day(24))}, day(23)},
 	} {
 		got, err := client(t, c.pages).AverageTPS(t.Context(), "43114")
 		switch {
@@ -115,7 +115,7 @@ func TestTheNewestDayOfVersion2NeverCounts(t *testing.T) {
 	}
 }
 
-func TestTheVersionIsRememberedForAnHourAndAskedAnew(t *testing.T) {
+func TestVersionIsCheckedAgainAfterAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := false
 		s := &noted{answers: func(path string) (int, string) {
@@ -132,7 +132,7 @@ func TestTheVersionIsRememberedForAnHourAndAskedAnew(t *testing.T) {
 				t.Error(err)
 			}
 			if !slices.Equal(s.asked, want) {
-				t.Errorf("asked for %q, want %q", s.asked, want)
+				t.Errorf("requested %q, want %q", s.asked, want)
 			}
 		}
 		ask(v1, v2)
@@ -147,7 +147,7 @@ func TestTheVersionIsRememberedForAnHourAndAskedAnew(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoSignOfTheOtherVersionChangesNothing(t *testing.T) {
+func TestOtherErrorsKeepTheVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
 			status, other int
@@ -168,7 +168,7 @@ func TestWhatIsNoSignOfTheOtherVersionChangesNothing(t *testing.T) {
 				return c.status, c.body
 			}}
 			client := client(t, s)
-			for range 2 { // a failure is not remembered
+			for range 2 { // failures are not cached
 				s.asked = nil
 				if _, err := client.AverageTPS(t.Context(), "43114"); err == nil || !strings.HasPrefix(err.Error(), c.want) || len(s.asked) != c.asked || s.asked[0] != v1 {
 					t.Errorf("%d, %d: got %v after %q", c.status, c.other, err, s.asked)
@@ -178,7 +178,7 @@ func TestWhatIsNoSignOfTheOtherVersionChangesNothing(t *testing.T) {
 	})
 }
 
-func TestADailySeriesHasPages(t *testing.T) {
+func TestDailyReturnsPages(t *testing.T) {
 	const path = "/v2/chains/1/metrics/a%2Fb"
 	c := client(t, service{path + "?timeInterval=day": page(`,"nextPageToken":"x"`, day(5)), path + "?pageToken=x&timeInterval=day": page("", day(4))})
 	var seen []int64

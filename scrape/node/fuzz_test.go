@@ -19,8 +19,8 @@ func (s saying) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(s)))}, nil
 }
 
-// FuzzAnAnswerIsAValueOrAnError gives each method any answer. The seeds are recorded answers of real nodes.
-func FuzzAnAnswerIsAValueOrAnError(f *testing.F) {
+// FuzzAnswerIsAValueOrAnError gives each method any answer. The seeds are recorded answers of real nodes.
+func FuzzAnswerIsAValueOrAnError(f *testing.F) {
 	names := slices.Sorted(maps.Keys(typed))
 	questions, seen := map[string]question{}, map[string]bool{}
 	for _, r := range recordings(f) {

@@ -56,7 +56,7 @@ func decode(d *Decoder, v reflect.Value) error {
 	case p.as == reflect.Struct && kind == jsontext.KindBeginObject:
 		return decodeStruct(d, v, p)
 	}
-	// A scalar, null, or what cannot be decoded.
+	// A scalar, null, or an undecodable value.
 	if err := json.UnmarshalDecode(d.Decoder, v.Addr().Interface()); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func nillable(kind reflect.Kind) bool {
 	return kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map || kind == reflect.Interface
 }
 
-func decodeStruct(d *Decoder, v reflect.Value, p *plan) error {
+func decodeStruct(d *Decoder, v reflect.Value, p *typeDecoder) error {
 	if err := d.open(); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func decodeStruct(d *Decoder, v reflect.Value, p *plan) error {
 		}
 		i, known := p.find(name)
 		if known && !p.fields[i].nillable && d.PeekKind() == jsontext.KindNull {
-			known = false // as good as absent
+			known = false // counts as absent
 		}
 		if known {
 			seen[i] = true
@@ -185,8 +185,8 @@ func decodeStruct(d *Decoder, v reflect.Value, p *plan) error {
 	return nil
 }
 
-// plan says how values of a type are decoded.
-type plan struct {
+// typeDecoder is the cached way to decode a type.
+type typeDecoder struct {
 	self   bool         // decodes itself: an Unmarshaler
 	as     reflect.Kind // Pointer, Slice, Map or Struct; Invalid for what the library decodes
 	fields []field
@@ -200,7 +200,7 @@ type field struct {
 	nillable bool // can hold null
 }
 
-func (p *plan) find(quoted jsontext.Value) (int, bool) {
+func (p *typeDecoder) find(quoted jsontext.Value) (int, bool) {
 	if i, ok := p.byName[string(quoted[1:len(quoted)-1])]; ok {
 		return i, true
 	}
@@ -211,20 +211,20 @@ func (p *plan) find(quoted jsontext.Value) (int, bool) {
 
 var rawType = reflect.TypeFor[jsontext.Value]()
 
-var plans sync.Map // reflect.Type to *plan
+var typeDecoders sync.Map // reflect.Type to *plan
 
-func planOf(t reflect.Type) *plan {
-	if known, ok := plans.Load(t); ok {
-		return known.(*plan)
+func planOf(t reflect.Type) *typeDecoder {
+	if known, ok := typeDecoders.Load(t); ok {
+		return known.(*typeDecoder)
 	}
-	p := &plan{self: reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]())}
+	p := &typeDecoder{self: reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]())}
 	if !p.self && governed(t) {
 		p.as = t.Kind()
 	}
 	if p.as == reflect.Struct {
 		p.readFields(t)
 	}
-	plans.Store(t, p)
+	typeDecoders.Store(t, p)
 	return p
 }
 
@@ -248,7 +248,7 @@ func decodesItself(t reflect.Type) bool {
 		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-func (p *plan) readFields(t reflect.Type) {
+func (p *typeDecoder) readFields(t reflect.Type) {
 	p.byName = make(map[string]int)
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")

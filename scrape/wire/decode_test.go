@@ -38,7 +38,7 @@ func decoded(in string) (whole, error) {
 	return v, err
 }
 
-func TestDecodeReadsNestedAnswersAndIgnoresWhatNobodyAsksFor(t *testing.T) {
+func TestDecodeIgnoresUnknownMembers(t *testing.T) {
 	got, err := decoded(`{"x":{"deep":[1,{}]},"p\u0061rts":[{"weight":"1","y":null},{"weight":2}],"byID":{"236":{"weight":3}},
 		"names":["a","b"],"one":{"weight":4},"uptime":"99.5","when":"2026-11-20T18:00:00Z","next":"n","Hidden":"h"}`)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestDecodeReadsNestedAnswersAndIgnoresWhatNobodyAsksFor(t *testing.T) {
 	}
 }
 
-func TestDecodeNeverTakesAbsentForZero(t *testing.T) {
+func TestDecodeRejectsMissingRequiredFields(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{`{}`, `: parts is missing`},
 		{`{"parts":[{"weight":1},{}]}`, `/parts/1: weight is missing`},
@@ -78,7 +78,7 @@ func TestDecodeNeverTakesAbsentForZero(t *testing.T) {
 	}
 }
 
-func TestDecodeLeavesOptionalFieldsEmpty(t *testing.T) {
+func TestDecodeLeavesOptionalFieldsAbsent(t *testing.T) {
 	for _, in := range []string{`{"parts":[]}`, `{"parts":[],"byID":null,"names":null,"one":null,"uptime":null,"next":null,"when":null}`} {
 		got, err := decoded(in)
 		if diff := cmp.Diff(whole{Parts: []part{}}, got, cmp.AllowUnexported(whole{})); diff != "" || err != nil {
@@ -87,25 +87,25 @@ func TestDecodeLeavesOptionalFieldsEmpty(t *testing.T) {
 	}
 }
 
-func TestDecodeTellsAnEmptyListFromNone(t *testing.T) {
+func TestDecodeKeepsEmptyListsNonNil(t *testing.T) {
 	got, err := decoded(`{"parts":[],"byID":{}}`)
 	if err != nil || got.Parts == nil || got.ByID == nil {
-		t.Errorf("an empty list or map came out nil: %+v, %v", got, err)
+		t.Errorf("empty list or map decoded to nil: %+v, %v", got, err)
 	}
 	if got, err := decoded(`{"parts":null}`); err != nil || got.Parts != nil {
-		t.Errorf("null came out as a list: %+v, %v", got, err)
+		t.Errorf("null decoded to a list: %+v, %v", got, err)
 	}
 }
 
-func TestDecodeRefusesWhatIsIncompleteOrOfAnotherKind(t *testing.T) {
+func TestDecodeRejectsIncompleteOrMistypedInput(t *testing.T) {
 	for _, in := range []string{``, `{`, `{"parts"`, `{"parts":`, `{"parts":[`, `{"parts":[{"weight":1}`, `{"parts":[{"weight":1},`, `[]`, `"x"`, `{"parts":{}}`, `{"parts":[1]}`, `{"parts":[],"byID":[]}`, `{"parts":[],"byID":{"x":{"weight":1}}}`} {
 		if got, err := decoded(in); err == nil {
-			t.Errorf("%s was taken for %+v", in, got)
+			t.Errorf("%s decoded to %+v", in, got)
 		}
 	}
 }
 
-func FuzzDecodeAgreesWithTheLibrary(f *testing.F) {
+func FuzzDecodeMatchesEncodingJSON(f *testing.F) {
 	f.Add([]byte(`{"parts":[{"weight":"1"}],"byID":{"1":{"weight":2}},"one":{"weight":4},"uptime":"99.5"}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var ours, theirs whole
@@ -113,7 +113,7 @@ func FuzzDecodeAgreesWithTheLibrary(f *testing.F) {
 			return
 		}
 		if err := json.UnmarshalDecode(jsontext.NewDecoder(strings.NewReader(string(in))), &theirs); err != nil {
-			return // a null that Decode takes for absent
+			return // Decode counts this null as absent
 		}
 		if diff := cmp.Diff(theirs, ours, cmp.AllowUnexported(whole{})); diff != "" {
 			t.Errorf("%q: %s", in, diff)

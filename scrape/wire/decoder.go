@@ -40,10 +40,10 @@ func (d *Decoder) Sub(raw jsontext.Value) *Decoder {
 // Sizes in bytes of what the Go runtime and jsontext keep.
 const (
 	mapHeader = 48
-	mapGroup  = 8   // entries that the first makes room for
+	mapGroup  = 8   // entries that the first allocation holds
 	nameCost  = 100 // of each name of an object with more than fewNames
 	fewNames  = 64
-	rawCost   = 4 // of each byte that is kept as text: it is copied when it grows and when its parts are read
+	rawCost   = 4 // of each byte kept as text: it is copied when it grows and when its parts are decoded
 )
 
 // take counts memory that will be used, in bytes.

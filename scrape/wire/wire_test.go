@@ -16,7 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// read decodes one JSON value and gives it, or the error, as text.
+// read decodes one JSON value and returns it, or the error, as text.
 func read[T any](in string) string {
 	var v T
 	if err := json.Unmarshal([]byte(in), &v); err != nil {
@@ -26,7 +26,7 @@ func read[T any](in string) string {
 	return fmt.Sprint(v)
 }
 
-func TestEachScalarReadsBothSpellingsAndRefusesTheRest(t *testing.T) {
+func TestScalarsReadBothSpellings(t *testing.T) {
 	for _, c := range []struct {
 		read func(string) string
 		in   string
@@ -123,7 +123,7 @@ func TestEachScalarReadsBothSpellingsAndRefusesTheRest(t *testing.T) {
 	}
 }
 
-func TestNullAndAbsentStayNilBehindAPointer(t *testing.T) {
+func TestNullAndAbsentPointersStayNil(t *testing.T) {
 	var v struct {
 		Null   *wire.Uint64   `json:"null"`
 		Absent *wire.UnixTime `json:"absent"`
@@ -137,7 +137,7 @@ func TestNullAndAbsentStayNilBehindAPointer(t *testing.T) {
 	}
 }
 
-func TestUnitsConvert(t *testing.T) {
+func TestUnitConversion(t *testing.T) {
 	if got := wire.NanoAVAX(2000000000500000000).AVAX(); got != 2000000000.5 {
 		t.Errorf("AVAX: got %v", got)
 	}
@@ -162,7 +162,7 @@ func decode[T any](t *rapid.T, in []byte) T {
 	return v
 }
 
-func TestEveryValueSurvivesEitherSpelling(t *testing.T) {
+func TestValuesRoundTripInBothSpellings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := rapid.Uint64().Draw(t, "u")
 		if got := decode[wire.Uint64](t, spell(t, strconv.FormatUint(u, 10))); uint64(got) != u {
@@ -197,7 +197,7 @@ func TestEveryValueSurvivesEitherSpelling(t *testing.T) {
 	})
 }
 
-func FuzzNoValueIsBothAnErrorAndANumber(f *testing.F) {
+func FuzzScalarsRejectNonNumbers(f *testing.F) {
 	for _, s := range []string{`1`, `"1"`, `"NaN"`, `-0`, `"0x1"`, `null`, `1e400`, `"9999-12-01T00:00:00Z"`} {
 		f.Add([]byte(s))
 	}
@@ -210,21 +210,21 @@ func FuzzNoValueIsBothAnErrorAndANumber(f *testing.F) {
 		var p wire.Percent
 		var s wire.Seconds
 		if json.Unmarshal(in, &u) != nil && u != 0 {
-			t.Errorf("Uint64 kept %d of %q", u, in)
+			t.Errorf("Uint64 %d from %q with an error", u, in)
 		}
 		if err := json.Unmarshal(in, &x); err == nil && (math.IsNaN(float64(x)) || math.IsInf(float64(x), 0)) {
-			t.Errorf("Float took %q for %v", in, x)
+			t.Errorf("Float: %q decoded to %v", in, x)
 		}
 		if err := json.Unmarshal(in, &p); err == nil && !(p >= 0 && p <= 100) {
-			t.Errorf("Percent took %q for %v", in, p)
+			t.Errorf("Percent: %q decoded to %v", in, p)
 		}
 		if err := json.Unmarshal(in, &s); err == nil && s.Duration < 0 {
-			t.Errorf("Seconds took %q for %v", in, s)
+			t.Errorf("Seconds: %q decoded to %v", in, s)
 		}
 	})
 }
 
-func TestNoHeightOrTimeThatCannotBe(t *testing.T) {
+func TestImpossibleHeightsAndTimesAreRejected(t *testing.T) {
 	at := func(ahead time.Duration) (rfc, unix string) {
 		then := time.Now().Add(ahead)
 		return `"` + then.Format(time.RFC3339) + `"`, strconv.FormatInt(then.Unix(), 10)
@@ -244,18 +244,18 @@ func TestNoHeightOrTimeThatCannotBe(t *testing.T) {
 		read[wire.PastUnixTime](`"253402300799"`) + " again": true,
 	} {
 		if strings.HasPrefix(in, "error: ") != refused {
-			t.Errorf("%s, refused should be %t", in, refused)
+			t.Errorf("%s: rejected must be %t", in, refused)
 		}
 	}
 }
 
-func TestDecodingIsBoundedInMemoryAndDepth(t *testing.T) {
+func TestDecoderLimitsMemoryAndDepth(t *testing.T) {
 	many := strings.Repeat(`{"weight":1},`, 200_000)
 	for in, want := range map[string]bool{
 		`{"parts":[` + many[:len(many)-1] + `]}`:                                                 true,
-		`{"parts":[],"x":[` + many[:len(many)-1] + `]}`:                                          false, // what nobody asks for takes nothing
+		`{"parts":[],"x":[` + many[:len(many)-1] + `]}`:                                          false, // unknown members take no memory
 		`{"parts":[],"names":["` + strings.Repeat("x", 1<<20) + `"]}`:                            true,
-		`{"parts":[],"x":{` + names(100_000) + `}}`:                                              true, // jsontext keeps them to tell a name that is there twice
+		`{"parts":[],"x":{` + names(100_000) + `}}`:                                              true, // jsontext keeps names to detect duplicates
 		`{"parts":[],` + names(100_000) + `}`:                                                    true,
 		`{"parts":[],"byID":{` + strings.ReplaceAll(names(60_000), ":0", `:{"weight":1}`) + `}}`: true,
 	} {
@@ -286,7 +286,7 @@ func names(n int) string {
 	return strings.TrimSuffix(b.String(), ",")
 }
 
-func TestRawValuesAreKeptWholeWithoutSpace(t *testing.T) {
+func TestReadRawRemovesOnlySpace(t *testing.T) {
 	for in, want := range map[string]string{
 		` {"a" : [ 1, {"b":null }, "x\u0041" ], "c":{} , "d":[]} `: `{"a":[1,{"b":null},"x\u0041"],"c":{},"d":[]}`,
 		` "s" `: `"s"`, `[]`: `[]`, ` -1.50 `: `-1.50`, `true`: `true`,
@@ -299,7 +299,7 @@ func TestRawValuesAreKeptWholeWithoutSpace(t *testing.T) {
 	for _, in := range []string{``, `{`, `{"a"`, `{"a":`, `[1,`, `]`, `{"a":1,"a":2}`, `{1:2}`, `[1 2]`, `nul`} {
 		var raw jsontext.Value
 		if err := wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), &raw); err == nil {
-			t.Errorf("%s was taken for %s", in, raw)
+			t.Errorf("%s decoded to %s", in, raw)
 		}
 	}
 }

@@ -151,7 +151,7 @@ func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
 	third.told("cannot be read and begins anew")
 }
 
-// mounts tells whether this machine lets a test have mounts of its own.
+// mounts reports whether this machine lets a test have mounts of its own.
 func mounts() bool {
 	cmd := exec.Command("true")
 	cmd.SysProcAttr = namespaces()
@@ -236,7 +236,7 @@ func TestANodeWhoseNameIsGoneIsDownUntilItIsBack(t *testing.T) {
 		good().send(w)
 	})
 	write(hosts, []byte("127.0.0.1 localhost\n"))
-	// Names are looked up anew after five seconds.
+	// Names are looked up again after five seconds.
 	e.until("bravo is down", is(`avax_node_up{node="bravo"}`, 0))
 	e.told(`"target":"bravo".*(no such host|server misbehaving|lookup bravo.test)`)
 	if err := is(`avax_node_up{node="alpha"}`, 1)(e.until("a page", func(page) error { return nil })); err != nil {

@@ -117,7 +117,7 @@ func TestTwoProcessesWithOneStateDirectoryDoNotMixTheirState(t *testing.T) {
 	second.until("the second one stores", is(stored, 1))
 }
 
-// Signal after signal makes the receivers anew each time, and loses no page.
+// Signal after signal makes the receivers again each time, and loses no page.
 func TestAStormOfSignalsLosesNoPage(t *testing.T) {
 	full(t)
 	network := simnet.New(simnet.Options{Seed: 1})

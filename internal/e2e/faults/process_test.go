@@ -318,7 +318,7 @@ func (f figures) String() string {
 }
 
 // settled waits until no more goroutines and descriptors are there than before, but for a few: those of the test's own connections, of
-// calls under way, and of connections that are kept, of which there may be one for each call that an upstream gets at once.
+// calls in progress, and of connections that are kept, of which there may be one for each call that an upstream gets at once.
 func (e *exporter) settled(before figures) figures {
 	e.t.Helper()
 	const few, kept = 8, 5 // AVAX_CONCURRENCY, and the up probe's

@@ -146,7 +146,7 @@ type point struct {
 	value float64
 }
 
-// floors are the least values of each twentieth of the time: what is under way
+// floors are the least values of each twentieth of the time: what is in progress
 // comes and goes on top of them.
 func floors(all []sampled, of func(figures) float64) (low []point) {
 	const parts = 20

@@ -19,7 +19,7 @@ type spoilage struct {
 // others are the values that a field is given.
 var others = []any{nil, true, "spoilt", json.Number("-0.5"), json.Number("1e999"), []any{}, map[string]any{}}
 
-// spoils tells whether a field with that value would be none that an upstream
+// spoils reports whether a field with that value would be none that an upstream
 // may give, if it had the other one.
 func spoils(path []string, v, other any) bool {
 	_, isText := v.(string)

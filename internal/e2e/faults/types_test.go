@@ -115,7 +115,7 @@ func mistypeAll(t *testing.T, spec *collectors.Spec) (wrong []string) {
 	return wrong
 }
 
-// isLess tells whether a number is less than the other.
+// isLess reports whether a number is less than the other.
 func isLess(value, other string) bool {
 	v, err := strconv.ParseFloat(value, 64)
 	o, otherErr := strconv.ParseFloat(other, 64)
