@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/avax-exporter/avax-exporter/"
 
-// layers are the packages from the bottom up; the longest prefix counts. Imports
-// go down, or stay within the lowest layer.
+// layers are the packages from the bottom up; the longest prefix counts. A package may import only lower layers, or its own
+// layer if that is the lowest.
 var layers = map[string]int{
 	"alerts":               0,
 	"dashboards":           0,
@@ -44,14 +44,13 @@ var layers = map[string]int{
 	"internal/app":         6,
 	"internal/demo":        6,
 	"cmd/exporter":         7,
-	"internal/catalogue":   8, // checks what the others declare
+	"internal/catalogue":   8, // checks declarations of the others
 	"internal/e2e":         8, // runs the whole program
 	"internal/performance": 8, // measures the whole program
 }
 
-// TestImportsGoDown reads the sources themselves: the go command's own answer
-// would come from the test cache.
-func TestImportsGoDown(t *testing.T) {
+// TestImportsFollowTheLayers parses the sources, because go test may cache the output of the go command.
+func TestImportsFollowTheLayers(t *testing.T) {
 	packages := 0
 	for pkg, imports := range sources(t) {
 		packages++
@@ -66,7 +65,7 @@ func TestImportsGoDown(t *testing.T) {
 			case !known:
 				t.Errorf("%s imports %s, which has no layer", pkg, imported)
 			case pkg == "internal/simnet":
-				t.Errorf("%s imports %s: a client and a server that share types share mistakes", pkg, imported)
+				t.Errorf("%s imports %s: client and simulated server must not share types", pkg, imported)
 			case to > from || to == from && from > 0:
 				t.Errorf("%s (layer %d) imports %s (layer %d)", pkg, from, imported, to)
 			}
@@ -86,8 +85,7 @@ func layer(pkg string) (n int, known bool) {
 	return 0, false
 }
 
-// sources returns, for each package of the module, the packages of the module
-// that it imports, leaving out tests.
+// sources returns, for each package of the module, its imports of the module, without tests.
 func sources(t *testing.T) map[string][]string {
 	t.Helper()
 	const root = ".."

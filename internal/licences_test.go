@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/licences.md")
 
-// licences are those whose code may be linked into a program under Apache-2.0, each with words that its text alone has. An
-// earlier one is more specific.
+// licences are the licences that may be linked into a program under Apache-2.0, each with a text that identifies it. The more
+// specific ones come first.
 var licences = []struct {
 	name  string
 	words *regexp.Regexp
@@ -32,17 +32,17 @@ var licences = []struct {
 	{"Unlicense", regexp.MustCompile(`This is free and unencumbered software released into the public domain`)},
 }
 
-// refused is what no licence of a linked module may say.
+// refused matches licences that no linked module may have.
 var refused = regexp.MustCompile(`(?i)GNU (Affero |Lesser |Library )?General Public License|Server Side Public License|Business Source License|Commons Clause`)
 
 var blanks = regexp.MustCompile(`\s+`)
 
-// licenceOf returns the licence of a text; empty: none of those.
+// licenceOf returns the licence of a text; empty for other licences.
 func licenceOf(text []byte) string {
 	words := blanks.ReplaceAll(text, []byte(" "))
 	for _, l := range licences {
 		if l.words.Match(words) {
-			if refused.Match(words) && l.name != "MPL-2.0" { // which names them as possible others
+			if refused.Match(words) && l.name != "MPL-2.0" { // it mentions them as secondary licences
 				return ""
 			}
 			return l.name
@@ -51,7 +51,7 @@ func licenceOf(text []byte) string {
 	return ""
 }
 
-// Every module that is linked into the program has a licence that Apache-2.0 allows, and docs/licences.md names it.
+// Every linked module has a licence that is compatible with Apache-2.0, and docs/licences.md lists it.
 func TestLicencesPageIsCurrent(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", "../cmd/exporter")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=")
@@ -81,12 +81,12 @@ func TestLicencesPageIsCurrent(t *testing.T) {
 			}
 			name := licenceOf(text)
 			if name == "" {
-				t.Errorf("%s %s: %s is none of the licences that Apache-2.0 allows", path, version, e.Name())
+				t.Errorf("%s %s: %s: licence not compatible with Apache-2.0", path, version, e.Name())
 			}
 			names = append(names, name)
 		}
 		if len(names) == 0 {
-			t.Errorf("%s %s has no file with a licence", path, version)
+			t.Errorf("%s %s: no licence file", path, version)
 		}
 		slices.Sort(names)
 		licence := strings.Join(slices.Compact(names), ", ")
@@ -117,7 +117,7 @@ func TestLicencesPageIsCurrent(t *testing.T) {
 	}
 }
 
-func TestALicenceThatApacheDoesNotAllowIsRefused(t *testing.T) {
+func TestIncompatibleLicencesAreRejected(t *testing.T) {
 	for text, want := range map[string]string{
 		"GNU GENERAL PUBLIC LICENSE Version 3": "",
 		"All rights reserved.":                 "",

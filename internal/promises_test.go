@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every test that SECURITY.md and docs/reliability.md name is there.
-func TestPromisesNameTestsThatExist(t *testing.T) {
+// Every test that SECURITY.md and docs/reliability.md mention exists.
+func TestDocumentsNameExistingTests(t *testing.T) {
 	declared := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -43,7 +43,7 @@ func TestPromisesNameTestsThatExist(t *testing.T) {
 		}
 		for _, name := range found {
 			if !declared[string(name[1])] {
-				t.Errorf("%s: there is no %s", page, name[1])
+				t.Errorf("%s: test %s does not exist", page, name[1])
 			}
 		}
 	}

@@ -1,5 +1,4 @@
-// Package demo is the simulated network of the command demo: what it is, how the
-// exporter is configured to ask it, and the incidents that befall it.
+// Package demo defines the simulated network of the command demo, the exporter's configuration for it, and its incidents.
 package demo
 
 import (
@@ -16,19 +15,16 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// Nodes are the nodes of the simulated network that the demo asks: three
-// validators, and one that validates an L1 only.
+// Nodes are the configured nodes of the demo: three validators, and one that validates only an L1.
 var Nodes = []string{"alpha", "bravo", "charlie", "foxtrot"}
 
 // validators are the monitored validators: those of the nodes, and one that is auto-renewed.
 var validators = []string{"alpha", "bravo", "charlie", "golf"}
 
-// period is the period of every collector in the demo, so that an incident
-// shows within seconds.
+// period is the period of every collector in the demo, so that an incident shows within seconds.
 const period = 5 * time.Second
 
-// NewNetwork returns the network that the demo asks, in a healthy state: the
-// balances last for more than a month.
+// NewNetwork returns the demo's network in a healthy state: the balances last for more than a month.
 func NewNetwork() *simnet.Network {
 	network := simnet.New(simnet.Options{Seed: 1})
 	network.SetBlockPeriod("X", 20*time.Second)
@@ -41,16 +37,15 @@ func NewNetwork() *simnet.Network {
 	return network
 }
 
-// Configure makes a configuration ask the simulated network at these addresses,
-// by the names of its servers, with every collector, and watch a little of
-// everything there.
+// Configure configures the exporter for the simulated network at these URLs, by the names of its servers. It enables every
+// collector and monitors one item of each kind.
 func Configure(c *config.Config, network *simnet.Network, urls map[string]string) (err error) {
 	c.Fleet = &fleet.Source{}
 	for _, name := range Nodes {
 		c.Fleet.Nodes = append(c.Fleet.Nodes, fleet.Node{Name: name, URL: urls[name]})
 	}
 	c.Fleet.Nodes = append(c.Fleet.Nodes, fleet.Node{Name: "public", URL: urls["observer"], Observer: true})
-	c.ObserverBudget = 5000 // it runs every collector every few seconds
+	c.ObserverBudget = 5000 // every collector runs every few seconds
 	if c.Nodes, err = c.Fleet.Read(); err != nil {
 		return err
 	}
@@ -81,18 +76,18 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 	return nil
 }
 
-// In the simulated network of the demo's seed: an asset that simnet.Owner holds
-// beside AVAX, and the transaction that made examplel1 an L1.
+// In the simulated network of the demo's seed: an asset of simnet.Owner other than AVAX, and the transaction that converted
+// examplel1 to an L1.
 const (
 	Asset      = "VDn2yqg9vtPqizn3LJV8GnKKXBx7n3i1hKWEVsAjLsa1v2ivY"
 	Conversion = "2tzwYYGPioh2hA639aBuSTnKyeGrhmrMvLYvzMfEbMYnRircuf"
 )
 
-// NewOwner is the address of twenty zero bytes, whose key nobody has.
+// NewOwner is the address of twenty zero bytes. Its key is unknown.
 const NewOwner = "custom1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq4mlve4"
 
 // topUp, in nAVAX, lasts for 226 days.
 const topUp = 10e9
 
-// unitsPerMinute are compute units a minute: many, as everything is asked so often.
+// unitsPerMinute is the demo's budget per minute, large because of the short periods.
 const unitsPerMinute = 100_000

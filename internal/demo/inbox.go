@@ -16,14 +16,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/web"
 )
 
-// In the demo, alerts fire and are notified while an incident lasts.
+// In the demo, alerts fire and are sent within an incident.
 const (
 	interval = 5 * time.Second // of the evaluation of rules
-	shorter  = 30              // times a `for` is shorter
+	shorter  = 30              // factor by which each `for` is shorter
 )
 
-// routing notifies the inbox of what is for people, in groups as the examples have
-// them, with short waits.
+// routing sends the alerts for people to the inbox, grouped as in the examples, with short waits.
 const routing = `
 route:
   receiver: inbox
@@ -40,9 +39,8 @@ receivers:
     webhook_configs: [{url: "http://%s/", send_resolved: true}]
 `
 
-// Notify lets the exporter notify the inbox at /demo/inbox, unless the operator has it
-// notify somebody else, or evaluate no rules. The inbox takes notifications until ctx
-// ends.
+// Notify sends notifications to the inbox at /demo/inbox, unless the operator configured receivers or disabled rules. The
+// inbox accepts notifications until ctx ends.
 func Notify(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if !c.Alerting.On || c.Notify.On() {
 		return nil
@@ -70,7 +68,7 @@ func Notify(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	return nil
 }
 
-// shorten returns rules whose alerts fire sooner, and end sooner.
+// shorten returns the rules with shorter durations.
 func shorten(rules []byte) ([]byte, error) {
 	var file struct {
 		Groups []map[string]any `yaml:"groups"`

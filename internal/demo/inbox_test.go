@@ -16,7 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
-func TestAlertsOfTheDemoFireDuringAnIncident(t *testing.T) {
+func TestDemoAlertsFireDuringAnIncident(t *testing.T) {
 	text, err := shorten(alerts.Rules)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestAlertsOfTheDemoFireDuringAnIncident(t *testing.T) {
 		for k, r := range group.Rules {
 			s := short.Groups[i].Rules[k]
 			if s.Alert != r.Alert || s.Record != r.Record || s.Expr != r.Expr {
-				t.Errorf("%s%s became %s%s", r.Record, r.Alert, s.Record, s.Alert)
+				t.Errorf("%s%s changed to %s%s", r.Record, r.Alert, s.Record, s.Alert)
 			}
 			if lasts, err := model.ParseDuration(s.For); err == nil && time.Duration(lasts) < usual {
 				pages++
@@ -46,11 +46,11 @@ func TestAlertsOfTheDemoFireDuringAnIncident(t *testing.T) {
 		}
 	}
 	if pages < 50 {
-		t.Errorf("only %d alerts fire while an incident lasts", pages)
+		t.Errorf("%d alerts fire during an incident", pages)
 	}
 }
 
-func TestTheDemoNotifiesItsInboxUnlessToldOtherwise(t *testing.T) {
+func TestDemoNotifiesItsInboxByDefault(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := &config.Config{Alerting: alerting.Config{On: true, Rules: alerts.Rules}}
@@ -58,7 +58,7 @@ func TestTheDemoNotifiesItsInboxUnlessToldOtherwise(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Inbox == nil || !strings.Contains(string(c.Notify.Text), "http://127.0.0.1:") {
-		t.Errorf("it notifies nobody: %s", c.Notify.Text)
+		t.Errorf("no notifications to the inbox: %s", c.Notify.Text)
 	}
 	if notify.Built {
 		if err := notify.Check(c.Notify); err != nil {

@@ -9,20 +9,20 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// Incident is something that happens to the simulated network for a while.
+// Incident is a temporary fault of the simulated network.
 type Incident struct {
-	What  string // happens
-	Look  string // at which family, for what
+	What  string // description
+	Look  string // family to look at, and the expected value
 	Begin func(*simnet.Network)
 	End   func(*simnet.Network)
-	ended string        // the message at its end, where nothing recovers
-	lasts time.Duration // 0: the usual time; longer than a few minutes, the next one does not wait for its end
+	ended string        // message at the end, if nothing recovers
+	lasts time.Duration // 0: the usual duration; if longer than a few minutes, the next incident does not wait for its end
 }
 
-// Lasts is how long it goes on.
+// Lasts returns the duration.
 func (i Incident) Lasts() time.Duration { return cmp.Or(i.lasts, usual) }
 
-// Incidents are played in this order.
+// Incidents are run in this order.
 var Incidents = []Incident{
 	{
 		What:  "bravo's process ends",
@@ -142,18 +142,17 @@ var Incidents = []Incident{
 	},
 }
 
-// runDry is how long the balances of examplel1 last while nobody tops it up. The
-// loss of foxtrot takes its active weight from 81 to 54 %.
+// runDry is how long the balances of examplel1 last without a top-up. Without foxtrot its active weight falls from 81 to
+// 54 %.
 var runDry = map[string]time.Duration{"echo": 50 * time.Second, "charlie": 80 * time.Second, "foxtrot": 110 * time.Second}
 
 const (
 	quiet   = 20 * time.Second // before an incident
-	usual   = 40 * time.Second // how long it lasts
-	tooLong = 5 * time.Minute  // for the next one to wait
+	usual   = 40 * time.Second // duration of an incident
+	tooLong = 5 * time.Minute  // longest wait for the end of an incident
 )
 
-// Play lets the incidents happen, one after the other, until ctx ends, and logs
-// each with what to look at.
+// Play runs the incidents one after the other until ctx ends. It logs each with the family to look at.
 func Play(ctx context.Context, network *simnet.Network, log *slog.Logger) {
 	for i := 0; ; i++ {
 		now := Incidents[i%len(Incidents)]

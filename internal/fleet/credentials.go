@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// credentials are what the files of an Access hold.
+// credentials are the contents of the files of an Access.
 type credentials struct {
 	header   http.Header
 	tls      *tls.Config
@@ -110,7 +110,7 @@ func (r *reading) credentials(a Access) credentials {
 	return c
 }
 
-// tlsOf returns the configuration of these contents, which are good.
+// tlsOf returns the TLS configuration for these valid contents.
 func (r *reading) tlsOf(ca, cert, key []byte) *tls.Config {
 	if ca == nil && cert == nil {
 		return nil
@@ -134,7 +134,7 @@ func (r *reading) tlsOf(ca, cert, key []byte) *tls.Config {
 	return c
 }
 
-// sumOf is the digest of a list of contents.
+// sumOf returns the digest of a list of contents.
 func sumOf(contents ...[]byte) [sha256.Size]byte {
 	var all []byte
 	for _, c := range contents {
@@ -144,7 +144,7 @@ func sumOf(contents ...[]byte) [sha256.Size]byte {
 	return sha256.Sum256(all)
 }
 
-// headers reads a file of headers; the caller reports errors in it.
+// headers reads a file of headers; the caller reports its errors.
 func (r *reading) headers(path string) http.Header {
 	data, err := r.open(path)
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *reading) headers(path string) http.Header {
 	return h
 }
 
-// parseHeaders reads "Name: value" lines. Its errors name the line, never the text.
+// parseHeaders parses "Name: value" lines. Its errors contain the line number, never the text.
 func parseHeaders(path string, data []byte) (http.Header, error) {
 	header := http.Header{}
 	lines := bufio.NewScanner(bytes.NewReader(data))

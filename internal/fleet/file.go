@@ -19,10 +19,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// maxNodes are in a file at most: one exporter cannot ask more.
+// maxNodes is the maximum number of nodes in a file; one exporter cannot monitor more.
 const maxNodes = 10_000
 
-// checkFile checks the name of a file of nodes.
+// checkFile validates the name of a file of nodes.
 func checkFile(path string) error {
 	if !slices.Contains([]string{".json", ".yml", ".yaml"}, filepath.Ext(path)) {
 		return fmt.Errorf("%s: unknown format: use the extension .json, .yml or .yaml", path)
@@ -88,11 +88,11 @@ func (r *reading) file(s *Source, nodes []Node) []Node {
 type target struct {
 	text   string
 	line   int
-	alone  bool // in its group
+	alone  bool // the only one in its group
 	labels map[string]yaml.Node
 }
 
-// targets walks the groups of a file.
+// targets returns the nodes of all groups of a file.
 func targets(list *yaml.Node, at func(line int, format string, args ...any)) []target {
 	const like = "write a list of groups: targets: [host:port], labels: {node: name}"
 	if list.Kind != yaml.SequenceNode {
@@ -152,10 +152,10 @@ func resolved(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// notOurs are the labels that only a Prometheus server reads of the same file.
+// notOurs matches the labels in the same file that only a Prometheus server uses.
 var notOurs = regexp.MustCompile(`^__(address|metrics_path|scrape_interval|scrape_timeout|name)__$|^__(param|meta|tmp)_`)
 
-// node reads a target and its labels.
+// node converts a target and its labels to a Node.
 func (t target) node(path string, at func(line int, format string, args ...any)) (n Node, own Access, ok bool) {
 	ok = true
 	wrong := func(line int, format string, args ...any) {
@@ -225,7 +225,7 @@ func labelNames() []string {
 
 var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
-// nameOf makes a name of host, port and path: 10.0.0.1:9650 is 10.0.0.1-9650.
+// nameOf derives a name from host, port and path: 10.0.0.1:9650 is 10.0.0.1-9650.
 func nameOf(target string) string {
 	_, rest, ok := strings.Cut(target, "://")
 	if !ok {
@@ -252,7 +252,7 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 
 var yamlError = regexp.MustCompile(`line (\d+): (.*)`)
 
-// lineOf finds the line in a YAML error.
+// lineOf returns the line in a YAML error.
 func lineOf(err error, otherwise int) int {
 	if m := yamlError.FindStringSubmatch(err.Error()); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil {
@@ -262,7 +262,7 @@ func lineOf(err error, otherwise int) int {
 	return otherwise
 }
 
-// wordsOf is a YAML error without its line.
+// wordsOf returns a YAML error without its line.
 func wordsOf(err error) string {
 	if m := yamlError.FindStringSubmatch(err.Error()); m != nil {
 		return "no YAML: " + m[2]
@@ -270,7 +270,7 @@ func wordsOf(err error) string {
 	return "no YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
 }
 
-// parseJSON returns the document in the terms of YAML, which knows lines.
+// parseJSON returns the document as YAML nodes, which have line numbers.
 func parseJSON(data []byte) (*yaml.Node, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	lines, counted := 1, 0

@@ -19,41 +19,39 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Node is a node as it is configured, with its credentials.
+// Node is a configured node with its credentials.
 type Node struct {
 	Name string
-	URL  string // with user and password where the list of nodes gives them
-	// Observer means that it is not a node of yours: it answers only questions about the network.
+	URL  string // with user and password, if the list of nodes has them
+	// Observer marks a public node of another operator. It gets only calls about the network.
 	Observer bool
-	Host     string      // Host header in place of the URL's
-	Header   http.Header // Authorization included
-	// TLS is nil where nothing is configured. Equal contents of its files have
-	// the same pointer, over all nodes and readings.
+	Host     string      // Host header instead of the URL's
+	Header   http.Header // including Authorization
+	// TLS is nil without TLS settings. Equal file contents have the same pointer, for all nodes and reloads.
 	TLS *tls.Config
 
-	access Access // where all of it stands
+	access Access // the files it was read from
 }
 
-// Same reports whether both are the same entry: name, role, URL, Host and the paths of its files. The
-// contents of the files may differ.
+// Same reports whether both are the same entry: name, role, URL, Host and file paths. The contents of the files may differ.
 func (n Node) Same(o Node) bool {
 	return n.Name == o.Name && n.URL == o.URL && n.Observer == o.Observer && n.access == o.access
 }
 
-// SameCredentials reports whether the contents of the files are equal, too.
+// SameCredentials reports whether the contents of the files are equal too.
 func (n Node) SameCredentials(o Node) bool {
 	return n.TLS == o.TLS && maps.EqualFunc(n.Header, o.Header, slices.Equal)
 }
 
-// Access says how nodes let the exporter in. Its fields are the variables
-// fields of Access, and the labels __host__, … of the file.
+// Access has the credential settings of nodes. Its fields are the AVAX_NODE_… variables, and the labels __host__, … of the
+// file.
 type Access struct {
 	Host          string
 	HeadersFile   string // lines of Name: value
 	BearerFile    string // a token
 	BasicAuthFile string // user:password
-	CAFile        string // PEM, in place of the system's authorities
-	CertFile      string // PEM, the certificate that the nodes ask for
+	CAFile        string // PEM; replaces the system's certificate authorities
+	CertFile      string // PEM; client certificate
 	KeyFile       string // PEM
 }
 
@@ -75,9 +73,8 @@ var settings = []setting{
 
 func (s setting) label() string { return "__" + s.name + "__" }
 
-// over returns the access of a node that says a for itself, where all the
-// others say general. A token and a password are one thing, and so are a
-// certificate and its key: whoever says one part for itself says all of it.
+// over returns the access of a node with its own settings a, and general for the rest. A token and a password form one
+// setting, and so do a certificate and its key: a node that has one part gets no other part from general.
 func (a Access) over(general Access, hasUser bool) Access {
 	if a.BearerFile != "" || a.BasicAuthFile != "" || hasUser {
 		general.BearerFile, general.BasicAuthFile = "", ""
@@ -99,19 +96,19 @@ func ValidName(s string) bool { return nameForm.MatchString(s) }
 // Source is the configuration of nodes. The zero value has none.
 type Source struct {
 	Nodes  []Node // with name and URL
-	File   string // of more nodes, or empty
-	Access Access // of all nodes that say nothing else; never of an observer
-	// Name is what the operator calls a setting in errors: nodes, nodes_file, or a
-	// field of Access such as ca_file; nil: as it is.
+	File   string // with more nodes; empty without one
+	Access Access // for all nodes without settings of their own; never for observers
+	// Name returns the operator's name of a setting for errors: nodes, nodes_file, or a field of Access such as ca_file;
+	// nil: unchanged.
 	Name func(setting string) string
-	// Reserved are names that no node may have, with what has them.
+	// Reserved are names that no node may have, with their owners.
 	Reserved map[string]string
 
-	files map[string]content                // that the last reading looked at
-	tls   map[[sha256.Size]byte]*tls.Config // that it made, by contents
+	files map[string]content                // read by the last reading
+	tls   map[[sha256.Size]byte]*tls.Config // of the last reading, by contents
 }
 
-// called is what the operator calls a setting.
+// called returns the operator's name of a setting.
 func (s *Source) called(setting string) string {
 	if s.Name == nil {
 		return setting
@@ -119,9 +116,8 @@ func (s *Source) called(setting string) string {
 	return s.Name(setting)
 }
 
-// Read reads the file and all that it names. Its error joins every problem,
-// each in words that name the place and say what to write; none shows what
-// stands in a file.
+// Read reads the file of nodes and all files that it refers to. Its error joins all problems, each with place and remedy. No
+// error contains the content of a file.
 func (s *Source) Read() ([]Node, error) {
 	r := &reading{
 		called: s.called, files: map[string]content{}, made: map[Access]credentials{},
@@ -161,7 +157,7 @@ func (s *Source) Read() ([]Node, error) {
 	return nodes, nil
 }
 
-// setting is where the lists have it.
+// setting returns the setting that lists the node.
 func (n Node) setting() string {
 	if n.Observer {
 		return "observers"
@@ -169,8 +165,8 @@ func (n Node) setting() string {
 	return "nodes"
 }
 
-// accessOf is the access of a node that says nothing else. An observer, which is
-// somebody else's, is not shown what the nodes are.
+// accessOf returns the access of a node without settings of its own. An observer belongs to another operator and gets no
+// credentials of the nodes.
 func (s *Source) accessOf(n Node) Access {
 	if n.Observer {
 		return Access{}
@@ -178,7 +174,7 @@ func (s *Source) accessOf(n Node) Access {
 	return s.Access
 }
 
-// check checks a node's name and address.
+// check validates a node's name and address.
 func (s *Source) check(n Node) error {
 	if has := s.Reserved[n.Name]; has != "" {
 		return fmt.Errorf("duplicate name %q: it is also that of %s: rename the node", n.Name, has)
@@ -192,7 +188,7 @@ func (s *Source) check(n Node) error {
 	return nil
 }
 
-// reading is one look at everything.
+// reading is one pass over all files.
 type reading struct {
 	called   func(setting string) string
 	files    map[string]content
@@ -208,8 +204,8 @@ type lined struct {
 	line int
 }
 
-// problem notes a problem, each once: a thousand nodes may share a setting.
-// maxProblems are reported at once.
+// maxProblems is the maximum number of reported problems. Equal problems are reported once, since a thousand nodes may share
+// a setting.
 const maxProblems = 100
 
 func (r *reading) problem(line int, format string, args ...any) {
@@ -222,7 +218,7 @@ func (r *reading) problem(line int, format string, args ...any) {
 	}
 }
 
-// content is a file as it was found.
+// content is the content of a file, or the error of reading it.
 type content struct {
 	data []byte
 	err  error
@@ -240,8 +236,7 @@ func (r *reading) open(path string) ([]byte, error) {
 	return c.data, c.err
 }
 
-// node adds the credentials. where, if not nil, tells where the node's own
-// settings stand.
+// node adds the credentials. where, if not nil, returns the line of the node's own settings.
 func (r *reading) node(n Node, own, general Access, where func(setting) (line int, place string)) Node {
 	u, err := url.Parse(n.URL)
 	n.access = own.over(general, err == nil && u.User != nil)

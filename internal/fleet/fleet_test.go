@@ -21,7 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 )
 
-// write writes files into a folder of the test and goes there.
+// write writes files into a temporary directory of the test and changes to it.
 func write(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -40,7 +40,7 @@ func put(t *testing.T, name, text string) {
 	}
 }
 
-// certificate makes a self-signed certificate and its key.
+// certificate creates a self-signed certificate and its key.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -104,7 +104,7 @@ const inJSON = `[
 	{"targets": []}
 ]`
 
-func TestAFileOfNodesReadsTheSameInYAMLAndJSON(t *testing.T) {
+func TestNodesFileInYAMLAndJSON(t *testing.T) {
 	write(t, map[string]string{
 		"etc/nodes.yml": inYAML, "etc/nodes.json": inJSON,
 		"etc/secrets/token": "t0ken\n", "etc/secrets/headers": "# for the proxy\nX-Key: k\n", "etc/secrets/basic": "user:pass\n",
@@ -123,7 +123,7 @@ func TestAFileOfNodesReadsTheSameInYAMLAndJSON(t *testing.T) {
 	}
 }
 
-func TestAliasesAndMergesOfYAMLAreResolved(t *testing.T) {
+func TestYAMLAliasesAndMergesResolve(t *testing.T) {
 	write(t, map[string]string{"token": "t0ken", "nodes.yaml": `
 - targets: &hosts [a:1]
   labels: &ours {__bearer_file__: token, node: first}
@@ -139,7 +139,7 @@ func TestAliasesAndMergesOfYAMLAreResolved(t *testing.T) {
 	}
 }
 
-func TestWhatANodeSaysForItselfGoesBeforeWhatAllSay(t *testing.T) {
+func TestNodeSettingsOverrideGeneralSettings(t *testing.T) {
 	write(t, map[string]string{
 		"all": "X-Key: all\nAuthorization: Custom all", "token": "all", "own": "X-Key: own\nAuthorization: Custom own",
 		"owntoken": "own", "basic": "u:p", "nodes.yml": `
@@ -167,53 +167,53 @@ func TestWhatANodeSaysForItselfGoesBeforeWhatAllSay(t *testing.T) {
 	}
 }
 
-// Each mistake is told with file, line and what to write; a value never is.
-func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
+// Each error contains file, line and remedy, and never a value.
+func TestInvalidFileErrorsNameLineAndRemedy(t *testing.T) {
 	cert, key := certificate(t)
 	other, _ := certificate(t)
 	for name, c := range map[string]struct{ file, text, want string }{
-		"missing":              {"gone.yml", "", `gone.yml: no such file or directory: give a file that this user may read`},
-		"ending":               {"nodes.txt", "[]", `nodes.txt: unknown format: use the extension .json, .yml or .yaml`},
-		"empty":                {"nodes.yml", "", `nodes.yml, line 1: the file is empty: write [] for no nodes`},
-		"empty JSON":           {"nodes.json", "\n", `nodes.json, line 1: the file is empty: write [] for no nodes`},
-		"null":                 {"nodes.yml", "~", `nodes.yml, line 1: the file is empty: write [] for no nodes`},
-		"no list":              {"nodes.yml", "\ntargets: [canary]", `nodes.yml, line 2: write a list of groups: targets: [host:port], labels: {node: name}`},
-		"no list in JSON":      {"nodes.json", "\n\n\"canary\"", `nodes.json, line 3: write a list of groups: targets: [host:port], labels: {node: name}`},
-		"no group":             {"nodes.yml", "- canary", `nodes.yml, line 1: write a list of groups: targets: [host:port], labels: {node: name}`},
-		"YAML":                 {"nodes.yml", "- targets: [a:1]\n  labels: {\n- x: canary", `nodes.yml, line 2: no YAML: did not find expected node content`},
-		"a tab":                {"nodes.yml", "- targets:\n\t- a:1", `nodes.yml, line 2: no YAML: found character that cannot start any token`},
-		"two documents":        {"nodes.yml", "[]\n---\n[]", `nodes.yml, line 2: the file goes on after its list: write one document`},
-		"JSON":                 {"nodes.json", "[\n {\"targets\": [\"a:1\"],}\n]", `nodes.json, line 2: no JSON: invalid character ',' at start of value`},
-		"half of JSON":         {"nodes.json", "[\n {\"targets\": [\"a:1\"", `nodes.json, line 2: no JSON: unexpected EOF`},
-		"after JSON":           {"nodes.json", "[]\n[]", `nodes.json, line 2: no JSON: the file goes on after its list`},
-		"a key twice":          {"nodes.yml", "- targets: [a:1]\n  targets: [b:1]", `nodes.yml, line 2: no YAML: mapping key "targets" already defined at line 1`},
-		"a key twice in JSON":  {"nodes.json", "[{\"targets\": [],\n\"targets\": []}]", `nodes.json, line 2: no JSON: duplicate object member name`},
-		"another key":          {"nodes.yml", "- targets: [a:1]\n  label: {node: canary}", `nodes.yml, line 2: a group has targets and labels, no "label"`},
-		"no targets":           {"nodes.yml", "- labels: {node: a}", `nodes.yml, line 1: write targets as [host:port, …]`},
-		"targets no list":      {"nodes.yml", "- targets: canary", `nodes.yml, line 1: write targets as [host:port, …]`},
-		"a target no text":     {"nodes.yml", "- targets:\n  - {canary: 1}", `nodes.yml, line 2: write a target as host:port or URL`},
-		"labels no map":        {"nodes.yml", "- targets: [a:1]\n  labels: canary", `nodes.yml, line 2: write labels as {name: value}`},
-		"a label no text":      {"nodes.yml", "- targets: [a:1]\n  labels:\n    node: [canary]", `nodes.yml, line 3: node: write one value`},
-		"a misspelt setting":   {"nodes.yml", "- targets: [a:1]\n  labels: {__token__: canary}", `nodes.yml, line 2: there is no setting "__token__"; there are __scheme__, __role__, __host__, __headers_file__, __bearer_file__, __basic_auth_file__, __ca_file__, __cert_file__, __key_file__`},
-		"scheme":               {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 2: __scheme__: write http or https`},
-		"scheme of a URL":      {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: a URL has its scheme: leave out __scheme__`},
-		"a long name":          {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}", `nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},
-		"a reserved name":      {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}", `nodes.yml, line 1: duplicate name "mine": it is also that of a chain: rename the node`},
-		"a path":               {"nodes.yml", "- targets: ['http://a:1/ext/info']", `nodes.yml, line 1: a-1-ext-info: the exporter itself adds /ext and what follows: write the address without, such as http://a:1`},
-		"a name twice":         {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}", `nodes.yml, line 3: "x" names two nodes: give each a group of its own with the label node`},
-		"a name":               {"nodes.yml", "- targets: [a:1]\n  labels: {node: 'x y'}", `nodes.yml, line 1: "x y": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},
-		"a password":           {"nodes.yml", "- targets: ['http://u:canary@a:1']", `nodes.yml, line 1: no user and no password in this file: put user:password into a file of its own, and that file's name into __basic_auth_file__`},
-		"an address":           {"nodes.yml", "- targets: ['ftp://a:1']", `nodes.yml, line 1: invalid URL: write http://a:1 or https://a:1`},
-		"a query":              {"nodes.yml", "- targets: ['a:1/?canary']", `nodes.yml, line 1: the address has a part after ? or #: leave it out, and put a key into a header`},
-		"a token missing":      {"nodes.yml", "- targets: [a:1, b:1]\n  labels: {__bearer_file__: gone}", `nodes.yml, line 2: __bearer_file__: open gone: no such file or directory: give a file that this user may read`},
-		"a token of two words": {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: words}", `nodes.yml, line 2: __bearer_file__: words: write one token, on one line`},
-		"no password":          {"nodes.yml", "- targets: [a:1]\n  labels: {__basic_auth_file__: words}", `nodes.yml, line 2: __basic_auth_file__: words: write user:password, on one line`},
-		"no header":            {"nodes.yml", "- targets: [a:1]\n  labels: {__headers_file__: words}", `nodes.yml, line 2: __headers_file__: words, line 1: write Name: value`},
-		"token and password":   {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: token, __basic_auth_file__: basic}", `nodes.yml, line 2: __basic_auth_file__: a token is configured as well: leave one of them out`},
-		"authorities":          {"nodes.yml", "- targets: [a:1]\n  labels: {__ca_file__: token}", `nodes.yml, line 2: __ca_file__: token holds no certificate: give PEM blocks that begin with -----BEGIN CERTIFICATE-----`},
-		"certificate alone":    {"nodes.yml", "- targets: [a:1]\n  labels: {__cert_file__: cert}", `nodes.yml, line 2: __cert_file__: a certificate is of no use without its key: name that file, too`},
-		"key alone":            {"nodes.yml", "- targets: [a:1]\n  labels: {__key_file__: key}", `nodes.yml, line 2: __key_file__: a key is of no use without its certificate: name that file, too`},
-		"foreign key":          {"nodes.yml", "- targets: [a:1]\n  labels: {__cert_file__: other, __key_file__: key}", `nodes.yml, line 2: __key_file__: other and key are no certificate and its key: tls: private key does not match public key`},
+		"missing":                    {"gone.yml", "", `gone.yml: no such file or directory: give a file that this user may read`},
+		"ending":                     {"nodes.txt", "[]", `nodes.txt: unknown format: use the extension .json, .yml or .yaml`},
+		"empty":                      {"nodes.yml", "", `nodes.yml, line 1: the file is empty: write [] for no nodes`},
+		"empty JSON":                 {"nodes.json", "\n", `nodes.json, line 1: the file is empty: write [] for no nodes`},
+		"null":                       {"nodes.yml", "~", `nodes.yml, line 1: the file is empty: write [] for no nodes`},
+		"not a list":                 {"nodes.yml", "\ntargets: [canary]", `nodes.yml, line 2: write a list of groups: targets: [host:port], labels: {node: name}`},
+		"not a list in JSON":         {"nodes.json", "\n\n\"canary\"", `nodes.json, line 3: write a list of groups: targets: [host:port], labels: {node: name}`},
+		"not a group":                {"nodes.yml", "- canary", `nodes.yml, line 1: write a list of groups: targets: [host:port], labels: {node: name}`},
+		"YAML":                       {"nodes.yml", "- targets: [a:1]\n  labels: {\n- x: canary", `nodes.yml, line 2: no YAML: did not find expected node content`},
+		"a tab":                      {"nodes.yml", "- targets:\n\t- a:1", `nodes.yml, line 2: no YAML: found character that cannot start any token`},
+		"two documents":              {"nodes.yml", "[]\n---\n[]", `nodes.yml, line 2: the file goes on after its list: write one document`},
+		"JSON":                       {"nodes.json", "[\n {\"targets\": [\"a:1\"],}\n]", `nodes.json, line 2: no JSON: invalid character ',' at start of value`},
+		"truncated JSON":             {"nodes.json", "[\n {\"targets\": [\"a:1\"", `nodes.json, line 2: no JSON: unexpected EOF`},
+		"text after JSON":            {"nodes.json", "[]\n[]", `nodes.json, line 2: no JSON: the file goes on after its list`},
+		"duplicate key":              {"nodes.yml", "- targets: [a:1]\n  targets: [b:1]", `nodes.yml, line 2: no YAML: mapping key "targets" already defined at line 1`},
+		"duplicate key in JSON":      {"nodes.json", "[{\"targets\": [],\n\"targets\": []}]", `nodes.json, line 2: no JSON: duplicate object member name`},
+		"unknown key":                {"nodes.yml", "- targets: [a:1]\n  label: {node: canary}", `nodes.yml, line 2: a group has targets and labels, no "label"`},
+		"no targets":                 {"nodes.yml", "- labels: {node: a}", `nodes.yml, line 1: write targets as [host:port, …]`},
+		"targets not a list":         {"nodes.yml", "- targets: canary", `nodes.yml, line 1: write targets as [host:port, …]`},
+		"target not a string":        {"nodes.yml", "- targets:\n  - {canary: 1}", `nodes.yml, line 2: write a target as host:port or URL`},
+		"labels not a map":           {"nodes.yml", "- targets: [a:1]\n  labels: canary", `nodes.yml, line 2: write labels as {name: value}`},
+		"label not a string":         {"nodes.yml", "- targets: [a:1]\n  labels:\n    node: [canary]", `nodes.yml, line 3: node: write one value`},
+		"misspelled setting":         {"nodes.yml", "- targets: [a:1]\n  labels: {__token__: canary}", `nodes.yml, line 2: there is no setting "__token__"; there are __scheme__, __role__, __host__, __headers_file__, __bearer_file__, __basic_auth_file__, __ca_file__, __cert_file__, __key_file__`},
+		"scheme":                     {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 2: __scheme__: write http or https`},
+		"scheme of a URL":            {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: a URL has its scheme: leave out __scheme__`},
+		"long name":                  {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}", `nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},
+		"reserved name":              {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}", `nodes.yml, line 1: duplicate name "mine": it is also that of a chain: rename the node`},
+		"a path":                     {"nodes.yml", "- targets: ['http://a:1/ext/info']", `nodes.yml, line 1: a-1-ext-info: the exporter itself adds /ext and what follows: write the address without, such as http://a:1`},
+		"duplicate name":             {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}", `nodes.yml, line 3: "x" names two nodes: give each a group of its own with the label node`},
+		"a name":                     {"nodes.yml", "- targets: [a:1]\n  labels: {node: 'x y'}", `nodes.yml, line 1: "x y": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},
+		"a password":                 {"nodes.yml", "- targets: ['http://u:canary@a:1']", `nodes.yml, line 1: no user and no password in this file: put user:password into a file of its own, and that file's name into __basic_auth_file__`},
+		"an address":                 {"nodes.yml", "- targets: ['ftp://a:1']", `nodes.yml, line 1: invalid URL: write http://a:1 or https://a:1`},
+		"a query":                    {"nodes.yml", "- targets: ['a:1/?canary']", `nodes.yml, line 1: the address has a part after ? or #: leave it out, and put a key into a header`},
+		"missing token":              {"nodes.yml", "- targets: [a:1, b:1]\n  labels: {__bearer_file__: gone}", `nodes.yml, line 2: __bearer_file__: open gone: no such file or directory: give a file that this user may read`},
+		"token with two words":       {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: words}", `nodes.yml, line 2: __bearer_file__: words: write one token, on one line`},
+		"not a password":             {"nodes.yml", "- targets: [a:1]\n  labels: {__basic_auth_file__: words}", `nodes.yml, line 2: __basic_auth_file__: words: write user:password, on one line`},
+		"not a header":               {"nodes.yml", "- targets: [a:1]\n  labels: {__headers_file__: words}", `nodes.yml, line 2: __headers_file__: words, line 1: write Name: value`},
+		"token and password":         {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: token, __basic_auth_file__: basic}", `nodes.yml, line 2: __basic_auth_file__: a token is configured as well: leave one of them out`},
+		"authorities":                {"nodes.yml", "- targets: [a:1]\n  labels: {__ca_file__: token}", `nodes.yml, line 2: __ca_file__: token holds no certificate: give PEM blocks that begin with -----BEGIN CERTIFICATE-----`},
+		"certificate alone":          {"nodes.yml", "- targets: [a:1]\n  labels: {__cert_file__: cert}", `nodes.yml, line 2: __cert_file__: a certificate is of no use without its key: name that file, too`},
+		"key alone":                  {"nodes.yml", "- targets: [a:1]\n  labels: {__key_file__: key}", `nodes.yml, line 2: __key_file__: a key is of no use without its certificate: name that file, too`},
+		"key of another certificate": {"nodes.yml", "- targets: [a:1]\n  labels: {__cert_file__: other, __key_file__: key}", `nodes.yml, line 2: __key_file__: other and key are no certificate and its key: tls: private key does not match public key`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, map[string]string{
@@ -234,7 +234,7 @@ func TestABadFileIsMetWithPlaceAndReason(t *testing.T) {
 	}
 }
 
-func TestAllProblemsAreToldAtOnceEachOnce(t *testing.T) {
+func TestAllProblemsAreReportedOnce(t *testing.T) {
 	write(t, map[string]string{"nodes.yml": `
 - targets: [a:1, b:1]
   labels: {__bearer_file__: gone}
@@ -251,9 +251,8 @@ nodes_file: nodes.yml, line 4: invalid URL: write http://c or https://c`
 	}
 }
 
-// What is written decides whether a node is the same one; what stands in its
-// files, and where in the file it stands, does not.
-func TestANodeIsTheSameWhileItsEntryIs(t *testing.T) {
+// The entry decides whether a node is the same. The contents of its files and its position in the list do not.
+func TestSameComparesEntries(t *testing.T) {
 	cert, key := certificate(t)
 	write(t, map[string]string{"token": "one", "cert": cert, "key": key, "ca": cert})
 	source := &fleet.Source{File: "nodes.yml"}
@@ -269,17 +268,17 @@ func TestANodeIsTheSameWhileItsEntryIs(t *testing.T) {
 	const labels = "__bearer_file__: token, __ca_file__: ca"
 	first := entry("a:1", labels)
 	if again := entry("a:1", labels+", region: eu"); !again.Same(first) || !again.SameCredentials(first) {
-		t.Error("nothing of the entry has changed")
+		t.Error("unchanged entry is not the same")
 	}
 	put(t, "token", "two")
 	if rotated := entry("a:1", labels); !rotated.Same(first) || rotated.SameCredentials(first) {
-		t.Error("the token alone has changed")
+		t.Error("changed token: want same entry, other credentials")
 	}
 	put(t, "token", "one")
 	other, _ := certificate(t)
 	put(t, "ca", other)
 	if rotated := entry("a:1", labels); !rotated.Same(first) || rotated.SameCredentials(first) {
-		t.Error("the authority alone has changed")
+		t.Error("changed authority: want same entry, other credentials")
 	}
 	for _, c := range [][2]string{{"a:2", labels}, {"a:1", labels + ", __host__: x"}, {"a:1", "__bearer_file__: ./ca"}, {"a:1", labels + ", __cert_file__: cert, __key_file__: key"}} {
 		if strings.Contains(c[1], "./ca") {
@@ -288,12 +287,12 @@ func TestANodeIsTheSameWhileItsEntryIs(t *testing.T) {
 			put(t, "ca", cert)
 		}
 		if entry(c[0], c[1]).Same(first) {
-			t.Errorf("%v is the same", c)
+			t.Errorf("%v counts as the same", c)
 		}
 	}
 }
 
-func TestEveryNodeIsInOneShardAndOneShardMoreMovesFew(t *testing.T) {
+func TestShardsAreDisjointAndStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		of := rapid.IntRange(1, 8).Draw(t, "shards")
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z0-9][a-z0-9.-]{0,20}`), 200, 200, rapid.ID[string]).Draw(t, "names")
@@ -308,7 +307,7 @@ func TestEveryNodeIsInOneShardAndOneShardMoreMovesFew(t *testing.T) {
 				}
 			}
 			if at < 0 {
-				t.Fatalf("%q is in no shard of %d", name, of)
+				t.Fatalf("%q in no shard of %d", name, of)
 			}
 			return at
 		}
@@ -319,38 +318,38 @@ func TestEveryNodeIsInOneShardAndOneShardMoreMovesFew(t *testing.T) {
 			if before != after {
 				moved++
 				if after != of {
-					t.Errorf("%q moves from %d to %d, which was there before", name, before, after)
+					t.Errorf("%q moves from shard %d to the existing shard %d", name, before, after)
 				}
 			}
 		}
 		fair := len(names) / (of + 1)
 		if moved > 2*fair+10 {
-			t.Errorf("%d of %d nodes move to shard %d, its fair part is %d", moved, len(names), of, fair)
+			t.Errorf("%d of %d nodes move to shard %d, fair share %d", moved, len(names), of, fair)
 		}
 		for shard, n := range held {
 			if fair := len(names) / of; n > 2*fair+10 || n < fair/2-10 {
-				t.Errorf("shard %d of %d has %d nodes, its fair part is %d", shard, of, n, fair)
+				t.Errorf("shard %d of %d has %d nodes, fair share %d", shard, of, n, fair)
 			}
 		}
 	})
 }
 
-// The parts of running processes depend on it: it never changes.
-func TestAShardIsForEver(t *testing.T) {
+// Running processes depend on the assignment, so it must never change.
+func TestShardAssignmentNeverChanges(t *testing.T) {
 	for name, want := range map[string]int{"alpha": 1, "bravo": 0, "10.0.0.1-9650": 1} {
 		for shard := range 3 {
 			if got := (fleet.Part{Shard: shard, Of: 3}).Holds(name); got != (shard == want) {
-				t.Errorf("shard %d of 3 holds %s: %v, its home is %d", shard, name, got, want)
+				t.Errorf("shard %d of 3 holds %s: %v, want it in shard %d", shard, name, got, want)
 			}
 		}
 	}
 	if !(fleet.Part{}).Holds("alpha") {
-		t.Error("the only process does not hold alpha")
+		t.Error("single process does not hold alpha")
 	}
 }
 
-// Reading a large file takes time in proportion to its size, whatever is wrong with it.
-func TestAFileOfAHundredThousandNodesIsRefusedAtOnce(t *testing.T) {
+// The time to read a large file is proportional to its size, for any mistake.
+func TestHugeNodesFileIsRejectedQuickly(t *testing.T) {
 	for name, entry := range map[string]string{
 		"good.json": `{"targets":["10.%d.%d.1:9650"]}`,
 		"bad.json":  `{"targets":["10.%d.%d.1:9650"],"other":1}`,
@@ -369,6 +368,6 @@ func TestAFileOfAHundredThousandNodesIsRefusedAtOnce(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "100000 nodes: split the file") && name[:3] != "bad" || len(err.Error()) > 1<<20 {
 			t.Errorf("%s: %.300v", name, err)
 		}
-		t.Logf("%s: refused in %v", name, time.Since(began))
+		t.Logf("%s: rejected in %v", name, time.Since(began))
 	}
 }

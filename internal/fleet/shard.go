@@ -5,16 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// Part is one of several processes that share a fleet. Its zero value is the
-// only one.
+// Part is one of several processes that share a fleet. The zero value is the only process.
 type Part struct {
-	Shard int // from 0
-	Of    int // how many there are
+	Shard int // zero-based
+	Of    int // number of shards
 }
 
-// Holds reports whether the node of that name is this part's: by rendezvous
-// hashing, so that one part more takes only what it needs from the others, and
-// every process comes to the same result.
+// Holds reports whether this shard monitors the node with this name. Rendezvous hashing gives every process the same
+// result, and an additional shard takes over only its fair share.
 func (p Part) Holds(name string) bool {
 	best, most := 0, uint64(0)
 	for shard := range p.Of {
@@ -26,6 +24,5 @@ func (p Part) Holds(name string) bool {
 	return best == p.Shard
 }
 
-// SpeaksForTheNetwork reports whether this shard runs the collectors that are
-// about the network or a chain and not about a node: one part does.
+// SpeaksForTheNetwork reports whether this shard runs the collectors about the network and chains. Only one shard does.
 func (p Part) SpeaksForTheNetwork() bool { return p.Shard == 0 }

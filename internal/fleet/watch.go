@@ -24,14 +24,12 @@ type Watch struct {
 	success, since prometheus.Gauge
 
 	mu sync.Mutex
-	// read is the digest of the files as the last reading found them, polled
-	// as the last poll did.
+	// read is the digest of the files at the last reading, polled the digest at the last poll.
 	read, polled [sha256.Size]byte
 }
 
-// NewWatch watches a source that was read with success. take is given the nodes
-// whenever they are read; on its error the old ones stay, as they do where the
-// source cannot be read.
+// NewWatch returns a Watch of a source that was read successfully. take gets the nodes after each reading. The previous
+// nodes stay if take fails or if the source cannot be read.
 func NewWatch(source *Source, take func([]Node) error, log *slog.Logger, reg prometheus.Registerer) *Watch {
 	w := &Watch{
 		source: source, take: take, log: log, read: digest(source.files),
@@ -62,7 +60,7 @@ func (w *Watch) succeeded() {
 	w.since.Set(float64(time.Now().UnixMilli()) / 1e3)
 }
 
-// Reload reads everything now. Its error joins all problems; each is logged.
+// Reload reads all files now. Its error joins all problems; each is logged.
 func (w *Watch) Reload() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +80,7 @@ func (w *Watch) Reload() error {
 	return nil
 }
 
-// each takes a joined error apart.
+// each returns the parts of a joined error.
 func each(err error) []error {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {
@@ -91,12 +89,11 @@ func each(err error) []error {
 	return []error{err}
 }
 
-// pollEvery is how often the files are looked at.
+// pollEvery is the polling interval of files.
 const pollEvery = 3 * time.Second
 
-// Run looks at the files until ctx ends. A change is taken over once it has
-// stood for one look, so that nobody reads half a file. It finds a link that
-// leads elsewhere, as Kubernetes replaces what a ConfigMap holds.
+// Run polls the files until ctx ends. A change is reloaded once it is unchanged for one interval, so that no half-written file
+// is read. It also detects changed symbolic links: Kubernetes replaces the files of a ConfigMap that way.
 func (w *Watch) Run(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -107,13 +104,12 @@ func (w *Watch) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if w.changed() {
-			_ = w.Reload() // has told
+			_ = w.Reload() // Reload has logged the error
 		}
 	}
 }
 
-// changed reports whether the files differ from the last reading, and not from
-// the last look.
+// changed reports whether the files differ from the last reading, and are equal to the last poll.
 func (w *Watch) changed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +123,7 @@ func (w *Watch) changed() bool {
 	return w.polled != w.read && w.polled == before
 }
 
-// digest is what files look like; why one cannot be read does not matter.
+// digest returns a digest of the files; the reason for an unreadable file does not matter.
 func digest(files map[string]content) [sha256.Size]byte {
 	var all [][]byte
 	for _, path := range slices.Sorted(maps.Keys(files)) {

@@ -17,7 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 )
 
-// watched is a running watch and what it has given away.
+// watched is a running Watch and the nodes that it passed on.
 type watched struct {
 	*fleet.Watch
 	registry *prometheus.Registry
@@ -29,7 +29,7 @@ type watched struct {
 	log   strings.Builder
 }
 
-// watching runs a watch over nodes.yml on synthetic time.
+// watching runs a Watch of nodes.yml in synthetic time.
 func watching(t *testing.T, test func(t *testing.T, w *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func watching(t *testing.T, test func(t *testing.T, w *watched)) {
 	})
 }
 
-// names are those of the nodes that were taken last.
+// names returns the names of the last nodes.
 func (w *watched) names() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *watched) gauge(t *testing.T, name string) float64 {
 	return 0
 }
 
-// settle lets time pass, and everything that it starts come to rest.
+// settle lets time pass and waits until nothing runs.
 func settle(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -90,26 +90,26 @@ func settle(d time.Duration) {
 const (
 	successful = "avax_exporter_config_last_reload_successful"
 	since      = "avax_exporter_config_last_reload_success_timestamp_seconds"
-	soon       = 10 * time.Second // a change has been taken over
+	soon       = 10 * time.Second // a change is reloaded by then
 )
 
-func TestAChangedFileIsTakenOverWithinSeconds(t *testing.T) {
+func TestChangedFileIsReloadedWithinSeconds(t *testing.T) {
 	write(t, map[string]string{"nodes.yml": "- targets: [a]", "token": "one"})
 	watching(t, func(t *testing.T, w *watched) {
 		start := time.Now()
 		settle(time.Hour)
 		if w.times != 0 {
-			t.Errorf("read anew %d times although nothing changed", w.times)
+			t.Errorf("%d reloads without a change", w.times)
 		}
 		put(t, "nodes.yml", "- targets: [a, b]\n  labels: {__bearer_file__: token}")
 		settle(soon)
 		if got := w.names(); got != "a b" {
 			t.Fatalf("nodes %q", got)
 		}
-		put(t, "token", "two") // a file that the file names
+		put(t, "token", "two") // a file that the nodes file refers to
 		settle(soon)
 		if got := w.taken[0].Header.Get("Authorization"); got != "Bearer two" {
-			t.Errorf("the node is asked with %q", got)
+			t.Errorf("node gets token %q", got)
 		}
 		if w.gauge(t, successful) != 1 || w.gauge(t, since) < float64(start.Add(time.Hour).Unix()) {
 			t.Errorf("successful %v, since %v", w.gauge(t, successful), w.gauge(t, since))
@@ -120,8 +120,8 @@ func TestAChangedFileIsTakenOverWithinSeconds(t *testing.T) {
 	})
 }
 
-// Kubernetes puts a ConfigMap's files behind a link and turns that.
-func TestALinkThatLeadsElsewhereIsAChange(t *testing.T) {
+// Kubernetes replaces the files of a ConfigMap by changing a symbolic link.
+func TestChangedSymlinkIsReloaded(t *testing.T) {
 	write(t, map[string]string{"v1/nodes.yml": "- targets: [a]", "v2/nodes.yml": "- targets: [b]"})
 	link := func(old, name string) {
 		t.Helper()
@@ -143,7 +143,7 @@ func TestALinkThatLeadsElsewhereIsAChange(t *testing.T) {
 	})
 }
 
-func TestABadFileKeepsTheOldNodesAndIsToldOnce(t *testing.T) {
+func TestInvalidFileKeepsThePreviousNodes(t *testing.T) {
 	write(t, map[string]string{"nodes.yml": "- targets: [a]"})
 	watching(t, func(t *testing.T, w *watched) {
 		start := w.gauge(t, since)
@@ -154,18 +154,18 @@ func TestABadFileKeepsTheOldNodesAndIsToldOnce(t *testing.T) {
 		}
 		log := w.log.String()
 		if strings.Count(log, "reload failed, keeping the previous configuration") != 2 || strings.Count(log, "nodes.yml, line 2: invalid URL") != 2 {
-			t.Errorf("the log is:\n%s", log)
+			t.Errorf("log:\n%s", log)
 		}
 		put(t, "nodes.yml", "- targets: [b]")
 		settle(soon)
 		if w.names() != "b" || w.gauge(t, successful) != 1 {
-			t.Errorf("after it is good again: nodes %q, successful %v", w.names(), w.gauge(t, successful))
+			t.Errorf("after a correction: nodes %q, successful %v", w.names(), w.gauge(t, successful))
 		}
 	})
 }
 
-// Whoever writes a file in place is not read half way through.
-func TestAFileThatStillGrowsIsNotTakenOver(t *testing.T) {
+// A file that is written in place is not read half-way.
+func TestGrowingFileIsNotReloaded(t *testing.T) {
 	write(t, map[string]string{"nodes.yml": "- targets: [a]"})
 	watching(t, func(t *testing.T, w *watched) {
 		text := ""
@@ -184,7 +184,7 @@ func TestAFileThatStillGrowsIsNotTakenOver(t *testing.T) {
 	})
 }
 
-func TestReloadReadsAtOnceAndTellsWhatIsWrong(t *testing.T) {
+func TestReloadReturnsItsErrors(t *testing.T) {
 	write(t, map[string]string{"nodes.yml": "- targets: [a]"})
 	watching(t, func(t *testing.T, w *watched) {
 		put(t, "nodes.yml", "- targets: [b]")
@@ -193,7 +193,7 @@ func TestReloadReadsAtOnceAndTellsWhatIsWrong(t *testing.T) {
 		}
 		settle(time.Minute)
 		if w.times != 1 {
-			t.Errorf("the look after it took the same again: %d times", w.times)
+			t.Errorf("%d reloads, want none after Reload", w.times)
 		}
 		put(t, "nodes.yml", "")
 		if err := w.Reload(); err == nil || !strings.Contains(err.Error(), "nodes.yml, line 1: the file is empty") {

@@ -1,4 +1,4 @@
-// Package hostile makes answers that take as much memory as an answer of their size can. It serves tests alone.
+// Package hostile creates answers that need as much memory as an answer of their size can. Only tests use it.
 package hostile
 
 import (
@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// answers yields variants of a good answer: each has size bytes or a few less, nearly all of them in one of its values.
-// Accepted reports whether an answer is taken; by it elements are made as small as they can be.
+// answers yields variants of a valid answer. Each has size bytes or slightly less, nearly all in one of its values. Accepted
+// reports whether an answer is valid; it is used to make elements as small as possible.
 func answers(good []byte, size int, accepted func([]byte) bool) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		var whole any
@@ -39,7 +39,7 @@ func answers(good []byte, size int, accepted func([]byte) bool) iter.Seq2[string
 	}
 }
 
-// places lists the values in v, of a list those in its first element alone.
+// places returns the paths of the values in v; of a list only those in its first element.
 func places(v any, at []string) [][]string {
 	all := [][]string{at}
 	switch v := v.(type) {
@@ -55,7 +55,7 @@ func places(v any, at []string) [][]string {
 	return all
 }
 
-// replaced returns a copy of v with another value at a place.
+// replaced returns a copy of v with another value at a path.
 func replaced(v any, at []string, by any) any {
 	if len(at) == 0 {
 		return by
@@ -87,7 +87,7 @@ func valueAt(v any, at []string) any {
 	return v
 }
 
-// fillings are the values of any size that can stand at a place.
+// fillings returns the values of variable size for a path.
 func fillings(whole any, at []string, accepted func([]byte) bool) map[string]func(int) []byte {
 	elements := map[string]string{"{}": `{}`, "[]": `[]`, `""`: `""`, "0": `0`, "map": `{"a":{}}`, "maps": `{"a":{"a":{}}}`}
 	fits := func(element any, wrap func(any) any) bool {
@@ -139,7 +139,7 @@ func fillings(whole any, at []string, accepted func([]byte) bool) map[string]fun
 	return all
 }
 
-// smallest leaves out of a value what it can do without.
+// smallest removes the optional parts of a value.
 func smallest(v any, fits func(any) bool) any {
 	switch in := v.(type) {
 	case map[string]any:
@@ -172,7 +172,7 @@ func smallest(v any, fits func(any) bool) any {
 	return v
 }
 
-// allocated is how many bytes f allocates, those included that are garbage by its end.
+// allocated returns the number of bytes that f allocates, including garbage.
 func allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -181,7 +181,7 @@ func allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// peak is how many bytes are in use at most while an answer is read. Ask is given the body to read from.
+// peak returns the maximum number of bytes in use while an answer is read. Ask gets the body.
 func peak(answer []byte, ask func(*body)) int {
 	runtime.GC()
 	var m runtime.MemStats
@@ -193,14 +193,14 @@ func peak(answer []byte, ask func(*body)) int {
 	return int(b.peak)
 }
 
-// body is an answer that looks at the heap while it is read.
+// body is an answer that measures the heap while it is read.
 type body struct {
 	left       []byte
 	base, peak uint64
-	next       int // look when less than this is left
+	next       int // measure when less than this is left
 }
 
-// Read gives at most a few KiB.
+// Read returns at most a few KiB.
 func (b *body) Read(p []byte) (int, error) {
 	if len(b.left) <= b.next || b.next == 0 {
 		b.look()
@@ -221,20 +221,20 @@ func (b *body) look() {
 	b.peak = max(b.peak, m.HeapAlloc-min(m.HeapAlloc, b.base))
 }
 
-// Question asks one thing of an upstream that answers with a body of maxBody bytes at most.
+// Question is one call of an upstream that answers with at most maxBody bytes.
 type Question struct {
 	Name string
-	Good []byte // an answer as it should be
+	Good []byte // a valid answer
 	Ask  func(answer io.ReadCloser, maxBody int) error
 }
 
-// Bounds of what an answer as large as AVAX_MAX_BODY may take, in bytes for each of its bytes. docs/reliability.md states InUse.
+// Limits of the memory for an answer as large as AVAX_MAX_BODY, in bytes per byte of the answer. docs/reliability.md states InUse.
 const (
-	InUse     = 4.0  // at once
-	Allocated = 25.0 // in all, with what is garbage by its end
+	InUse     = 4.0  // at the same time
+	Allocated = 25.0 // in total, including garbage
 )
 
-// Check asks each question and gives it every answer that takes much memory.
+// Check makes each call with every answer that needs much memory.
 func Check(t *testing.T, questions []Question) {
 	t.Helper()
 	size := 512 << 10

@@ -21,7 +21,7 @@ type Block struct {
 	deflated []byte
 	size     int    // of the text, in bytes
 	sum      uint32 // CRC-32 of the text
-	shift    uint32 // what the sum of a text before this one is multiplied by
+	shift    uint32 // multiplier for the sum of a text before this one
 }
 
 // Pack compresses a text and does not keep it.
@@ -32,7 +32,7 @@ func Pack(text []byte) Block {
 	out := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(out)
 	out.Reset()
-	_ = flate.StatelessDeflate(out, text, false, nil) // a buffer takes everything
+	_ = flate.StatelessDeflate(out, text, false, nil) // a buffer never fails
 	return Block{bytes.Clone(out.Bytes()), len(text), crc32.ChecksumIEEE(text), shiftBy(len(text))}
 }
 
@@ -94,7 +94,7 @@ func (p Blocks) WriteTo(w io.Writer) (int64, error) {
 // Append appends the text.
 func (p Blocks) Append(to []byte) []byte {
 	text := bytes.NewBuffer(slices.Grow(to, p.Len()))
-	_, _ = p.WriteTo(text) // a buffer takes everything
+	_, _ = p.WriteTo(text) // a buffer never fails
 	return text.Bytes()
 }
 
@@ -123,7 +123,7 @@ func (p Blocks) WriteGzip(w io.Writer) error {
 	defer writers.Put(out)
 	out.Reset(w)
 	defer out.Reset(nil)
-	_, _ = out.Write(gzipHeader) // a bufio.Writer remembers its error
+	_, _ = out.Write(gzipHeader) // a bufio.Writer keeps its error
 	var sum uint32
 	for _, b := range p {
 		sum = b.after(sum)
@@ -133,7 +133,7 @@ func (p Blocks) WriteGzip(w io.Writer) error {
 	}
 	_, _ = out.Write(last)
 	trailer := binary.LittleEndian.AppendUint32(nil, sum)
-	trailer = binary.LittleEndian.AppendUint32(trailer, uint32(p.Len())) // modulo 2^32, as the format has it
+	trailer = binary.LittleEndian.AppendUint32(trailer, uint32(p.Len())) // modulo 2^32, by definition of the format
 	_, _ = out.Write(trailer)
 	return out.Flush()
 }

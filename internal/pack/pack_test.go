@@ -12,9 +12,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
-// Whatever is strung together, a reader that knows gzip and nothing else, and
-// that checks sum and length, finds one member with the text in its order.
-func TestBlocksStrungTogetherAreOneGzipMember(t *testing.T) {
+// A gzip reader that checks sum and length finds one member with the text in order, for any blocks.
+func TestConcatenatedBlocksAreOneGzipMember(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want []byte
 		var page pack.Blocks
@@ -29,7 +28,7 @@ func TestBlocksStrungTogetherAreOneGzipMember(t *testing.T) {
 			t.Fatal(err)
 		}
 		if zipped.Len() != page.GzipLen() || page.Len() != len(want) {
-			t.Errorf("%d bytes of %d, not %d of %d", zipped.Len(), len(want), page.GzipLen(), page.Len())
+			t.Errorf("%d bytes compressed, %d of text, want %d and %d", zipped.Len(), len(want), page.GzipLen(), page.Len())
 		}
 		reader, err := gzip.NewReader(&zipped)
 		if err != nil {
@@ -38,7 +37,7 @@ func TestBlocksStrungTogetherAreOneGzipMember(t *testing.T) {
 		reader.Multistream(false)
 		got, err := io.ReadAll(reader)
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("unzipped %d bytes, want %d: %v", len(got), len(want), err)
+			t.Errorf("decompressed %d bytes, want %d: %v", len(got), len(want), err)
 		}
 		if zipped.Len() != 0 {
 			t.Errorf("%d bytes follow the member", zipped.Len())
@@ -50,7 +49,7 @@ func TestBlocksStrungTogetherAreOneGzipMember(t *testing.T) {
 	})
 }
 
-func TestAPackerKeepsTheOrderOfTextAndBlocks(t *testing.T) {
+func TestPackerKeepsOrder(t *testing.T) {
 	var p pack.Packer
 	long := strings.Repeat("many words, ", 10000)
 	for _, text := range []string{"a", long, "b"} {
@@ -63,7 +62,7 @@ func TestAPackerKeepsTheOrderOfTextAndBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := string(p.Blocks().Append([]byte("-"))); got != "-a"+long+"bcd" {
-		t.Errorf("%d bytes in another order", len(got))
+		t.Errorf("%d bytes in the wrong order", len(got))
 	}
 }
 
@@ -71,7 +70,7 @@ type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestAReaderThatWentAwayIsAnError(t *testing.T) {
+func TestWriteErrorIsReturned(t *testing.T) {
 	page := pack.Blocks{pack.Pack([]byte("text"))}
 	if err := page.WriteGzip(gone{}); err == nil {
 		t.Error("gzip: no error")
@@ -79,8 +78,8 @@ func TestAReaderThatWentAwayIsAnError(t *testing.T) {
 	if _, err := page.WriteTo(gone{}); err == nil {
 		t.Error("text: no error")
 	}
-	// What is kept for the next reader is as new.
+	// The reusable buffers are not damaged.
 	if got := string(page.Append(nil)); got != "text" {
-		t.Errorf("then %q", got)
+		t.Errorf("after an error: %q", got)
 	}
 }

@@ -20,14 +20,14 @@ func file(t *testing.T) string {
 	return path
 }
 
-func TestAPassageIsReplacedAndNothingElse(t *testing.T) {
+func TestWriteReplacesOnlyThePassage(t *testing.T) {
 	path := file(t)
 	if err := passage.Write(path, "second", "two\n"); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"first": "one\n", "second": "two\n"} {
 		if got, err := passage.Read(path, name); err != nil || got != want {
-			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
+			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
 		}
 	}
 	got, err := os.ReadFile(path)
@@ -35,17 +35,17 @@ func TestAPassageIsReplacedAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := strings.Replace(page, "<!-- /second", "two\n<!-- /second", 1); string(got) != want {
-		t.Errorf("the page is\n%s\nwant\n%s", got, want)
+		t.Errorf("page:\n%s\nwant\n%s", got, want)
 	}
 }
 
-func TestAPageWithoutThePassageIsLeftAsItIs(t *testing.T) {
+func TestMissingPassageIsAnError(t *testing.T) {
 	path := file(t)
 	err := passage.Write(path, "third", "three\n")
 	if err == nil || !strings.Contains(err.Error(), "<!-- third: made by") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("error %v", err)
 	}
 	if got, _ := os.ReadFile(path); string(got) != page {
-		t.Errorf("the page is\n%s", got)
+		t.Errorf("page:\n%s", got)
 	}
 }

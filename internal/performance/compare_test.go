@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAWorseFigureIsToldOf(t *testing.T) {
+func TestCompareReportsWorseFigures(t *testing.T) {
 	committed := figuresOf([]byte("goos: linux\nBenchmarkA 3 200 cpu-ns/op 10 B/op\nBenchmarkA 3 100 cpu-ns/op 12 B/op\nBenchmarkGone 1 1 B/op\n"))
 	for run, want := range map[string]string{
 		"BenchmarkA 3 109 cpu-ns/op 10 B/op":                                       "",
@@ -21,14 +21,14 @@ func TestAWorseFigureIsToldOf(t *testing.T) {
 	}
 }
 
-func TestARunReplacesWhatItMeasured(t *testing.T) {
+func TestMergedReplacesMeasuredBenchmarks(t *testing.T) {
 	got := string(merged([]byte("goos: old\nBenchmarkA 1 1 B/op\nBenchmarkB 1 2 B/op\n"), []byte("goos: new\nBenchmarkA 1 3 B/op\n")))
 	if want := "goos: new\nBenchmarkA 1 3 B/op\nBenchmarkB 1 2 B/op\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-func TestThePageKeepsWhatWasNotMeasured(t *testing.T) {
+func TestPageKeepsRowsThatWereNotMeasured(t *testing.T) {
 	page := "# Performance\n\n| what | bar | before | measured | on | |\n|---|---|---|---|---|---|\n" +
 		"| a | 1 | – | 5 | 2026-01-01 | met |\n| b | 2 | 7 | 6 | 2026-01-01 | met |\n\nBeside the bars:\n\n- Old figure: 3.\n"
 	rows, also := readPage([]byte(page))

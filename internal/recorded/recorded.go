@@ -47,8 +47,8 @@ type Answer struct {
 	ContentType string  `json:"contentType"`
 	NodeID      string  `json:"nodeID"`
 	Response    string  `json:"response"`
-	SinceStart  float64 `json:"sinceStart"` // seconds after the process began, in start_up alone
-	From        string  `json:"from"`       // the situation, in survey alone
+	SinceStart  float64 `json:"sinceStart"` // seconds since the start of the process, only in start_up
+	From        string  `json:"from"`       // situation, only in survey
 
 	call call
 }
@@ -143,7 +143,7 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, ok := n.find(r, asked)
 	switch {
 	case ok && a.Status == 0 || n.notListening():
-		panic(http.ErrAbortHandler) // the connection breaks off
+		panic(http.ErrAbortHandler) // closes the connection
 	case ok:
 		w.Header().Set("Content-Type", a.ContentType)
 		w.Header().Set("Node-Id", a.NodeID)
@@ -161,7 +161,7 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers in the node's words that it does not know the request.
+// refuse answers with a real node's error for an unknown request.
 func refuse(w http.ResponseWriter, words string, asked call, param string) {
 	params, _ := asked.Params.(map[string]any)
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -192,8 +192,8 @@ func (n *Node) find(r *http.Request, asked call) (Answer, bool) {
 	return Answer{}, false
 }
 
-// shut returns what a path answers to every method while its handler does not exist: a chain that does not
-// exist or is not bootstrapped, or an API that is off.
+// shut returns the answer of a path without a handler, for every method: a chain that does not exist or is not
+// bootstrapped, or an API that is off.
 func shut(layer []Answer, r *http.Request, age time.Duration) (Answer, bool) {
 	for _, a := range slices.Backward(layer) {
 		if a.Path == r.URL.Path && a.Method == r.Method && a.SinceStart <= age.Seconds() {
@@ -215,8 +215,8 @@ func (n *Node) notListening() bool {
 	return false
 }
 
-// filter builds the answer to platform.getCurrentValidators with nodeIDs from the recorded set, as the
-// node does. IDs outside the set are left out.
+// filter builds the answer to platform.getCurrentValidators with nodeIDs from the recorded set, as the node does. It omits
+// unknown IDs.
 func filter(whole Answer, asked call) (Answer, bool) {
 	params, _ := asked.Params.(map[string]any)
 	ids, ok := params["nodeIDs"].([]any)

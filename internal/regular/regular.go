@@ -16,7 +16,7 @@ const MaxSize = 4 << 20
 // ReadFile reads a file of at most MaxSize bytes. A FIFO, a device or a directory is an error at once, because reading
 // them could block or never end. Errors are *fs.PathError, as those of os.ReadFile.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK a FIFO waits for its writer
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a FIFO blocks
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
-func TestOnlyRegularFilesOfBoundedSizeAreRead(t *testing.T) {
+func TestReadsOnlyRegularFilesOfBoundedSize(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(

@@ -1,5 +1,5 @@
-// Package remedy says what an operator does about an error. It is the only table of remedies; the status
-// page, check and the log share it. Errors themselves name no environment variable.
+// Package remedy maps errors to remedies for the operator. It is the only table of remedies: the status page, check and the log
+// share it. Errors themselves contain no environment variable.
 package remedy
 
 import (
@@ -120,13 +120,13 @@ func Of(err error) Remedy {
 	switch {
 	case errors.As(err, &setting):
 		return Remedy{What: r.What, Do: "Correct " + variables[setting.Setting] + ".", ByText: true}
-	case known && strings.HasPrefix(call.Op, "GET /v1/") && r.service != "": // a node is asked under /ext
+	case known && strings.HasPrefix(call.Op, "GET /v1/") && r.service != "": // node paths begin with /ext
 		r.Do = r.service
 	case known && outcome == scrape.NotFound && strings.HasPrefix(call.Op, "info."):
 		r = noNode
 	case errors.Is(err, metric.ErrTooMany):
 		r = tooMany
-	case !known && outcome == scrape.Malformed: // nobody can name it
+	case !known && outcome == scrape.Malformed: // no setting is to blame
 		r = mistake
 	}
 	return r

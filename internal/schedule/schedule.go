@@ -305,8 +305,7 @@ func (s *Scheduler) Progress() (ran, of int) {
 	return min(s.store.Len(), of), of
 }
 
-// run does the job once, unless its last run is still in progress. A run outside of the
-// schedule is woken.
+// run does the job once, unless its last run is still in progress. A woken run is one outside the schedule.
 func (s *Scheduler) run(j *job, woken bool) {
 	start := time.Now()
 	deadline := Deadline(j.When, start)
@@ -351,12 +350,12 @@ func (s *Scheduler) run(j *job, woken bool) {
 		notes := batch.Notes()
 		kept := batch.Err()
 		if errors.Is(kept, metric.ErrTooMany) {
-			r.Err = kept // and yet it has samples: the aggregates
+			r.Err = kept // the run failed, but it has samples: the aggregates
 		} else if kept != nil {
 			notes = append(notes, "samples left out: "+kept.Error())
 		}
 		for _, note := range notes {
-			if !slices.Contains(j.notes, note) { // once, while it stands
+			if !slices.Contains(j.notes, note) { // once while it persists
 				s.log.Warn("collector warning", "collector", j.Collector, "target", j.Target.String(), "warning", note)
 			}
 		}
@@ -381,8 +380,7 @@ func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (e
 	return j.Collect(ctx, batch)
 }
 
-// put stores a run of a current job. It logs the first job that fails for a cause, and when no job
-// fails for it any more.
+// put stores a run of a current job. It logs the first job that fails for a cause, and the recovery of the last.
 func (s *Scheduler) put(j *job, r snapshot.Run, missing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ import (
 
 var gauge = metric.New("avax_test_gauge", "A gauge.", "target")
 
-// house is a running scheduler over an empty store.
+// house is a running scheduler and its store.
 type house struct {
 	*schedule.Scheduler
 	store    *snapshot.Store
@@ -33,7 +33,7 @@ type house struct {
 	stop     func()
 }
 
-// inHouse runs the test on synthetic time with a running scheduler.
+// inHouse runs the test in synthetic time with a running scheduler.
 func inHouse(t *testing.T, test func(t *testing.T, h house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func job(target string, collect func(context.Context, *metric.Batch) error) sche
 	}
 }
 
-// counting is a job that counts its runs.
+// counting returns a job that counts its runs.
 func counting(target string, runs *atomic.Int64) schedule.Job {
 	return job(target, func(_ context.Context, out *metric.Batch) error {
 		out.Set(gauge, float64(runs.Add(1)), target)
@@ -71,13 +71,13 @@ func counting(target string, runs *atomic.Int64) schedule.Job {
 	})
 }
 
-func TestTheFirstPassStartsAtOnceAndTicksFollowEachPeriod(t *testing.T) {
+func TestFirstRunIsImmediateAndTicksFollow(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var runs atomic.Int64
 		h.Set([]schedule.Job{counting("alpha", &runs)})
 		time.Sleep(100 * time.Millisecond)
 		if got := runs.Load(); got != 1 {
-			t.Fatalf("%d runs at once, want 1", got)
+			t.Fatalf("%d immediate runs, want 1", got)
 		}
 		time.Sleep(10 * period)
 		if got := runs.Load(); got != 11 {
@@ -86,9 +86,9 @@ func TestTheFirstPassStartsAtOnceAndTicksFollowEachPeriod(t *testing.T) {
 	})
 }
 
-// Jobs are bound again when nodes, credentials or chains are read again, and what
-// they have measured lies in what they were bound to at first.
-func TestAReloadKeepsWhatACollectorHasMeasured(t *testing.T) {
+// Reloads of nodes, credentials or chains create the jobs again. Collectors keep what they have measured: the first instance
+// stays.
+func TestSetKeepsCollectorStateOfUnchangedJobs(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		bound := 0
 		bind := func() schedule.Job {
@@ -112,12 +112,12 @@ func TestAReloadKeepsWhatACollectorHasMeasured(t *testing.T) {
 		h.Set([]schedule.Job{bind()})
 		time.Sleep(time.Second)
 		if want := `avax_test_gauge{target="alpha"} 1`; !strings.Contains(h.served(), want) {
-			t.Errorf("after it was gone:\n%s\nwant %s", h.served(), want)
+			t.Errorf("after it was removed:\n%s\nwant %s", h.served(), want)
 		}
 	})
 }
 
-func TestJobsOfOneTargetTickTogetherAndTargetsAreSpread(t *testing.T) {
+func TestTicksAreSharedPerTargetAndSpread(t *testing.T) {
 	now := time.Now()
 	if a, b := schedule.Every(period, metric.Target{Node: "alpha"}).Next(now), schedule.Every(period, metric.Target{Node: "alpha", Chain: "C"}).Next(now); !a.Equal(b) {
 		t.Errorf("alpha ticks at %v, alpha/C at %v", a, b)
@@ -132,11 +132,11 @@ func TestJobsOfOneTargetTickTogetherAndTargetsAreSpread(t *testing.T) {
 		moments[next] = true
 	}
 	if len(moments) < 50 {
-		t.Errorf("a hundred targets tick at %d moments", len(moments))
+		t.Errorf("a hundred targets tick at %d different times", len(moments))
 	}
 }
 
-func TestARunHasHalfItsPeriodAndNeverOverlapsItself(t *testing.T) {
+func TestRunEndsAfterHalfItsPeriod(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var under, most atomic.Int64
 		lasted := make(chan time.Duration, 10)
@@ -150,16 +150,16 @@ func TestARunHasHalfItsPeriodAndNeverOverlapsItself(t *testing.T) {
 		})})
 		time.Sleep(3 * period)
 		if got := <-lasted; got != period/2 {
-			t.Errorf("a run lasted %v, want %v", got, period/2)
+			t.Errorf("run lasted %v, want %v", got, period/2)
 		}
 		if most.Load() != 1 {
-			t.Errorf("%d runs at once", most.Load())
+			t.Errorf("%d concurrent runs", most.Load())
 		}
 	})
 }
 
-// A collector that ignores its context costs its own ticks only, and they are counted.
-func TestATickDuringARunIsSkippedAndCounted(t *testing.T) {
+// A collector that ignores its context skips only its own ticks. Skipped ticks are counted.
+func TestTickDuringARunIsSkippedAndCounted(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var others atomic.Int64
 		h.Set([]schedule.Job{
@@ -181,7 +181,7 @@ avax_exporter_collector_skipped_total{collector="test",target="stuck"} 3
 	})
 }
 
-func TestSamplesOutliveAnOutageForThreePeriods(t *testing.T) {
+func TestSamplesExpireAfterThreePeriods(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var down atomic.Bool
 		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
@@ -196,21 +196,21 @@ func TestSamplesOutliveAnOutageForThreePeriods(t *testing.T) {
 		last := h.store.Jobs()[0].Good.At
 		time.Sleep(time.Until(last.Add(3*period - time.Millisecond)))
 		if !strings.Contains(h.served(), "alpha") {
-			t.Error("gone before three periods were over")
+			t.Error("expired before three periods")
 		}
 		time.Sleep(time.Millisecond)
 		if strings.Contains(h.served(), "alpha") {
-			t.Error("served after three periods")
+			t.Error("still served after three periods")
 		}
 		down.Store(false)
 		time.Sleep(period + time.Millisecond)
 		if !strings.Contains(h.served(), "alpha") {
-			t.Error("absent although the node is back")
+			t.Error("no samples after recovery")
 		}
 	})
 }
 
-func TestAPanicIsAnErrorOfItsJobAlone(t *testing.T) {
+func TestPanicFailsOnlyItsJob(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var runs atomic.Int64
 		h.Set([]schedule.Job{
@@ -235,7 +235,7 @@ avax_exporter_collector_panics_total{collector="test",target="sound"} 0
 	})
 }
 
-func TestSetKeepsWhatIsUnchangedStartsWhatIsNewForgetsWhatIsGone(t *testing.T) {
+func TestSetStartsNewAndRemovesOldJobs(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var kept, gone, added atomic.Int64
 		h.Set([]schedule.Job{counting("kept", &kept), counting("gone", &gone)})
@@ -244,14 +244,14 @@ func TestSetKeepsWhatIsUnchangedStartsWhatIsNewForgetsWhatIsGone(t *testing.T) {
 		h.Set([]schedule.Job{counting("kept", &kept), counting("added", &added)})
 		time.Sleep(time.Second)
 		if kept.Load() > keptBefore+1 {
-			t.Error("the unchanged job was started again")
+			t.Error("unchanged job started again")
 		}
 		if added.Load() != 1 {
-			t.Errorf("the new job ran %d times at once, want 1", added.Load())
+			t.Errorf("new job ran %d times, want 1", added.Load())
 		}
 		time.Sleep(2 * period)
 		if gone.Load() != goneBefore {
-			t.Error("the forgotten job still runs")
+			t.Error("removed job still runs")
 		}
 		if page := h.served(); strings.Contains(page, "gone") || !strings.Contains(page, "kept") || !strings.Contains(page, "added") {
 			t.Errorf("served:\n%s", page)
@@ -259,8 +259,8 @@ func TestSetKeepsWhatIsUnchangedStartsWhatIsNewForgetsWhatIsGone(t *testing.T) {
 	})
 }
 
-// A run that ends after its job was forgotten leaves nothing behind.
-func TestALateRunOfAForgottenJobIsNotRecorded(t *testing.T) {
+// A run that ends after its job was removed leaves no samples.
+func TestLateRunOfARemovedJobIsDiscarded(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		h.Set([]schedule.Job{job("late", func(_ context.Context, out *metric.Batch) error {
 			time.Sleep(time.Second)
@@ -274,13 +274,13 @@ func TestALateRunOfAForgottenJobIsNotRecorded(t *testing.T) {
 			t.Errorf("served:\n%s", page)
 		}
 		if n, err := testutil.GatherAndCount(h.registry); err != nil || n != 0 {
-			t.Errorf("%d series of it are left, %v", n, err)
+			t.Errorf("%d series left, %v", n, err)
 		}
 	})
 }
 
-// A dead node is one failure, however many collectors and chains it has.
-func TestTheLogTellsAFailureOnceAndItsEnd(t *testing.T) {
+// A dead node is one failure, for any number of collectors and chains.
+func TestFailureIsLoggedOnceWithItsEnd(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var down atomic.Bool
 		down.Store(true)
@@ -303,16 +303,16 @@ func TestTheLogTellsAFailureOnceAndItsEnd(t *testing.T) {
 		h.Wait()
 		log := h.log.String()
 		if n := strings.Count(log, "level=WARN"); n != 1 || !strings.Contains(log, "connection refused") {
-			t.Errorf("the failure is told %d times:\n%s", n, log)
+			t.Errorf("failure logged %d times:\n%s", n, log)
 		}
 		if n := strings.Count(log, "level=INFO"); n != 1 || !strings.Contains(log, "target=alpha outcome=unreachable") {
-			t.Errorf("its end is told %d times:\n%s", n, log)
+			t.Errorf("recovery logged %d times:\n%s", n, log)
 		}
 	})
 }
 
-// An upstream that names one thing twice does so at every tick.
-func TestSamplesThatAreKeptOutAreToldOnce(t *testing.T) {
+// An upstream that sends duplicates does so at every tick.
+func TestRejectedSamplesAreLoggedOnce(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
 			out.Set(gauge, 1, "alpha")
@@ -323,7 +323,7 @@ func TestSamplesThatAreKeptOutAreToldOnce(t *testing.T) {
 		h.stop()
 		h.Wait()
 		if n := strings.Count(h.log.String(), "set twice"); n != 1 {
-			t.Errorf("told %d times:\n%s", n, h.log)
+			t.Errorf("logged %d times:\n%s", n, h.log)
 		}
 	})
 }
@@ -346,21 +346,21 @@ func TestProgressCountsFirstRuns(t *testing.T) {
 	})
 }
 
-func TestAnUnevenCronScheduleKeepsSamplesForThreeTicks(t *testing.T) {
+func TestUnevenScheduleKeepsSamplesForThreeTicks(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		timetable, err := schedule.Parse("0 0,1 * * *") // midnight and one o'clock
 		if err != nil {
 			t.Fatal(err)
 		}
 		when := timetable(metric.Target{Node: "alpha"})
-		time.Sleep(12 * time.Hour) // three times the hour to come are over long before the third tick
+		time.Sleep(12 * time.Hour) // three times the next period is over long before the third tick
 		j := job("alpha", func(_ context.Context, out *metric.Batch) error { out.Set(gauge, 1, "alpha"); return nil })
 		j.When = when
 		h.Set([]schedule.Job{j})
 		time.Sleep(time.Minute)
 		r := h.store.Last(j.Key)
 		if third := nth(when, r.At, 3); r.Until.Before(third) {
-			t.Errorf("samples go at %v, before the third tick at %v", r.Until, third)
+			t.Errorf("samples expire at %v, before the third tick at %v", r.Until, third)
 		}
 	})
 }
@@ -372,7 +372,7 @@ func nth(s cron.Schedule, t time.Time, n int) time.Time {
 	return t
 }
 
-func TestABadScheduleTellsWhatToWrite(t *testing.T) {
+func TestInvalidScheduleErrorsContainARemedy(t *testing.T) {
 	for _, expression := range []string{"every minute", "@every 100ms", "@every -5m", "@every soon", "0 0 30 2 *", ""} {
 		if _, err := schedule.Parse(expression); err == nil || !strings.Contains(err.Error(), "@every 30s") {
 			t.Errorf("%q: error %v", expression, err)
@@ -380,8 +380,8 @@ func TestABadScheduleTellsWhatToWrite(t *testing.T) {
 	}
 }
 
-// A period of one's own is spread over the targets as the default one is.
-func TestAConfiguredPeriodIsSpreadOverTheTargets(t *testing.T) {
+// A configured period is spread over the targets like the default period.
+func TestConfiguredPeriodIsSpreadOverTargets(t *testing.T) {
 	timetable, err := schedule.Parse("@every 10s")
 	if err != nil {
 		t.Fatal(err)
@@ -392,11 +392,11 @@ func TestAConfiguredPeriodIsSpreadOverTheTargets(t *testing.T) {
 		moments[timetable(metric.Target{Node: node}).Next(now)] = true
 	}
 	if len(moments) < 5 {
-		t.Errorf("eight targets tick at %d moments", len(moments))
+		t.Errorf("eight targets tick at %d different times", len(moments))
 	}
 }
 
-func TestWhatIsNotOfferedFailsNoRun(t *testing.T) {
+func TestNotOfferedDoesNotFailARun(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
 			out.Set(gauge, 1, "alpha")
@@ -404,10 +404,10 @@ func TestWhatIsNotOfferedFailsNoRun(t *testing.T) {
 		})})
 		time.Sleep(time.Second)
 		if run := h.store.Last(snapshot.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}); run.Err != nil {
-			t.Errorf("the run failed: %v", run.Err)
+			t.Errorf("run failed: %v", run.Err)
 		}
 		if page := h.served(); !strings.Contains(page, `avax_test_gauge{target="alpha"} 1`) {
-			t.Errorf("what the batch held is not served: %q", page)
+			t.Errorf("samples of the batch not served: %q", page)
 		}
 		if h.log.Len() > 0 {
 			t.Errorf("logged: %s", h.log)
@@ -415,9 +415,8 @@ func TestWhatIsNotOfferedFailsNoRun(t *testing.T) {
 	})
 }
 
-// The first run comes at any moment; the tick that would fall into it is not
-// one that was skipped.
-func TestNoTickFallsIntoTheFirstRun(t *testing.T) {
+// The first run starts at any time. A tick during it does not count as skipped.
+func TestFirstRunSkipsNoTick(t *testing.T) {
 	for _, phase := range []time.Duration{time.Millisecond, time.Second, 4 * time.Second, 6 * time.Second} {
 		inHouse(t, func(t *testing.T, h house) {
 			var runs atomic.Int64
@@ -443,7 +442,7 @@ func TestNoTickFallsIntoTheFirstRun(t *testing.T) {
 	}
 }
 
-// inPhase ticks at that moment and every period after it.
+// inPhase ticks at this time and every period after it.
 type inPhase struct{ first time.Time }
 
 func (p inPhase) Next(t time.Time) time.Time {
@@ -470,7 +469,7 @@ func skippedTicks(t *testing.T, h house) (n float64) {
 	return n
 }
 
-func TestANoteIsLoggedOnceWhileItStands(t *testing.T) {
+func TestNoteIsLoggedOnceWhileItPersists(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var odd atomic.Bool
 		odd.Store(true)
@@ -487,14 +486,13 @@ func TestANoteIsLoggedOnceWhileItStands(t *testing.T) {
 		h.stop()
 		h.Wait()
 		if n := strings.Count(h.log.String(), `level=WARN msg="collector warning" collector=test target=alpha warning="alpha is odd"`); n != 2 {
-			t.Errorf("told %d times, want once for each time that it came up:\n%s", n, h.log)
+			t.Errorf("logged %d times, want once per appearance:\n%s", n, h.log)
 		}
 	})
 }
 
-// The collector's jobs share its limit. One that finds no room fails, and serves
-// its aggregates.
-func TestACollectorBeyondItsLimitFailsLoudlyAndKeepsItsAggregates(t *testing.T) {
+// The collector's jobs share its limit. A job above the limit fails and serves its aggregates.
+func TestCollectorAboveItsLimitFailsAndServesAggregates(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		many := metric.New("avax_test_many", "Many.", "target", "id")
 		of := func(target string) schedule.Job {
@@ -513,10 +511,10 @@ func TestACollectorBeyondItsLimitFailsLoudlyAndKeepsItsAggregates(t *testing.T) 
 
 		page := h.served()
 		if n := strings.Count(page, "avax_test_gauge{"); n != 2 {
-			t.Errorf("%d aggregates are served, want both", n)
+			t.Errorf("%d aggregates served, want both", n)
 		}
 		if n := strings.Count(page, "avax_test_many{"); n != 100 {
-			t.Errorf("%d series of the large family are served, want those of one job", n)
+			t.Errorf("%d series of the large family served, want those of one job", n)
 		}
 		failed := 0
 		for _, j := range h.store.Jobs() {
@@ -525,14 +523,13 @@ func TestACollectorBeyondItsLimitFailsLoudlyAndKeepsItsAggregates(t *testing.T) 
 			}
 		}
 		if failed != 1 || strings.Count(h.log.String(), "where the limit leaves") == 0 {
-			t.Errorf("%d jobs fail, the log says:\n%s", failed, h.log)
+			t.Errorf("%d jobs fail, log:\n%s", failed, h.log)
 		}
 	})
 }
 
-// What is set by hand or by a time server would hold up ticks for as long as the
-// clock was set back.
-func TestTicksFollowTheClockThatIsNotSet(t *testing.T) {
+// Otherwise, after the wall clock is set back, there would be no ticks for that time.
+func TestTicksFollowTheMonotonicClock(t *testing.T) {
 	for _, expression := range []string{"@every 30s", "*/5 * * * *", "@hourly", "0 3 * * *"} {
 		timetable, err := schedule.Parse(expression)
 		if err != nil {
@@ -541,7 +538,7 @@ func TestTicksFollowTheClockThatIsNotSet(t *testing.T) {
 		now := time.Now()
 		next := timetable(metric.Target{Node: "alpha"}).Next(now)
 		if !strings.Contains(next.String(), "m=+") {
-			t.Errorf("%s: %v is of the clock on the wall", expression, next)
+			t.Errorf("%s: %v is wall-clock time", expression, next)
 		}
 		if again := timetable(metric.Target{Node: "alpha"}).Next(next); !again.After(next) || !strings.Contains(again.String(), "m=+") {
 			t.Errorf("%s: %v, then %v", expression, next, again)

@@ -122,8 +122,7 @@ func (s *Scheduler) wake(j *job, at time.Time) {
 	})
 }
 
-// begin returns the context of a run that begins now, or nil where the job is not wanted any
-// longer or its last run has not ended.
+// begin returns the context of a new run, or nil if the job was removed or its last run has not ended.
 func (s *Scheduler) begin(j *job, deadline time.Duration) (ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

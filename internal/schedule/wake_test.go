@@ -16,7 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// times notes when a job ran, in whole seconds from the start.
+// times records when a job ran, in whole seconds from the start.
 type times struct {
 	start time.Time
 	at    []int
@@ -36,7 +36,7 @@ func (r *times) job(collector, node string, period time.Duration) schedule.Job {
 	}
 }
 
-func TestAFailedJobRunsAgainAfterSecondsWithBackoff(t *testing.T) {
+func TestFailedJobIsRetriedWithBackoff(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		want []int
@@ -61,7 +61,7 @@ func TestAFailedJobRunsAgainAfterSecondsWithBackoff(t *testing.T) {
 	}
 }
 
-func TestRetriesEndWhereTheyWouldOutlastThePeriod(t *testing.T) {
+func TestRetriesStayWithinThePeriod(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		r := times{err: errors.New("no")}
 		h.Set([]schedule.Job{r.job("test", "a", time.Minute)})
@@ -72,7 +72,7 @@ func TestRetriesEndWhereTheyWouldOutlastThePeriod(t *testing.T) {
 	})
 }
 
-func TestWhenANodeAnswersAgainItsFailingJobsRun(t *testing.T) {
+func TestRecoveredNodeRunsItsFailingJobs(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var slow, other, well, network times
 		slow.err, other.err, network.err = errors.New("no"), errors.New("no"), errors.New("no")
@@ -81,19 +81,19 @@ func TestWhenANodeAnswersAgainItsFailingJobsRun(t *testing.T) {
 			well.job("well", "a", 24*time.Hour), network.job("network", "", 24*time.Hour),
 		}
 		h.Set(jobs)
-		time.Sleep(10 * time.Hour) // retries take longer and longer
+		time.Sleep(10 * time.Hour) // retries become rare
 		for _, r := range []*times{&slow, &other, &well, &network} {
 			r.start, r.at, r.err = time.Now(), nil, nil
 		}
 		h.NodeChanged("a", true)
 		time.Sleep(10 * time.Second)
 		if len(slow.at) != 1 || len(network.at) != 1 || len(other.at) != 0 || len(well.at) != 0 {
-			t.Errorf("the node's failing jobs ran %v, the network's %v, another node's %v, those that do not fail %v", slow.at, network.at, other.at, well.at)
+			t.Errorf("runs of the node's failing job %v, the network's %v, another node's %v, a successful job's %v", slow.at, network.at, other.at, well.at)
 		}
 	})
 }
 
-func TestAChangeDuringARunIsFollowedByAnother(t *testing.T) {
+func TestChangeDuringARunStartsAnotherRun(t *testing.T) {
 	inHouse(t, func(t *testing.T, h house) {
 		var runs atomic.Int64
 		h.Set([]schedule.Job{{
@@ -108,7 +108,7 @@ func TestAChangeDuringARunIsFollowedByAnother(t *testing.T) {
 		time.Sleep(time.Minute)
 		h.NodeChanged("a", false)
 		time.Sleep(2 * time.Second)
-		for range 100 { // many at once are one
+		for range 100 { // concurrent changes count as one
 			h.NodeChanged("a", true)
 			time.Sleep(10 * time.Millisecond)
 		}

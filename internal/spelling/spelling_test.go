@@ -7,7 +7,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
-func TestOnlyWhatSomebodyMayHaveMeantIsNear(t *testing.T) {
+func TestNearReturnsOnlySimilarNames(t *testing.T) {
 	known := []string{"up", "peers", "health", "heads", "l1", "l1_views", "l1_runway", "validators", "validator_views"}
 	for name, want := range map[string]string{
 		"peer":      "peers",

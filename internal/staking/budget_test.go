@@ -14,7 +14,7 @@ var day0 = time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return day0.Add(time.Duration(seconds) * time.Second) }
 
-func TestRequirementIsThatOfThePeriodsStart(t *testing.T) {
+func TestRequirementFollowsThePeriodStart(t *testing.T) {
 	helicon := day0
 	for _, c := range []struct {
 		start   time.Time
@@ -28,12 +28,12 @@ func TestRequirementIsThatOfThePeriodsStart(t *testing.T) {
 		{helicon, nil, 0.8},
 	} {
 		if got := staking.Requirement(c.start, c.helicon); got != c.want {
-			t.Errorf("a period of %v, Helicon at %v: %v, want %v", c.start, c.helicon, got, c.want)
+			t.Errorf("period from %v, Helicon at %v: %v, want %v", c.start, c.helicon, got, c.want)
 		}
 	}
 }
 
-func TestBudgetNeverGrowsAsUptimeFalls(t *testing.T) {
+func TestBudgetShrinksAsUptimeFalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		instant := rapid.Int64Range(-1e18, 1e18)
 		p := staking.Period{
@@ -51,20 +51,20 @@ func TestBudgetNeverGrowsAsUptimeFalls(t *testing.T) {
 		}
 		length := max(p.End.Sub(p.Start), 0)
 		if left(less) < 0 || less.Used < 0 || less.Used > min(max(now.Sub(p.Start), 0), length) || less.Allowed < 0 || less.Allowed > length {
-			t.Fatalf("of %v: %+v", length, less)
+			t.Fatalf("length %v: %+v", length, less)
 		}
 	})
 }
 
-// The simulation counts seconds, and shares in thousandths, so it is exact.
-func TestBudgetAgreesWithASimulationOfTheRemainingPeriod(t *testing.T) {
+// The simulation counts seconds, and ratios in thousandths, so it is exact.
+func TestBudgetMatchesASimulation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.IntRange(1, 3000).Draw(t, "length")
 		elapsed := rapid.IntRange(1, length).Draw(t, "elapsed")
 		up := rapid.IntRange(0, elapsed).Draw(t, "up")
 		thousandths := rapid.SampledFrom([]int{0, 1, 667, 800, 900, 999, 1000}).Draw(t, "requirement")
 
-		// paid plays the rest of the period, of which the first down seconds are downtime.
+		// paid simulates the rest of the period, of which the first down seconds are downtime.
 		paid := func(down int) bool {
 			up := up
 			for second := elapsed; second < length; second++ {
@@ -78,19 +78,19 @@ func TestBudgetAgreesWithASimulationOfTheRemainingPeriod(t *testing.T) {
 			float64(up)/float64(elapsed), float64(thousandths)/1000)
 
 		if b.Reachable() != paid(0) {
-			t.Fatalf("reachable %v, the simulation says %v: %+v", b.Reachable(), paid(0), b)
+			t.Fatalf("reachable %v, in the simulation %v: %+v", b.Reachable(), paid(0), b)
 		}
 		rest := int(left(b) / time.Second)
 		if b.Reachable() && !paid(rest) {
-			t.Fatalf("%d s more of downtime are said to be left, but cost the reward: %+v", rest, b)
+			t.Fatalf("%d s of downtime left, but they cost the reward: %+v", rest, b)
 		}
 		if elapsed+rest < length && paid(rest+1) {
-			t.Fatalf("%d s more of downtime do not cost the reward: %+v", rest+1, b)
+			t.Fatalf("%d s of further downtime do not cost the reward: %+v", rest+1, b)
 		}
 	})
 }
 
-func TestExactlyAtTheRequirementIsReachable(t *testing.T) {
+func TestRequirementExactlyMetIsReachable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := 10 * rapid.IntRange(1, 366*24*360).Draw(t, "tenths of the length")
 		elapsed := rapid.IntRange(length/5, length).Draw(t, "elapsed")
@@ -104,20 +104,20 @@ func TestExactlyAtTheRequirementIsReachable(t *testing.T) {
 		}
 
 		if b := budget(length / 10 * c.tenths); !b.Reachable() || left(b) != 0 || b.Used != b.Allowed {
-			t.Fatalf("with just the downtime that is allowed: %+v", b)
+			t.Fatalf("with exactly the allowed downtime: %+v", b)
 		}
 		if elapsed > length/10*c.tenths {
 			if b := budget(length/10*c.tenths + 1); b.Reachable() || left(b) != 0 {
-				t.Fatalf("with a second more: %+v", b)
+				t.Fatalf("one second more: %+v", b)
 			}
 		}
 		if b := budget(length/10*c.tenths - 1); !b.Reachable() || left(b) != time.Second {
-			t.Fatalf("with a second less: %+v", b)
+			t.Fatalf("one second less: %+v", b)
 		}
 	})
 }
 
-func TestBudgetOfWhatCannotBe(t *testing.T) {
+func TestBudgetOfInvalidInput(t *testing.T) {
 	nan := math.NaN()
 	ten := staking.Period{Start: at(0), End: at(10)}
 	type b = staking.Budget
@@ -127,16 +127,16 @@ func TestBudgetOfWhatCannotBe(t *testing.T) {
 		uptime, requirement float64
 		want                staking.Budget
 	}{
-		"before the start":      {ten, at(-5), 0.5, 0.9, b{0.9, time.Second, 0}},
-		"after the end":         {ten, at(1000), 0.5, 0.9, b{0.9, time.Second, 5 * time.Second}},
-		"reversed":              {staking.Period{Start: at(10), End: at(0)}, at(5), 0, 0.9, b{Requirement: 0.9}},
-		"of no length":          {staking.Period{Start: at(10), End: at(10)}, at(10), 0, 0.9, b{Requirement: 0.9}},
-		"uptime not a number":   {ten, at(10), nan, 0.8, b{0.8, 2 * time.Second, 10 * time.Second}},
-		"uptime above all":      {ten, at(10), 1.5, 0.8, b{0.8, 2 * time.Second, 0}},
-		"uptime below nothing":  {ten, at(10), -1, 0.8, b{0.8, 2 * time.Second, 10 * time.Second}},
-		"requirement not given": {ten, at(10), 0.9, nan, b{1, 0, time.Second}},
-		"requirement above all": {ten, at(10), 1, 2, b{1, 0, 0}},
-		"requirement below nothing": {staking.Period{Start: at(0), End: at(0).Add(math.MaxInt64)}, at(0).Add(math.MaxInt64), 0, -1,
+		"before the start":    {ten, at(-5), 0.5, 0.9, b{0.9, time.Second, 0}},
+		"after the end":       {ten, at(1000), 0.5, 0.9, b{0.9, time.Second, 5 * time.Second}},
+		"reversed":            {staking.Period{Start: at(10), End: at(0)}, at(5), 0, 0.9, b{Requirement: 0.9}},
+		"no length":           {staking.Period{Start: at(10), End: at(10)}, at(10), 0, 0.9, b{Requirement: 0.9}},
+		"uptime NaN":          {ten, at(10), nan, 0.8, b{0.8, 2 * time.Second, 10 * time.Second}},
+		"uptime above 1":      {ten, at(10), 1.5, 0.8, b{0.8, 2 * time.Second, 0}},
+		"uptime below 0":      {ten, at(10), -1, 0.8, b{0.8, 2 * time.Second, 10 * time.Second}},
+		"requirement NaN":     {ten, at(10), 0.9, nan, b{1, 0, time.Second}},
+		"requirement above 1": {ten, at(10), 1, 2, b{1, 0, 0}},
+		"requirement below 0": {staking.Period{Start: at(0), End: at(0).Add(math.MaxInt64)}, at(0).Add(math.MaxInt64), 0, -1,
 			b{0, math.MaxInt64, math.MaxInt64}},
 	} {
 		if got := staking.NewBudget(c.period, c.now, c.uptime, c.requirement); got != c.want {
@@ -145,5 +145,5 @@ func TestBudgetOfWhatCannotBe(t *testing.T) {
 	}
 }
 
-// left is the downtime that the period can still bear.
+// left returns the downtime that the period still allows.
 func left(b staking.Budget) time.Duration { return max(b.Allowed-b.Used, 0) }

@@ -13,9 +13,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// TestWorkedExamplesAreTrue computes each line with an arrow in the boxes of
-// docs/staking.md that are marked as examples.
-func TestWorkedExamplesAreTrue(t *testing.T) {
+// TestWorkedExamplesInDocsAreCorrect computes each line with an arrow in the examples of docs/staking.md.
+func TestWorkedExamplesInDocsAreCorrect(t *testing.T) {
 	page, err := os.ReadFile("../../docs/staking.md")
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +47,7 @@ func TestWorkedExamplesAreTrue(t *testing.T) {
 	}
 }
 
-// example is a box: what was stated in it so far.
+// example is one example box, with its statements so far.
 type example struct {
 	t    *testing.T
 	line int
@@ -206,7 +205,7 @@ func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func hours(d time.Duration) string { return number(d.Hours()) + "h" }
 
-// days are for what is whole days, and hours for all else.
+// days formats whole days as days, and other durations in hours.
 func days(d time.Duration) string {
 	if day := 24 * time.Hour; d > 0 && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)

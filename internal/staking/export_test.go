@@ -1,6 +1,6 @@
 package staking
 
-// RunOut and RunOuts are what tests hold to a simulation.
+// RunOut and RunOuts are exported for the comparison with a simulation.
 type RunOut = runOut
 
 var RunOuts = runOuts

@@ -5,19 +5,16 @@ import (
 	"time"
 )
 
-// L1 is the validators of an L1 as the P-Chain told of them, with what they burn.
+// L1 is the validator set of an L1 on the P-Chain, with burn rates.
 type L1 struct {
-	// At is the P-Chain's own time of the balances (platform.getTimestamp); zero
-	// where it was not asked.
+	// At is the P-Chain's time of the balances (platform.getTimestamp); zero if it was not fetched.
 	At  time.Time
 	Set []Validator
-	// Unpriced says that nobody tells what the validators burn, so neither how long
-	// their balances last nor what to add to them is known.
+	// Unpriced means that the burn rate is unknown, and so are the runway of the balances and the top-ups.
 	Unpriced bool
 }
 
-// Quorums are the shares of an L1's weight below which it fares worse, the
-// highest first.
+// Quorums are the shares of an L1's weight below which functions of it fail, highest first.
 var Quorums = []struct {
 	Share        float64
 	Label, Means string
@@ -27,10 +24,10 @@ var Quorums = []struct {
 	{0.67, "0.67", "it signs no message to other chains"},
 }
 
-// TopUpDays is how long a top-up should last unless somebody asks otherwise.
+// TopUpDays is the default duration of a top-up.
 const TopUpDays = 30
 
-// Pays reports whether any of the validators has a balance to pay a fee from.
+// Pays reports whether any of the validators has a balance for fees.
 func (l *L1) Pays() bool {
 	for _, v := range l.Set {
 		if !v.Legacy {
@@ -40,8 +37,8 @@ func (l *L1) Pays() bool {
 	return false
 }
 
-// Left is how many seconds of a time that counts from At are left, never below 0.
-// Balances are spent by the second: what has burned since is not off them yet.
+// Left returns the remaining seconds at now of a duration that starts at At, at least 0. Balances shrink by the second, but
+// the node's balances are those at At.
 func (l *L1) Left(after time.Duration, now time.Time) float64 {
 	if l.At.IsZero() {
 		return after.Seconds()
@@ -49,8 +46,7 @@ func (l *L1) Left(after time.Duration, now time.Time) float64 {
 	return max(0, after.Seconds()-now.Sub(l.At).Seconds())
 }
 
-// TopUps is the Plan that keeps all validators active for so many days from now,
-// and its sum in nAVAX.
+// TopUps returns the Plan that keeps all validators active for this number of days from now, and its sum in nAVAX.
 func (l *L1) TopUps(days int, now time.Time) (plan []TopUp, sum uint64) {
 	keep := time.Duration(days) * 24 * time.Hour
 	if !l.At.IsZero() {

@@ -10,8 +10,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// What has burned since the balances were told is not off them yet, and is topped up too.
-func TestTopUpsLastForSoManyDaysFromNow(t *testing.T) {
+// The amount burned since the balances were read is topped up too.
+func TestTopUpsLastTheRequestedDaysFromNow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		price := rapid.Uint64Range(1, 1<<20).Draw(t, "nAVAX a second")
 		balance := rapid.Uint64Range(1, 1<<50).Draw(t, "balance in nAVAX")
@@ -29,18 +29,18 @@ func TestTopUpsLastForSoManyDaysFromNow(t *testing.T) {
 			return l1.Left(left, now)
 		}
 		if left := lasts(balance + sum); left < keep && age >= 0 {
-			t.Errorf("%d and %d nAVAX last %v s from now, want %v", balance, sum, left, keep)
+			t.Errorf("balance %d and top-up %d nAVAX last %v s from now, want %v", balance, sum, left, keep)
 		}
 		if sum > 0 && age >= 0 && lasts(balance+sum-1) >= keep {
-			t.Errorf("a nAVAX less than %d would do", sum)
+			t.Errorf("one nAVAX less than %d is enough", sum)
 		}
 	})
 }
 
-func TestWhereTheTimeOfTheBalancesIsNotToldNothingHasBurnedSince(t *testing.T) {
+func TestUnknownBalanceTimeCountsAsNow(t *testing.T) {
 	l1 := staking.L1{Set: []staking.Validator{{ID: "a", Balance: 1, Burn: 1}, {ID: "old", Legacy: true}}}
 	if got := l1.Left(time.Hour, day0); got != 3600 {
-		t.Errorf("%v s are left of an hour", got)
+		t.Errorf("%v s left of an hour", got)
 	}
 	if _, sum := l1.TopUps(1, day0); sum != 86400-1 {
 		t.Errorf("a day costs %d nAVAX more", sum)
@@ -50,7 +50,7 @@ func TestWhereTheTimeOfTheBalancesIsNotToldNothingHasBurnedSince(t *testing.T) {
 	}
 }
 
-func TestASumBeyondAllNumbersIsTheLargest(t *testing.T) {
+func TestTopUpSumSaturates(t *testing.T) {
 	dear := staking.Validator{Burn: 1e300}
 	if _, sum := (&staking.L1{Set: []staking.Validator{dear, dear}}).TopUps(1, day0); sum != math.MaxUint64 {
 		t.Errorf("the sum is %d", sum)

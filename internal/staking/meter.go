@@ -6,16 +6,14 @@ import (
 	"time"
 )
 
-// Reading is a validator's balance as of the P-Chain's own time
-// (platform.getTimestamp), which moves with its blocks alone.
+// Reading is a validator's balance at a P-Chain time (platform.getTimestamp), which advances only with blocks.
 type Reading struct {
 	At      time.Time
 	Balance uint64 // nAVAX
 }
 
-// Meter measures what one validator burns by the slope of its balance. It
-// remembers the last falls only, about 300 bytes. The zero Meter is ready for
-// use; it is not safe for concurrent use.
+// Meter measures the burn rate of one validator by the slope of its balance. It stores only the last falls, about
+// 300 bytes. The zero Meter is ready for use. It is not safe for concurrent use.
 type Meter struct {
 	last  Reading
 	falls []fall // oldest first, at most mostFalls
@@ -28,11 +26,9 @@ type fall struct {
 	took time.Duration
 }
 
-// Add takes a reading. One that is not later than the last changes nothing, nor
-// does one with the same balance: a balance falls with every block, so it was
-// read before the time was. A rise is a top-up, and what burned meanwhile is not
-// known, so nothing is measured by it. The same goes for a balance that has
-// reached 0, since it may have done so at any time in between.
+// Add adds a reading. It ignores one that is not later than the last, and one with the same balance: a balance falls with
+// every block, so it was read before the time was. A rise is a top-up. The burn in the meantime is unknown, so it measures
+// nothing. The same applies to a balance of 0, which may have been reached earlier.
 func (m *Meter) Add(r Reading) {
 	switch {
 	case m.last.At.IsZero() || r.Balance == 0 || r.Balance > m.last.Balance:
@@ -51,11 +47,9 @@ func (m *Meter) Add(r Reading) {
 	m.last = r
 }
 
-// Burn is the median of the last falls, weighted by the time that they took; of
-// two it is the higher. It is above 0 where it is known, which is from the
-// first fall on. A top-up so small that the balance fell nevertheless makes a
-// fall look slow; it is outvoted as long as such falls took no more than half of
-// the time.
+// Burn returns the median of the last falls, weighted by their duration; of two it is the higher. It is known from the first
+// fall on, and then above 0. A top-up that is smaller than the burn makes a fall look slow. The result is correct as long as
+// such falls are at most half of the time.
 func (m *Meter) Burn() (nAVAXPerSecond float64, known bool) {
 	if len(m.falls) == 0 {
 		return 0, false

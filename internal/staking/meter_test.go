@@ -10,8 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// chain is a validator's balance as the P-Chain keeps it: by the second, as of
-// the last block.
+// chain simulates a validator's balance on the P-Chain: in seconds, at the time of the last block.
 type chain struct {
 	rate    uint64
 	time    int
@@ -37,9 +36,8 @@ func drawChain(t *rapid.T) *chain {
 
 func same(a, b float64) bool { return math.Abs(a-b) <= 1e-9*b }
 
-// Blocks come at any distance, and with them top-ups of any size: such that the
-// balance rises, stands still, or falls nevertheless, and after it ran dry.
-func TestNoTopUpCountsAsBurn(t *testing.T) {
+// Blocks come at any interval. Top-ups have any size: the balance may rise, stay equal, or still fall, also after it was 0.
+func TestTopUpsDoNotCountAsBurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawChain(t)
 		var m staking.Meter
@@ -52,10 +50,10 @@ func TestNoTopUpCountsAsBurn(t *testing.T) {
 			c.block(seconds, topUp)
 			m.Add(c.reading())
 			if burn, known := m.Burn(); known && (burn <= 0 || burn > float64(c.rate)*(1+1e-9)) || !known && burn != 0 {
-				t.Fatalf("measured %v %v of %d", burn, known, c.rate)
+				t.Fatalf("measured %v %v, rate %d", burn, known, c.rate)
 			}
 		}
-		// Once 16 blocks went by without one, there is nothing left of them.
+		// After 16 blocks without a top-up, the earlier falls are forgotten.
 		c.balance = 1e12
 		m.Add(c.reading())
 		for range 17 {
@@ -63,12 +61,12 @@ func TestNoTopUpCountsAsBurn(t *testing.T) {
 			m.Add(c.reading())
 		}
 		if burn, known := m.Burn(); !known || !same(burn, float64(c.rate)) {
-			t.Fatalf("measured %v %v of %d in the end", burn, known, c.rate)
+			t.Fatalf("measured %v %v at the end, rate %d", burn, known, c.rate)
 		}
 	})
 }
 
-func TestBurnIsExactWhateverTopUpsCanBeSeen(t *testing.T) {
+func TestBurnIsExactWithVisibleTopUps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawChain(t)
 		var m staking.Meter
@@ -85,13 +83,13 @@ func TestBurnIsExactWhateverTopUpsCanBeSeen(t *testing.T) {
 			clean = clean || c.balance > 0 && c.balance < before
 			m.Add(c.reading())
 			if burn, known := m.Burn(); known != clean || known && !same(burn, float64(c.rate)) {
-				t.Fatalf("measured %v %v of %d, after a fall: %v", burn, known, c.rate, clean)
+				t.Fatalf("measured %v %v, rate %d, after a fall: %v", burn, known, c.rate, clean)
 			}
 		}
 	})
 }
 
-func TestHiddenTopUpsAreOutvotedByHalfOfTheTime(t *testing.T) {
+func TestBurnIsExactWithFewHiddenTopUps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawChain(t)
 		c.balance += 1e12
@@ -106,13 +104,13 @@ func TestHiddenTopUpsAreOutvotedByHalfOfTheTime(t *testing.T) {
 			c.block(seconds, topUp)
 			m.Add(c.reading())
 			if burn, known := m.Burn(); !known || !same(burn, float64(c.rate)) {
-				t.Fatalf("measured %v %v of %d after %d blocks", burn, known, c.rate, i+1)
+				t.Fatalf("measured %v %v, rate %d, after %d blocks", burn, known, c.rate, i+1)
 			}
 		}
 	})
 }
 
-func TestReadingsOfTheSameBlockChangeNothing(t *testing.T) {
+func TestRepeatedReadingsAreIgnored(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawChain(t)
 		c.balance += 1e12
@@ -122,7 +120,7 @@ func TestReadingsOfTheSameBlockChangeNothing(t *testing.T) {
 			seconds := rapid.IntRange(1, 600).Draw(t, "seconds")
 			before := c.reading()
 			c.block(seconds, rapid.SampledFrom([]uint64{0, 0, 0, 1e9}).Draw(t, "top-up"))
-			// A node that asks in between sees an old balance at the new time, or lags behind.
+			// A client may read an old balance with a new time, or from a node that lags behind.
 			if len(seen) > 0 && rapid.Bool().Draw(t, "torn") {
 				often.Add(staking.Reading{At: at(c.time), Balance: before.Balance})
 			}
@@ -136,7 +134,7 @@ func TestReadingsOfTheSameBlockChangeNothing(t *testing.T) {
 			a, knownA := once.Burn()
 			b, knownB := often.Burn()
 			if a != b || knownA != knownB {
-				t.Fatalf("measured %v %v, with repetitions %v %v", a, knownA, b, knownB)
+				t.Fatalf("measured %v %v, with repeated readings %v %v", a, knownA, b, knownB)
 			}
 		}
 	})
@@ -168,11 +166,11 @@ func TestMeterIsBounded(t *testing.T) {
 		add()
 	}
 	if grown := testing.AllocsPerRun(1000, add); grown != 0 {
-		t.Errorf("%v allocations for each reading", grown)
+		t.Errorf("%v allocations per reading", grown)
 	}
 }
 
-func TestBurnIsNotKnownBeforeTheBalanceFell(t *testing.T) {
+func TestBurnIsUnknownBeforeTheFirstFall(t *testing.T) {
 	var m staking.Meter
 	for i, balance := range []uint64{0, 0, 500, 500, 900} {
 		m.Add(staking.Reading{At: day0.Add(time.Duration(i) * time.Minute), Balance: balance})

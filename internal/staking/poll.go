@@ -6,25 +6,22 @@ import (
 	"slices"
 )
 
-// View is what one peer says of a validator (info.peers, observedUptime).
+// View is the uptime of a validator that one peer observed (info.peers, observedUptime).
 type View struct {
 	NodeID string
-	Stake  uint64  // the peer's own, in nAVAX
-	Uptime float64 // share of the period that the peer saw the validator up
+	Stake  uint64  // of the peer, in nAVAX
+	Uptime float64 // ratio of the period in which the peer observed the validator as up
 }
 
-// Poll is the vote on a validator's reward, were it held now. When a period
-// ends, each validator votes yes or no by what it saw itself, and the votes
-// weigh as much as its stake.
+// Poll is the vote on a validator's reward, if it took place now. At the end of a period, each validator votes yes or no by
+// the uptime that it observed itself, weighted by its stake.
 type Poll struct {
 	views        []View
 	known, total uint64 // stake
 }
 
-// NewPoll takes what the peers say of one validator. total is all stake of the
-// network; it counts as no less than the stake of the views. A view without
-// stake has no vote, and one whose uptime is NaN is no view; an uptime outside
-// of 0 to 1 counts as the nearer of both. The views are copied.
+// NewPoll returns the poll of one validator. total is all stake of the network, at least the stake of the views. A view
+// without stake has no vote. A view with uptime NaN is ignored. An uptime outside 0 to 1 is clamped. The views are copied.
 func NewPoll(views []View, total uint64) Poll {
 	p := Poll{views: make([]View, 0, len(views))}
 	for _, v := range views {
@@ -39,8 +36,7 @@ func NewPoll(views []View, total uint64) Poll {
 	return p
 }
 
-// Uptime is the mean of what the peers saw, weighted by their stake. It is not
-// known where there is no view.
+// Uptime returns the mean of the observed uptimes, weighted by stake. It is unknown without views.
 func (p Poll) Uptime() (ratio float64, known bool) {
 	if p.known == 0 {
 		return 0, false
@@ -52,11 +48,11 @@ func (p Poll) Uptime() (ratio float64, known bool) {
 	return rounded(bounded(sum / float64(p.known))), true
 }
 
-// Known is the share of all stake whose view is known; of no stake it is 0.
+// Known returns the share of all stake with a known view; 0 without stake.
 func (p Poll) Known() float64 { return share(p.known, p.total) }
 
-// Yes is the share of all stake that would vote yes, which is that of the views
-// at or above the requirement. Stake whose view is not known votes neither way.
+// Yes returns the share of all stake that would vote yes: that of the views at or above the requirement. Stake without a view
+// counts neither as yes nor as no.
 func (p Poll) Yes(requirement float64) float64 {
 	var yes uint64
 	for _, v := range p.views {
@@ -67,13 +63,12 @@ func (p Poll) Yes(requirement float64) float64 {
 	return share(yes, p.total)
 }
 
-// Dissenters are the at most n views below the requirement that weigh most:
-// largest stake first, of equal stake by node ID.
+// Dissenters returns the n views below the requirement with the most stake, sorted by stake, then by node ID.
 func (p Poll) Dissenters(requirement float64, n int) []View {
 	if n <= 0 {
 		return nil
 	}
-	var no []View // never more than n and one: the views of a large network need not all be sorted
+	var no []View // at most n and one: avoids sorting all views of a large network
 	for _, v := range p.views {
 		if v.Uptime >= requirement || len(no) == n && heavier(no[n-1], v) < 0 {
 			continue
@@ -85,7 +80,7 @@ func (p Poll) Dissenters(requirement float64, n int) []View {
 	return no
 }
 
-// heavier compares by stake, the largest first, and for the same stake by ID.
+// heavier compares by stake, largest first, then by ID.
 func heavier(a, b View) int {
 	if a.Stake != b.Stake {
 		return cmp.Compare(b.Stake, a.Stake)

@@ -13,7 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// drawViews draws what peers say, in whole percents as they do.
+// drawViews draws views, in whole percents as peers send them.
 func drawViews(t *rapid.T) []staking.View {
 	n := rapid.IntRange(0, 12).Draw(t, "views")
 	views := make([]staking.View, n)
@@ -27,7 +27,7 @@ func drawViews(t *rapid.T) []staking.View {
 	return views
 }
 
-func TestPollDoesNotDependOnTheOrderOfViews(t *testing.T) {
+func TestPollIgnoresTheOrderOfViews(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		views := drawViews(t)
 		total := rapid.Uint64Range(0, 1e17).Draw(t, "total")
@@ -43,8 +43,8 @@ func TestPollDoesNotDependOnTheOrderOfViews(t *testing.T) {
 	})
 }
 
-// The count is made in integers: percents and the stake in units.
-func TestPollAgreesWithACountOfTheVotes(t *testing.T) {
+// The count uses integers: percents, and stake in units.
+func TestPollMatchesAnExactCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		views := drawViews(t)
 		percent := rapid.IntRange(0, 101).Draw(t, "requirement")
@@ -92,8 +92,8 @@ func TestPollAgreesWithACountOfTheVotes(t *testing.T) {
 	})
 }
 
-// As floats, 1 - 0.1 - 0.1 and the quotient of large stakes need not be 0.8.
-func TestFourFifthsOfAnyStakeAreEightyPercent(t *testing.T) {
+// As floats, 1 - 0.1 - 0.1 and the quotient of large stakes may differ from 0.8.
+func TestFourFifthsOfAnyStakeEqual80Percent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fifth := rapid.Uint64Range(1, math.MaxUint64/5).Draw(t, "a fifth")
 		poll := staking.NewPoll([]staking.View{{NodeID: "a", Stake: 4 * fifth, Uptime: 1}, {NodeID: "b", Stake: fifth}}, 5*fifth)
@@ -103,7 +103,7 @@ func TestFourFifthsOfAnyStakeAreEightyPercent(t *testing.T) {
 	})
 }
 
-func TestAViewAtTheRequirementVotesYes(t *testing.T) {
+func TestUptimeAtTheRequirementVotesYes(t *testing.T) {
 	for percent := range 101 {
 		for _, uptime := range []float64{float64(percent) / 100, float64(percent) * 0.01, 1 - float64(100-percent)*0.01} {
 			if staking.NewPoll([]staking.View{{NodeID: "a", Stake: 1, Uptime: uptime}}, 1).Yes(float64(percent)/100) != 1 {
@@ -113,27 +113,27 @@ func TestAViewAtTheRequirementVotesYes(t *testing.T) {
 	}
 }
 
-func TestPollKeepsItsViews(t *testing.T) {
+func TestPollCopiesItsViews(t *testing.T) {
 	views := []staking.View{{NodeID: "small", Stake: 1, Uptime: 0.1}, {NodeID: "large", Stake: 2, Uptime: 0.1}}
 	before := slices.Clone(views)
 	poll := staking.NewPoll(views, 3)
 	poll.Dissenters(0.9, 2)[0].Uptime = 1
 	if diff := gocmp.Diff(before, views); diff != "" {
-		t.Error("the caller's views changed:", diff)
+		t.Error("views of the caller changed:", diff)
 	}
 	clear(views)
 	if yes := poll.Yes(0.1); yes != 1 {
 		t.Errorf("yes %v after the caller reused its slice", yes)
 	}
 	if yes := poll.Yes(0.9); yes != 0 {
-		t.Errorf("yes %v after the caller changed an answer", yes)
+		t.Errorf("yes %v after the caller changed a result", yes)
 	}
 }
 
-func TestPollOfWhatCannotBe(t *testing.T) {
+func TestPollOfInvalidViews(t *testing.T) {
 	empty := staking.NewPoll(nil, 0)
 	if mean, known := empty.Uptime(); known || mean != 0 || empty.Known() != 0 || empty.Yes(0) != 0 || len(empty.Dissenters(1, 9)) != 0 {
-		t.Error("a poll without views has an answer")
+		t.Error("result of a poll without views")
 	}
 	odd := staking.NewPoll([]staking.View{
 		{NodeID: "not a number", Stake: 9, Uptime: math.NaN()},
@@ -142,10 +142,10 @@ func TestPollOfWhatCannotBe(t *testing.T) {
 		{NodeID: "below nothing", Stake: 1, Uptime: -7},
 	}, 1)
 	if mean, known := odd.Uptime(); mean != 0.5 || !known {
-		t.Errorf("uptime %v %v, want that of the two that can be bounded", mean, known)
+		t.Errorf("uptime %v %v, want that of the two valid views", mean, known)
 	}
 	if odd.Known() != 1 {
-		t.Errorf("known %v: the total is no less than what is known", odd.Known())
+		t.Errorf("known %v: total must be at least the known stake", odd.Known())
 	}
 	want := []staking.View{{NodeID: "below nothing", Stake: 1}}
 	if diff := gocmp.Diff(want, odd.Dissenters(0.9, 9)); diff != "" {

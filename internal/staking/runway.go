@@ -8,24 +8,22 @@ import (
 	"time"
 )
 
-// Validator is one of an L1 (platform.getCurrentValidators, platform.getL1Validator).
+// Validator is a validator of an L1 (platform.getCurrentValidators, platform.getL1Validator).
 type Validator struct {
-	ID      string // validation ID; of a legacy one the transaction that added it
+	ID      string // validation ID; of a legacy validator the transaction that added it
 	NodeID  string
-	Weight  uint64    // counts in the set whether active or not
-	Balance uint64    // nAVAX; of no meaning for a legacy one
-	Burn    float64   // nAVAX a second, the same for as long as the balance lasts
-	Legacy  bool      // added before the subnet became an L1: pays no fee, always active
-	End     time.Time // of a legacy one's period; zero where there is none
+	Weight  uint64    // counts in the set, active or not
+	Balance uint64    // nAVAX; no meaning for a legacy validator
+	Burn    float64   // nAVAX per second, assumed constant
+	Legacy  bool      // from before the conversion to an L1: pays no fee, always active
+	End     time.Time // of a legacy validator's period; zero without one
 }
 
-// Active reports whether the validator takes part: it has a balance or needs none.
+// Active reports whether the validator is active: it has a balance or needs none.
 func (v Validator) Active() bool { return v.Legacy || v.Balance > 0 }
 
-// Runway is how long a balance lasts, counted from the P-Chain's own time and
-// rounded down to the nanosecond. What lasts longer than the longest Duration,
-// 292 years, counts as that. Where nothing is burned, or burn is NaN, it never
-// ends.
+// Runway returns how long a balance lasts from the P-Chain's time on, rounded down to the nanosecond. The maximum is the
+// longest Duration, 292 years. It never ends if nothing is burned or burn is NaN.
 func Runway(balance uint64, burn float64) (left time.Duration, ends bool) {
 	if !(burn > 0) {
 		return math.MaxInt64, false
@@ -37,7 +35,7 @@ func Runway(balance uint64, burn float64) (left time.Duration, ends bool) {
 	return left, true
 }
 
-// runway is how long the validator stays active; an inactive one has ended.
+// runway returns how long the validator stays active; 0 for an inactive one.
 func (v Validator) runway() (left time.Duration, ends bool) {
 	switch {
 	case v.Legacy:
@@ -48,7 +46,7 @@ func (v Validator) runway() (left time.Duration, ends bool) {
 	return Runway(v.Balance, v.Burn)
 }
 
-// inOrder compares by time, and for the same time by ID.
+// inOrder compares by time, then by ID.
 func inOrder(a, b time.Duration, idA, idB string) int {
 	if a != b {
 		return cmp.Compare(a, b)
@@ -56,16 +54,15 @@ func inOrder(a, b time.Duration, idA, idB string) int {
 	return cmp.Compare(idA, idB)
 }
 
-// runOut is the end of a validator's balance, if nobody tops it up.
+// runOut is the end of a validator's balance without a top-up.
 type runOut struct {
 	ID           string
-	After        time.Duration // from the P-Chain's own time
-	ActiveWeight uint64        // what is left of the set after it
+	After        time.Duration // from the P-Chain's time on
+	ActiveWeight uint64        // remaining after it
 }
 
-// runOuts replays how the balances end, in order of time and for the same time
-// by ID. Those that are inactive already, and those that never end, are not in
-// it.
+// runOuts returns the times at which balances end, sorted by time, then by ID. It omits validators that are already inactive
+// or never run out.
 func runOuts(set []Validator) []runOut {
 	var active uint64
 	outs := make([]runOut, 0, len(set))
@@ -75,7 +72,7 @@ func runOuts(set []Validator) []runOut {
 		}
 		active += v.Weight
 		if left, ends := v.runway(); ends {
-			outs = append(outs, runOut{v.ID, left, v.Weight}) // its own weight, until they stand in order
+			outs = append(outs, runOut{v.ID, left, v.Weight}) // its own weight, until they are sorted
 		}
 	}
 	slices.SortFunc(outs, func(a, b runOut) int { return inOrder(a.After, b.After, a.ID, b.ID) })
@@ -86,9 +83,8 @@ func runOuts(set []Validator) []runOut {
 	return outs
 }
 
-// QuorumLoss is when the run-outs take the active weight below the share of all
-// weight, in which the inactive stays: 0 if it is below already. It is not lost
-// where that never happens, nor where the set has no weight.
+// QuorumLoss returns when the run-outs take the active weight below this share of all weight, including inactive weight: 0 if
+// it already is below. lost is false if that never happens, or if the set has no weight.
 func QuorumLoss(set []Validator, quorum float64) (after time.Duration, lost bool) {
 	var active, total uint64
 	for _, v := range set {
@@ -111,17 +107,15 @@ func QuorumLoss(set []Validator, quorum float64) (after time.Duration, lost bool
 	return 0, false
 }
 
-// TopUp is what to add to a validator's balance, in nAVAX.
+// TopUp is an amount to add to a validator's balance, in nAVAX.
 type TopUp struct {
 	ID     string
 	Amount uint64
 }
 
-// Plan is the cheapest set of top-ups after which every validator stays active
-// for as long as keep; those that are inactive are revived by it. It stands in
-// the order in which the balances end, for the same time by ID. A legacy
-// validator needs none. For a keep of 0 or less there is nothing to do. A need
-// beyond all AVAX that can ever be fills the balance to the last nAVAX.
+// Plan returns the cheapest top-ups that keep every validator active for keep, including those that are inactive now. It is
+// sorted by the end of the balances, then by ID. A legacy validator needs none. With a keep of 0 or less it is empty. A
+// need above all AVAX that can ever exist fills the balance to the maximum.
 func Plan(set []Validator, keep time.Duration) []TopUp {
 	type gap struct {
 		TopUp
@@ -145,17 +139,16 @@ func Plan(set []Validator, keep time.Duration) []TopUp {
 	return plan
 }
 
-// enough is the smallest balance whose Runway is at least keep, which is above
-// 0; the balance is so too, or it would not be active.
+// enough returns the smallest balance above 0 with a Runway of at least keep, which is above 0.
 func enough(burn float64, keep time.Duration) uint64 {
 	if !(burn > 0) {
 		return 1
 	}
 	about := math.Ceil(burn * keep.Seconds())
-	if about > math.MaxInt64 { // ten times the AVAX that can ever be
+	if about > math.MaxInt64 { // ten times the maximum supply of AVAX
 		return math.MaxUint64
 	}
-	// The product is rounded, so the answer is looked for around it.
+	// The product is rounded, so search around it.
 	slack := uint64(about)>>48 + 2
 	low := max(uint64(about), slack) - slack
 	found := sort.Search(int(2*slack), func(i int) bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// drawSet draws an L1 whose balances last up to a minute, so that it can be
-// simulated second by second. Burns are whole, so the simulation is exact.
+// drawSet draws an L1 whose balances last up to a minute, for a simulation by the second. Burn rates are whole, so it is
+// exact.
 func drawSet(t *rapid.T, most int) []staking.Validator {
 	set := make([]staking.Validator, rapid.IntRange(0, most).Draw(t, "validators"))
 	for i := range set {
@@ -30,8 +30,7 @@ func drawSet(t *rapid.T, most int) []staking.Validator {
 	return set
 }
 
-// activeAfter burns balances second by second; in the first of them nothing is
-// burned yet.
+// activeAfter burns balances second by second; the first second burns nothing.
 func activeAfter(set []staking.Validator, seconds int) (ids []string, active, total uint64) {
 	for _, v := range set {
 		total += v.Weight
@@ -47,7 +46,7 @@ func activeAfter(set []staking.Validator, seconds int) (ids []string, active, to
 	return ids, active, total
 }
 
-func TestRunOutsAgreeWithASimulation(t *testing.T) {
+func TestRunOutsMatchASimulation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := drawSet(t, 8)
 		outs := staking.RunOuts(set)
@@ -60,14 +59,14 @@ func TestRunOutsAgreeWithASimulation(t *testing.T) {
 				}
 			}
 			if len(gone) > 0 && left != active {
-				t.Fatalf("after %d s %d weight is active, the run-outs leave %d: %+v", second, active, left, outs)
+				t.Fatalf("after %d s: active weight %d, with run-outs %d: %+v", second, active, left, outs)
 			}
 			for _, v := range set {
 				if v.Active() && slices.Contains(alive, v.ID) == slices.Contains(gone, v.ID) {
 					t.Fatalf("after %d s, %s: simulated %v, ran out %v", second, v.ID, alive, gone)
 				}
 				if !v.Active() && slices.Contains(gone, v.ID) {
-					t.Fatalf("%s was inactive before", v.ID)
+					t.Fatalf("%s was already inactive", v.ID)
 				}
 			}
 		}
@@ -79,7 +78,7 @@ func TestRunOutsAgreeWithASimulation(t *testing.T) {
 	})
 }
 
-func TestNothingOfAnL1DependsOnTheOrderOfItsValidators(t *testing.T) {
+func TestL1ResultsIgnoreValidatorOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := drawSet(t, 8)
 		other := rapid.Permutation(set).Draw(t, "reordered")
@@ -98,7 +97,7 @@ func TestNothingOfAnL1DependsOnTheOrderOfItsValidators(t *testing.T) {
 	})
 }
 
-func TestQuorumLossAgreesWithASimulation(t *testing.T) {
+func TestQuorumLossMatchesASimulation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := drawSet(t, 8)
 		percent := rapid.SampledFrom([]uint64{0, 67, 75, 80, 100}).Draw(t, "quorum")
@@ -112,7 +111,7 @@ func TestQuorumLossAgreesWithASimulation(t *testing.T) {
 		}
 		after, lost := staking.QuorumLoss(set, float64(percent)/100)
 		if lost != (second < 62) {
-			t.Fatalf("lost %v after %v, the simulation says after %d s of 62", lost, after, second)
+			t.Fatalf("lost %v after %v, in the simulation after %d s of 62", lost, after, second)
 		}
 		if seen := time.Duration(second) * time.Second; lost && (after > seen || after <= seen-time.Second) {
 			t.Fatalf("lost after %v, in the simulation between %d and %d s", after, second-1, second)
@@ -120,7 +119,7 @@ func TestQuorumLossAgreesWithASimulation(t *testing.T) {
 	})
 }
 
-func TestWhatIsAtTheQuorumIsNotBelowIt(t *testing.T) {
+func TestWeightAtTheQuorumIsNotALoss(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.Uint64Range(1, math.MaxUint64/100).Draw(t, "a hundredth of the weight")
 		for _, percent := range []uint64{67, 75, 80} {
@@ -132,7 +131,7 @@ func TestWhatIsAtTheQuorumIsNotBelowIt(t *testing.T) {
 			if after, lost := staking.QuorumLoss(set, quorum); lost {
 				t.Fatalf("%d %% of %d: lost after %v", percent, 100*unit, after)
 			}
-			if unit >= 1e9 { // else the weights cannot tell so little
+			if unit >= 1e9 { // else floats cannot represent the difference
 				continue
 			}
 			set[0].Weight--
@@ -144,13 +143,13 @@ func TestWhatIsAtTheQuorumIsNotBelowIt(t *testing.T) {
 	})
 }
 
-// lasts tells, in integers, whether a balance is above 0 at each time before
-// keep. The burn is in halves of a nAVAX a second.
+// lasts reports, with integers, whether a balance is above 0 at each time before keep. The burn rate is in halves of a nAVAX
+// per second.
 func lasts(balance uint64, halves, keep int) bool {
 	return balance > 0 && int(balance)*2 >= halves*keep
 }
 
-func TestNoCheaperPlanKeepsTheSetActive(t *testing.T) {
+func TestPlanIsTheCheapest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := drawSet(t, 3)
 		halves := make([]int, len(set))
@@ -161,7 +160,7 @@ func TestNoCheaperPlanKeepsTheSetActive(t *testing.T) {
 		}
 		keep := rapid.IntRange(1, 5).Draw(t, "keep")
 
-		// All ways to add up to 13 to each, which is enough for any: 2.5 a second for 5 s.
+		// All combinations of up to 13 for each, which is enough: 2.5 per second for 5 s.
 		cheapest := math.MaxInt
 		ways := 1
 		for range set {
@@ -185,7 +184,7 @@ func TestNoCheaperPlanKeepsTheSetActive(t *testing.T) {
 		for _, top := range plan {
 			i := slices.IndexFunc(set, func(v staking.Validator) bool { return v.ID == top.ID })
 			if set[i].Legacy || top.Amount == 0 {
-				t.Fatalf("%+v is needless", top)
+				t.Fatalf("%+v is not needed", top)
 			}
 			cost += int(top.Amount)
 			set[i].Balance += top.Amount
@@ -201,8 +200,8 @@ func TestNoCheaperPlanKeepsTheSetActive(t *testing.T) {
 	})
 }
 
-// Burns are measured, so they are any number.
-func TestPlanIsJustEnoughForAnyBurn(t *testing.T) {
+// Burn rates are measured, so they may be any number.
+func TestPlanIsSufficientAndMinimalForAnyBurn(t *testing.T) {
 	check := func(t rapid.TB, v staking.Validator, keep time.Duration) {
 		lasts := func(balance uint64) bool {
 			left, _ := staking.Runway(balance, v.Burn)
@@ -212,10 +211,10 @@ func TestPlanIsJustEnoughForAnyBurn(t *testing.T) {
 		switch {
 		case len(plan) == 0:
 			if !lasts(v.Balance) {
-				t.Fatal("no plan, but the balance does not last")
+				t.Fatal("no plan, but the balance runs out")
 			}
 		case !lasts(v.Balance + plan[0].Amount):
-			t.Fatalf("%+v is too little", plan)
+			t.Fatalf("%+v is not enough", plan)
 		case lasts(v.Balance + plan[0].Amount - 1):
 			t.Fatalf("%+v is too much", plan)
 		}
@@ -227,18 +226,18 @@ func TestPlanIsJustEnoughForAnyBurn(t *testing.T) {
 			Burn:    rapid.Float64Range(1e-3, 9e10).Draw(t, "burn"),
 		}, time.Duration(rapid.Int64Range(1, 1e17).Draw(t, "keep")))
 	})
-	// The product of burn and time, rounded up, is too little for two of these, and too much for the others.
+	// Burn times time, rounded up, is not enough for two of these, and too much for the others.
 	check(t, staking.Validator{ID: "v", Burn: 231149}, 39560246218417558)
 	check(t, staking.Validator{ID: "v", Burn: 3605754.334322285}, 8978*time.Hour+33*time.Minute+10*time.Second)
 	check(t, staking.Validator{ID: "v", Burn: 90071993}, 1e17)
 	check(t, staking.Validator{ID: "v", Burn: 9e10}, 1e17)
 }
 
-func TestPlanStandsInTheOrderOfRunOuts(t *testing.T) {
+func TestPlanIsSortedByRunOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := drawSet(t, 8)
 		keep := time.Duration(rapid.IntRange(1, 90).Draw(t, "keep")) * time.Second
-		var want []string // those that are inactive already, then as they run out
+		var want []string // first the inactive ones, then by run-out
 		for _, v := range set {
 			if !v.Active() {
 				want = append(want, v.ID)
@@ -259,7 +258,7 @@ func TestPlanStandsInTheOrderOfRunOuts(t *testing.T) {
 	})
 }
 
-func TestAPlannedSetKeepsItsQuorum(t *testing.T) {
+func TestPlannedSetKeepsItsQuorum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := drawSet(t, 8)
 		keep := time.Duration(rapid.IntRange(1, 90).Draw(t, "keep")) * time.Second
@@ -268,15 +267,15 @@ func TestAPlannedSetKeepsItsQuorum(t *testing.T) {
 			set[i].Balance += top.Amount
 		}
 		if after, lost := staking.QuorumLoss(set, 1); lost && after < keep {
-			t.Fatalf("lost after %v, planned for %v", after, keep)
+			t.Fatalf("quorum lost after %v, planned for %v", after, keep)
 		}
 		if again := staking.Plan(set, keep); len(again) != 0 {
-			t.Fatalf("there is still something to do: %+v", again)
+			t.Fatalf("plan after the top-ups: %+v", again)
 		}
 	})
 }
 
-func TestRunwayOfWhatCannotBe(t *testing.T) {
+func TestRunwayOfExtremeInput(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct {
 		balance uint64
@@ -287,7 +286,7 @@ func TestRunwayOfWhatCannotBe(t *testing.T) {
 		{0, 512, 0, true},
 		{512, 512, time.Second, true},
 		{math.MaxUint64, 1, math.MaxInt64, true},
-		{1 << 63, 1e9, math.MaxInt64, true}, // as a float just one too long
+		{1 << 63, 1e9, math.MaxInt64, true}, // as a float64 1 too long
 		{1, 1e-300, math.MaxInt64, true},
 		{1, math.SmallestNonzeroFloat64, math.MaxInt64, true},
 		{1, inf, 0, true},
@@ -302,7 +301,7 @@ func TestRunwayOfWhatCannotBe(t *testing.T) {
 	}
 }
 
-func TestL1OfWhatCannotBe(t *testing.T) {
+func TestL1OfExtremeInput(t *testing.T) {
 	if outs := staking.RunOuts(nil); len(outs) != 0 {
 		t.Error(outs)
 	}
@@ -315,11 +314,11 @@ func TestL1OfWhatCannotBe(t *testing.T) {
 		quorum float64
 		lost   bool
 	}{
-		"an empty set":               {nil, 0.8, false},
-		"no weight":                  {[]staking.Validator{{ID: "a"}}, 0.8, false},
-		"a quorum of nothing":        {[]staking.Validator{dry}, 0, false},
-		"a quorum that is no number": {[]staking.Validator{dry}, math.NaN(), false},
-		"a quorum of more than all":  {[]staking.Validator{{ID: "a", Weight: 1, Legacy: true}}, 1.1, true},
+		"empty set":      {nil, 0.8, false},
+		"no weight":      {[]staking.Validator{{ID: "a"}}, 0.8, false},
+		"quorum 0":       {[]staking.Validator{dry}, 0, false},
+		"quorum NaN":     {[]staking.Validator{dry}, math.NaN(), false},
+		"quorum above 1": {[]staking.Validator{{ID: "a", Weight: 1, Legacy: true}}, 1.1, true},
 	} {
 		if after, lost := staking.QuorumLoss(c.set, c.quorum); after != 0 || lost != c.lost {
 			t.Errorf("%s: %v %v, want lost %v", name, after, lost, c.lost)
@@ -330,16 +329,16 @@ func TestL1OfWhatCannotBe(t *testing.T) {
 		keep time.Duration
 		want []staking.TopUp
 	}{
-		"nothing to keep":                   {dry, 0, nil},
-		"less than nothing to keep":         {dry, -time.Hour, nil},
-		"revived for a moment":              {staking.Validator{ID: "a", Burn: 1e-9}, 1, []staking.TopUp{{ID: "a", Amount: 1}}},
+		"keep 0":                            {dry, 0, nil},
+		"keep below 0":                      {dry, -time.Hour, nil},
+		"active again for a moment":         {staking.Validator{ID: "a", Burn: 1e-9}, 1, []staking.TopUp{{ID: "a", Amount: 1}}},
 		"inactive and nothing burned":       {staking.Validator{ID: "a"}, time.Hour, []staking.TopUp{{ID: "a", Amount: 1}}},
-		"inactive and burn not a number":    {staking.Validator{ID: "a", Burn: math.NaN()}, time.Hour, []staking.TopUp{{ID: "a", Amount: 1}}},
-		"more than there is":                {staking.Validator{ID: "a", Balance: 5, Burn: 1e12}, math.MaxInt64, []staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
-		"more than all AVAX":                {staking.Validator{ID: "a", Balance: 5, Burn: 1e19}, time.Second, []staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
-		"no end to what is burned":          {staking.Validator{ID: "a", Balance: 5, Burn: math.Inf(1)}, 1, []staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
-		"as full as can be, and no use":     {staking.Validator{ID: "a", Balance: math.MaxUint64, Burn: math.Inf(1)}, 1, nil},
-		"legacy, whatever its balance says": {staking.Validator{ID: "a", Burn: 512, Legacy: true}, time.Hour, nil},
+		"inactive and burn NaN":             {staking.Validator{ID: "a", Burn: math.NaN()}, time.Hour, []staking.TopUp{{ID: "a", Amount: 1}}},
+		"more than the maximum balance":     {staking.Validator{ID: "a", Balance: 5, Burn: 1e12}, math.MaxInt64, []staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
+		"more than the supply":              {staking.Validator{ID: "a", Balance: 5, Burn: 1e19}, time.Second, []staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
+		"infinite burn":                     {staking.Validator{ID: "a", Balance: 5, Burn: math.Inf(1)}, 1, []staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
+		"infinite burn and maximum balance": {staking.Validator{ID: "a", Balance: math.MaxUint64, Burn: math.Inf(1)}, 1, nil},
+		"legacy with balance 0":             {staking.Validator{ID: "a", Burn: 512, Legacy: true}, time.Hour, nil},
 	} {
 		got := staking.Plan([]staking.Validator{c.v}, c.keep)
 		if !slices.Equal(got, c.want) {

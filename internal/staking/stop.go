@@ -1,18 +1,16 @@
 package staking
 
-// Member is a validator of a set, as far as stopping matters.
+// Member is a validator of a set.
 type Member struct {
 	ID     string
 	Weight uint64
 	Up     bool // active and connected
 }
 
-// Weights are the sums over a set that tell, for each member, what stopping it
-// leaves.
+// Weights are sums over a set, from which Without computes the result of stopping one member.
 type Weights struct{ Up, Total uint64 }
 
-// Without is the share of all weight that stays up once the member m stops. It
-// is 0 for a set without weight.
+// Without returns the share of all weight that stays up after member m stops. It is 0 for a set without weight.
 func (w Weights) Without(m Member) float64 {
 	if m.Up {
 		w.Up -= m.Weight

@@ -10,7 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-func TestWithoutIsWhatTheOthersHold(t *testing.T) {
+func TestWithoutIsTheShareOfTheOtherMembers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := make([]staking.Member, rapid.IntRange(0, 8).Draw(t, "members"))
 		for i := range set {
@@ -21,7 +21,7 @@ func TestWithoutIsWhatTheOthersHold(t *testing.T) {
 			}
 		}
 		sum := sumOf(set)
-		for i := range len(set) + 1 { // the last is not of the set
+		for i := range len(set) + 1 { // the last is not in the set
 			var others, total uint64
 			stopped := staking.Member{}
 			for j, m := range set {
@@ -39,26 +39,26 @@ func TestWithoutIsWhatTheOthersHold(t *testing.T) {
 			}
 			got := without(set, fmt.Sprint(i))
 			if math.Abs(got-want) > 1e-12 {
-				t.Fatalf("without %d: %v, the others hold %d of %d", i, got, others, total)
+				t.Fatalf("without %d: %v, others %d of %d", i, got, others, total)
 			}
 			if one := sum.Without(stopped); one != got {
-				t.Fatalf("without %d: %v by the sums, %v by the set", i, one, got)
+				t.Fatalf("without %d: %v from the sums, %v from the set", i, one, got)
 			}
 		}
 	})
 }
 
-func TestASetMayBeLeftJustAtTheQuorum(t *testing.T) {
+func TestWithoutIsExactAtTheQuorum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fifth := rapid.Uint64Range(1, math.MaxUint64/5).Draw(t, "a fifth")
 		set := []staking.Member{{"a", 4 * fifth, true}, {"b", fifth, true}}
 		if got := without(set, "b"); got != staking.Quorum {
-			t.Fatalf("%v is left", got)
+			t.Fatalf("%v left", got)
 		}
 	})
 }
 
-// sumOf adds up a set.
+// sumOf sums the weights of a set.
 func sumOf(set []staking.Member) (w staking.Weights) {
 	for _, m := range set {
 		w.Total += m.Weight
@@ -69,7 +69,7 @@ func sumOf(set []staking.Member) (w staking.Weights) {
 	return w
 }
 
-// without is the share that stays up once the member with this ID stops.
+// without returns the share that stays up after the member with this ID stops.
 func without(set []staking.Member, id string) (share float64) {
 	for _, m := range set {
 		if m.ID == id {

@@ -1,6 +1,6 @@
 package state
 
-// SetMostFiles lowers the bound until the test has ended.
+// SetMostFiles lowers the limit until the test has ended.
 func SetMostFiles(t interface{ Cleanup(func()) }, n int) {
 	before := mostFiles
 	mostFiles = n

@@ -9,9 +9,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
-// FuzzAnyFileIsReadOrBeginsAnew puts anything into the place of a value: it is read or told as damaged, and can be
+// FuzzDamagedFileStartsAgain replaces a value's file by any content: it is read or reported as damaged, and can be
 // written again.
-func FuzzAnyFileIsReadOrBeginsAnew(f *testing.F) {
+func FuzzDamagedFileStartsAgain(f *testing.F) {
 	for _, seed := range []string{`{"a":{"b":1}}`, `{"a":null}`, `null`, `[]`, ``, `{"a":{"b":1}`, "\x00"} {
 		f.Add([]byte(seed))
 	}
@@ -27,7 +27,7 @@ func FuzzAnyFileIsReadOrBeginsAnew(f *testing.F) {
 		}
 		files, _ := filepath.Glob(filepath.Join(path, "*.json"))
 		if len(files) != 1 {
-			t.Fatalf("the value is in %q", files)
+			t.Fatalf("value in %q", files)
 		}
 		if err := os.WriteFile(files[0], content, 0o600); err != nil {
 			t.Fatal(err)
@@ -37,13 +37,13 @@ func FuzzAnyFileIsReadOrBeginsAnew(f *testing.F) {
 		}
 		value, found, err := state.Load[book](d, "x")
 		if damaged := (*state.DamagedError)(nil); err != nil && (found || value != nil || !errors.As(err, &damaged)) {
-			t.Errorf("%q gives %v, %t and %v", content, value, found, err)
+			t.Errorf("%q: %v, %t, %v", content, value, found, err)
 		}
 		if err := d.Save("x", book{"again": {"one": 1}}); err != nil {
 			t.Error(err)
 		}
 		if value, found, err := state.Load[book](d, "x"); err != nil || !found || value["again"]["one"] != 1 {
-			t.Errorf("after a good write: %v, %t, %v", value, found, err)
+			t.Errorf("after Save: %v, %t, %v", value, found, err)
 		}
 	})
 }

@@ -21,7 +21,7 @@ var (
 func lock(dir string) error {
 	locksMu.Lock()
 	defer locksMu.Unlock()
-	for dir, fd := range locks { // of directories that are gone
+	for dir, fd := range locks { // descriptors of directories that were deleted
 		var info syscall.Stat_t
 		if syscall.Fstat(fd, &info) != nil || info.Nlink == 0 {
 			_ = syscall.Close(fd)

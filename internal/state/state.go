@@ -25,7 +25,7 @@ import (
 // no longer monitored.
 const mostBytes = 1 << 20 // of a value
 
-var mostFiles = 4096 // its test has less patience
+var mostFiles = 4096 // a variable for its test
 
 // Dir stores values by key, each in a JSON file. A file is replaced atomically. If the disk rejects
 // writes, values stay in memory. The zero Dir has memory only. It is safe for concurrent use. If two
@@ -36,7 +36,7 @@ type Dir struct {
 
 	mu      sync.Mutex
 	memory  map[string]json.RawMessage
-	written map[string]bool // what the files hold as well
+	written map[string]bool // keys whose value in the file is current
 }
 
 // Open opens the directory and creates it if needed. The error is the reason why nothing can be written. The
@@ -57,7 +57,7 @@ func Open(path string) (*Dir, error) {
 		case strings.HasSuffix(e.Name(), suffix):
 			d.empty = false
 		case strings.HasPrefix(e.Name(), unfinished) && inUse == nil:
-			_ = os.Remove(filepath.Join(path, e.Name())) // left by a process that was killed
+			_ = os.Remove(filepath.Join(path, e.Name())) // left by a killed process
 		}
 	}
 	if inUse != nil {
@@ -89,7 +89,7 @@ func (d *Dir) probe() error {
 
 const (
 	suffix     = ".json"
-	unfinished = "." // how renameio begins the names of its temporary files, which end in digits
+	unfinished = "." // prefix of renameio's temporary files, which end in digits
 )
 
 // WasEmpty reports whether the directory was empty when it was opened: it is new, or its contents were

@@ -41,7 +41,7 @@ func save(t *testing.T, d *state.Dir, key string, value any) {
 	}
 }
 
-// holds fails the test unless the value is remembered under the key.
+// holds fails the test unless the key has this value.
 func holds(t *testing.T, d *state.Dir, key string, want book) {
 	t.Helper()
 	got, found, err := state.Load[book](d, key)
@@ -60,7 +60,7 @@ func only(t *testing.T, path string) string {
 	return filepath.Join(path, entries[0])
 }
 
-// files are the names in a directory, but for the lock.
+// files returns the names in a directory without the lock file.
 func files(t *testing.T, path string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(path)
@@ -77,11 +77,11 @@ func files(t *testing.T, path string) (names []string) {
 
 var some = book{7, map[string]bool{"a": true}}
 
-func TestWhatIsSavedIsThereAfterARestart(t *testing.T) {
+func TestSavedValuesSurviveARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "on demand")
 	d := open(t, path)
 	if !d.WasEmpty() {
-		t.Error("a new directory was not empty")
+		t.Error("new directory not empty")
 	}
 	save(t, d, "rewards NodeID-a/usd", some)
 	save(t, d, "other", book{Count: 1})
@@ -90,16 +90,16 @@ func TestWhatIsSavedIsThereAfterARestart(t *testing.T) {
 
 	again := open(t, path)
 	if again.WasEmpty() {
-		t.Error("what was saved is gone")
+		t.Error("directory empty after Save")
 	}
 	holds(t, again, "rewards NodeID-a/usd", some)
 	holds(t, again, "other", book{Count: 2})
 	if got, found, err := state.Load[book](again, "nothing"); found || err != nil || got.Count != 0 {
-		t.Errorf("of nothing: %+v, %v, %v", got, found, err)
+		t.Errorf("unknown key: %+v, %v, %v", got, found, err)
 	}
 }
 
-func TestWhatHasNotChangedIsNotWrittenAgain(t *testing.T) {
+func TestUnchangedValueIsNotWritten(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path)
 	save(t, d, "a", some)
@@ -116,7 +116,7 @@ func TestWhatHasNotChangedIsNotWrittenAgain(t *testing.T) {
 	holds(t, open(t, path), "a", book{Count: 8})
 }
 
-func TestTheZeroDirRemembersInMemory(t *testing.T) {
+func TestZeroDirKeepsValuesInMemory(t *testing.T) {
 	var d state.Dir
 	if _, found, err := state.Load[book](&d, "a"); found || err != nil {
 		t.Errorf("%v, %v", found, err)
@@ -125,7 +125,7 @@ func TestTheZeroDirRemembersInMemory(t *testing.T) {
 	holds(t, &d, "a", some)
 }
 
-func TestWhatIsLoadedBelongsToTheCaller(t *testing.T) {
+func TestLoadedValueIsACopy(t *testing.T) {
 	d := open(t, t.TempDir())
 	save(t, d, "a", some)
 	got, _, _ := state.Load[book](d, "a")
@@ -133,7 +133,7 @@ func TestWhatIsLoadedBelongsToTheCaller(t *testing.T) {
 	holds(t, d, "a", some)
 }
 
-func TestDamageIsToldUntilItIsSavedAnew(t *testing.T) {
+func TestDamagedValueIsAnErrorUntilSaved(t *testing.T) {
 	for name, content := range map[string]string{
 		"cut":         `{"Count":7,"Se`,
 		"empty":       ``,
@@ -163,7 +163,7 @@ func TestDamageIsToldUntilItIsSavedAnew(t *testing.T) {
 	}
 }
 
-func TestALostFileBeginsAnew(t *testing.T) {
+func TestDeletedFileMeansNoValue(t *testing.T) {
 	path := t.TempDir()
 	save(t, open(t, path), "a", some)
 	if err := os.Remove(only(t, path)); err != nil {
@@ -175,8 +175,8 @@ func TestALostFileBeginsAnew(t *testing.T) {
 	}
 }
 
-// A directory that is a file, or below one, takes no file whoever we are.
-func TestADiskThatTakesNothingCostsNothingThatIsKnown(t *testing.T) {
+// A path that is a file, or below one, cannot hold files, for any user.
+func TestUnwritableDiskKeepsValuesInMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestADiskThatTakesNothingCostsNothingThatIsKnown(t *testing.T) {
 		}
 		first, second, third := d.Save("a", book{Count: 1}), d.Save("a", some), d.Save("a", some)
 		if first == nil || second == nil || third == nil || first.Error() != second.Error() || second.Error() != third.Error() {
-			t.Errorf("told %v, then %v, then %v: want the same", first, second, third)
+			t.Errorf("errors %v, %v, %v: want equal ones", first, second, third)
 		}
 		if first != nil && !strings.HasPrefix(first.Error(), "save a: ") {
 			t.Error(first)
@@ -197,18 +197,18 @@ func TestADiskThatTakesNothingCostsNothingThatIsKnown(t *testing.T) {
 	}
 }
 
-func TestADiskThatTakesFilesAgainGetsThem(t *testing.T) {
+func TestValuesAreWrittenOnceTheDiskIsWritable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gone")
 	d := open(t, path)
 	save(t, d, "a", book{Count: 1})
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil { // nothing can be made there
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // blocks the directory
 		t.Fatal(err)
 	}
 	if err := d.Save("a", book{Count: 2}); err == nil {
-		t.Error("nothing told")
+		t.Error("no error")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestADiskThatTakesFilesAgainGetsThem(t *testing.T) {
 	holds(t, open(t, path), "a", book{Count: 2})
 }
 
-func TestAValueThatIsTooLargeStaysInMemory(t *testing.T) {
+func TestTooLargeValueStaysInMemory(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path)
 	large := strings.Repeat("x", 1<<20)
@@ -232,7 +232,7 @@ func TestAValueThatIsTooLargeStaysInMemory(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledProcessLeftIsCleanedUp(t *testing.T) {
+func TestOpenRemovesTemporaryFiles(t *testing.T) {
 	path := t.TempDir()
 	save(t, open(t, path), "a", some)
 	half, err := renameio.NewPendingFile(filepath.Join(path, "b.json"), renameio.WithTempDir(path))
@@ -249,7 +249,7 @@ func TestWhatAKilledProcessLeftIsCleanedUp(t *testing.T) {
 	only(t, path)
 }
 
-func TestTheFilesOfLongAgoGoWhenThereAreTooMany(t *testing.T) {
+func TestOldestFilesAreDeletedAboveTheLimit(t *testing.T) {
 	state.SetMostFiles(t, 20)
 	path := t.TempDir()
 	d := open(t, path)
@@ -265,12 +265,12 @@ func TestTheFilesOfLongAgoGoWhenThereAreTooMany(t *testing.T) {
 	}
 	save(t, d, "newest", some)
 	if _, err := os.Stat(old); !os.IsNotExist(err) {
-		t.Errorf("the oldest is there: %v", err)
+		t.Errorf("oldest file not deleted: %v", err)
 	}
 	holds(t, open(t, path), "newest", some)
 }
 
-func TestAnyKeyIsItsOwn(t *testing.T) {
+func TestKeysDoNotCollide(t *testing.T) {
 	path, run := t.TempDir(), 0
 	rapid.Check(t, func(r *rapid.T) {
 		run++
@@ -291,7 +291,7 @@ func TestAnyKeyIsItsOwn(t *testing.T) {
 	})
 }
 
-func TestManyMaySaveAtOnce(t *testing.T) {
+func TestConcurrentSaves(t *testing.T) {
 	d := open(t, t.TempDir())
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -308,8 +308,8 @@ func TestManyMaySaveAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// The second process is this test, which holds the directory until its input ends.
-func TestOnlyOneProcessWritesADirectory(t *testing.T) {
+// The other process is this test binary. It holds the directory until its input ends.
+func TestOneProcessWritesAStateDirectory(t *testing.T) {
 	const held = "STATE_TEST_HOLDS"
 	if dir := os.Getenv(held); dir != "" {
 		d, err := state.Open(dir)
@@ -321,7 +321,7 @@ func TestOnlyOneProcessWritesADirectory(t *testing.T) {
 		os.Exit(0)
 	}
 	path := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestOnlyOneProcessWritesADirectory$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOneProcessWritesAStateDirectory$")
 	cmd.Env = append(os.Environ(), held+"="+path)
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
@@ -337,21 +337,21 @@ func TestOnlyOneProcessWritesADirectory(t *testing.T) {
 	}
 	d, err := state.Open(path)
 	if !errors.Is(err, state.ErrInUse) {
-		t.Errorf("opened while another process has it: %v", err)
+		t.Errorf("Open while another process holds it: %v", err)
 	}
 	if _, err := os.Stat(half); err != nil {
-		t.Errorf("what the other process writes is removed: %v", err)
+		t.Errorf("temporary file of the other process removed: %v", err)
 	}
 	if value, found, err := state.Load[int](d, "a"); value != 1 || !found || err != nil {
 		t.Errorf("read: %v, %v, %v", value, found, err)
 	}
 	if err := d.Save("a", 2); !errors.Is(err, state.ErrInUse) {
-		t.Errorf("saved while another process has it: %v", err)
+		t.Errorf("Save while another process holds it: %v", err)
 	}
 	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Save("a", 2); err != nil {
-		t.Errorf("not saved once the other process has ended: %v", err)
+		t.Errorf("not saved after the other process ended: %v", err)
 	}
 }
