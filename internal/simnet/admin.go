@@ -20,7 +20,7 @@ var adminService = service{"admin", map[string]method{
 	"stopCPUProfiler":  on((*view).adminNothing),
 }}
 
-// logLevel is what a logger writes to its file and to the terminal.
+// logLevel is a logger's levels for its file and for the terminal.
 type logLevel struct {
 	LogLevel     string `json:"logLevel"`
 	DisplayLevel string `json:"displayLevel"`
@@ -30,7 +30,7 @@ type loggerLevels struct {
 	Levels map[string]logLevel `json:"loggerLevels"`
 }
 
-// adminNothing stands for the calls that only write a file on the node's disk.
+// adminNothing answers the calls that only write a file on the node's disk.
 func (v *view) adminNothing(noParams) (any, error) { return struct{}{}, nil }
 
 func (v *view) adminLoadVMs(noParams) (any, error) {
@@ -67,7 +67,7 @@ func (v *view) adminAliasChain(p struct{ Chain, Alias string }) (any, error) {
 	return struct{}{}, nil
 }
 
-// adminChainAliases wants an ID, and answers null for a chain that the node does not run.
+// adminChainAliases accepts only an ID, and answers null for a chain that the node does not run.
 func (v *view) adminChainAliases(p struct{ Chain string }) (any, error) {
 	if _, err := parseCB58(p.Chain, 32); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (v *view) adminChainAliases(p struct{ Chain string }) (any, error) {
 	}{aliases}, nil
 }
 
-// loggers are the levels of all loggers, or of the named one.
+// loggers returns the levels of all loggers, or of the named one.
 func (v *view) loggers(name string) (loggerLevels, error) {
 	levels := make(map[string]logLevel)
 	add := func(name string) {

@@ -27,11 +27,11 @@ var avmService = service{"avm", map[string]method{
 const (
 	xTxFee = "1000000" // nAVAX
 	secpFx = "spdxUxVJQbX85MGxMHbKw1sHxMnSqJ3QBzDyDYEP3h6TLuxqQ"
-	// ownerHex is Owner as the 20 bytes it stands for.
+	// ownerHex is Owner as 20 bytes in hex.
 	ownerHex = "3cb7d3842e8cee6a0ebd09f1fe884f6861e1b29c"
 )
 
-// asset exists on the X-Chain; its ID is that of the transaction that created it.
+// asset is an asset of the X-Chain. Its ID is that of the transaction that created it.
 type asset struct {
 	id, name, symbol string
 	denomination     int
@@ -64,7 +64,7 @@ type utxo struct {
 	amount uint64
 }
 
-// utxos are those of Owner, in the order of their IDs: 1,000 AVAX each, and one of the other asset.
+// utxos returns the outputs of Owner, sorted by ID: 1,000 AVAX each, and one of the other asset.
 func (t *truth) utxos() []utxo {
 	assets := t.assets()
 	list := []utxo{{asset: assets[1].id, amount: 250_000}}
@@ -116,7 +116,7 @@ func (v *view) avmAssetDescription(p struct{ AssetID string }) (any, error) {
 	}{a.id, a.name, a.symbol, strconv.Itoa(a.denomination)}, nil
 }
 
-// owned sums the outputs of an address that are of an asset.
+// owned returns the sum and the IDs of an address's outputs of an asset.
 func (v *view) owned(address, asset string) (sum uint64, ids []utxoID) {
 	ids = []utxoID{}
 	if strings.TrimLeft(address, "XP-") != Owner {
@@ -174,10 +174,10 @@ type utxoIndex struct {
 	UTXO    string `json:"utxo"`
 }
 
-// maxUTXOs is the largest page.
+// maxUTXOs is the maximum page size.
 const maxUTXOs = 1024
 
-// avmUTXOs pages through the outputs of addresses; none was exported from another chain.
+// avmUTXOs returns a page of the outputs of addresses. None was exported from another chain.
 func (v *view) avmUTXOs(p struct {
 	Addresses   []string
 	SourceChain string
@@ -218,8 +218,8 @@ func (v *view) avmUTXOs(p struct {
 	}{strconv.Itoa(len(list)), list, end, "hex"}, nil
 }
 
-// hex is the output in the codec of the X-Chain: version, transaction, index, asset, type, amount, locktime,
-// threshold, number of addresses, address.
+// hex returns the output in the codec of the X-Chain: version, transaction, index, asset, type, amount, locktime, threshold,
+// number of addresses, address.
 func (u utxo) hex() string {
 	id := func(s string) []byte {
 		b, err := parseCB58(s, 32)
@@ -243,7 +243,7 @@ func (u utxo) hex() string {
 	return checkedHex(append(b, owner...))
 }
 
-// checkedHex is hexadecimal with the checksum that the node's hex encoding has.
+// checkedHex returns the node's hex encoding, with its checksum.
 func checkedHex(b []byte) string {
 	sum := sha256.Sum256(b)
 	return "0x" + hex.EncodeToString(append(b, sum[28:]...))
@@ -277,7 +277,7 @@ type output struct {
 	Threshold uint32   `json:"threshold"`
 }
 
-// avmTx knows the transactions that created the assets.
+// avmTx returns the transactions that created the assets.
 func (v *view) avmTx(p struct {
 	TxID     idParam
 	Encoding string
@@ -331,10 +331,10 @@ type blockParams struct {
 
 func (t *truth) blockID(c *chain, height uint64) string { return t.newID("block", c.id, height) }
 
-// searchedBlocks is how far back a block is found by its ID.
+// searchedBlocks is the number of recent blocks that are found by ID.
 const searchedBlocks = 2_000
 
-// heightOf finds the height of a block by its ID.
+// heightOf returns the height of a block by its ID.
 func (v *view) heightOf(c *chain, id idParam) (uint64, error) {
 	head := v.head(c).height
 	for i := range min(head+1, searchedBlocks) {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// What a test or a demonstration may do to a node.
+// Changes of a node.
 
-// Stop ends the process: connections are refused, and the others lose the node at once.
+// Stop ends the process: connections are refused, and peers lose the node at once.
 func (n *Node) Stop() {
 	n.net.change(func(now time.Time) {
 		n.stopped = true
@@ -18,8 +18,8 @@ func (n *Node) Stop() {
 	})
 }
 
-// Kill makes connections be refused, as Stop does. The others lose the node after that time: a machine that loses
-// its power closes no connection.
+// Kill refuses connections like Stop, but peers lose the node only after this time: a machine without power closes no
+// connection.
 func (n *Node) Kill(noticed time.Duration) {
 	n.net.change(func(now time.Time) {
 		n.stopped = true
@@ -27,11 +27,11 @@ func (n *Node) Kill(noticed time.Duration) {
 	})
 }
 
-// Start begins the process again, whether it ran or not. It passes through the steps of Options.Startup.
+// Start starts the process, also if it runs already. It goes through the steps of Options.Startup.
 func (n *Node) Start() { n.start(false) }
 
-// StartIsolated begins the process without a way to any peer: it bootstraps for ever. P answers 503, every
-// other chain 404; P, X and C are not bootstrapped, and chains of other subnets are unknown.
+// StartIsolated starts the process without a connection to any peer: it never finishes bootstrapping. P answers 503, every
+// other chain 404. P, X and C are not bootstrapped, and chains of other subnets are unknown.
 func (n *Node) StartIsolated() { n.start(true) }
 
 func (n *Node) start(isolated bool) {
@@ -42,8 +42,8 @@ func (n *Node) start(isolated bool) {
 	})
 }
 
-// Suffer makes a fault befall the named calls, as Call.Method spells them, or all if none is named. Faults add
-// up: all waits of Slow, and the first of the other kinds.
+// Suffer applies a fault to the named calls, spelled as Call.Method, or to all calls. Faults combine: the waits of all Slow
+// faults, and the first fault of another kind.
 func (n *Node) Suffer(f Fault, calls ...string) {
 	n.net.change(func(now time.Time) {
 		n.suffer(f, calls)
@@ -54,7 +54,7 @@ func (n *Node) Suffer(f Fault, calls ...string) {
 	})
 }
 
-// Recover ends all faults. It starts no process, and it is no cure for chains.
+// Recover removes all faults. It neither starts the process nor changes chains.
 func (n *Node) Recover() {
 	n.net.change(func(now time.Time) {
 		n.faults, n.hung = nil, false
@@ -62,8 +62,7 @@ func (n *Node) Recover() {
 	})
 }
 
-// SetChain sets what the node does with a chain. A chain that was untracked is tracked from then on unless the
-// state is Untracked.
+// SetChain sets the state of a chain on the node. Any state but Untracked also makes the node track the chain.
 func (n *Node) SetChain(chain string, state ChainState) {
 	n.net.change(func(now time.Time) {
 		c := n.net.mustChain(chain)
@@ -74,12 +73,12 @@ func (n *Node) SetChain(chain string, state ChainState) {
 	})
 }
 
-// FallBehind makes the node accept no further block of the chain.
+// FallBehind stops the node from accepting blocks of the chain.
 func (n *Node) FallBehind(chain string) {
 	n.net.change(func(now time.Time) { n.stuck[n.net.mustChain(chain)] = now })
 }
 
-// Fork makes the node's blocks of an EVM chain differ from the network's, from the next block on.
+// Fork makes the node's blocks of an EVM chain differ from the network's, from the next block.
 func (n *Node) Fork(chain string) {
 	n.net.change(func(now time.Time) {
 		c := n.net.mustChain(chain)
@@ -87,7 +86,7 @@ func (n *Node) Fork(chain string) {
 	})
 }
 
-// CatchUp ends what FallBehind and Fork did.
+// CatchUp ends FallBehind and Fork.
 func (n *Node) CatchUp(chain string) {
 	n.net.change(func(time.Time) {
 		delete(n.stuck, n.net.mustChain(chain))
@@ -95,8 +94,8 @@ func (n *Node) CatchUp(chain string) {
 	})
 }
 
-// SetPrecompile puts a switch of a precompile into the node's own configuration of a Subnet-EVM chain, which no
-// other node has: it is about to fork, or does once the instant has come.
+// SetPrecompile adds a precompile upgrade to the configuration of this node only, for a Subnet-EVM chain: at that time the
+// node forks.
 func (n *Node) SetPrecompile(chain, name string, on bool, at time.Time) {
 	n.net.change(func(time.Time) {
 		c := n.net.mustChain(chain)
@@ -104,20 +103,19 @@ func (n *Node) SetPrecompile(chain, name string, on bool, at time.Time) {
 	})
 }
 
-// SetVMVersion makes the node tell that version of a VM, by its ID or name as in info.getNodeVersion, while it has
-// loaded it. A plugin may be of another release than the node.
+// SetVMVersion sets the version of a loaded VM, by its ID or name as in info.getNodeVersion. A plugin may be of another
+// release than the node.
 func (n *Node) SetVMVersion(vm, version string) {
 	n.net.change(func(time.Time) { n.vmVersions[vm] = version })
 }
 
-// Bench makes the node bench a peer for the chains, given by alias or ID as info.peers shows them; none ends it.
+// Bench makes the node bench a peer for chains, by alias or ID as in info.peers; no chains ends it.
 func (n *Node) Bench(peer string, chains ...string) {
 	n.net.change(func(time.Time) { n.benched[n.net.mustMember(peer)] = slices.Clone(chains) })
 }
 
-// SetObservedUptime makes peers observe the node connected for that percentage of its validation period,
-// whatever they saw: they tell the node so, and say so of it when they are asked themselves. Without peers
-// named, all do. A negative percentage ends it: they go by what they saw.
+// SetObservedUptime sets the uptime, in percent of its validation period, that peers observe for the node. Without peers
+// named, all do. They send it to the node and in their own answers. A negative percentage restores the real observation.
 func (n *Node) SetObservedUptime(percent float64, peers ...string) {
 	n.net.change(func(time.Time) {
 		for _, m := range n.net.members {
@@ -132,21 +130,21 @@ func (n *Node) SetObservedUptime(percent float64, peers ...string) {
 	})
 }
 
-// SetPartialSync makes the node run P alone of the primary network, as validators of L1s alone do with
+// SetPartialSync makes the node sync only P of the primary network, like a validator of L1s with
 // --partial-sync-primary-network. X and C are never bootstrapped.
 func (n *Node) SetPartialSync(on bool) {
 	n.net.change(func(time.Time) { n.partial = on })
 }
 
-// SetAdminAPI turns the admin API on or off. It is on in the scene; on real nodes it is off by default.
+// SetAdminAPI turns the admin API on or off. It is on by default here; on real nodes it is off.
 func (n *Node) SetAdminAPI(on bool) {
 	n.net.change(func(time.Time) { n.adminOff = !on })
 }
 
-// What may be done to any participant, by name or node ID.
+// Changes of any participant, by name or node ID.
 
-// Disconnect takes a participant off the network: the others lose it, its uptime decays in their eyes, and it
-// sees nobody and accepts no block. A node's API still answers, and in its own eyes it is always connected.
+// Disconnect disconnects a participant: the others lose it and count its uptime down. It has no peers and accepts no block.
+// The node's API still answers, and the node counts itself as connected.
 func (n *Network) Disconnect(participant string) { n.connect(participant, false) }
 
 // Reconnect ends Disconnect.
@@ -167,7 +165,7 @@ func (n *Network) connect(participant string, on bool) {
 	})
 }
 
-// SetSilent makes a participant send nothing although it stays connected, or ends that.
+// SetSilent makes a connected participant stop or resume sending messages.
 func (n *Network) SetSilent(participant string, silent bool) {
 	n.change(func(now time.Time) {
 		if m := n.mustMember(participant); silent {
@@ -183,8 +181,7 @@ func (n *Network) SetVersion(participant, version string) {
 	n.change(func(time.Time) { n.mustMember(participant).version = version })
 }
 
-// AnnounceUpgrade makes participants announce an upgrade at that time, as a newer version does; all of them if
-// none is named.
+// AnnounceUpgrade makes participants, by default all, announce an upgrade at that time, as a newer version does.
 func (n *Network) AnnounceUpgrade(at time.Time, participants ...string) {
 	n.change(func(time.Time) {
 		for _, m := range n.members {
@@ -195,8 +192,8 @@ func (n *Network) AnnounceUpgrade(at time.Time, participants ...string) {
 	})
 }
 
-// SetUpgrade sets when an upgrade becomes active that all nodes know, as "helicon" or a new name; the zero time
-// means not scheduled.
+// SetUpgrade sets the activation time of an upgrade that all nodes know, such as "helicon" or a new name; zero means not
+// scheduled.
 func (n *Network) SetUpgrade(name string, at time.Time) {
 	n.change(func(time.Time) {
 		if !at.IsZero() {
@@ -214,7 +211,7 @@ func (n *Network) SetUpgrade(name string, at time.Time) {
 	})
 }
 
-// SetACPs sets which proposals a participant supports and objects to.
+// SetACPs sets the ACPs that a participant supports and objects to.
 func (n *Network) SetACPs(participant string, supports, objects []uint32) {
 	n.change(func(time.Time) {
 		m := n.mustMember(participant)
@@ -222,10 +219,10 @@ func (n *Network) SetACPs(participant string, supports, objects []uint32) {
 	})
 }
 
-// What may be done to sets of validators. The P-Chain makes a block for each.
+// Changes of validator sets. The P-Chain accepts a block for each.
 
-// AddValidator adds a participant to the primary network, with that stake in nAVAX for that long. A name that
-// the scene does not have becomes a new peer.
+// AddValidator adds a participant to the primary network, with this stake in nAVAX for this period. An unknown name creates a
+// new peer.
 func (n *Network) AddValidator(participant string, stake uint64, period time.Duration) {
 	n.change(func(now time.Time) {
 		m := n.newcomer(participant)
@@ -241,9 +238,9 @@ func (n *Network) AddValidator(participant string, stake uint64, period time.Dur
 	})
 }
 
-// AddL1Validator adds a participant to the validators of a chain's subnet, with a weight in the L1's unit and a
-// balance in nAVAX, and returns its validation ID. A permissioned subnet becomes an L1 thereby. Until a node
-// has taken the change over, up to a minute, validators.getCurrentValidators fails as a whole on it.
+// AddL1Validator adds a validator to a chain's subnet, with a weight in the L1's unit and a balance in nAVAX, and returns its
+// validation ID. It converts a permissioned subnet to an L1. Until a node has processed the change, up to a minute,
+// validators.getCurrentValidators fails on it.
 func (n *Network) AddL1Validator(chain, participant string, weight, balance uint64) (validationID string) {
 	n.change(func(now time.Time) {
 		s, m := n.mustChain(chain).subnet, n.newcomer(participant)
@@ -270,7 +267,7 @@ func (n *Network) newcomer(name string) *member {
 	return n.join(name)
 }
 
-// RemoveValidator takes a participant out of the validators of a chain's subnet, P for the primary network.
+// RemoveValidator removes a participant from the validators of a chain's subnet; P means the primary network.
 func (n *Network) RemoveValidator(chain, participant string) {
 	n.change(func(now time.Time) {
 		s, m := n.mustChain(chain).subnet, n.mustMember(participant)
@@ -280,27 +277,26 @@ func (n *Network) RemoveValidator(chain, participant string) {
 	})
 }
 
-// SetStakeEnd moves the end of a validation on the primary network. Once the P-Chain has passed it the
-// validator is no longer in the set.
+// SetStakeEnd sets the end of a validation on the primary network. The validator leaves the set when the P-Chain passes it.
 func (n *Network) SetStakeEnd(participant string, end time.Time) {
 	n.change(func(time.Time) {
 		n.mustStaker(n.primary, n.mustMember(participant)).end = end.UTC().Truncate(time.Second)
 	})
 }
 
-// SetStakeStart moves the start of a validation on the primary network.
+// SetStakeStart sets the start of a validation on the primary network.
 func (n *Network) SetStakeStart(participant string, start time.Time) {
 	n.change(func(time.Time) {
 		n.mustStaker(n.primary, n.mustMember(participant)).start = start.UTC().Truncate(time.Second)
 	})
 }
 
-// SetWeight changes the weight of an L1 validator.
+// SetWeight sets the weight of an L1 validator.
 func (n *Network) SetWeight(chain, participant string, weight uint64) {
 	n.changeL1(chain, participant, func(v *l1Validator, _ time.Time) { v.weight = weight })
 }
 
-// TopUp adds nAVAX to the balance of an L1 validator, and makes it active again if it was not.
+// TopUp adds nAVAX to the balance of an L1 validator. An inactive validator becomes active.
 func (n *Network) TopUp(chain, participant string, amount uint64) {
 	n.changeL1(chain, participant, func(v *l1Validator, now time.Time) { v.fill(v.balance+amount, now) })
 }
@@ -329,8 +325,7 @@ func (n *Network) changeL1(chain, participant string, f func(v *l1Validator, now
 	})
 }
 
-// SetFeePrice sets what every active L1 validator pays, in nAVAX per second. It is 512 in the scene, the floor
-// of the main network.
+// SetFeePrice sets the fee of every active L1 validator, in nAVAX per second. The default is 512, the minimum on Mainnet.
 func (n *Network) SetFeePrice(price uint64) {
 	n.change(func(now time.Time) {
 		now = now.Truncate(time.Second)
@@ -344,18 +339,18 @@ func (n *Network) SetFeePrice(price uint64) {
 	})
 }
 
-// SetUTXOs sets how many unspent outputs of 1,000 AVAX the Owner has on the X-Chain and the P-Chain.
+// SetUTXOs sets the number of Owner's unspent outputs of 1,000 AVAX on the X-Chain and the P-Chain.
 func (n *Network) SetUTXOs(count int) { n.change(func(time.Time) { n.avaxUTXOs = count }) }
 
-// What may be done to chains and to the metrics service.
+// Changes of chains and of the Metrics service.
 
-// SetBlockPeriod sets the time between the blocks of a chain. With 0 no further block comes, as on a quiet L1. The
-// X-Chain is quiet in the scene; once it is not, the data service tells of a transaction in each of its blocks.
+// SetBlockPeriod sets the time between the blocks of a chain. 0 stops the chain, as on a quiet L1. The X-Chain is stopped by
+// default. While it has blocks, the Data service lists a transaction in each.
 func (n *Network) SetBlockPeriod(chain string, every time.Duration) {
 	n.change(func(now time.Time) { n.mustChain(chain).heads.pace(now, every) })
 }
 
-// SetFeeConfig changes the fee configuration of a Subnet-EVM chain, by a new block of it.
+// SetFeeConfig changes the fee configuration of a Subnet-EVM chain in a new block.
 func (n *Network) SetFeeConfig(chain string, config FeeConfig) {
 	n.change(func(now time.Time) {
 		c := n.mustChain(chain)
@@ -375,7 +370,7 @@ func (n *Network) FeeConfig(chain string) FeeConfig {
 	return fees[len(fees)-1].config
 }
 
-// SetPrecompile switches a precompile of a Subnet-EVM chain on or off at an instant, as "txAllowListConfig".
+// SetPrecompile activates or deactivates a precompile of a Subnet-EVM chain at a time, such as "txAllowListConfig".
 func (n *Network) SetPrecompile(chain, name string, on bool, at time.Time) {
 	n.change(func(time.Time) {
 		c := n.mustChain(chain)
@@ -383,8 +378,8 @@ func (n *Network) SetPrecompile(chain, name string, on bool, at time.Time) {
 	})
 }
 
-// SetTPS sets the average transactions per second of a chain from today on. The series is an EVM chain ID in
-// decimal, or "total".
+// SetTPS sets the average transactions per second of a chain from today. The series is an EVM chain ID in decimal, or
+// "total".
 func (n *Network) SetTPS(series string, tps float64) {
 	n.change(func(now time.Time) {
 		if _, ok := n.tps.mean[series]; !ok {
@@ -394,7 +389,7 @@ func (n *Network) SetTPS(series string, tps float64) {
 	})
 }
 
-// HoldMetrics makes the metrics service take over no further data, so that lastRun stands still, or ends that.
+// HoldMetrics stops or resumes the updates of the Metrics service, and so its lastRun.
 func (n *Network) HoldMetrics(hold bool) {
 	n.change(func(now time.Time) {
 		n.tps.held = time.Time{}
@@ -404,17 +399,16 @@ func (n *Network) HoldMetrics(hold bool) {
 	})
 }
 
-// RetireMetricsV1 takes the paths of version 1 off the metrics service, as a newer one does: they are not found.
-// With false they are back.
+// RetireMetricsV1 removes version 1 from the Metrics service, as a newer service does: its paths are not found. False restores
+// it.
 func (n *Network) RetireMetricsV1(retired bool) {
 	n.change(func(time.Time) { n.tps.retired = retired })
 }
 
-// What may be done to subnets, and to what the data service alone tells.
+// Changes of subnets, and of data that only the Data service has.
 
-// SetOwner sets whose keys may change a subnet, and how many of them it takes. The subnet is given by its ID or
-// by one of its chains, the addresses without chain prefix, as Owner. The deprecated fields of the data service
-// keep the first owner.
+// SetOwner sets the owner of a subnet: addresses, and how many of them must sign. The subnet is an ID or one of its chains;
+// addresses have no chain prefix, like Owner. The deprecated fields of the Data service keep the first owner.
 func (n *Network) SetOwner(subnet string, addresses []string, threshold int) {
 	n.change(func(now time.Time) {
 		n.mustSubnet(subnet).owner = subnetOwner{slices.Clone(addresses), threshold}
@@ -422,7 +416,7 @@ func (n *Network) SetOwner(subnet string, addresses []string, threshold int) {
 	})
 }
 
-// SetManager sets which contract manages the validators of an L1: the chain it is on, and its address.
+// SetManager sets the contract that manages the validators of an L1: its chain and its address.
 func (n *Network) SetManager(subnet, chain, address string) {
 	n.change(func(now time.Time) {
 		s := n.mustSubnet(subnet)
@@ -452,13 +446,13 @@ func (n *Network) SetNextPeriod(participant string, period time.Duration) {
 	})
 }
 
-// PayReward pays a participant now, in nAVAX, for the last day. The kind is VALIDATOR, DELEGATOR or
-// VALIDATOR_FEE, or one that nobody knows yet. Rewards of the scene's validations are paid without it.
+// PayReward pays a reward to a participant now, in nAVAX, for the last day. The kind is VALIDATOR, DELEGATOR, VALIDATOR_FEE,
+// or an unknown one. Rewards for the built-in validations are paid automatically.
 func (n *Network) PayReward(participant, kind string, amount uint64) {
 	n.PayRewardOf(participant, kind, amount, n.clock().Add(-day))
 }
 
-// PayRewardOf is PayReward for a stake that began at start.
+// PayRewardOf is PayReward for a stake with this start.
 func (n *Network) PayRewardOf(participant, kind string, amount uint64, start time.Time) {
 	n.change(func(now time.Time) {
 		now = now.Truncate(time.Second)
@@ -468,19 +462,19 @@ func (n *Network) PayRewardOf(participant, kind string, amount uint64, start tim
 	})
 }
 
-// OrderRewards sets the order in which the data service lists rewards.
+// OrderRewards sets the order of rewards in the Data service.
 func (n *Network) OrderRewards(order RewardOrder) {
 	n.change(func(time.Time) { n.ledger.rewardOrder = order })
 }
 
-// SetNativeBalance sets what an address has of the native token of an EVM chain, in wei; it stays there.
+// SetNativeBalance fixes the balance of an address in the native token of an EVM chain, in wei.
 func (n *Network) SetNativeBalance(chain, address string, wei *big.Int) {
 	n.change(func(time.Time) {
 		n.ledger.balances[holder{n.mustChain(chain), strings.ToLower(address)}] = new(big.Int).Set(wei)
 	})
 }
 
-// Deploy makes an address deploy a contract on an EVM chain, and returns where it is.
+// Deploy deploys a contract from an address on an EVM chain, and returns the contract's address.
 func (n *Network) Deploy(chain, deployer string) (address string) {
 	n.change(func(now time.Time) {
 		c := n.mustChain(chain)
@@ -492,8 +486,7 @@ func (n *Network) Deploy(chain, deployer string) (address string) {
 	return address
 }
 
-// HoldICM makes relayers deliver no message between chains, as when they are down, or ends that: what waited is
-// delivered seconds later.
+// HoldICM stops or resumes the relayers of messages between chains. Waiting messages are delivered seconds after the resume.
 func (n *Network) HoldICM(hold bool) {
 	n.change(func(now time.Time) {
 		if hold {
@@ -504,7 +497,7 @@ func (n *Network) HoldICM(hold bool) {
 	})
 }
 
-// FailICM makes the calls fail that the messages carry which are delivered from now on, or ends that.
+// FailICM sets whether the calls in messages that are delivered from now on fail.
 func (n *Network) FailICM(fail bool) {
 	n.change(func(now time.Time) {
 		if fail {
@@ -515,15 +508,14 @@ func (n *Network) FailICM(fail bool) {
 	})
 }
 
-// SetSigning sets whether a participant signs the messages that the data service aggregates signatures for. One
-// that is connected and does not sign costs the aggregate its weight.
+// SetSigning sets whether a participant signs messages for signature aggregation. A connected participant that does not sign
+// reduces the aggregated weight.
 func (n *Network) SetSigning(participant string, signs bool) {
 	n.change(func(time.Time) { n.ledger.mute[n.mustMember(participant)] = !signs })
 }
 
-// SetIndexLag sets how far the data service is behind a chain; it is two seconds in the scene. It takes over
-// nothing until it is that far behind, so that a lag of hours is an indexer that stands still, and catches up
-// at once where the lag is smaller than before.
+// SetIndexLag sets how far the Data service lags behind a chain; the default is two seconds. With a larger lag it indexes
+// nothing until it has that lag, so a lag of hours is a stalled indexer. With a smaller lag it catches up at once.
 func (n *Network) SetIndexLag(chain string, lag time.Duration) {
 	n.change(func(now time.Time) {
 		c := n.mustChain(chain)
@@ -531,24 +523,24 @@ func (n *Network) SetIndexLag(chain string, lag time.Duration) {
 	})
 }
 
-// What may be done to the services themselves.
+// Changes of the services.
 
-// MetricsService returns the metrics service.
+// MetricsService returns the Metrics service.
 func (n *Network) MetricsService() *Service { return n.metrics }
 
-// DataService returns the data service.
+// DataService returns the Data service.
 func (n *Network) DataService() *Service { return n.data }
 
-// SetKey sets the only API key that the data service takes, under the name x-service-api-key or
-// x-glacier-api-key. Requests with another one are refused with that status, 401 or 403; those without a key
-// are not. In the scene no key is good, and a bad one meets 401.
+// SetKey sets the only valid API key of the Data service, in the header x-service-api-key or x-glacier-api-key. Another key
+// is rejected with this status, 401 or 403. Requests without a key are accepted. By default no key is valid, and a key is
+// rejected with 401.
 func (s *Service) SetKey(good string, refusal int) {
 	s.net.change(func(time.Time) { s.key, s.badKey = good, refusal })
 }
 
-// SetComputeLimit sets how many compute units a caller may spend a minute; beyond it meets 429. Callers are
-// told apart by their key, and all without one are the same. The real data service grants 6,000 without a key
-// and 8,000 with a free one, the metrics service 8,000. 0 is no limit, as in the scene.
+// SetComputeLimit sets the compute units per minute and caller; beyond it the answer is 429. Callers are identified by their
+// key, and all callers without one are the same. The real Data service grants 6,000 without a key and 8,000 with a free one,
+// the Metrics service 8,000. 0, the default, means no limit.
 func (s *Service) SetComputeLimit(perMinute int) {
 	s.net.change(func(time.Time) { s.limit = perMinute })
 }
@@ -559,10 +551,10 @@ func (s *Service) Stop() { s.net.change(func(time.Time) { s.stopped = true }) }
 // Start ends Stop.
 func (s *Service) Start() { s.net.change(func(time.Time) { s.stopped = false }) }
 
-// Suffer makes a fault befall the named calls, as Call.Method spells them, or all if none is named.
+// Suffer applies a fault to the named calls, spelled as Call.Method, or to all calls.
 func (s *Service) Suffer(f Fault, calls ...string) {
 	s.net.change(func(time.Time) { s.suffer(f, calls) })
 }
 
-// Recover ends all faults.
+// Recover removes all faults.
 func (s *Service) Recover() { s.net.change(func(time.Time) { s.faults = nil }) }

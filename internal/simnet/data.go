@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The data service. What it tells of the primary network stands here, what it tells of EVM chains and of the
-// messages between them in dataevm.go and dataicm.go.
+// The Data service. This file has the primary network; dataevm.go and dataicm.go have the EVM chains and the messages between
+// chains.
 
 func newData(net *Network) *Service {
 	const (
@@ -48,11 +48,10 @@ func newData(net *Network) *Service {
 	return s
 }
 
-// mainnet is the network of the data service that the simulated one stands for. Of the others it knows that
-// there are some, and nothing more.
+// mainnet is the name of the simulated network in the Data service. Its other networks are empty.
 const mainnet = "mainnet"
 
-// ours says whether a request is about the simulated network.
+// ours reports whether a request is about the simulated network.
 func (r *request) ours() bool {
 	name := r.values["network"]
 	if name == "" {
@@ -77,7 +76,7 @@ func (r *request) health() (any, error) {
 	}{"ok", up, struct{}{}, up}, nil
 }
 
-// order is the direction in which a list is wanted; without one the newest comes first.
+// order returns the sort order of a list; the default is newest first.
 func (r *request) order() string { return r.option("sortOrder", "desc", "asc") }
 
 type blockchain struct {
@@ -91,7 +90,7 @@ type blockchain struct {
 	GenesisData          any    `json:"genesisData,omitempty"`
 }
 
-// createdIn is the height of the P-Chain at which a subnet was created; its chains came with the next block.
+// createdIn returns the P-Chain height at which a subnet was created; its chains were created in the next block.
 func (t *truth) createdIn(s *subnet) int { return 2*slices.Index(t.subnets, s) + 1 }
 
 func (r *request) renderBlockchain(c *chain) blockchain {
@@ -138,7 +137,7 @@ type managerDetails struct {
 	ContractAddress string `json:"contractAddress"`
 }
 
-// subnetDetails still has the first owner where the deprecated fields stand.
+// subnetDetails has the first owner in the deprecated fields.
 func (r *request) subnetDetails() (any, error) {
 	id, ours := r.values["subnetId"], r.ours()
 	if _, err := parseCB58(id, 32); err != nil {
@@ -177,11 +176,10 @@ func (r *request) subnetDetails() (any, error) {
 
 func noNil(list []string) []string { return append([]string{}, list...) }
 
-// conversionTx is the hash of the transaction that made a subnet an L1.
+// conversionTx returns the hash of the transaction that converted a subnet to an L1.
 func (t *truth) conversionTx(s *subnet) string { return t.newID("conversion of", s.id) }
 
-// genesisData comes in every form that there is: an object, a text that holds one, the bytes of another codec,
-// or not at all.
+// genesisData returns all existing forms: an object, a string that contains one, the bytes of another codec, or nothing.
 func (r *request) genesisData(c *chain) any {
 	switch {
 	case c.vm == platformVM:
@@ -240,18 +238,18 @@ func (r *request) evmGenesis(c *chain) map[string]any {
 	}
 }
 
-// money is a sum in a currency. The value is a number, although the documentation shows a string.
+// money is an amount in a currency. The value is a number, although the documentation shows a string.
 type money struct {
 	CurrencyCode string  `json:"currencyCode"`
 	Value        float64 `json:"value"`
 }
 
-// currency is that in which prices are wanted.
+// currency returns the requested currency of prices.
 func (r *request) currency() string {
 	return r.option("currency", "usd", "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd")
 }
 
-// worth is an amount of AVAX at the price of a day.
+// worth returns the value of an amount of AVAX at the price of a day.
 func (r *request) worth(amount float64, at time.Time, currency string) *money {
 	return &money{currency, math.Round(100*amount*r.price(at)*currencies[currency]) / 100}
 }
@@ -285,7 +283,7 @@ type historicalReward struct {
 	RewardTxHash   string      `json:"rewardTxHash"`
 }
 
-// historicalRewards has a price only with rewards older than a day.
+// historicalRewards has prices only for rewards older than a day.
 func (r *request) historicalRewards() (any, error) {
 	size, currency, ours, order := r.paging(10, 100), r.currency(), r.ours(), r.order()
 	addresses, nodes := r.list("addresses"), r.list("nodeIds")
@@ -337,7 +335,7 @@ func (r *request) historicalRewards() (any, error) {
 	return body, nil
 }
 
-// list reads a parameter that holds values between commas.
+// list returns a parameter with comma-separated values.
 func (r *request) list(name string) []string {
 	if r.query.Get(name) == "" {
 		return nil
@@ -349,12 +347,12 @@ func (r *request) list(name string) []string {
 type xTx struct {
 	id, kind string
 	at       time.Time
-	height   uint64 // of its block; 0 for one of the days before there were blocks
+	height   uint64 // of its block; 0 for a transaction from before blocks existed
 	amount   uint64
 }
 
-// xTxs are the transactions of an asset, newest first: two from the days of vertices, then one in every block,
-// of which every third is of the asset that is not AVAX.
+// xTxs returns the transactions of an asset, newest first: two from the time of vertices, then one in every block, every third
+// of which is of the asset that is not AVAX.
 func (r *request) xTxs(a asset) []xTx {
 	list := []xTx{
 		{a.id, "CreateAssetTx", r.genesis, 0, 250_000},
@@ -380,7 +378,7 @@ func (r *request) xTxs(a asset) []xTx {
 
 var xTxTypes = []string{"BaseTx", "CreateAssetTx", "OperationTx", "ImportTx", "ExportTx", "UNKNOWN"}
 
-// primaryTxTypes are the types of transactions that a filter may name.
+// primaryTxTypes are the valid transaction types of a filter.
 var primaryTxTypes = append([]string{
 	"AddValidatorTx", "AddSubnetValidatorTx", "AddDelegatorTx", "CreateChainTx", "CreateSubnetTx", "AdvanceTimeTx",
 	"RewardValidatorTx", "RemoveSubnetValidatorTx", "TransformSubnetTx", "AddPermissionlessValidatorTx",
@@ -443,7 +441,7 @@ type xSignature struct {
 	PublicKey string `json:"publicKey"`
 }
 
-// renderXTx moves one output of the owner to a new one.
+// renderXTx renders a transaction that moves one output of the owner to a new one.
 func (r *request) renderXTx(a asset, t xTx) map[string]any {
 	x := r.mustChain("X").id
 	output := func(tx string, index uint32, at time.Time) xOutput {

@@ -26,7 +26,7 @@ const (
 	onL1 = "/v1/chains/99999"
 )
 
-// get decodes the answer to a GET, and returns its status with the message of an error.
+// get decodes the answer to a GET, and returns its status and error message.
 func (c client) get(path string, into any) string {
 	c.t.Helper()
 	status, body, err := c.send("GET", path, "")
@@ -42,7 +42,7 @@ func (c client) get(path string, into any) string {
 	return "200"
 }
 
-// refusal holds an error's body to its form, and returns what it says.
+// refusal checks the form of an error body, and returns its message.
 func refusal(t *testing.T, status int, body string) string {
 	t.Helper()
 	var e struct {
@@ -56,7 +56,7 @@ func refusal(t *testing.T, status int, body string) string {
 	return fmt.Sprintf("%d %v", status, e.Message)
 }
 
-// list gathers all pages of a list.
+// list returns the items of all pages of a list.
 func list[T any](c client, path, field string) (all []T) {
 	c.t.Helper()
 	for token := ""; ; {
@@ -79,28 +79,27 @@ func list[T any](c client, path, field string) (all []T) {
 	}
 }
 
-// avaxID is the ID of AVAX.
+// avaxID returns the asset ID of AVAX.
 func avaxID(t *testing.T, net *simnet.Network) string {
 	var r struct{ AssetID string }
 	dial(t, net, "alpha").must("/ext/bc/P", "platform.getStakingAssetID", nil, &r)
 	return r.AssetID
 }
 
-// conversion is the transaction that made examplel1 an L1.
+// conversion returns the transaction that converted examplel1 to an L1.
 func conversion(t *testing.T, net *simnet.Network) string {
 	var s struct{ L1ConversionTransactionHash string }
 	dial(t, net, "data").get("/v1/networks/mainnet/subnets/"+net.Chain("examplel1").SubnetID, &s)
 	return s.L1ConversionTransactionHash
 }
 
-// TestServicesAnswerInTheShapeOfTheRealOnes compares fields and their types with samples after the examples of
-// the real services' descriptions.
-func TestServicesAnswerInTheShapeOfTheRealOnes(t *testing.T) {
+// TestServiceAnswersMatchDocumentedExamples compares fields and their types with the examples in the services' documentation.
+func TestServiceAnswersMatchDocumentedExamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		net.SetBlockPeriod("X", time.Minute)
 		time.Sleep(15 * time.Minute)
-		net.SetIndexLag("C", time.Hour) // messages from C are delivered before they are read
+		net.SetIndexLag("C", time.Hour) // messages from C are delivered before they are indexed
 		time.Sleep(30 * time.Minute)
 		place := strings.NewReplacer("$L1", net.Chain("examplel1").SubnetID, "$ALPHA", net.NodeID("alpha"),
 			"$ACCOUNT", simnet.Account, "$AVAX", avaxID(t, net), "$CONVERSION", conversion(t, net))
@@ -134,7 +133,7 @@ func TestServicesAnswerInTheShapeOfTheRealOnes(t *testing.T) {
 			}
 		}
 		if samples < 20 {
-			t.Errorf("only %d samples", samples)
+			t.Errorf("%d samples", samples)
 		}
 	})
 }
@@ -145,12 +144,12 @@ type dataBlock struct {
 	BlockTimestamp, TxCount                                int64
 }
 
-func TestBlocksOfTheDataServiceAreThoseOfTheNodes(t *testing.T) {
+func TestDataServiceBlocksMatchTheNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		time.Sleep(10 * time.Minute)
 		data, alpha := dial(t, net, "data"), dial(t, net, "alpha")
-		net.Node("alpha").Fork("examplel1") // what one node makes of it is no concern of the service
+		net.Node("alpha").Fork("examplel1") // the service does not follow a node's fork
 		before := map[string]int64{}
 		for _, height := range []uint64{73_000 - 1_500, 73_000 - 1_499, 73_001, 73_002, 73_003} {
 			for _, chain := range []string{"examplel1", "C"} {
@@ -171,7 +170,7 @@ func TestBlocksOfTheDataServiceAreThoseOfTheNodes(t *testing.T) {
 				alpha.must("/ext/bc/"+c.ID+"/rpc", "eth_getBlockByNumber", []any{fmt.Sprintf("0x%x", height), false}, &e)
 				if e.Hash != b.BlockHash || e.ParentHash != b.ParentHash || int64(len(e.Transactions)) != b.TxCount ||
 					e.Timestamp != fmt.Sprintf("0x%x", b.BlockTimestamp) {
-					t.Errorf("a node has %+v, the service %+v", e, b)
+					t.Errorf("node %+v, service %+v", e, b)
 				}
 				total, _ := b.CumulativeTransactions.Int64()
 				if last, ok := before[fmt.Sprint(chain, height-1)]; ok && total-last != b.TxCount {
@@ -183,7 +182,7 @@ func TestBlocksOfTheDataServiceAreThoseOfTheNodes(t *testing.T) {
 				}
 			}
 		}
-		// The past had the same pace as the present.
+		// Past blocks have the same period.
 		var b dataBlock
 		data.get(onL1+"/blocks/72000", &b)
 		if age := time.Now().Unix() - b.BlockTimestamp; age != 600+2_000 {
@@ -204,7 +203,7 @@ func TestBlocksOfTheDataServiceAreThoseOfTheNodes(t *testing.T) {
 	})
 }
 
-// indexed is the newest block of a chain that the data service knows.
+// indexed returns the newest indexed block of a chain.
 func (c client) indexed(chain string) int {
 	c.t.Helper()
 	return sort.Search(100_000, func(height int) bool {
@@ -212,30 +211,30 @@ func (c client) indexed(chain string) int {
 	})
 }
 
-func TestAnIndexerLagsAndNeverGoesBack(t *testing.T) {
+func TestIndexerLagsAndNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data := dial(t, net, "data")
 		time.Sleep(time.Minute)
 		at := data.indexed(onL1)
 		if at != 73_029 {
-			t.Errorf("a block behind is usual, got %d of 73030", at)
+			t.Errorf("indexed %d of 73030, want one block less", at)
 		}
 		net.SetIndexLag("examplel1", time.Minute)
 		if now := data.indexed(onL1); now != at {
-			t.Errorf("it went from %d to %d", at, now)
+			t.Errorf("indexed block changed from %d to %d", at, now)
 		}
 		time.Sleep(30 * time.Second)
 		if now := data.indexed(onL1); now != at {
-			t.Errorf("it went on to %d although it is not behind yet", now)
+			t.Errorf("indexed %d before the lag was reached", now)
 		}
 		time.Sleep(time.Hour)
 		if now := data.indexed(onL1); now != 73_000+(60+30+3600-60)/2 {
-			t.Errorf("a minute behind it is at %d", now)
+			t.Errorf("indexed %d with a lag of a minute", now)
 		}
 		net.SetIndexLag("examplel1", 0)
 		if now := data.indexed(onL1); now != 73_000+(60+30+3600)/2 {
-			t.Errorf("it caught up to %d", now)
+			t.Errorf("indexed %d after catching up", now)
 		}
 	})
 }
@@ -257,14 +256,14 @@ func (c client) rewards(query string) []dataReward {
 	return list[dataReward](c, "/v1/networks/mainnet/rewards?"+query, "historicalRewards")
 }
 
-func TestRewardsArePaidWhenPeriodsEnd(t *testing.T) {
+func TestRewardsArePaidAtPeriodEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data, golf, hotel := dial(t, net, "data"), net.NodeID("golf"), net.NodeID("hotel")
 		if n := len(data.rewards("nodeIds=" + golf)); n != 2 {
-			t.Fatalf("golf had %d rewards at first", n)
+			t.Fatalf("golf: %d initial rewards", n)
 		}
-		time.Sleep(9*24*time.Hour + time.Minute) // golf's period ends, and the next one begins
+		time.Sleep(9*24*time.Hour + time.Minute) // golf's period ends and the next begins
 		paid := data.rewards("nodeIds=" + golf)
 		if len(paid) != 3 || paid[0].RewardType != "VALIDATOR" || paid[0].AmountStaked != "2000000000000" {
 			t.Fatalf("golf: %+v", paid)
@@ -274,12 +273,12 @@ func TestRewardsArePaidWhenPeriodsEnd(t *testing.T) {
 		}
 		whole := float64(2_000*avax) * 0.08 * 14 / 365
 		if got, _ := paid[0].Reward.Amount.Float64(); got < whole*0.69 || got > whole*0.71 {
-			t.Errorf("%v was paid of %v, with 30 %% staked again", got, whole)
+			t.Errorf("paid %v of %v, with 30 %% restaked", got, whole)
 		}
 		time.Sleep(24 * time.Hour)
 		price := data.rewards("currency=eur&nodeIds=" + golf)[0].Reward.HistoricalPrice
 		if price == nil || price.CurrencyCode != "eur" || price.Value < 18 || price.Value > 40 {
-			t.Errorf("a day later the price is %+v", price)
+			t.Errorf("price after a day: %+v", price)
 		}
 
 		before := len(data.rewards("nodeIds=" + hotel))
@@ -287,14 +286,14 @@ func TestRewardsArePaidWhenPeriodsEnd(t *testing.T) {
 		if paid := data.rewards("nodeIds=" + hotel); len(paid) != before+1 || paid[0].RewardType != "DELEGATOR" || paid[0].AmountStaked != "100000000000" {
 			t.Fatalf("hotel: %+v", paid)
 		}
-		time.Sleep(10 * 24 * time.Hour) // and so has its validation
+		time.Sleep(10 * 24 * time.Hour) // hotel's validation has ended
 		paid = data.rewards("nodeIds=" + hotel)
 		if len(paid) != before+3 || paid[0].RewardType != "VALIDATOR_FEE" || paid[1].RewardType != "VALIDATOR" {
 			t.Fatalf("hotel: %+v", paid)
 		}
 		delegator, _ := paid[2].Reward.Amount.Float64()
 		if fee, _ := paid[0].Reward.Amount.Float64(); fee/delegator < 0.110 || fee/delegator > 0.112 {
-			t.Errorf("of a tenth, %v to %v", fee, delegator)
+			t.Errorf("delegation fee of a tenth: %v to %v", fee, delegator)
 		}
 
 		net.PayReward("alpha", "AUTO_RENEWED", 7)
@@ -307,12 +306,12 @@ func TestRewardsArePaidWhenPeriodsEnd(t *testing.T) {
 			t.Errorf("%d rewards in the order %+v", len(both), both)
 		}
 		if some := data.rewards("addresses=avax1h2ccj9f5ay5acl6tyn9mwmw32p8wref8vl8ctg"); len(some) != 0 {
-			t.Errorf("somebody else has %+v", some)
+			t.Errorf("another address has %+v", some)
 		}
 	})
 }
 
-func TestSubnetsTellOwnerAndManagerAsNodesDo(t *testing.T) {
+func TestSubnetOwnersAndManagersMatchTheNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data, l1 := dial(t, net, "data"), net.Chain("examplel1")
@@ -349,15 +348,15 @@ func TestSubnetsTellOwnerAndManagerAsNodesDo(t *testing.T) {
 			t.Errorf("owner %+v", got)
 		}
 		if !slices.Equal(node.ControlKeys, []string{"P-custom1alice", "P-custom1bob"}) || node.Threshold != "2" {
-			t.Errorf("a node tells %+v", node)
+			t.Errorf("node: %+v", node)
 		}
 		if !slices.Equal(s.OwnerAddresses, []string{simnet.Owner}) {
-			t.Errorf("the deprecated field must stay behind, got %v", s.OwnerAddresses)
+			t.Errorf("deprecated field %v, want the first owner", s.OwnerAddresses)
 		}
 		m := s.L1ValidatorManagerDetails
 		if m == nil || m.BlockchainID != net.Chain("C").ID || !strings.HasSuffix(m.ContractAddress, "FF") || !s.IsL1 ||
 			node.ManagerChainID != m.BlockchainID || node.ManagerAddress != strings.ToLower(m.ContractAddress) {
-			t.Errorf("manager %+v, in a node's words %+v", m, node)
+			t.Errorf("manager %+v, on the node %+v", m, node)
 		}
 		poa := tell(net.Chain("examplepoa").SubnetID)
 		if poa.IsL1 || poa.L1ValidatorManagerDetails != nil || !strings.HasPrefix(string(poa.Blockchains[0].GenesisData), `"{`) {
@@ -368,7 +367,7 @@ func TestSubnetsTellOwnerAndManagerAsNodesDo(t *testing.T) {
 			t.Errorf("after its conversion: %+v", s)
 		}
 		if p := tell("11111111111111111111111111111111LpoYY"); len(p.Blockchains) != 3 || p.Blockchains[0].GenesisData != nil || len(p.OwnerAddresses) != 0 {
-			t.Errorf("the primary network: %+v", p)
+			t.Errorf("primary network: %+v", p)
 		}
 		if n := len(list[any](data, "/v1/networks/mainnet/blockchains?pageSize=2", "blockchains")); n != 5 {
 			t.Errorf("%d blockchains", n)
@@ -379,7 +378,7 @@ func TestSubnetsTellOwnerAndManagerAsNodesDo(t *testing.T) {
 	})
 }
 
-func TestXChainTransactionsComeInBothFormats(t *testing.T) {
+func TestXChainTransactionsHaveBothFormats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		path := "/v1/networks/mainnet/blockchains/x-chain/assets/" + avaxID(t, net) + "/transactions"
@@ -393,7 +392,7 @@ func TestXChainTransactionsComeInBothFormats(t *testing.T) {
 		data := dial(t, net, "data")
 		quiet := list[tx](data, path, "transactions")
 		if len(quiet) != 2 || quiet[0].ChainFormat != "non-linear" || len(quiet[0].Vertices) != 1 || quiet[1].TxType != "CreateAssetTx" || quiet[1].AssetCreated == nil {
-			t.Fatalf("of a chain without blocks: %+v", quiet)
+			t.Fatalf("chain without blocks: %+v", quiet)
 		}
 		net.SetBlockPeriod("X", time.Minute)
 		start := time.Now().Unix()
@@ -428,7 +427,7 @@ type dataToken struct {
 	}
 }
 
-func TestCollectiblesChangeHandsByTransfers(t *testing.T) {
+func TestTransfersMatchCollectibleBalances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data := dial(t, net, "data")
@@ -461,29 +460,29 @@ func TestCollectiblesChangeHandsByTransfers(t *testing.T) {
 			for _, m := range slices.Backward(newest) {
 				token, out := m.ERC721Token.TokenID, m.From.Address == simnet.Account
 				if before[token] != out || out == (m.To.Address == simnet.Account) {
-					t.Errorf("token %s goes from %s to %s", token, m.From.Address, m.To.Address)
+					t.Errorf("token %s transferred from %s to %s", token, m.From.Address, m.To.Address)
 				}
 				before[token] = !out
 			}
 			after := holdings(chain, simnet.Account)
 			for token, owned := range before {
 				if owned != after[token] {
-					t.Errorf("token %s: %v by its transfers, %v by the balance", token, owned, after[token])
+					t.Errorf("token %s: %v from transfers, %v from the balance", token, owned, after[token])
 				}
 			}
 		}
 		both := list[dataToken](data, onC+"/addresses/"+simnet.Account+"/balances:listCollectibles", "collectibleBalances")
 		items := slices.DeleteFunc(both, func(token dataToken) bool { return token.ErcType == "ERC-721" })
 		if len(items) != 2 || items[0].Name != "" || items[0].OwnerAddress != "" || items[0].Balance != "25" || items[0].Metadata.Properties == "" {
-			t.Errorf("of ERC-1155: %+v", items)
+			t.Errorf("ERC-1155: %+v", items)
 		}
 		if some := list[dataToken](data, onC+"/addresses/"+simnet.Account+"/balances:listCollectibles?contractAddress="+simnet.Items, "collectibleBalances"); len(some) != 2 {
-			t.Errorf("of one contract: %+v", some)
+			t.Errorf("one contract: %+v", some)
 		}
 	})
 }
 
-func TestATokenIsReindexedOnceAnHour(t *testing.T) {
+func TestReindexIsLimitedToOnceAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data := dial(t, net, "data")
@@ -508,17 +507,17 @@ func TestATokenIsReindexedOnceAnHour(t *testing.T) {
 			return fmt.Sprintf("%d %q", code, body)
 		}
 		if s := status(); !strings.HasPrefix(s, "UNREACHABLE_TOKEN_URI ") {
-			t.Errorf("at first %s", s)
+			t.Errorf("initially %s", s)
 		}
 		if end := reindex("7"); end != `201 ""` {
 			t.Errorf("reindex: %s", end)
 		}
 		if s := status(); !strings.HasPrefix(s, "UNREACHABLE_TOKEN_URI ") {
-			t.Errorf("at once %s", s)
+			t.Errorf("immediately: %s", s)
 		}
 		time.Sleep(30 * time.Second)
 		if s := status(); s != "INDEXED 10" {
-			t.Errorf("half a minute later %s", s)
+			t.Errorf("after half a minute: %s", s)
 		}
 		if end := reindex("7"); !strings.HasPrefix(end, "429 ") {
 			t.Errorf("again: %s", end)
@@ -527,16 +526,16 @@ func TestATokenIsReindexedOnceAnHour(t *testing.T) {
 			t.Errorf("another token: %s", end)
 		}
 		if end := reindex("12"); !strings.HasPrefix(end, "404 ") {
-			t.Errorf("no such token: %s", end)
+			t.Errorf("unknown token: %s", end)
 		}
 		time.Sleep(time.Hour)
 		if end := reindex("7"); !strings.HasPrefix(end, "201 ") {
-			t.Errorf("an hour later: %s", end)
+			t.Errorf("after an hour: %s", end)
 		}
 	})
 }
 
-func TestBalancesHaveAPriceWhereTheTokenHas(t *testing.T) {
+func TestBalancesHaveAPriceIfTheTokenHasOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data := dial(t, net, "data")
@@ -562,32 +561,32 @@ func TestBalancesHaveAPriceWhereTheTokenHas(t *testing.T) {
 			t.Errorf("got %+v", b)
 		}
 		if b := balance(onL1 + "/addresses/" + simnet.Account + "/balances:getNative").NativeTokenBalance; b.Price != nil || b.BalanceValue != nil || b.Balance != "5000000000000000000000000" {
-			t.Errorf("a token without a price: %+v", b)
+			t.Errorf("token without a price: %+v", b)
 		}
 		if b := balance(onC + "/addresses/0x00000000000000000000000000000000000000aa/balances:getNative").NativeTokenBalance; b.Balance != "0" {
-			t.Errorf("of an address that nobody used: %+v", b)
+			t.Errorf("unused address: %+v", b)
 		}
-		// A relayer pays for what it delivers, as long as it does.
+		// A relayer pays for each delivery.
 		relayer := onL1 + "/addresses/" + simnet.Relayer + "/balances:getNative"
 		time.Sleep(time.Minute)
 		first := balance(relayer).NativeTokenBalance.Balance
 		time.Sleep(time.Hour)
 		second := balance(relayer).NativeTokenBalance.Balance
 		if first != "9930500000000000000" || second != "9927500000000000000" {
-			t.Errorf("went from %s to %s by 6 messages", first, second)
+			t.Errorf("balance changed from %s to %s with 6 messages", first, second)
 		}
 		if old := balance(relayer + "?blockNumber=73029").NativeTokenBalance.Balance; old != first {
-			t.Errorf("an hour ago %s, was %s", old, first)
+			t.Errorf("balance an hour ago %s, want %s", old, first)
 		}
 		net.HoldICM(true)
 		time.Sleep(time.Hour)
 		if now := balance(relayer).NativeTokenBalance.Balance; now != second {
-			t.Errorf("idle, it went from %s to %s", second, now)
+			t.Errorf("balance changed from %s to %s without deliveries", second, now)
 		}
 	})
 }
 
-func TestContractsAreListedByTheirDeployer(t *testing.T) {
+func TestDeploymentsAreListedByDeployer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data, path := dial(t, net, "data"), onC+"/contracts/"+simnet.Account+"/deployments"
@@ -596,12 +595,12 @@ func TestContractsAreListedByTheirDeployer(t *testing.T) {
 			DeploymentDetails struct{ DeployerAddress string }
 		}
 		if n := len(list[contract](data, path, "contracts")); n != 4 {
-			t.Errorf("%d at first", n)
+			t.Errorf("%d initially", n)
 		}
 		time.Sleep(time.Minute)
 		address := net.Deploy("C", strings.ToLower(simnet.Account))
 		if n := len(list[contract](data, path, "contracts")); n != 4 {
-			t.Errorf("%d before it was read", n)
+			t.Errorf("%d before it was indexed", n)
 		}
 		time.Sleep(10 * time.Second)
 		if all := list[contract](data, path+"?pageSize=1", "contracts"); len(all) != 5 || all[0].Address != address || all[0].ErcType != "UNKNOWN" {
@@ -610,7 +609,7 @@ func TestContractsAreListedByTheirDeployer(t *testing.T) {
 	})
 }
 
-func TestInternalTransactionsAreCallsWithValueAndCreations(t *testing.T) {
+func TestInternalTransactionTypes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data, path := dial(t, net, "data"), onC+"/addresses/"+simnet.Account+"/transactions:listInternals"
@@ -637,7 +636,7 @@ func TestInternalTransactionsAreCallsWithValueAndCreations(t *testing.T) {
 		}
 		from, to := all[9].BlockNumber, all[4].BlockNumber
 		if some := list[internal](data, fmt.Sprintf("%s?startBlock=%d&endBlock=%d", path, from, to), "transactions"); !slices.Equal(some, all[5:10]) {
-			t.Errorf("of a range: %+v", some)
+			t.Errorf("block range: %+v", some)
 		}
 	})
 }
@@ -654,7 +653,7 @@ func (c client) messages() []dataMessage {
 	return list[dataMessage](c, "/v1/icm/addresses/"+simnet.Account+"/messages?pageSize=100", "messages")
 }
 
-func TestMessagesAreDeliveredUnlessNobodyRelays(t *testing.T) {
+func TestICMMessagesWaitWithoutARelayer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data := dial(t, net, "data")
@@ -670,7 +669,7 @@ func TestMessagesAreDeliveredUnlessNobodyRelays(t *testing.T) {
 					at = m.DestinationTransaction.Timestamp
 				}
 				if at > last {
-					t.Fatalf("%+v comes behind one of %d", m, last)
+					t.Fatalf("%+v after one of %d", m, last)
 				}
 				last = at
 				if (m.Status == "delivered_source_not_indexed") != (m.SourceTransaction == nil) ||
@@ -689,36 +688,36 @@ func TestMessagesAreDeliveredUnlessNobodyRelays(t *testing.T) {
 		first := count()
 		time.Sleep(100 * time.Minute) // 10 from C, 4 from the L1
 		if now := count(); now["delivered"] != first["delivered"]+first["pending"]+14 || now["pending"] != 0 {
-			t.Errorf("from %v to %v", first, now)
+			t.Errorf("messages from %v to %v", first, now)
 		}
 		net.HoldICM(true)
 		time.Sleep(100 * time.Minute)
 		if now := count(); now["pending"] != 14 {
-			t.Errorf("nobody relays, and there are %v", now)
+			t.Errorf("without a relayer: %v", now)
 		}
 		net.HoldICM(false)
 		released := time.Now().Unix()
 		time.Sleep(10 * time.Second)
 		if now := count(); now["pending"] != 0 {
-			t.Errorf("relayed again: %v", now)
+			t.Errorf("after the relayer resumed: %v", now)
 		}
 		if late := data.messages()[13].DestinationTransaction.Timestamp - released; late != 5 {
-			t.Errorf("the oldest that waited was delivered %d s after the relayer came back", late)
+			t.Errorf("oldest message delivered %d s after the relayer resumed", late)
 		}
 		net.SetIndexLag("C", 24*time.Hour)
 		time.Sleep(100 * time.Minute)
 		if now := count(); now["delivered_source_not_indexed"] != 10 || now["pending"] != 4 {
-			t.Errorf("the service does not read C, and has %v", now)
+			t.Errorf("while C is not indexed: %v", now)
 		}
 		other := list[any](data, "/v1/icm/addresses/"+simnet.Relayer+"/messages", "messages")
 		elsewhere := list[any](data, "/v1/icm/addresses/"+simnet.Account+"/messages?network=fuji", "messages")
 		if len(other)+len(elsewhere) != 0 {
-			t.Errorf("messages of others: %d, %d", len(other), len(elsewhere))
+			t.Errorf("messages of other addresses: %d, %d", len(other), len(elsewhere))
 		}
 	})
 }
 
-func TestAggregationNeedsAQuorum(t *testing.T) {
+func TestSignatureAggregationNeedsAQuorum(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	data, l1 := dial(t, net, "data"), net.Chain("examplel1")
 	sign := func(body string) string {
@@ -788,7 +787,7 @@ func TestAggregationNeedsAQuorum(t *testing.T) {
 	}
 }
 
-func TestPagesAreOfOneInstantAndExpire(t *testing.T) {
+func TestPagesShareOneTimeAndExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data, path := dial(t, net, "data"), "/v1/icm/addresses/"+simnet.Account+"/messages"
@@ -802,7 +801,7 @@ func TestPagesAreOfOneInstantAndExpire(t *testing.T) {
 		for p := first; ; pages++ {
 			for _, m := range p.Messages {
 				if seen[m.MessageID+m.SourceEVMChainID] {
-					t.Fatalf("%s comes twice", m.MessageID)
+					t.Fatalf("duplicate %s", m.MessageID)
 				}
 				seen[m.MessageID+m.SourceEVMChainID] = true
 			}
@@ -812,7 +811,7 @@ func TestPagesAreOfOneInstantAndExpire(t *testing.T) {
 			if *p.NextPageToken == "" {
 				break
 			}
-			time.Sleep(30 * time.Minute) // new messages come in the meantime
+			time.Sleep(30 * time.Minute) // new messages are sent in the meantime
 			token := *p.NextPageToken
 			p = page{}
 			if end := data.get(path+"?pageSize=50&pageToken="+token, &p); end != "200" {
@@ -824,7 +823,7 @@ func TestPagesAreOfOneInstantAndExpire(t *testing.T) {
 		}
 		const expired = "400 [pageToken is invalid or expired, start again from the first page]"
 		if end := data.get(onC+"/contracts/"+simnet.Account+"/deployments?pageToken="+*first.NextPageToken, nil); end != expired {
-			t.Errorf("the token of another list: %s", end)
+			t.Errorf("token of another list: %s", end)
 		}
 		time.Sleep(23 * time.Hour)
 		for _, ask := range []string{
@@ -843,7 +842,7 @@ func TestPagesAreOfOneInstantAndExpire(t *testing.T) {
 	})
 }
 
-func TestBadQuestionsAreRefused(t *testing.T) {
+func TestInvalidRequestsAreRejected(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	data, account := dial(t, net, "data"), "/addresses/"+simnet.Account
 	for ask, want := range map[string]string{
@@ -872,7 +871,7 @@ func TestBadQuestionsAreRefused(t *testing.T) {
 	}
 }
 
-// header returns status and header of a question with a key under a name.
+// header returns status and header of a request with a key.
 func (c client) header(path, name, key string) (int, http.Header) {
 	c.t.Helper()
 	req, err := http.NewRequest("GET", c.url+path, nil)
@@ -894,7 +893,7 @@ func (c client) header(path, name, key string) (int, http.Header) {
 	return res.StatusCode, res.Header
 }
 
-func TestAKeyIsGoodOrBadButNotNeeded(t *testing.T) {
+func TestAPIKeyIsOptional(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	data := dial(t, net, "data")
 	for _, name := range []string{"x-service-api-key", "X-Glacier-Api-Key"} {
@@ -906,15 +905,15 @@ func TestAKeyIsGoodOrBadButNotNeeded(t *testing.T) {
 		}
 		net.DataService().SetKey("better", 401)
 		if status, _ := data.header("/v1/chains", name, "good"); status != 401 {
-			t.Errorf("%s: %d for a key that was good", name, status)
+			t.Errorf("%s: %d for the previous key", name, status)
 		}
 	}
 	if status, _ := dial(t, net, "metrics").header("/v2/chains", "x-service-api-key", "old"); status != 200 {
-		t.Errorf("the metrics service minds a key: %d", status)
+		t.Errorf("Metrics service with a key: %d", status)
 	}
 }
 
-func TestAMinuteHasSoManyComputeUnits(t *testing.T) {
+func TestComputeUnitsAreLimitedPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		data, rewards := dial(t, net, "data"), "/v1/networks/mainnet/rewards?nodeIds="+net.NodeID("alpha")
@@ -929,10 +928,10 @@ func TestAMinuteHasSoManyComputeUnits(t *testing.T) {
 		}
 		status, h := ask(rewards, "")
 		if status != 429 || h.Get("retry-after") != "40" || h.Get("ratelimit-reset") != "40" || h.Get("ratelimit-remaining") != "50" || h.Get("ratelimit-policy") != "350;w=60" {
-			t.Errorf("the fourth reward: %d %v", status, h)
+			t.Errorf("fourth request for rewards: %d %v", status, h)
 		}
 		if status, _ := ask(onC+"/blocks/1", ""); status != 200 {
-			t.Errorf("a block costs less: %d", status)
+			t.Errorf("block: %d", status)
 		}
 		status, h = ask(rewards, "good")
 		if status != 200 || h.Get("ratelimit-limit") != "350" || h.Get("ratelimit-remaining") != "250" || h.Get("retry-after") != "" {
@@ -940,9 +939,9 @@ func TestAMinuteHasSoManyComputeUnits(t *testing.T) {
 		}
 		time.Sleep(40 * time.Second)
 		if status, _ := ask(rewards, ""); status != 200 {
-			t.Errorf("the next minute: %d", status)
+			t.Errorf("next minute: %d", status)
 		}
-		// What every endpoint costs.
+		// Costs of every endpoint.
 		account := "/addresses/" + simnet.Account
 		for path, want := range map[string]int{
 			"/v1/chains": 1, "/v1/chains/43112": 1, onC + "/blocks/7": 10, onC + account + "/balances:getNative": 20,
@@ -958,7 +957,7 @@ func TestAMinuteHasSoManyComputeUnits(t *testing.T) {
 	})
 }
 
-func TestTheDataServiceFailsLikeOthers(t *testing.T) {
+func TestDataServiceFaults(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	data, service := dial(t, net, "data"), net.DataService()
 	path := onC + "/contracts/" + simnet.Account + "/deployments"
@@ -974,7 +973,7 @@ func TestTheDataServiceFailsLikeOthers(t *testing.T) {
 			t.Errorf("%d: %s", code, end)
 		}
 		if end := data.get("/v1/chains", new(any)); end != "200" {
-			t.Errorf("another call: %s", end)
+			t.Errorf("other call: %s", end)
 		}
 		service.Recover()
 	}
@@ -993,7 +992,7 @@ func TestTheDataServiceFailsLikeOthers(t *testing.T) {
 	}
 }
 
-func TestEqualSeedsGiveEqualServices(t *testing.T) {
+func TestEqualSeedsGiveEqualServiceAnswers(t *testing.T) {
 	now := time.Date(2026, 11, 20, 18, 9, 25, 0, time.UTC)
 	answer := func(seed uint64) string {
 		net := simnet.New(simnet.Options{Seed: seed, Now: func() time.Time { return now }})
@@ -1004,9 +1003,9 @@ func TestEqualSeedsGiveEqualServices(t *testing.T) {
 		return body
 	}
 	if one, other := answer(1), answer(1); one != other {
-		t.Error("two networks of one seed differ")
+		t.Error("networks of one seed differ")
 	}
 	if answer(1) == answer(2) {
-		t.Error("two seeds give the same network")
+		t.Error("networks of different seeds are equal")
 	}
 }

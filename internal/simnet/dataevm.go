@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// What the data service tells of EVM chains.
+// The Data service's view of EVM chains.
 
-// evm is a chain as far as the service has taken it over. It follows the network, whatever fork a node is on.
+// evm returns a chain up to the newest indexed block. It follows the network, not the fork of a node.
 func (r *request) evm(c *chain) evm {
 	v := &view{truth: r.truth, net: r.service.net, node: new(Node), me: new(member), now: r.indexed(c, r.asOf)}
 	return evm{v, c}
 }
 
-// onChain is the chain that the path names, by its EVM chain ID or its blockchain ID.
+// onChain returns the chain in the path, by its EVM chain ID or its blockchain ID.
 func (r *request) onChain() (evm, error) {
 	id := r.values["chainId"]
 	for _, c := range r.chains {
@@ -33,7 +33,7 @@ func (r *request) onChain() (evm, error) {
 
 var evmAddress = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
 
-// address is that in the path.
+// address returns the address in the path.
 func (r *request) address() string {
 	a := r.values["address"]
 	if !evmAddress.MatchString(a) {
@@ -42,7 +42,7 @@ func (r *request) address() string {
 	return a
 }
 
-// ofAddress is the start of a question about an address on a chain.
+// ofAddress returns the chain and the address in the path.
 func (r *request) ofAddress() (evm, string, error) {
 	address := r.address()
 	e, err := r.onChain()
@@ -111,7 +111,7 @@ func (r *request) chainDetails() (any, error) {
 	return renderChainInfo(e.chain), nil
 }
 
-// evmBlock finds a block by its number, or by its hash among the latest.
+// evmBlock returns a block by number, or one of the latest by hash.
 func (r *request) evmBlock() (any, error) {
 	e, err := r.onChain()
 	if err != nil {
@@ -165,12 +165,12 @@ type nativeTokenBalance struct {
 	BalanceValue *money `json:"balanceValue,omitempty"`
 }
 
-// relayFee is what a relayer pays for a delivery, in wei.
+// relayFee is the relayer's cost of a delivery, in wei.
 const relayFee = 500_000_000_000_000
 
 var oneToken = big.NewInt(1_000_000_000_000_000_000) // in wei
 
-// wei is what an address has at an instant.
+// wei returns the balance of an address at a time.
 func (r *request) wei(c *chain, address string, at time.Time) *big.Int {
 	if set, ok := r.ledger.balances[holder{c, strings.ToLower(address)}]; ok {
 		return set
@@ -195,7 +195,7 @@ func (r *request) wei(c *chain, address string, at time.Time) *big.Int {
 	return balance
 }
 
-// native is a balance as of the newest block, or of the one in the parameter blockNumber. Only AVAX has a price.
+// native returns the balance at the newest block, or at the block in the parameter blockNumber. Only AVAX has a price.
 func (r *request) native(e evm, address, currency string) (*nativeTokenBalance, error) {
 	at := e.head(e.chain).time
 	if text := r.query.Get("blockNumber"); text != "" {
@@ -229,7 +229,7 @@ func (r *request) nativeBalance() (any, error) {
 	}{b}, nil
 }
 
-// nftToken is a token of either standard: those of ERC-721 have an owner, those of ERC-1155 a balance.
+// nftToken is a token of either standard: ERC-721 tokens have an owner, ERC-1155 tokens a balance.
 type nftToken struct {
 	Address      string      `json:"address"`
 	Name         string      `json:"name,omitempty"`
@@ -258,10 +258,10 @@ type nftMetadata struct {
 	Properties   string `json:"properties,omitempty"`
 }
 
-// reindexTakes is how long it takes from the request to the new metadata.
+// reindexTakes is the time from a reindex request to the new metadata.
 const reindexTakes = 20 * time.Second
 
-// metadata of token 7 could not be reached and that of token 11 was never read, until they are reindexed.
+// metadata of token 7 was unreachable and that of token 11 was never indexed, until they are reindexed.
 func (r *request) metadata(n nft) nftMetadata {
 	updated, status := r.origin.Add(-5*day), "INDEXED"
 	if again, ok := r.ledger.reindexed[n]; ok && !r.asOf.Before(again.Add(reindexTakes)) {
@@ -292,10 +292,10 @@ func (r *request) collectible(n nft) nftToken {
 	}
 }
 
-// transferBeat is how often a collectible changes hands on a chain: in turns, from Account to Partner and back.
+// transferBeat is the interval of transfers of a collectible on a chain, alternately from Account to Partner and back.
 const transferBeat = beat(30 * time.Minute)
 
-// ownerOf is who has a collectible once so many have changed hands.
+// ownerOf returns the owner of a collectible after this number of transfers.
 func ownerOf(token, tokens, moves int) string {
 	if (moves+tokens-1-token)/tokens%2 == 0 {
 		return Account
@@ -303,7 +303,7 @@ func ownerOf(token, tokens, moves int) string {
 	return Partner
 }
 
-// collectiblesOf are the ERC-721 tokens of an address.
+// collectiblesOf returns the ERC-721 tokens of an address.
 func (r *request) collectiblesOf(e evm, address, contract string) []nftToken {
 	list := []nftToken{}
 	n := e.chain.collectibles()
@@ -322,10 +322,10 @@ func (r *request) collectiblesOf(e evm, address, contract string) []nftToken {
 	return list
 }
 
-// items is how many Account has of each token of Items.
+// items is Account's balance of each token of Items.
 var items = map[int]string{1: "25", 2: "3"}
 
-// itemsOf are the ERC-1155 tokens of an address.
+// itemsOf returns the ERC-1155 tokens of an address.
 func (r *request) itemsOf(e evm, address, contract string) []nftToken {
 	list := []nftToken{}
 	if e.chain.isL1() || !strings.EqualFold(address, Account) || contract != "" && !strings.EqualFold(contract, Items) {
@@ -342,7 +342,7 @@ func (r *request) itemsOf(e evm, address, contract string) []nftToken {
 	return list
 }
 
-// contract is the filter by a contract's address.
+// contract returns the filter by contract address.
 func (r *request) contract() string {
 	c := r.query.Get("contractAddress")
 	if c != "" && !evmAddress.MatchString(c) {
@@ -351,7 +351,7 @@ func (r *request) contract() string {
 	return c
 }
 
-// tokenBalances are lists of tokens with the native balance beside them.
+// tokenBalances are lists of tokens and the native balance.
 type tokenBalances struct {
 	Native       *nativeTokenBalance `json:"nativeTokenBalance,omitempty"`
 	ERC721       *[]nftToken         `json:"erc721TokenBalances,omitempty"`
@@ -397,7 +397,7 @@ func (r *request) collectibleBalances() (any, error) {
 	return tokenBalances{Collectibles: &list, Next: next}, nil
 }
 
-// place is where on a chain something happened: in the first transaction of the newest block of then.
+// place is the position of an event on a chain: the first transaction of the newest block at that time.
 type place struct {
 	BlockNumber      string `json:"blockNumber"`
 	BlockTimestamp   int64  `json:"blockTimestamp"`
@@ -411,20 +411,20 @@ func (e evm) place(height uint64) place {
 	return place{u64(height), at.Unix(), at.UnixMilli(), e.blockHash(height), e.transaction(height, 0, false).(string)}
 }
 
-// party is who took part in a transaction; only of a contract there is more than the address.
+// party is a sender or recipient; only a contract has more than its address.
 type party struct {
 	Name    string `json:"name,omitempty"`
 	Symbol  string `json:"symbol,omitempty"`
 	Address string `json:"address"`
 }
 
-// happening is the nth of those that a beat brings on a chain.
+// happening is the nth event of a beat on a chain.
 type happening struct {
 	n      int
 	height uint64
 }
 
-// happenings are those of a beat in the blocks that the parameters ask for, newest first.
+// happenings returns the events of a beat in the requested blocks, newest first.
 func (r *request) happenings(e evm, b beat) (list []happening) {
 	from := uint64(r.integer("startBlock", 0, 0, math.MaxInt))
 	to := uint64(r.integer("endBlock", math.MaxInt, 0, math.MaxInt))
@@ -469,7 +469,7 @@ func (r *request) erc721Transfers() (any, error) {
 	return body, nil
 }
 
-// internalBeat is how often a contract that Account calls makes a transaction of its own.
+// internalBeat is the interval of internal transactions of a contract that Account calls.
 const internalBeat = beat(45 * time.Minute)
 
 func (r *request) internalTransactions() (any, error) {
@@ -569,7 +569,7 @@ type deployedContract struct {
 	} `json:"deploymentDetails"`
 }
 
-// renderDeployment has details only of the collection: who made a contract need not tell what it is.
+// renderDeployment has details only for the collection: the deployer need not describe a contract.
 func (e evm) renderDeployment(d deployment) deployedContract {
 	c := deployedContract{Name: d.name, Address: d.address, Symbol: d.symbol, ErcType: d.kind}
 	c.Deployment.TxHash = e.transaction(e.chain.heads.at(d.at).height, 0, false).(string)
@@ -587,7 +587,7 @@ func (e evm) renderDeployment(d deployment) deployedContract {
 	return c
 }
 
-// reindexPause is how long a token cannot be reindexed again.
+// reindexPause is the minimum time between two reindex requests of a token.
 const reindexPause = time.Hour
 
 func (r *request) reindex() (any, error) {

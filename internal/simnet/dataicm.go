@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Messages between chains: what the data service tells of them, and how it has them signed.
+// Messages between chains in the Data service, and signature aggregation.
 
-// lane is a direction in which Account sends a message at every beat.
+// lane is a pair of chains. Account sends a message from one to the other at every beat.
 type lane struct {
 	from, to string
 	every    beat
@@ -23,15 +23,15 @@ var lanes = []lane{
 	{"examplel1", "C", beat(25 * time.Minute)},
 }
 
-// message from a chain to another.
+// message is a message from one chain to another.
 type message struct {
 	n         int
 	from, to  *chain
 	sent      time.Time
-	delivered time.Time // zero while no relayer delivers it
+	delivered time.Time // zero until a relayer delivers it
 }
 
-// messages are all that were sent by now, known to the service or not.
+// messages returns all messages sent by now, indexed or not.
 func (r *request) messages() (list []message) {
 	for _, l := range lanes {
 		from, to := r.mustChain(l.from), r.mustChain(l.to)
@@ -44,7 +44,7 @@ func (r *request) messages() (list []message) {
 	return list
 }
 
-// delivery is when a message is delivered that could be from an instant on.
+// delivery returns when a message is delivered that is ready at this time.
 func (t *truth) delivery(ready time.Time) time.Time {
 	for _, s := range t.ledger.held {
 		switch {
@@ -99,8 +99,7 @@ type icmMessage struct {
 	Status      string          `json:"status"`
 }
 
-// status is what the service has read of a message in the blocks of the two chains, empty if nothing. The time
-// is that by which messages are ordered.
+// status returns the indexed status of a message, empty if no block of it is indexed, and the time for sorting.
 func (r *request) status(m message) (status string, at time.Time) {
 	sent := !m.sent.After(r.newest(m.from, r.asOf).time)
 	delivered := !m.delivered.IsZero() && !m.delivered.After(r.newest(m.to, r.asOf).time)
@@ -219,8 +218,8 @@ func (r *request) percentage(name string, value float64) {
 	}
 }
 
-// sourceSubnet is that of the chain that a message says it is from, behind its version and network: where it
-// is from none of the chains, the primary network.
+// sourceSubnet returns the subnet of the source chain in a message, which follows its version and network. For an unknown
+// chain it is the primary network.
 func (t *truth) sourceSubnet(message []byte) *subnet {
 	const from, to = 6, 38
 	for _, c := range t.chains {
@@ -231,7 +230,7 @@ func (t *truth) sourceSubnet(message []byte) *subnet {
 	return t.primary
 }
 
-// subnetNamed finds a subnet by its ID in either spelling, nil if there is none.
+// subnetNamed returns a subnet by its ID in either spelling, or nil.
 func (t *truth) subnetNamed(id string) *subnet {
 	for _, s := range t.subnets {
 		b, err := parseCB58(s.id, 32)
@@ -242,7 +241,7 @@ func (t *truth) subnetNamed(id string) *subnet {
 	return nil
 }
 
-// sign asks everybody whose weight counts. Inactive L1 validators do not.
+// sign collects the signatures of all validators that count. Inactive L1 validators do not count.
 func (r *request) sign(s *subnet, quorum uint64, content []byte) (any, error) {
 	var whole, connected, signed uint64
 	ask := func(m *member, weight uint64) {
@@ -275,7 +274,7 @@ func (r *request) sign(s *subnet, quorum uint64, content []byte) (any, error) {
 	}{hex.EncodeToString(content) + r.hex(112, "signatures", s.id, signed, string(content))[2:]}}, nil
 }
 
-// signaturesOfTx knows the transactions that made subnets L1s.
+// signaturesOfTx returns the signed messages of the transactions that converted subnets to L1s.
 func (r *request) signaturesOfTx() (any, error) {
 	hash := r.values["txHash"]
 	if _, err := parseCB58(hash, 32); err != nil {

@@ -14,39 +14,38 @@ import (
 	"time"
 )
 
-// endpoint is where requests to one upstream come in: it keeps the record and applies the faults, and leaves the
-// answer to the upstream behind it.
+// endpoint receives the requests to one upstream. It records them, applies faults, and passes them on to the upstream.
 type endpoint struct {
 	net    *Network
 	name   string
 	faults []affliction
 
-	// Asked with the lock held.
+	// Called with the lock held.
 	listens func(now time.Time) bool
-	wakes   func(now time.Time) time.Time // when the clock alone changes listens; zero: never
+	wakes   func(now time.Time) time.Time // time at which listens changes without another change; zero: never
 	respond func(now time.Time, q *query) reply
-	pattern func(path string) string // how the documentation writes a REST path
+	pattern func(path string) string // returns the documented pattern of a REST path
 	refuse  func(status int, text string) reply
 }
 
 type affliction struct {
 	fault Fault
-	calls []string // those it befalls; all if empty
+	calls []string // affected calls; empty: all
 }
 
-// query is a request, read in full.
+// query is a request with its body.
 type query struct {
 	*http.Request
 	body []byte
-	rpc  []rpcRequest // the JSON-RPC calls in the body, as far as they can be made out
+	rpc  []rpcRequest // JSON-RPC calls in the body, as far as they parse
 }
 
-// reply is an answer before faults befall it.
+// reply is an answer without faults.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
-	cut    bool // the body ends half way through
+	cut    bool // the body ends half-way
 }
 
 func newReply(status int, contentType string, body []byte) reply {
@@ -57,14 +56,14 @@ func newReply(status int, contentType string, body []byte) reply {
 	return reply{status: status, header: h, body: body}
 }
 
-// textReply is what net/http's Error writes.
+// textReply returns the answer of net/http's Error.
 func textReply(status int, text string) reply {
 	r := newReply(status, "text/plain; charset=utf-8", []byte(text+"\n"))
 	r.header.Set("X-Content-Type-Options", "nosniff")
 	return r
 }
 
-// encode renders a body as the upstreams do, with a newline at the end.
+// encode renders a body like the upstreams, with a newline at the end.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(v); err != nil {
@@ -73,13 +72,13 @@ func encode(v any) []byte {
 	return b.Bytes()
 }
 
-// suffer adds a fault; with the lock held.
+// suffer adds a fault. The caller holds the lock.
 func (d *endpoint) suffer(f Fault, calls []string) {
 	d.faults = append(d.faults, affliction{f, slices.Clone(calls)})
 }
 
-// answer takes a request to its end. The kind is hung, reset or zero; only with zero is there a reply.
-// A hung request returns when its context ends.
+// answer processes a request. The kind is hung, reset or zero; only zero has a reply. A hung request returns when its context
+// ends.
 func (d *endpoint) answer(r *http.Request) (reply, faultKind) {
 	q := &query{Request: r}
 	if r.Body != nil {
@@ -111,7 +110,7 @@ func (d *endpoint) answer(r *http.Request) (reply, faultKind) {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()
 	now := d.net.clock()
-	if !d.listens(now) { // it was stopped meanwhile
+	if !d.listens(now) { // it was stopped in the meantime
 		return reply{}, reset
 	}
 	d.net.advance(now)
@@ -138,7 +137,7 @@ func (d *endpoint) answer(r *http.Request) (reply, faultKind) {
 	return rep, 0
 }
 
-// ask records a request and returns the wait and the fault that befall it.
+// ask records a request and returns its wait and its fault.
 func (d *endpoint) ask(q *query) (wait time.Duration, fault Fault) {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()
@@ -169,7 +168,7 @@ func (d *endpoint) ask(q *query) (wait time.Duration, fault Fault) {
 	return wait, fault
 }
 
-// replaceBody keeps the headers that name the upstream and takes everything else from another reply.
+// replaceBody keeps the headers that identify the upstream and takes the rest from another reply.
 func replaceBody(old, with reply) reply {
 	if id := old.header.Get("Node-Id"); id != "" {
 		with.header["Node-Id"] = []string{id}
@@ -177,7 +176,7 @@ func replaceBody(old, with reply) reply {
 	return with
 }
 
-// distort answers with a list where every interface promises an object, a number or a string.
+// distort answers with a list, which no method returns.
 func distort(q *query) []byte {
 	odd := json.RawMessage(`["unexpected"]`)
 	if len(q.rpc) == 0 {
@@ -190,7 +189,7 @@ func distort(q *query) []byte {
 	}{"2.0", odd, q.rpc[0].ID})
 }
 
-// sleep waits and says whether the context lasted that long.
+// sleep waits and reports whether the context is still active.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -205,8 +204,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ServeHTTP answers as the upstream. A fault below HTTP ends the connection; so does a request to an upstream
-// that is stopped, since a handler cannot refuse connections (Serve can).
+// ServeHTTP answers as the upstream. A connection fault ends the connection. So does a request to a stopped upstream, because
+// a handler cannot refuse connections (Serve can).
 func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !d.open() {
 		hangUp(w, nil)
@@ -227,19 +226,19 @@ func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.WriteHeader(rep.status)
 		if r.Method != http.MethodHead {
-			_, _ = w.Write(rep.body) // the client is gone; nobody is left to tell
+			_, _ = w.Write(rep.body) // an error means that the client is gone
 		}
 	}
 }
 
-// open says whether the upstream accepts connections now.
+// open reports whether the upstream accepts connections now.
 func (d *endpoint) open() bool {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()
 	return d.listens(d.net.clock())
 }
 
-// hangUp ends a connection, with half of a reply if there is one.
+// hangUp ends a connection, after half of a reply if there is one.
 func hangUp(w http.ResponseWriter, rep *reply) {
 	conn, buf, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -248,7 +247,7 @@ func hangUp(w http.ResponseWriter, rep *reply) {
 	defer conn.Close()
 	if rep == nil {
 		if c, ok := conn.(interface{ SetLinger(int) error }); ok {
-			_ = c.SetLinger(0) // a reset instead of an orderly end; either is a hang-up
+			_ = c.SetLinger(0) // sends a reset
 		}
 		return
 	}
@@ -260,16 +259,16 @@ func hangUp(w http.ResponseWriter, rep *reply) {
 	_ = buf.Flush()
 }
 
-// mediaType is a content type without its parameters.
+// mediaType returns the content type without parameters.
 func mediaType(r *http.Request) string {
 	t, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	return strings.ToLower(t)
 }
 
-// worthCompressing is the size from which on a node compresses its answers.
+// worthCompressing is the minimum size of answers that a node compresses.
 const worthCompressing = 1400
 
-// compressed is the reply as it is sent to a client that accepts gzip.
+// compressed returns the reply for a client that accepts gzip.
 func (r reply) compressed(q *http.Request) reply {
 	if len(r.body) < worthCompressing || !strings.Contains(q.Header.Get("Accept-Encoding"), "gzip") {
 		return r
@@ -277,7 +276,7 @@ func (r reply) compressed(q *http.Request) reply {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	if _, err := z.Write(r.body); err != nil {
-		panic(fmt.Sprintf("simnet: %v", err)) // a buffer takes everything
+		panic(fmt.Sprintf("simnet: %v", err)) // a buffer never fails
 	}
 	if err := z.Close(); err != nil {
 		panic(fmt.Sprintf("simnet: %v", err))

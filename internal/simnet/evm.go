@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// The EVM's dialect of JSON-RPC: parameters are a list, an error has no data, batches work, and a GET is
-// answered with nothing at all.
+// The JSON-RPC variant of EVM chains: parameters are a list, errors have no data, batches work, and a GET gets an empty answer.
 
 type evmMethod struct {
 	required, optional int
@@ -28,13 +27,13 @@ const (
 	onC            // C-Chain only
 )
 
-// evm is a view of one EVM chain.
+// evm is the view of one EVM chain.
 type evm struct {
 	*view
 	chain *chain
 }
 
-// evmError is an error with a code of its own.
+// evmError is an error with its own code.
 type evmError struct {
 	code int
 	text string
@@ -89,7 +88,7 @@ func evmFail(id json.RawMessage, err error) evmFailure {
 	return evmFailure{"2.0", id, body}
 }
 
-// evmReply answers a request to the rpc endpoint of a chain.
+// evmReply answers a request to the RPC endpoint of a chain.
 func (v *view) evmReply(q *query, c *chain) reply {
 	switch {
 	case q.Method == http.MethodGet && len(q.body) == 0:
@@ -121,7 +120,7 @@ func (v *view) evmReply(q *query, c *chain) reply {
 	return newReply(http.StatusOK, "application/json", body)
 }
 
-// call answers one request, with nil if it is a notification.
+// call answers one request; nil for a notification.
 func (e evm) call(body []byte) any {
 	var r rpcRequest
 	if json.Unmarshal(body, &r) != nil || r.Version != "2.0" || r.Method == "" {
@@ -145,7 +144,7 @@ func (e evm) call(body []byte) any {
 	return evmSuccess{"2.0", r.ID, result}
 }
 
-// args returns as many arguments as the method can take; those left out are nil.
+// args returns as many arguments as the method has; missing ones are nil.
 func (m evmMethod) args(params json.RawMessage) ([]json.RawMessage, error) {
 	var args []json.RawMessage
 	if params != nil && json.Unmarshal(params, &args) != nil {
@@ -160,7 +159,7 @@ func (m evmMethod) args(params json.RawMessage) ([]json.RawMessage, error) {
 	return append(args, make([]json.RawMessage, m.required+m.optional-len(args))...), nil
 }
 
-// argument decodes an argument, and says whether it is there.
+// argument decodes an argument and reports whether it is present.
 func argument(args []json.RawMessage, i int, into any) (bool, error) {
 	if args[i] == nil || string(args[i]) == "null" {
 		return false, nil
@@ -195,7 +194,7 @@ func (e evm) tip() uint64 {
 	return 150
 }
 
-// peerCount is always 0 on Subnet-EVM.
+// peerCount is 0 on Subnet-EVM.
 func (e evm) peerCount([]json.RawMessage) (any, error) {
 	if e.chain.isL1() {
 		return "0x0", nil
@@ -214,7 +213,7 @@ func (e evm) poolStatus([]json.RawMessage) (any, error) {
 	return map[string]string{"pending": "0x0", "queued": "0x0"}, nil
 }
 
-// FeeConfig is the fee configuration of a Subnet-EVM chain. Fees are in wei, the rate in seconds.
+// FeeConfig is the fee configuration of a Subnet-EVM chain. Fees are in wei, the rate is in seconds.
 type FeeConfig struct {
 	GasLimit                 uint64 `json:"gasLimit"`
 	TargetBlockRate          uint64 `json:"targetBlockRate"`
@@ -226,13 +225,13 @@ type FeeConfig struct {
 	BlockGasCostStep         uint64 `json:"blockGasCostStep"`
 }
 
-// feeChange is a fee configuration and the block that brought it; 0 for that of the genesis.
+// feeChange is a fee configuration and the block that set it; 0 for the genesis.
 type feeChange struct {
 	block  uint64
 	config FeeConfig
 }
 
-// feesAt is the fee configuration of a block.
+// feesAt returns the fee configuration of a block.
 func (c *chain) feesAt(height uint64) feeChange {
 	for i := len(c.fees) - 1; i > 0; i-- {
 		if c.fees[i].block <= height {
@@ -275,10 +274,10 @@ func (e evm) feeConfig(args []json.RawMessage) (any, error) {
 
 var errUnfinalized = errors.New("cannot query unfinalized data")
 
-// errFuture is the C-Chain's way to say that a block is not there yet: no error, but null.
+// errFuture stands for the C-Chain's null answer for a future block.
 var errFuture = errors.New("no such block yet")
 
-// height reads a block number or tag.
+// height parses a block number or tag.
 func (e evm) height(block string) (uint64, error) {
 	head := e.head(e.chain).height
 	switch block {
@@ -286,7 +285,7 @@ func (e evm) height(block string) (uint64, error) {
 		return head, nil
 	case "safe", "finalized":
 		if !e.chain.isL1() && head >= 2 {
-			return head - 2, nil // the C-Chain settles behind its head
+			return head - 2, nil // the C-Chain settles two blocks behind its head
 		}
 		return head, nil
 	case "earliest":
@@ -335,7 +334,7 @@ func (e evm) blockByNumber(args []json.RawMessage) (any, error) {
 	return b, nil
 }
 
-// heightOfHash finds a block by its hash, as far back as searchedBlocks.
+// heightOfHash returns a block by its hash, among the last searchedBlocks.
 func (e evm) heightOfHash(hash string) (height uint64, known bool) {
 	head := e.head(e.chain).height
 	for i := range min(head+1, searchedBlocks) {
@@ -346,7 +345,7 @@ func (e evm) heightOfHash(hash string) (height uint64, known bool) {
 	return 0, false
 }
 
-// blockByHash answers null for a block that it does not have.
+// blockByHash answers null for an unknown block.
 func (e evm) blockByHash(args []json.RawMessage) (any, error) {
 	var hash string
 	var full bool
@@ -363,7 +362,7 @@ func (e evm) blockByHash(args []json.RawMessage) (any, error) {
 	return e.block(height, full), nil
 }
 
-// blockHash differs from the network's where the node has a fork of its own.
+// blockHash differs from the network's hash on a forked node.
 func (e evm) blockHash(height uint64) string {
 	if from, ok := e.node.forked[e.chain]; ok && height >= from {
 		return e.hex(32, "block", e.chain.id, height, "fork of", e.me.id)
@@ -381,7 +380,7 @@ const (
 	minDelayExcess = 7_970_124
 )
 
-// transactionsIn is how many transactions a block holds.
+// transactionsIn returns the number of transactions in a block.
 func (t *truth) transactionsIn(c *chain, height uint64) int {
 	if height == 0 {
 		return 0
@@ -396,7 +395,7 @@ func (e evm) gasLimitAt(height uint64) uint64 {
 	return 20_000_000
 }
 
-// block is made from its number alone: one to five transfers, none in the genesis.
+// block derives a block from its number: one to five transfers, none in the genesis.
 func (e evm) block(height uint64, full bool) map[string]any {
 	l1, genesis := e.chain.isL1(), height == 0
 	at := e.blockTime(height)

@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// precompileUpgrade switches a precompile of a Subnet-EVM chain on or off after genesis.
+// precompileUpgrade activates or deactivates a precompile of a Subnet-EVM chain after genesis.
 type precompileUpgrade struct {
 	name    string
 	at      time.Time
 	disable bool
 }
 
-// precompileUpgrades are those that the node is configured with.
+// precompileUpgrades returns the upgrades in the node's configuration.
 func (e evm) precompileUpgrades() []precompileUpgrade {
 	return slices.Concat(e.chain.upgrades, e.node.upgrades[e.chain])
 }
 
-// config is the chain config. The C-Chain spells its upgrades in another way and has neither fees nor
-// precompiles.
+// config returns the chain config. That of the C-Chain names its upgrades differently and has neither fees nor precompiles.
 func (e evm) config([]json.RawMessage) (any, error) {
 	genesis, helicon := e.genesis.Unix(), e.helicon.Unix()
 	c := map[string]any{"chainId": e.chain.evmID, "cancunTime": genesis, "shanghaiTime": genesis}
@@ -78,7 +77,7 @@ func precompileConfig(name string, at time.Time) map[string]any {
 	return c
 }
 
-// activeAt are the precompiles that are active at an instant, with their time of activation.
+// activeAt returns the active precompiles at a time, with their activation times.
 func (e evm) activeAt(at time.Time) map[string]time.Time {
 	active := make(map[string]time.Time)
 	if at.Before(e.genesis) {
@@ -99,7 +98,7 @@ func (e evm) activeAt(at time.Time) map[string]time.Time {
 	return active
 }
 
-// instant reads the optional argument of the two methods below: Unix seconds as a number.
+// instant decodes the optional argument of the two methods below: Unix seconds as a number.
 func (e evm) instant(args []json.RawMessage) (time.Time, error) {
 	var seconds uint64
 	given, err := argument(args, 0, &seconds)

@@ -2,7 +2,7 @@ package simnet
 
 import "time"
 
-// Fault is a way in which an upstream fails although its process runs. See Node.Suffer.
+// Fault is a failure of an upstream whose process runs. See Node.Suffer.
 type Fault struct {
 	kind  faultKind
 	after time.Duration
@@ -25,17 +25,17 @@ const (
 	wrongHost
 )
 
-// Slow answers rightly, but only after d.
+// Slow answers correctly after d.
 func Slow(d time.Duration) Fault { return Fault{kind: slow, after: d} }
 
-// Hung accepts the connection and never sends a byte, as a stopped process does. Where a node suffers it for
-// all calls, its peers lose it after 30 s.
+// Hung accepts the connection and never sends a byte, like a hung process. If it applies to all calls of a node, its peers
+// lose it after 30 s.
 func Hung() Fault { return Fault{kind: hung} }
 
-// Reset accepts the connection and resets it once the request is there.
+// Reset accepts the connection and resets it after the request.
 func Reset() Fault { return Fault{kind: reset} }
 
-// CutOff ends the body half way through.
+// CutOff ends the body half-way.
 func CutOff() Fault { return Fault{kind: cutOff} }
 
 // RateLimited answers 429 with Retry-After, as proxies and public servers do.
@@ -47,12 +47,12 @@ func Unavailable() Fault { return Fault{kind: unavailable} }
 // HTML answers 200 with a web page, as a login page or a captive portal does.
 func HTML() Fault { return Fault{kind: html} }
 
-// WrongShape answers 200 with valid JSON whose result is of another type than promised.
+// WrongShape answers 200 with valid JSON of another type than documented.
 func WrongShape() Fault { return Fault{kind: wrongShape} }
 
-// Refused answers 200 with a JSON-RPC error of that code and message; the REST services answer with that code
-// as status and with their error body.
+// Refused answers 200 with a JSON-RPC error of this code and message. REST services answer with the code as status and with
+// their error body.
 func Refused(code int, message string) Fault { return Fault{kind: refused, code: code, text: message} }
 
-// WrongHost answers 403 "invalid host specified", as a node does that was asked by a name it does not allow.
+// WrongHost answers 403 "invalid host specified", as a node does for a Host header that it does not allow.
 func WrongHost() Fault { return Fault{kind: wrongHost} }

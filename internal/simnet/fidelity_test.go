@@ -17,10 +17,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// recording is one call to a real node of version 1.15.0, on a network of the same shape as the scene. Long
-// hexadecimal values and long lists are shortened.
+// recording is one call to a real node of version 1.15.0, on a network like this one. Long hexadecimal values and long lists are
+// shortened.
 type recording struct {
-	From           string // what the node was in the middle of
+	From           string // situation of the node
 	Name           string
 	Method         string
 	Path           string
@@ -33,9 +33,9 @@ type recording struct {
 	TransportError string
 }
 
-// TestAnswersHaveTheShapeOfARealNodes asks the network what a real node was asked, in the same situation, and
-// compares status, content type, the fields and their types, and the texts of errors.
-func TestAnswersHaveTheShapeOfARealNodes(t *testing.T) {
+// TestAnswersMatchRecordingsOfARealNode makes the recorded calls of a real node in the same situation. It compares status, content
+// type, fields and their types, and error texts.
+func TestAnswersMatchRecordingsOfARealNode(t *testing.T) {
 	for _, r := range recordings(t) {
 		t.Run(fmt.Sprintf("%s/%s", r.From, r.Name), func(t *testing.T) {
 			now := time.Date(2026, 11, 20, 18, 9, 25, 400_000_000, time.UTC)
@@ -58,7 +58,7 @@ func TestAnswersHaveTheShapeOfARealNodes(t *testing.T) {
 				now = now.Add(145 * time.Second)
 			case "admin_disabled":
 				node.SetAdminAPI(false)
-			case "start_up": // recorded before the subnets were made
+			case "start_up": // recorded before the subnets were created
 				node.SetChain("examplel1", simnet.Untracked)
 				node.SetChain("examplepoa", simnet.Untracked)
 				node.Start()
@@ -95,7 +95,7 @@ func TestAnswersHaveTheShapeOfARealNodes(t *testing.T) {
 				t.Fatalf("%v in %q", err, body)
 			}
 			if strings.HasSuffix(body, "\n") != strings.HasSuffix(r.Response, "\n") {
-				t.Errorf("newline at the end of %q differs", body)
+				t.Errorf("trailing newline of %q differs", body)
 			}
 			for _, d := range differences(shapeOf(got), shapeOf(want), "$") {
 				if accident, ok := accidents[r.From+"/"+r.Name]; !ok || !strings.HasPrefix(d, accident) {
@@ -110,7 +110,7 @@ func TestAnswersHaveTheShapeOfARealNodes(t *testing.T) {
 	}
 }
 
-// accidents are differences that belong to the recorded moment and not to the interface.
+// accidents are differences that depend on the recorded situation, not on the API.
 var accidents = map[string]string{
 	"healthy/avm.getAllBalances": "$.result.balances[].asset", // the owner had no asset without an alias
 	"validator_stopped/health":   "$.checks.router.",          // the machine was too slow
@@ -133,13 +133,13 @@ func recordings(t *testing.T) (list []recording) {
 		list = append(list, r)
 	}
 	if len(list) < 200 {
-		t.Fatalf("only %d recordings", len(list))
+		t.Fatalf("%d recordings", len(list))
 	}
 	return list
 }
 
-// startUpInstant is the step of the simulated start that a moment of the recorded one stands for. There the
-// P-Chain took no time, so that X and C were there and waiting at once.
+// startUpInstant returns the step of the simulated start for a time of the recorded one. The recorded P-Chain took no time, so
+// that X and C existed and waited at once.
 func startUpInstant(r recording) time.Duration {
 	switch {
 	case r.TransportError != "":
@@ -157,7 +157,7 @@ func startUpInstant(r recording) time.Duration {
 	return 32 * time.Second
 }
 
-// translated puts this network's IDs in the place of the recorded ones.
+// translated replaces the recorded IDs with those of this network.
 func translated(t *testing.T, net *simnet.Network, node *simnet.Node, r recording) recording {
 	t.Helper()
 	ids := []string{
@@ -227,12 +227,12 @@ func ask(net *simnet.Network, node *simnet.Node, r recording) (*http.Response, s
 	return res, string(b), err
 }
 
-// shape is what is comparable of JSON values in one place: their kinds, and the shapes of what they hold.
+// shape is the comparable part of JSON values at one place: their kinds, and the shapes of their contents.
 type shape struct {
 	kinds    map[string]bool
 	fields   map[string]*shape
-	objects  int            // how many objects there were
-	seen     map[string]int // in how many of them a field was
+	objects  int            // number of objects
+	seen     map[string]int // number of them with a field
 	elements *shape         // of lists; nil if all were empty
 	exact    map[string]bool
 }
@@ -251,7 +251,7 @@ var kinds = []struct {
 	{"hex", regexp.MustCompile(`^0x[0-9a-f]*$`)},
 }
 
-// shapeOf merges the shapes of values.
+// shapeOf returns the merged shape of values.
 func shapeOf(values ...any) *shape {
 	s := &shape{kinds: map[string]bool{}, fields: map[string]*shape{}, seen: map[string]int{}, exact: map[string]bool{}}
 	fields := map[string][]any{}
@@ -293,8 +293,8 @@ func shapeOf(values ...any) *shape {
 	return s
 }
 
-// differences says where the simulated shape is not the recorded one. What the recording does not show, as the
-// elements of a list that was empty there, cannot differ.
+// differences returns where the simulated shape differs from the recorded one. Parts that the recording does not have, such as
+// elements of an empty list, are ignored.
 func differences(got, want *shape, at string) (list []string) {
 	if !maps.Equal(got.kinds, want.kinds) {
 		list = append(list, fmt.Sprintf("%s: %v, want %v", at, slices.Sorted(maps.Keys(got.kinds)), slices.Sorted(maps.Keys(want.kinds))))

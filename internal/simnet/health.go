@@ -14,8 +14,7 @@ var healthService = service{"health", map[string]method{
 	"liveness":  on(healthMethod((*view).livenessChecks)),
 }}
 
-// healthPeriod is how often the checks run; in between the API repeats their last results, so that health
-// lags behind by up to this.
+// healthPeriod is the interval of health checks. Between them the API returns the last results.
 const healthPeriod = 30 * time.Second
 
 type healthResult struct {
@@ -38,7 +37,7 @@ func healthMethod(checks func(*view, []string) healthResult) func(*view, healthP
 	return func(v *view, p healthParams) (any, error) { return checks(v, p.Tags), nil }
 }
 
-// healthReply is the answer to a GET: 503 while a check fails.
+// healthReply answers a GET: 503 while a check fails.
 func (v *view) healthReply(q *query, checks func(tags []string) healthResult) reply {
 	if q.Method != http.MethodGet {
 		return newReply(http.StatusMethodNotAllowed, "text/plain; charset=utf-8", []byte("rpc: POST method required, received "+q.Method))
@@ -59,7 +58,7 @@ func (v *view) readinessChecks([]string) healthResult {
 	return v.run(map[string]check{"bootstrapped": (*view).checkBootstrapped})
 }
 
-// healthChecks runs all checks, or with tags those of the node itself and of the named subnets.
+// healthChecks runs all checks or, with tags, those of the node itself and of the named subnets.
 func (v *view) healthChecks(tags []string) healthResult {
 	checks := map[string]check{
 		"bls":           (*view).checkBLS,
@@ -98,8 +97,7 @@ func (v *view) healthChecks(tags []string) healthResult {
 // check returns a message and, if it fails, an error.
 type check func(v *view) (any, string)
 
-// run answers with the results of the last time the checks ran. Those that need a chain do not run at the
-// start of the process but one period later.
+// run returns the results of the last run of the checks. Checks of chains first run one period after the start of the process.
 func (v *view) run(checks map[string]check) healthResult {
 	ran := v.lastRun(healthPeriod)
 	early := !v.node.started.IsZero() && ran.Before(v.node.started.Add(v.net.opts.Startup.Listen+healthPeriod))
@@ -122,7 +120,7 @@ func (v *view) run(checks map[string]check) healthResult {
 	return r
 }
 
-// fresh says whether the process listens only just now, and has not read the set of validators yet.
+// fresh reports whether the process has just opened its port, and has not read the validator set yet.
 func (v *view) fresh() bool { return v.age() <= v.net.opts.Startup.Listen }
 
 func (v *view) checkBLS() (any, string) {
@@ -132,7 +130,7 @@ func (v *view) checkBLS() (any, string) {
 	return "node has the correct BLS key", ""
 }
 
-// checkBootstrapped names the subnets that are missing.
+// checkBootstrapped names the subnets that are not bootstrapped.
 func (v *view) checkBootstrapped() (any, string) {
 	missing := []string{}
 	for _, s := range v.subnets {
@@ -156,7 +154,7 @@ func (v *view) checkDisk() (any, string) {
 	}{51_198_562_304, 18}, ""
 }
 
-// checkFutureUpgrade compares the upgrade that most of the connected stake knows with this node's own.
+// checkFutureUpgrade compares the upgrade that most of the connected stake announces with this node's own.
 func (v *view) checkFutureUpgrade() (any, string) {
 	weights := make(map[int64]uint64)
 	var whole, most uint64

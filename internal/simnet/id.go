@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// primaryNetworkID is the ID of the primary network's subnet and of the P-Chain, and stands for "none".
+// primaryNetworkID is the ID of the primary network and of the P-Chain. It also means "none".
 const primaryNetworkID = "11111111111111111111111111111111LpoYY"
 
 const base58Digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
-// cb58 spells bytes as Avalanche does: base 58 with a checksum of four bytes at the end.
+// cb58 encodes bytes in Avalanche's base 58, with a checksum of four bytes.
 func cb58(b []byte) string {
 	sum := sha256.Sum256(b)
 	b = append(bytes.Clone(b), sum[28:]...)
@@ -39,7 +39,7 @@ func cb58(b []byte) string {
 	return string(out)
 }
 
-// parseCB58 returns the bytes of s; its errors read as a node's do.
+// parseCB58 decodes s. Its errors equal a node's.
 func parseCB58(s string, size int) ([]byte, error) {
 	x, base := new(big.Int), big.NewInt(58)
 	for _, r := range s {
@@ -64,7 +64,7 @@ func parseCB58(s string, size int) ([]byte, error) {
 	return b, nil
 }
 
-// digest returns bytes that depend on the seed and the label alone.
+// digest returns bytes that depend only on the seed and the label.
 func (t *truth) digest(label ...any) [32]byte {
 	return sha256.Sum256(fmt.Appendln(binary.BigEndian.AppendUint64(nil, t.seed), label...))
 }
@@ -89,7 +89,7 @@ func (t *truth) hex(size int, label ...any) string {
 	return "0x" + hex.EncodeToString(b[:size])
 }
 
-// chance returns a number in [0, 1) that depends on the seed and the label alone.
+// chance returns a number in [0, 1) that depends only on the seed and the label.
 func (t *truth) chance(label ...any) float64 {
 	d := t.digest(label...)
 	return float64(binary.BigEndian.Uint64(d[:])>>11) / (1 << 53)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestCB58ReadsRealIDs(t *testing.T) {
+func TestCB58DecodesRealIDs(t *testing.T) {
 	for s, size := range map[string]int{
 		primaryNetworkID: 32,
 		subnetEVM:        32,
@@ -21,11 +21,11 @@ func TestCB58ReadsRealIDs(t *testing.T) {
 			t.Errorf("%s: %v", s, err)
 		}
 		if back := cb58(b); back != s {
-			t.Errorf("%s came back as %s", s, back)
+			t.Errorf("%s round-trips as %s", s, back)
 		}
 	}
 	if b, err := parseCB58(primaryNetworkID, 32); err != nil || !bytes.Equal(b, make([]byte, 32)) {
-		t.Errorf("the primary network is 32 zeros, got %x, %v", b, err)
+		t.Errorf("primary network %x, %v, want 32 zeros", b, err)
 	}
 	for s, want := range map[string]string{
 		"nope": "smaller than the checksum size",
@@ -39,7 +39,7 @@ func TestCB58ReadsRealIDs(t *testing.T) {
 	}
 }
 
-func TestAMessageIsSignedByTheSubnetItIsFrom(t *testing.T) {
+func TestMessageIsSignedByItsSourceSubnet(t *testing.T) {
 	net := New(Options{})
 	l1 := net.mustChain("examplel1")
 	id, err := parseCB58(l1.id, 32)
@@ -48,21 +48,21 @@ func TestAMessageIsSignedByTheSubnetItIsFrom(t *testing.T) {
 	}
 	message := append([]byte{0, 0, 0, 0, 5, 57}, id...)
 	if s := net.sourceSubnet(append(message, 1, 2, 3)); s != l1.subnet {
-		t.Errorf("from examplel1, signed by %s", s.id)
+		t.Errorf("message from examplel1 signed by %s", s.id)
 	}
 	if s := net.sourceSubnet(message[:37]); s != net.primary {
-		t.Errorf("cut off, signed by %s", s.id)
+		t.Errorf("truncated message signed by %s", s.id)
 	}
 	subnet, err := parseCB58(l1.subnet.id, 32)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s := net.subnetNamed(fmt.Sprintf("0x%X", subnet)); s != l1.subnet {
-		t.Errorf("in hexadecimal it is not found")
+		t.Errorf("not found by its ID in hexadecimal")
 	}
 }
 
-func TestThePastHadThePaceOfThePresent(t *testing.T) {
+func TestPastBlocksHaveTheSamePeriod(t *testing.T) {
 	origin := time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)
 	h := heads{{100, origin, 2 * time.Second}}
 	for back, want := range map[time.Duration]head{
@@ -72,10 +72,10 @@ func TestThePastHadThePaceOfThePresent(t *testing.T) {
 		time.Hour:       {0, origin.Add(-200 * time.Second)},
 	} {
 		if got := h.at(origin.Add(-back)); got != want || h.timeOf(got.height) != want.time {
-			t.Errorf("%v before: %v at %v, want %v", back, got, h.timeOf(got.height), want)
+			t.Errorf("%v earlier: %v at %v, want %v", back, got, h.timeOf(got.height), want)
 		}
 	}
 	if quiet := (heads{{7, origin, 0}}); quiet.at(origin.Add(-time.Hour)) != (head{7, origin}) {
-		t.Errorf("a chain that stands still: %v", quiet.at(origin.Add(-time.Hour)))
+		t.Errorf("stopped chain: %v", quiet.at(origin.Add(-time.Hour)))
 	}
 }

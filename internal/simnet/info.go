@@ -40,7 +40,7 @@ func (v *view) infoNetworkName(noParams) (any, error) {
 	}{fmt.Sprintf("network-%d", networkID)}, nil
 }
 
-// possession is a BLS key with the proof that its owner holds it.
+// possession is a BLS key with its proof of possession.
 type possession struct {
 	PublicKey         string `json:"publicKey"`
 	ProofOfPossession string `json:"proofOfPossession"`
@@ -63,7 +63,7 @@ func (v *view) infoNodeVersion(noParams) (any, error) {
 	version := "avalanchego/" + v.me.version
 	vms := map[string]string{"avm": version, "evm": "v" + v.me.version, "platform": version}
 	for _, c := range v.chains {
-		if c.isL1() && v.runs(c) { // a plugin appears once a chain has started it
+		if c.isL1() && v.runs(c) { // a plugin is loaded when a chain has started it
 			vms[c.vm] = "v" + v.me.version
 		}
 	}
@@ -109,7 +109,7 @@ func (v *view) infoVMs(noParams) (any, error) {
 	}, nil
 }
 
-// aliased is the chain that a node knows by an alias or, if it runs it, by its ID; nil if there is none.
+// aliased returns the chain that a node knows by an alias or, if it runs it, by its ID; or nil.
 func (v *view) aliased(alias string) *chain {
 	if c, ok := v.node.aliases[alias]; ok {
 		return c
@@ -198,7 +198,7 @@ func (v *view) infoPeers(p struct{ NodeIDs []nodeIDParam }) (any, error) {
 	}{strconv.Itoa(len(peers)), peers}, nil
 }
 
-// infoUptime weighs what the connected validators tell, the node itself with 100 %. A subnet ID is ignored.
+// infoUptime weighs the uptimes that connected validators observe; the node itself counts with 100 %. It ignores a subnet ID.
 func (v *view) infoUptime(noParams) (any, error) {
 	mine := v.primary.staker(v.me)
 	if mine == nil {
@@ -234,7 +234,7 @@ func (v *view) infoUptime(noParams) (any, error) {
 	}{fmt.Sprintf("%.4f", 100*rewarding/whole), fmt.Sprintf("%.4f", weighted/whole)}, nil
 }
 
-// currentACPs are those that a node of this version counts.
+// currentACPs are the ACPs that a node of this version counts.
 var currentACPs = []uint32{194, 224, 236, 247, 267, 273, 283, 285}
 
 type acp struct {
@@ -245,7 +245,7 @@ type acp struct {
 	AbstainWeight string   `json:"abstainWeight"`
 }
 
-// infoACPs counts the connected validators; the node itself is not counted and so abstains.
+// infoACPs counts the connected validators. The node itself is not counted and so abstains.
 func (v *view) infoACPs(noParams) (any, error) {
 	acps := make(map[string]acp)
 	for _, number := range currentACPs {
@@ -274,7 +274,7 @@ func (v *view) infoACPs(noParams) (any, error) {
 	}{acps}, nil
 }
 
-// infoUpgrades lists the upgrades in the order of their activation, with three fields that are no times.
+// infoUpgrades returns the upgrades by activation time, and three fields that are not times.
 func (v *view) infoUpgrades(noParams) (any, error) {
 	var fields orderedFields
 	for _, u := range v.upgrades {
@@ -297,7 +297,7 @@ func (v *view) infoUpgrades(noParams) (any, error) {
 
 func u64(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// orderedFields is a JSON object whose fields keep their order.
+// orderedFields is a JSON object that keeps the order of its fields.
 type orderedFields []byte
 
 func (o *orderedFields) add(name string, value any) {

@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// ledger is what the data service alone tells: what happened, where the nodes of the network tell what is.
-// What happens at regular intervals is not kept but follows from the clock, see beat.
+// ledger holds the history that only the Data service has; nodes have only the current state. Events at regular intervals are
+// not stored but computed from the clock, see beat.
 type ledger struct {
 	rewards     []reward
 	deployments []deployment
 	balances    map[holder]*big.Int // set by SetNativeBalance
-	reindexed   map[nft]time.Time   // when a token was reindexed the last time
+	reindexed   map[nft]time.Time   // last reindex of a token
 	rewardOrder RewardOrder
-	held        spans                // when no relayer delivers messages
-	failing     spans                // when messages are delivered and not executed
-	mute        map[*member]bool     // who signs no message
+	held        spans                // no relayer delivers messages
+	failing     spans                // messages are delivered, but their calls fail
+	mute        map[*member]bool     // participants that sign no message
 	lags        map[*chain][]indexer // oldest first
 	counted     map[*chain]*counted
 }
 
-// past is how far back the ledger reaches at the origin, but for rewards.
+// past is how far back the ledger goes before the origin, except for rewards.
 const past = 23 * time.Hour
 
-// indexer says how far behind a chain the data service is from an instant on.
+// indexer is the lag of the Data service for a chain, from a time on.
 type indexer struct {
 	from time.Time
 	lag  time.Duration
 }
 
-// usualLag is how far the data service is behind in the scene.
+// usualLag is the default lag of the Data service.
 const usualLag = 2 * time.Second
 
-// indexed is up to when the data service has taken over a chain. It never goes back: where the lag grows, the
-// service stands still until it is that far behind.
+// indexed returns the time up to which the Data service has indexed a chain. It never goes back: with a larger lag the service
+// stalls until it has that lag.
 func (t *truth) indexed(c *chain, at time.Time) (newest time.Time) {
 	lags := t.ledger.lags[c]
 	for i, l := range lags {
@@ -54,18 +54,18 @@ func (t *truth) indexed(c *chain, at time.Time) (newest time.Time) {
 	return newest
 }
 
-// newest is the newest block of a chain that the data service knows.
+// newest returns the newest indexed block of a chain.
 func (t *truth) newest(c *chain, at time.Time) head { return c.heads.at(t.indexed(c, at)) }
 
-// beat is something that happens at regular intervals, for the first time when the ledger begins.
+// beat is the interval of a regular event. The first is at the start of the ledger.
 type beat time.Duration
 
-// at is when it happens for the nth time, from 0 on.
+// at returns the time of the nth event, from 0.
 func (b beat) at(t *truth, n int) time.Time {
 	return t.origin.Add(time.Duration(n)*time.Duration(b) - past)
 }
 
-// times is how often it has happened.
+// times returns the number of events so far.
 func (b beat) times(t *truth, now time.Time) int {
 	return max(0, int(now.Sub(t.origin.Add(-past))/time.Duration(b))+1)
 }
@@ -74,13 +74,13 @@ func (b beat) times(t *truth, now time.Time) int {
 const (
 	validatorReward = "VALIDATOR"
 	delegatorReward = "DELEGATOR"
-	feeReward       = "VALIDATOR_FEE" // the validator's share of what its delegators got
+	feeReward       = "VALIDATOR_FEE" // the validator's share of its delegators' rewards
 )
 
-// RewardOrder is that in which the data service lists rewards: nobody promises one.
+// RewardOrder is the order of rewards in the Data service. None is documented.
 type RewardOrder int
 
-// The orders. The direction that is asked for holds in the first two.
+// The orders. The first two respect the requested direction.
 const (
 	RewardsByEnd RewardOrder = iota
 	RewardsByStart
@@ -98,11 +98,11 @@ func (t *truth) compare(a, b reward) int {
 	return a.end.Compare(b.end)
 }
 
-// reward was paid for a stretch of validation or delegation, at its end.
+// reward is a payment for a period of validation or delegation, at its end.
 type reward struct {
 	kind           string
 	member         *member
-	tx             string // that staked
+	tx             string // transaction that staked
 	start, end     time.Time
 	staked, amount uint64
 }
@@ -126,7 +126,7 @@ func (t *truth) buildLedger() {
 	t.buildDeployments()
 }
 
-// buildRewards pays for two earlier periods of a validator of the scene, with as many delegators as now.
+// buildRewards creates the payments of two earlier periods of a validator, with as many delegators as now.
 func (t *truth) buildRewards(v *staker) {
 	period := 30 * day
 	if v.renewal != nil {
@@ -151,8 +151,8 @@ func (t *truth) buildRewards(v *staker) {
 	}
 }
 
-// payValidator pays the reward of a period that ends, as far as it is not staked again, and the fees that
-// gathered in it. Everybody is taken to have been there for long enough.
+// payValidator pays the reward of a period that ends, except for the restaked part, and the delegation fees of that period. Every
+// vote is yes.
 func (t *truth) payValidator(v *staker) {
 	own := v.reward
 	if v.renewal != nil && v.renewal.period > 0 {
@@ -165,7 +165,7 @@ func (t *truth) payValidator(v *staker) {
 	v.accrued = 0
 }
 
-// payDelegator pays the reward of a delegation that ends. The validator's share gathers until its period ends.
+// payDelegator pays the reward of a delegation that ends. The validator's share accrues until the end of its period.
 func (t *truth) payDelegator(v *staker, d delegator) {
 	fee := uint64(float64(d.reward) * v.fee / 100)
 	v.accrued += fee
@@ -174,22 +174,22 @@ func (t *truth) payDelegator(v *staker, d delegator) {
 
 func (t *truth) pay(r reward) { t.ledger.rewards = append(t.ledger.rewards, r) }
 
-// price is that of AVAX on a day, in US dollars.
+// price returns the price of AVAX on a day in US dollars.
 func (t *truth) price(at time.Time) float64 {
 	return 20 + math.Round(2_000*t.chance("price", at.Truncate(day).Unix()))/100
 }
 
-// currencies are those in which the data service tells prices, and what a US dollar is in them.
+// currencies are the currencies of the Data service, with their exchange rates to the US dollar.
 var currencies = map[string]float64{
 	"usd": 1, "eur": 0.92, "aud": 1.5, "cad": 1.4, "chf": 0.9, "clp": 950, "cny": 7.2, "czk": 23, "dkk": 6.9, "gbp": 0.8,
 	"hkd": 7.8, "huf": 370, "jpy": 150, "nzd": 1.7,
 }
 
-// Who and what there is on the EVM chains, spelled with a checksum as the data service does.
+// Addresses and contracts on the EVM chains, with checksum as in the Data service.
 const (
-	// Account holds tokens, moves them, sends and receives messages between chains, and deploys contracts.
+	// Account holds and transfers tokens, sends and receives messages between chains, and deploys contracts.
 	Account = "0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC"
-	// Partner is whom Account exchanges collectibles with.
+	// Partner exchanges collectibles with Account.
 	Partner = "0x1000000000000000000000000000000000000001"
 	// Relayer delivers messages between chains and pays for it.
 	Relayer = "0x2000000000000000000000000000000000000002"
@@ -201,12 +201,12 @@ const (
 	Messenger = "0x253b2784c75e510dD0fF1da844684a1aC0aa5fcf"
 )
 
-// deployment of a contract.
+// deployment is a deployed contract.
 type deployment struct {
 	chain              *chain
 	at                 time.Time
 	address, deployer  string
-	factory            string // contract that made it, empty if the transaction did
+	factory            string // contract that created it, empty if the transaction did
 	kind, name, symbol string
 }
 
@@ -223,7 +223,7 @@ func (t *truth) buildDeployments() {
 	add("examplel1", Collection, "", "ERC-721", "Example Collection", "EXC")
 }
 
-// newAddress is an address without letters, so that there is one way to spell it.
+// newAddress returns an address without letters, so that it has only one spelling.
 func (t *truth) newAddress(label ...any) string {
 	var b strings.Builder
 	b.WriteString("0x")
@@ -233,14 +233,13 @@ func (t *truth) newAddress(label ...any) string {
 	return b.String()
 }
 
-// counted is how many transactions a chain holds up to a block.
+// counted is the number of transactions of a chain up to a block.
 type counted struct{ height, total uint64 }
 
-// usualTransactions is how many a block holds on average.
+// usualTransactions is the average number of transactions per block.
 const usualTransactions = 3
 
-// cumulative counts the transactions up to a block. It is exact for the latest blocks, and an estimate for
-// those of long ago.
+// cumulative returns the number of transactions up to a block. It is exact for the latest blocks, and an estimate for old ones.
 func (t *truth) cumulative(c *chain, height uint64) uint64 {
 	k := t.ledger.counted[c]
 	for k.height < height {
@@ -270,7 +269,7 @@ type nft struct {
 	token    int
 }
 
-// collectibles is how many tokens Collection has on a chain.
+// collectibles returns the number of Collection's tokens on a chain.
 func (c *chain) collectibles() int {
 	switch c.name {
 	case "C-Chain":

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The metrics service, in its two versions. A newer service offers the second one only, see RetireMetricsV1.
+// The Metrics service in its two versions. A newer service offers only the second, see RetireMetricsV1.
 
 const (
 	tpsHistory = 365              // days
@@ -17,7 +17,7 @@ const (
 )
 
 func newMetrics(net *Network) *Service {
-	const series = 100 // compute units; the scale is not that of the data service
+	const series = 100 // compute units; another scale than that of the Data service
 	s := newService(net, "metrics", []route{
 		{"GET", "/v1/avg_tps/{chainId}", series, (*request).avgTPS},
 		{"GET", "/v2/health-check", free, (*request).health},
@@ -32,14 +32,14 @@ func newMetrics(net *Network) *Service {
 
 // tpsTruth is the throughput of the EVM chains, day by day.
 type tpsTruth struct {
-	mean    map[string]float64  // by series, around which the days vary
-	set     map[string][]tpsSet // what SetTPS said, oldest first
-	held    time.Time           // no update after this; zero while updates come
-	retired bool                // version 1 of the service is gone
+	mean    map[string]float64  // by series
+	set     map[string][]tpsSet // values of SetTPS, oldest first
+	held    time.Time           // no update after this time; zero while updates run
+	retired bool                // version 1 is removed
 }
 
 type tpsSet struct {
-	from  time.Time // beginning of a day
+	from  time.Time // start of a day
 	value float64
 }
 
@@ -53,7 +53,7 @@ func (t *tpsTruth) build(truth *truth) {
 	t.mean["total"] = 3.2
 }
 
-// dayTPS is the average of a day, with two decimals.
+// dayTPS returns the average of a day with two decimals.
 func (t *truth) dayTPS(series string, day time.Time) float64 {
 	set := t.tps.set[series]
 	for i := len(set) - 1; i >= 0; i-- {
@@ -65,7 +65,7 @@ func (t *truth) dayTPS(series string, day time.Time) float64 {
 	return math.Round(100*v) / 100
 }
 
-// tpsUpdated is when the service took over data the last time.
+// tpsUpdated returns the time of the service's last update.
 func (t *truth) tpsUpdated(now time.Time) time.Time {
 	if !t.tps.held.IsZero() {
 		now = t.tps.held
@@ -78,8 +78,7 @@ type tpsPoint struct {
 	Value     float64 `json:"value"`
 }
 
-// series is what the path asks for; it is empty for a chain without data. Only the main network is simulated,
-// so that it is the total.
+// series returns the series in the path; empty for a chain without data. Only Mainnet is simulated, so it is the total.
 func (r *request) series() string {
 	name := r.values["chainId"]
 	if name == "mainnet" {
@@ -94,7 +93,7 @@ func (r *request) series() string {
 	return ""
 }
 
-// tpsDays are the days of a series, newest first. The newest holds only what it has brought so far.
+// tpsDays returns the days of a series, newest first. The newest has only the data so far.
 func (r *request) tpsDays(series string) []tpsPoint {
 	list := []tpsPoint{}
 	if series == "" {
@@ -113,7 +112,7 @@ func (r *request) tpsDays(series string) []tpsPoint {
 	return list
 }
 
-// avgTPS is all that version 1 is simulated with.
+// avgTPS is the only simulated metric of version 1.
 func (r *request) avgTPS() (any, error) {
 	if r.tps.retired {
 		return nil, errNoRoute
@@ -138,14 +137,14 @@ func (r *request) avgTPS() (any, error) {
 	return body, nil
 }
 
-// chainMetrics are the names of all metrics of a chain in version 2. Simulated are those that follow from the
-// transactions a second; of the others the service has no data.
+// chainMetrics are the names of all metrics of a chain in version 2. Only those that follow from the transactions per second
+// are simulated; the others have no data.
 var chainMetrics = []string{
 	"activeAddresses", "activeSenders", "cumulativeTxCount", "cumulativeAddresses", "cumulativeContracts", "cumulativeDeployers",
 	"contracts", "deployers", "gasUsed", "txCount", "avgGps", "maxGps", "avgTps", "maxTps", "avgGasPrice", "maxGasPrice", "feesPaid",
 }
 
-// throughput says what one transaction a second comes to.
+// throughput is the value of each metric at one transaction per second.
 var throughput = map[string]float64{"avgTps": 1, "maxTps": 4, "avgGps": transfer, "maxGps": 4 * transfer}
 
 func (r *request) chainMetric() (any, error) {
@@ -174,12 +173,12 @@ func (r *request) chainMetric() (any, error) {
 	return body, nil
 }
 
-// between reads the two ends of a stretch of time, in Unix seconds.
+// between returns the limits of a time range, in Unix seconds.
 func (r *request) between() (start, end int64) {
 	return int64(r.integer("startTimestamp", 0, 0, math.MaxInt)), int64(r.integer("endTimestamp", math.MaxInt, 0, math.MaxInt))
 }
 
-// rollingMetric answers with an empty result for a chain without data.
+// rollingMetric returns an empty result for a chain without data.
 func (r *request) rollingMetric() (any, error) {
 	metric := r.choice("metric", r.values["metric"], slices.DeleteFunc(slices.Clone(chainMetrics), func(m string) bool {
 		return strings.HasPrefix(m, "cumulative")

@@ -34,7 +34,7 @@ func (c client) tps(query string) (p tpsPage) {
 	return p
 }
 
-func TestTPSComesNewestFirstInDays(t *testing.T) {
+func TestTPSHasDailyPointsNewestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		time.Sleep(6*time.Hour + 7*time.Minute)
@@ -46,22 +46,22 @@ func TestTPSComesNewestFirstInDays(t *testing.T) {
 			t.Errorf("got %+v", p.Results[:2])
 		}
 		if p.Results[0].Value != 2 {
-			t.Errorf("a quarter of a day with 8 has %v so far", p.Results[0].Value)
+			t.Errorf("%v after a quarter of a day with 8", p.Results[0].Value)
 		}
 		if want := time.Now().Add(-7 * time.Minute).Unix(); p.LastRun != want {
 			t.Errorf("lastRun %d, want %d", p.LastRun, want)
 		}
 		time.Sleep(24 * time.Hour)
 		if p := metrics.tps("99999"); p.Results[1].Value != 8 {
-			t.Errorf("a whole day with 8 has %v", p.Results[1].Value)
+			t.Errorf("%v after a day with 8", p.Results[1].Value)
 		}
 		net.HoldMetrics(true)
 		time.Sleep(time.Hour)
 		if age := time.Now().Unix() - metrics.tps("43112").LastRun; age < 3600 {
-			t.Errorf("lastRun is %d s old although updates are held", age)
+			t.Errorf("lastRun %d s old while updates are stopped", age)
 		}
 		if p := metrics.tps("12345"); len(p.Results) != 0 {
-			t.Errorf("a chain that the service does not know: %+v", p)
+			t.Errorf("unknown chain: %+v", p)
 		}
 	})
 }
@@ -81,7 +81,7 @@ func TestTPSPagesEndAndExpire(t *testing.T) {
 			for token := first; token != ""; token = next(p) {
 				p = metrics.tps(fmt.Sprintf("43112?%s=%s", param, token))
 				if p.Results[0].Timestamp != last-86400 {
-					t.Fatalf("the page begins at %d, the last one ended at %d", p.Results[0].Timestamp, last)
+					t.Fatalf("page starts at %d, previous one ended at %d", p.Results[0].Timestamp, last)
 				}
 				days += len(p.Results)
 				last = p.Results[len(p.Results)-1].Timestamp
@@ -92,13 +92,13 @@ func TestTPSPagesEndAndExpire(t *testing.T) {
 			time.Sleep(25 * time.Hour)
 			status, body, _ := metrics.send("GET", fmt.Sprintf("/v1/avg_tps/43112?%s=%s", param, first), "")
 			if status != 400 || !strings.Contains(body, `"statusCode":400`) {
-				t.Errorf("an old token: %d %s", status, body)
+				t.Errorf("expired token: %d %s", status, body)
 			}
 		})
 	}
 }
 
-func TestTheMetricsServiceFailsLikeOthers(t *testing.T) {
+func TestMetricsServiceFaults(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	metrics, service := dial(t, net, "metrics"), net.MetricsService()
 	service.Stop()
@@ -117,7 +117,7 @@ func TestTheMetricsServiceFailsLikeOthers(t *testing.T) {
 	metrics.tps("total")
 }
 
-func TestVersion2TellsTheSameDaysAsVersion1(t *testing.T) {
+func TestMetricsVersion2MatchesVersion1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		time.Sleep(6*time.Hour + 7*time.Minute)
@@ -130,7 +130,7 @@ func TestVersion2TellsTheSameDaysAsVersion1(t *testing.T) {
 		const path = "/v2/chains/99999/metrics/avgTps?timeInterval=day&pageSize=30"
 		days := list[point](metrics, path, "results")
 		if len(days) != 365 || days[0].Value != 2 {
-			t.Errorf("%d days, the newest with %v", len(days), days[0].Value)
+			t.Errorf("%d days, newest value %v", len(days), days[0].Value)
 		}
 		for i, old := range metrics.tps("99999").Results {
 			if days[i] != point(old) {
@@ -169,7 +169,7 @@ func TestVersion2TellsTheSameDaysAsVersion1(t *testing.T) {
 	})
 }
 
-func TestANewerMetricsServiceHasNoVersion1(t *testing.T) {
+func TestRetiredMetricsVersion1IsNotFound(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	metrics := dial(t, net, "metrics")
 	net.RetireMetricsV1(true)

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// Node is a participant that can be asked. It is an http.Handler that answers as the node's API does; requests
-// must come by an IP address, as localhost or as a name that ends in ".sim", anything else is a foreign host.
+// Node is a participant with an API. It is an http.Handler that answers as the node's API does. The host of a request must be
+// an IP address, localhost, or a name that ends in ".sim"; others are rejected.
 type Node struct {
 	endpoint
 	member *member
 
 	stopped      bool
 	started      time.Time // zero: long before the origin
-	isolated     bool      // has no way to reach a peer
+	isolated     bool      // without connection to peers
 	disconnected bool
 	hung         bool
 	adminOff     bool
-	partial      bool // runs P alone of the primary network
+	partial      bool // syncs only P of the primary network
 	chains       map[*chain]chainFate
 	stuck        map[*chain]time.Time // accepts no block since
-	forked       map[*chain]uint64    // has blocks of its own from this height on
+	forked       map[*chain]uint64    // has its own blocks from this height
 	benched      map[*member][]string
 	levels       map[string]logLevel
 	aliases      map[string]*chain              // set by admin.aliasChain
 	endpoints    map[string]string              // set by admin.alias
-	vmVersions   map[string]string              // of plugins that are not of the node's own release
-	upgrades     map[*chain][]precompileUpgrade // that the node alone is configured with
+	vmVersions   map[string]string              // of plugins that differ from the node's release
+	upgrades     map[*chain][]precompileUpgrade // in the configuration of this node only
 }
 
-// ChainState says what a node does with a chain.
+// ChainState is the state of a chain on a node.
 type ChainState int
 
 // The states of a chain on a node.
@@ -75,10 +75,10 @@ func newNode(net *Network, m *member) *Node {
 	return n
 }
 
-// Name is the name in the scene, as "alpha".
+// Name returns the name of the node, such as "alpha".
 func (n *Node) Name() string { return n.name }
 
-// ID is the node ID.
+// ID returns the node ID.
 func (n *Node) ID() string { return n.member.id }
 
 func (n *Node) listens(now time.Time) bool {
@@ -92,7 +92,7 @@ func (n *Node) wakes(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// reach makes the rest of the network notice at an instant whether the node can be reached.
+// reach updates whether the rest of the network can reach the node.
 func (n *Node) reach(at time.Time) {
 	if n.stopped || n.isolated || n.disconnected || n.hung {
 		n.member.away.begin(at)
@@ -101,7 +101,7 @@ func (n *Node) reach(at time.Time) {
 	}
 }
 
-// respond answers a request, with the lock held.
+// respond answers a request. The caller holds the lock.
 func (n *Node) respond(now time.Time, q *query) reply {
 	v := &view{truth: &n.net.truth, net: n.net, node: n, me: n.member, now: now}
 	rep := v.route(q)
@@ -109,7 +109,7 @@ func (n *Node) respond(now time.Time, q *query) reply {
 	return rep
 }
 
-// allowedHost says whether the node may be asked by this Host header.
+// allowedHost reports whether the node accepts this Host header.
 func allowedHost(hostport string) bool {
 	host := hostport
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
@@ -121,7 +121,7 @@ func allowedHost(hostport string) bool {
 	return host == "" || host == "localhost" || strings.HasSuffix(host, ".sim")
 }
 
-// route finds what answers a path.
+// route dispatches a path.
 func (v *view) route(q *query) reply {
 	if !allowedHost(q.Host) {
 		return textReply(http.StatusForbidden, "invalid host specified")
@@ -160,7 +160,7 @@ func (v *view) route(q *query) reply {
 		c = alias
 	}
 	if c == nil || slash && endpoint == "" || name == c.name && name != "P" {
-		return notFound() // the name of a chain is no alias
+		return notFound() // the name of a chain is not an alias
 	}
 	return v.chainReply(q, c, endpoint)
 }

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Observer is a public endpoint: a load balancer before two machines of others, golf and hotel. Each answer is one
-// machine's, up to ObserverBehind old. It offers what the network knows, and of a machine nothing; it limits the rate. It
-// is an http.Handler, and its host of Transport is "observer.sim".
+// Observer is a public endpoint of another operator: a load balancer in front of two machines, golf and hotel. Each answer comes
+// from one machine and is up to ObserverBehind old. It offers only calls about the network, and limits the rate. It is an
+// http.Handler, and its host of Transport is "observer.sim".
 type Observer struct {
 	endpoint
 	machines []*Node
 	rng      *rand.Rand
 	withheld []string // methods, or services such as "info"
-	limit    int      // requests a minute; 0: any number
+	limit    int      // requests per minute; 0: no limit
 	pause    time.Duration
 	requests []time.Time // within the last minute
-	refused  time.Time   // until when everything is
+	refused  time.Time   // all requests are rejected until then
 	stopped  bool
 }
 
-// ObserverBehind is how far the machines of the observer are behind the network at most.
+// ObserverBehind is the maximum lag of the observer's machines.
 const ObserverBehind = 6 * time.Second
 
-// withheldMethods are those that the observer does not offer: what is about one machine, and what costs much.
+// withheldMethods are the methods that the observer does not offer: those about one machine, and expensive ones.
 var withheldMethods = []string{
 	"admin", "health", "validators",
 	"info.getNodeID", "info.getNodeIP", "info.getVMs", "info.peers", "info.uptime", "info.acps",
@@ -54,7 +54,7 @@ func newObserver(net *Network) *Observer {
 // Observer returns the network's public endpoint.
 func (n *Network) Observer() *Observer { return n.observer }
 
-// respond answers a request, with the lock held.
+// respond answers a request. The caller holds the lock.
 func (o *Observer) respond(now time.Time, q *query) reply {
 	if rep, refused := o.refusal(now); refused {
 		return rep
@@ -83,7 +83,7 @@ func (o *Observer) respond(now time.Time, q *query) reply {
 	return rep
 }
 
-// refusal is a 429 while requests are too many, and for as long as it asks to wait.
+// refusal returns a 429 while there are too many requests, and for the pause after it.
 func (o *Observer) refusal(now time.Time) (rep reply, refused bool) {
 	o.requests = slices.DeleteFunc(o.requests, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
 	if o.limit > 0 && len(o.requests) >= o.limit {
@@ -98,15 +98,15 @@ func (o *Observer) refusal(now time.Time) (rep reply, refused bool) {
 	return rep, true
 }
 
-// What a test or a demonstration may do to the observer.
+// Changes of the observer.
 
-// SetLimit makes the observer answer 429 beyond so many requests within a minute, and ask to be left alone for that
-// time. 0 is no limit, as in the scene.
+// SetLimit makes the observer answer 429 above this number of requests per minute, with this pause as Retry-After. 0, the
+// default, means no limit.
 func (o *Observer) SetLimit(perMinute int, pause time.Duration) {
 	o.net.change(func(time.Time) { o.limit, o.pause = perMinute, pause })
 }
 
-// Withhold makes the observer offer these methods or services no more.
+// Withhold removes these methods or services from the observer.
 func (o *Observer) Withhold(methods ...string) {
 	o.net.change(func(time.Time) { o.withheld = slices.Concat(o.withheld, methods) })
 }
@@ -117,10 +117,10 @@ func (o *Observer) Stop() { o.net.change(func(time.Time) { o.stopped = true }) }
 // Start ends Stop.
 func (o *Observer) Start() { o.net.change(func(time.Time) { o.stopped = false }) }
 
-// Suffer makes a fault befall the named calls, as Call.Method spells them, or all if none is named.
+// Suffer applies a fault to the named calls, spelled as Call.Method, or to all calls.
 func (o *Observer) Suffer(f Fault, calls ...string) {
 	o.net.change(func(time.Time) { o.suffer(f, calls) })
 }
 
-// Recover ends all faults.
+// Recover removes all faults.
 func (o *Observer) Recover() { o.net.change(func(time.Time) { o.faults = nil }) }

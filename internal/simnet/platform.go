@@ -36,7 +36,7 @@ type owner struct {
 
 var theOwner = owner{"0", "1", []string{"P-" + Owner}}
 
-// permissioned is a validator of a permissioned subnet; a primary validator has more.
+// permissioned is a validator of a permissioned subnet; a validator of the primary network has more fields.
 type permissioned struct {
 	TxID      string `json:"txID"`
 	StartTime string `json:"startTime"`
@@ -87,7 +87,7 @@ func renderPermissioned(v *staker) permissioned {
 	return permissioned{v.txID, unix(v.start), unix(v.end), u64(v.weight), v.member.id}
 }
 
-// renderPrimary tells of a primary validator as this node sees it: of itself, always connected.
+// renderPrimary renders a primary validator in this node's view; the node itself is always connected.
 func (v *view) renderPrimary(s *staker, delegators bool) primaryValidator {
 	p := primaryValidator{
 		permissioned:           renderPermissioned(s),
@@ -121,7 +121,7 @@ func (v *view) renderPrimary(s *staker, delegators bool) primaryValidator {
 	return p
 }
 
-// renderL1 gives the balance as of the newest block the node has: it moves only when a block is accepted.
+// renderL1 has the balance at the node's newest block: it changes only when a block is accepted.
 func (v *view) renderL1(l *l1Validator) platformL1Validator {
 	return platformL1Validator{
 		NodeID:                l.member.id,
@@ -152,8 +152,8 @@ type validatorList struct {
 	Validators []any `json:"validators"`
 }
 
-// platformCurrentValidators answers with an empty list for a subnet that does not exist. Delegators are listed
-// only when exactly one validator of the primary network was asked for.
+// platformCurrentValidators returns an empty list for an unknown subnet. It lists delegators only if exactly one validator of
+// the primary network was requested.
 func (v *view) platformCurrentValidators(p struct {
 	SubnetID idParam
 	NodeIDs  []nodeIDParam
@@ -176,7 +176,7 @@ func (v *view) platformCurrentValidators(p struct {
 		}
 	}
 	shuffle(v.net.rng, list.Validators)
-	legacy := len(list.Validators) // those with a permission come before those of the L1
+	legacy := len(list.Validators) // permissioned validators come before L1 validators
 	for _, l := range s.l1 {
 		if asked(l.member) {
 			list.Validators = append(list.Validators, v.renderL1(l))
@@ -208,7 +208,7 @@ func (v *view) platformValidatorFeeState(noParams) (any, error) {
 	}{0, v.feePrice, v.head(v.pChain()).time}, nil
 }
 
-// platformFeeState is that of a chain that is hardly used.
+// platformFeeState returns the state of a nearly unused chain.
 func (v *view) platformFeeState(noParams) (any, error) {
 	return struct {
 		Capacity  uint64    `json:"capacity"`

@@ -58,8 +58,8 @@ type platformTx struct {
 	ID          string       `json:"id"`
 }
 
-// platformBlockByHeight fills every block with one transaction that creates a subnet; amounts are numbers
-// here. The genesis block has neither time nor transactions.
+// platformBlockByHeight puts one transaction that creates a subnet into every block; its amounts are numbers. The genesis block
+// has neither time nor transactions.
 func (v *view) platformBlockByHeight(p heightParams) (any, error) {
 	c, height := v.pChain(), uint64(p.Height)
 	if height > v.head(c).height {
@@ -96,7 +96,7 @@ func (v *view) platformBlockByHeight(p heightParams) (any, error) {
 	}}}, Encoding: "json"}, nil
 }
 
-// platformBalance has AVAX only, in the outputs that the X-Chain shows as well.
+// platformBalance has only AVAX, in the same outputs as the X-Chain.
 func (v *view) platformBalance(p struct{ Addresses []string }) (any, error) {
 	if len(p.Addresses) == 0 {
 		return nil, errors.New("no addresses provided")

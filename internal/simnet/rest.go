@@ -12,32 +12,31 @@ import (
 	"time"
 )
 
-// Service is a REST interface over the whole network: the metrics service or the data service. It is an
-// http.Handler.
+// Service is a REST service about the whole network: the Metrics service or the Data service. It is an http.Handler.
 type Service struct {
 	endpoint
 	routes  []route
 	stopped bool
 	pages   map[string]page
 
-	listed bool // errors hold a list of messages also where there is one
-	keyed  bool // requests may carry a key
+	listed bool // errors have a list of messages, even of one
+	keyed  bool // requests may have a key
 	key    string
-	badKey int // status for another key
+	badKey int // status for an invalid key
 
-	limit  int            // compute units a minute and caller; 0: none
-	minute time.Time      // in which they were spent
+	limit  int            // compute units per minute and caller; 0: no limit
+	minute time.Time      // minute of spent
 	spent  map[string]int // by caller
 }
 
-// route is an endpoint, as the documentation writes it.
+// route is an endpoint, as documented.
 type route struct {
 	verb, pattern string
 	weight        int // compute units
 	answer        func(r *request) (any, error)
 }
 
-// The weights of endpoints, in compute units.
+// The costs of endpoints in compute units.
 const (
 	free   = 1
 	small  = 10
@@ -66,7 +65,7 @@ func newService(net *Network, name string, routes []route) *Service {
 	return s
 }
 
-// match returns what stands in a path for the variables of a pattern.
+// match returns the values of a pattern's variables in a path.
 func match(pattern, path string) (map[string]string, bool) {
 	parts, values := strings.Split(path, "/"), make(map[string]string)
 	for i, want := range strings.Split(pattern, "/") {
@@ -87,7 +86,7 @@ func match(pattern, path string) (map[string]string, bool) {
 	return values, strings.Count(pattern, "/")+1 == len(parts)
 }
 
-// failure is an error as the services tell it: a status, and a text or a list of texts.
+// failure is an error of the services: a status, and a message or a list of messages.
 type failure struct {
 	status  int
 	message any
@@ -99,7 +98,7 @@ func missing(format string, args ...any) failure {
 	return failure{http.StatusNotFound, fmt.Sprintf(format, args...)}
 }
 
-// errNoRoute is the end of a request for a path that the service does not have.
+// errNoRoute means that the service does not have the path.
 var errNoRoute = errors.New("no such path")
 
 func (s *Service) failed(f failure) reply {
@@ -113,10 +112,10 @@ func (s *Service) failed(f failure) reply {
 	}{f.message, http.StatusText(f.status), f.status}))
 }
 
-// created is an answer with status 201; nil stands for an empty body.
+// created is an answer with status 201; nil means an empty body.
 type created struct{ body any }
 
-// respond answers a request, with the lock held.
+// respond answers a request. The caller holds the lock.
 func (s *Service) respond(now time.Time, q *query) reply {
 	r := &request{truth: &s.net.truth, service: s, now: now, asOf: now, query: q.URL.Query(), path: q.URL.Path, body: q.body}
 	header, body, err := http.Header(nil), any(nil), errNoRoute
@@ -153,11 +152,10 @@ func (s *Service) respond(now time.Time, q *query) reply {
 	return rep
 }
 
-// keyHeaders are the names under which a key may come: that of the documentation and that of the service.
+// keyHeaders are the headers for a key: the documented one and the service's own.
 var keyHeaders = []string{"x-service-api-key", "x-glacier-api-key"}
 
-// admit takes the weight of a request from what the caller may spend in this minute. All who come without a
-// key are one caller.
+// admit spends the cost of a request from the caller's budget of this minute. All callers without a key are one.
 func (s *Service) admit(now time.Time, q *query, weight int) (http.Header, error) {
 	key := ""
 	for _, name := range keyHeaders {
@@ -195,18 +193,18 @@ func (s *Service) admit(now time.Time, q *query, weight int) (http.Header, error
 	return h, nil
 }
 
-// request is a question to a service. What is wrong with its parameters is gathered: the service tells all of
-// it at once, whatever else the answer would be.
+// request is a request to a service. It collects all invalid parameters, since the service reports them together before
+// anything else.
 type request struct {
 	*truth
 	service *Service
 	now     time.Time
-	asOf    time.Time // when the first page of the list was asked for; later pages are of that instant too
+	asOf    time.Time // time of the first page; later pages have the data of that time
 	path    string
-	values  map[string]string // of the variables in the path
+	values  map[string]string // of the path's variables
 	query   url.Values
 	body    []byte
-	offset  int // of the page in the list
+	offset  int // of the page within the list
 	wrong   []string
 }
 
@@ -214,7 +212,7 @@ func (r *request) reject(format string, args ...any) {
 	r.wrong = append(r.wrong, fmt.Sprintf(format, args...))
 }
 
-// integer reads a parameter that may be left out.
+// integer parses an optional parameter.
 func (r *request) integer(name string, otherwise, least, most int) int {
 	text := r.query.Get(name)
 	if text == "" {
@@ -233,7 +231,7 @@ func (r *request) integer(name string, otherwise, least, most int) int {
 	return n
 }
 
-// choice holds a value to those that are allowed.
+// choice validates a value against the allowed ones.
 func (r *request) choice(name, value string, allowed ...string) string {
 	if !slices.Contains(allowed, value) {
 		r.reject("%s must be one of the following values: %s", name, strings.Join(allowed, ", "))
@@ -241,7 +239,7 @@ func (r *request) choice(name, value string, allowed ...string) string {
 	return value
 }
 
-// option is choice for a parameter that may be left out; then the first value counts.
+// option is choice for an optional parameter; the first value is the default.
 func (r *request) option(name string, allowed ...string) string {
 	if value := r.query.Get(name); value != "" {
 		return r.choice(name, value, allowed...)
@@ -249,7 +247,7 @@ func (r *request) option(name string, allowed ...string) string {
 	return allowed[0]
 }
 
-// page is what a page token stands for.
+// page is the content of a page token.
 type page struct {
 	path   string
 	offset int
@@ -257,16 +255,16 @@ type page struct {
 	issued time.Time
 }
 
-// pageLifetime is how long a page token counts.
+// pageLifetime is the lifetime of a page token.
 const pageLifetime = 24 * time.Hour
 
-// paging reads which page is asked for, and returns its size.
+// paging parses the page parameters, and returns the page size.
 func (r *request) paging(otherwise, most int) (size int) {
 	r.resume("pageToken")
 	return r.integer("pageSize", otherwise, 1, most)
 }
 
-// resume takes the request to the place that the page token in a parameter stands for.
+// resume restores the request of the page token in a parameter.
 func (r *request) resume(name string) {
 	token := r.query.Get(name)
 	if token == "" {
@@ -280,7 +278,7 @@ func (r *request) resume(name string) {
 	r.offset, r.asOf = p.offset, p.asOf
 }
 
-// cut returns the page of a list, and the token for the next one; it is empty on the last page.
+// cut returns the page of a list and the token of the next; empty on the last page.
 func cut[T any](r *request, list []T, size int) (items []T, next string) {
 	from := min(r.offset, len(list))
 	to := min(from+max(size, 0), len(list))
@@ -294,7 +292,7 @@ func cut[T any](r *request, list []T, size int) (items []T, next string) {
 	return list[from:to], next
 }
 
-// token issues a page token in the shape of a UUID.
+// token issues a page token in the form of a UUID.
 func (s *Service) token(p page) string {
 	for t, old := range s.pages {
 		if p.issued.Sub(old.issued) > pageLifetime {

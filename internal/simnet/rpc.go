@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// The JSON-RPC dialect of the services info, admin, platform, avm, health and validators. The EVM speaks
-// another one, see evm.go.
+// The JSON-RPC variant of the services info, admin, platform, avm, health and validators. EVM chains use another one, see
+// evm.go.
 
-// service is what a path offers: its methods by their names without the service's.
+// service holds the methods at a path, by their names without the service.
 type service struct {
 	name    string
 	methods map[string]method
@@ -24,12 +24,12 @@ type method func(v *view, params json.RawMessage) (any, error)
 
 type noParams struct{}
 
-// on makes a method of a function that takes its parameters as a struct.
+// on makes a method from a function with a struct of parameters.
 func on[P any](f func(*view, P) (any, error)) method {
 	return func(v *view, raw json.RawMessage) (any, error) {
 		var p P
 		if raw != nil && json.Unmarshal(raw, &p) != nil {
-			// Parameters may also come as a list that holds the object.
+			// Parameters may also be a list that contains the object.
 			if json.Unmarshal(raw, &[1]any{&p}) != nil {
 				return nil, errBadParams
 			}
@@ -43,7 +43,7 @@ var (
 	errNotFound  = errors.New("not found")
 )
 
-// rpcRequest is a request as the services decode it, and as they send it back in two kinds of errors.
+// rpcRequest is a decoded request. Two kinds of errors return it.
 type rpcRequest struct {
 	Version string          `json:"jsonrpc"`
 	Method  string          `json:"method"`
@@ -73,7 +73,7 @@ func rpcFailure(id json.RawMessage, code int, message string, data any) rpcError
 	return rpcError{"2.0", rpcErrorBody{code, message, data}, id}
 }
 
-// parseRequests makes out the calls in a body, also in one that the service behind the path will refuse.
+// parseRequests parses the calls in a body, even if the service rejects them.
 func parseRequests(body []byte) []rpcRequest {
 	var batch []rpcRequest
 	if json.Unmarshal(body, &batch) == nil {
@@ -102,7 +102,7 @@ func (v *view) rpc(q *query, s service) reply {
 	return newReply(http.StatusOK, "application/json; charset=utf-8", encode(body))
 }
 
-// call returns the body of the answer, nil for a notification.
+// call returns the body of the answer; nil for a notification.
 func (v *view) call(body []byte, s service) any {
 	var r rpcRequest
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&r); err != nil {

@@ -17,8 +17,7 @@ const (
 	theManager  = "0x0Feedc0de0000000000000000000000000000000"
 )
 
-// build makes the scene. Everything in it is dated back from now, which keeps it whole under a synthetic
-// clock that begins in any year.
+// build creates the initial network. Its times are relative to now, so that it works with a synthetic clock in any year.
 func (n *Network) build(now time.Time) {
 	t := &n.truth
 	t.seed = n.opts.Seed
@@ -69,7 +68,7 @@ func (t *truth) buildMembers(more int) {
 	}
 }
 
-// join makes a new participant.
+// join creates a participant.
 func (t *truth) join(name string) *member {
 	i := len(t.members)
 	m := &member{
@@ -101,7 +100,7 @@ func (t *truth) buildChains() {
 	poa := &subnet{id: t.newID("subnet", "examplepoa"), created: t.origin.Add(-121 * day), owner: owner, born: owner}
 	t.subnets = []*subnet{t.primary, l1, poa}
 
-	// pace is the time between blocks, height that of the newest block at the origin.
+	// pace is the time between blocks, height the newest block at the origin.
 	add := func(c *chain, height uint64, pace time.Duration) {
 		if c.id == "" {
 			c.id = t.newID("chain", c.name)
@@ -179,7 +178,7 @@ func (t *truth) buildStakers() {
 	for _, v := range []struct {
 		name    string
 		weight  uint64
-		balance float64 // AVAX; at 512 nAVAX a second one AVAX lasts 22.6 days
+		balance float64 // AVAX; at 512 nAVAX per second one AVAX lasts 22.6 days
 	}{{"alpha", 100, 10}, {"bravo", 100, 5}, {"foxtrot", 100, 2}, {"charlie", 50, 1}, {"echo", 20, 0.5}} {
 		l1.l1 = append(l1.l1, &l1Validator{
 			member:       t.mustMember(v.name),

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// Serve opens one listener on a free port of 127.0.0.1 for every node, one for "metrics", one for "data" and one for
-// "observer", and
-// returns their URLs by name. While an upstream is stopped its port refuses connections; once it starts it has the same port
-// again. Everything ends with the context.
+// Serve opens one listener on a free port of 127.0.0.1 for every node, and for "metrics", "data" and "observer". It returns
+// their URLs by name. The port of a stopped upstream refuses connections; after a start it is the same port again. All end
+// with the context.
 func (n *Network) Serve(ctx context.Context) (map[string]string, error) {
 	urls := make(map[string]string)
 	listeners := make(map[*endpoint]net.Listener)
@@ -38,13 +37,13 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return config.Listen(ctx, "tcp", addr)
 }
 
-// keep serves on a listener while the upstream listens, and takes its port again whenever it comes back.
+// keep serves on a listener while the upstream listens, and reopens its port after a restart.
 func (d *endpoint) keep(ctx context.Context, l net.Listener) {
 	addr := l.Addr().String()
 	var server *http.Server
 	down := func() {
 		if server != nil {
-			_ = server.Close() // resets what is in progress, as the end of a process does
+			_ = server.Close() // resets calls in progress, as the end of a process does
 			server = nil
 		}
 		if l != nil {
@@ -62,7 +61,7 @@ func (d *endpoint) keep(ctx context.Context, l net.Listener) {
 			if l == nil {
 				var err error
 				if l, err = listen(ctx, addr); err != nil {
-					wake = 50 * time.Millisecond // somebody else holds the port for a moment
+					wake = 50 * time.Millisecond // another process holds the port for a moment
 					break
 				}
 			}
@@ -89,8 +88,8 @@ func serve(s *http.Server, l net.Listener) {
 	}
 }
 
-// watch says whether the upstream listens, how long until the clock may change that (0: never), and gives a
-// channel that closes when anything else does.
+// watch returns whether the upstream listens, when the clock may change that (0: never), and a channel that closes after other
+// changes.
 func (d *endpoint) watch() (open bool, wake time.Duration, changed <-chan struct{}) {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// serve opens real sockets for a network whose start takes next to no time.
+// serve opens sockets for a network whose nodes start almost at once.
 func serve(t *testing.T) (net *simnet.Network, urls map[string]string, cancel func()) {
 	t.Helper()
 	net = simnet.New(simnet.Options{Startup: simnet.Startup{Listen: 30 * time.Millisecond}})
@@ -40,7 +40,7 @@ func get(ctx context.Context, url string) (string, error) {
 	return string(b), err
 }
 
-// eventually asks until the answer satisfies, for at most five seconds.
+// eventually repeats a request until its answer is accepted, for at most five seconds.
 func eventually(t *testing.T, url string, satisfies func(body string, err error) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -57,7 +57,7 @@ func eventually(t *testing.T, url string, satisfies func(body string, err error)
 	}
 }
 
-func TestAStoppedNodeRefusesAndReturnsOnItsPort(t *testing.T) {
+func TestRestartedNodeKeepsItsPort(t *testing.T) {
 	net, urls, cancel := serve(t)
 	if len(urls) != 9 || urls["metrics"] == "" || urls["data"] == "" || urls["observer"] == "" {
 		t.Fatalf("got %v", urls)
@@ -70,10 +70,10 @@ func TestAStoppedNodeRefusesAndReturnsOnItsPort(t *testing.T) {
 	net.Node("alpha").Stop()
 	eventually(t, health, refused)
 	if body, err := get(t.Context(), urls["metrics"]+"/v1/avg_tps/43112"); err != nil || !strings.Contains(body, `"status":200`) {
-		t.Errorf("the others go on: %q, %v", body, err)
+		t.Errorf("other node: %q, %v", body, err)
 	}
 	if body, err := get(t.Context(), urls["data"]+"/v1/chains/43112/blocks/1249999"); err != nil || !strings.Contains(body, `"blockNumber":"1249999"`) {
-		t.Errorf("and so does the data service: %q, %v", body, err)
+		t.Errorf("Data service: %q, %v", body, err)
 	}
 	net.Node("alpha").Start()
 	eventually(t, health, func(_ string, err error) bool { return err == nil })
@@ -83,7 +83,7 @@ func TestAStoppedNodeRefusesAndReturnsOnItsPort(t *testing.T) {
 	}
 }
 
-func TestFaultsBelowHTTPShowOnRealSockets(t *testing.T) {
+func TestConnectionFaultsOnRealSockets(t *testing.T) {
 	net, urls, _ := serve(t)
 	url, node := urls["alpha"]+"/ext/health", net.Node("alpha")
 

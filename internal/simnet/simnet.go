@@ -1,31 +1,28 @@
-// Package simnet is a simulated Avalanche network. Its nodes speak the node RPC, its metrics service and its
-// data service speak REST, exactly as the real ones do: the same fields, types, error texts, status codes and
-// traps.
+// Package simnet is a simulated Avalanche network. Its nodes speak JSON-RPC, its Metrics service and Data service speak REST,
+// exactly like the real ones: with the same fields, types, error texts, status codes and peculiarities.
 //
-// There is one truth, the Network: who validates what since when, who was away when, how high the chains are.
-// It is a function of the clock; nothing runs in the background. A view is that truth as one node sees it at
-// one instant, and each service has one file that renders its answers from a view:
+// The Network has one state, the truth: validators, uptimes and chains. It is a function of the clock; nothing runs in the
+// background. A view is the truth as one node sees it at one time. Each service has one file that renders answers from a view:
 //
-//	truth.go scene.go change.go    the truth, what New builds, what a test or a demonstration may change
+//	truth.go scene.go change.go    the truth, the initial network, and what tests and demos may change
 //	node.go view.go                a node: its process, its chains, its paths
 //	info.go platform.go validators.go evm.go avm.go admin.go health.go     one file per service of a node;
 //	platformtx.go evmconfig.go     blocks and balances of P, configuration of an EVM chain
-//	rest.go metrics.go             what REST services share: routes, pages, keys, limits; the metrics service
-//	data.go dataevm.go dataicm.go  the data service: the primary network, EVM chains, messages between chains
-//	observer.go                    a public endpoint before two machines of others
-//	ledger.go                      the part of the truth that only the data service tells
-//	endpoint.go fault.go rpc.go id.go  what all of them share: faults, recorded calls, the JSON-RPC envelope, IDs
-//	transport.go serve.go          two ways in: in memory for synthetic time, and real sockets
+//	rest.go metrics.go             shared parts of REST services: routes, pages, keys, limits; the Metrics service
+//	data.go dataevm.go dataicm.go  the Data service: the primary network, EVM chains, messages between chains
+//	observer.go                    a public endpoint of another operator
+//	ledger.go                      the part of the truth that only the Data service has
+//	endpoint.go fault.go rpc.go id.go  shared by all: faults, recorded calls, the JSON-RPC envelope, IDs
+//	transport.go serve.go          access in memory, for synthetic time, and over sockets
 //
-// The package imports nothing of this module, so that a client and a server never share a mistake.
+// The package imports nothing of this module, so that client and simulation do not share mistakes.
 //
-// Participants are named alpha, bravo, charlie, delta, echo (primary validators), foxtrot (validates an L1
-// only), golf (auto-renewed validator) and hotel (small validator); the last two are peers without an API.
-// Chains are named P, X, C, examplel1 and examplepoa. A method that takes a name also takes the ID; it panics
-// on a name that the scene does not have, since that is a mistake of the caller and not a state of a network.
+// Participants are alpha, bravo, charlie, delta, echo (primary validators), foxtrot (validates only an L1), golf (auto-renewed
+// validator) and hotel (small validator). Golf and hotel are peers without an API. Chains are P, X, C, examplel1 and
+// examplepoa. A parameter for a name also accepts the ID. An unknown name panics, because it is a mistake of the caller.
 //
-// To the data service the network is mainnet. On its EVM chains there are the addresses from Account to
-// Messenger; what happens to them began 23 hours before New and goes on by the clock.
+// In the Data service the network is mainnet. The addresses from Account to Messenger are on its EVM chains; their history
+// starts 23 hours before New.
 package simnet
 
 import (
@@ -37,32 +34,32 @@ import (
 	"time"
 )
 
-// Options shape the network that New builds. The zero value is the usual one.
+// Options configure the network. The zero value is the default network.
 type Options struct {
-	// Seed decides every ID, key, hash and order. Equal seeds and clocks give equal networks.
+	// Seed determines every ID, key, hash and order. Equal seeds and clocks give equal networks.
 	Seed uint64
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Validators adds that many primary validators that are only peers, for scale.
+	// Validators adds this number of primary validators without an API, for scale.
 	Validators int
-	// Startup says how long the steps of a node's start take; zero fields take their defaults.
+	// Startup has the durations of the steps of a node's start; zero fields mean the defaults.
 	Startup Startup
-	// StartKeyPaging makes the metrics service page with startKey and nextPageStartKey
-	// instead of pageToken and nextPageToken; both spellings exist in the wild.
+	// StartKeyPaging makes the Metrics service use startKey and nextPageStartKey instead of pageToken and nextPageToken; both
+	// spellings are in use.
 	StartKeyPaging bool
-	// PageOverlap is how many items of a page of the data service come again on the next one, as where a list
-	// grows while it is read. Pages of no more items do not overlap.
+	// PageOverlap is the number of items of a page of the Data service that the next page repeats, as in a growing list. Smaller
+	// pages do not overlap.
 	PageOverlap int
 }
 
-// Startup holds the instants of a node's start, counted from Start. Before Listen connections are refused.
+// Startup has the times of a node's start, counted from Start. Before Listen, connections are refused.
 type Startup struct {
 	Listen time.Duration // the API answers: /ext/info at once, P 503, every other chain 404 (default 1 s)
 	Peers  time.Duration // all peers are connected (3 s)
 	PChain time.Duration // P is bootstrapped; the other chains exist and answer 503 (5 s)
 	Chains time.Duration // X and C are bootstrapped (8 s)
 	L1s    time.Duration // the tracked chains of other subnets are bootstrapped (12 s)
-	Uptime time.Duration // the last peer has told what uptime it observes (20 s)
+	Uptime time.Duration // the last peer has sent its observed uptime (20 s)
 }
 
 func (s Startup) orDefault() Startup {
@@ -96,7 +93,7 @@ type Network struct {
 	observer *Observer
 }
 
-// New builds the scene described at the top of the package, all healthy.
+// New returns the network described at the top of the package, in a healthy state.
 func New(o Options) *Network {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -111,10 +108,10 @@ func New(o Options) *Network {
 	return n
 }
 
-// clock is the present, in UTC and without a monotonic reading.
+// clock returns the current time in UTC without a monotonic reading.
 func (n *Network) clock() time.Time { return n.opts.Now().UTC().Round(0) }
 
-// Node returns the node of that name or ID. It panics if there is none.
+// Node returns the node with this name or ID. It panics without one.
 func (n *Network) Node(name string) *Node {
 	for _, node := range n.nodes {
 		if node.name == name || node.member.id == name {
@@ -124,7 +121,7 @@ func (n *Network) Node(name string) *Node {
 	panic(fmt.Sprintf("simnet: no node %q", name))
 }
 
-// Nodes returns the nodes that have an API, in the order of their names.
+// Nodes returns the nodes with an API, sorted by name.
 func (n *Network) Nodes() []*Node { return slices.Clone(n.nodes) }
 
 // NodeID returns the ID of a participant: a node, or a peer without an API.
@@ -136,14 +133,14 @@ func (n *Network) NodeID(name string) string {
 
 // Chain holds the identifiers of a chain.
 type Chain struct {
-	Name       string // as platform.getBlockchains spells it; "P" for the P-Chain, which is not listed there
+	Name       string // as in platform.getBlockchains; "P" for the P-Chain, which is not listed there
 	ID         string
 	SubnetID   string
 	VMID       string
 	EVMChainID uint64 // 0 unless the chain is an EVM chain
 }
 
-// Chain returns the identifiers of the chain of that name, alias or ID.
+// Chain returns the identifiers of the chain with this name, alias or ID.
 func (n *Network) Chain(name string) Chain {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -151,8 +148,8 @@ func (n *Network) Chain(name string) Chain {
 	return Chain{Name: c.name, ID: c.id, SubnetID: c.subnet.id, VMID: c.vm, EVMChainID: c.evmID}
 }
 
-// ValidationID returns what identifies a validator of a chain: the validation ID on an L1, the transaction
-// that added it elsewhere.
+// ValidationID returns the identifier of a validator of a chain: the validation ID on an L1, the ID of the transaction that
+// added it elsewhere.
 func (n *Network) ValidationID(chain, validator string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -163,15 +160,15 @@ func (n *Network) ValidationID(chain, validator string) string {
 	return n.mustStaker(s, m).txID
 }
 
-// Owner is the address, without its chain prefix, that owns everything in the scene.
+// Owner is the address that owns everything in the network, without its chain prefix.
 const Owner = "custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"
 
-// Call is one question that the network was asked.
+// Call is one call that an upstream received.
 type Call struct {
 	At       time.Time
 	Upstream string // name of the node, or "metrics" or "data"
 	Path     string
-	// Method is the JSON-RPC method, or for REST the verb and the pattern, as "GET /v1/avg_tps/{chainId}".
+	// Method is the JSON-RPC method or, for REST, the verb and the pattern, such as "GET /v1/avg_tps/{chainId}".
 	Method string
 	// Params are the JSON-RPC parameters as sent; for REST the query, as a JSON string.
 	Params json.RawMessage
@@ -179,14 +176,14 @@ type Call struct {
 
 const keptCalls = 1 << 14
 
-// Calls returns what was asked since New or ResetCalls, oldest first; of very many only the latest are kept.
+// Calls returns the calls since New or ResetCalls, oldest first. It keeps only the latest of very many.
 func (n *Network) Calls() []Call {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.calls)
 }
 
-// ResetCalls forgets what was asked.
+// ResetCalls deletes the recorded calls.
 func (n *Network) ResetCalls() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -200,7 +197,7 @@ func (n *Network) record(c Call) {
 	n.calls = append(n.calls, c)
 }
 
-// change runs f on the truth of the present and wakes whoever waits for changes.
+// change applies f to the truth at the current time, and notifies those who wait for changes.
 func (n *Network) change(f func(now time.Time)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -211,7 +208,7 @@ func (n *Network) change(f func(now time.Time)) {
 	n.changed = make(chan struct{})
 }
 
-// shuffle puts a list into the random order in which real nodes answer lists made from maps.
+// shuffle shuffles a list: real nodes send lists that are made from maps in random order.
 func shuffle[T any](rng *rand.Rand, list []T) {
 	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 }

@@ -21,7 +21,7 @@ import (
 
 const avax = 1_000_000_000
 
-// client asks one upstream in memory.
+// client calls one upstream in memory.
 type client struct {
 	t    *testing.T
 	http http.Client
@@ -48,7 +48,7 @@ func (c client) send(method, path, body string) (int, string, error) {
 	return res.StatusCode, string(b), err
 }
 
-// call returns how a JSON-RPC call ended: "ok", the text of its error, or status and body.
+// call returns the result of a JSON-RPC call: "ok", the error text, or status and body.
 func (c client) call(path, method string, params any, into any) string {
 	c.t.Helper()
 	p, err := json.Marshal(params)
@@ -82,7 +82,7 @@ func (c client) call(path, method string, params any, into any) string {
 	return "ok"
 }
 
-// must is call for a call that has to succeed.
+// must is call for a call that must succeed.
 func (c client) must(path, method string, params any, into any) {
 	c.t.Helper()
 	if end := c.call(path, method, params, into); end != "ok" {
@@ -113,13 +113,13 @@ type validator struct {
 	Delegators                  *[]struct{ Weight string }
 }
 
-// validators asks the P-Chain for the set of a chain's subnet, by node ID.
+// validators returns the P-Chain's set of a chain's subnet, by node ID.
 func (c client) validators(chain simnet.Chain) map[string]validator {
 	c.t.Helper()
 	return c.list("/ext/bc/P", "platform.getCurrentValidators", map[string]any{"subnetID": chain.SubnetID})
 }
 
-// chainValidators asks the chain itself.
+// chainValidators returns the chain's own view of its set.
 func (c client) chainValidators(chain simnet.Chain) map[string]validator {
 	c.t.Helper()
 	return c.list("/ext/bc/"+chain.ID+"/validators", "validators.getCurrentValidators", nil)
@@ -147,7 +147,7 @@ func (c client) height(path string) uint64 {
 	return n
 }
 
-func TestANodeStartsInTheOrderOfARealOne(t *testing.T) {
+func TestNodeStartsLikeARealOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, l1 := dial(t, net, "alpha"), net.Chain("examplel1")
@@ -182,20 +182,20 @@ func TestANodeStartsInTheOrderOfARealOne(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		check("ok", "ok", waiting, waiting, "ok")
 		if u := alpha.uptime(); u.Rewarding > 21 || u.Rewarding < 19 {
-			t.Errorf("at first a node has its own stake only, got %v %%", u.Rewarding)
+			t.Errorf("rewarding stake %v %% right after the start, want only its own", u.Rewarding)
 		}
 		time.Sleep(4 * time.Second)
 		check("ok", "ok", "ok", waiting, "ok")
 		time.Sleep(4 * time.Second)
 		check("ok", "ok", "ok", "ok", "ok")
 		if u := alpha.uptime(); u.Rewarding < 41 || u.Rewarding > 99 {
-			t.Errorf("half way the uptime must have climbed in part, got %v %%", u.Rewarding)
+			t.Errorf("rewarding stake %v %% half-way, want a part", u.Rewarding)
 		}
 		time.Sleep(8 * time.Second)
 		if u := alpha.uptime(); u.Rewarding != 100 {
 			t.Errorf("rewarding stake %v %% after the last ping", u.Rewarding)
 		}
-		// Everything is there, and yet health says so only when its checks run again.
+		// The health API reports recovery only after the next run of the checks.
 		if status, _, _ := alpha.send("GET", "/ext/health/readiness", ""); status != 503 {
 			t.Errorf("readiness %d before the checks ran", status)
 		}
@@ -206,24 +206,24 @@ func TestANodeStartsInTheOrderOfARealOne(t *testing.T) {
 	})
 }
 
-func TestAStoppedValidatorCostsTheOthersUptime(t *testing.T) {
+func TestStoppedValidatorLosesUptime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, p, charlie := dial(t, net, "alpha"), net.Chain("P"), net.NodeID("charlie")
 		before := alpha.uptime()
 		was := alpha.validators(p)[charlie]
 		if before.Rewarding != 100 || before.Weighted < 98 || !was.Connected {
-			t.Fatalf("the scene is not healthy: %+v, charlie %+v", before, was)
+			t.Fatalf("initial network not healthy: %+v, charlie %+v", before, was)
 		}
 		net.Node("charlie").Stop()
 		time.Sleep(24 * time.Hour)
 		after := alpha.uptime()
 		if after.Weighted > before.Weighted-19 || after.Rewarding > 81 {
-			t.Errorf("uptime went from %+v to %+v while a fifth of the stake is away", before, after)
+			t.Errorf("uptime changed from %+v to %+v while a fifth of the stake is offline", before, after)
 		}
 		now := alpha.validators(p)[charlie]
 		if now.Connected || now.Uptime >= was.Uptime {
-			t.Errorf("charlie went from %+v to %+v", was, now)
+			t.Errorf("charlie changed from %+v to %+v", was, now)
 		}
 		var peers struct{ NumPeers string }
 		alpha.must("/ext/info", "info.peers", nil, &peers)
@@ -233,15 +233,15 @@ func TestAStoppedValidatorCostsTheOthersUptime(t *testing.T) {
 		net.Node("charlie").Start()
 		time.Sleep(time.Minute)
 		if own := dial(t, net, "charlie").validators(p)[charlie]; own.Uptime != "100.0000" || !own.Connected {
-			t.Errorf("in its own eyes a node is always up, got %+v", own)
+			t.Errorf("the node's own view %+v, want always up", own)
 		}
 		if back := alpha.validators(p)[charlie]; !back.Connected || back.Uptime == "100.0000" {
-			t.Errorf("after its return: %+v", back)
+			t.Errorf("after the restart: %+v", back)
 		}
 	})
 }
 
-func TestANodeCreditsTheOthersWithTheTimeItWasAwayItself(t *testing.T) {
+func TestOwnDowntimeIsCreditedToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		charlie := func(by string) string {
@@ -255,15 +255,15 @@ func TestANodeCreditsTheOthersWithTheTimeItWasAwayItself(t *testing.T) {
 		net.Node("alpha").Start()
 		time.Sleep(time.Minute)
 		if now := charlie("bravo"); now >= bravo {
-			t.Errorf("bravo saw charlie away, and went from %s to %s", bravo, now)
+			t.Errorf("bravo was online: charlie's uptime changed from %s to %s", bravo, now)
 		}
 		if now := charlie("alpha"); now < alpha {
-			t.Errorf("alpha was away as well, and went from %s to %s", alpha, now)
+			t.Errorf("alpha was offline as well: charlie's uptime changed from %s to %s", alpha, now)
 		}
 	})
 }
 
-func TestHealthFailsBelowFourFifthsOfTheWeight(t *testing.T) {
+func TestHealthFailsBelow80PercentOfTheWeight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha := dial(t, net, "alpha")
@@ -277,12 +277,12 @@ func TestHealthFailsBelowFourFifthsOfTheWeight(t *testing.T) {
 		if status != 503 || !strings.Contains(body, "not connected to enough stake: connected to 72.972973%; required at least 80.000000%") {
 			t.Errorf("health %d: %s", status, body)
 		}
-		// As an RPC the same verdict comes with 200.
+		// The RPC returns the same result with status 200.
 		alpha.must("/ext/health", "health.health", nil, nil)
 	})
 }
 
-func TestADisconnectedNodeStillAnswers(t *testing.T) {
+func TestDisconnectedNodeStillAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		bravo, id := dial(t, net, "bravo"), net.NodeID("bravo")
@@ -302,62 +302,62 @@ func TestADisconnectedNodeStillAnswers(t *testing.T) {
 		}
 		net.Reconnect("bravo")
 		if bravo.height("/ext/bc/C/rpc") < height+1700 {
-			t.Error("the node did not catch up")
+			t.Error("node did not catch up")
 		}
 	})
 }
 
-func TestAHungNodeIsLostByItsPeersAfterAWhile(t *testing.T) {
+func TestPeersLoseAHungNodeAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, id := dial(t, net, "alpha"), net.NodeID("bravo")
 		net.Node("bravo").Suffer(simnet.Hung())
 		started := time.Now()
 		if end := dial(t, net, "bravo").call("/ext/info", "info.getNodeID", nil, nil); !strings.Contains(end, "deadline exceeded") {
-			t.Errorf("a hung node: %s", end)
+			t.Errorf("hung node: %s", end)
 		}
 		if took := time.Since(started); took != 5*time.Second {
-			t.Errorf("gave up after %s", took)
+			t.Errorf("timeout after %s", took)
 		}
 		if !alpha.validators(net.Chain("P"))[id].Connected {
-			t.Error("lost at once")
+			t.Error("peers lost the node at once")
 		}
 		time.Sleep(30 * time.Second)
 		if alpha.validators(net.Chain("P"))[id].Connected {
-			t.Error("never lost")
+			t.Error("peers never lost the node")
 		}
 		net.Node("bravo").Recover()
 		dial(t, net, "bravo").must("/ext/info", "info.getNodeID", nil, nil)
 		if !alpha.validators(net.Chain("P"))[id].Connected {
-			t.Error("not found again")
+			t.Error("peers did not reconnect")
 		}
 	})
 }
 
-func TestRewardingStakeFollowsWhatPeersObserve(t *testing.T) {
+func TestRewardingStakeFollowsObservedUptimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		bravo := dial(t, net, "bravo") // its period began after Helicon: 90 %
 		net.Node("bravo").SetObservedUptime(89, "alpha", net.NodeID("charlie"))
 		if u := bravo.uptime(); u.Rewarding < 58 || u.Rewarding > 62 {
-			t.Errorf("two of five hold bravo below the bar, and %v %% would reward it", u.Rewarding)
+			t.Errorf("rewarding stake %v %% with two of five below the requirement", u.Rewarding)
 		}
 		if seen := dial(t, net, "alpha").validators(net.Chain("P"))[net.NodeID("bravo")]; seen.Uptime != "89.0000" {
-			t.Errorf("alpha says %s itself", seen.Uptime)
+			t.Errorf("alpha itself answers %s", seen.Uptime)
 		}
 		net.Node("bravo").SetObservedUptime(-1)
 		if u := bravo.uptime(); u.Rewarding != 100 {
-			t.Errorf("%v %% once they go by what they saw", u.Rewarding)
+			t.Errorf("rewarding stake %v %% with real observations", u.Rewarding)
 		}
 		alpha := dial(t, net, "alpha") // its period began before: 80 %
 		net.Node("alpha").SetObservedUptime(85)
 		if u := alpha.uptime(); u.Rewarding != 100 || u.Weighted > 89 {
-			t.Errorf("all hold alpha above the old bar: %+v", u)
+			t.Errorf("all above the earlier requirement: %+v", u)
 		}
 	})
 }
 
-func TestABalanceMovesOnlyWithBlocksAndRunsOut(t *testing.T) {
+func TestBalanceChangesOnlyWithBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, l1, charlie := dial(t, net, "alpha"), net.Chain("examplel1"), net.NodeID("charlie")
@@ -369,7 +369,7 @@ func TestABalanceMovesOnlyWithBlocksAndRunsOut(t *testing.T) {
 		was := balance()
 		time.Sleep(5 * time.Minute)
 		if now := balance(); now != was {
-			t.Errorf("no block came, and the balance went from %s to %s", was, now)
+			t.Errorf("balance changed from %s to %s without a block", was, now)
 		}
 		net.SetBlockPeriod("P", 4*time.Second)
 		time.Sleep(4 * time.Second)
@@ -379,17 +379,17 @@ func TestABalanceMovesOnlyWithBlocksAndRunsOut(t *testing.T) {
 		time.Sleep(5*time.Minute + 30*time.Second)
 		in := alpha.chainValidators(l1)[charlie]
 		if balance() != "0" || in.IsActive || in.Weight != "50" || !in.IsConnected {
-			t.Errorf("run out: balance %s, %+v", balance(), in)
+			t.Errorf("after it ran out: balance %s, %+v", balance(), in)
 		}
 		time.Sleep(time.Hour)
 		in = alpha.chainValidators(l1)[charlie]
 		if in.IsConnected || in.UptimePercentage > 99.9 {
-			t.Errorf("an hour later an inactive validator passes for disconnected and decays: %+v", in)
+			t.Errorf("inactive validator after an hour: %+v, want disconnected with falling uptime", in)
 		}
 		var status struct{ Healthy bool }
 		_, body, _ := alpha.send("GET", "/ext/health", "")
 		if err := json.Unmarshal([]byte(body), &status); err != nil || !status.Healthy {
-			t.Errorf("320 of 370 are connected, still healthy: %v %s", err, body)
+			t.Errorf("320 of 370 connected: %v %s, want healthy", err, body)
 		}
 		net.TopUp("examplel1", "charlie", avax)
 		time.Sleep(2 * time.Minute)
@@ -399,7 +399,7 @@ func TestABalanceMovesOnlyWithBlocksAndRunsOut(t *testing.T) {
 	})
 }
 
-func TestANodeThatIsBehindKnowsTheBalancesOfItsLastBlock(t *testing.T) {
+func TestLaggingNodeHasBalancesOfItsLastBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, l1 := dial(t, net, "alpha"), net.Chain("examplel1")
@@ -413,26 +413,26 @@ func TestANodeThatIsBehindKnowsTheBalancesOfItsLastBlock(t *testing.T) {
 		time.Sleep(time.Minute)
 		net.TopUp("examplel1", "charlie", avax)
 		net.SetFeePrice(1024)
-		time.Sleep(time.Minute) // echo runs out
+		time.Sleep(time.Minute) // echo's balance runs out
 		if now := balances(); now != was {
-			t.Errorf("without a block from %s to %s", was, now)
+			t.Errorf("balance changed from %s to %s without a block", was, now)
 		}
 		net.Node("alpha").CatchUp("P")
 		if now := balances(); now == was || !strings.HasSuffix(now, " 0") {
-			t.Errorf("with the blocks %s", now)
+			t.Errorf("with blocks: %s", now)
 		}
 	})
 }
 
-// One operator's node has a plugin and a configuration of its own.
-func TestOneNodeMayBeConfiguredUnlikeTheOthers(t *testing.T) {
+// The node of one operator has its own plugin and configuration.
+func TestOneNodeMayBeConfiguredDifferently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		l1, other := net.Chain("examplel1"), net.Chain("examplepoa")
 		at := time.Now().Add(time.Hour)
 		net.Node("bravo").SetPrecompile("examplel1", "txAllowListConfig", true, at)
 		net.Node("bravo").SetVMVersion(l1.VMID, "v0.8.0")
-		net.Node("delta").SetVMVersion(l1.VMID, "v0.8.0") // runs no such chain
+		net.Node("delta").SetVMVersion(l1.VMID, "v0.8.0") // does not run that chain
 		has := func(node string, c simnet.Chain, name string) (configured, active bool) {
 			var config struct {
 				Upgrades struct{ PrecompileUpgrades []map[string]any }
@@ -459,7 +459,7 @@ func TestOneNodeMayBeConfiguredUnlikeTheOthers(t *testing.T) {
 				}
 			}
 			if configured, _ := has("bravo", other, "txAllowListConfig"); configured {
-				t.Error("the other chain has the upgrade too")
+				t.Error("upgrade on the other chain")
 			}
 		}
 		for node, want := range map[string]string{"alpha": "v1.15.0", "bravo": "v0.8.0", "delta": ""} {
@@ -472,7 +472,7 @@ func TestOneNodeMayBeConfiguredUnlikeTheOthers(t *testing.T) {
 	})
 }
 
-func TestBalancesSurviveAYearInOneStep(t *testing.T) {
+func TestBalancesAdvanceByAYear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		time.Sleep(366 * 24 * time.Hour)
@@ -488,7 +488,7 @@ func TestBalancesSurviveAYearInOneStep(t *testing.T) {
 	})
 }
 
-func TestANewL1ValidatorFailsTheWholeListForUpToAMinute(t *testing.T) {
+func TestNewL1ValidatorFailsTheListForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, l1 := dial(t, net, "alpha"), net.Chain("examplel1")
@@ -499,11 +499,11 @@ func TestANewL1ValidatorFailsTheWholeListForUpToAMinute(t *testing.T) {
 			t.Errorf("got %s, want %s", end, want)
 		}
 		if v := alpha.validators(l1)[net.NodeID("india")]; v.ValidationID != id || v.Balance != "1000000000" {
-			t.Errorf("the P-Chain knows it at once, got %+v", v)
+			t.Errorf("on the P-Chain: %+v, want it at once", v)
 		}
 		time.Sleep(time.Minute)
 		if v := alpha.chainValidators(l1)[net.NodeID("india")]; v.IsConnected || v.UptimePercentage != 100 {
-			t.Errorf("at first it passes for disconnected with full uptime, got %+v", v)
+			t.Errorf("initially %+v, want disconnected with full uptime", v)
 		}
 		time.Sleep(time.Minute)
 		if v := alpha.chainValidators(l1)[net.NodeID("india")]; !v.IsConnected {
@@ -516,7 +516,7 @@ func TestANewL1ValidatorFailsTheWholeListForUpToAMinute(t *testing.T) {
 	})
 }
 
-func TestAConvertedSubnetListsBothKindsOfValidators(t *testing.T) {
+func TestConvertedSubnetListsBothValidatorTypes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, poa := dial(t, net, "alpha"), net.Chain("examplepoa")
@@ -529,7 +529,7 @@ func TestAConvertedSubnetListsBothKindsOfValidators(t *testing.T) {
 	})
 }
 
-func TestValidatorsComeAndGo(t *testing.T) {
+func TestValidatorsAreAddedAndRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, p := dial(t, net, "alpha"), net.Chain("P")
@@ -542,19 +542,19 @@ func TestValidatorsComeAndGo(t *testing.T) {
 		}
 		time.Sleep(time.Hour + 4*time.Second)
 		if _, ok := alpha.validators(p)[net.NodeID("delta")]; ok {
-			t.Error("delta's stake ended an hour ago")
+			t.Error("delta still in the set an hour after its stake ended")
 		}
 		if end := dial(t, net, "delta").call("/ext/info", "info.uptime", nil, nil); end != "couldn't get node uptime: node is not a validator" {
 			t.Errorf("delta's own uptime: %s", end)
 		}
 		time.Sleep(24 * time.Hour)
 		if _, ok := alpha.validators(p)[net.NodeID("india")]; ok {
-			t.Error("india's stake ended")
+			t.Error("india still in the set after its stake ended")
 		}
 	})
 }
 
-func TestAnAutoRenewedValidatorRollsItsPeriod(t *testing.T) {
+func TestAutoRenewedValidatorStartsANewPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, p, golf := dial(t, net, "alpha"), net.Chain("P"), net.NodeID("golf")
@@ -562,25 +562,25 @@ func TestAnAutoRenewedValidatorRollsItsPeriod(t *testing.T) {
 		time.Sleep(10 * 24 * time.Hour)
 		now := alpha.validators(p)[golf]
 		if now.TxID != was.TxID || now.StartTime != was.EndTime || now.EndTime <= was.EndTime || now.Weight <= was.Weight {
-			t.Errorf("from %+v to %+v", was, now)
+			t.Errorf("period changed from %+v to %+v", was, now)
 		}
 	})
 }
 
-func TestAnAutoRenewedValidatorWithoutNextPeriodEnds(t *testing.T) {
+func TestAutoRenewedValidatorWithoutNextPeriodEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, p, golf := dial(t, net, "alpha"), net.Chain("P"), net.NodeID("golf")
 		if was := alpha.validators(p)[golf].NextPeriod; was != "1209600" {
-			t.Errorf("the next period is %q", was)
+			t.Errorf("next period %q", was)
 		}
 		net.SetNextPeriod("golf", 0)
 		if now := alpha.validators(p)[golf].NextPeriod; now != "0" {
-			t.Errorf("the next period is %q", now)
+			t.Errorf("next period %q", now)
 		}
 		time.Sleep(10 * 24 * time.Hour)
 		if _, ok := alpha.validators(p)[golf]; ok {
-			t.Error("it was renewed")
+			t.Error("renewed")
 		}
 	})
 }
@@ -599,13 +599,13 @@ func TestDelegatorsAreListedForExactlyOneValidator(t *testing.T) {
 	} {
 		for id, v := range alpha.list("/ext/bc/P", "platform.getCurrentValidators", map[string]any{"nodeIDs": tt.ids}) {
 			if (v.Delegators != nil) != tt.listed {
-				t.Errorf("%d asked: %s has delegators: %v", len(tt.ids), id, v.Delegators)
+				t.Errorf("%d requested: %s with delegators: %v", len(tt.ids), id, v.Delegators)
 			}
 		}
 	}
 }
 
-func TestAFeeConfigChangesWithABlock(t *testing.T) {
+func TestFeeConfigChangesWithABlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, path := dial(t, net, "alpha"), "/ext/bc/"+net.Chain("examplel1").ID+"/rpc"
@@ -626,7 +626,7 @@ func TestAFeeConfigChangesWithABlock(t *testing.T) {
 			t.Errorf("before %+v, after %+v", was, now)
 		}
 		if then != was {
-			t.Errorf("an old block has its old fees, got %+v", then)
+			t.Errorf("fees of an old block: %+v", then)
 		}
 		var fee string
 		alpha.must(path, "eth_baseFee", []any{}, &fee)
@@ -636,7 +636,7 @@ func TestAFeeConfigChangesWithABlock(t *testing.T) {
 	})
 }
 
-func TestChainsGrowStandStillAndFork(t *testing.T) {
+func TestChainsGrowStallAndFork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, bravo, path := dial(t, net, "alpha"), dial(t, net, "bravo"), "/ext/bc/C/rpc"
@@ -653,7 +653,7 @@ func TestChainsGrowStandStillAndFork(t *testing.T) {
 		net.Node("bravo").FallBehind("C")
 		time.Sleep(time.Minute)
 		if lag := alpha.height(path) - bravo.height(path); lag != 30 {
-			t.Errorf("bravo is behind by %d", lag)
+			t.Errorf("bravo lags by %d", lag)
 		}
 		net.Node("bravo").CatchUp("C")
 		net.Node("bravo").Fork("C")
@@ -665,28 +665,28 @@ func TestChainsGrowStandStillAndFork(t *testing.T) {
 			t.Error("no fork")
 		}
 		if before, _ := block(bravo, head-1); before != parent {
-			t.Error("a fork is a chain, too")
+			t.Error("blocks of the fork are not linked")
 		}
 		if a, _ := block(alpha, start); a == ours {
-			t.Error("blocks have hashes of their own")
+			t.Error("equal hashes on the fork")
 		} else if b, _ := block(bravo, start); a != b {
-			t.Error("what came before the fork is shared")
+			t.Error("different hashes before the fork")
 		}
 		net.SetBlockPeriod("C", 0)
 		head = alpha.height(path)
 		time.Sleep(time.Hour)
 		if alpha.height(path) != head {
-			t.Error("a chain that stands still grew")
+			t.Error("stopped chain grew")
 		}
 		net.SetBlockPeriod("C", time.Second)
 		time.Sleep(time.Minute)
 		if h := alpha.height(path); h < head+60 || h > head+62 {
-			t.Errorf("%d blocks after the standstill", h-head)
+			t.Errorf("%d blocks after the stop", h-head)
 		}
 	})
 }
 
-func TestAChainMayBeMissingOrBootstrappingAlone(t *testing.T) {
+func TestChainStatesAreIndependent(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	alpha, l1 := dial(t, net, "alpha"), net.Chain("examplel1")
 	status := func() string {
@@ -718,13 +718,13 @@ func TestAChainMayBeMissingOrBootstrappingAlone(t *testing.T) {
 	dial(t, net, "bravo").must("/ext/bc/"+l1.ID+"/rpc", "eth_chainId", []any{}, nil)
 }
 
-func TestFaultsBefallTheNamedCallsUntilRecovery(t *testing.T) {
+func TestFaultsApplyToNamedCallsUntilRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		node, alpha := net.Node("alpha"), dial(t, net, "alpha")
 		for _, tt := range []struct {
 			fault simnet.Fault
-			want  string // the end of info.peers contains it
+			want  string // error of info.peers contains it
 		}{
 			{simnet.Hung(), "deadline exceeded"},
 			{simnet.Slow(6 * time.Second), "deadline exceeded"},
@@ -747,7 +747,7 @@ func TestFaultsBefallTheNamedCallsUntilRecovery(t *testing.T) {
 
 		node.Suffer(simnet.Refused(-32601, "no such method"), "eth_baseFee")
 		if end := alpha.call("/ext/bc/C/rpc", "eth_baseFee", []any{}, nil); end != "no such method" {
-			t.Errorf("refused by the EVM: %s", end)
+			t.Errorf("error of the EVM: %s", end)
 		}
 		node.Recover()
 
@@ -776,7 +776,7 @@ func TestFaultsBefallTheNamedCallsUntilRecovery(t *testing.T) {
 	})
 }
 
-func TestAForeignHostIsRefused(t *testing.T) {
+func TestUnknownHostHeaderIsRejected(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	for host, want := range map[string]int{
 		"127.0.0.1:9650": 200, "[::1]:9650": 200, "localhost": 200, "localhost:9650": 200, "alpha.sim:80": 200,
@@ -797,11 +797,11 @@ func TestAForeignHostIsRefused(t *testing.T) {
 		}
 	}
 	if _, _, err := dial(t, net, "nobody").send("GET", "/", ""); err == nil || !strings.Contains(err.Error(), "no such host") {
-		t.Errorf("an unknown host: %v", err)
+		t.Errorf("unknown host: %v", err)
 	}
 }
 
-func TestAnAnnouncedUpgradeShowsInPeersAndHealth(t *testing.T) {
+func TestAnnouncedUpgradeIsInPeersAndHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha := dial(t, net, "alpha")
@@ -826,12 +826,12 @@ func TestAnAnnouncedUpgradeShowsInPeersAndHealth(t *testing.T) {
 		var upgrades map[string]any
 		alpha.must("/ext/info", "info.upgrades", nil, &upgrades)
 		if upgrades["iguanaTime"] != "9999-12-01T00:00:00Z" {
-			t.Errorf("an upgrade without a date: %v", upgrades["iguanaTime"])
+			t.Errorf("upgrade without a date: %v", upgrades["iguanaTime"])
 		}
 	})
 }
 
-func TestPeersVoteAreBenchedAndFallSilent(t *testing.T) {
+func TestPeersVoteAreBenchedAndAreSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, bravo := dial(t, net, "alpha"), net.NodeID("bravo")
@@ -860,7 +860,7 @@ func TestPeersVoteAreBenchedAndFallSilent(t *testing.T) {
 	})
 }
 
-func TestCallsAreKept(t *testing.T) {
+func TestCallsAreRecorded(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	alpha := dial(t, net, "alpha")
 	alpha.must("/ext/info", "info.peers", map[string]any{"nodeIDs": []string{}}, nil)
@@ -903,14 +903,14 @@ func TestEqualSeedsGiveEqualNetworks(t *testing.T) {
 	}
 	one := answers(1)
 	if one != answers(1) {
-		t.Error("the same seed gave two networks")
+		t.Error("networks of one seed differ")
 	}
 	if one == answers(2) {
-		t.Error("two seeds gave the same network")
+		t.Error("networks of different seeds are equal")
 	}
 }
 
-func TestListsComeInRandomOrder(t *testing.T) {
+func TestListsHaveRandomOrder(t *testing.T) {
 	net := simnet.New(simnet.Options{Validators: 10})
 	alpha := dial(t, net, "alpha")
 	for path, method := range map[string]string{
@@ -928,7 +928,7 @@ func TestListsComeInRandomOrder(t *testing.T) {
 	}
 }
 
-func TestALargeNetworkAnswersWhole(t *testing.T) {
+func TestLargeNetworkAnswersCompletely(t *testing.T) {
 	net := simnet.New(simnet.Options{Validators: 500})
 	alpha := dial(t, net, "alpha")
 	if n := len(alpha.validators(net.Chain("P"))); n != 507 {
@@ -944,8 +944,8 @@ func TestALargeNetworkAnswersWhole(t *testing.T) {
 	}
 }
 
-// TestEveryMethodOfTheInterfaceIsAnswered asks all that the interface names, with plain parameters.
-func TestEveryMethodOfTheInterfaceIsAnswered(t *testing.T) {
+// TestEveryDocumentedMethodIsAnswered calls every documented method with simple parameters.
+func TestEveryDocumentedMethodIsAnswered(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	net.SetBlockPeriod("X", time.Hour)
 	alpha, x, l1 := dial(t, net, "alpha"), net.Chain("X"), net.Chain("examplel1")
@@ -1006,11 +1006,11 @@ func TestEveryMethodOfTheInterfaceIsAnswered(t *testing.T) {
 	}
 	alpha.must("/ext/admin", "admin.getLoggerLevel", nil, &levels)
 	if got := levels.LoggerLevels["C"].LogLevel; got != "DEBUG" {
-		t.Errorf("the level set is %s", got)
+		t.Errorf("log level %s", got)
 	}
 }
 
-func TestUTXOsArePagedToTheEnd(t *testing.T) {
+func TestUTXOsArePaged(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	net.SetUTXOs(1100)
 	alpha := dial(t, net, "alpha")
@@ -1047,7 +1047,7 @@ func TestUTXOsArePagedToTheEnd(t *testing.T) {
 	}
 }
 
-func TestAChangeMayBeMadeWhileTheNetworkIsAsked(t *testing.T) {
+func TestNetworkChangesDuringCalls(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	alpha := dial(t, net, "alpha")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -1071,9 +1071,8 @@ func TestAChangeMayBeMadeWhileTheNetworkIsAsked(t *testing.T) {
 	<-done
 }
 
-// What is in progress when the process ends gets no answer: not that of a node
-// without peers either.
-func TestAProcessThatEndsAnswersNothingThatIsUnderWay(t *testing.T) {
+// A call in progress gets no answer after the process ended, not even from a node without peers.
+func TestStoppedNodeAnswersNoCallInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{Seed: 1})
 		alpha := dial(t, net, "alpha")
@@ -1083,7 +1082,7 @@ func TestAProcessThatEndsAnswersNothingThatIsUnderWay(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		net.Node("alpha").Stop()
 		if end := <-ended; !strings.Contains(end, "reset") {
-			t.Errorf("the call ends with %q", end)
+			t.Errorf("call ended with %q", end)
 		}
 	})
 }

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// Transport reaches the network in memory, without sockets and without goroutines, and so also under a
-// synthetic clock. The host of a node is its name with ".sim", those of the services are "metrics.sim" and
-// "data.sim", that of the observer is "observer.sim"; any other host is not found. Failures come as they do over TCP: a stopped upstream refuses the connection, a
-// hung one lets the request's context end.
+// Transport connects to the network in memory, without sockets and goroutines, and so also with a synthetic clock. The host of
+// a node is its name with ".sim", those of the services are "metrics.sim" and "data.sim", that of the observer is
+// "observer.sim". Other hosts are not found. Failures are those of TCP: a stopped upstream refuses the connection, a hung one
+// waits until the request's context ends.
 func (n *Network) Transport() http.RoundTripper { return transport{n} }
 
 type transport struct{ net *Network }
@@ -74,7 +74,7 @@ type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
-// endpointOf is the upstream behind a host name of Transport, nil if there is none.
+// endpointOf returns the upstream of a host name of Transport, or nil.
 func (n *Network) endpointOf(host string) *endpoint {
 	name, ok := strings.CutSuffix(host, ".sim")
 	if !ok {
@@ -88,7 +88,7 @@ func (n *Network) endpointOf(host string) *endpoint {
 	return nil
 }
 
-// endpoints are all upstreams.
+// endpoints returns all upstreams.
 func (n *Network) endpoints() []*endpoint {
 	endpoints := []*endpoint{&n.metrics.endpoint, &n.data.endpoint, &n.observer.endpoint}
 	for _, node := range n.nodes {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// truth is what is the case in the network, whoever is asked. Everything that passes with time is kept as the
-// instants at which it changed, so that any instant, also a past one, can be looked at.
+// truth is the state of the network, independent of the observer. Everything that changes over time is stored with the times of
+// its changes, so that any time, also in the past, can be viewed.
 type truth struct {
 	seed    uint64
 	origin  time.Time // when New was called
-	genesis time.Time // when the upgrades that every network is born with became active
-	helicon time.Time // validation periods that start from here on need 90 % of uptime, earlier ones 80 %
+	genesis time.Time // activation time of the upgrades of the genesis
+	helicon time.Time // validation periods that start at or after it need 90 % uptime, earlier ones 80 %
 
 	members  []*member
 	primary  *subnet
@@ -27,44 +27,44 @@ type truth struct {
 	avaxUTXOs int // unspent outputs of Owner on the X-Chain
 }
 
-// member is a participant of the peer-to-peer network: a node, or a peer that nobody can ask.
+// member is a participant of the peer-to-peer network: a node, or a peer without an API.
 type member struct {
 	name, id    string
 	number      int
 	ip          string // announced address
-	inbound     bool   // dials in, so that others see an ephemeral port
+	inbound     bool   // connects to others, which see an ephemeral port
 	publicKey   string
 	possession  string
 	version     string
-	upgradeTime time.Time // the newest upgrade it knows
+	upgradeTime time.Time // the newest upgrade that it knows
 	supports    []uint32
 	objects     []uint32
-	subnets     []*subnet // tracked beside the primary network
-	away        spans     // when nobody reaches it
-	silent      spans     // when it is connected and sends nothing
-	// lossBefore is the share of its time before the origin that a validator was away.
+	subnets     []*subnet // tracked in addition to the primary network
+	away        spans     // times without connection
+	silent      spans     // times connected without sending
+	// lossBefore is the share of its time before the origin in which a validator was offline.
 	lossBefore float64
-	// told is the percentage that another member tells about this one instead of what it saw.
+	// told is the percentage that another member sends about this one instead of its observation.
 	told map[*member]float64
 	node *Node // nil for a peer without an API
 }
 
-// subnet is a set of validators and the chains they validate.
+// subnet is a set of validators and their chains.
 type subnet struct {
 	id      string
 	chains  []*chain
-	stakers []*staker      // primary network, and permissioned validators elsewhere
+	stakers []*staker      // of the primary network, and permissioned validators of other subnets
 	l1      []*l1Validator // validators of an L1
 	created time.Time
-	// owner may change the subnet; born is the first one.
+	// owner may change the subnet; born is the first owner.
 	owner, born subnetOwner
 	// conversion is the ID of the conversion to an L1, empty before it.
 	conversion   string
-	managerChain *chain // where the contract is that manages the L1's validators
+	managerChain *chain // chain of the contract that manages the L1's validators
 	manager      string // its address
 }
 
-// subnetOwner is whoever holds enough of the keys of these addresses, which have no chain prefix here.
+// subnetOwner has the keys of these addresses, which have no chain prefix here.
 type subnetOwner struct {
 	addresses []string
 	threshold int
@@ -78,7 +78,7 @@ func (o subnetOwner) controlKeys() []string {
 	return keys
 }
 
-// staker validates for a period: with stake on the primary network, by permission on another subnet.
+// staker validates for a period: with stake on the primary network, with permission on another subnet.
 type staker struct {
 	member     *member
 	txID       string
@@ -89,7 +89,7 @@ type staker struct {
 	accrued    uint64
 	delegators []delegator
 	renewal    *renewal
-	added      time.Time // zero for those of the scene
+	added      time.Time // zero for those of the initial network
 }
 
 type delegator struct {
@@ -99,26 +99,26 @@ type delegator struct {
 	reward     uint64
 }
 
-// renewal makes a staker begin a new period whenever one ends.
+// renewal makes a staker start a new period at the end of each.
 type renewal struct {
-	period time.Duration // 0: the current one is the last
-	shares uint64        // of the reward that is staked again, in millionths
+	period time.Duration // 0: the current period is the last
+	shares uint64        // share of the reward that is restaked, in millionths
 }
 
-// l1Validator validates an L1 for as long as its balance lasts.
+// l1Validator validates an L1 while its balance lasts.
 type l1Validator struct {
 	member       *member
 	validationID string
 	weight       uint64
 	start        time.Time
 	balance      uint64    // nAVAX at paidAt
-	paidAt       time.Time // the fee is paid up to here
+	paidAt       time.Time // the fee is paid up to this time
 	before       []funds   // up to paidAt, oldest first
 	inactive     spans
-	added        time.Time // zero for those of the scene
+	added        time.Time // zero for those of the initial network
 }
 
-// funds is a balance at an instant, and the price that was paid up to it.
+// funds is a balance at a time, and the price paid until then.
 type funds struct {
 	balance uint64
 	at      time.Time
@@ -134,15 +134,15 @@ type chain struct {
 	subnet  *subnet
 	heads   heads
 	fees    []feeChange // Subnet-EVM only
-	// precompiles names those active from genesis on; Subnet-EVM only.
+	// precompiles are active from genesis; Subnet-EVM only.
 	precompiles []string
 	upgrades    []precompileUpgrade
 }
 
-// isL1 says whether a chain runs Subnet-EVM: chains of every subnet but the primary network.
+// isL1 reports whether a chain runs Subnet-EVM: chains of every subnet but the primary network.
 func (c *chain) isL1() bool { return c.subnet.id != primaryNetworkID }
 
-// label is what a node calls a chain in health checks and loggers.
+// label returns a node's name of a chain in health checks and loggers.
 func (c *chain) label() string {
 	if len(c.aliases) > 0 {
 		return c.aliases[0]
@@ -155,7 +155,7 @@ type upgrade struct {
 	at   time.Time // zero: not scheduled
 }
 
-// total is the weight of a staker with its delegators, which is what counts on the primary network.
+// total returns the weight of a staker with its delegators, as on the primary network.
 func (s *staker) total() uint64 { return s.weight + s.delegated() }
 
 func (s *staker) delegated() (w uint64) {
@@ -231,7 +231,7 @@ func (t *truth) mustChain(name string) *chain {
 
 func (t *truth) pChain() *chain { return t.chains[0] }
 
-// advance makes happen what the clock alone brings: balances run out, periods end or are renewed.
+// advance applies changes that depend only on the clock: balances run out, periods end or are renewed.
 func (t *truth) advance(now time.Time) {
 	var out []*l1Validator
 	for _, s := range t.subnets {
@@ -249,7 +249,7 @@ func (t *truth) advance(now time.Time) {
 		v.pay(at, t.feePrice)
 		v.balance = 0
 		v.inactive.begin(at)
-		t.pChain().heads.add(at) // a block is made for it, to the second
+		t.pChain().heads.add(at) // a block is accepted for it, to the second
 	}
 	for _, s := range t.subnets {
 		accepted := t.pChain().heads.at(now).time
@@ -280,7 +280,7 @@ func (t *truth) advance(now time.Time) {
 
 func (v *l1Validator) active() bool { return v.balance > 0 }
 
-// runsOut is the instant at which the balance of an active validator is spent.
+// runsOut returns when the balance of an active validator runs out.
 func (v *l1Validator) runsOut(price uint64) time.Time {
 	if price == 0 || v.balance/price > uint64(math.MaxInt64/time.Second) {
 		return v.paidAt.Add(math.MaxInt64)
@@ -288,8 +288,7 @@ func (v *l1Validator) runsOut(price uint64) time.Time {
 	return v.paidAt.Add(time.Duration(v.balance/price) * time.Second)
 }
 
-// balanceAt is the balance once the fee is paid up to an instant. A node that is behind does not know what was added
-// later.
+// balanceAt returns the balance with the fee paid up to a time. A lagging node does not know later top-ups.
 func (v *l1Validator) balanceAt(at time.Time, price uint64) uint64 {
 	for _, was := range v.before {
 		if at.Before(was.at) {
@@ -304,7 +303,7 @@ func (v *l1Validator) balanceAt(at time.Time, price uint64) uint64 {
 	return v.balance - min(spent, v.balance)
 }
 
-// pay settles the fee of an active validator up to an instant.
+// pay charges the fee of an active validator up to a time.
 func (v *l1Validator) pay(at time.Time, price uint64) {
 	if !v.active() {
 		price = 0
@@ -313,12 +312,12 @@ func (v *l1Validator) pay(at time.Time, price uint64) {
 	v.before = append(v.before, funds{v.balance, at, price})
 }
 
-// rewardFor is about 8 % a year.
+// rewardFor returns about 8 % per year.
 func rewardFor(weight uint64, period time.Duration) uint64 {
 	return uint64(float64(weight) * 0.08 * period.Hours() / (365 * 24))
 }
 
-// stakerUptime is the share of its period, 0 to 1, during which `by` saw a primary validator connected.
+// stakerUptime returns the ratio of its period, 0 to 1, in which `by` observed a primary validator as connected.
 func (t *truth) stakerUptime(v *staker, by *member, now time.Time) float64 {
 	if percent, ok := v.member.told[by]; ok && v.member != by {
 		return percent / 100
@@ -326,9 +325,9 @@ func (t *truth) stakerUptime(v *staker, by *member, now time.Time) float64 {
 	return 1 - t.lost(v.member, by, v.start, now, nil).Seconds()/max(1, now.Sub(v.start).Seconds())
 }
 
-// lost is the time since an instant during which `by` did not see a member connected, or in which the member
-// was inactive. A node sees itself connected always, and credits the others with the time in which it was
-// away itself.
+// lost returns the time since a point in time in which `by` did not observe a member as connected, or in which the member was
+// inactive. A node always observes itself as connected, and credits the others with the time in which it was offline
+// itself.
 func (t *truth) lost(m, by *member, since, now time.Time, inactive spans) time.Duration {
 	if m == by {
 		return lostBetween(since, now, nil, inactive)
@@ -341,8 +340,8 @@ func (t *truth) lost(m, by *member, since, now time.Time, inactive spans) time.D
 	return min(lost, now.Sub(since))
 }
 
-// heads is the course of a chain: its newest block at every instant. A segment begins with a block and
-// continues with one block every period; a period of zero means that no further block comes.
+// heads is the history of a chain: its newest block at any time. A segment starts with a block and continues with one block
+// every period; a period of zero means no further block.
 type heads []segment
 
 type segment struct {
@@ -366,7 +365,7 @@ func (h heads) at(now time.Time) head {
 			return head{s.height, s.time}
 		}
 		n := now.Sub(s.time) / s.every
-		if back := s.time.Sub(now); back > 0 { // the past had the same pace
+		if back := s.time.Sub(now); back > 0 { // the past had the same period
 			n = min((back+s.every-1)/s.every, time.Duration(s.height))
 			return head{s.height - uint64(n), s.time.Add(-n * s.every)}
 		}
@@ -375,7 +374,7 @@ func (h heads) at(now time.Time) head {
 	return head{}
 }
 
-// timeOf is the time of the block of that height, which must have been accepted.
+// timeOf returns the time of the accepted block at a height.
 func (h heads) timeOf(height uint64) time.Time {
 	for i := len(h) - 1; i >= 0; i-- {
 		if s := h[i]; height >= s.height {
@@ -391,11 +390,11 @@ func (h *heads) add(at time.Time) {
 	h.insert(segment{last.height + 1, at, (*h)[len(*h)-1].every})
 }
 
-// pace sets the time between blocks from an instant on.
+// pace sets the time between blocks from a time on.
 func (h *heads) pace(at time.Time, every time.Duration) {
 	last := h.at(at)
 	if every > 0 && at.Sub(last.time) >= every {
-		h.insert(segment{last.height + 1, at, every}) // a chain that stood still does not catch up
+		h.insert(segment{last.height + 1, at, every}) // a stalled chain does not catch up
 		return
 	}
 	h.insert(segment{last.height, last.time, every})
@@ -410,7 +409,7 @@ func (h *heads) insert(s segment) {
 	*h = append(*h, s)
 }
 
-// spans are stretches of time in order; only the last one may be open.
+// spans are time ranges in order; only the last may be open.
 type spans []span
 
 type span struct {
@@ -444,8 +443,7 @@ func (s *spans) finish(at time.Time) {
 	}
 }
 
-// last is the end of the last span before an instant, zero if there is none; it is the instant itself while
-// a span covers it.
+// last returns the end of the last span before a time; zero without one; the time itself during a span.
 func (s spans) last(at time.Time) time.Time {
 	var end time.Time
 	for _, s := range s {
@@ -460,7 +458,7 @@ func (s spans) last(at time.Time) time.Time {
 	return end
 }
 
-// lostBetween is the time between two instants that one of the lists covers and `except` does not.
+// lostBetween returns the part of a time range that one of the lists covers and `except` does not.
 func lostBetween(from, to time.Time, except spans, lists ...spans) (lost time.Duration) {
 	cuts := []time.Time{from, to}
 	for _, list := range append(lists, except) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// validatorsService is what a Subnet-EVM chain tells of its validators. Weights and times are numbers here,
-// where platform has strings.
+// validatorsService is the service of a Subnet-EVM chain about its validators. Weights and times are numbers here, and strings
+// in platform.
 func validatorsService(c *chain) service {
 	type params struct{ NodeIDs []nodeIDParam }
 	return service{"validators", map[string]method{
@@ -28,13 +28,13 @@ type chainValidator struct {
 	UptimeSeconds    int64   `json:"uptimeSeconds"`
 }
 
-// trackerPeriod is how often a node takes over changes of the validator set into its tracker of uptimes.
+// trackerPeriod is the interval at which a node applies changes of the validator set to its uptime tracker.
 const trackerPeriod = time.Minute
 
 func (v *view) chainValidators(c *chain, ids []nodeIDParam) (any, error) {
 	tracked := v.lastRun(trackerPeriod)
 	list := []chainValidator{}
-	// inactive and added are those of an L1 validator; a permissioned one is always active.
+	// inactive and added are for an L1 validator; a permissioned one is always active.
 	add := func(r chainValidator, m *member, start time.Time, inactive spans, added time.Time) error {
 		if len(ids) > 0 && !slices.Contains(ids, nodeIDParam(m.id)) {
 			return nil

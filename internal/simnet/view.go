@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// view is the truth as one node sees it at one instant.
+// view is the truth as one node sees it at one time.
 type view struct {
 	*truth
 	net  *Network
@@ -14,14 +14,14 @@ type view struct {
 	now  time.Time
 }
 
-// at is the view of another instant.
+// at returns the view at another time.
 func (v *view) at(now time.Time) *view {
 	w := *v
 	w.now = now
 	return &w
 }
 
-// age is the time since the process started.
+// age returns the time since the process started.
 func (v *view) age() time.Duration {
 	if v.node.started.IsZero() {
 		return time.Duration(1<<63 - 1)
@@ -29,10 +29,10 @@ func (v *view) age() time.Duration {
 	return v.now.Sub(v.node.started)
 }
 
-// created says whether the node has begun to run chains other than P.
+// created reports whether the node has started chains other than P.
 func (v *view) created() bool { return !v.node.isolated && v.age() >= v.net.opts.Startup.PChain }
 
-// notCreated is the state of a chain that the node will run once the P-Chain is bootstrapped.
+// notCreated is the state of a chain that the node runs after the P-Chain is bootstrapped.
 const notCreated ChainState = -1
 
 func (v *view) chainState(c *chain) ChainState {
@@ -64,7 +64,7 @@ func (v *view) chainState(c *chain) ChainState {
 	return fate.state
 }
 
-// runs says whether the node knows the chain by its ID: it runs it, or will once P is bootstrapped.
+// runs reports whether the node knows the chain by its ID: it runs it, or will after P is bootstrapped.
 func (v *view) runs(c *chain) bool {
 	switch v.chainState(c) {
 	case Running, Bootstrapping:
@@ -75,7 +75,7 @@ func (v *view) runs(c *chain) bool {
 	return false
 }
 
-// connected says whether the node is connected to a member.
+// connected reports whether the node is connected to a member.
 func (v *view) connected(m *member) bool {
 	if m == v.me || m.away.covers(v.now) || v.me.away.covers(v.now) {
 		return false
@@ -86,7 +86,7 @@ func (v *view) connected(m *member) bool {
 	return since >= ramp
 }
 
-// peers are the connected members, in random order.
+// peers returns the connected members in random order.
 func (v *view) peers() []*member {
 	var list []*member
 	for _, m := range v.members {
@@ -98,8 +98,8 @@ func (v *view) peers() []*member {
 	return list
 }
 
-// toldBy is the uptime of this node that a peer tells, in whole percent: 0 until its first ping after a
-// reconnection, and for a node that is no primary validator.
+// toldBy returns the uptime of this node that a peer sends, in whole percent: 0 until its first ping after a reconnection, and
+// for a node that does not validate the primary network.
 func (v *view) toldBy(m *member) int {
 	mine := v.primary.staker(v.me)
 	if mine == nil {
@@ -117,10 +117,10 @@ func (v *view) toldBy(m *member) int {
 	return int(100 * v.stakerUptime(mine, m, v.now))
 }
 
-// head is the newest block of a chain that the node has accepted.
+// head returns the newest block of a chain that the node has accepted.
 func (v *view) head(c *chain) head { return c.heads.at(v.chainTime(c)) }
 
-// chainTime is the present, or the instant at which the node stopped to accept blocks of the chain.
+// chainTime returns the current time, or the time at which the node stopped accepting blocks of the chain.
 func (v *view) chainTime(c *chain) time.Time {
 	at := v.now
 	if since, ok := v.node.stuck[c]; ok && since.Before(at) {
@@ -134,7 +134,7 @@ func (v *view) chainTime(c *chain) time.Time {
 	return at
 }
 
-// lastRun is the last time by now of something that runs every period from the start of the process on.
+// lastRun returns the last time until now of something periodic since the start of the process.
 func (v *view) lastRun(every time.Duration) time.Time {
 	first := v.origin.Add(-every)
 	if !v.node.started.IsZero() {
