@@ -193,16 +193,6 @@ func (c testCase) cost(t *testing.T, interval string) int {
 	return last / seconds(interval) * len(c.InputSeries)
 }
 
-// thresholdUsed records each threshold with its labels.
-const thresholdUsed = threshold + "_used"
-
-// isUsedAs reports whether the selector asks for what thresholdUsed makes of the threshold r.
-func (r *rule) isUsedAs(v *parser.VectorSelector) bool {
-	return v.Name == thresholdUsed && !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
-		return m.Name != model.MetricNameLabel && !m.Matches(r.feeds.Get(m.Name))
-	})
-}
-
 // narrow returns a query for ALERTS of any name as one for the given names, with their samples alone: the bench has no other alerts.
 func (q queryCase) narrow(t *testing.T, names map[string]bool) queryCase {
 	t.Helper()

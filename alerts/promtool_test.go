@@ -39,7 +39,12 @@ func TestTheRulesDoWhatTheirTestsPromise(t *testing.T) {
 
 func TestAnnotationsSayWhatThePagerShows(t *testing.T) {
 	t.Parallel()
-	promtool(t, "test", "rules", annotationTests)
+	files := []string{annotationTests}
+	if testing.Short() {
+		suite := readSuite(t, "rules.yml")
+		files = suite.cut(t, suite.annotations, t.TempDir())
+	}
+	promtool(t, append([]string{"test", "rules"}, files...)...)
 }
 
 func promtool(t *testing.T, args ...string) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,11 +22,17 @@ import (
 // annotationTests see the rules with their annotations, and all others without them.
 const annotationTests = "annotations_test.yml"
 
+// thresholdUsed records each threshold with its labels.
+const thresholdUsed = threshold + "_used"
+
+var recordedName = regexp.MustCompile(`avax:\w+`)
+
 // A suite is a file of rules with the files of tests that load it.
 type suite struct {
-	groups []group
-	rules  []*rule // of all groups
-	tests  []testFile
+	groups      []group
+	rules       []*rule // of all groups
+	tests       []testFile
+	annotations testFile // the annotationTests, if they load the file
 }
 
 type group struct {
@@ -39,6 +46,7 @@ type rule struct {
 	feeds   labels.Labels            // the series that it makes, as far as the rule tells
 	parsed  parser.Expr              // the expression
 	selects []*parser.VectorSelector // the series that it asks for
+	shows   []string                 // the recorded series that its annotations name
 }
 
 // A testFile is one of promtool's. What is not looked at stays as it is written.
@@ -91,6 +99,9 @@ func readSuite(t *testing.T, file string) *suite {
 				t.Fatalf("%s: %v", fields.Expr, err)
 			}
 			r := &rule{Rule: fields, parsed: parsed, selects: selectors(t, fields.Expr)}
+			for _, text := range fields.Annotations {
+				r.shows = append(r.shows, recordedName.FindAllString(text, -1)...)
+			}
 			made := labels.NewBuilder(labels.FromMap(fields.Labels))
 			if fields.Alert != "" {
 				made.Set(model.MetricNameLabel, "ALERTS").Set(labels.AlertName, fields.Alert)
@@ -113,7 +124,11 @@ func readSuite(t *testing.T, file string) *suite {
 		var tests testFile
 		readYAML(t, f, &tests)
 		tests.name = f
-		if slices.Contains(tests.RuleFiles, file) && f != annotationTests {
+		switch {
+		case !slices.Contains(tests.RuleFiles, file):
+		case f == annotationTests:
+			s.annotations = tests
+		default:
 			s.tests = append(s.tests, tests)
 		}
 	}
@@ -123,6 +138,13 @@ func readSuite(t *testing.T, file string) *suite {
 // uses reports whether r asks for a series that other makes.
 func (r *rule) uses(other *rule) bool {
 	return slices.ContainsFunc(r.selects, func(v *parser.VectorSelector) bool { return asks(v, other) })
+}
+
+// isUsedAs reports whether the selector asks for what thresholdUsed makes of the threshold r.
+func (r *rule) isUsedAs(v *parser.VectorSelector) bool {
+	return v.Name == thresholdUsed && !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
+		return m.Name != model.MetricNameLabel && !m.Matches(r.feeds.Get(m.Name))
+	})
 }
 
 // asks reports whether the selector may find what r makes: labels that the rule does not set may have any value.
@@ -166,9 +188,13 @@ func (s *suite) only(needed map[*rule]bool) (groups []group) {
 }
 
 // cut writes the cases of a test file into dir, each as a file of its own with only the rules that its result depends on. It returns
-// their paths. promtool evaluates every rule of a file at every step: cut, the cases take a seventh of the time.
+// their paths. promtool evaluates every rule of a file at every step: cut, the cases take a tenth of the time.
 func (s *suite) cut(t *testing.T, tests testFile, dir string) (files []string) {
 	t.Helper()
+	annotated, write := tests.name == annotationTests, writeRules
+	if annotated {
+		write = writeAnnotatedRules
+	}
 	for i, c := range tests.Tests {
 		needed := map[*rule]bool{}
 		for _, r := range s.rules {
@@ -177,16 +203,35 @@ func (s *suite) cut(t *testing.T, tests testFile, dir string) (files []string) {
 				needed[r] = true
 			}
 		}
-		s.grow(needed, func(of, candidate *rule) bool { return of.uses(candidate) })
 		live := s.live(t, c)
 		maps.DeleteFunc(needed, func(r *rule, _ bool) bool { return !live[r] })
+		var queried []*parser.VectorSelector
+		for _, q := range c.Queries {
+			queried = append(queried, selectors(t, q.Expr)...)
+		}
+		s.grow(needed, func(of, candidate *rule) bool {
+			switch {
+			case !live[candidate]:
+				return false
+			case of.Record == thresholdUsed && candidate.Record == threshold:
+				for r := range needed {
+					if slices.ContainsFunc(r.selects, candidate.isUsedAs) {
+						return true
+					}
+				}
+				return slices.ContainsFunc(queried, candidate.isUsedAs)
+			case annotated && slices.Contains(of.shows, candidate.Record):
+				return true
+			}
+			return of.uses(candidate)
+		})
 		groups := s.only(needed)
 		one := testFile{RuleFiles: []string{fmt.Sprintf("%d.yml", i)}, EvaluationInterval: tests.EvaluationInterval, Tests: []testCase{c}}
 		for _, g := range groups {
 			one.GroupEvalOrder = append(one.GroupEvalOrder, g.Name)
 		}
 		file := filepath.Join(dir, fmt.Sprintf("%d_test.yml", i))
-		if err := errors.Join(writeYAML(file, one), writeRules(filepath.Join(dir, one.RuleFiles[0]), groups, func(r *rule) rulefmt.Rule { return r.Rule })); err != nil {
+		if err := errors.Join(writeYAML(file, one), write(filepath.Join(dir, one.RuleFiles[0]), groups, func(r *rule) rulefmt.Rule { return r.Rule })); err != nil {
 			t.Fatal(err)
 		}
 		files = append(files, file)
@@ -275,15 +320,22 @@ func mayYield(e parser.Expr, found func(*parser.VectorSelector) bool) bool {
 	return true
 }
 
-// writeRules writes the groups as a file of rules, each rule as given, without annotations.
+// writeRules writes the groups as a file of rules, each rule as given, without annotations: promtool would demand them of each case.
 func writeRules(file string, groups []group, given func(*rule) rulefmt.Rule) error {
+	return writeAnnotatedRules(file, groups, func(r *rule) rulefmt.Rule {
+		plain := given(r)
+		plain.Annotations = nil
+		return plain
+	})
+}
+
+// writeAnnotatedRules writes the groups as a file of rules, each rule as given.
+func writeAnnotatedRules(file string, groups []group, given func(*rule) rulefmt.Rule) error {
 	var all rulefmt.RuleGroups
 	for _, g := range groups {
 		g.Rules = nil
 		for _, r := range g.rules {
-			plain := given(r)
-			plain.Annotations = nil // promtool would demand them of each case
-			g.Rules = append(g.Rules, plain)
+			g.Rules = append(g.Rules, given(r))
 		}
 		all.Groups = append(all.Groups, g.RuleGroup)
 	}
