@@ -134,8 +134,9 @@ func TestTheExporterPagesWithoutAPrometheus(t *testing.T) {
 		w.pages.Wait(i.of(stack.Resolved(i.alert)))
 	}
 	for _, a := range w.pages.Alerts() {
-		if a.Labels["node"] == "bravo" && a.Labels["severity"] == "page" {
-			t.Errorf("bravo had no incident, and yet: %v", a)
+		about := func(i incident) bool { return i.alert == a.Labels["alertname"] }
+		if a.Labels["node"] == "bravo" && slices.ContainsFunc(incidents, about) {
+			t.Errorf("bravo had no such incident: %v", a)
 		}
 	}
 	if log := exporter.logged(); strings.Contains(log, `"level":"ERROR"`) {
@@ -213,8 +214,8 @@ func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
 		for _, r := range both {
 			at = append(at, r.Wait(i.of(stack.Firing(i.alert))).StartsAt)
 		}
-		// Each reads the page at a moment of its own, and evaluates at another.
-		if apart := at[0].Sub(at[1]).Abs(); apart > 2*interval {
+		// Each reads the page and evaluates at a moment of its own, which a busy machine delays.
+		if apart := at[0].Sub(at[1]).Abs(); apart > time.Minute {
 			t.Errorf("%s: the two fire %s apart", i.name, apart)
 		}
 		eventually(t, same)

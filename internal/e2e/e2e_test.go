@@ -78,8 +78,8 @@ func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
 	pages.Wait(about(stack.Resolved("AvaxRewardStakeLow"), uptime))
 
 	for _, a := range pages.Alerts() {
-		if a.Labels["node"] == "bravo" {
-			t.Errorf("bravo had no incident, and yet: %v", a)
+		if name := a.Labels["alertname"]; a.Labels["node"] == "bravo" && (name == "AvaxChainNotBootstrapped" || name == "AvaxRewardStakeLow") {
+			t.Errorf("bravo had no such incident: %v", a)
 		}
 	}
 }

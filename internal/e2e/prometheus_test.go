@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,15 +33,14 @@ groups:
 		t.Fatal(err)
 	}
 	server := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: []string{rules}})
-	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: server.URL + "/", Timeout: 10 * time.Second, MaxBody: 1 << 20}, nil)
+	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: server.URL + "/", Timeout: time.Until(stack.Deadline(t)), MaxBody: 1 << 20}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	var groups []alerting.Group
-	until(t, "the alert fires", func(ctx context.Context) error {
-		var err error
-		if groups, err = source.Groups(ctx); err != nil {
+	stack.Await(t, "the alert fires", func() (err error) {
+		if groups, err = source.Groups(t.Context()); err != nil {
 			return err
 		}
 		for _, g := range groups {
@@ -63,8 +61,8 @@ groups:
 	}
 
 	for expr, want := range map[string]float64{`avax_node_up{node="bravo"}`: 1, "avax:up:sum": 1, "6 * 7": 42} {
-		until(t, expr, func(ctx context.Context) error {
-			got, err := source.Query(ctx, expr, time.Now())
+		stack.Await(t, expr, func() error {
+			got, err := source.Query(t.Context(), expr, time.Now())
 			if err == nil && (len(got) != 1 || float64(got[0].Value) != want) {
 				err = fmt.Errorf("it is %v, want %v", got, want)
 			}
@@ -82,23 +80,5 @@ groups:
 	server.Stop()
 	if _, err := source.Groups(t.Context()); err == nil {
 		t.Error("a Prometheus that is gone gives rules")
-	}
-}
-
-// until asks again until there is no error, for a minute at most.
-func until(t *testing.T, what string, ask func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		err := ask(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, err)
-		case <-time.After(50 * time.Millisecond):
-		}
 	}
 }

@@ -181,7 +181,7 @@ func scrapes(t *testing.T, url string) float64 {
 // counted sums up a counter of a program, or the counts of a summary.
 func counted(t *testing.T, url, name string) (sum float64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithDeadline(t.Context(), stack.Deadline(t))
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
 	if err != nil {

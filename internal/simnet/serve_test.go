@@ -3,6 +3,7 @@ package simnet_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -40,21 +42,15 @@ func get(ctx context.Context, url string) (string, error) {
 	return string(b), err
 }
 
-// eventually repeats a request until its answer is accepted, for at most five seconds.
+// eventually repeats a request until its answer is accepted.
 func eventually(t *testing.T, url string, satisfies func(body string, err error) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	for {
-		body, err := get(ctx, url)
-		if satisfies(body, err) {
-			return
+	stack.Await(t, url, func() error {
+		if body, err := get(t.Context(), url); !satisfies(body, err) {
+			return fmt.Errorf("still %q, %v", body, err)
 		}
-		if ctx.Err() != nil {
-			t.Fatalf("still %q, %v", body, err)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
+		return nil
+	})
 }
 
 func TestRestartedNodeKeepsItsPort(t *testing.T) {
