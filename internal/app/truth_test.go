@@ -33,7 +33,7 @@ import (
 
 var (
 	modelSeed  = flag.Uint64("model.seed", 1, "the first seed of the model test")
-	modelSeeds = flag.Uint64("model.seeds", 20, "how many seeds the model test tries; 2 with -short")
+	modelSeeds = flag.Uint64("model.seeds", 20, "how many seeds the model test tries; 1 with -short")
 	modelSteps = flag.Int("model.steps", 350, "steps of the model test for each seed; 150 with -short")
 	modelFor   = flag.Duration("model.for", 0, "run the model test with one seed after the other for that long")
 )
@@ -47,7 +47,7 @@ var (
 // A failure prints its seed: go test ./internal/app -run WhateverBefalls -model.seed=N -model.seeds=1.
 func TestWhateverBefallsASampleIsTheTruthOfItsTimeOrGone(t *testing.T) {
 	if testing.Short() {
-		*modelSeeds, *modelSteps = 2, 150
+		*modelSeeds, *modelSteps = 1, 150
 	}
 	if *modelFor == 0 {
 		for seed := *modelSeed; seed < *modelSeed+*modelSeeds; seed++ {
