@@ -42,7 +42,7 @@ func collectAddress(ctx context.Context, ups *Upstreams, address string, out *me
 func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	has, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.PlatformBalance, error) {
 		return ask(n, "platform.getBalance", func() (node.PlatformBalance, error) {
-			return n.PlatformBalance(ctx, address) //nolint:staticcheck // deprecated, and there is no other that tells
+			return n.PlatformBalance(ctx, address) //nolint:staticcheck // deprecated without a replacement
 		})
 	})
 	if err != nil {
@@ -78,14 +78,14 @@ func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *m
 	}
 	out.Set(utxos, float64(count), "X", address)
 
-	watched, err := ups.describeAssets(ctx)
+	monitored, err := ups.describeAssets(ctx)
 	if err != nil {
 		return err
 	}
-	for _, a := range watched {
+	for _, a := range monitored {
 		has, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.AVMBalance, error) {
 			return ask(n, "avm.getBalance", func() (node.AVMBalance, error) {
-				return n.AVMBalance(ctx, "X", address, a.AssetID) //nolint:staticcheck // deprecated, and no other adds up
+				return n.AVMBalance(ctx, "X", address, a.AssetID) //nolint:staticcheck // deprecated without a replacement for sums
 			})
 		})
 		if err != nil {

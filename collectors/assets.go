@@ -28,11 +28,11 @@ var assets = &Spec{
 }
 
 func collectAssets(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	watched, err := ups.describeAssets(ctx)
+	monitored, err := ups.describeAssets(ctx)
 	if err != nil {
 		return err
 	}
-	for _, a := range watched {
+	for _, a := range monitored {
 		out.Set(assetInfo, 1, a.AssetID, a.Name, a.Symbol, strconv.FormatUint(uint64(a.Denomination), 10))
 	}
 	return nil

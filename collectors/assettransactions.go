@@ -25,7 +25,7 @@ var assetTransactions = &Spec{
 // transactionCounts holds the counts of an asset since it is monitored.
 type transactionCounts struct {
 	Newest time.Time       // of the newest transaction
-	Seen   map[string]bool // those of just then
+	Seen   map[string]bool // IDs of the transactions at that time
 	Counts map[string]int  // by type
 }
 

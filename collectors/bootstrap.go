@@ -35,7 +35,7 @@ func collectBootstrap(ctx context.Context, t *Targets, n *Node, out *metric.Batc
 			out.Set(chainPresent, 0, n.Name(), c.Name)
 		case err != nil:
 			return err
-		case !done && n.leavesOut(ctx, c): // says false for ever
+		case !done && n.leavesOut(ctx, c): // it never becomes true
 		default:
 			out.Set(chainPresent, 1, n.Name(), c.Name)
 			out.SetBool(chainBootstrapped, done, n.Name(), c.Name)

@@ -17,11 +17,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// answered is a good answer of a node.
+// answered returns a valid answer of a node.
 func answered(result string) string { return `{"jsonrpc":"2.0","id":1,"result":` + result + `}` }
 
-// A peer says what version it runs, and may say another one each time.
-func TestPeersThatInventVersionsTakeOneSeries(t *testing.T) {
+// A peer sends its version, and may send another one each time.
+func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		now := time.Now().UTC().Format(time.RFC3339)
@@ -61,7 +61,7 @@ func TestPeersThatInventVersionsTakeOneSeries(t *testing.T) {
 		}
 		const benched = "avax_node_peers_benched"
 		if n := strings.Count(page, benched+"{"); n != 21+2+len(w.ups.Chains()) {
-			t.Errorf("benched on %d chains", n)
+			t.Errorf("%d chains with benched peers", n)
 		}
 		says(t, page, benched+`{node="alpha",chain="C"}`, "26")
 		says(t, page, benched+`{node="alpha",chain="other"}`, "2980")
@@ -75,8 +75,8 @@ func TestPeersThatInventVersionsTakeOneSeries(t *testing.T) {
 	})
 }
 
-// A node, or what stands before it, names its checks, proposals and upgrades.
-func TestWhatANodeNamesWithoutEndFailsTheRunAndIsNotServed(t *testing.T) {
+// A node, or a proxy in front of it, chooses the names of its checks, ACPs and upgrades.
+func TestEndlessNamesFailTheRun(t *testing.T) {
 	for method, c := range map[string]struct{ collector, family, entry, around string }{
 		"info.acps":     {"acps", "avax_acp_stake_avax", `"%d":{"supportWeight":"1","supporters":[],"objectWeight":"0","objectors":[],"abstainWeight":"0"}`, `{"acps":{%s}}`},
 		"info.upgrades": {"upgrades", "avax_upgrade_timestamp_seconds", `"u%dTime":"2025-01-01T00:00:00Z"`, `{%s}`},
@@ -102,8 +102,8 @@ func TestWhatANodeNamesWithoutEndFailsTheRunAndIsNotServed(t *testing.T) {
 	}
 }
 
-// A version of a megabyte is nobody's: the node's other samples stand.
-func TestAVersionThatIsTooLongCostsItsOwnSamplesAlone(t *testing.T) {
+// A version of a megabyte is invalid: the node's other samples stay.
+func TestTooLongVersionDropsOnlyItsOwnSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		*w.otherwise = func(_, method string, _ []any) string {
@@ -122,7 +122,7 @@ func TestAVersionThatIsTooLongCostsItsOwnSamplesAlone(t *testing.T) {
 }
 
 // Behind a load balancer, each answer may come from another machine.
-func TestOfANodeThatChangesForEverTheLastChangesAreTold(t *testing.T) {
+func TestEndlessIdentityChangesKeepTheLastNotes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		var i int
@@ -151,8 +151,8 @@ func TestOfANodeThatChangesForEverTheLastChangesAreTold(t *testing.T) {
 	})
 }
 
-// Anybody may open a chain, and send a message from it.
-func TestMessagesFromChainsWithoutEndTakeOneWayAndNoneIsLost(t *testing.T) {
+// Anyone can create a chain and send messages from it.
+func TestICMLanesAreLimitedWithoutLosingMessages(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const chains = 500
 		began := time.Now()
@@ -168,17 +168,17 @@ func TestMessagesFromChainsWithoutEndTakeOneWayAndNoneIsLost(t *testing.T) {
 			t.Errorf("%v messages", n)
 		}
 		if n := strings.Count(samples, "avax_icm_oldest_pending_timestamp_seconds{"); n != 101 {
-			t.Errorf("%d ways", n)
+			t.Errorf("%d lanes", n)
 		}
 		way := `{address="` + simnet.Account + `",source="other",destination="other"`
 		says(t, samples, "avax_icm_messages"+way+`,status="pending"}`, strconv.Itoa(chains-100))
 		if at := valueOf(t, samples, "avax_icm_oldest_pending_timestamp_seconds"+way+"}"); at > float64(began.Unix()-100) {
-			t.Errorf("the oldest of the others was sent %v before", float64(began.Unix())-at)
+			t.Errorf("oldest other message sent %v before", float64(began.Unix())-at)
 		}
 	})
 }
 
-func TestOfMessagesThatPileUpTheOldestAreGivenUp(t *testing.T) {
+func TestOldestPendingICMMessagesAreGivenUp(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const each = 1900
 		began, run := time.Now(), 0
@@ -194,20 +194,20 @@ func TestOfMessagesThatPileUpTheOldestAreGivenUp(t *testing.T) {
 		for run = range 8 {
 			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
 			if n := sum(t, samples, "avax_icm_messages"); n != float64((run+1)*each) {
-				t.Errorf("run %d: %v messages are counted", run+1, n)
+				t.Errorf("run %d: %v messages counted", run+1, n)
 			}
-			// 10,000 of those that are older than an hour are followed, five and a bit of the runs.
+			// 10,000 of those that are older than an hour stay pending, five runs and a bit.
 			oldest := time.Unix(int64(valueOf(t, samples, way)), 0)
 			if want := began.Add(time.Duration(max(0, run-6)) * 2 * time.Hour); oldest.Sub(want).Abs() > time.Minute {
-				t.Errorf("run %d: the oldest is of %v, want %v", run+1, oldest.Sub(began), want.Sub(began))
+				t.Errorf("run %d: oldest pending %v, want %v", run+1, oldest.Sub(began), want.Sub(began))
 			}
 			time.Sleep(2 * time.Hour)
 		}
 	})
 }
 
-// A node that is asked for its chains may invent them, too.
-func TestOfChainsWithoutEndAThousandAreFollowed(t *testing.T) {
+// The list of chains of a node may contain invented ones.
+func TestDiscoveredChainsAreLimited(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		var list []string
 		for i := range collectors.MostChains + 500 {
@@ -237,7 +237,7 @@ func TestOfChainsWithoutEndAThousandAreFollowed(t *testing.T) {
 	})
 }
 
-func TestKindsThatAServiceInventsAreSummedUpAsOther(t *testing.T) {
+func TestInventedTransactionTypesAreSummedAsOther(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.data(func(*http.Request) string {
 			var list []string
@@ -252,7 +252,7 @@ func TestKindsThatAServiceInventsAreSummedUpAsOther(t *testing.T) {
 			kinds[line] = true
 		}
 		if len(kinds) != 21 || sum(t, samples, "avax_asset_transactions_total") != 1000 {
-			t.Errorf("%d kinds of %v transactions: %q", len(kinds), sum(t, samples, "avax_asset_transactions_total"), slices.Sorted(maps.Keys(kinds)))
+			t.Errorf("%d types of %v transactions: %q", len(kinds), sum(t, samples, "avax_asset_transactions_total"), slices.Sorted(maps.Keys(kinds)))
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 // Chain is a monitored chain.
 type Chain struct {
 	Name string // the label chain
-	Ref  string // the alias or blockchain ID that the nodes are asked for
+	Ref  string // alias or blockchain ID for calls to nodes
 }
 
 // Blockchain returns the P-Chain's entry of the chain. The answer may be as old as slowFacts.
@@ -29,7 +29,7 @@ func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
 			return node.Blockchain{}, err
 		}
 		id := c.Ref
-		for range 2 { // as an ID, then as an alias
+		for range 2 { // first as an ID, then as an alias
 			if i := slices.IndexFunc(all, func(b node.Blockchain) bool { return b.ID == id }); i >= 0 {
 				return all[i], nil
 			}

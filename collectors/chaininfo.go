@@ -23,7 +23,7 @@ var chainInfo = &Spec{
 	Bind: func(ups *Upstreams) []Job {
 		var jobs []Job
 		for _, c := range ups.Chains() {
-			evm := "" // never changes: once told, it stays while no node runs the chain
+			evm := "" // constant: once known, it is kept while no node runs the chain
 			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
 				b, err := c.find(ctx, ups.Targets)
 				if err != nil {

@@ -41,7 +41,7 @@ const (
 	opSignature = "GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}"
 )
 
-// restart is a new process that finds the state of the one before.
+// restart is a new process with the state of the previous one.
 func (w *world) restart(t *testing.T, path string) {
 	t.Helper()
 	dir, err := state.Open(path)
@@ -58,7 +58,7 @@ func (w *world) tell(ctx context.Context, t *testing.T, collector, target string
 	spec := specOf(t, collector)
 	i := slices.IndexFunc(spec.Bind(w.ups), func(j collectors.Job) bool { return j.Target.String() == target })
 	if i < 0 {
-		t.Fatalf("%s has no job for %s", collector, target)
+		t.Fatalf("%s: no job for %s", collector, target)
 	}
 	batch := metric.NewBatch(spec.Families)
 	if err := spec.Bind(w.ups)[i].Collect(ctx, batch); err != nil {
@@ -70,7 +70,7 @@ func (w *world) tell(ctx context.Context, t *testing.T, collector, target string
 	return samples, batch.Notes()
 }
 
-// sum adds up the series of a family that have all the words.
+// sum adds the values of a family's series that contain all the words.
 func sum(t *testing.T, samples, family string, words ...string) (total float64) {
 	t.Helper()
 next:
@@ -93,7 +93,7 @@ next:
 	return total
 }
 
-func TestTheLedgerOfRewardsGoesOnAfterARestartAndCountsNothingTwice(t *testing.T) {
+func TestRewardTotalsContinueAfterARestart(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		path := t.TempDir()
 		w.restart(t, path)
@@ -113,7 +113,7 @@ func TestTheLedgerOfRewardsGoesOnAfterARestartAndCountsNothingTwice(t *testing.T
 					t.Errorf("%v AVAX, want %v", got, 2*paid)
 				}
 				if calls := w.asked("data", opRewards); calls != 1 || len(notes) > 0 {
-					t.Errorf("%d calls, %q: history is read again", calls, notes)
+					t.Errorf("%d calls, %q: history read again", calls, notes)
 				}
 			}
 			w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
@@ -123,8 +123,8 @@ func TestTheLedgerOfRewardsGoesOnAfterARestartAndCountsNothingTwice(t *testing.T
 	})
 }
 
-// Nobody promises an order.
-func TestRewardsCountOnceInWhateverOrderTheyCome(t *testing.T) {
+// The order is not documented.
+func TestRewardsCountOnceInAnyOrder(t *testing.T) {
 	for name, order := range map[string]simnet.RewardOrder{
 		"by end": simnet.RewardsByEnd, "by start": simnet.RewardsByStart, "unordered": simnet.RewardsUnordered,
 	} {
@@ -139,7 +139,7 @@ func TestRewardsCountOnceInWhateverOrderTheyCome(t *testing.T) {
 				if n := counted(); n != 8 {
 					t.Fatalf("%v rewards, want 8", n)
 				}
-				for i := range 10 { // the longer the stake, the later it ends
+				for i := range 10 { // the longer the stake, the later its end
 					w.network.PayRewardOf("alpha", data.RewardDelegator, 1_000_000_000, time.Now().Add(-time.Duration(40+40*i)*24*time.Hour))
 					time.Sleep(24 * time.Hour)
 				}
@@ -159,14 +159,14 @@ func TestRewardsCountOnceInWhateverOrderTheyCome(t *testing.T) {
 					counted()
 				}
 				if n := counted(); n != 269 {
-					t.Errorf("%v rewards a day later, want 269", n)
+					t.Errorf("%v rewards after a day, want 269", n)
 				}
 			})
 		})
 	}
 }
 
-func TestWhatPagesRepeatIsCountedOnce(t *testing.T) {
+func TestItemsOnOverlappingPagesCountOnce(t *testing.T) {
 	counted := func(overlap int) (page string) {
 		synctest.Test(t, func(t *testing.T) {
 			network := simnet.New(simnet.Options{Seed: 1, PageOverlap: overlap})
@@ -192,12 +192,11 @@ func TestWhatPagesRepeatIsCountedOnce(t *testing.T) {
 		t.Errorf("with overlapping pages:\n%s", cmp.Diff(want, got))
 	}
 	if n := sum(t, want, "avax_address_deployments_total", `chain="C`); n < 150 {
-		t.Errorf("%v deployments: not more than a page", n)
+		t.Errorf("%v deployments: want more than one page", n)
 	}
 }
 
-// longHistory pays alpha so often that a run that has only a moment does not
-// read it all.
+// longHistory pays so many rewards to alpha that a short run cannot read them all.
 func longHistory(w world) (rewards int) {
 	for range 450 {
 		w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
@@ -206,7 +205,7 @@ func longHistory(w world) (rewards int) {
 	return 458
 }
 
-func TestALongHistoryIsReadInPartsThatOutliveARestart(t *testing.T) {
+func TestLongRewardHistoryIsReadInParts(t *testing.T) {
 	for name, c := range map[string]struct{ pause, enough time.Duration }{
 		"at once":                         {time.Hour, 10 * time.Second},
 		"when the page token has expired": {25 * time.Hour, time.Minute},
@@ -224,7 +223,7 @@ func TestALongHistoryIsReadInPartsThatOutliveARestart(t *testing.T) {
 					samples, notes := w.tell(ctx, t, "rewards", "alpha")
 					cancel()
 					if samples == "" && run < 10 {
-						if len(notes) != 1 || !strings.Contains(notes[0], "takes more than one run") {
+						if len(notes) != 1 || !strings.Contains(notes[0], "takes several runs") {
 							t.Errorf("run %d: %q", run, notes)
 						}
 						w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
@@ -242,13 +241,13 @@ func TestALongHistoryIsReadInPartsThatOutliveARestart(t *testing.T) {
 	}
 }
 
-func TestHistoriesLeaveMostOfTheBudgetToOthers(t *testing.T) {
+func TestRewardHistoryLeavesBudgetToOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		longHistory(w)
 		w.network.ResetCalls()
 		w.ups.Watch.Validators.IDs = []string{w.network.NodeID("alpha"), w.network.NodeID("bravo")}
 		if page := w.page(t, "rewards"); sum(t, page, "avax_rewards_total", w.network.NodeID("alpha")) != 458 {
-			t.Errorf("not all is read:\n%s", page)
+			t.Errorf("history not read completely:\n%s", page)
 		}
 		inMinute := 0
 		calls := w.network.Calls()
@@ -267,7 +266,7 @@ func TestHistoriesLeaveMostOfTheBudgetToOthers(t *testing.T) {
 	})
 }
 
-func TestARewardHasItsWorthOnceThePriceIsKnown(t *testing.T) {
+func TestRewardIsValuedOnceThePriceIsKnown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		before, _ := w.run(t, "rewards", "alpha")
 		w.network.PayReward("alpha", data.RewardDelegator, 10_000_000_000)
@@ -283,15 +282,15 @@ func TestARewardHasItsWorthOnceThePriceIsKnown(t *testing.T) {
 			t.Errorf("worth %v without a price, was %v", b, a)
 		}
 		if more := sum(t, priced, family, `DELEGATOR",currency="usd`) - sum(t, fresh, family, `DELEGATOR",currency="usd`); more < 10*20 || more > 10*40 {
-			t.Errorf("10 AVAX are worth %v", more)
+			t.Errorf("value of 10 AVAX: %v", more)
 		}
 	})
 }
 
-func TestRewardsThatTheServiceTellsLateAreCounted(t *testing.T) {
+func TestLateRewardsAreCounted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.page(t, "rewards")
-		w.network.SetIndexLag("P", 30*24*time.Hour) // stands still
+		w.network.SetIndexLag("P", 30*24*time.Hour) // no further blocks are indexed
 		for range 9 {
 			w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
 			time.Sleep(24 * time.Hour)
@@ -299,12 +298,12 @@ func TestRewardsThatTheServiceTellsLateAreCounted(t *testing.T) {
 		}
 		w.network.SetIndexLag("P", 2*time.Second)
 		if samples, _ := w.tell(t.Context(), t, "rewards", "alpha"); sum(t, samples, "avax_rewards_total") != 8+9 {
-			t.Errorf("not all:\n%s", samples)
+			t.Errorf("rewards missing:\n%s", samples)
 		}
 	})
 }
 
-func TestAValidatorThatWasNeverPaidHasALedgerFromTheFirstReward(t *testing.T) {
+func TestUnpaidValidatorHasTotalsFromItsFirstReward(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		path := t.TempDir()
 		w.restart(t, path)
@@ -321,7 +320,7 @@ func TestAValidatorThatWasNeverPaidHasALedgerFromTheFirstReward(t *testing.T) {
 	})
 }
 
-// damage spoils every file of a directory.
+// damage changes every file of a directory.
 func damage(t *testing.T, path string, spoil func(file string) error) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(path, "*"))
@@ -335,7 +334,7 @@ func damage(t *testing.T, path string, spoil func(file string) error) {
 	}
 }
 
-func TestADamagedOrLostLedgerIsReadAnew(t *testing.T) {
+func TestDamagedOrLostLedgerIsRebuilt(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(file string) error
 		told  int
@@ -358,7 +357,7 @@ func TestADamagedOrLostLedgerIsReadAnew(t *testing.T) {
 						t.Errorf("run %d:\n%s\nwant\n%s", run, after, before)
 					}
 					if want := c.told * (1 - run); len(notes) != want || want > 0 && !strings.Contains(notes[0], "begins anew") {
-						t.Errorf("run %d told %q", run, notes)
+						t.Errorf("run %d: notes %q", run, notes)
 					}
 				}
 			})
@@ -366,7 +365,7 @@ func TestADamagedOrLostLedgerIsReadAnew(t *testing.T) {
 	}
 }
 
-func TestWhateverStandsInABookNoCollectorPanics(t *testing.T) {
+func TestAnyLedgerContentCausesNoPanic(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		path := t.TempDir()
 		run := func() {
@@ -388,7 +387,7 @@ func TestWhateverStandsInABookNoCollectorPanics(t *testing.T) {
 	})
 }
 
-func TestADiskThatTakesNothingNeitherBlindsNorStopsALedger(t *testing.T) {
+func TestLedgerWorksWithAnUnwritableDisk(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		full := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(full, nil, 0o600); err != nil {
@@ -400,12 +399,12 @@ func TestADiskThatTakesNothingNeitherBlindsNorStopsALedger(t *testing.T) {
 		time.Sleep(time.Hour)
 		samples, toldAgain := w.tell(t.Context(), t, "rewards", "alpha")
 		if sum(t, samples, "avax_rewards_total") != 9 || len(toldAgain) != 1 || !slices.Contains(told, toldAgain[0]) {
-			t.Errorf("%s\ntold %q, then %q", samples, told, toldAgain)
+			t.Errorf("%s\nnotes %q, then %q", samples, told, toldAgain)
 		}
 	})
 }
 
-func TestTwoNodesWithOneIDShareALedger(t *testing.T) {
+func TestNodesWithOneIDShareALedger(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		var nodes []*collectors.Node
 		for _, name := range []string{"one", "other"} {
@@ -418,33 +417,33 @@ func TestTwoNodesWithOneIDShareALedger(t *testing.T) {
 		w.ups.SetNodes(nodes)
 		for range 2 {
 			if page := w.page(t, "rewards"); strings.Count(page, `type="VALIDATOR"}`) != 3 {
-				t.Errorf("not once:\n%s", page)
+				t.Errorf("not exported once:\n%s", page)
 			}
 		}
 		w.ups.SetNodes(nodes[1:])
 		if page := w.page(t, "rewards"); strings.Count(page, `type="VALIDATOR"}`) != 3 {
-			t.Errorf("gone with the other node:\n%s", page)
+			t.Errorf("removed with the other node:\n%s", page)
 		}
 	})
 }
 
-func TestASubnetOfTwoFollowedChainsIsToldOnce(t *testing.T) {
+func TestSubnetOfTwoMonitoredChainsIsExportedOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		l1 := w.network.Chain("examplel1").ID
 		w.ups.SetChains([]collectors.Chain{{Name: "one", Ref: l1}, {Name: "other", Ref: l1}, {Name: "C", Ref: "C"}})
 		for range 2 {
 			if page := w.page(t, "subnets"); strings.Count(page, "\navax_subnet_info{") != 1 {
-				t.Errorf("not once:\n%s", page)
+				t.Errorf("not exported once:\n%s", page)
 			}
 		}
 		w.ups.SetChains(w.ups.Chains()[1:])
 		if page := w.page(t, "subnets"); strings.Count(page, "\navax_subnet_info{") != 1 {
-			t.Errorf("gone with the other chain:\n%s", page)
+			t.Errorf("removed with the other chain:\n%s", page)
 		}
 	})
 }
 
-func TestTheOwnerOfASubnetIsThePresentOneAndNotThatOfTheDeprecatedFields(t *testing.T) {
+func TestSubnetOwnerIsTheCurrentOne(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetOwner("examplel1", []string{"custom1new", "custom1newer", "custom1new"}, 2)
 		w.network.SetManager("examplel1", "C", "0x00000000000000000000000000000000000000ff")
@@ -463,7 +462,7 @@ func TestTheOwnerOfASubnetIsThePresentOneAndNotThatOfTheDeprecatedFields(t *test
 	})
 }
 
-func TestWhatCameAndWentIsCountedOnceWheneverItIsIndexed(t *testing.T) {
+func TestTransfersCountOnceWhenIndexedLate(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		path := t.TempDir()
 		target := simnet.Account + "/C"
@@ -471,7 +470,7 @@ func TestWhatCameAndWentIsCountedOnceWheneverItIsIndexed(t *testing.T) {
 		for run := range 40 {
 			switch run {
 			case 10:
-				w.network.SetIndexLag("C", 90*time.Minute) // stands still
+				w.network.SetIndexLag("C", 90*time.Minute) // no further blocks are indexed
 			case 25:
 				w.network.SetIndexLag("C", 2*time.Second)
 			}
@@ -480,19 +479,19 @@ func TestWhatCameAndWentIsCountedOnceWheneverItIsIndexed(t *testing.T) {
 			}
 			samples, _ = w.tell(t.Context(), t, "transfers", target)
 			if run == 0 && sum(t, samples, "avax_address_transfers_total") != 0 {
-				t.Errorf("more than news:\n%s", samples)
+				t.Errorf("transfers from before the start:\n%s", samples)
 			}
 			time.Sleep(10 * time.Minute)
 		}
 		samples, _ = w.tell(t.Context(), t, "transfers", target)
-		// One every half hour, the first in the block that was the newest at the start.
+		// One every half hour, the first in the newest block at the start.
 		if n := sum(t, samples, "avax_address_transfers_total"); n != 14 {
 			t.Errorf("%v transfers in 400 minutes:\n%s", n, samples)
 		}
 	})
 }
 
-func TestCallsInOneTransactionThatLookAlikeAreCountedEach(t *testing.T) {
+func TestEqualCallsOfOneTransactionAllCount(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		head := 1_250_000
 		calls := 2
@@ -517,8 +516,7 @@ func TestCallsInOneTransactionThatLookAlikeAreCountedEach(t *testing.T) {
 	})
 }
 
-// data answers questions to the Data service in the network's place, unless it
-// has no words.
+// data answers calls to the Data service in place of the network, unless it returns an empty text.
 func (w *world) data(answer func(r *http.Request) string) {
 	w.ups.Data.Client = data.New(func() *scrape.Upstream {
 		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: transport(func(r *http.Request) (*http.Response, error) {
@@ -539,7 +537,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestAMessageIsOneOfThreeShapesAndIsCountedOnce(t *testing.T) {
+func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		path := t.TempDir()
 		count := func(status string) float64 {
@@ -557,14 +555,14 @@ func TestAMessageIsOneOfThreeShapesAndIsCountedOnce(t *testing.T) {
 			t.Errorf("%v pending", n)
 		}
 
-		w.network.SetIndexLag("C", 24*time.Hour) // stands still
+		w.network.SetIndexLag("C", 24*time.Hour) // no further blocks are indexed
 		time.Sleep(time.Hour)
 		if n := count(data.ICMDeliveredSourceNotIndexed); n != 6 {
-			t.Errorf("%v of which the sending is not known", n)
+			t.Errorf("%v with unknown source transaction", n)
 		}
 		w.network.SetIndexLag("C", 2*time.Second)
 		if n := count(data.ICMDeliveredSourceNotIndexed); n != 0 {
-			t.Errorf("%v of which the sending is still not known", n)
+			t.Errorf("%v still with unknown source transaction", n)
 		}
 
 		w.network.HoldICM(true)
@@ -576,7 +574,7 @@ func TestAMessageIsOneOfThreeShapesAndIsCountedOnce(t *testing.T) {
 		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
 		const lane = `{address="` + simnet.Account + `",source="C",destination="examplel1"}`
 		if oldest := sum(t, samples, "avax_icm_oldest_pending_timestamp_seconds", `source="C`); oldest < float64(held.Unix()) || oldest > float64(held.Unix())+600 {
-			t.Errorf("oldest from %v, held since %v", oldest, held.Unix())
+			t.Errorf("oldest from %v, relayer stopped at %v", oldest, held.Unix())
 		}
 		w.network.HoldICM(false)
 		time.Sleep(time.Minute)
@@ -585,7 +583,7 @@ func TestAMessageIsOneOfThreeShapesAndIsCountedOnce(t *testing.T) {
 		}
 		samples, _ = w.tell(t.Context(), t, "icm", simnet.Account)
 		silentOf(t, samples, "avax_icm_oldest_pending_timestamp_seconds"+lane)
-		if n := all() - began; n != 25 { // the first at the very start
+		if n := all() - began; n != 25 { // the first at the start
 			t.Errorf("%v messages in four hours", n)
 		}
 		w.network.ResetCalls()
@@ -596,7 +594,7 @@ func TestAMessageIsOneOfThreeShapesAndIsCountedOnce(t *testing.T) {
 	})
 }
 
-// message is one from chain S, as the service tells it.
+// message returns a message from chain S, as the service returns it.
 func message(id, status, destination string, sent time.Time) string {
 	source, delivery := "", ""
 	if !sent.IsZero() {
@@ -609,8 +607,8 @@ func message(id, status, destination string, sent time.Time) string {
 		"from":"0x1","to":"0x2","messageExecuted":%t,"receiptDelivered":false%s%s}`, id, status, destination, status != data.ICMPending, source, delivery)
 }
 
-// An NFT with a field of another type, which nobody reads, does not cost the address its samples.
-func TestOneMalformedItemIsLeftOutAndNoted(t *testing.T) {
+// An NFT with a field of another type, which is not used, does not drop the samples of the address.
+func TestMalformedItemIsSkippedAndNoted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const good = `{"address":"0x1","tokenId":"1","ercType":"ERC-721"}`
 		w.data(func(r *http.Request) string {
@@ -627,8 +625,8 @@ func TestOneMalformedItemIsLeftOutAndNoted(t *testing.T) {
 	})
 }
 
-// Some messages nobody ever delivers.
-func TestAMessageThatStaysPendingMakesNothingCountTwiceAndIsGivenUpAfterAWeek(t *testing.T) {
+// Some messages are never delivered.
+func TestPendingICMMessageIsGivenUpAfterAWeek(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const (
 			family = "avax_icm_messages"
@@ -656,15 +654,15 @@ func TestAMessageThatStaysPendingMakesNothingCountTwiceAndIsGivenUpAfterAWeek(t 
 			if delivered := sum(t, samples, family, `"delivered`); delivered != float64(sent) || sum(t, samples, family, status) != 1 || sum(t, samples, family) != float64(sent)+1 {
 				t.Fatalf("after %d messages:\n%s", sent, samples)
 			}
-			if followed := strings.Contains(samples, "avax_icm_oldest_pending"); followed != (sent < week) {
-				t.Fatalf("after %d messages it is followed: %v", sent, followed)
+			if monitored := strings.Contains(samples, "avax_icm_oldest_pending"); monitored != (sent < week) {
+				t.Fatalf("after %d messages still pending: %v", sent, monitored)
 			}
 			time.Sleep(every)
 		}
 	})
 }
 
-func TestADeliveryWhoseCallFailedIsNoGoodDelivery(t *testing.T) {
+func TestICMDeliveryWithAFailedCallCountsAsFailed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		count := func(status string) float64 {
 			t.Helper()
@@ -681,7 +679,7 @@ func TestADeliveryWhoseCallFailedIsNoGoodDelivery(t *testing.T) {
 		}
 		time.Sleep(8 * 24 * time.Hour)
 		if f := count("execution_failed") - failed; f < 5 {
-			t.Errorf("%v failed a week later", f)
+			t.Errorf("%v failed after a week", f)
 		}
 		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
 		all := sum(t, samples, "avax_icm_messages", `source="C`)
@@ -694,23 +692,23 @@ func TestADeliveryWhoseCallFailedIsNoGoodDelivery(t *testing.T) {
 	})
 }
 
-func TestAPendingMessageThatIsTakenBackIsNotWaitedFor(t *testing.T) {
+func TestRemovedICMMessageIsNotPending(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		began, list := time.Now(), ""
 		w.data(func(*http.Request) string { return `{"messages":[` + list + `]}` })
 		list = message("2", data.ICMPending, "T", began) + "," + message("1", data.ICMDelivered, "T", began.Add(-time.Minute))
 		if samples, _ := w.tell(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 1 {
-			t.Errorf("not pending:\n%s", samples)
+			t.Errorf("message not pending:\n%s", samples)
 		}
 		list = message("1", data.ICMDelivered, "T", began.Add(-time.Minute))
 		if samples, _ := w.tell(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 0 || sum(t, samples, "avax_icm_messages") != 1 {
-			t.Errorf("still pending:\n%s", samples)
+			t.Errorf("message still pending:\n%s", samples)
 		}
 	})
 }
 
-// The documents do not say whether the start of a range of time is in it.
-func TestATransactionOfAnAssetIsCountedOnceWhetherOrNotTheRangeHoldsItsStart(t *testing.T) {
+// It is not documented whether a time range includes its start.
+func TestAssetTransactionsCountOnceAtRangeStart(t *testing.T) {
 	for _, inclusive := range []bool{true, false} {
 		inWorld(t, func(t *testing.T, w world) {
 			var times []time.Time
@@ -734,14 +732,14 @@ func TestATransactionOfAnAssetIsCountedOnceWhetherOrNotTheRangeHoldsItsStart(t *
 				if n := sum(t, samples, "avax_asset_transactions_total"); n != float64(len(times)) {
 					t.Errorf("counted %v of %d", n, len(times))
 				}
-				times = append(times, now) // in the same second, only known later
+				times = append(times, now) // in the same second, but indexed later
 				time.Sleep(time.Second + time.Duration(len(times)%2)*time.Minute)
 			}
 		})
 	}
 }
 
-func TestAStatusThatNobodyKnowsIsToldAsItIs(t *testing.T) {
+func TestUnknownICMStatusIsExportedUnchanged(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.data(func(r *http.Request) string {
 			if !strings.HasSuffix(r.URL.Path, "/messages") {
@@ -752,23 +750,23 @@ func TestAStatusThatNobodyKnowsIsToldAsItIs(t *testing.T) {
 		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
 		says(t, samples, `avax_icm_messages{address="`+simnet.Account+`",source="S",destination="C",status="lost"}`, "1")
 		if n := sum(t, samples, "avax_icm_messages"); n != 1 {
-			t.Errorf("%v messages, want only the one of which a transaction is known:\n%s", n, samples)
+			t.Errorf("%v messages, want only the one with a known transaction:\n%s", n, samples)
 		}
 	})
 }
 
-func TestATokenIsIndexedAnewOnceAnHourAtMostAcrossRestartsAndOnlyWhereToldSo(t *testing.T) {
+func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 	const contract = "0x00000000000000000000000000000000000000aa"
 	for name, c := range map[string]struct {
 		reindex bool
 		status  string
 		want    int
 	}{
-		"told so":           {true, data.NFTUnreachableTokenURI, 4},
-		"not told":          {false, data.NFTUnreachableTokenURI, 0},
-		"there is no need":  {true, "indexed", 0},
-		"by a full disk":    {true, data.NFTUnindexed, 4},
-		"and it is refused": {true, data.NFTUnindexed, 4},
+		"enabled":    {true, data.NFTUnreachableTokenURI, 4},
+		"disabled":   {false, data.NFTUnreachableTokenURI, 0},
+		"not needed": {true, "indexed", 0},
+		"full disk":  {true, data.NFTUnindexed, 4},
+		"rejected":   {true, data.NFTUnindexed, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w world) {
@@ -787,7 +785,7 @@ func TestATokenIsIndexedAnewOnceAnHourAtMostAcrossRestartsAndOnlyWhereToldSo(t *
 						if strings.HasSuffix(r.URL.Path, ":reindex") {
 							asked = append(asked, time.Now())
 							if strings.Contains(name, "refused") {
-								return "{" // broken
+								return "{" // malformed
 							}
 							return " "
 						}
@@ -798,11 +796,11 @@ func TestATokenIsIndexedAnewOnceAnHourAtMostAcrossRestartsAndOnlyWhereToldSo(t *
 					time.Sleep(10 * time.Minute)
 				}
 				if len(asked) != c.want {
-					t.Errorf("asked %d times, want %d: %v", len(asked), c.want, asked)
+					t.Errorf("%d requests, want %d: %v", len(asked), c.want, asked)
 				}
 				for i := range max(0, len(asked)-1) {
 					if asked[i+1].Sub(asked[i]) < time.Hour {
-						t.Errorf("asked at %v and %v", asked[i], asked[i+1])
+						t.Errorf("requests at %v and %v", asked[i], asked[i+1])
 					}
 				}
 			})
@@ -810,17 +808,17 @@ func TestATokenIsIndexedAnewOnceAnHourAtMostAcrossRestartsAndOnlyWhereToldSo(t *
 	}
 }
 
-func TestATokenThatNoWatchedAddressHoldsIsTold(t *testing.T) {
+func TestTokenWithoutMonitoredHolderIsNoted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Tokens = []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "12345", Reindex: true}}
 		samples, notes := w.tell(t.Context(), t, "nft_metadata", simnet.Collection+"/12345/C")
-		if samples != "" || len(notes) != 1 || !strings.Contains(notes[0], "add who does") {
+		if samples != "" || len(notes) != 1 || !strings.Contains(notes[0], "add its holder") {
 			t.Errorf("%s, %q", samples, notes)
 		}
 	})
 }
 
-// newestOf finds out with many calls what the Data service knows.
+// newestOf returns the newest indexed block, with many calls.
 func (w world) newestOf(t *testing.T, chain string, from uint64) uint64 {
 	t.Helper()
 	id := w.network.Chain(chain).ID
@@ -833,7 +831,7 @@ func (w world) newestOf(t *testing.T, chain string, from uint64) uint64 {
 	}
 }
 
-func TestTheNewestIndexedBlockIsFoundInFewCalls(t *testing.T) {
+func TestNewestIndexedBlockNeedsFewCalls(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		height := func(limit int) (found uint64, calls int) {
 			t.Helper()
@@ -843,7 +841,7 @@ func TestTheNewestIndexedBlockIsFoundInFewCalls(t *testing.T) {
 				found = uint64(sum(t, samples, "avax_data_indexed_height"))
 			}
 			if calls = w.asked("data", opBlock); calls > limit {
-				t.Errorf("%d calls, want %d at most", calls, limit)
+				t.Errorf("%d calls, want at most %d", calls, limit)
 			}
 			return found, calls
 		}
@@ -857,24 +855,24 @@ func TestTheNewestIndexedBlockIsFoundInFewCalls(t *testing.T) {
 			for range 5 {
 				found, _ := height(limit)
 				if want := w.newestOf(t, "C", max(found, 1)); found != want {
-					t.Errorf("lag %v: found %d, there is %d", lag, found, want)
+					t.Errorf("lag %v: found %d, want %d", lag, found, want)
 				}
 				time.Sleep(time.Minute)
 			}
 		}
 		settle(2*time.Second, 3, 4)
-		settle(48*time.Hour, 1, 4) // stands still from one run to the next
+		settle(48*time.Hour, 1, 4) // no progress between runs
 		settle(2*time.Second, 4, 4)
-		settle(40*time.Minute, 48, 4) // is behind, and goes on
+		settle(40*time.Minute, 48, 4) // lags and makes progress
 		settle(2*time.Second, 6, 4)
 		w.restart(t, t.TempDir())
 		w.network.SetIndexLag("C", 48*time.Hour)
 		time.Sleep(2 * time.Hour)
-		settle(48*time.Hour, 10, 4) // far behind when the exporter starts
+		settle(48*time.Hour, 10, 4) // large lag at the start of the exporter
 	})
 }
 
-func TestAChainThatIsNotIndexedIsAskedAboutEverMoreRarely(t *testing.T) {
+func TestUnindexedChainIsCalledLessAndLessOften(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.SetChains(slices.DeleteFunc(w.ups.Chains(), func(c collectors.Chain) bool { return c.Name != "examplel1" }))
 		const state = `avax_data_chain_indexed{chain="examplel1"}`
@@ -892,7 +890,7 @@ func TestAChainThatIsNotIndexedIsAskedAboutEverMoreRarely(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		if want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123, 183, 243}; !slices.Equal(asked, want) {
-			t.Errorf("asked after minutes %d, want %d", asked, want)
+			t.Errorf("called after minutes %d, want %d", asked, want)
 		}
 		w.network.DataService().Recover()
 		time.Sleep(time.Hour)
@@ -900,8 +898,8 @@ func TestAChainThatIsNotIndexedIsAskedAboutEverMoreRarely(t *testing.T) {
 	})
 }
 
-// A 404 of a gateway while the service starts is not the last word.
-func TestA404AtTheStartCostsMinutes(t *testing.T) {
+// A gateway may answer 404 while the service starts.
+func TestInitial404IsRetriedWithinMinutes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		names := []string{"data_index", "native_balances", "collectibles", "transfers", "internal_transactions", "deployments", "subnets"}
 		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "no healthy upstream"))
@@ -912,27 +910,27 @@ func TestA404AtTheStartCostsMinutes(t *testing.T) {
 		time.Sleep(time.Minute)
 		for _, name := range names {
 			if page := w.page(t, name); strings.Count(page, "\navax_") == 0 || name == "data_index" && strings.Contains(page, "_indexed{chain=\"C\"} 0") {
-				t.Errorf("%s has no samples a minute later:\n%s", name, page)
+				t.Errorf("%s: no samples after a minute:\n%s", name, page)
 			}
 		}
 	})
 }
 
-func TestTheNetworkIsThatOfTheNodes(t *testing.T) {
+func TestDataNetworkIsThatOfTheNodes(t *testing.T) {
 	const rewards = "rewards"
 	for name, c := range map[string]struct {
 		id         uint64
 		configured string
-		want       string // of the path; or the error
+		want       string // network in the path, or the error
 	}{
-		"mainnet by the nodes":          {1, "", "mainnet"},
-		"fuji by the nodes":             {5, "", "fuji"},
-		"fuji by both":                  {5, "fuji", "fuji"},
-		"testnet is fuji":               {5, "testnet", "testnet"},
-		"a network of one's own":        {1337, "mainnet", "mainnet"},
-		"fuji nodes, mainnet":           {5, "mainnet", "mainnet is configured, and the nodes belong to fuji: correct the network of the Data service"},
-		"mainnet nodes, fuji":           {1, "fuji", "fuji is configured, and the nodes belong to mainnet: correct the network of the Data service"},
-		"a network that nobody indexes": {1337, "", "the nodes belong to network 1337, which the Data service does not know: correct the network of the Data service"},
+		"mainnet from the nodes":      {1, "", "mainnet"},
+		"fuji from the nodes":         {5, "", "fuji"},
+		"fuji from both":              {5, "fuji", "fuji"},
+		"testnet is fuji":             {5, "testnet", "testnet"},
+		"private network":             {1337, "mainnet", "mainnet"},
+		"fuji nodes, mainnet":         {5, "mainnet", "mainnet is configured, and the nodes belong to fuji: correct the network of the Data service"},
+		"mainnet nodes, fuji":         {1, "fuji", "fuji is configured, and the nodes belong to mainnet: correct the network of the Data service"},
+		"network that is not indexed": {1337, "", "the nodes belong to network 1337, which the Data service does not know: correct the network of the Data service"},
 	} {
 		inWorld(t, func(t *testing.T, w world) {
 			*w.otherwise = func(_, method string, _ []any) string {
@@ -950,12 +948,12 @@ func TestTheNetworkIsThatOfTheNodes(t *testing.T) {
 			_, err := w.run(t, rewards, "alpha")
 			if err != nil {
 				if !strings.HasSuffix(err.Error(), c.want) || len(paths) > 0 {
-					t.Errorf("%s: %v, asked %q", name, err, paths)
+					t.Errorf("%s: %v, requested %q", name, err, paths)
 				}
 				return
 			}
 			if want := "/v1/networks/" + c.want + "/rewards"; !slices.Equal(paths, []string{want}) {
-				t.Errorf("%s: asked %q, want %s", name, paths, want)
+				t.Errorf("%s: requested %q, want %s", name, paths, want)
 			}
 			for _, n := range w.network.Nodes() {
 				n.Stop()
@@ -968,7 +966,7 @@ func TestTheNetworkIsThatOfTheNodes(t *testing.T) {
 	}
 }
 
-func TestAnAnswerAboutSomethingElseIsRefused(t *testing.T) {
+func TestAnswerForAnotherSubjectIsRejected(t *testing.T) {
 	for name, c := range map[string]struct{ collector, target, path, was, is string }{
 		"another chain's balance":     {"native_balances", simnet.Account + "/C", ":getNative", `"chainId":"43112"`, `"chainId":"43114"`},
 		"another chain's collectible": {"collectibles", simnet.Account + "/C", ":listCollectibles", `"chainId":"43112"`, `"chainId":"43114"`},
@@ -1006,9 +1004,9 @@ func TestAnAnswerAboutSomethingElseIsRefused(t *testing.T) {
 	}
 }
 
-// What was there a moment ago and is not found any more is no chain that the
-// service does not index: the samples outlive that, and it is told.
-func TestWhatTheServiceKnewAndNoLongerKnowsIsAFailure(t *testing.T) {
+// A chain that the service knew a moment ago is not one that it does not index: the samples stay until they expire, and the
+// failure is logged.
+func TestForgottenChainIsAFailure(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.page(t, "native_balances")
 		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "no healthy upstream"), opBalance)
@@ -1018,7 +1016,7 @@ func TestWhatTheServiceKnewAndNoLongerKnowsIsAFailure(t *testing.T) {
 	})
 }
 
-func TestAmountsAreExactToTheNearestFloat(t *testing.T) {
+func TestAmountsAreExactToTheNearestFloat64(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		wei, _ := new(big.Int).SetString("123456789012345678901234567", 10)
 		w.network.SetNativeBalance("C", simnet.Account, wei)
@@ -1027,7 +1025,7 @@ func TestAmountsAreExactToTheNearestFloat(t *testing.T) {
 	})
 }
 
-func TestOneWatchedItemThatFailsCostsNoOther(t *testing.T) {
+func TestFailingItemLeavesOtherItems(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Signatures = append(w.ups.Watch.Signatures, collectors.Probe{Name: "mistyped", TxHash: exm})
 		_, err := w.run(t, "signatures", "mistyped")
@@ -1039,7 +1037,7 @@ func TestOneWatchedItemThatFailsCostsNoOther(t *testing.T) {
 	})
 }
 
-func TestAProbeFailsWhereTooFewValidatorsSign(t *testing.T) {
+func TestProbeFailsWithTooFewSigners(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		ctx := scrape.MaxAge(t.Context(), time.Hour)
 		w.tell(ctx, t, "signatures", "conversion")
@@ -1055,7 +1053,7 @@ func TestAProbeFailsWhereTooFewValidatorsSign(t *testing.T) {
 	})
 }
 
-func TestARefusedKeyIsToldAndNotTakenForAServiceThatIsDown(t *testing.T) {
+func TestRejectedKeyIsNotAnOutage(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
 			w.network.DataService().SetKey("good", status)
@@ -1076,7 +1074,7 @@ func TestARefusedKeyIsToldAndNotTakenForAServiceThatIsDown(t *testing.T) {
 	})
 }
 
-func TestDataUpIsTrueWhileNothingIsAsked(t *testing.T) {
+func TestDataUpIsTrueWithoutCalls(t *testing.T) {
 	for name, fault := range map[string]simnet.Fault{"429": simnet.RateLimited(time.Hour), "503": simnet.Refused(503, "no healthy node")} {
 		inWorld(t, func(t *testing.T, w world) {
 			up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, MaxWait: 5 * time.Minute})
@@ -1095,7 +1093,7 @@ func TestDataUpIsTrueWhileNothingIsAsked(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 			if len(notes) > 1 {
-				t.Errorf("%s: told in %d ways: %v", name, len(notes), notes)
+				t.Errorf("%s: %d different notes: %v", name, len(notes), notes)
 			}
 			w.network.DataService().Recover()
 			time.Sleep(5 * time.Minute)
@@ -1105,7 +1103,7 @@ func TestDataUpIsTrueWhileNothingIsAsked(t *testing.T) {
 	}
 }
 
-func TestDataUpSaysNothingWhereTheBudgetIsSpent(t *testing.T) {
+func TestDataUpIsAbsentWhenTheBudgetIsSpent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		budget := &data.Budget{PerMinute: 10}
 		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, Admit: budget.Admit})
@@ -1119,7 +1117,7 @@ func TestDataUpSaysNothingWhereTheBudgetIsSpent(t *testing.T) {
 	})
 }
 
-func TestAServiceThatIsDownTakesItsSamplesAfterThreePeriodsAndNothingElse(t *testing.T) {
+func TestDataOutageExpiresOnlyItsOwnSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		ctx, cancel := context.WithCancel(t.Context())
 		store := snapshot.New()
@@ -1188,7 +1186,7 @@ func TestAServiceThatIsDownTakesItsSamplesAfterThreePeriodsAndNothingElse(t *tes
 	})
 }
 
-func TestTheServiceIsAskedWhileAllNodesAreDown(t *testing.T) {
+func TestDataServiceIsCalledWhileNodesAreDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		names := []string{"subnets", "native_balances", "collectibles", "deployments", "icm", "rewards", "transfers"}
 		for _, name := range names {
@@ -1200,14 +1198,14 @@ func TestTheServiceIsAskedWhileAllNodesAreDown(t *testing.T) {
 		time.Sleep(time.Hour)
 		for _, name := range names {
 			if page := w.page(t, name); !strings.Contains(page, "avax_") {
-				t.Errorf("%s tells nothing", name)
+				t.Errorf("%s: no samples", name)
 			}
 		}
 	})
 }
 
-// The plan that the exporter makes of the budget rests on these numbers.
-func TestNoCollectorAsksTheDataServiceMoreThanItsCost(t *testing.T) {
+// The exporter plans the budget with these numbers.
+func TestDataCallsStayWithinCost(t *testing.T) {
 	for _, spec := range collectors.All() {
 		inWorld(t, func(t *testing.T, w world) {
 			w.page(t, spec.Name)
@@ -1216,31 +1214,31 @@ func TestNoCollectorAsksTheDataServiceMoreThanItsCost(t *testing.T) {
 			w.page(t, spec.Name)
 			if spec.Cost == nil {
 				if slices.ContainsFunc(w.network.Calls(), func(c simnet.Call) bool { return c.Upstream == "data" }) {
-					t.Errorf("%s asks the Data service and names no cost", spec.Name)
+					t.Errorf("%s calls the Data service and has no cost", spec.Name)
 				}
 				return
 			}
 			cost := spec.Cost(w.ups.Watch, len(spec.Bind(w.ups)))
 			for op := range cost {
 				if !slices.Contains(spec.Calls, op) || !slices.ContainsFunc(data.Endpoints(), func(e data.Endpoint) bool { return e.Op() == op }) {
-					t.Errorf("%s has a cost for %s", spec.Name, op)
+					t.Errorf("%s: cost for the undeclared call %s", spec.Name, op)
 				}
 			}
 			for _, op := range spec.Calls {
 				if strings.HasPrefix(op, "GET /v1/") && cost[op] == 0 {
-					t.Errorf("%s has no cost for %s", spec.Name, op)
+					t.Errorf("%s: no cost for %s", spec.Name, op)
 				}
 				if n := w.asked("data", op); n > cost[op] {
-					t.Errorf("%s made %d calls of %s, its cost is %d", spec.Name, n, op, cost[op])
+					t.Errorf("%s: %d calls of %s, cost %d", spec.Name, n, op, cost[op])
 				}
 			}
 			w.ups.Data = nil
 			if jobs := len(spec.Bind(w.ups)); jobs != 0 {
-				t.Errorf("%s has %d jobs without the service", spec.Name, jobs)
+				t.Errorf("%s: %d jobs without the service", spec.Name, jobs)
 			}
 			for op, n := range spec.Cost(w.ups.Watch, len(spec.Bind(w.ups))) {
 				if n != 0 {
-					t.Errorf("%s costs %d of %s without the service", spec.Name, n, op)
+					t.Errorf("%s: cost of %d calls of %s without the service", spec.Name, n, op)
 				}
 			}
 		})

@@ -59,7 +59,7 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 			return b, err
 		}}
 		if !known && !s.knows(head) && s.err == nil && !s.knows(0) && s.err == nil {
-			return data.Block{}, s.unknown // of a chain that it knows, it knows the first block
+			return data.Block{}, s.unknown // it has indexed the first block of every known chain
 		}
 		err := s.run(head, &was)
 		if err := ups.Data.Ledger.memory.Save(entry, was); err != nil {
@@ -90,8 +90,8 @@ const maxLookups = 4
 
 // indexed is the result of the last run.
 type indexed struct {
-	Newest uint64 // a block that the service knew; 0: none was found
-	Above  uint64 // one above that it did not know
+	Newest uint64 // a known block; 0: none was found
+	Above  uint64 // an unknown block above it
 	Head   uint64 // the newest block of the nodes
 }
 
@@ -101,8 +101,8 @@ type search struct {
 	left    int
 	found   bool
 	newest  data.Block
-	above   uint64 // that it does not know, nor any above
-	unknown error  // why it does not know the last that it was asked for
+	above   uint64 // lowest unknown block
+	unknown error  // error of the last unknown block
 	err     error  // what ended the search
 }
 

@@ -24,13 +24,13 @@ type DataService struct {
 	Currency string
 	Ledger   Ledger
 
-	unknown refusals // questions that the service does not know
+	unknown refusals // calls that the service cannot answer
 	history lock     // held by the run that reads a long history
 
 	mu       sync.Mutex
-	answered map[string]bool // questions that had an answer
+	answered map[string]bool // calls that were answered
 	network  string          // the name in use; empty until it is known
-	checked  time.Time       // when a node confirmed it
+	checked  time.Time       // when a node last confirmed it
 	evmIDs   map[string]uint64
 }
 
@@ -102,7 +102,7 @@ func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, named 
 	ups.Data.mu.Unlock()
 	if !known {
 		if id, err = evmChainID(ctx, ups.Targets, c); err != nil {
-			return nil // no node can be asked
+			return nil // no node answers
 		}
 		ups.Data.mu.Lock()
 		if ups.Data.evmIDs == nil {

@@ -55,7 +55,7 @@ func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	tracked := make([][]node.Blockchain, len(nodes))
 	failed := make([]error, len(nodes))
 	var wg sync.WaitGroup
-	for i, n := range nodes { // at once: one that does not answer holds up no other
+	for i, n := range nodes { // concurrently: a node that does not answer delays no other
 		wg.Go(func() { tracked[i], failed[i] = n.tracked(ctx, others) })
 	}
 	wg.Wait()
@@ -86,7 +86,7 @@ func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Bl
 	health, err := n.Health(scrape.MaxAge(ctx, time.Minute))
 	switch scrape.OutcomeOf(err) {
 	case scrape.OK:
-	case scrape.Forbidden, scrape.NotFound: // a proxy before the node shuts it off
+	case scrape.Forbidden, scrape.NotFound: // a proxy in front of the node blocks it
 		return n.syncing(scrape.MaxAge(ctx, 0), chains)
 	default:
 		return nil, err

@@ -91,8 +91,8 @@ type Setting string
 // Settings that an upstream may reject.
 const (
 	SettingChains         Setting = "chains"
-	SettingAddresses      Setting = "watched addresses"
-	SettingAssets         Setting = "watched assets"
+	SettingAddresses      Setting = "monitored addresses"
+	SettingAssets         Setting = "monitored assets"
 	SettingSignatures     Setting = "signature probes"
 	SettingNodes          Setting = "nodes"
 	SettingServiceNetwork Setting = "network of the Data service"

@@ -11,26 +11,25 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-func TestAMethodThatANodeDoesNotKnowIsAskedForOnceAnHour(t *testing.T) {
+func TestUnknownMethodIsCalledOnceAnHour(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for minute := range 70 {
 			if page, err := w.run(t, "fee_config", "C"); !errors.Is(err, collectors.ErrNotOffered) || page != "" {
 				t.Fatalf("after %d minutes: %q, %v", minute, page, err)
 			}
 			if got, want := w.asked("alpha", "eth_feeConfig"), 1+minute/60; got != want {
-				t.Fatalf("after %d minutes it was asked %d times, want %d", minute, got, want)
+				t.Fatalf("after %d minutes: %d calls, want %d", minute, got, want)
 			}
 			time.Sleep(time.Minute)
 		}
 		if got := w.asked("foxtrot", "eth_feeConfig"); got != 0 {
-			t.Errorf("the other node was asked %d times: that the method is unknown is an answer", got)
+			t.Errorf("the other node got %d calls: an unknown method is an answer", got)
 		}
 	})
 }
 
-// A node that starts has none of its chains yet, and says what it says of a
-// chain that it does not run.
-func TestAChainThatIsNotThereYetIsAskedForAgain(t *testing.T) {
+// A starting node has no chains yet. It answers as for a chain that it does not run.
+func TestMissingChainIsRetried(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Node("alpha").Start()
 		time.Sleep(2 * time.Second)
@@ -43,29 +42,29 @@ func TestAChainThatIsNotThereYetIsAskedForAgain(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if page, err := w.run(t, "heads", "alpha/C"); err != nil || !strings.Contains(page, `avax_chain_height{node="alpha",chain="C"}`) {
-			t.Errorf("once it is there: %q, %v", page, err)
+			t.Errorf("after it bootstrapped: %q, %v", page, err)
 		}
 	})
 }
 
-func TestANodeThatDoesNotRunTheChainLeavesItToTheNext(t *testing.T) {
+func TestNextNodeAnswersForAnUntrackedChain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "delta", "foxtrot") // delta tracks no subnet
 		if page, err := w.run(t, "fee_config", "examplel1"); err != nil || page == "" {
-			t.Errorf("one runs it: %q, %v", page, err)
+			t.Errorf("one node runs it: %q, %v", page, err)
 		}
 		w.network.Node("foxtrot").Stop()
 		if _, err := w.run(t, "fee_config", "examplel1"); scrape.OutcomeOf(err) != scrape.Unreachable || errors.Is(err, collectors.ErrNotOffered) {
-			t.Errorf("the one that runs it is down: %v", err)
+			t.Errorf("the node that runs it is down: %v", err)
 		}
 		w.ask(t, "delta")
 		if _, err := w.run(t, "fee_config", "examplel1"); !errors.Is(err, collectors.ErrNotOffered) {
-			t.Errorf("nobody runs it: %v", err)
+			t.Errorf("no node runs it: %v", err)
 		}
 	})
 }
 
-func TestWhatElseACollectorKnowsStandsWhereOnePartIsNotOffered(t *testing.T) {
+func TestUnofferedPartLeavesOtherSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Node("alpha").Suffer(simnet.Refused(-32000, `rpc: can't find method "avm.GetTxFee"`), "avm.getTxFee")
 		page, err := w.run(t, "identity", "alpha")
@@ -75,7 +74,7 @@ func TestWhatElseACollectorKnowsStandsWhereOnePartIsNotOffered(t *testing.T) {
 	})
 }
 
-func TestAnAPIThatIsOffIsNotOffered(t *testing.T) {
+func TestDisabledAPIIsNotOffered(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Node("alpha").SetAdminAPI(false)
 		w.network.Node("alpha").Suffer(simnet.WrongHost(), "GET /ext/health")

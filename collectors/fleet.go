@@ -28,7 +28,7 @@ var fleet = &Spec{
 	Help:     "Identity changes, duplicate node IDs and wrong networks.",
 	Calls:    []string{"info.getNodeID", "info.getNetworkID"},
 	Every:    time.Minute,
-	Shares:   true, // what the collector identity was told
+	Shares:   true, // answers of the collector identity
 	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
 	Scope:    metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
@@ -46,7 +46,7 @@ type seenNodes struct {
 type seenNode struct {
 	id, key string
 	changes int
-	notes   []string // the last of them
+	notes   []string // the last notes
 }
 
 // mostChanges is the maximum number of changes to log for one node: behind a load balancer its identity

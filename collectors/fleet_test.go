@@ -20,10 +20,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// posing leads names to other nodes and changes what they say.
+// posing redirects names to other nodes and changes their answers.
 type posing struct {
 	to      http.RoundTripper
-	hosts   map[string]string // by the host that is asked
+	hosts   map[string]string // by requested host
 	answers *strings.Replacer
 }
 
@@ -42,7 +42,7 @@ func (p *posing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// fleetOf binds the collector fleet to nodes of these names.
+// fleetOf binds the collector fleet to nodes with these names.
 func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*collectors.Upstreams, func() (values map[string]float64, notes []string)) {
 	t.Helper()
 	var nodes []*collectors.Node
@@ -74,11 +74,11 @@ func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*colle
 			return values, batch.Notes()
 		}
 	}
-	t.Fatal("there is no collector fleet")
+	t.Fatal("no collector fleet")
 	return nil, nil
 }
 
-func TestAnotherMachineUnderANodesNameIsFoundOut(t *testing.T) {
+func TestIdentityChangesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		transport := &posing{to: network.Transport(), hosts: map[string]string{}}
@@ -88,7 +88,7 @@ func TestAnotherMachineUnderANodesNameIsFoundOut(t *testing.T) {
 			want float64
 		}{{"bravo.sim", 0}, {"charlie.sim", 1}, {"charlie.sim", 1}, {"bravo.sim", 2}, {"charlie.sim", 3}} {
 			transport.hosts["bravo.sim"] = step.host
-			time.Sleep(5 * time.Minute) // no answer is remembered so long
+			time.Sleep(5 * time.Minute) // no answer is shared for so long
 			values, notes := collect()
 			if values["identity_changes_total bravo"] != step.want || values["identity_changes_total alpha"] != 0 {
 				t.Errorf("%s behind bravo: %v, want %v changes", step.host, values, step.want)
@@ -98,13 +98,13 @@ func TestAnotherMachineUnderANodesNameIsFoundOut(t *testing.T) {
 				t.Errorf("notes %q", notes)
 			}
 			if len(notes) > 4 {
-				t.Errorf("%d notes of a node that changes to and fro", len(notes))
+				t.Errorf("%d notes of a node with alternating identities", len(notes))
 			}
 		}
 	})
 }
 
-func TestTwoNamesForOneNodeAreFoundOut(t *testing.T) {
+func TestDuplicateNodeIDsAreDetected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		transport := &posing{to: network.Transport(), hosts: map[string]string{"bravo.sim": "alpha.sim"}}
@@ -124,7 +124,7 @@ func TestTwoNamesForOneNodeAreFoundOut(t *testing.T) {
 	})
 }
 
-func TestANodeOfAnotherNetworkIsFoundOut(t *testing.T) {
+func TestNetworkMismatchIsDetected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		transport := &posing{to: network.Transport(), answers: strings.NewReplacer(`"networkID":"1337"`, `"networkID":"5"`)}
@@ -144,8 +144,8 @@ func TestANodeOfAnotherNetworkIsFoundOut(t *testing.T) {
 	})
 }
 
-// A node that is down is not told of, and costs nobody else's samples.
-func TestANodeThatDoesNotAnswerIsNoNewsForTheFleet(t *testing.T) {
+// A node that is down is omitted, and does not affect the samples of others.
+func TestFleetIgnoresNodesThatDoNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		ups, collect := fleetOf(t, network.Transport(), "alpha", "bravo")
@@ -153,7 +153,7 @@ func TestANodeThatDoesNotAnswerIsNoNewsForTheFleet(t *testing.T) {
 			t.Fatalf("%v", values)
 		}
 		network.Node("bravo").Stop()
-		time.Sleep(5 * time.Minute) // no answer is remembered so long
+		time.Sleep(5 * time.Minute) // no answer is shared for so long
 		if values, _ := collect(); len(values) != 3 {
 			t.Errorf("%v", values)
 		}
@@ -164,9 +164,8 @@ func TestANodeThatDoesNotAnswerIsNoNewsForTheFleet(t *testing.T) {
 	})
 }
 
-// In a fleet some nodes are always down: those that never told who they are must
-// not be waited for in every run of every other node.
-func TestANodeThatNeverToldWhoItIsIsWaitedForOnce(t *testing.T) {
+// In a fleet some nodes are always down. Runs of other nodes must not wait for nodes that were never identified.
+func TestUnidentifiedNodeIsWaitedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		network.Node("bravo").Suffer(simnet.Hung())

@@ -29,10 +29,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.prom anew; read the difference before you keep it")
 
-// scene is the simulated network with a little of everything that a collector
-// may have to tell: an inactive L1 validator, a benched peer, a silent one, one
-// that is away, an upgrade that only the peers know, and a plugin of another
-// release.
+// scene is the simulated network with one case for every family: an inactive L1 validator, a benched peer, a silent one, one
+// that is offline, an upgrade that only peers announce, and a plugin of another release.
 func scene() *simnet.Network {
 	n := simnet.New(simnet.Options{Seed: 1})
 	n.SetBalance("examplel1", "foxtrot", 0)
@@ -46,18 +44,18 @@ func scene() *simnet.Network {
 	n.SetBlockPeriod("X", time.Minute)
 	n.SetPrecompile("examplel1", "feeManagerConfig", false, time.Now().Add(time.Minute))
 	n.SetPrecompile("examplel1", "txAllowListConfig", true, time.Now().Add(time.Hour))
-	time.Sleep(10 * time.Minute) // what has just happened has its effect
+	time.Sleep(10 * time.Minute) // wait for the effect of the changes
 	n.HoldICM(true)
 	return n
 }
 
-// exm is an asset of the network of seed 1 that its owner holds beside AVAX.
+// exm is an asset of the network of seed 1 that its owner holds in addition to AVAX.
 const exm = "VDn2yqg9vtPqizn3LJV8GnKKXBx7n3i1hKWEVsAjLsa1v2ivY"
 
-// conversion is the transaction that made examplel1 an L1, in that network.
+// conversion is the transaction that converted examplel1 to an L1 in that network.
 const conversion = "2tzwYYGPioh2hA639aBuSTnKyeGrhmrMvLYvzMfEbMYnRircuf"
 
-// upstreams asks alpha and foxtrot of the network, and its services.
+// upstreams are the nodes alpha and foxtrot of the network, and its services.
 func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Network) *collectors.Upstreams {
 	t.Helper()
 	return &collectors.Upstreams{
@@ -105,7 +103,7 @@ func open(t *testing.T, transport http.RoundTripper, name string) *scrape.Upstre
 	return up
 }
 
-// collect runs every job of the collector once and returns the page.
+// collect runs every job of the collector once and returns its samples.
 func collect(ctx context.Context, t *testing.T, spec *collectors.Spec, ups *collectors.Upstreams) string {
 	t.Helper()
 	store := snapshot.New()
@@ -116,7 +114,7 @@ func collect(ctx context.Context, t *testing.T, spec *collectors.Spec, ups *coll
 			continue
 		}
 		if err := batch.Err(); err != nil {
-			t.Errorf("%s of %s: kept out: %v", spec.Name, j.Target, err)
+			t.Errorf("%s of %s: rejected: %v", spec.Name, j.Target, err)
 		}
 		store.Put(snapshot.Run{
 			Key: snapshot.Key{Collector: spec.Name, Target: j.Target}, At: time.Now(),
@@ -130,7 +128,7 @@ func collect(ctx context.Context, t *testing.T, spec *collectors.Spec, ups *coll
 	return page.String()
 }
 
-func TestEachCollectorTellsWhatStandsInItsGoldenPage(t *testing.T) {
+func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 	for _, spec := range collectors.All() {
 		t.Run(spec.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -140,7 +138,7 @@ func TestEachCollectorTellsWhatStandsInItsGoldenPage(t *testing.T) {
 				ups.Watch.Validators.IDs = []string{network.NodeID("alpha"), network.NodeID("golf")}
 				network.ResetCalls()
 				page := collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
-				if spec.Cost != nil { // it tells, too, what has happened since
+				if spec.Cost != nil { // it also exports what happened since the first run
 					time.Sleep(2 * time.Hour)
 					page = collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				}
@@ -148,7 +146,7 @@ func TestEachCollectorTellsWhatStandsInItsGoldenPage(t *testing.T) {
 				golden(t, filepath.Join("testdata", spec.Name+".prom"), page)
 				for _, f := range spec.Families {
 					if !strings.Contains(page, "# TYPE "+f.Name+" ") {
-						t.Errorf("%s is declared and does not appear", f.Name)
+						t.Errorf("%s: declared without a sample", f.Name)
 					}
 				}
 				problems, err := promlint.New(strings.NewReader(page)).Lint()
@@ -158,18 +156,18 @@ func TestEachCollectorTellsWhatStandsInItsGoldenPage(t *testing.T) {
 				for _, p := range problems {
 					t.Errorf("%s: %s", p.Metric, p.Text)
 				}
-				if spec.Cost == nil { // of a node with partial sync more is asked
+				if spec.Cost == nil { // partial sync causes further calls
 					network.Node("foxtrot").SetPartialSync(true)
 					time.Sleep(2 * time.Minute)
 				}
-				ups.Watch.Validators.IDs = nil // then the nodes are asked for their IDs
+				ups.Watch.Validators.IDs = nil // then node IDs come from the nodes
 				collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				asked := map[string]bool{}
 				for _, c := range network.Calls() {
 					asked[c.Method] = true
 				}
 				if diff := cmp.Diff(slices.Sorted(slices.Values(spec.Calls)), slices.Sorted(maps.Keys(asked))); diff != "" {
-					t.Errorf("declared (-) and asked (+) calls differ:\n%s", diff)
+					t.Errorf("declared (-), made (+) calls:\n%s", diff)
 				}
 			})
 		})
@@ -189,6 +187,6 @@ func golden(t *testing.T, file, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-) and the page (+) differ; if the page is right, run go test ./collectors -update:\n%s", file, diff)
+		t.Errorf("%s (-) and the samples (+) differ; if the samples are right, run go test ./collectors -update:\n%s", file, diff)
 	}
 }

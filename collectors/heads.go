@@ -40,15 +40,14 @@ func collectHeads(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric
 	return nil
 }
 
-// head returns the height of the newest block and when it was made; zero where
-// nobody tells.
+// head returns the height of the newest block and its time; zero if unknown.
 func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, err error) {
 	switch c.Ref {
 	case "P":
 		if height, err = n.PlatformHeight(ctx); err == nil {
 			at, err = n.PlatformTimestamp(ctx)
 		}
-	case "X": // moves rarely
+	case "X": // changes rarely
 		ctx, _ = scrape.Sharing(ctx, time.Minute)
 		height, err = ask(n, "avm.getHeight", func() (uint64, error) { return n.AVMHeight(ctx, c.Ref) })
 		if err == nil && height > 0 {
@@ -62,7 +61,7 @@ func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, e
 	return height, at, err
 }
 
-// blockTime asks when a block of the X-Chain was made, which never changes.
+// blockTime returns the time of an X-Chain block, which never changes.
 func blockTime(ctx context.Context, n *Node, c Chain, height uint64) (at time.Time, err error) {
 	b, err := n.AVMBlockByHeight(scrape.MaxAge(ctx, slowFacts), c.Ref, height, node.JSON)
 	if err == nil && b.JSON != nil && b.JSON.Time != nil {

@@ -46,7 +46,7 @@ var health = &Spec{
 
 func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
 	answer, err := ask(n, "health", func() (node.Health, error) { return n.Health(ctx) })
-	if scrape.OutcomeOf(err) == scrape.Forbidden { // a proxy before the node shuts it off
+	if scrape.OutcomeOf(err) == scrape.Forbidden { // a proxy in front of the node blocks it
 		return fmt.Errorf("%w: %w", ErrNotOffered, err)
 	}
 	if err != nil {

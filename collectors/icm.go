@@ -58,11 +58,11 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 		case err == nil:
 			names[b.ID] = c.Name
 		case scrape.OutcomeOf(err) != scrape.NotFound:
-			return err // under its ID the chain would be another one
+			return err // the ID would be another label value for the same chain
 		}
 	}
 	totals.set(out, address, func(blockchainID string) string {
-		if name, followed := names[blockchainID]; followed {
+		if name, monitored := names[blockchainID]; monitored {
 			return name
 		}
 		return blockchainID
@@ -73,8 +73,8 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 // icmTotals holds the counts of an address' messages since it is monitored.
 type icmTotals struct {
 	Newest time.Time             // of the newest message
-	Deep   time.Time             // when it was read down to the oldest that is pending
-	Recent map[string]icmMessage // those that may be told again, otherwise: by ID
+	Deep   time.Time             // time of the last read down to the oldest pending message
+	Recent map[string]icmMessage // messages that may be returned again, by ID
 	Lanes  []icmLane             // sums over the others
 }
 
@@ -82,10 +82,10 @@ type icmTotals struct {
 type icmMessage struct {
 	Source, Destination string
 	Status              string
-	Deliverer           string    // empty where nobody knows
-	Receipt             bool      // it has come back
-	At                  time.Time // when it was sent, or arrived where nobody knows
-	Arrived             time.Time // zero where it did not, or nobody knows
+	Deliverer           string    // empty if unknown
+	Receipt             bool      // the receipt has arrived
+	At                  time.Time // time of sending, or of arrival if that is unknown
+	Arrived             time.Time // zero if it has not arrived or the time is unknown
 }
 
 // icmLane is a pair of source and destination chain.
@@ -97,7 +97,7 @@ type icmLane struct {
 	LastArrived         time.Time
 	LastTook            time.Duration
 
-	oldest time.Time // of those that are pending, while it is told; zero: none is
+	oldest time.Time // of the pending messages; zero without any
 }
 
 const (
@@ -129,8 +129,8 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	if b.Recent == nil {
 		b.Recent = map[string]icmMessage{}
 	}
-	b.Lanes = slices.DeleteFunc(b.Lanes, func(l icmLane) bool { return l.Counts == nil }) // somebody has edited it
-	from := b.Newest.Add(-icmRecent)                                                      // what is older was read
+	b.Lanes = slices.DeleteFunc(b.Lanes, func(l icmLane) bool { return l.Counts == nil }) // the file was edited
+	from := b.Newest.Add(-icmRecent)                                                      // older messages are read
 	down := from
 	for _, m := range b.Recent {
 		down = earlier(down, m.At)
@@ -141,7 +141,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	}
 
 	listed := map[string]bool{}
-	var reached time.Time // what came later was told
+	var reached time.Time // later messages are read
 	read := 0
 	for message, err := range newest {
 		if data.IsTruncated(err) {
@@ -153,7 +153,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 		}
 		m := icmMessageOf(message)
 		if m.At.IsZero() || len(message.MessageID) > metric.MostValue {
-			continue // no transaction is known of it, or it is no message
+			continue // without a known transaction, or not a message
 		}
 		if reached = m.At; m.At.Before(down) {
 			break
@@ -169,7 +169,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	}
 	for id, m := range b.Recent {
 		if m.Status == data.ICMPending && !listed[id] && m.At.After(reached) {
-			delete(b.Recent, id) // the service has taken it back
+			delete(b.Recent, id) // the service has removed it
 		}
 	}
 	b.settle(now)
@@ -286,7 +286,7 @@ func (b *icmTotals) set(out *metric.Batch, address string, named func(blockchain
 		for _, status := range []string{data.ICMPending, icmGivenUp, data.ICMDelivered, data.ICMDeliveredSourceNotIndexed, icmExecutionFailed} {
 			l.Counts[status] += 0
 		}
-		for status, n := range l.Counts { // others may come up
+		for status, n := range l.Counts { // further statuses may appear
 			out.Set(icmMessages, float64(n), address, from, to, status)
 		}
 		for deliverer, n := range l.Deliverers {

@@ -75,7 +75,7 @@ func collectIdentity(ctx context.Context, _ *Targets, n *Node, out *metric.Batch
 
 	fee, err := ask(n, "avm.getTxFee", func() (node.TxFee, error) { return n.AVMTxFee(slowly, "X") })
 	if node.IsStillBootstrapping(err) {
-		return nil // who it is can be told before the X-Chain is there
+		return nil // the identity is known before the X-Chain exists
 	}
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// runway is the collector's job for examplel1, which remembers what it measured.
+// runway returns the collector's job for examplel1, which keeps its measurements.
 func (w world) runway(t *testing.T) (run func() string, of func(family, validator string) string) {
 	t.Helper()
 	spec := specOf(t, "l1_runway")
@@ -29,15 +29,14 @@ func (w world) runway(t *testing.T) (run func() string, of func(family, validato
 	}
 }
 
-// unpriced takes the price of a validation off the nodes, as releases may that
-// never promised it.
+// unpriced removes the undocumented price of a validation from the nodes, as a release may do.
 func unpriced(w world, nodes ...string) {
 	for _, name := range nodes {
 		w.network.Node(name).Suffer(simnet.Refused(-32000, `rpc: can't find method "platform.GetValidatorFeeState"`), "platform.getValidatorFeeState")
 	}
 }
 
-// onNetwork makes the nodes belong to another network.
+// onNetwork moves the nodes to another network.
 func onNetwork(w world, id int) {
 	*w.otherwise = func(_, method string, _ []any) string {
 		if method == "info.getNetworkID" {
@@ -47,24 +46,24 @@ func onNetwork(w world, id int) {
 	}
 }
 
-func TestTheRunwayIsTheBalanceOverThePriceThatTheNodeTells(t *testing.T) {
+func TestRunwayIsBalanceDividedByPrice(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetFeePrice(1000)
 		run, of := w.runway(t)
 		page := run()
 		says(t, page, of("burn_avax_per_day", "echo"), "0.0864")
 		if got := valueOf(t, page, of("runway_seconds", "echo")); math.Abs(got-500_000) > 15 {
-			t.Errorf("half an AVAX lasts %v s", got)
+			t.Errorf("runway of half an AVAX: %v s", got)
 		}
-		// alpha's 10 AVAX at 1000 nAVAX a second last 115 days; echo, charlie and foxtrot need more for 30.
+		// alpha's 10 AVAX at 1000 nAVAX per second last 115 days; echo, charlie and foxtrot need more for 30.
 		const need = 30 * 24 * 3600 * 1000e-9
 		if got, want := valueOf(t, page, `avax_l1_top_up_avax{chain="examplel1",days="30"}`), (need-0.5)+(need-1)+(need-2); math.Abs(got-want) > 1e-4 {
-			t.Errorf("top up %v AVAX, want %v", got, want)
+			t.Errorf("top-up of %v AVAX, want %v", got, want)
 		}
 	})
 }
 
-func TestWhereAValidationIsFreeNoBalanceEnds(t *testing.T) {
+func TestFreeValidationHasNoRunway(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetFeePrice(0)
 		run, of := w.runway(t)
@@ -76,8 +75,8 @@ func TestWhereAValidationIsFreeNoBalanceEnds(t *testing.T) {
 	})
 }
 
-// A P-Chain without blocks moves no balance, and yet they are spent by the second.
-func TestTheRunwayFallsWithTheClockWhileThePChainStandsStill(t *testing.T) {
+// Without P-Chain blocks no balance changes, but time passes.
+func TestRunwayFallsWithoutPChainBlocks(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetBlockPeriod("P", 0)
 		run, of := w.runway(t)
@@ -91,12 +90,12 @@ func TestTheRunwayFallsWithTheClockWhileThePChainStandsStill(t *testing.T) {
 		}
 		const sum = `avax_l1_top_up_avax{chain="examplel1",days="30"}`
 		if rose := valueOf(t, after, sum) - valueOf(t, before, sum); !near(rose, 2*3600*512e-9) { // charlie's and echo's
-			t.Errorf("the sum rose by %v AVAX", rose)
+			t.Errorf("sum of top-ups rose by %v AVAX", rose)
 		}
 	})
 }
 
-func TestATopUpCountsFromTheBlockThatBringsIt(t *testing.T) {
+func TestTopUpCountsFromItsBlock(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		w.network.Node("alpha").FallBehind("P")
@@ -106,7 +105,7 @@ func TestATopUpCountsFromTheBlockThatBringsIt(t *testing.T) {
 		w.network.TopUp("examplel1", "echo", 1e9)
 		time.Sleep(10 * time.Minute)
 		if got := valueOf(t, run(), of("runway_seconds", "echo")); got != before-20*60 {
-			t.Errorf("%v s, want the %v s of twenty minutes ago less those", got, before)
+			t.Errorf("%v s, want the %v s of twenty minutes ago minus those minutes", got, before)
 		}
 		w.network.Node("alpha").CatchUp("P")
 		if got, want := valueOf(t, run(), of("runway_seconds", "echo")), before-20*60+1e9/512; math.Abs(got-want) > 10 {
@@ -115,7 +114,7 @@ func TestATopUpCountsFromTheBlockThatBringsIt(t *testing.T) {
 	})
 }
 
-func TestWithoutAPriceTheBurnIsMeasuredWithinAFewBlocks(t *testing.T) {
+func TestBurnIsMeasuredWithoutAPrice(t *testing.T) {
 	for _, price := range []uint64{1, 512, 777_777} {
 		t.Run(strconv.FormatUint(price, 10), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w world) {
@@ -131,35 +130,35 @@ func TestWithoutAPriceTheBurnIsMeasuredWithinAFewBlocks(t *testing.T) {
 				silentOf(t, page, "top_up")
 				silentOf(t, page, of("runway_seconds", "alpha"))
 				says(t, page, of("runway_seconds", "foxtrot"), "0")
-				says(t, page, `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`, "0") // whatever burns, 270 of 370 are active
+				says(t, page, `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`, "0") // independent of the burn: 270 of 370 are active
 				silentOf(t, page, `quorum="0.67"`)
 				for range 3 {
 					time.Sleep(2 * time.Minute)
-					w.network.TopUp("examplel1", "bravo", 5e9) // is no burn
+					w.network.TopUp("examplel1", "bravo", 5e9) // must not count as burn
 					page = run()
 				}
 				day := float64(price) * 86400e-9
-				for _, validator := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} { // of foxtrot nothing can be measured: it would pay what they pay
+				for _, validator := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} { // foxtrot cannot be measured: it counts with the burn of the others
 					if got := valueOf(t, page, of("burn_avax_per_day", validator)); math.Abs(got-day) > day/100 {
-						t.Errorf("%s burns %v AVAX a day, want %v", validator, got, day)
+						t.Errorf("%s: burn of %v AVAX per day, want %v", validator, got, day)
 					}
 				}
 				if !strings.Contains(page, `quorum="0.67"`) {
-					t.Error("nothing tells when the quorum is lost")
+					t.Error("no time of the quorum loss")
 				}
 			})
 		})
 	}
 }
 
-func TestOnTheMainNetworkTheBurnIsNeverBelowTheFloor(t *testing.T) {
+func TestMainnetBurnIsAtLeastTheFloor(t *testing.T) {
 	for id, want := range map[int]string{1: "0.0442368", 5: "0.0442368", 1337: ""} {
 		inWorld(t, func(t *testing.T, w world) {
 			onNetwork(w, id)
 			w.network.SetFeePrice(100)
 			unpriced(w, "alpha", "foxtrot")
 			run, of := w.runway(t)
-			page := run() // nothing was measured
+			page := run() // without measurements
 			if want == "" {
 				silentOf(t, page, "burn_avax_per_day")
 				want = "0.00864"
@@ -172,8 +171,8 @@ func TestOnTheMainNetworkTheBurnIsNeverBelowTheFloor(t *testing.T) {
 	}
 }
 
-// What another collector was told a minute ago is another moment's.
-func TestBalancesAndTheTimeThatTheyAreOfAreAskedTogether(t *testing.T) {
+// An answer that another collector got a minute ago is of another time.
+func TestBalancesAndTheirTimeAreReadTogether(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		_, of := w.runway(t)
 		shared := scrape.MaxAge(t.Context(), time.Minute)
@@ -184,14 +183,14 @@ func TestBalancesAndTheTimeThatTheyAreOfAreAskedTogether(t *testing.T) {
 	})
 }
 
-func TestOnlyAReadingOfOneMomentIsMeasured(t *testing.T) {
+func TestOnlyConsistentReadingsAreMeasured(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		unpriced(w, "alpha")
 		began := time.Now()
 		asked := 0
 		*w.otherwise = func(_, method string, _ []any) string {
-			if method != "platform.getTimestamp" { // a chain that is never at rest
+			if method != "platform.getTimestamp" { // the chain never pauses
 				return ""
 			}
 			asked++
@@ -203,7 +202,7 @@ func TestOnlyAReadingOfOneMomentIsMeasured(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 		}
 		if asked != 5*4 {
-			t.Errorf("asked for the time %d times in 5 runs", asked)
+			t.Errorf("%d calls for the time in 5 runs", asked)
 		}
 	})
 }
@@ -212,7 +211,7 @@ func TestLegacyValidatorsPayNothingAndStayActive(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		page, err := w.run(t, "l1_runway", "examplepoa")
 		if err != nil || page != "" {
-			t.Errorf("of a permissioned subnet %q is told, %v", page, err)
+			t.Errorf("permissioned subnet: %q, %v", page, err)
 		}
 		w.network.AddL1Validator("examplepoa", "hotel", 30, 1e9)
 		if page, err = w.run(t, "l1_runway", "examplepoa"); err != nil {
@@ -223,41 +222,41 @@ func TestLegacyValidatorsPayNothingAndStayActive(t *testing.T) {
 			w.network.NodeID("hotel"), w.network.ValidationID("examplepoa", "hotel")))
 		for quorum, want := range map[string]float64{"0.80": runway, "0.75": runway} { // 60 of 90 are legacy weight
 			if got := valueOf(t, page, `avax_l1_quorum_loss_seconds{chain="examplepoa",quorum="`+quorum+`"}`); got != want {
-				t.Errorf("%s is lost in %v s, want %v", quorum, got, want)
+				t.Errorf("quorum %s lost in %v s, want %v", quorum, got, want)
 			}
 		}
 	})
 }
 
 // Of 370: alpha 100, bravo 100, foxtrot 100, charlie 50, echo 20.
-func TestInactiveWeightStaysInTheDenominatorOfTheQuorum(t *testing.T) {
+func TestQuorumDenominatorIncludesInactiveWeight(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		run, of := w.runway(t)
 		quorum := func(share string) string {
 			return `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="` + share + `"}`
 		}
 		page := run()
-		// echo leaves 350, charlie 300 (81 %), foxtrot 200 (54 %).
+		// Without echo 350 remain, without charlie 300 (81 %), without foxtrot 200 (54 %).
 		for _, share := range []string{"0.80", "0.75", "0.67"} {
 			if got, want := valueOf(t, page, quorum(share)), valueOf(t, page, of("runway_seconds", "foxtrot")); got != want {
-				t.Errorf("%s is lost in %v s, want foxtrot's %v", share, got, want)
+				t.Errorf("quorum %s lost in %v s, want foxtrot's %v", share, got, want)
 			}
 		}
 		w.network.SetBalance("examplel1", "charlie", 0)
 		w.network.SetBalance("examplel1", "echo", 0)
-		page = run() // 300 of 370 are left, which is 81 %, and would be 100 % of the active
+		page = run() // 300 of 370 remain: 81 %, although 100 % of the active weight
 		if got, want := valueOf(t, page, quorum("0.80")), valueOf(t, page, of("runway_seconds", "foxtrot")); got != want {
 			t.Errorf("lost in %v s, want %v", got, want)
 		}
 		w.network.SetBalance("examplel1", "foxtrot", 0)
-		page = run() // 200
+		page = run() // 200 of 370
 		says(t, page, quorum("0.80"), "0")
 		says(t, page, quorum("0.67"), "0")
 		says(t, page, of("runway_seconds", "foxtrot"), "0")
 	})
 }
 
-func TestWhatWasMeasuredOfAValidatorThatLeftIsForgotten(t *testing.T) {
+func TestRemovedValidatorLosesItsMeasurements(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		unpriced(w, "alpha")
@@ -269,15 +268,15 @@ func TestWhatWasMeasuredOfAValidatorThatLeftIsForgotten(t *testing.T) {
 			w.network.RemoveValidator("examplel1", validator)
 		}
 		run()
-		w.network.AddL1Validator("examplel1", "echo", 20, 1e9) // under a new validation ID
+		w.network.AddL1Validator("examplel1", "echo", 20, 1e9) // with a new validation ID
 		if page := run(); page != "" {
-			t.Errorf("of a validation of which nothing is known is told %s", page)
+			t.Errorf("samples of an unmeasured validation: %s", page)
 		}
 	})
 }
 
-// What the pages make of it, and what /metrics says, is reckoned from one set.
-func TestOfAnL1TheWholeSetIsKept(t *testing.T) {
+// Status pages and /metrics use the same set.
+func TestL1FactsHaveTheWholeSet(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetBalance("examplel1", "charlie", 0)
 		w.ask(t, "alpha")
@@ -292,28 +291,28 @@ func TestOfAnL1TheWholeSetIsKept(t *testing.T) {
 				t.Errorf("%+v", v)
 			}
 			if v.Burn = 0; !slices.Contains(all.Set, v) {
-				t.Errorf("l1_runway says %+v, l1 %+v", v, all.Set)
+				t.Errorf("l1_runway %+v, l1 %+v", v, all.Set)
 			}
 			if v.NodeID == w.network.NodeID("charlie") && (v.ID != w.network.ValidationID("examplel1", "charlie") || v.Active()) {
-				t.Errorf("charlie is %+v", v)
+				t.Errorf("charlie: %+v", v)
 			}
 		}
 		_, sum := told.TopUps(staking.TopUpDays, time.Now())
 		if got := valueOf(t, page, `avax_l1_top_up_avax{chain="examplel1",days="30"}`); got != float64(sum)/1e9 {
-			t.Errorf("the sample says %v AVAX, what is kept %d nAVAX", got, sum)
+			t.Errorf("sample %v AVAX, facts %d nAVAX", got, sum)
 		}
 		for _, v := range kept("l1_runway", "examplepoa").Set {
 			if !v.Legacy || v.End.IsZero() || v.ID == "" || v.Balance != 0 {
-				t.Errorf("of a permissioned subnet: %+v", v)
+				t.Errorf("permissioned subnet: %+v", v)
 			}
 		}
 		unpriced(w, "alpha")
 		onNetwork(w, 1337)
 		if told := kept("l1_runway", "examplel1"); !told.Unpriced || told.At.IsZero() {
-			t.Errorf("nobody tells a price: %+v", told)
+			t.Errorf("without a price: %+v", told)
 		}
 		if got := w.batch(t, "l1", "C").Facts.L1; got != nil {
-			t.Errorf("of the C-Chain is kept %v", got)
+			t.Errorf("facts of the C-Chain: %v", got)
 		}
 	})
 }

@@ -9,16 +9,15 @@ import (
 	"testing"
 )
 
-// TestACollectorIsOneFile reads the sources: a file with a Spec has one, and other
-// files use nothing of it but that and its families. What collectors share is in files
-// without a Spec.
-func TestACollectorIsOneFile(t *testing.T) {
+// TestEachCollectorIsOneFile reads the sources. A file has at most one Spec, and other files use only that and its families. Shared
+// code is in files without a Spec.
+func TestEachCollectorIsOneFile(t *testing.T) {
 	paths, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := map[string]*ast.File{}
-	owners := map[string]string{} // files of collectors, by what they declare
+	owners := map[string]string{} // files of collectors, by declared name
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
@@ -30,7 +29,7 @@ func TestACollectorIsOneFile(t *testing.T) {
 		files[path] = file
 		names, specs := declarations(file)
 		if specs > 1 {
-			t.Errorf("%s has %d collectors", path, specs)
+			t.Errorf("%s: %d collectors", path, specs)
 		}
 		if specs == 0 {
 			continue
@@ -40,7 +39,7 @@ func TestACollectorIsOneFile(t *testing.T) {
 		}
 	}
 	if len(owners) < 50 {
-		t.Fatalf("only %d declarations found", len(owners))
+		t.Fatalf("%d declarations found", len(owners))
 	}
 	for path, file := range files {
 		for _, name := range file.Unresolved { //nolint:staticcheck // the names of the package, without type checking
@@ -51,8 +50,7 @@ func TestACollectorIsOneFile(t *testing.T) {
 	}
 }
 
-// declarations returns the functions, types and constants of a file, and how many
-// Specs it has.
+// declarations returns the functions, types and constants of a file, and the number of its Specs.
 func declarations(file *ast.File) (names []string, specs int) {
 	for _, d := range file.Decls {
 		switch d := d.(type) {

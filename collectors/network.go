@@ -66,7 +66,7 @@ func collectSubnetSize(ctx context.Context, t *Targets, c Chain, out *metric.Bat
 	if b.SubnetID == node.PrimaryNetworkID || !t.chainReports(c, "size of "+b.SubnetID) {
 		return nil
 	}
-	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), t, b.SubnetID) // as the collector l1 was told
+	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), t, b.SubnetID) // shares answers of the collector l1
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func bindNFTMetadata(ups *Upstreams) []Job {
 	for _, t := range ups.Watch.Tokens {
 		i := slices.IndexFunc(ups.Chains(), func(c Chain) bool { return c.Name == t.Chain })
 		if i < 0 {
-			continue // until AVAX_CHAINS=auto finds it
+			continue // AVAX_CHAINS=auto may find it later
 		}
 		c := ups.Chains()[i]
 		jobs = append(jobs, Job{metric.Target{Item: t.Contract + "/" + t.ID, Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
@@ -61,7 +61,7 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c Chain, t Token, o
 			return none, err
 		}
 		if found == nil {
-			out.Note("no watched address holds token %s of %s on %s: add who does", t.ID, t.Contract, t.Chain)
+			out.Note("no monitored address holds token %s of %s on %s: add its holder to the addresses", t.ID, t.Contract, t.Chain)
 			return none, nil
 		}
 		out.SetBool(nftIndexed, found.Metadata.Indexed(), t.Chain, t.Contract, t.ID)

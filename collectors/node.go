@@ -25,7 +25,7 @@ type Node struct {
 	made    time.Time
 	// probed is true after the first call of the collector up; down is its result.
 	probed, down bool
-	waiting      map[*context.CancelFunc]bool // questions that end when the node is found down
+	waiting      map[*context.CancelFunc]bool // calls that end when the node is found down
 
 	// Changed, if set, is called when the node has stopped or begun to answer the collector up. It must not
 	// block.

@@ -16,14 +16,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// observe asks these nodes and the observer.
+// observe selects these nodes and the observer.
 func (w world) observe(t *testing.T, nodes ...string) {
 	t.Helper()
 	w.ask(t, nodes...)
 	w.ups.SetNodes(append(slices.Clone(w.ups.Nodes()), watch(t, w)))
 }
 
-// runAll runs every job of every collector that asks no service.
+// runAll runs every job of every collector that calls no service.
 func (w world) runAll(t *testing.T) (failed map[string]error) {
 	t.Helper()
 	failed = map[string]error{}
@@ -41,7 +41,7 @@ func (w world) runAll(t *testing.T) (failed map[string]error) {
 	return failed
 }
 
-func TestAnObserverIsAskedAboutTheNetworkOnly(t *testing.T) {
+func TestObserversGetOnlyNetworkCalls(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha")
 		if failed := w.runAll(t); len(failed) > 0 {
@@ -58,12 +58,12 @@ func TestAnObserverIsAskedAboutTheNetworkOnly(t *testing.T) {
 			"platform.getCurrentValidators", "platform.getHeight", "platform.getTimestamp", "validators.getCurrentValidators",
 		}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(methods))); diff != "" {
-			t.Errorf("while its nodes answer, the observer is asked other methods: %s", diff)
+			t.Errorf("methods called on the observer while its nodes answer: %s", diff)
 		}
 	})
 }
 
-func TestAMethodThatAnObserverWithholdsIsAskedOnceAnHour(t *testing.T) {
+func TestWithheldMethodIsCalledOnceAnHour(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Observer().Withhold("avm.getHeight")
 		w.observe(t, "alpha")
@@ -71,10 +71,10 @@ func TestAMethodThatAnObserverWithholdsIsAskedOnceAnHour(t *testing.T) {
 			w.runAll(t)
 			time.Sleep(time.Minute)
 		}
-		// After 0, 1, 3, 7, 15, 31, 63 minutes.
+		// After 0, 1, 3, 7, 15, 31 and 63 minutes.
 		for _, method := range []string{"avm.getHeight", "validators.getCurrentValidators"} {
 			if n, most := w.asked("observer", method), 7*len(w.ups.Chains()); n > most {
-				t.Errorf("%s was asked %d times within two hours", method, n)
+				t.Errorf("%s: %d calls within two hours", method, n)
 			}
 		}
 		page := w.page(t, "observer")
@@ -84,12 +84,12 @@ func TestAMethodThatAnObserverWithholdsIsAskedOnceAnHour(t *testing.T) {
 		before := w.asked("observer", "avm.getHeight")
 		w.runAll(t)
 		if w.asked("observer", "avm.getHeight") != before+1 {
-			t.Error("after an hour the method is not tried again")
+			t.Error("method not retried after an hour")
 		}
 	})
 }
 
-func TestAStrayRefusalSilencesNoMethodForLong(t *testing.T) {
+func TestSingleRejectionPausesAMethodBriefly(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha")
 		w.network.Observer().Suffer(simnet.WrongHost(), "platform.getHeight")
@@ -101,7 +101,7 @@ func TestAStrayRefusalSilencesNoMethodForLong(t *testing.T) {
 	})
 }
 
-func TestAnObserverOfAnotherNetworkTellsNothing(t *testing.T) {
+func TestObserverOfAnotherNetworkExportsNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		*w.otherwise = func(node, method string, _ []any) string {
 			if node == "observer" && method == "info.getNetworkID" {
@@ -116,13 +116,13 @@ func TestAnObserverOfAnotherNetworkTellsNothing(t *testing.T) {
 		}
 		w.network.Node("alpha").Stop()
 		if _, err := w.run(t, "validators", "network"); err == nil {
-			t.Error("the validators of another network are told")
+			t.Error("validators of another network exported")
 		}
 	})
 }
 
-// What the network knows is known while the own nodes are down.
-func TestAnObserverAnswersWhileTheNodesAreDown(t *testing.T) {
+// Network facts are known while the configured nodes are down.
+func TestObserverAnswersWhileNodesAreDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha", "bravo")
 		w.runAll(t)
@@ -136,7 +136,7 @@ func TestAnObserverAnswersWhileTheNodesAreDown(t *testing.T) {
 		for collector, page := range before {
 			after := w.page(t, collector)
 			if got, want := strings.Count(after, "\n"), strings.Count(page, "\n"); got != want {
-				t.Errorf("%s tells %d lines while the nodes are down, %d before:\n%s", collector, got, want, after)
+				t.Errorf("%s: %d samples while the nodes are down, %d before:\n%s", collector, got, want, after)
 			}
 		}
 		alpha := w.network.NodeID("alpha")
@@ -148,7 +148,7 @@ func TestAnObserverAnswersWhileTheNodesAreDown(t *testing.T) {
 	})
 }
 
-func TestAForkShowsToOneNodeAndOneObserver(t *testing.T) {
+func TestForkIsDetectedWithOneNodeAndOneObserver(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha")
 		for range 50 {
@@ -161,7 +161,7 @@ func TestAForkShowsToOneNodeAndOneObserver(t *testing.T) {
 	})
 }
 
-func TestAnObserverHasASayInWhatMayStop(t *testing.T) {
+func TestObserverViewCountsForSafeToStop(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha")
 		const series = `avax_node_stop_leaves_ratio{node="alpha",chain="P"}`
@@ -170,13 +170,13 @@ func TestAnObserverHasASayInWhatMayStop(t *testing.T) {
 		w.observe(t, "alpha")
 		time.Sleep(time.Minute)
 		if got := valueOf(t, w.page(t, "safe_to_stop"), series); got > seen-0.1 {
-			t.Errorf("without bravo the observer sees %g of the stake, %g before", got, seen)
+			t.Errorf("without bravo the observer is connected to %g of the stake, %g before", got, seen)
 		}
 	})
 }
 
 // A delegator has no node.
-func TestWithoutANodeObserversTell(t *testing.T) {
+func TestObserversSufficeWithoutNodes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		alpha := w.network.NodeID("alpha")
 		w.ups.Watch.Validators.IDs = []string{alpha}
@@ -188,13 +188,13 @@ func TestWithoutANodeObserversTell(t *testing.T) {
 		budget := w.page(t, "reward_budget")
 		says(t, budget, `avax_validator_views_stake_ratio{node_id="`+alpha+`"}`, "0")
 		if uptime := valueOf(t, budget, `avax_validator_weighted_uptime_ratio{node_id="`+alpha+`"}`); uptime < 0.99 {
-			t.Errorf("the observer saw alpha up for %g", uptime)
+			t.Errorf("observed uptime of alpha %g", uptime)
 		}
 		silentOf(t, budget, "avax_validator_votes_yes_ratio")
 	})
 }
 
-func TestAnObserverThatDoesNotAnswerIsToldAfterFiveMinutes(t *testing.T) {
+func TestObserverIsDownAfterFiveMinutes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha")
 		says(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "1")

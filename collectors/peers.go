@@ -70,7 +70,7 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 		}
 		for _, chain := range p.Benched {
 			name := t.chainName(chain)
-			if _, followed := benched[name]; followed {
+			if _, monitored := benched[name]; monitored {
 				benched[name]++
 			} else {
 				elsewhere[name]++

@@ -50,7 +50,7 @@ var rewardBudget = &Spec{
 		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,
 	},
 	Scope: metric.ScopeNetwork,
-	Bind:  func(ups *Upstreams) []Job { return perNetwork(ups.watched().collectRewardBudget)(ups) },
+	Bind:  func(ups *Upstreams) []Job { return perNetwork(ups.monitored().collectRewardBudget)(ups) },
 }
 
 // requirements are the uptime requirements for which votes are counted, with their labels.
@@ -59,7 +59,7 @@ var requirements = []struct {
 	label string
 }{{staking.BaseRequirement, "0.8"}, {staking.HeliconRequirement, "0.9"}}
 
-func (w watched) collectRewardBudget(ctx context.Context, t *Targets, out *metric.Batch) error {
+func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, out *metric.Batch) error {
 	entries, err := first(ctx, t, func(ctx context.Context, n *Node) ([]node.Validator, error) {
 		entries, err := w.entries(ctx, n)
 		if err != nil {
@@ -80,7 +80,7 @@ func (w watched) collectRewardBudget(ctx context.Context, t *Targets, out *metri
 	if err != nil {
 		return err
 	}
-	p := polling{watched: w, nodes: nodes, ids: map[*Node]string{}, helicon: helicon}
+	p := polling{monitored: w, nodes: nodes, ids: map[*Node]string{}, helicon: helicon}
 	for _, n := range nodes {
 		p.ids[n] = n.knownID()
 	}
@@ -146,23 +146,23 @@ func wellOf(nodes []*Node) []*Node {
 
 // polling holds the inputs of a count of votes on the monitored validators.
 type polling struct {
-	watched watched
-	nodes   []*Node
-	ids     map[*Node]string
-	helicon *time.Time
-	stake   map[string]uint64 // in nAVAX, by node ID
-	all     uint64
+	monitored monitored
+	nodes     []*Node
+	ids       map[*Node]string
+	helicon   *time.Time
+	stake     map[string]uint64 // in nAVAX, by node ID
+	all       uint64
 }
 
 // vote is the counted views of one validator.
 type vote struct {
 	of         string // node ID
-	own        bool   // an own node's
+	own        bool   // of a configured node
 	uptime     float64
 	known      bool
-	views      float64    // share of all stake
+	views      float64    // share of all stake with a view
 	yes        [2]float64 // by requirements
-	inFavour   float64    // yes, under the validator's own requirement
+	inFavour   float64    // yes votes under the validator's own requirement
 	dissenters []staking.View
 }
 
@@ -201,11 +201,11 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 			votes[v.of] = v
 		}
 	}
-	watched := slices.DeleteFunc(slices.Clone(p.nodes), func(n *Node) bool { _, there := byID[p.ids[n]]; return !there })
-	for _, n := range watched {
+	monitored := slices.DeleteFunc(slices.Clone(p.nodes), func(n *Node) bool { _, there := byID[p.ids[n]]; return !there })
+	for _, n := range monitored {
 		keep(vote{of: p.ids[n], own: true})
 	}
-	told, _ := each(ctx, watched, func(ctx context.Context, n *Node) (vote, error) { // one that is down is told of by the others
+	told, _ := each(ctx, monitored, func(ctx context.Context, n *Node) (vote, error) { // other nodes report about one that is down
 		views, err := p.viewsFromPeers(ctx, n)
 		return p.count(byID[p.ids[n]], views), err
 	})
@@ -235,8 +235,8 @@ func (p polling) observed(ctx context.Context, validators []node.Validator) map[
 	if len(validators) == 0 {
 		return nil
 	}
-	lists, _ := each(ctx, p.watched.Observers(), func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
-		return p.watched.entries(ctx, n)
+	lists, _ := each(ctx, p.monitored.Observers(), func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
+		return p.monitored.entries(ctx, n)
 	})
 	sum, count := map[string]float64{}, map[string]float64{}
 	for _, entries := range lists {
@@ -285,7 +285,7 @@ func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 		entries iter.Seq[node.Validator]
 	}
 	sights, _ := each(ctx, voters, func(ctx context.Context, n *Node) (sight, error) {
-		entries, err := p.watched.entries(ctx, n)
+		entries, err := p.monitored.entries(ctx, n)
 		return sight{p.ids[n], entries}, err
 	})
 	views := map[string][]staking.View{}
@@ -323,7 +323,7 @@ func (p polling) tellDissenters(out *metric.Batch, votes map[string]vote) {
 	}
 	shown := make([]vote, 0, len(votes))
 	for _, v := range votes {
-		if v.own || !p.watched.All {
+		if v.own || !p.monitored.All {
 			shown = append(shown, v)
 		}
 	}

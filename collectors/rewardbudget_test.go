@@ -16,8 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// of returns a reader of one family's value for a participant on a page of
-// reward_budget.
+// of returns a reader for one participant's values of reward_budget.
 func (w world) of(t *testing.T, page, participant string) func(family string) float64 {
 	t.Helper()
 	return func(family string) float64 {
@@ -26,18 +25,18 @@ func (w world) of(t *testing.T, page, participant string) func(family string) fl
 	}
 }
 
-// near reports whether a value is within a millionth of what is expected.
+// near reports whether a value is within a millionth of the expected one.
 func near(got, want float64) bool { return math.Abs(got-want) <= 1e-6*max(1, math.Abs(want)) }
 
-// All of an own node's peers but itself have a say, each by its stake.
-func TestTheBudgetIsWhatThePeersToldTheNode(t *testing.T) {
+// All peers of an own node count, weighted by stake, without the node itself.
+func TestBudgetFollowsTheViewsOfPeers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo")
 		w.network.Node("alpha").SetObservedUptime(95)
 		w.network.Node("alpha").SetObservedUptime(85, "bravo", "charlie")
 		page := w.page(t, "reward_budget")
 		alpha := w.of(t, page, "alpha")
-		// bravo and charlie have 2.05 and 1.9505 million of the 8.0056 that are not alpha's.
+		// bravo and charlie have 2.05 and 1.9505 million of the 8.0056 million without alpha's.
 		const all, others = 10_040_600.0, 8_005_600.0
 		want := (0.85*(2_050_000+1_950_500) + 0.95*(others-2_050_000-1_950_500)) / others
 		if got := alpha("weighted_uptime_ratio"); !near(got, want) {
@@ -52,13 +51,13 @@ func TestTheBudgetIsWhatThePeersToldTheNode(t *testing.T) {
 		says(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`, "6.3072e+06") // 20 % of 365 days
 		for requirement, want := range map[string]float64{"0.8": others / all, "0.9": (others - 2_050_000 - 1_950_500) / all} {
 			if got := valueOf(t, page, fmt.Sprintf(`avax_validator_votes_yes_ratio{node_id="%s",requirement="%s"}`, w.network.NodeID("alpha"), requirement)); !near(got, want) {
-				t.Errorf("%v would vote yes at %s, want %v", got, requirement, want)
+				t.Errorf("yes votes %v at %s, want %v", got, requirement, want)
 			}
 		}
 	})
 }
 
-func TestALiarWithLittleStakeMovesLittle(t *testing.T) {
+func TestFalseViewWithLittleStakeHasLittleEffect(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		before := w.of(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")
@@ -66,14 +65,14 @@ func TestALiarWithLittleStakeMovesLittle(t *testing.T) {
 		page := w.page(t, "reward_budget")
 		after := w.of(t, page, "alpha")("weighted_uptime_ratio")
 		if after == before || before-after > 0.001 {
-			t.Errorf("from %v to %v", before, after)
+			t.Errorf("changed from %v to %v", before, after)
 		}
 		says(t, page, `avax_validator_reward_reachable{node_id="`+w.network.NodeID("alpha")+`"}`, "1")
 	})
 }
 
-// A node that is cut off finds itself up all the time.
-func TestTheOwnViewOfANodeNeverCounts(t *testing.T) {
+// A disconnected node counts itself as up.
+func TestOwnViewNeverCountsAsVote(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		w.network.Disconnect("alpha")
@@ -86,7 +85,7 @@ func TestTheOwnViewOfANodeNeverCounts(t *testing.T) {
 			silentOf(t, page, "avax_validator_"+family+id)
 		}
 
-		w.ask(t, "alpha", "bravo") // bravo has a view, and the only one
+		w.ask(t, "alpha", "bravo") // only bravo has a view
 		alpha := w.of(t, w.page(t, "reward_budget"), "alpha")
 		entries, err := w.ups.Nodes()[1].PlatformCurrentValidators(t.Context(), "", w.network.NodeID("alpha"))
 		if err != nil {
@@ -101,7 +100,7 @@ func TestTheOwnViewOfANodeNeverCounts(t *testing.T) {
 	})
 }
 
-func TestWhereANodeIsDownTheOthersSayWhatTheySaw(t *testing.T) {
+func TestOtherNodesViewsCountForANodeThatIsDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo", "charlie", "foxtrot") // foxtrot has no stake, and so no vote
 		before := w.of(t, w.page(t, "reward_budget"), "alpha")
@@ -112,32 +111,32 @@ func TestWhereANodeIsDownTheOthersSayWhatTheySaw(t *testing.T) {
 		if got, want := alpha("views_stake_ratio"), (2_050_000+1_950_500)/10_040_600.0; !near(got, want) {
 			t.Errorf("views of %v, want those of bravo and charlie, %v", got, want)
 		}
-		// charlie and bravo have seen more exactly than in whole percents what was before.
+		// charlie and bravo observed earlier downtime more precisely than in whole percents.
 		if used := alpha("downtime_used_seconds"); used < 24*3600 || used > before("downtime_used_seconds")+24*3600 {
 			t.Errorf("used %v s after a day, %v s before it", used, before("downtime_used_seconds"))
 		}
-		// The others' own peers tell them as before.
+		// The peers of the other nodes report as before.
 		if got, want := w.of(t, page, "bravo")("views_stake_ratio"), (10_040_600.0-2_050_000-2_035_000)/10_040_600.0; !near(got, want) {
-			t.Errorf("bravo's views are of %v, want %v", got, want)
+			t.Errorf("views of bravo %v, want %v", got, want)
 		}
 	})
 }
 
-// The others are asked where little is known, and believed where they know more.
-func TestWhoKnowsMoreStakesViewsCounts(t *testing.T) {
+// Other nodes are called if little is known, and count if they know more.
+func TestSourceWithMoreStakeCounts(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "charlie")
 		w.network.Disconnect("delta")
 		w.network.Disconnect("echo")
 		alpha := w.of(t, w.page(t, "reward_budget"), "alpha")
 		if got, want := alpha("views_stake_ratio"), (2_050_000+1_950_500+2_000+3_100)/10_040_600.0; !near(got, want) || got >= 0.5 {
-			t.Errorf("views of %v, want those of alpha's peers, %v, and not charlie's alone", got, want)
+			t.Errorf("views of %v, want those of alpha's peers, %v, not only charlie's", got, want)
 		}
 	})
 }
 
-// Peers have not told yet what they saw: that is no downtime.
-func TestARestartIsNoLossOfTheReward(t *testing.T) {
+// Peers that have not reported yet do not count as downtime.
+func TestRestartDoesNotChangeTheBudget(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		before := w.of(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")
@@ -147,7 +146,7 @@ func TestARestartIsNoLossOfTheReward(t *testing.T) {
 		for range 60 {
 			time.Sleep(time.Second)
 			page, err := w.run(t, "reward_budget", "network")
-			if err != nil { // the P-Chain is not there yet
+			if err != nil { // the P-Chain does not answer yet
 				continue
 			}
 			if !strings.Contains(page, "avax_validator_views_stake_ratio"+id) {
@@ -161,12 +160,12 @@ func TestARestartIsNoLossOfTheReward(t *testing.T) {
 			}
 		}
 		if told < 30 {
-			t.Errorf("told in %d of 60 seconds", told)
+			t.Errorf("exported in %d of 60 seconds", told)
 		}
 	})
 }
 
-func TestTheRequirementRisesWithHeliconToTheSecond(t *testing.T) {
+func TestRequirementRisesExactlyAtHelicon(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		helicon := time.Now().Add(-50 * 24 * time.Hour).Truncate(time.Second)
@@ -187,7 +186,7 @@ func TestTheRequirementRisesWithHeliconToTheSecond(t *testing.T) {
 			says(t, page, `avax_validator_uptime_requirement_ratio{node_id="`+w.network.NodeID("alpha")+`"}`, step.want)
 			budget := valueOf(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`)
 			share := map[string]float64{"0.8": 0.2, "0.9": 0.1}[step.want]
-			// It ends 165 days after the network began, minutes ago.
+			// It ends 165 days after the start of the network, minutes ago.
 			if want := share * (165*24*time.Hour + time.Since(step.start)).Seconds(); math.Abs(budget-want) > 3600 {
 				t.Errorf("budget %v s, want about %v", budget, want)
 			}
@@ -195,12 +194,11 @@ func TestTheRequirementRisesWithHeliconToTheSecond(t *testing.T) {
 	})
 }
 
-// slowFacts is how old an answer about upgrades may be.
+// slowFacts is the maximum age of an answer about upgrades.
 const slowFacts = 11 * time.Minute
 
-// A node of an older release does not know the upgrade that the others know, or
-// knows another time.
-func TestANodeThatIsOutOfDateDoesNotLowerTheRequirement(t *testing.T) {
+// A node of an older release does not know the upgrade, or has another time for it.
+func TestOutdatedNodeDoesNotLowerTheRequirement(t *testing.T) {
 	for _, known := range []string{"9999-12-01T00:00:00Z", "2998-01-01T00:00:00Z"} {
 		inWorld(t, func(t *testing.T, w world) {
 			w.ask(t, "alpha", "bravo", "charlie")
@@ -215,7 +213,7 @@ func TestANodeThatIsOutOfDateDoesNotLowerTheRequirement(t *testing.T) {
 	}
 }
 
-func TestAnAutoRenewedValidatorIsJudgedByItsCurrentPeriod(t *testing.T) {
+func TestAutoRenewedBudgetIsOfTheCurrentPeriod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo")
 		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("golf")}}
@@ -234,45 +232,45 @@ func TestAnAutoRenewedValidatorIsJudgedByItsCurrentPeriod(t *testing.T) {
 		page := w.page(t, "reward_budget")
 		says(t, page, `avax_validator_reward_reachable{node_id="`+w.network.NodeID("golf")+`"}`, "0")
 		w.network.Reconnect("golf")
-		time.Sleep(2 * 24 * time.Hour) // a new period has begun
+		time.Sleep(2 * 24 * time.Hour) // a new period has started
 		golf = w.of(t, w.page(t, "reward_budget"), "golf")
 		if used := golf("downtime_used_seconds"); used != 0 {
-			t.Errorf("in the new period %v s are used", used)
+			t.Errorf("%v s used in the new period", used)
 		}
 		if got := golf("reward_reachable"); got != 1 {
-			t.Error("what was lost in the last period is held against the new one")
+			t.Error("downtime of the previous period counts in the new one")
 		}
 	})
 }
 
-func TestEachValidatorIsToldOnceHoweverOftenItIsNamed(t *testing.T) {
+func TestDuplicateValidatorsAreExportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		w := world{network: network, otherwise: new(func(string, string, []any) string)}
 		transport := &posing{to: network.Transport(), hosts: map[string]string{"charlie.sim": "alpha.sim"}}
 		w.ups = upstreams(t, transport, network)
 		var nodes []*collectors.Node
-		for _, name := range []string{"alpha", "bravo", "charlie"} { // charlie is alpha too
+		for _, name := range []string{"alpha", "bravo", "charlie"} { // charlie is alpha as well
 			nodes = append(nodes, collectors.NewNode(node.New(open(t, transport, name))))
 		}
 		w.ups.SetNodes(nodes)
 		for _, watch := range []collectors.Validators{{}, {All: true}, {IDs: []string{network.NodeID("alpha"), network.NodeID("alpha"), network.NodeID("hotel")}}} {
 			w.ups.Watch.Validators = watch
 			if n := strings.Count(w.page(t, "reward_budget"), "avax_validator_uptime_requirement_ratio{"); n != map[bool]int{false: 2, true: 7}[watch.All] {
-				t.Errorf("%+v: told of %d validators", watch, n)
+				t.Errorf("%+v: %d validators exported", watch, n)
 			}
 		}
 	})
 }
 
-func TestTheLargestDissentersAreNamed(t *testing.T) {
+func TestLargestDissentersAreListed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo", "foxtrot")
 		if tables := w.tables(t, "reward_budget", "network"); len(tables) != 0 {
-			t.Errorf("nobody would vote no: %v", tables)
+			t.Errorf("tables without no votes: %v", tables)
 		}
 		w.network.Node("alpha").SetObservedUptime(79, "charlie", "hotel")
-		w.network.Node("bravo").SetObservedUptime(85) // it needs 90
+		w.network.Node("bravo").SetObservedUptime(85) // its requirement is 90
 		tables := w.tables(t, "reward_budget", "network")
 		if len(tables) != 1 {
 			t.Fatalf("%d tables", len(tables))
@@ -302,16 +300,16 @@ func TestTheLargestDissentersAreNamed(t *testing.T) {
 		w.network.Node("delta").SetObservedUptime(50)
 		w.ups.Watch.Validators.All = true
 		if tables = w.tables(t, "reward_budget", "network"); len(tables) != 1 || len(tables[0].Rows) != len(want) {
-			t.Errorf("where all are watched, of the own ones alone: %v", tables)
+			t.Errorf("with all validators monitored, want only the own ones: %v", tables)
 		}
 	})
 }
 
-// What the budget asks, others have asked: it costs nearly nothing.
-func TestTheBudgetAsksWhatOthersAsk(t *testing.T) {
+// Other collectors make the same calls, so it costs nearly nothing.
+func TestRewardBudgetSharesCallsOfOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo", "charlie")
-		w.network.Node("charlie").Suffer(simnet.Unavailable(), "info.peers") // so that the others' views are needed
+		w.network.Node("charlie").Suffer(simnet.Unavailable(), "info.peers") // so that the views of other nodes are needed
 		ctx := scrape.MaxAge(t.Context(), 30*time.Second)
 		run := func(name string) {
 			spec := specOf(t, name)
@@ -328,7 +326,7 @@ func TestTheBudgetAsksWhatOthersAsk(t *testing.T) {
 		run("reward_budget")
 		for _, c := range w.network.Calls() {
 			if c.Upstream != "charlie" {
-				t.Errorf("%s is asked %s %s again", c.Upstream, c.Method, c.Params)
+				t.Errorf("duplicate call to %s: %s %s", c.Upstream, c.Method, c.Params)
 			}
 		}
 	})

@@ -82,7 +82,7 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 		return fmt.Errorf("rewards of %s: the next run reads on: %w", id, err)
 	}
 	if !totals.Whole {
-		out.Note("the rewards of %s are not told before all history has been read, which takes more than one run", id)
+		out.Note("the rewards of %s are exported after their whole history is read, which takes several runs", id)
 		return nil
 	}
 	totals.set(out, id, ups.Data.Currency)
@@ -94,25 +94,25 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 type rewardTotals struct {
 	Open    map[string]openReward // by identity
 	Settled map[string]rewardSum  // by type
-	Counted []byte                // the identities in Settled, each cut to rewardHashSize
+	Counted []byte                // identities in Settled, each cut to rewardHashSize
 
 	Whole bool      // the list was read to its end at least once
 	Swept time.Time // when it was read to its end
-	Token string    // of the page with which a reading to the end goes on; empty: with the first
+	Token string    // page token at which reading continues; empty: the first page
 }
 
 type openReward struct {
 	Type  string
 	At    time.Time
 	Paid  wire.NanoAVAX
-	Worth *float64 // nil where nobody knows, or not yet
+	Worth *float64 // nil if not known yet
 }
 
 type rewardSum struct {
 	Count  int
 	Newest time.Time
 	Paid   wire.NanoAVAX
-	Priced int // how many have a worth
+	Priced int // number with a price
 	Worth  float64
 }
 
@@ -153,7 +153,7 @@ func hashReward(id string) rewardHash {
 func (b *rewardTotals) known() map[rewardHash]bool {
 	known := map[rewardHash]bool{}
 	for id := range slices.Chunk(b.Counted, rewardHashSize) {
-		if len(id) == rewardHashSize { // nobody has edited it
+		if len(id) == rewardHashSize { // otherwise the file was edited
 			known[rewardHash(id)] = true
 		}
 	}
@@ -163,8 +163,8 @@ func (b *rewardTotals) known() map[rewardHash]bool {
 // rewardReader reads rewards into totals.
 type rewardReader struct {
 	*rewardTotals
-	known   map[rewardHash]bool // those in Settled
-	fresh   map[string]bool     // that this run found, by identity
+	known   map[rewardHash]bool // identities in Settled
+	fresh   map[string]bool     // new ones of this run, by identity
 	page    func(ctx context.Context, token string) (data.RewardPage, error)
 	keep    func() // stores the totals
 	history *lock
@@ -196,7 +196,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 	}
 	for token != "" && (news || sweep) {
 		if !news && r.Token != "" {
-			token, r.Token = r.Token, "" // what comes before was read
+			token, r.Token = r.Token, "" // earlier pages are read
 		}
 		r.keep()
 		select {

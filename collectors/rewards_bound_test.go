@@ -12,8 +12,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// A service whose list of rewards never ends fills no memory.
-func TestAListOfRewardsWithoutEndIsRefused(t *testing.T) {
+// A list of rewards without end does not fill the memory.
+func TestEndlessRewardListIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages := 0
 		r := rewardReader{rewardTotals: &rewardTotals{}, known: map[rewardHash]bool{}, fresh: map[string]bool{}, keep: func() {}, history: &lock{}}

@@ -44,7 +44,7 @@ type outlook struct {
 	node *Node
 	id   string
 	sum  staking.Weights
-	up   map[string]uint64 // weight by node ID, 0 of one that is inactive or not connected
+	up   map[string]uint64 // weight by node ID, 0 if inactive or not connected
 }
 
 // outlooks are the views of several nodes of one set.
@@ -96,7 +96,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 		return err
 	}
 	ids := make(map[*Node]string, len(nodes))
-	for _, n := range t.away(within).present(nodes) { // one that hangs holds up no other
+	for _, n := range t.away(within).present(nodes) { // a node that hangs delays no other
 		ids[n] = n.knownID()
 	}
 	for _, n := range t.ofThisNetwork() {
@@ -109,15 +109,15 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 		own[n.knownID()] = true
 	}
 	// All sets are read at once, so that the run waits only once for a node that does not answer.
-	followed := t.subnetChains()
-	sets := make([]setOutlook, len(followed))
+	monitored := t.subnetChains()
+	sets := make([]setOutlook, len(monitored))
 	var wg sync.WaitGroup
-	for i, c := range followed {
+	for i, c := range monitored {
 		wg.Go(func() { sets[i] = outlooksOf(ctx, t, c, ids) })
 	}
 	primary, err := primaryOutlooks(ctx, t, ids, own)
 	wg.Wait()
-	gone := t.away(within) // now, and not when the run began
+	gone := t.away(within) // now, not at the start of the run
 	out.Facts.Away = &gone.names
 	if len(gone.nodes) == len(t.Nodes()) {
 		return errors.Join(errNobodyAnswers, err)
@@ -131,15 +131,15 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	}
 	for i, set := range sets {
 		if set.err != nil && !errors.Is(set.err, ErrNotOffered) {
-			out.Note("nobody can tell which validators of %s may be stopped: %v", followed[i].Name, set.err)
+			out.Note("validators of %s unknown, so it is unknown which nodes may be stopped: %v", monitored[i].Name, set.err)
 		}
 		for id := range set.members {
 			if left, known := set.seen.leaves(id); known {
-				out.SetBool(l1SafeToStop, left >= staking.Quorum, followed[i].Name, id)
+				out.SetBool(l1SafeToStop, left >= staking.Quorum, monitored[i].Name, id)
 			}
 		}
 	}
-	for _, o := range primary { // those that answer
+	for _, o := range primary { // the nodes that answer
 		if o.node.observer {
 			continue
 		}
@@ -154,7 +154,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 			}
 			left, seen := set.seen.leaves(o.id)
 			if known, safe = known && seen, safe && left >= staking.Quorum; seen {
-				out.Set(nodeStopLeaves, left, o.node.Name(), followed[i].Name)
+				out.Set(nodeStopLeaves, left, o.node.Name(), monitored[i].Name)
 			}
 		}
 		if known {
@@ -224,8 +224,8 @@ func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string
 // setOutlook is what is known of the validators of a monitored chain.
 type setOutlook struct {
 	seen    outlooks
-	members map[string]bool // by node ID; nil where nobody knows them
-	err     error           // why nobody sees them
+	members map[string]bool // by node ID; nil if unknown
+	err     error           // why they are unknown
 }
 
 // outlooksOf asks the nodes that track the chain for their views of its validators. Without such a node it

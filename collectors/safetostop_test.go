@@ -12,24 +12,24 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// Of the L1's 370: alpha 100, bravo 100, foxtrot 100, charlie 50, echo 20. Of the
-// primary network's 10,040,600: alpha 2,035,000.
+// The L1's weight is 370: alpha 100, bravo 100, foxtrot 100, charlie 50, echo 20. The stake of the primary network is
+// 10,040,600: alpha 2,035,000.
 
 func leaves(node, chain string) string {
 	return fmt.Sprintf(`avax_node_stop_leaves_ratio{node="%s",chain="%s"}`, node, chain)
 }
 
-func TestStoppingANodeLeavesItsSetsWithoutIt(t *testing.T) {
+func TestStopLeavesTheOtherMembers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "echo", "foxtrot")
 		page := w.page(t, "safe_to_stop")
 		if got := valueOf(t, page, leaves("alpha", "P")); !near(got, 1-2_035_000/10_040_600.0) {
-			t.Errorf("stopping alpha leaves %v of the primary network", got)
+			t.Errorf("%v of the primary network left without alpha", got)
 		}
 		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 270/370.0) {
-			t.Errorf("stopping alpha leaves %v of the L1", got)
+			t.Errorf("%v of the L1 left without alpha", got)
 		}
-		says(t, page, leaves("foxtrot", "P"), "1") // it has no stake
+		says(t, page, leaves("foxtrot", "P"), "1") // without stake
 		silentOf(t, page, `node="echo",chain="examplepoa"`)
 		says(t, page, `avax_node_safe_to_stop{node="alpha"}`, "0")
 		says(t, page, `avax_node_safe_to_stop{node="foxtrot"}`, "0")
@@ -40,9 +40,8 @@ func TestStoppingANodeLeavesItsSetsWithoutIt(t *testing.T) {
 	})
 }
 
-// The set is at its quorum already: nobody may go, and who is away takes nothing
-// with it.
-func TestWhoIsAwayOrInactiveIsNotThereToLean(t *testing.T) {
+// The set is at its quorum: no further member may stop. An offline member leaves no gap.
+func TestOfflineAndInactiveWeightDoesNotCount(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "delta", "echo", "alpha")
 		w.network.Disconnect("charlie")
@@ -53,45 +52,44 @@ func TestWhoIsAwayOrInactiveIsNotThereToLean(t *testing.T) {
 		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("echo")+`"}`, "1")
 		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"}`, "0")
 		if got := valueOf(t, page, leaves("echo", "examplel1")); !near(got, 300/370.0) {
-			t.Errorf("stopping echo leaves %v", got)
+			t.Errorf("%v left without echo", got)
 		}
-		says(t, page, `avax_node_safe_to_stop{node="echo"}`, "0") // of the primary network 60 % would be left
+		says(t, page, `avax_node_safe_to_stop{node="echo"}`, "0") // 60 % of the primary network would be left
 	})
 }
 
-// One node has lost the L1's others, and its word counts where it is another's
-// stop that is asked for.
-func TestWhereNodesDisagreeTheOneThatSeesLeastIsBelieved(t *testing.T) {
+// One node has lost the other members of the L1. Its view counts for stops of other nodes.
+func TestLowestViewDecidesSafeToStop(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "echo", "foxtrot")
-		w.network.Disconnect("foxtrot") // it sees itself alone, the others see all but it
+		w.network.Disconnect("foxtrot") // it is connected only to itself, the others to all but it
 		page := w.page(t, "safe_to_stop")
 		if got := valueOf(t, page, leaves("echo", "examplel1")); !near(got, 100/370.0) {
-			t.Errorf("stopping echo leaves %v, want what foxtrot sees", got)
+			t.Errorf("%v left without echo, want foxtrot's view", got)
 		}
-		// Its own view of itself, of which nothing would be left, does not count.
+		// Its own view, of which nothing would be left, does not count.
 		if got := valueOf(t, page, leaves("foxtrot", "examplel1")); !near(got, 270/370.0) {
-			t.Errorf("stopping foxtrot leaves %v, want what the others see", got)
+			t.Errorf("%v left without foxtrot, want the view of the others", got)
 		}
-		says(t, page, leaves("echo", "P"), "0") // foxtrot has no stake, and no peer
+		says(t, page, leaves("echo", "P"), "0") // foxtrot has no stake and no peers
 		says(t, page, leaves("foxtrot", "P"), "1")
 		says(t, page, `avax_node_safe_to_stop{node="echo"}`, "0")
 	})
 }
 
-func TestANodeThatIsAloneGoesByItsOwnView(t *testing.T) {
+func TestSingleNodeUsesItsOwnView(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		page := w.page(t, "safe_to_stop")
 		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 270/370.0) {
-			t.Errorf("stopping alpha leaves %v", got)
+			t.Errorf("%v left without alpha", got)
 		}
 		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("echo")+`"}`, "1")
 	})
 }
 
-// Whatever it says of itself, it is there for itself.
-func TestANodeIsConnectedToItself(t *testing.T) {
+// A node counts as connected to itself, for any answer.
+func TestNodeCountsAsConnectedToItself(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		*w.otherwise = func(_, method string, _ []any) string {
@@ -109,44 +107,44 @@ func TestANodeIsConnectedToItself(t *testing.T) {
 	})
 }
 
-func TestWhetherANodeMayBeStoppedIsNotGuessed(t *testing.T) {
+func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "delta", "echo")
 		w.page(t, "up")
 		says(t, w.page(t, "safe_to_stop"), `avax_node_safe_to_stop{node="echo"}`, "1")
 
-		// The only one that tracks the L1 does not answer for it: echo validates it.
+		// The only node that tracks the L1 does not answer for it; echo validates it.
 		w.network.Node("echo").Suffer(simnet.Refused(-32000, "failed to get uptime for validation ID x: validationID not found"), "validators.getCurrentValidators")
 		page := w.page(t, "safe_to_stop")
 		silentOf(t, page, "avax_l1_safe_to_stop")
 		silentOf(t, page, `avax_node_safe_to_stop{node="echo"}`)
 		silentOf(t, page, leaves("echo", "examplel1"))
 		if got := valueOf(t, page, leaves("echo", "P")); got < 0.8 {
-			t.Errorf("stopping echo leaves %v of the primary network", got)
+			t.Errorf("%v of the primary network left without echo", got)
 		}
-		says(t, page, `avax_node_safe_to_stop{node="delta"}`, "1") // the P-Chain knows that delta does not validate it
+		says(t, page, `avax_node_safe_to_stop{node="delta"}`, "1") // according to the P-Chain, delta does not validate it
 
-		// Once the P-Chain does not tell either, it may be any node's.
+		// Without an answer of the P-Chain, any node may validate it.
 		w.network.Node("delta").Suffer(simnet.Unavailable(), "platform.getCurrentValidators")
 		w.network.Node("echo").Suffer(simnet.Unavailable(), "platform.getCurrentValidators")
 		silentOf(t, w.page(t, "safe_to_stop"), "avax_node_safe_to_stop")
 
-		// Nor can anybody tell who validates a chain that does not exist.
+		// The validators of an unknown chain are unknown.
 		w.network.Node("delta").Recover()
 		w.network.Node("echo").Recover()
 		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "nope"}})
 		page, notes := w.tell(t.Context(), t, "safe_to_stop", "network")
 		silentOf(t, page, "avax_node_safe_to_stop")
 		if text := strings.Join(notes, "\n"); !strings.Contains(text, "mine") || !strings.Contains(text, "correct the chains") {
-			t.Errorf("noted %q", text)
+			t.Errorf("note %q", text)
 		}
 	})
 }
 
-// A node that was just started is no help yet: the next one has to wait.
-func TestTheNextNodeMayStopOnceTheLastIsBack(t *testing.T) {
+// A node that has just started does not count yet: the next one must wait.
+func TestNextNodeMayStopAfterTheLastIsBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		// As if none had more than a hundredth of the stake or weight.
+		// No member has more than a hundredth of the stake or weight.
 		for _, validator := range []string{"alpha", "bravo", "foxtrot", "charlie"} {
 			w.network.SetWeight("examplel1", validator, 20)
 		}
@@ -171,29 +169,29 @@ func TestTheNextNodeMayStopOnceTheLastIsBack(t *testing.T) {
 			}
 		}
 		if was != "1" || changes != 2 {
-			t.Errorf("in the end %s, after %d changes", was, changes)
+			t.Errorf("finally %s, after %d changes", was, changes)
 		}
 	})
 }
 
-func TestANodeThatIsDownIsNotTold(t *testing.T) {
+func TestStoppedNodeHasNoSafeToStop(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo")
 		w.network.Node("bravo").Stop()
 		page := w.page(t, "safe_to_stop")
 		silentOf(t, page, `node="bravo"`)
 		if got := valueOf(t, page, leaves("alpha", "P")); !near(got, (10_040_600-2_035_000-2_050_000)/10_040_600.0) {
-			t.Errorf("stopping alpha too leaves %v", got)
+			t.Errorf("%v left without alpha as well", got)
 		}
 		w.network.Node("alpha").Stop()
 		if page, err := w.run(t, "safe_to_stop", "network"); err == nil || errors.Is(err, collectors.ErrNotOffered) || page != "" {
-			t.Errorf("nobody answers: %q, %v", page, err)
+			t.Errorf("no node answers: %q, %v", page, err)
 		}
 	})
 }
 
-// A node of another network knows nothing of these sets.
-func TestANodeOfAnotherNetworkHasNoSay(t *testing.T) {
+// A node of another network does not know these sets.
+func TestViewOfAnotherNetworkIsIgnored(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo", "charlie")
 		*w.otherwise = func(node, method string, _ []any) string {
@@ -214,8 +212,8 @@ func TestANodeOfAnotherNetworkHasNoSay(t *testing.T) {
 	})
 }
 
-// Two names of one machine are no second opinion.
-func TestANodeUnderTwoNamesIsNotAskedAboutItself(t *testing.T) {
+// Two names of one node are one view.
+func TestDuplicateNodeIsNoSecondView(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		transport := &posing{to: w.network.Transport(), hosts: map[string]string{"bravo.sim": "foxtrot.sim"}}
 		var nodes []*collectors.Node
@@ -227,7 +225,7 @@ func TestANodeUnderTwoNamesIsNotAskedAboutItself(t *testing.T) {
 		page := w.page(t, "safe_to_stop")
 		for _, name := range []string{"foxtrot", "bravo"} {
 			if got := valueOf(t, page, leaves(name, "examplel1")); !near(got, 270/370.0) {
-				t.Errorf("stopping %s leaves %v, want what alpha sees", name, got)
+				t.Errorf("without %s %v left, want alpha's view", name, got)
 			}
 		}
 	})

@@ -8,8 +8,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// Two jobs of one text would give two series of the same labels.
-func TestEachJobHasATargetOfItsOwnInScope(t *testing.T) {
+// Two jobs with equal target texts would export duplicate series.
+func TestJobTargetsAreUniqueAndInScope(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.SetNodes(append(slices.Clone(w.ups.Nodes()), watch(t, w)))
 		for _, spec := range collectors.All() {
@@ -19,20 +19,20 @@ func TestEachJobHasATargetOfItsOwnInScope(t *testing.T) {
 				texts := map[string]bool{}
 				for _, j := range spec.Bind(w.ups) {
 					if texts[j.Target.String()] {
-						t.Errorf("%s has two jobs for %s", spec.Name, j.Target)
+						t.Errorf("%s: two jobs for %s", spec.Name, j.Target)
 					}
 					texts[j.Target.String()] = true
 					scopes |= j.Target.Scope()
 				}
 			}
 			if scopes != spec.Scope {
-				t.Errorf("%s has jobs for %s, its scope is %s", spec.Name, scopes, spec.Scope)
+				t.Errorf("%s: jobs for %s, scope %s", spec.Name, scopes, spec.Scope)
 			}
 		}
 	})
 }
 
-func TestShardsDivideTheJobs(t *testing.T) {
+func TestShardsPartitionTheJobs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		all, shards := *w.ups, []collectors.Upstreams{*w.ups, *w.ups}
 		for i := range shards {
@@ -50,7 +50,7 @@ func TestShardsDivideTheJobs(t *testing.T) {
 			slices.Sort(got)
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
-				t.Errorf("%s: the shards run %q, want %q", spec.Name, got, want)
+				t.Errorf("%s: shards run %q, want %q", spec.Name, got, want)
 			}
 		}
 	})

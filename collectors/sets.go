@@ -16,16 +16,16 @@ import (
 // lists all of these, so in a large fleet each node would list the whole fleet.
 const mostViews = 25
 
-// watched is the set of monitored validators of the primary network.
-type watched struct {
+// monitored is the set of monitored validators of the primary network.
+type monitored struct {
 	*Targets
 	Validators
 }
 
-func (ups *Upstreams) watched() watched { return watched{ups.Targets, ups.Watch.Validators} }
+func (ups *Upstreams) monitored() monitored { return monitored{ups.Targets, ups.Watch.Validators} }
 
 // ids returns the IDs of the monitored validators, or true for all validators.
-func (w watched) ids(ctx context.Context) (ids []string, all bool, err error) {
+func (w monitored) ids(ctx context.Context) (ids []string, all bool, err error) {
 	if w.All || len(w.IDs) > 0 {
 		return w.IDs, w.All, nil
 	}
@@ -41,7 +41,7 @@ func (w watched) ids(ctx context.Context) (ids []string, all bool, err error) {
 }
 
 // entries requests the entries of the monitored validators and of other validators by ID, or the whole set.
-func (w watched) entries(ctx context.Context, n *Node, others ...string) (iter.Seq[node.Validator], error) {
+func (w monitored) entries(ctx context.Context, n *Node, others ...string) (iter.Seq[node.Validator], error) {
 	ids, all, err := w.ids(ctx)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ type reach struct {
 	self           string // the node's ID
 	peers          []node.Peer
 	stake          map[string]uint64 // by node ID
-	connected, all uint64            // the node itself included, which info.peers does not list
+	connected, all uint64            // including the node itself, which info.peers does not list
 }
 
 func primaryReach(ctx context.Context, t *Targets, n *Node) (r reach, err error) {

@@ -16,35 +16,34 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// What real nodes do and nobody would guess, each a test. That a call for an
-// L1's validators fails as a whole while one is added is a test of the whole
-// exporter, which keeps the last samples.
+// Unexpected behaviour of real nodes, one test each. A test of the whole exporter covers the call for an L1's validators that
+// fails while one is added: the last samples stay.
 
-func TestANodesViewOfItselfIsLeftOut(t *testing.T) {
+func TestOwnViewOfANodeIsOmitted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo")
-		w.network.Disconnect("alpha") // whoever is cut off still finds itself connected
+		w.network.Disconnect("alpha") // a disconnected node still counts itself as connected
 		time.Sleep(time.Hour)
 		alpha := w.network.NodeID("alpha")
 		says(t, w.page(t, "validator_views"), `avax_validator_connected{node="bravo",node_id="`+alpha+`"}`, "0")
 		for _, collector := range []string{"validator_views", "l1_views"} {
 			for line := range strings.Lines(w.page(t, collector)) {
 				if strings.Contains(line, `node="alpha"`) && strings.Contains(line, `node_id="`+alpha+`"`) {
-					t.Errorf("%s tells what alpha thinks of itself: %s", collector, line)
+					t.Errorf("%s: alpha's view of itself: %s", collector, line)
 				}
 			}
 		}
 	})
 }
 
-func TestTheUptimeClimbsFromTheOwnStakeAfterARestart(t *testing.T) {
+func TestUptimeClimbsFromOwnStakeAfterARestart(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const rewarding, validating = `avax_node_uptime_rewarding_stake_ratio{node="alpha"}`, `avax_node_validating{node="alpha"}`
 		w.ask(t, "alpha")
 		says(t, w.page(t, "uptime"), rewarding, "1")
 		w.network.Node("alpha").Start()
 		time.Sleep(2 * time.Second)
-		silentOf(t, w.page(t, "uptime"), "avax_") // it does not know that it validates
+		silentOf(t, w.page(t, "uptime"), "avax_") // it does not know yet that it validates
 		time.Sleep(4 * time.Second)
 		says(t, w.page(t, "uptime"), validating, "1")
 		says(t, w.page(t, "uptime"), rewarding, "0.202677")
@@ -53,9 +52,9 @@ func TestTheUptimeClimbsFromTheOwnStakeAfterARestart(t *testing.T) {
 	})
 }
 
-// Whoever else is away takes its stake out of our uptime: it is no fault of
-// ours, and the connected stake falls with it.
-func TestTheUptimeFallsWithTheConnectedStake(t *testing.T) {
+// Stake of other nodes that are offline reduces our uptime, although it is not our fault. The connected stake falls by the same
+// amount.
+func TestUptimeFallsWithTheConnectedStake(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		says(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="alpha"}`, "1")
@@ -66,14 +65,14 @@ func TestTheUptimeFallsWithTheConnectedStake(t *testing.T) {
 	})
 }
 
-// An L1 validator without a balance shows as disconnected though its node is
-// up: it is taken off the active weight, and not off the connected one again.
-func TestAnInactiveValidatorIsNotCountedAsDisconnectedToo(t *testing.T) {
+// An L1 validator without a balance counts as disconnected although its node is up. It is subtracted from the active weight, and
+// must not be subtracted from the connected weight again.
+func TestInactiveValidatorIsSubtractedOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		time.Sleep(30 * time.Second)
 		w.network.SetBalance("examplel1", "bravo", 0)
-		// Until the node's next look at the set it shows as connected still.
+		// It counts as connected until the node updates its set.
 		for _, connected := range []string{"1", "0"} {
 			says(t, w.page(t, "l1_views"), `avax_l1_validator_connected{node="alpha",chain="examplel1",node_id="`+w.network.NodeID("bravo")+
 				`",validation_id="`+w.network.ValidationID("examplel1", "bravo")+`"}`, connected)
@@ -85,7 +84,7 @@ func TestAnInactiveValidatorIsNotCountedAsDisconnectedToo(t *testing.T) {
 	})
 }
 
-func TestAnyOrderOfAnAnswerGivesTheSamePage(t *testing.T) {
+func TestAnswerOrderDoesNotMatter(t *testing.T) {
 	for _, spec := range collectors.All() {
 		inWorld(t, func(t *testing.T, w world) {
 			w.ups.Watch.Validators = collectors.Validators{All: true}
@@ -99,9 +98,8 @@ func TestAnyOrderOfAnAnswerGivesTheSamePage(t *testing.T) {
 	}
 }
 
-// A permissioned subnet that became an L1 lists its old validators and its new
-// ones in one list, in two shapes.
-func TestASubnetMayHaveLegacyAndL1ValidatorsAtOnce(t *testing.T) {
+// A permissioned subnet that became an L1 lists its old and new validators in one list, in two forms.
+func TestSubnetWithLegacyAndL1Validators(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		added := w.network.AddL1Validator("examplepoa", "hotel", 30, 1e9)
 		page, err := w.run(t, "l1", "examplepoa")
@@ -119,12 +117,12 @@ func TestASubnetMayHaveLegacyAndL1ValidatorsAtOnce(t *testing.T) {
 		silentOf(t, page, strings.TrimSuffix("avax_l1_validator_owner_info"+alpha, "}"))
 		silentOf(t, page, "avax_l1_validator_end_timestamp_seconds"+hotel)
 		if end := "avax_l1_validator_end_timestamp_seconds" + alpha; !strings.Contains(page, end) {
-			t.Errorf("not there: %s", end)
+			t.Errorf("missing: %s", end)
 		}
 	})
 }
 
-func TestAnAutoRenewedValidatorHasNoEnd(t *testing.T) {
+func TestAutoRenewedValidatorHasNoEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		golf, hotel := w.network.NodeID("golf"), w.network.NodeID("hotel")
 		w.ups.Watch.Validators = collectors.Validators{IDs: []string{golf, hotel}}
@@ -132,12 +130,12 @@ func TestAnAutoRenewedValidatorHasNoEnd(t *testing.T) {
 		says(t, page, `avax_validator_present{node_id="`+golf+`"}`, "1")
 		silentOf(t, page, `avax_validator_end_timestamp_seconds{node_id="`+golf)
 		if end := `avax_validator_end_timestamp_seconds{node_id="` + hotel; !strings.Contains(page, end) {
-			t.Errorf("not there: %s", end)
+			t.Errorf("missing: %s", end)
 		}
 	})
 }
 
-func TestAnAutoRenewedValidatorHasAPeriodAndANextOne(t *testing.T) {
+func TestAutoRenewedValidatorHasCurrentAndNextPeriod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		golf, hotel := `{node_id="`+w.network.NodeID("golf")+`"}`, `{node_id="`+w.network.NodeID("hotel")+`"}`
 		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("golf"), w.network.NodeID("hotel")}}
@@ -147,24 +145,24 @@ func TestAnAutoRenewedValidatorHasAPeriodAndANextOne(t *testing.T) {
 		says(t, page, compound+golf, "0.3")
 		ends := valueOf(t, page, end+golf)
 		if left := time.Until(time.Unix(int64(ends), 0)); left <= 0 || left > 14*24*time.Hour {
-			t.Errorf("the period ends in %s", left)
+			t.Errorf("period ends in %s", left)
 		}
 		for _, family := range []string{next, end, compound} {
 			silentOf(t, page, family+hotel)
 		}
 
-		w.network.SetNextPeriod("golf", 0) // this period is its last
+		w.network.SetNextPeriod("golf", 0) // the current period is the last
 		w.ups.Watch.Validators = collectors.Validators{All: true}
 		page = w.page(t, "validators")
 		says(t, page, next+golf, "0")
 		says(t, page, compound+golf, "0.3")
 		if last := valueOf(t, page, "avax_validator_end_timestamp_seconds"+golf); last != ends || valueOf(t, page, end+golf) != ends {
-			t.Errorf("it ends at %v, its period at %v", last, ends)
+			t.Errorf("stake ends at %v, period at %v", last, ends)
 		}
 	})
 }
 
-func TestPeersAreCountedByTheSubnetsOfMonitoredChains(t *testing.T) {
+func TestPeersAreCountedPerMonitoredSubnet(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		page := w.page(t, "peers")
@@ -174,12 +172,12 @@ func TestPeersAreCountedByTheSubnetsOfMonitoredChains(t *testing.T) {
 		time.Sleep(time.Hour)
 		w.page(t, "peers")
 		if n := w.asked("alpha", "platform.getBlockchains"); n != 1 {
-			t.Errorf("asked %d times for the subnets of two chains", n)
+			t.Errorf("%d calls for the subnets of two chains", n)
 		}
 	})
 }
 
-func TestPeersThatReportNoSubnetsAreNotZeroPeersOfOne(t *testing.T) {
+func TestPeersWithoutSubnetsAreAbsentNotZero(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		now, subnets := time.Now().UTC().Format(time.RFC3339), ""
@@ -191,7 +189,7 @@ func TestPeersThatReportNoSubnetsAreNotZeroPeersOfOne(t *testing.T) {
 		}
 		silentOf(t, w.page(t, "peers"), "avax_node_subnet_peers")
 
-		var invented []string // a peer names as many as it likes
+		var invented []string // a peer may name any number
 		for i := range 3000 {
 			invented = append(invented, fmt.Sprintf(`"subnet%d"`, i))
 		}
@@ -199,12 +197,12 @@ func TestPeersThatReportNoSubnetsAreNotZeroPeersOfOne(t *testing.T) {
 		page := w.page(t, "peers")
 		says(t, page, `avax_node_subnet_peers{node="alpha",chain="examplel1"}`, "0")
 		if n := strings.Count(page, "avax_node_subnet_peers{"); n != 2 {
-			t.Errorf("%d subnets have series", n)
+			t.Errorf("%d subnets with series", n)
 		}
 	})
 }
 
-func TestPeersAreCountedWhileNoChainIsKnown(t *testing.T) {
+func TestPeersAreCountedWithoutKnownChains(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		*w.otherwise = func(_, method string, _ []any) string {
@@ -217,16 +215,16 @@ func TestPeersAreCountedWhileNoChainIsKnown(t *testing.T) {
 		says(t, page, `avax_node_peers{node="alpha"}`, "7")
 		silentOf(t, page, "avax_node_subnet_peers")
 		if n := w.asked("alpha", "info.peers"); n != 1 {
-			t.Errorf("asked %d times", n)
+			t.Errorf("%d calls", n)
 		}
 
-		*w.otherwise = nil // a chain that does not exist hides no other
+		*w.otherwise = nil // an unknown chain must not hide others
 		w.ups.SetChains(append([]collectors.Chain{{Name: "none", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}}, w.ups.Chains()...))
 		says(t, w.page(t, "peers"), `avax_node_subnet_peers{node="alpha",chain="examplel1"}`, "4")
 	})
 }
 
-func TestOwnersOfL1ValidatorsFitALabel(t *testing.T) {
+func TestL1OwnersFitALabel(t *testing.T) {
 	owner := func(threshold int, addresses ...string) string {
 		return fmt.Sprintf(`{"locktime":"0","threshold":"%d","addresses":["%s"]}`, threshold, strings.Join(addresses, `","`))
 	}
@@ -259,9 +257,8 @@ func TestOwnersOfL1ValidatorsFitALabel(t *testing.T) {
 	}
 }
 
-// A node may validate the primary network, a permissioned subnet and an L1, and
-// be registered on the L1 again.
-func TestANodeMayValidateSeveralTimes(t *testing.T) {
+// A node may validate the primary network, a permissioned subnet and an L1, and be registered on the L1 twice.
+func TestNodeMayHaveSeveralValidations(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		before := w.network.ValidationID("examplel1", "alpha")
 		w.network.RemoveValidator("examplel1", "alpha")
@@ -276,9 +273,9 @@ func TestANodeMayValidateSeveralTimes(t *testing.T) {
 	})
 }
 
-// The P-Chain has an empty list of validators for a subnet that does not exist,
-// and no error: so a chain is looked up first.
-func TestAChainThatDoesNotExistIsAMistakeAndNotAnEmptySet(t *testing.T) {
+// The P-Chain returns an empty list of validators for an unknown subnet, without an error. Therefore the chain is looked up
+// first.
+func TestUnknownChainIsAnErrorNotAnEmptySet(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}})
 		for _, collector := range []string{"l1", "chain_info"} {
@@ -297,9 +294,9 @@ func TestAChainThatDoesNotExistIsAMistakeAndNotAnEmptySet(t *testing.T) {
 	})
 }
 
-// While no node runs a chain, or all answer 404 as they do when they start, nobody
-// tells its EVM chain ID. It never changes, so that the series keeps its name.
-func TestTheNameOfAChainOutlivesANodeThatDoesNotRunIt(t *testing.T) {
+// While no node runs a chain, or all answer 404 during their start, the EVM chain ID is unavailable. It never changes, so the
+// series keeps its label.
+func TestChainNameStaysWhileNoNodeRunsIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "foxtrot")
 		spec := specOf(t, "chain_info")
@@ -314,19 +311,18 @@ func TestTheNameOfAChainOutlivesANodeThatDoesNotRunIt(t *testing.T) {
 		}
 		first := tell()
 		if strings.Contains(first, `,evm_chain_id=""}`) || !strings.Contains(first, `,evm_chain_id="`) {
-			t.Fatalf("told is %q", first)
+			t.Fatalf("exported %q", first)
 		}
-		time.Sleep(time.Hour) // no answer is remembered for so long
+		time.Sleep(time.Hour) // no answer is shared for so long
 		w.network.Node("foxtrot").SetChain("examplel1", simnet.Untracked)
 		if got := tell(); got != first {
-			t.Errorf("told is %q, before it was %q", got, first)
+			t.Errorf("exported %q, before %q", got, first)
 		}
 	})
 }
 
-// Created is said of a chain that is not tracked and of one whose VM failed:
-// only the node's health check tells them apart.
-func TestCreatedIsSaidOfAChainWhoseVMFailed(t *testing.T) {
+// Created is the status of an untracked chain and of one whose VM failed. Only the node's health check distinguishes them.
+func TestFailedVMHasStatusCreated(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "delta", "foxtrot") // delta tracks no subnet
 		w.network.Node("foxtrot").SetChain("examplepoa", simnet.Failed)
@@ -341,9 +337,8 @@ func TestCreatedIsSaidOfAChainWhoseVMFailed(t *testing.T) {
 	})
 }
 
-// L1 weights are JSON numbers: read as floats, each of two would lose its last
-// bit, and so the sum.
-func TestWeightsAbove2To53AreAddedUpExactly(t *testing.T) {
+// L1 weights are JSON numbers. As floats they would lose their last bit, and so would the sum.
+func TestWeightsAbove2To53SumExactly(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for _, name := range []string{"alpha", "bravo"} {
 			w.network.SetWeight("examplel1", name, 1<<53+1)
@@ -353,7 +348,7 @@ func TestWeightsAbove2To53AreAddedUpExactly(t *testing.T) {
 	})
 }
 
-func TestTheCChainHasNeitherRulesNorFees(t *testing.T) {
+func TestCChainHasNoRulesAndNoFeeConfig(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for collector, target := range map[string]string{"chain_rules": "C", "fee_config": "C"} {
 			if page, err := w.run(t, collector, target); !errors.Is(err, collectors.ErrNotOffered) || page != "" {
@@ -364,7 +359,7 @@ func TestTheCChainHasNeitherRulesNorFees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// It spells its upgrades in two ways: durangoBlockTimestamp, etnaTimestamp.
+		// It has two spellings of upgrades: durangoBlockTimestamp, etnaTimestamp.
 		for _, upgrade := range []string{"durango", "etna", "cancun"} {
 			if !strings.Contains(page, `upgrade="`+upgrade+`"`) {
 				t.Errorf("no upgrade %s in %s", upgrade, page)
@@ -373,10 +368,9 @@ func TestTheCChainHasNeitherRulesNorFees(t *testing.T) {
 	})
 }
 
-// A block that is not there is null on the C-Chain since Helicon, and an error
-// elsewhere. Behind a load balancer, the next call may meet a node that does not
-// have what the last one had.
-func TestABlockThatANodeDoesNotHaveIsNotCompared(t *testing.T) {
+// An unknown block is null on the C-Chain since Helicon, and an error on other chains. Behind a load balancer, the next call may
+// reach a node without the block.
+func TestMissingBlocksAreNotCompared(t *testing.T) {
 	for chain, missing := range map[string]string{
 		"C":         `{"jsonrpc":"2.0","id":1,"result":null}`,
 		"examplel1": `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"cannot query unfinalized data"}}`,
@@ -402,7 +396,7 @@ func TestABlockThatANodeDoesNotHaveIsNotCompared(t *testing.T) {
 	}
 }
 
-func TestAForkIsTheNodesThatTheMajorityDoesNotFollow(t *testing.T) {
+func TestNodesInTheMinorityAreForked(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		fork := func(node string) string { return `avax_chain_fork_detected{node="` + node + `",chain="C"}` }
 		w.ask(t, "alpha", "bravo", "foxtrot")
@@ -416,7 +410,7 @@ func TestAForkIsTheNodesThatTheMajorityDoesNotFollow(t *testing.T) {
 		says(t, page, fork("bravo"), "1")
 		says(t, page, fork("foxtrot"), "0")
 
-		w.ask(t, "alpha", "bravo") // nobody can tell which of two is right
+		w.ask(t, "alpha", "bravo") // with two nodes there is no majority
 		if page, err = w.run(t, "forks", "C"); err != nil {
 			t.Fatal(err)
 		}
@@ -425,13 +419,13 @@ func TestAForkIsTheNodesThatTheMajorityDoesNotFollow(t *testing.T) {
 
 		w.ask(t, "bravo")
 		if page, err = w.run(t, "forks", "C"); err != nil || page != "" {
-			t.Errorf("one node alone: %q, %v", page, err)
+			t.Errorf("one node: %q, %v", page, err)
 		}
 	})
 }
 
-// A node that is behind shows an old block as its newest.
-func TestTheNewestBlockIsThatOfTheNodeThatIsFurthest(t *testing.T) {
+// The newest block of a node that is behind is an old one.
+func TestNewestBlockIsTheHighestOfAllNodes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Node("alpha").FallBehind("C")
 		time.Sleep(time.Hour)
@@ -442,12 +436,12 @@ func TestTheNewestBlockIsThatOfTheNodeThatIsFurthest(t *testing.T) {
 		}
 		w.ask(t, "alpha")
 		if w.page(t, "blocks") == both {
-			t.Error("the stuck node shows the same block")
+			t.Error("stuck node with the same block")
 		}
 	})
 }
 
-func TestAnXChainAtHeightZeroIsNormal(t *testing.T) {
+func TestXChainAtHeightZeroIsValid(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		page, err := w.run(t, "heads", "alpha/X")
 		if err != nil {
@@ -459,9 +453,9 @@ func TestAnXChainAtHeightZeroIsNormal(t *testing.T) {
 	})
 }
 
-// For up to half a minute after a start, most checks have not run: that is no
-// failure. What has run and fails comes with a 503, which is an answer.
-func TestAHealthCheckThatHasNotRunIsAbsent(t *testing.T) {
+// For up to half a minute after a start, most checks have not run, which is not a failure. Failing checks come with status 503,
+// which is an answer.
+func TestHealthChecksThatHaveNotRunAreAbsent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		w.network.Node("alpha").Start()
@@ -476,9 +470,8 @@ func TestAHealthCheckThatHasNotRunIsAbsent(t *testing.T) {
 	})
 }
 
-// The error text often changes from run to run: the table has the present one, the
-// log gets the first.
-func TestAFailingHealthCheckIsToldInTheNodesWords(t *testing.T) {
+// The error text often changes between runs: the table has the current text, the log gets the first.
+func TestFailingHealthCheckHasTheNodesText(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		words := func() (text, noted string) {
 			batch := w.batch(t, "health", "alpha")
@@ -503,12 +496,12 @@ func TestAFailingHealthCheckIsToldInTheNodesWords(t *testing.T) {
 		time.Sleep(time.Minute)
 		later, again := words()
 		if text == "" || later == text || noted != "health check C of alpha fails: "+text || again != noted {
-			t.Errorf("first %q, noted %q; later %q, noted %q", text, noted, later, again)
+			t.Errorf("first %q, note %q; later %q, note %q", text, noted, later, again)
 		}
 	})
 }
 
-func TestUnspentOutputsAreCountedOverAllPages(t *testing.T) {
+func TestUTXOsOfAllPagesAreCounted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetUTXOs(2500) // a page has 1024
 		page := w.page(t, "addresses")
@@ -518,7 +511,7 @@ func TestUnspentOutputsAreCountedOverAllPages(t *testing.T) {
 	})
 }
 
-func TestAnAssetIsToldOnceHoweverItIsNamed(t *testing.T) {
+func TestAssetAliasesAreExportedOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Assets = []string{exm, "AVAX", exm}
 		for collector, target := range map[string]string{"assets": "network", "addresses": "X-" + simnet.Owner} {
@@ -529,45 +522,45 @@ func TestAnAssetIsToldOnceHoweverItIsNamed(t *testing.T) {
 	})
 }
 
-func TestNothingIsAskedForEmptyWatchLists(t *testing.T) {
+func TestEmptyWatchListsHaveNoJobs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Addresses, w.ups.Watch.Assets = nil, nil
 		for _, collector := range []string{"addresses", "assets"} {
 			if jobs := specOf(t, collector).Bind(w.ups); len(jobs) > 0 {
-				t.Errorf("%s has %d jobs", collector, len(jobs))
+				t.Errorf("%s: %d jobs", collector, len(jobs))
 			}
 		}
 	})
 }
 
-func TestRejectedWatchListNamesTheSetting(t *testing.T) {
+func TestRejectedWatchListItemNamesTheSetting(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Addresses = []string{"P-elsewhere1", "X-elsewhere1"}
 		for _, a := range w.ups.Watch.Addresses {
-			if _, err := w.run(t, "addresses", a); err == nil || !strings.Contains(err.Error(), "correct the watched addresses") {
+			if _, err := w.run(t, "addresses", a); err == nil || !strings.Contains(err.Error(), "correct the monitored addresses") {
 				t.Errorf("%s: %v", a, err)
 			}
 		}
 		w.ups.Watch.Assets = []string{"nope"}
-		if _, err := w.run(t, "assets", "network"); err == nil || !strings.Contains(err.Error(), "correct the watched assets") {
+		if _, err := w.run(t, "assets", "network"); err == nil || !strings.Contains(err.Error(), "correct the monitored assets") {
 			t.Error(err)
 		}
 		w.network.Node("alpha").Stop()
 		w.network.Node("foxtrot").Stop()
-		if _, err := w.run(t, "assets", "network"); scrape.OutcomeOf(err) != scrape.Unreachable || strings.Contains(err.Error(), "watched assets") {
+		if _, err := w.run(t, "assets", "network"); scrape.OutcomeOf(err) != scrape.Unreachable || strings.Contains(err.Error(), "monitored assets") {
 			t.Error(err)
 		}
 	})
 }
 
-// A node whose configuration lacks an upgrade will fork when it comes.
-func TestNodesThatDifferInTheirConfigurationHaveDifferentHashes(t *testing.T) {
+// A node whose configuration lacks an upgrade will fork.
+func TestDifferentChainConfigsHaveDifferentHashes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		*w.otherwise = func(node, method string, _ []any) string {
 			if method != "eth_getChainConfig" {
 				return ""
 			}
-			// The order of members means nothing; 9999-12-01 means not scheduled.
+			// The order of members has no meaning; 9999-12-01 means not scheduled.
 			return map[string]string{
 				"alpha":   `{"id":1,"result":{"chainId":7,"etnaTimestamp":1607144400,"heliconTimestamp":253399622400}}`,
 				"foxtrot": `{"id":1,"result":{"heliconTimestamp":253399622400,"etnaTimestamp":1607144400,"chainId":7}}`,

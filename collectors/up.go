@@ -25,7 +25,7 @@ var up = &Spec{
 }
 
 func collectUp(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
-	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // asked afresh, and left for the others
+	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // not shared, but available to others
 	if scrape.OutcomeOf(err) == scrape.LocalLimit {
 		return err
 	}

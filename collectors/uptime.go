@@ -33,7 +33,7 @@ func collectUptime(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) 
 	case node.IsNotValidator(err), node.IsStartTimeNotFound(err): // the latter without sybil protection
 		out.Set(nodeValidating, 0, n.Name())
 		return nil
-	case node.IsStillBootstrapping(err): // it does not know yet
+	case node.IsStillBootstrapping(err): // unknown until it has bootstrapped
 		return nil
 	case err != nil:
 		return err

@@ -54,7 +54,7 @@ var validators = &Spec{
 	Bind: func(ups *Upstreams) []Job {
 		s := &seenValidators{}
 		return perNetwork(func(ctx context.Context, _ *Targets, out *metric.Batch) error {
-			return s.collect(ctx, ups.watched(), out)
+			return s.collect(ctx, ups.monitored(), out)
 		})(ups)
 	},
 }
@@ -66,7 +66,7 @@ type seenValidators struct {
 	ids map[string]bool
 }
 
-func (seen *seenValidators) collect(ctx context.Context, w watched, out *metric.Batch) error {
+func (seen *seenValidators) collect(ctx context.Context, w monitored, out *metric.Batch) error {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
 	if seen.ids == nil {
@@ -88,7 +88,7 @@ func (seen *seenValidators) collect(ctx context.Context, w watched, out *metric.
 		if !w.All {
 			seen.ids[v.NodeID] = true
 		}
-		if seen.ids[v.NodeID] { // a whole set is not remembered
+		if seen.ids[v.NodeID] { // a whole set is not stored
 			present[v.NodeID] = true
 		}
 		setValidator(out, v)

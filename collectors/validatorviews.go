@@ -25,12 +25,12 @@ var validatorViews = &Spec{
 	Families: []*metric.Family{validatorUptime, validatorConnected},
 	Scope:    metric.ScopeNode,
 	Bind: func(ups *Upstreams) []Job {
-		jobs, nodes := perNodeOrObserver(ups.watched().collectViews)(ups), len(ups.Nodes())
+		jobs, nodes := perNodeOrObserver(ups.monitored().collectViews)(ups), len(ups.Nodes())
 		return slices.Delete(jobs, min(nodes, mostViews), nodes)
 	},
 }
 
-func (w watched) collectViews(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
+func (w monitored) collectViews(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err

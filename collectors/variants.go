@@ -16,7 +16,7 @@ import (
 
 var fleetVariants = metric.New("avax_fleet_variants",
 	"Number of different values that the nodes have of a fact that should be equal on all; 1 if they agree. Facts of the subject network: version, RPC protocol of VMs, known upgrades. Fact of a VM: its version. Facts of a chain: configuration, precompiles.",
-	"fact", "subject").AtMost(10 * mostNamed) // two of each followed chain
+	"fact", "subject").AtMost(10 * mostNamed) // two for each monitored chain
 
 var variants = &Spec{
 	Name:     "variants",
@@ -146,7 +146,7 @@ type variant struct {
 }
 
 func (t nodesByValue) add(node string, v value) {
-	text := fmt.Sprint(map[string]string(v)) // in the order of the names
+	text := fmt.Sprint(map[string]string(v)) // sorted by name
 	if t[text] == nil {
 		t[text] = &variant{value: v}
 	}

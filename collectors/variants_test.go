@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// variants runs the collector and returns what it tells, with its rows.
+// variants runs the collector and returns its samples and rows.
 func (w world) variants(t *testing.T) (page string, rows []string) {
 	t.Helper()
 	for _, table := range w.tables(t, "variants", "network") {
@@ -23,14 +23,14 @@ func variantsOf(fact, subject string) string {
 	return `avax_fleet_variants{fact="` + fact + `",subject="` + subject + `"}`
 }
 
-func TestNodesThatAgreeHaveOneVariantOfEverything(t *testing.T) {
+func TestEqualNodesHaveOneVariantPerFact(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for _, nodes := range [][]string{{"alpha"}, {"alpha", "bravo", "delta", "foxtrot"}} {
 			w.ask(t, nodes...)
 			page, rows := w.variants(t)
 			for line := range strings.Lines(page) {
 				if !strings.HasPrefix(line, "#") && !strings.HasSuffix(line, " 1\n") {
-					t.Errorf("among %v: %s", nodes, line)
+					t.Errorf("nodes %v: %s", nodes, line)
 				}
 			}
 			if strings.Count(page, "\navax_fleet_variants{") != 12 || len(rows) > 0 {
@@ -40,8 +40,8 @@ func TestNodesThatAgreeHaveOneVariantOfEverything(t *testing.T) {
 	})
 }
 
-// A node whose configuration has an upgrade more will fork when it comes.
-func TestANodeWithAnotherChainConfigurationIsFound(t *testing.T) {
+// A node whose configuration has an additional upgrade will fork.
+func TestDifferentChainConfigIsDetected(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo", "charlie", "delta") // delta tracks no subnet
 		at := time.Now().Add(time.Hour)
@@ -62,16 +62,16 @@ func TestANodeWithAnotherChainConfigurationIsFound(t *testing.T) {
 		}
 		row = regexp.MustCompile(`^precompiles \| examplel1 \| feeManagerConfig active, on at \S+, txAllowListConfig none \| alpha, charlie$`)
 		if !row.MatchString(rows[3]) {
-			t.Errorf("the others': %q", rows[3])
+			t.Errorf("the other nodes: %q", rows[3])
 		}
 		time.Sleep(2 * time.Hour)
 		if _, rows = w.variants(t); !strings.Contains(rows[2], "feeManagerConfig inactive") || !strings.Contains(rows[2], "txAllowListConfig active") {
-			t.Errorf("an hour after the upgrade: %q", rows)
+			t.Errorf("one hour after the upgrade: %q", rows)
 		}
 	})
 }
 
-func TestVersionsAndUpgradesThatDifferAreTold(t *testing.T) {
+func TestDifferentVersionsAndUpgradesAreDetected(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo", "charlie")
 		vm := w.network.Chain("examplel1").VMID
@@ -85,7 +85,7 @@ func TestVersionsAndUpgradesThatDifferAreTold(t *testing.T) {
 		}
 		page, rows := w.variants(t)
 		says(t, page, variantsOf("version", "network"), "2")
-		says(t, page, variantsOf("vm_version", vm), "3") // charlie's is of its own release
+		says(t, page, variantsOf("vm_version", vm), "3") // charlie has the version of its own release
 		says(t, page, variantsOf("rpc_protocol", "network"), "1")
 		says(t, page, variantsOf("upgrades", "network"), "2")
 		for _, want := range []string{
@@ -104,7 +104,7 @@ func TestVersionsAndUpgradesThatDifferAreTold(t *testing.T) {
 	})
 }
 
-func TestANodeThatDoesNotAnswerDiffersFromNobody(t *testing.T) {
+func TestNodesThatDoNotAnswerAreNotCompared(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo")
 		w.network.SetVersion("bravo", "1.14.2")
@@ -113,12 +113,12 @@ func TestANodeThatDoesNotAnswerDiffersFromNobody(t *testing.T) {
 		says(t, w.page(t, "variants"), variantsOf("version", "network"), "1")
 		w.network.Node("alpha").Stop()
 		if page, err := w.run(t, "variants", "network"); err == nil || page != "" {
-			t.Errorf("nobody answers: %q, %v", page, err)
+			t.Errorf("no node answers: %q, %v", page, err)
 		}
 	})
 }
 
-func TestTheStakeThatRunsANewerVersionIsToldOfEachNode(t *testing.T) {
+func TestStakeOnNewerVersionsIsExportedPerNode(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		newer := func(node string) string { return `avax_node_newer_version_stake_ratio{node="` + node + `"}` }
 		w.ask(t, "alpha", "bravo")
@@ -129,11 +129,11 @@ func TestTheStakeThatRunsANewerVersionIsToldOfEachNode(t *testing.T) {
 		w.network.Disconnect("echo")
 		page := w.page(t, "connected_stake")
 		if got := valueOf(t, page, newer("alpha")); !near(got, (2_050_000+1_950_500)/10_040_600.0) {
-			t.Errorf("newer than alpha's is %v", got)
+			t.Errorf("stake on newer versions than alpha's: %v", got)
 		}
 		says(t, page, newer("bravo"), "0")
 
-		// Who is not to be compared is neither newer nor older.
+		// Versions that cannot be compared are neither newer nor older.
 		w.network.SetVersion("charlie", "1.16.0-rc.1")
 		w.network.SetVersion("bravo", "")
 		page = w.page(t, "connected_stake")

@@ -13,7 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// idsAsked returns the node IDs of the latest platform.getCurrentValidators.
+// idsAsked returns the node IDs of the latest call of platform.getCurrentValidators.
 func (w world) idsAsked(t *testing.T) []string {
 	t.Helper()
 	for _, c := range slices.Backward(w.network.Calls()) {
@@ -26,22 +26,22 @@ func (w world) idsAsked(t *testing.T) []string {
 		}
 		return params.NodeIDs
 	}
-	t.Fatal("nobody asked")
+	t.Fatal("no call")
 	return nil
 }
 
-// Asked for exactly one validator, a node adds all its delegators.
-func TestOneValidatorIsAskedForWithoutItsDelegators(t *testing.T) {
+// For exactly one validator, a node adds all its delegators.
+func TestSingleValidatorRequestOmitsDelegators(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		says(t, w.page(t, "validators"), `avax_validator_present{node_id="`+w.network.NodeID("alpha")+`"}`, "1")
 		if ids := w.idsAsked(t); len(ids) != 2 {
-			t.Errorf("asked for %v", ids)
+			t.Errorf("requested %v", ids)
 		}
 	})
 }
 
-func TestListedValidatorsAreTheWatchedOnes(t *testing.T) {
+func TestOnlyListedValidatorsAreMonitored(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const stranger = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"
 		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("charlie"), stranger}}
@@ -49,17 +49,17 @@ func TestListedValidatorsAreTheWatchedOnes(t *testing.T) {
 		says(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
 		says(t, page, `avax_validator_present{node_id="`+stranger+`"}`, "0")
 		if strings.Contains(page, w.network.NodeID("alpha")) {
-			t.Error("the own node is told of although it is not listed")
+			t.Error("own node exported although it is not listed")
 		}
 		views := w.page(t, "validator_views")
 		says(t, views, `avax_validator_connected{node="alpha",node_id="`+w.network.NodeID("charlie")+`"}`, "1")
 		if strings.Contains(views, w.network.NodeID("hotel")) {
-			t.Error("a validator that is not listed is looked at")
+			t.Error("unlisted validator exported")
 		}
 	})
 }
 
-func TestAllValidatorsAreWatchedAtThePaceOfFullSets(t *testing.T) {
+func TestAllValidatorsUseThePeriodOfFullSets(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Validators = collectors.Validators{All: true}
 		if n := strings.Count(w.page(t, "validators"), "\navax_validator_present{"); n != 7 {
@@ -70,21 +70,20 @@ func TestAllValidatorsAreWatchedAtThePaceOfFullSets(t *testing.T) {
 				t.Errorf("%s every %v", name, got)
 			}
 			if got := specOf(t, name).Period(collectors.Validators{}); got != time.Minute {
-				t.Errorf("%s every %v where the own ones are watched", name, got)
+				t.Errorf("%s every %v with only own validators monitored", name, got)
 			}
 		}
 	})
 }
 
-// A node may become another one under its name: the validator that it was is
-// still in the set, and is not missing.
-func TestAValidatorThatMovedToAnotherNodeIsNotMissing(t *testing.T) {
+// A configured name may move to another node. The previous validator is still in the set, and not missing.
+func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
 		alpha := w.network.NodeID("alpha")
 		for _, j := range specOf(t, "validators").Bind(w.ups) {
 			says(t, w.once(t, "validators", j), `avax_validator_present{node_id="`+alpha+`"}`, "1")
-			w.ask(t, "charlie") // the same name in the configuration of an operator
+			w.ask(t, "charlie") // the same name in the operator's configuration
 			page := w.once(t, "validators", j)
 			says(t, page, `avax_validator_present{node_id="`+alpha+`"}`, "1")
 			says(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
@@ -92,8 +91,8 @@ func TestAValidatorThatMovedToAnotherNodeIsNotMissing(t *testing.T) {
 	})
 }
 
-// A node of another network knows nothing of the others' validators.
-func TestANodeOfAnotherNetworkIsNotAskedForTheOthers(t *testing.T) {
+// A node of another network does not know these validators.
+func TestNodesOfAnotherNetworkGetNoValidatorCalls(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "bravo", "alpha", "charlie")
 		*w.otherwise = func(node, method string, _ []any) string {
@@ -106,15 +105,15 @@ func TestANodeOfAnotherNetworkIsNotAskedForTheOthers(t *testing.T) {
 		w.network.ResetCalls()
 		w.page(t, "network")
 		if n := w.asked("bravo", "platform.getCurrentValidators"); n != 0 {
-			t.Errorf("bravo was asked %d times", n)
+			t.Errorf("%d calls to bravo", n)
 		}
 		silentOf(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="bravo"}`)
 	})
 }
 
-func TestDiscoveredChainsHaveNamesThatAreFitForALabel(t *testing.T) {
+func TestDiscoveredChainNamesAreValidLabels(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.shutHealth() // the P-Chain is asked for each chain
+		w.shutHealth() // the P-Chain is called for each chain
 		*w.otherwise = func(_, method string, _ []any) string {
 			switch method {
 			case "platform.getBlockchains":
@@ -144,16 +143,16 @@ func TestDiscoveredChainsHaveNamesThatAreFitForALabel(t *testing.T) {
 	})
 }
 
-// shutHealth makes the nodes' health API be shut off by a proxy.
+// shutHealth makes a proxy block the nodes' health API.
 func (w world) shutHealth() {
 	for _, n := range w.ups.Nodes() {
 		w.network.Node(n.Name()).Suffer(simnet.WrongHost(), "GET /ext/health")
 	}
 }
 
-// A chain that the node tracks is found whether it runs, bootstraps, or could not be
-// started, by one call to each node and one to one of them.
-func TestTrackedChainsAreFoundByTheHealthChecks(t *testing.T) {
+// A chain that the node tracks is found in any state: running, bootstrapping or failed. This takes one call to each node and one
+// to one of them.
+func TestHealthChecksRevealTrackedChains(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "echo", "delta")
 		alpha := w.network.Node("alpha")
@@ -180,19 +179,19 @@ func TestTrackedChainsAreFoundByTheHealthChecks(t *testing.T) {
 			calls[c.Method]++
 		}
 		if len(w.network.Calls()) != 4 || calls["platform.getBlockchains"] != 1 {
-			t.Errorf("asked %v", calls)
+			t.Errorf("calls %v", calls)
 		}
 		w.ups.SetChains(found)
 		says(t, w.page(t, "health"), `avax_node_chain_start_failed{node="alpha",chain="examplel1"}`, "1")
 		says(t, w.page(t, "bootstrap"), `avax_node_chain_present{node="alpha",chain="examplel1"}`, "0")
 		tables := w.tables(t, "health", "alpha")
 		if len(tables) == 0 || !strings.Contains(fmt.Sprint(tables[0].Rows), "warp cannot be activated before Durango") {
-			t.Errorf("the node's words are missing: %v", tables)
+			t.Errorf("text of the node missing: %v", tables)
 		}
 	})
 }
 
-func TestANodeWithPartialSyncRunsNeitherXNorC(t *testing.T) {
+func TestPartialSyncNodeHasNoXOrC(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "foxtrot", "alpha")
 		w.network.Node("foxtrot").SetPartialSync(true)
@@ -213,7 +212,7 @@ func TestANodeWithPartialSyncRunsNeitherXNorC(t *testing.T) {
 	})
 }
 
-// once runs one job of a collector, which may not fail, and returns its samples.
+// once runs one job of a collector, which must succeed, and returns its samples.
 func (w world) once(t *testing.T, collector string, j collectors.Job) (samples string) {
 	t.Helper()
 	batch := metric.NewBatch(specOf(t, collector).Families)

@@ -47,8 +47,8 @@ func monitoredPeriod(v Validators) time.Duration {
 
 // Token is a monitored NFT.
 type Token struct {
-	Chain    string // the name of a followed chain
-	Contract string // the address of its collection, such as 0x1f…
+	Chain    string // name of a monitored chain
+	Contract string // address of its collection, such as 0x1f…
 	ID       string // decimal
 	// Reindex asks the Data service to read the metadata again, once an hour at most, while it has no good
 	// copy.
@@ -58,6 +58,6 @@ type Token struct {
 // Probe is a transaction of the P- or X-Chain with a message. The signature aggregator is asked repeatedly to
 // have it signed, to check that it can.
 type Probe struct {
-	Name   string // the label probe
+	Name   string // value of the label probe
 	TxHash string
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// world is a healthy simulated network, and whom of it is asked.
+// world is a healthy simulated network, and the configured part of it.
 type world struct {
 	network *simnet.Network
 	ups     *collectors.Upstreams
-	// otherwise answers a call in place of the network, unless it has no words.
+	// otherwise answers a call in place of the network, unless it returns an empty text.
 	otherwise *func(node, method string, params []any) string
 }
 
-// inWorld asks alpha and foxtrot, on synthetic time.
+// inWorld runs the test with the nodes alpha and foxtrot in synthetic time.
 func inWorld(t *testing.T, test func(t *testing.T, w world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -36,7 +36,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w world)) {
 	})
 }
 
-// ask makes these nodes the ones that are asked.
+// ask selects the configured nodes.
 func (w world) ask(t *testing.T, names ...string) {
 	t.Helper()
 	var nodes []*collectors.Node
@@ -84,18 +84,17 @@ func (w world) run(t *testing.T, collector, target string) (samples string, err 
 		}
 		return samples, errors.Join(err, batch.Err())
 	}
-	t.Fatalf("%s has no job for %s", collector, target)
+	t.Fatalf("%s: no job for %s", collector, target)
 	return "", nil
 }
 
-// tables runs a collector's job for a target once, which may not fail, and returns
-// its tables.
+// tables runs a collector's job for a target once, which must succeed, and returns its tables.
 func (w world) tables(t *testing.T, collector, target string) []metric.Table {
 	t.Helper()
 	return w.batch(t, collector, target).Tables()
 }
 
-// batch runs a collector's job for a target once, which may not fail.
+// batch runs a collector's job for a target once, which must succeed.
 func (w world) batch(t *testing.T, collector, target string) *metric.Batch {
 	t.Helper()
 	spec := specOf(t, collector)
@@ -109,18 +108,17 @@ func (w world) batch(t *testing.T, collector, target string) *metric.Batch {
 		}
 		return batch
 	}
-	t.Fatalf("%s has no job for %s", collector, target)
+	t.Fatalf("%s: no job for %s", collector, target)
 	return nil
 }
 
-// page runs all jobs of a collector, none of which may fail, and returns what
-// they tell.
+// page runs all jobs of a collector, which must succeed, and returns their samples.
 func (w world) page(t *testing.T, collector string) string {
 	t.Helper()
 	return collect(t.Context(), t, specOf(t, collector), w.ups)
 }
 
-// asked counts the calls of a method to a node.
+// asked returns the number of calls of a method to a node.
 func (w world) asked(node, method string) (n int) {
 	for _, c := range w.network.Calls() {
 		if c.Upstream == node && c.Method == method {
@@ -137,19 +135,19 @@ func specOf(t *testing.T, name string) *collectors.Spec {
 			return s
 		}
 	}
-	t.Fatalf("there is no collector %s", name)
+	t.Fatalf("no collector %s", name)
 	return nil
 }
 
-// says fails the test unless the page has the series with the value.
+// says fails the test unless the samples contain the series with this value.
 func says(t *testing.T, page, series, value string) {
 	t.Helper()
 	if !strings.Contains("\n"+page, "\n"+series+" "+value+"\n") {
-		t.Errorf("not there: %s %s\nthe page:\n%s", series, value, page)
+		t.Errorf("missing: %s %s\nsamples:\n%s", series, value, page)
 	}
 }
 
-// valueOf returns the value of a series, which must be on the page.
+// valueOf returns the value of a series, which must exist.
 func valueOf(t *testing.T, page, series string) float64 {
 	t.Helper()
 	for line := range strings.Lines(page) {
@@ -161,16 +159,16 @@ func valueOf(t *testing.T, page, series string) float64 {
 			return v
 		}
 	}
-	t.Fatalf("not there: %s\nthe page:\n%s", series, page)
+	t.Fatalf("missing: %s\nsamples:\n%s", series, page)
 	return 0
 }
 
-// silentOf fails the test if a sample on the page has the words.
+// silentOf fails the test if a sample contains the words.
 func silentOf(t *testing.T, page, words string) {
 	t.Helper()
 	for line := range strings.Lines(page) {
 		if !strings.HasPrefix(line, "#") && strings.Contains(line, words) {
-			t.Errorf("there is %s", line)
+			t.Errorf("unexpected %s", line)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// dashboard is what the tests read of Grafana's classic schema.
+// dashboard is the part of Grafana's classic schema that the tests read.
 type dashboard struct {
 	ID            any
 	UID, Title    string
@@ -58,7 +58,7 @@ type panel struct {
 		RefID, Expr, LegendFormat string
 		Datasource                source
 	}
-	Panels []panel // of a collapsed row
+	Panels []panel // panels of a collapsed row
 }
 
 type thresholds struct {
@@ -70,7 +70,7 @@ type thresholds struct {
 
 type source struct{ Type, UID string }
 
-// eachBoard runs the test once for every file that is built in, and for the overview of each profile.
+// eachBoard runs the test for every built-in file, and for the overview of each profile.
 func eachBoard(t *testing.T, test func(t *testing.T, d dashboard)) {
 	t.Helper()
 	names, err := fs.Glob(Files, "*.json")
@@ -89,7 +89,7 @@ func eachBoard(t *testing.T, test func(t *testing.T, d dashboard)) {
 	}
 }
 
-// read reads a board, with the panels of collapsed rows among the others.
+// read reads a dashboard, including the panels of collapsed rows.
 func read(t *testing.T, text []byte) (d dashboard) {
 	t.Helper()
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -101,7 +101,7 @@ func read(t *testing.T, text []byte) (d dashboard) {
 	return d
 }
 
-func TestOverviewIsTheDashboardThatLinksNameAvaxOverview(t *testing.T) {
+func TestOverviewHasUIDAvaxOverview(t *testing.T) {
 	for _, profile := range Profiles() {
 		text, err := Overview(profile)
 		if err != nil {
@@ -113,9 +113,9 @@ func TestOverviewIsTheDashboardThatLinksNameAvaxOverview(t *testing.T) {
 	}
 }
 
-// What Grafana 10 to 12 import without a complaint, and show as it is meant.
-func TestBoardsFollowGrafanasConventions(t *testing.T) {
-	// "graph", "singlestat", "table-old" and Angular plugins are gone.
+// Rules that Grafana 10 to 12 accept without a warning.
+func TestDashboardsFollowGrafanaConventions(t *testing.T) {
+	// "graph", "singlestat", "table-old" and Angular plugins were removed from Grafana.
 	kinds := []string{"row", "text", "stat", "timeseries", "table", "bargauge", "state-timeline"}
 	uid := regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 	eachBoard(t, func(t *testing.T, d dashboard) {
@@ -124,7 +124,7 @@ func TestBoardsFollowGrafanasConventions(t *testing.T) {
 		}
 		for _, p := range d.Panels {
 			if !slices.Contains(kinds, p.Type) {
-				t.Errorf("%s: panel %q", p.Title, p.Type)
+				t.Errorf("%s: panel type %q", p.Title, p.Type)
 			}
 			if p.Type != "row" && p.PluginVersion != "10.4.0" {
 				t.Errorf("%s: pluginVersion %q", p.Title, p.PluginVersion)
@@ -141,7 +141,7 @@ func TestBoardsFollowGrafanasConventions(t *testing.T) {
 	})
 }
 
-func TestPanelsHaveTheirOwnIDs(t *testing.T) {
+func TestPanelIDsAreUnique(t *testing.T) {
 	eachBoard(t, func(t *testing.T, d dashboard) {
 		title := map[int]string{}
 		for _, p := range d.Panels {
@@ -153,7 +153,7 @@ func TestPanelsHaveTheirOwnIDs(t *testing.T) {
 	})
 }
 
-func TestPanelsKeepToTheGridAndDoNotOverlap(t *testing.T) {
+func TestPanelsFitTheGrid(t *testing.T) {
 	eachBoard(t, func(t *testing.T, d dashboard) {
 		for i, p := range d.Panels {
 			a := p.GridPos
@@ -170,11 +170,11 @@ func TestPanelsKeepToTheGridAndDoNotOverlap(t *testing.T) {
 	})
 }
 
-func TestEachPanelSaysWhatItShows(t *testing.T) {
+func TestPanelsHaveTitleDescriptionAndUnit(t *testing.T) {
 	eachBoard(t, func(t *testing.T, d dashboard) {
 		for _, p := range d.Panels {
 			if p.Type == "text" {
-				continue // stands below its row's title
+				continue // it is below its row's title
 			}
 			if p.Title == "" {
 				t.Errorf("panel %d: no title", p.ID)
@@ -189,7 +189,7 @@ func TestEachPanelSaysWhatItShows(t *testing.T) {
 				t.Errorf("%s: no unit", p.Title)
 			}
 			if len(p.FieldConfig.Defaults.Thresholds.Steps) == 0 {
-				t.Errorf("%s: no thresholds: Grafana's own would paint every value from 80 on red", p.Title)
+				t.Errorf("%s: no thresholds: Grafana's default colors every value from 80 red", p.Title)
 			}
 			if len(p.Targets) == 0 {
 				t.Errorf("%s: no query", p.Title)
@@ -198,9 +198,8 @@ func TestEachPanelSaysWhatItShows(t *testing.T) {
 	})
 }
 
-// A dashboard bound to one data source by its id shows nothing elsewhere, or
-// worse, something else.
-func TestEveryQueryGoesToTheChosenDataSource(t *testing.T) {
+// A dashboard with a fixed data source shows nothing in another Grafana, or something else.
+func TestQueriesUseTheSelectedDataSource(t *testing.T) {
 	const chosen = "${datasource}"
 	eachBoard(t, func(t *testing.T, d dashboard) {
 		for _, v := range d.Templating.List {
@@ -220,9 +219,9 @@ func TestEveryQueryGoesToTheChosenDataSource(t *testing.T) {
 
 var reference = regexp.MustCompile(`\$(\w+)|\$\{(\w+)[^}]*\}`)
 
-func TestEveryQueryParsesAndItsVariablesExist(t *testing.T) {
+func TestQueriesParseAndUseExistingVariables(t *testing.T) {
 	eachBoard(t, func(t *testing.T, d dashboard) {
-		// What stands for each variable: Grafana's own are durations.
+		// Values of the variables: Grafana's own are durations.
 		values := map[string]string{"__rate_interval": "1m", "__interval": "1m", "__range": "1h"}
 		for _, v := range d.Templating.List {
 			values[v.Name] = ".*"

@@ -1,5 +1,4 @@
-// Package dashboards holds the Grafana dashboards that are built in. They are
-// drawn by the command draw: change it there, then run make docs.
+// Package dashboards holds the built-in Grafana dashboards. The command draw generates them: change it, then run make docs.
 package dashboards
 
 //go:generate go run ./draw
@@ -11,23 +10,21 @@ import (
 	"strings"
 )
 
-// Files holds every dashboard. grafana.json, the overview, is for every operator.
+// Files holds all dashboards. grafana.json, the overview, is for every operator.
 //
 //go:embed *.json
 var Files embed.FS
 
-// Their names do not end in .json: Grafana would load those of one uid twice, as
-// provisioning reads all below a directory.
+// The names do not end in .json, because Grafana's provisioning reads all directories below and would find duplicate uids.
 //
 //go:embed profiles/*.dashboard
 var profiles embed.FS
 
-// Profiles are the names that Overview knows.
+// Profiles returns the profiles that Overview knows.
 func Profiles() []string { return []string{"all", "validator", "l1"} }
 
-// Overview returns the dashboard that an operator of this profile opens first.
-// Others than grafana.json, the profile all, have no panels about what the
-// operator does not have. The error tells the known names.
+// Overview returns the start dashboard for this profile. All profiles but all, grafana.json, omit panels for things that
+// the operator does not have. The error lists the known names.
 func Overview(profile string) ([]byte, error) {
 	switch {
 	case !slices.Contains(Profiles(), profile):

@@ -31,7 +31,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 )
 
-// sample is what one scrape finds of a series.
+// sample is a sample of a scrape.
 type sample struct {
 	name   string
 	labels labels.Labels // all of them
@@ -41,13 +41,13 @@ type sample struct {
 func (s sample) get(label string) string     { return s.labels.Get(label) }
 func (s sample) is(label, value string) bool { return s.get(label) == value }
 
-// with returns the sample with another value of a label.
+// with returns the sample with a changed label.
 func (s sample) with(label, value string) sample {
 	s.labels = labels.NewBuilder(s.labels).Set(label, value).Labels()
 	return s
 }
 
-// scraped is a sample of a job, with pairs of labels and values.
+// scraped returns a sample of a job, with pairs of labels and values.
 func scraped(job, name string, v float64, pairs ...string) sample {
 	s := sample{name: name, value: v, labels: labels.FromStrings("__name__", name, "job", job)}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -56,10 +56,10 @@ func scraped(job, name string, v float64, pairs ...string) sample {
 	return s
 }
 
-// promQL parses what Prometheus does.
+// promQL parses like Prometheus.
 var promQL = parser.NewParser(parser.Options{})
 
-// healthy reads the recorded samples, and when they were recorded.
+// healthy returns the recorded samples and the time of the recording.
 func healthy(t *testing.T) (all []sample, at time.Time) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/healthy.prom")
@@ -95,14 +95,14 @@ type played struct {
 	engine *promql.Engine
 	db     *tsdb.DB
 	at     time.Time
-	jobs   []string // that the variable offers
+	jobs   []string // values of the variable
 }
 
-// play scrapes each minute and evaluates both files of rules every second one, as Prometheus does.
+// play scrapes every minute and evaluates both rules files every second minute, as Prometheus does.
 func play(t *testing.T, s situation) *played {
 	t.Helper()
 	options := tsdb.DefaultOptions()
-	options.WALSegmentSize = -1 // no log
+	options.WALSegmentSize = -1 // no WAL
 	log := slog.New(slog.DiscardHandler)
 	db, err := tsdb.Open(t.TempDir(), log, nil, options, nil)
 	if err != nil {
@@ -166,7 +166,7 @@ func play(t *testing.T, s situation) *played {
 
 var stale = math.Float64frombits(value.StaleNaN)
 
-// rules loads both files, in the order in which they stand there.
+// rules loads both files, in file order.
 func (p *played) rules(t *testing.T) (all []*rules.Group) {
 	t.Helper()
 	m := rules.NewManager(&rules.ManagerOptions{
@@ -200,8 +200,7 @@ func (p *played) rules(t *testing.T) (all []*rules.Group) {
 	return all
 }
 
-// point is one series of a query's result. Its string leaves out what tells
-// replicas apart.
+// point is one series of a query's result. Its string omits the labels of replicas.
 type point struct {
 	labels map[string]string
 	value  float64
@@ -209,7 +208,7 @@ type point struct {
 
 func (p point) String() string { return fmt.Sprintf("%v %.6g", p.labels, p.value) }
 
-// query evaluates a panel's query as Grafana would for somebody who has chosen nothing.
+// query evaluates a panel's query with all variables at their defaults.
 func (p *played) query(t *testing.T, expr string) (all []point) {
 	t.Helper()
 	for variable, with := range map[string]string{"__rate_interval": "4m", "__range": "1h", "job": "(" + strings.Join(p.jobs, "|") + ")"} {
@@ -232,10 +231,10 @@ func (p *played) query(t *testing.T, expr string) (all []point) {
 	return all
 }
 
-// choice is a variable of a board; $1 is a group of a regular expression.
+// choice is a variable of a dashboard; $1 is a group of a regular expression.
 var choice = regexp.MustCompile(`\$[a-z]\w*`)
 
-// tiles tells what each tile of a board says: its values with their names and colors.
+// tiles returns the texts of the tiles of a dashboard: values with names and colors.
 func (p *played) tiles(t *testing.T, d dashboard) map[string]string {
 	t.Helper()
 	said := map[string]string{}
@@ -257,7 +256,7 @@ func (p *played) tiles(t *testing.T, d dashboard) map[string]string {
 	return said
 }
 
-// rows tells the cells of each row of a table: the texts of its labels.
+// rows returns the cells of each row of a table: the texts of its labels.
 func (p *played) rows(t *testing.T, panel panel) (all []map[string]string) {
 	t.Helper()
 	for _, q := range panel.Targets {
@@ -288,7 +287,7 @@ func legend(format string, of map[string]string) string {
 	return label.ReplaceAllStringFunc(format, func(name string) string { return of[strings.Trim(name, "{}")] })
 }
 
-// says is what a tile shows for a value with this name.
+// says returns what a tile shows for a value with this name.
 func (p panel) says(name string, v float64) string {
 	defaults := p.FieldConfig.Defaults
 	text, color := fmt.Sprintf("%.3g", v), defaults.Thresholds.color(v)
@@ -319,7 +318,7 @@ func (p panel) says(name string, v float64) string {
 	case "#8F1018":
 		return text + ", " + page
 	case "text":
-		return text // no judgement
+		return text // no thresholds
 	}
 	return text + ", " + color
 }

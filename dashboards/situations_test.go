@@ -8,21 +8,21 @@ import (
 	"testing"
 )
 
-// A situation is what the samples of a healthy network of four nodes become. Each
-// minute has its samples; from the third one on the situation is there.
+// situation changes the samples of a healthy network of four nodes. There are samples every minute; the situation starts in
+// the third.
 type situation struct {
 	name    string
 	change  func(now int, healthy []sample) []sample
-	noRules bool // Prometheus has not loaded them
-	minutes int  // until the boards are read; 0: 12
+	noRules bool // Prometheus has not loaded rules
+	minutes int  // duration; 0: 12
 
-	overview map[string]string // what tiles of the overview are to say, and in which color
+	overview map[string]string // expected texts of the overview's tiles, with colors
 }
 
-// begin is the minute in which a situation begins.
+// begin is the minute in which a situation starts.
 const begin = 3
 
-// The colors of a tile, as a person reads them.
+// The colors of a tile, in words.
 const (
 	fine    = "fine"
 	warning = "warning"
@@ -140,7 +140,7 @@ var situations = []situation{
 // alpha is the node ID of the node of that name.
 const alpha = "NodeID-JUwqZUFQhmPvZXVBNRmD5bP9dBYScbC4e"
 
-// set gives the samples that match this value from the minute on in which the situation begins.
+// set sets the matching samples to this value from the start of the situation.
 func set(match func(sample) bool, value float64) func(int, []sample) []sample {
 	return func(now int, healthy []sample) []sample {
 		found := false
@@ -159,8 +159,7 @@ func set(match func(sample) bool, value float64) func(int, []sample) []sample {
 	}
 }
 
-// votes gives alpha this share of the votes for its reward, and a budget of which
-// so much is used that it counts.
+// votes gives alpha this share of the votes for its reward, and a downtime budget that is used enough for the alert.
 func votes(share float64) func(int, []sample) []sample {
 	return func(now int, s []sample) []sample {
 		s = set(func(s sample) bool {
@@ -186,7 +185,7 @@ func nodeDown(node string) func(int, []sample) []sample {
 	}
 }
 
-// dead lets the exporter not answer.
+// dead makes the exporter stop answering.
 func dead(now int, s []sample) []sample {
 	if now < begin {
 		return s
@@ -194,7 +193,7 @@ func dead(now int, s []sample) []sample {
 	return []sample{scraped("avax-exporter", "up", 0, "instance", "a")}
 }
 
-// replicated adds a second exporter that serves the same.
+// replicated adds a second exporter with the same samples.
 func replicated(_ int, s []sample) []sample {
 	both := slices.Clone(s)
 	for _, one := range s {
@@ -203,7 +202,7 @@ func replicated(_ int, s []sample) []sample {
 	return both
 }
 
-func TestBoardsAreNeverFalselyGreen(t *testing.T) {
+func TestDashboardsAreNeverFalselyGreen(t *testing.T) {
 	for _, s := range situations {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -218,8 +217,8 @@ func TestBoardsAreNeverFalselyGreen(t *testing.T) {
 	}
 }
 
-// Without an exporter nothing is known, so nothing is fine, on any board.
-func TestNothingIsFineWithoutAnExporter(t *testing.T) {
+// Without an exporter nothing is known, so no dashboard shows green.
+func TestNothingIsGreenWithoutAnExporter(t *testing.T) {
 	for _, minutes := range []int{begin, begin + 2, begin + 18} {
 		t.Run(fmt.Sprintf("%d minutes later", minutes-begin), func(t *testing.T) {
 			t.Parallel()
@@ -251,9 +250,8 @@ func TestNothingIsFineWithoutAnExporter(t *testing.T) {
 	}
 }
 
-// Each annotation marks what it is about, and nothing on a healthy network. An
-// upgrade of the network stands at its time.
-func TestAnnotationsMarkWhatHappened(t *testing.T) {
+// Each annotation marks its event, and nothing on a healthy network. An upgrade of the network is at its time.
+func TestAnnotationsMarkEvents(t *testing.T) {
 	const end = 22 // what fires after a quarter of an hour
 	eventful := func(now int, s []sample) []sample {
 		s = votes(0.2)(now, s)
@@ -269,7 +267,7 @@ func TestAnnotationsMarkWhatHappened(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		change func(int, []sample) []sample
-		marked map[string]string // annotations with the labels that one mark has
+		marked map[string]string // annotations with the labels of one mark
 	}{
 		"healthy": {func(_ int, s []sample) []sample { return s }, map[string]string{"Upgrades": "upgrade"}},
 		"eventful": {eventful, map[string]string{
@@ -289,9 +287,9 @@ func TestAnnotationsMarkWhatHappened(t *testing.T) {
 	}
 }
 
-// Replicas of an exporter serve the same samples. What is on a board must not
-// depend on how many there are, but for what is about the exporters themselves.
-func TestReplicasAreAggregatedAway(t *testing.T) {
+// Replicas of an exporter export the same samples. Dashboards must not depend on their number, except for panels about the
+// exporters themselves.
+func TestReplicasDoNotChangeDashboards(t *testing.T) {
 	t.Parallel()
 	one := play(t, situation{change: func(_ int, s []sample) []sample { return s }, minutes: 12})
 	two := play(t, situation{change: replicated, minutes: 12})
@@ -312,13 +310,12 @@ func TestReplicasAreAggregatedAway(t *testing.T) {
 		}
 	})
 	if compared < 200 {
-		t.Errorf("only %d queries compared", compared)
+		t.Errorf("%d queries compared", compared)
 	}
 }
 
-// Somebody with one validator at home has no L1, no second node, no service. In the
-// overview for everybody the rows about those are collapsed.
-func TestTheValidatorsOverviewHasNoEmptyPanel(t *testing.T) {
+// An operator of one validator has no L1, no second node and no service. The general overview collapses rows about those.
+func TestValidatorOverviewHasNoEmptyPanel(t *testing.T) {
 	t.Parallel()
 	home := play(t, situation{change: func(_ int, s []sample) []sample {
 		return slices.DeleteFunc(s, func(s sample) bool {
@@ -348,16 +345,16 @@ func TestTheValidatorsOverviewHasNoEmptyPanel(t *testing.T) {
 				found = found || len(home.query(t, q.Expr)) > 0
 			}
 			if !found {
-				t.Errorf("%s: %s is empty", profile, p.Title)
+				t.Errorf("%s: %s: empty", profile, p.Title)
 			}
 		}
 	}
 }
 
-// mostSeries is how many lines of one panel a person can tell apart.
+// mostSeries is the maximum number of distinguishable lines in one panel.
 const mostSeries = 20
 
-func TestAFleetOfFiftyIsReadable(t *testing.T) {
+func TestPanelsAreReadableWithFiftyNodes(t *testing.T) {
 	t.Parallel()
 	fleet := play(t, situation{minutes: 5, change: func(_ int, s []sample) []sample {
 		var all []sample
@@ -365,7 +362,7 @@ func TestAFleetOfFiftyIsReadable(t *testing.T) {
 			all = append(all, one)
 			if one.is("node", "alpha") {
 				for i := range 46 {
-					// A node ID of its own where it has one.
+					// A separate node ID for each, if it has one.
 					n := one.with("node", fmt.Sprintf("node%02d", i))
 					if one.get("node_id") == alpha {
 						n = n.with("node_id", fmt.Sprintf("NodeID-%02d%s", i, alpha[9:]))
@@ -380,12 +377,12 @@ func TestAFleetOfFiftyIsReadable(t *testing.T) {
 		for _, p := range d.Panels {
 			for _, q := range p.Targets {
 				if found := fleet.query(t, q.Expr); p.Type != "table" && len(found) > mostSeries {
-					t.Errorf("%s: %d series, at most %d can be told apart: %s", p.Title, len(found), mostSeries, q.Expr)
+					t.Errorf("%s: %d series, want at most %d: %s", p.Title, len(found), mostSeries, q.Expr)
 				}
 			}
 		}
 	})
 	if rows := fleet.rows(t, panelOf(t, boardOf(t, "grafana.json"), "Nodes")); len(rows) != 50 {
-		t.Errorf("the table of nodes has %d rows", len(rows))
+		t.Errorf("table of nodes with %d rows", len(rows))
 	}
 }

@@ -12,33 +12,32 @@ type board struct {
 	rows                    []row
 }
 
-// row is what answers one question. The first row of a board may have no title:
-// it stands at the top without a heading.
+// row answers one question. The first row of a dashboard may have no title.
 type row struct {
-	title string // the question, or a plain fact
-	text  string // what the row answers, and what to do with the answer
-	// collapsed rows are about what not everybody has.
+	title string // the question or the fact
+	text  string // what the row answers, and what to do then
+	// collapsed marks a row about something that not every operator has.
 	collapsed bool
 	// panels flow from left to right and wrap at 24 columns.
 	panels []*panel
 }
 
-// variable is a choice at the top of a board.
+// variable is a selection at the top of a dashboard.
 type variable struct {
 	name, label string
 	query       string
-	regex       string // what of the query's result is the text, and what the value
-	all         string // what stands for all; empty: each value by name
+	regex       string // selects text and value from the query's result
+	all         string // value that means all; empty: each value by name
 }
 
-// labelValues is a variable of the values of a label.
+// labelValues returns a variable with the values of a label.
 func labelValues(name, label, series, of string) variable {
 	return variable{name: name, label: label, query: "label_values(" + series + ", " + of + ")", all: ".*"}
 }
 
 var (
-	// A network is chosen by its exporters' jobs. Where all networks are chosen, an
-	// exporter counts none of whose nodes has ever answered.
+	// A network is selected by the jobs of its exporters. With all networks, an exporter without any answering node is included
+	// too.
 	networkVar = labelValues("network", "Network", "avax_node_info", "network")
 	jobVar     = variable{name: "job", label: "Job", query: `label_values({__name__=~"avax_exporter_targets|avax_node_info", network=~"$network"}, job)`}
 
@@ -50,7 +49,7 @@ var (
 	l1ValidatorVar = namedValidators("avax_l1_validator_info")
 )
 
-// namedValidators is a variable of the validators that have the family, by name.
+// namedValidators returns a variable with the validators that have the family, by name.
 func namedValidators(family string) variable {
 	return variable{
 		name: "node_id", label: "Validator", all: ".*",
@@ -73,7 +72,7 @@ func (v variable) json() object {
 	return out
 }
 
-// source is the data source that is chosen at the top of the board.
+// source is the data source that is selected at the top of the dashboard.
 var source = object{"type": "prometheus", "uid": "${datasource}"}
 
 func (b board) json() object {
@@ -96,7 +95,7 @@ func (b board) json() object {
 	}
 }
 
-// links lead to the other boards, with the chosen variables and the time.
+// links returns links to the other dashboards, which keep the variables and the time range.
 func (b board) links() []object {
 	return []object{{
 		"type": "dashboards", "title": "Avalanche", "tags": []string{"avax-exporter"}, "asDropdown": false,
@@ -104,7 +103,7 @@ func (b board) links() []object {
 	}}
 }
 
-// annotations mark what happened, and what the network does.
+// annotations mark events of nodes and of the network.
 func (b board) annotations() object {
 	mark := func(name, color, title, text, expr string) object {
 		return object{
@@ -128,12 +127,12 @@ func (b board) annotations() object {
 	}}
 }
 
-// at gives the selector of most or least a modifier.
+// at adds a modifier to the selector of most or least.
 func at(selection, modifier string) string {
 	return strings.Replace(selection, "})", "} "+modifier+")", 1)
 }
 
-// panels lays the rows out and gives every panel its id.
+// panels computes the layout of the rows and gives every panel its id.
 func (b board) panels() []object {
 	all := []object{}
 	y, id := 0, 0

@@ -89,13 +89,13 @@ var chains = board{
 	},
 }
 
-// lag has the blocks that each node is behind the highest one.
+// lag is the number of blocks that each node is behind the highest one.
 var lag = "max without (node) (" + most("avax_chain_height", onChains) + ") - ignoring (node) group_right () (" + withoutObservers("avax_chain_height") + ")"
 
-// withoutObservers is a family of heights or forks without observers, which are asked less often.
+// withoutObservers returns a family of heights or forks without observers, which are called less often.
 func withoutObservers(family string) string {
 	return most(family, onNodes, onChains) + " unless ignoring (chain) " + most("avax_observer_info")
 }
 
-// blockFull has the share of the gas that the newest block uses.
+// blockFull is the share of its gas limit that the newest block uses.
 var blockFull = most("avax_chain_head_gas_used", onChains) + " / " + most("avax_chain_head_gas_limit", onChains)

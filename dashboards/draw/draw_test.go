@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// What is drawn has the bars of the alert rules: a file that is not what is
-// drawn would color by others.
-func TestTheFilesHaveTheBarsOfTheRules(t *testing.T) {
+// The dashboard files must have the thresholds of the alert rules.
+func TestDashboardsHaveTheThresholdsOfTheRules(t *testing.T) {
 	for _, b := range boards {
 		want, err := json.MarshalIndent(b.json(), "", "  ")
 		if err != nil {
@@ -20,7 +19,7 @@ func TestTheFilesHaveTheBarsOfTheRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(got) != string(want)+"\n" {
-			t.Errorf("%s is not what the rules and the program make: run make docs", b.file)
+			t.Errorf("%s is outdated: run make docs", b.file)
 		}
 	}
 }

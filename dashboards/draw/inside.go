@@ -1,8 +1,7 @@
 package main
 
-// inside shows what a Prometheus server scrapes from the node itself and from its
-// host. The panels say from which version of AvalancheGo on it has their metrics: the
-// names were compared with the sources of 1.13.0, 1.14.0, 1.14.1 and 1.15.0.
+// inside shows metrics of the node itself and of its host, scraped by a Prometheus server. The panels name the minimum version
+// of AvalancheGo. The metric names were compared with the sources of 1.13.0, 1.14.0, 1.14.1 and 1.15.0.
 var inside = board{
 	file: "node.json", uid: "avax-node", title: "inside the node",
 	about:     "Metrics of the nodes (/ext/metrics) and of their hosts (node_exporter), with the thresholds of the companion rules. Needs scrape jobs with the label node: see companion.yml.",
@@ -73,17 +72,17 @@ func own(family string) string { return family + "{" + onNodes + "}" }
 
 func rate(family string) string { return "rate(" + own(family) + "[$__rate_interval])" }
 
-// by sums a family, and names what it waits for.
+// by sums a family, and names the counted events.
 func by(what, family string) string {
 	return `label_replace(sum by (node) (` + own(family) + `), "by", "` + what + `", "", "")`
 }
 
-// database has a rate of the database's reads and writes, without those that the chains do through it.
+// database returns a rate of the database's reads and writes, without those of the chains.
 func database(family string) string {
 	return "sum by (node, method) (rate(" + family + "{" + onNodes + `, chain="all", method=~"get|batch_write"}[$__rate_interval]))`
 }
 
-// querySuccess and executionLag are what the companion rules record.
+// querySuccess and executionLag are recorded by the companion rules.
 var (
 	querySuccess = "(" + rate5m("avalanche_snowman_polls_successful") + " / (" + rate5m("avalanche_snowman_polls_successful") + " + " + rate5m("avalanche_snowman_polls_failed") +
 		")) and 300 * (" + rate5m("avalanche_snowman_polls_successful") + " + " + rate5m("avalanche_snowman_polls_failed") + ") > 20"

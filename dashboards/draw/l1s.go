@@ -18,9 +18,9 @@ var l1s = board{
 				stat("Unsafe to stop", "Own nodes whose stop would leave an L1, or the primary network, with too little of its weight.",
 					number(least("avax_node_safe_to_stop", onNodes), "== 0")).
 					unit("none", 0).judged(some(warn)).reads("0", "None", good),
-				stat("Undelivered for", "How long the oldest message between chains waits, of the watched addresses.",
+				stat("Undelivered for", "How long the oldest message between chains waits, of the monitored addresses.",
 					"max(time() - "+least("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max("+most("avax_icm_messages")+")").
-					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).none("No address is watched"),
+					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).none("No monitored address"),
 			)...)},
 		{
 			title: "How long the balances last",
@@ -84,21 +84,21 @@ var l1s = board{
 				).size(10, 8).sorted("Connected"),
 				graph("Age of the oldest undelivered message", "0 where none waits: the 10 oldest.", "{{source}} to {{destination}}",
 					"topk(10, time() - max by (source, destination) ("+least("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max by (source, destination) ("+most("avax_icm_messages")+"))").
-					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No address is watched").size(7, 8),
-				graph("Messages by status", "Messages of the watched addresses: the 10 largest numbers.", "{{source}} to {{destination}} {{status}}",
-					highest(most("avax_icm_messages"))).counts().none("No address is watched").size(7, 8).steady(),
+					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No monitored address").size(7, 8),
+				graph("Messages by status", "Messages of the monitored addresses: the 10 largest numbers.", "{{source}} to {{destination}} {{status}}",
+					highest(most("avax_icm_messages"))).counts().none("No monitored address").size(7, 8).steady(),
 			},
 		},
 	},
 }
 
-// onL1s are the matchers of what an L1's validators have.
+// onL1s are the matchers for families of an L1's validators.
 var onL1s = []string{onChains, onValidators}
 
-// l1By aggregates what the observers of a validator tell.
+// l1By aggregates the values of the nodes that observe a validator.
 func l1By(f, expr string) string { return f + " by (chain, node_id, validation_id) (" + expr + ")" }
 
-// l1Weight are the grades of a share of an L1's weight.
+// l1Weight returns the grades of a share of an L1's weight.
 func l1Weight() []grade { return lowBy("AvaxL1ConnectedWeightLow", percents) }
 
 var (

@@ -1,6 +1,5 @@
-// Command draw writes the dashboards, one file each: `go generate` runs it. What
-// they share (variables, links, the grid, colours) is said here once, and the
-// thresholds are those of the alert rules.
+// Command draw writes the dashboards, one file each: `go generate` runs it. It defines shared parts (variables, links, the
+// grid, colors) once, and takes the thresholds from the alert rules.
 package main
 
 import (
@@ -9,7 +8,7 @@ import (
 	"os"
 )
 
-// The first is the one that an operator opens first.
+// The first one is the start dashboard.
 var boards = []board{
 	overview(profileAll), overview(profileValidator), overview(profileL1),
 	validators, l1s, chains, network, inside, exporter,
@@ -27,7 +26,7 @@ func main() {
 	}
 }
 
-// fatal ends the command: a board cannot be drawn.
+// fatal ends the command with an error.
 func fatal(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "draw: "+format+"\n", args...)
 	os.Exit(1)

@@ -24,7 +24,7 @@ var network = board{
 			panels: []*panel{
 				table("Nodes and their peers", "Each node as it is now, those that are not up first. The name opens what happens inside the node.",
 					text("Node", "node", 0).to("avax-node", "node", "Node"),
-					states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "Unwatched", warn)),
+					states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "No data", warn)),
 					text("Version", "version", 155),
 					value("Connected stake", "min by (job, node) ("+least("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 132, colors(lowBy("AvaxConnectedStakeLow", percents))),
 					value("Peers", "min by (job, node) ("+least("avax_node_peers", onNodes)+")", "none", 0, 65, nil),
@@ -75,7 +75,7 @@ var network = board{
 		{
 			title: "Size of the network", collapsed: true,
 			panels: []*panel{
-				graph("Validators", "Validators in the set of the primary network and of the followed subnets.", "{{name}}",
+				graph("Validators", "Validators in the set of the primary network and of the monitored subnets.", "{{name}}",
 					subnetName(highest(most("avax_network_validators")))).counts().size(6, 7).steady(),
 				graph("Stake", "The validators' own stake and what is delegated to them, in millions of AVAX.", "{{name}}",
 					subnetName(scaled(highest(most("avax_network_stake_avax")+" + "+most("avax_network_delegated_stake_avax")), 1e6))).unit("suffix: M AVAX", 1).between(0, nil).size(6, 7).steady(),
@@ -91,7 +91,7 @@ var network = board{
 	},
 }
 
-// acp has the share of the stake that takes this position on each proposal.
+// acp returns the share of the stake with this position on each ACP.
 func acp(position string) string {
 	return most("avax_acp_stake_avax", onNodes, `position="`+position+`"`) + " / ignoring (position) sum without (position) (" + most("avax_acp_stake_avax", onNodes) + ")"
 }

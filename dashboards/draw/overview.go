@@ -1,6 +1,6 @@
 package main
 
-// overview is the board that an operator opens first, for a profile of the rules.
+// overview is the start dashboard for a profile of the rules.
 func overview(profile string) board {
 	b := board{
 		file: "profiles/" + profile + ".dashboard", uid: "avax-overview", title: "overview",
@@ -47,19 +47,19 @@ func overview(profile string) board {
 	return b
 }
 
-// The profiles are those of the rules. An operator of RPC nodes opens the chains.
+// The profiles are those of the rules. Operators of RPC nodes start with the chains.
 const (
 	profileAll       = "all"
 	profileValidator = "validator"
 	profileL1        = "l1"
 )
 
-// nodeStates tells for each node that was watched within the last 15 minutes
-// whether it is up: 1 or 0, and -1 where no exporter tells any longer.
+// nodeStates is the state of each node that was monitored within the last 15 minutes: 1 up, 0 down, -1 if no exporter
+// monitors it any longer.
 var nodeStates = most("avax_node_up", onNodes) + " or 0 * max without (instance, pod) (last_over_time(" + of("avax_node_up", onNodes) + "[15m])) - 1"
 
 func nodesTile() *panel {
-	return stat("Nodes not up", "Nodes that do not answer the exporter, or that no exporter has watched for minutes.",
+	return stat("Nodes not up", "Nodes that do not answer the exporter, or that no exporter has monitored for minutes.",
 		"count(("+nodeStates+") != 1) or 0 * count("+nodeStates+")").
 		unit("none", 0).judged(some(bad)).reads("0", "All up", good).leadsTo("avax-network")
 }
@@ -84,18 +84,18 @@ func stakeTile() *panel {
 		unit("percentunit", 1).graded(lowBy("AvaxConnectedStakeLow", percents)).leadsTo("avax-network")
 }
 
-// nodesTable has a row for each node, with what is worst first.
+// nodesTable has a row per node, worst first.
 func nodesTable() *panel {
 	marked := func(expr, of string) string { return `label_replace(` + expr + `, "of", "` + of + `", "", "")` }
 	const severe = `severity=~"page|warn"`
-	// The companion's alerts have a job of their own, and some alerts name the validator alone.
+	// Companion alerts have their own job, and some alerts have only the validator's name.
 	alerting := "sum by (node) (" +
 		marked("count by (node) ("+firing(everyAlert, severe, `node!=""`)+")", "node") + " or " +
 		marked(`count by (node) (label_replace(`+firing(everyAlert, severe, `node=""`, `node_id!=""`)+` * on (node_id) group_left (name) `+ownNames+`, "node", "$1", "name", "(.+)"))`, "validator") + " or " +
 		marked("0 * group by (node) ("+most("avax_node_up", onNodes)+" and on () "+watchdog+")", "nothing") + ")"
 	return table("Nodes", "Each node as it is now, those that are not up first. The name opens what happens inside the node. Alerts: pages and warnings about it.",
 		text("Node", "node", 0).to("avax-node", "node", "Node"),
-		states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "Unwatched", warn)),
+		states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "No data", warn)),
 		value("Alerts", "max by (job, node) ("+most("avax_node_up", onNodes)+") * 0 + on (node) group_left () "+alerting, "none", 0, 65, some(warn)),
 		yesNo("Bootstrapped", "min by (job, node) ("+least("avax_node_chain_bootstrapped", onNodes)+")", "Yes", good, "No", bad, 115),
 		value("Reward votes", "max by (job, node) ("+least("avax_node_uptime_rewarding_stake_ratio", onNodes)+")", "percentunit", 1, 105, colors(lowBy("AvaxRewardStakeLow", percents))),
@@ -105,7 +105,7 @@ func nodesTable() *panel {
 	).withInfo("max by (job, node, version) (" + of("avax_node_info", onNodes) + ")").sortedDown("Alerts").sorted("State")
 }
 
-// alertsTimeline shows when which alert fired, and when the rules were evaluated.
+// alertsTimeline shows firing alerts and the times without rule evaluation.
 func alertsTimeline() *panel {
 	expr := "max by (alertname) (2 * " + firing(everyAlert, `severity="page"`) + " or 1 * " + firing(everyAlert, `severity="warn"`) + ")" +
 		" or label_replace(0 * group(" + watchdog + `), "alertname", "rules evaluated", "", "")`
@@ -114,13 +114,13 @@ func alertsTimeline() *panel {
 		mapped([]object{mapping("0", "yes", good), mapping("1", "warning", warn), mapping("2", "page", bad)}).none(noRules)
 }
 
-// upTimeline shows which nodes were up and bootstrapped, those first that were it least.
+// upTimeline shows the times at which nodes were up and bootstrapped, lowest availability first.
 func upTimeline() *panel {
 	up := most("avax_node_up", onNodes)
 	booted := "min without (chain) (" + least("avax_node_chain_bootstrapped", onNodes) + ")"
 	expr := up + " + (" + booted + " or 0 * " + up + " + 1)"
 	expr = "(" + up + " == 0 or " + expr + ") and on (job, node) bottomk(20, max without (instance, pod) (avg_over_time(" + of("avax_node_up", onNodes) + "[$__range] @ end())))"
-	return timeline("Nodes up and bootstrapped", "The 20 nodes that were up least in the time range. A gap: no exporter watched the node.", "{{node}}",
+	return timeline("Nodes up and bootstrapped", "The 20 nodes that were up least in the time range. A gap: no exporter monitored the node.", "{{node}}",
 		"max by (job, node) ("+expr+")").
 		judged(steps(step{nil, bad}, step{1.0, warn}, step{2.0, good})).
 		mapped([]object{mapping("0", "down", bad), mapping("1", "bootstrapping", warn), mapping("2", "up", good)}).opening("avax-node", "node", "node")

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// panel is one panel of a board. Its methods return it, so that a board reads as
-// a list of panels.
+// panel is one panel of a dashboard. Its methods return it, so that calls can be chained.
 type panel struct {
 	kind, title, about string
 	w, h               int
@@ -18,16 +17,15 @@ type panel struct {
 	opens              string
 }
 
-// query is an expression with the name that its result has in the legend.
+// query is an expression with the legend of its result.
 type query struct {
 	expr, legend string
 	format       string
 	instant      bool
 }
 
-// Colors. What is fine has none: a table cell, a tile or a graph keeps the background,
-// and a bar or a stretch of time is grey. White text on each has a contrast of 4.5 or
-// more, and the two differ in lightness, so that they do for the color-blind too.
+// Colors. Normal values have none: a table cell, tile or graph keeps the background, and a bar or a timeline is grey. White text
+// on each has a contrast of at least 4.5. Both differ in lightness, so that color-blind readers can distinguish them.
 const (
 	good  = "fine" // replaced when the panel is written
 	warn  = "#B85C00"
@@ -37,7 +35,7 @@ const (
 	grey  = "#5A6B7B"
 )
 
-// step is a colour from a value on; the first has none.
+// step is a color from a value on; the first has no value.
 type step struct {
 	from  any
 	color string
@@ -51,10 +49,10 @@ func steps(all ...step) object {
 	return object{"mode": "absolute", "steps": list}
 }
 
-// fact has one colour whatever its value.
+// fact has one color for all values.
 func fact() object { return steps(step{nil, plain}) }
 
-// some is bad from 1 on: something counted that should not be there.
+// some is bad from 1 on, for counts that should be 0.
 func some(color string) object { return steps(step{nil, good}, step{1.0, color}) }
 
 func newPanel(kind, title, about string, w, h int) *panel {
@@ -64,7 +62,7 @@ func newPanel(kind, title, about string, w, h int) *panel {
 	}
 }
 
-// stat is a tile with one value, or one for each query.
+// stat returns a tile with one value per query.
 func stat(title, about, expr string) *panel {
 	p := newPanel("stat", title, about, 4, 3)
 	p.queries = []query{{expr: expr, instant: true}}
@@ -75,7 +73,7 @@ func stat(title, about, expr string) *panel {
 	return p.none(noData)
 }
 
-// line spreads tiles over the width of the board.
+// line spreads tiles over the width of the dashboard.
 func line(tiles ...*panel) []*panel {
 	for _, p := range tiles {
 		p.w = 24 / len(tiles)
@@ -85,7 +83,7 @@ func line(tiles ...*panel) []*panel {
 
 var lastValue = object{"calcs": []string{"lastNotNull"}, "fields": "", "values": false}
 
-// graph is a line for each series of the query.
+// graph returns a panel with a line per series.
 func graph(title, about, legend, expr string) *panel {
 	p := newPanel("timeseries", title, about, 8, 8)
 	p.queries = []query{{expr: expr, legend: legend}}
@@ -101,7 +99,7 @@ func graph(title, about, legend, expr string) *panel {
 	return p.none(noData)
 }
 
-// timeline is a row of colored stretches of time for each series of the query.
+// timeline returns a panel with a row of colored time ranges per series.
 func timeline(title, about, legend, expr string) *panel {
 	p := newPanel("state-timeline", title, about, 12, 7)
 	p.queries = []query{{expr: expr, legend: legend}}
@@ -114,7 +112,7 @@ func timeline(title, about, legend, expr string) *panel {
 	return p.none(noData)
 }
 
-// bars is a bar for each series of the query.
+// bars returns a panel with a bar per series.
 func bars(title, about, legend, expr string) *panel {
 	p := newPanel("bargauge", title, about, 8, 8)
 	p.queries = []query{{expr: expr, legend: legend, instant: true}}
@@ -130,13 +128,13 @@ func bars(title, about, legend, expr string) *panel {
 
 func (p *panel) size(w, h int) *panel { p.w, p.h = w, h; return p }
 
-// unit sets what the value is measured in, and how many decimals are shown.
+// unit sets the unit and the number of decimals.
 func (p *panel) unit(unit string, decimals int) *panel {
 	p.defaults["unit"], p.defaults["decimals"] = unit, decimals
 	return p
 }
 
-// judged colors values by these steps; a graph draws them as areas.
+// judged colors values by these steps; a graph shows them as areas.
 func (p *panel) judged(thresholds object) *panel {
 	p.defaults["thresholds"] = thresholds
 	if p.kind == "stat" {
@@ -148,20 +146,20 @@ func (p *panel) judged(thresholds object) *panel {
 	return p
 }
 
-// reads shows a text in the place of a value.
+// reads shows a text instead of a value.
 func (p *panel) reads(value, text, color string) *panel {
 	p.defaults["mappings"] = append(p.defaults["mappings"].([]object), mapping(value, text, color))
 	return p
 }
 
-// mapped shows texts in the place of values.
+// mapped shows texts instead of values.
 func (p *panel) mapped(mappings []object) *panel { p.defaults["mappings"] = mappings; return p }
 
 func mapping(value, text, color string) object {
 	return object{"type": "value", "options": object{value: object{"text": text, "color": color, "index": 0}}}
 }
 
-// between sets the ends of the axis; nil leaves one open.
+// between sets the limits of the axis; nil leaves one open.
 func (p *panel) between(low, high any) *panel {
 	if low != nil {
 		p.defaults["min"] = low
@@ -172,31 +170,31 @@ func (p *panel) between(low, high any) *panel {
 	return p
 }
 
-// from and upTo set where the axis begins and ends unless a value lies beyond.
+// from and upTo set soft limits of the axis.
 func (p *panel) from(v float64) *panel { p.custom["axisSoftMin"] = v; return p }
 func (p *panel) upTo(v float64) *panel { p.custom["axisSoftMax"] = v; return p }
 
-// shares are between 0 and 1, and most of them near 1: the axis shows the whole
-// from this value on unless one is lower.
+// shares is for ratios from 0 to 1, most of them near 1: the axis shows everything from this value on, or more if a value is
+// lower.
 func (p *panel) shares(from float64) *panel {
 	p.defaults["max"] = 1
 	return p.unit("percentunit", 1).from(from)
 }
 
-// counts have an axis from 0 that is not stretched over small numbers.
+// counts sets an axis from 0 that does not stretch small numbers.
 func (p *panel) counts() *panel { return p.unit("none", 0).between(0, nil).upTo(5) }
 
-// steady draws values as steps, for what changes seldom.
+// steady draws values as steps, for values that rarely change.
 func (p *panel) steady() *panel { p.custom["lineInterpolation"] = "stepAfter"; return p }
 
-// stacked draws the series on top of each other.
+// stacked stacks the series.
 func (p *panel) stacked() *panel {
 	p.custom["stacking"] = object{"mode": "normal", "group": "A"}
 	p.custom["fillOpacity"] = 20
 	return p
 }
 
-// graded colors by the grades. A tile names the grade as well.
+// graded colors by grades. A tile also shows the name of the grade.
 func (p *panel) graded(grades []grade) *panel {
 	if p.kind == "stat" {
 		p.queries[0].expr = inWords(p.queries[0].expr, grades)
@@ -205,7 +203,7 @@ func (p *panel) graded(grades []grade) *panel {
 	return p.judged(colors(grades))
 }
 
-// legend names the values of the query.
+// legend sets the legend of the query.
 func (p *panel) legend(legend string) *panel {
 	p.queries[0].legend = legend
 	if p.kind == "stat" {
@@ -214,7 +212,7 @@ func (p *panel) legend(legend string) *panel {
 	return p
 }
 
-// painted colors the value with this name by steps of its own.
+// painted colors the value with this name by its own steps.
 func (p *panel) painted(legend string, thresholds object) *panel {
 	p.overrides = append(p.overrides, object{
 		"matcher": object{"id": "byName", "options": legend}, "properties": []object{prop("thresholds", thresholds)},
@@ -222,8 +220,7 @@ func (p *panel) painted(legend string, thresholds object) *panel {
 	return p
 }
 
-// none is what the panel says where there is nothing to show. A tile says it only
-// while an exporter is scraped, since without one nothing is known.
+// none sets the text of an empty panel. A tile shows it only while an exporter is scraped: without one, nothing is known.
 func (p *panel) none(text string) *panel {
 	if p.kind == "stat" && text != noData {
 		p.queries[0].expr += ` or on () label_replace(0 * group(` + exporters + `) - 1, "state", "–", "", "")`
@@ -233,24 +230,24 @@ func (p *panel) none(text string) *panel {
 	return p
 }
 
-// leadsTo makes a click open another board, with the variables and the time.
+// leadsTo makes a click open another dashboard, with the variables and the time range.
 func (p *panel) leadsTo(b string) *panel { p.opens = b; return p }
 
-// column is a column of a table: what a query gives, or a label that came with one.
+// column is a column of a table: the value of a query, or a label of its series.
 type column struct {
 	title string
-	label string // a label of the first query, for a column of text
-	expr  string // or the query whose value it shows
+	label string // label of the first query, for a text column
+	expr  string // or the query of its value
 	width int
 	props []object
 }
 
-// text is a column of a label of the first query.
+// text returns a text column with a label of the first query.
 func text(title, label string, width int) column {
 	return column{title: title, label: label, width: width}
 }
 
-// value is a column of numbers.
+// value returns a column of numbers.
 func value(title, expr, unit string, decimals, width int, thresholds object) column {
 	c := column{title: title, expr: expr, width: width, props: []object{
 		prop("unit", unit), prop("decimals", decimals), prop("mappings", []object{nothing}),
@@ -261,30 +258,29 @@ func value(title, expr, unit string, decimals, width int, thresholds object) col
 	return c
 }
 
-// orElse shows a dash for the series that the function of the same name adds.
+// orElse shows a dash for the series that the function orElse adds.
 func (c column) orElse() column {
 	c.props = append(c.props, prop("mappings", []object{mapping("-1", "–", good), nothing}))
 	return c
 }
 
-// filled is a cell with the color in its background.
+// filled is a cell with a colored background.
 var filled = object{"type": "color-background", "mode": "basic"}
 
-// states is a column of numbers that stand for words.
+// states returns a column of numbers that are shown as words.
 func states(title, expr string, width int, mappings ...object) column {
 	return column{title: title, expr: expr, width: width, props: []object{
 		prop("mappings", append(mappings, nothing)), prop("custom.cellOptions", filled),
 	}}
 }
 
-// hidden is a column that is there for links alone.
+// hidden returns a column that only links use.
 func hidden(title, label string) column {
 	return column{title: title, label: label, props: []object{prop("custom.hidden", true)}}
 }
 
-// to makes each cell of the column open another board about the row. The time and
-// the choices of data source, network and job are kept. vars are names of
-// variables, each with the column that has its value.
+// to makes each cell of the column open another dashboard about the row. It keeps the time range and the selected data
+// source, network and job. vars are names of variables, each followed by the column with its value.
 func (c column) to(board string, vars ...string) column {
 	url := "/d/" + board + "?${datasource:queryparam}&${network:queryparam}&${job:queryparam}"
 	for i := 0; i+1 < len(vars); i += 2 {
@@ -294,18 +290,18 @@ func (c column) to(board string, vars ...string) column {
 	return c
 }
 
-// yesNo is a column that shows words for 1 and 0.
+// yesNo returns a column that shows words for 1 and 0.
 func yesNo(title, expr, yes, yesColor, no, noColor string, width int) column {
 	return states(title, expr, width, mapping("1", yes, yesColor), mapping("0", no, noColor))
 }
 
 func prop(id string, v any) object { return object{"id": id, "value": v} }
 
-// nothing shows a dash where a value is absent.
+// nothing shows a dash for an absent value.
 var nothing = object{"type": "special", "options": object{"match": "null+nan", "result": object{"text": "–", "color": good, "index": 0}}}
 
-// table has a row for each combination of the labels that its queries share, and
-// the given columns. The first column with a query has all labels that are shown.
+// table returns a table with the given columns, and a row per combination of the labels that its queries share. The first
+// column with a query must have all displayed labels.
 func table(title, about string, columns ...column) *panel {
 	p := newPanel("table", title, about, 12, 8).none(noData)
 	p.custom = object{"align": "left", "cellOptions": object{"type": "auto"}, "filterable": false}
@@ -348,17 +344,16 @@ func table(title, about string, columns ...column) *panel {
 	return p
 }
 
-// withInfo adds a query for the sake of a label, whose column stands among the
-// others already.
+// withInfo adds a query for a label whose column already exists.
 func (p *panel) withInfo(expr string) *panel {
 	p.queries = append(p.queries, query{expr: expr, format: "table", instant: true})
 	return p
 }
 
-// sorted orders a table's rows by a column, the lowest value first.
+// sorted sorts a table by a column, lowest value first.
 func (p *panel) sorted(column string) *panel { return p.sort(column, false) }
 
-// sortedDown orders a table's rows by a column, the highest value first.
+// sortedDown sorts a table by a column, highest value first.
 func (p *panel) sortedDown(column string) *panel { return p.sort(column, true) }
 
 func (p *panel) sort(column string, desc bool) *panel {
@@ -411,10 +406,10 @@ func (p *panel) json() object {
 	return out
 }
 
-// grafana is the version whose form of panels this is. Later ones convert it.
+// grafana is the Grafana version of this panel format. Later versions convert it.
 const grafana = "10.4.0"
 
-// fine replaces the color of what is fine wherever it stands.
+// fine replaces the color of normal values.
 func fine(v any, color string) any {
 	switch v := v.(type) {
 	case object:
@@ -437,7 +432,7 @@ func fine(v any, color string) any {
 	return v
 }
 
-// opening makes each line or bar open another board about its subject.
+// opening makes each line or bar open another dashboard about its subject.
 func (p *panel) opening(board, variable, label string) *panel {
 	p.defaults["links"] = []object{{
 		"title": "Open: " + strings.TrimPrefix(board, "avax-"), "targetBlank": false,

@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// Matchers of the variables. Every selector of the exporter's series has that of
-// the job as well: see of.
+// Matchers of the variables. Every selector of the exporter's series also has that of the job: see of.
 const (
 	onNodes      = `node=~"$node"`
 	onChains     = `chain=~"$chain"`
 	onValidators = `node_id=~"$node_id"`
 )
 
-// of selects a family in the chosen jobs.
+// of selects a family in the selected jobs.
 func of(family string, matchers ...string) string {
 	return family + "{" + strings.Join(append([]string{`job=~"$job"`}, matchers...), ", ") + "}"
 }
 
-// most and least select a family once for all replicas of an exporter, which
-// differ by instance and pod alone. They take the highest and the lowest value.
+// most and least merge the replicas of an exporter, which differ only by instance and pod. They take the highest and the
+// lowest value.
 func most(family string, matchers ...string) string {
 	return "max without (instance, pod) (" + of(family, matchers...) + ")"
 }
@@ -29,15 +28,13 @@ func least(family string, matchers ...string) string {
 	return "min without (instance, pod) (" + of(family, matchers...) + ")"
 }
 
-// number counts the series of all that meet the condition, such as "== 0". It is
-// 0 where none does, and absent where there is no series.
+// number counts the series of all that meet the condition, such as "== 0". It is 0 if none does, and absent without series.
 func number(all, condition string) string {
 	return "count(" + all + " " + condition + ") or 0 * count(" + all + ")"
 }
 
-// orElse adds a series of -1 with this text in a label where expr has none and
-// present has one: a table then says that there is nothing, and is empty only
-// without data. The column shows a dash.
+// orElse adds a series of -1 with this text in a label if expr is empty and present is not. A table then shows that there is
+// nothing, and is empty only without data. The column shows a dash.
 func orElse(expr, present, label, text string) string {
 	return fmt.Sprintf(`%s or on () label_replace(-1 * group(%s), "%s", "%s", "", "")`, expr, present, label, text)
 }
@@ -45,50 +42,46 @@ func orElse(expr, present, label, text string) string {
 // scaled divides by a unit, such as the seconds of a day.
 func scaled(expr string, unit float64) string { return fmt.Sprintf("(%s) / %g", expr, unit) }
 
-// inDays turns seconds into days: Grafana's own units would turn them into weeks.
+// inDays converts seconds to days: Grafana's own units would show weeks.
 func inDays(expr string) string { return scaled(expr, day) }
 
-// inNanoAVAX turns wei into nAVAX.
+// inNanoAVAX converts wei to nAVAX.
 func inNanoAVAX(expr string) string { return scaled(expr, 1e9) }
 
 // day is in seconds.
 const day = 86400.0
 
-// ownNames has a series for each own node: its ID in node_id, and its name in name.
-// A node that is down is known by the ID that it had within the last day.
+// ownNames has a series per configured node: its ID in node_id, and its name in name. A node that is down keeps the ID of the
+// last day.
 const ownNames = `label_replace(bottomk by (node_id) (1, max by (node, node_id) (last_over_time(avax_node_identity_info{job=~"$job"}[1d] @ end()))), "name", "$1", "node", "(.+)")`
 
 // ownIDs is the same by the name of the node.
 const ownIDs = `bottomk by (job, node) (1, max by (job, node, node_id) (last_over_time(avax_node_identity_info{job=~"$job"}[1d] @ end())))`
 
-// named puts into the label name what a validator is called: an own one as its
-// node is, a stranger by the first six letters of its ID.
+// named sets the label name of a validator: the name of the configured node, or the first six letters of its ID.
 func named(expr string) string {
 	return `(` + expr + `) * on (node_id) group_left (name) ` + ownNames +
 		` or label_replace((` + expr + `) unless on (node_id) ` + ownNames + `, "name", "$1", "node_id", "NodeID-(.{6}).*")`
 }
 
-// ofNodes turns series about nodes into series about their validators.
+// ofNodes converts series about nodes to series about their validators.
 func ofNodes(expr string) string {
 	return `(` + expr + `) * on (job, node) group_left (node_id) ` + ownIDs
 }
 
-// subnetName puts the first letters of a subnet's ID into the label name; the
-// primary network has its own.
+// subnetName sets the label name to the first letters of a subnet's ID, or to the name of the primary network.
 func subnetName(expr string) string {
 	return `label_replace(label_replace(` + expr + `, "name", "$1", "subnet_id", "(.{6}).*"), "name", "primary network", "subnet_id", "1{32}LpoYY")`
 }
 
-// lowest keeps the ten series that are lowest at the end of the time range, so
-// that a graph of a large fleet shows those that matter.
+// lowest selects the ten series that are lowest at the end of the time range, for graphs of large fleets.
 func lowest(expr string) string { return expr + " and bottomk(10, " + atEnd(expr) + ")" }
 
-// highest keeps the ten series that are highest at the end of the time range.
+// highest selects the ten series that are highest at the end of the time range.
 func highest(expr string) string { return expr + " and topk(10, " + atEnd(expr) + ")" }
 
-// atEnd evaluates every selector of the expression at the end of the time range. A
-// series that ended before counts with its last value: it is the one to look at.
-// A selector here is a name of ours with its matchers.
+// atEnd evaluates every selector of the expression at the end of the time range. A series that ended before counts with its last
+// value. A selector is one of our names with its matchers.
 func atEnd(expr string) string {
 	var out strings.Builder
 	for expr != "" {
@@ -109,15 +102,15 @@ func atEnd(expr string) string {
 	return out.String() + expr
 }
 
-// grade is a range of values, and what they mean in words.
+// grade is a range of values with its meaning.
 type grade struct {
 	below float64 // infinite for the last one
 	color string
 	words string
 }
 
-// lowGrades are those of an alert that fires below its bars; NaN for a bar that
-// it does not have. show writes a bar as people do.
+// lowGrades returns the grades of an alert that fires below its thresholds; NaN for a threshold that it does not have. show
+// formats a threshold.
 func lowGrades(page, warning float64, show func(float64) string) (all []grade) {
 	if !math.IsNaN(page) {
 		all = append(all, grade{page, bad, "page: below " + show(page)})
@@ -129,7 +122,7 @@ func lowGrades(page, warning float64, show func(float64) string) (all []grade) {
 	return append(all, grade{math.Inf(1), good, "fine: " + show(last) + " or more"})
 }
 
-// highGrades are those of an alert that fires above its bars.
+// highGrades returns the grades of an alert that fires above its thresholds.
 func highGrades(warning, page float64, show func(float64) string) (all []grade) {
 	first := warning
 	if math.IsNaN(warning) {
@@ -145,7 +138,7 @@ func highGrades(warning, page float64, show func(float64) string) (all []grade) 
 	return append(all, grade{math.Inf(1), warn, "warning: " + show(warning) + " or more"})
 }
 
-// inWords puts the words of the grade into the label state.
+// inWords sets the label state to the name of the grade.
 func inWords(expr string, grades []grade) string {
 	var parts []string
 	for i, g := range grades {
@@ -161,7 +154,7 @@ func inWords(expr string, grades []grade) string {
 	return strings.Join(parts, " or ")
 }
 
-// colors are the thresholds of grades.
+// colors returns the color steps of grades.
 func colors(grades []grade) object {
 	var list []step
 	from := any(nil)
@@ -172,7 +165,7 @@ func colors(grades []grade) object {
 	return steps(list...)
 }
 
-// How people write bars.
+// Formats of thresholds.
 func percents(v float64) string { return fmt.Sprintf("%g %%", math.Round(v*1000)/10) }
 func days(v float64) string     { return fmt.Sprintf("%g days", v) }
 func seconds(v float64) string  { return fmt.Sprintf("%g s", v) }
@@ -182,5 +175,5 @@ func numbers(v float64) string  { return fmt.Sprintf("%g", v) }
 
 func minutes(v float64) string { return fmt.Sprintf("%g min", v/60) }
 
-// nan is the bar that an alert does not have.
+// nan means that an alert does not have this threshold.
 var nan = math.NaN()

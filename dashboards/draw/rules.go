@@ -21,7 +21,7 @@ type group struct {
 	}
 }
 
-// groups are the groups of both files of rules.
+// groups are the groups of both rules files.
 var groups = func() (all []group) {
 	for _, text := range [][]byte{alerts.Rules, alerts.Companion} {
 		var file struct{ Groups []group }
@@ -33,8 +33,7 @@ var groups = func() (all []group) {
 	return all
 }()
 
-// bar is the threshold of an alert: the one with this severity, and with this
-// label within where there are several.
+// bar returns the threshold of an alert with this severity, and with this label within if there are several.
 func bar(alert, severity string, within ...string) float64 {
 	v, found := threshold(alert, severity, within...)
 	if !found {
@@ -75,7 +74,7 @@ func product(expr string) float64 {
 	return v
 }
 
-// pageAndWarn are the bars of an alert, NaN for one that it does not have.
+// pageAndWarn returns the thresholds of an alert, NaN for one that it does not have.
 func pageAndWarn(alert string) (page, warning float64) {
 	page, hasPage := threshold(alert, "page")
 	warning, hasWarning := threshold(alert, "warn")
@@ -85,7 +84,7 @@ func pageAndWarn(alert string) (page, warning float64) {
 	return page, warning
 }
 
-// lowBy and highBy are the grades of an alert by its own bars. unit divides the bars.
+// lowBy and highBy return the grades of an alert by its thresholds. unit divides the thresholds.
 func lowBy(alert string, show func(float64) string) []grade {
 	page, warning := pageAndWarn(alert)
 	return lowGrades(page, warning, show)
@@ -96,27 +95,27 @@ func highBy(alert string, show func(float64) string) []grade {
 	return highGrades(warning, page, show)
 }
 
-// runway are the grades of days until a balance is spent.
+// runway returns the grades of days until a balance runs out.
 func runway() []grade {
 	return lowGrades(bar("AvaxL1RunwayLow", "", "7d")/day, bar("AvaxL1RunwayLow", "", "30d")/day, days)
 }
 
-// quorumLoss are the grades of days until a quorum is lost.
+// quorumLoss returns the grades of days until a quorum is lost.
 func quorumLoss() []grade {
 	return lowGrades(bar("AvaxL1QuorumLossForecast", "page")/day, bar("AvaxL1QuorumLossForecast", "warn")/day, days)
 }
 
-// stakeEnds are the grades of days until a stake ends.
+// stakeEnds returns the grades of days until a stake ends.
 func stakeEnds() []grade {
 	return lowGrades(math.NaN(), bar("AvaxStakeEndsSoon", "", "7d")/day, days)
 }
 
-// budgetUsed are the grades of a share of the downtime budget. From 1 on the reward is lost.
+// budgetUsed returns the grades of a share of the downtime budget. From 1 on the reward is lost.
 func budgetUsed() []grade {
 	return highGrades(bar("AvaxDowntimeBudgetLow", "warn"), 1, percents)
 }
 
-// alert returns a matcher of these alerts' names, each of which the rules have.
+// alert returns a matcher of these alerts' names, all of which must exist in the rules.
 func alert(names ...string) string {
 	for _, name := range names {
 		if !slices.Contains(alertsOf(""), name) {
@@ -126,7 +125,7 @@ func alert(names ...string) string {
 	return `alertname=~"` + strings.Join(names, "|") + `"`
 }
 
-// alertsOf lists the alerts of the groups whose name begins with one of the prefixes.
+// alertsOf returns the alerts of the groups whose name has one of the prefixes.
 func alertsOf(prefixes ...string) (found []string) {
 	for _, g := range groups {
 		for _, r := range g.Rules {
@@ -142,8 +141,8 @@ func alertsOf(prefixes ...string) (found []string) {
 	return found
 }
 
-// everyAlert matches the names of both files of rules. Those of other rules may
-// begin like the companion's, but none begins like the exporter's.
+// everyAlert matches the alert names of both rules files. Other rules may share the companion's prefixes, but not the
+// exporter's.
 var everyAlert = func() string {
 	names := []string{"Avax.+"}
 	for _, name := range alertsOf("") {
@@ -154,37 +153,36 @@ var everyAlert = func() string {
 	return `alertname=~"` + strings.Join(names, "|") + `"`
 }()
 
-// watchdog always fires where the rules are evaluated.
+// watchdog always fires while the rules are evaluated.
 const watchdog = `ALERTS{alertname="AvaxWatchdog", alertstate="firing"}`
 
-// exporters has a series for each exporter that is scraped.
+// exporters has a series per scraped exporter.
 const exporters = `avax_exporter_targets{job=~"$job"}`
 
-// inJobs leaves out the alerts of exporters that are not chosen. Alerts without a
-// job, and those of other jobs, stay: they may be about the same nodes.
+// inJobs omits the alerts of exporters that are not selected. Alerts without a job, and of other jobs, may concern the same
+// nodes, so they stay.
 func inJobs(alerts string) string {
 	return `(` + alerts + ` unless on (job) count by (job) (avax_exporter_targets{job!~"$job"}))`
 }
 
-// firing selects alerts that fire.
+// firing selects firing alerts.
 func firing(matchers ...string) string {
 	return inJobs(`ALERTS{` + strings.Join(append([]string{`alertstate="firing"`}, matchers...), ", ") + `}`)
 }
 
-// active selects alerts that fire or are pending: what they tell is so already.
+// active selects firing and pending alerts: the condition of a pending alert is true already.
 func active(matchers ...string) string {
 	return inJobs(`ALERTS{` + strings.Join(matchers, ", ") + `}`)
 }
 
-// What a tile says instead of a number.
+// Texts of a tile instead of a number.
 const (
 	noRules    = "Rules not loaded"
 	noExporter = "Exporter gone"
 	noData     = "No data"
 )
 
-// alertsTile counts the alerts that fire. It says none only where the rules are
-// evaluated and an exporter is scraped.
+// alertsTile counts the firing alerts. It shows none only if the rules are evaluated and an exporter is scraped.
 func alertsTile() *panel {
 	count := func(severity, words string) string {
 		return fmt.Sprintf(`label_replace(count(%s), "state", "%s", "", "")`, firing(everyAlert, `severity="`+severity+`"`), words)
@@ -198,7 +196,7 @@ func alertsTile() *panel {
 		reads("0", "None", good).reads("-1", "Not loaded", warn).reads("-2", "Gone", bad).leadsTo("avax-exporter")
 }
 
-// exporterTile reports whether the source of all that is shown is there.
+// exporterTile shows whether the source of the data is up.
 func exporterTile() *panel {
 	const down = `up{job=~"$job"} == 0`
 	expr := `label_replace(count(` + down + `) and on () ` + exporters + `, "state", "not scraped", "", "")` +
@@ -209,12 +207,11 @@ func exporterTile() *panel {
 		reads("-1", "Gone", bad).leadsTo("avax-exporter")
 }
 
-// present has a series for each watched validator, whether it is in the set or not.
+// present has a series per monitored validator, in the set or not.
 var present = most("avax_validator_present", onValidators)
 
-// paid tells for each watched validator whether it will be paid, as the alerts
-// have it: 0 yes, 1 at risk, 2 not as of today, 3 no, -1 where no rules are loaded.
-// What an alert tells counts while it is pending, too.
+// paid is, for each monitored validator, whether the alerts predict its reward: 0 yes, 1 at risk, 2 not as of today, 3 no, -1
+// without rules. Pending alerts count too.
 var paid = func() string {
 	of := func(value int, alerts string) string {
 		return fmt.Sprintf("%d * group by (node_id) (%s)", value, alerts)
@@ -230,21 +227,21 @@ var paid = func() string {
 	}, " or ")
 }()
 
-// paidStates are what the numbers of paid mean.
+// paidStates are the texts of paid.
 var paidStates = []object{
 	mapping("0", "Yes", good), mapping("1", "At risk", warn), mapping("2", "Not as of today", bad), mapping("3", "No", bad), mapping("-1", noRules, warn),
 }
 
 func paidTile() *panel {
-	return stat("Will I be paid?", "The watched validator that is worst off, as the alerts have it. At risk: downtime or missing votes. Not as of today: too few votes. No: the requirement is out of reach, or it is not in the set.",
+	return stat("Will I be paid?", "The monitored validator that is worst off, as the alerts have it. At risk: downtime or missing votes. Not as of today: too few votes. No: the requirement is out of reach, or it is not in the set.",
 		"max("+paid+")").unit("none", 0).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn}, step{2.0, bad})).mapped(paidStates).leadsTo("avax-validators")
 }
 
-// subjects are the labels that name what an alert is about.
+// subjects are the labels that name the subject of an alert.
 const subjects = `"upgrade", "node", "chain", "name", "collector", "upstream", "address"`
 
-// subject puts into the label subject what an alert is about. The exporter's
-// instance stands only where there is nothing else, and a dash where it is missing.
+// subject sets the label subject to the subject of an alert. It is the exporter's instance only if there is nothing else, and a
+// dash if that is missing.
 func subject(expr string) string {
 	expr = `label_join(` + named(expr) + `, "subject", " ", ` + subjects + `)`
 	expr = `label_replace(` + expr + `, "subject", "$1", "subject", " *(.*?) *")`
@@ -252,7 +249,7 @@ func subject(expr string) string {
 	return `label_replace(` + expr + `, "subject", "–", "subject", "")`
 }
 
-// severities are numbers, so that a table can be sorted by them.
+// severities converts severities to numbers, for sorting.
 func severities(expr string) string {
 	for order, severity := range []string{"page", "warn", "none"} {
 		expr = fmt.Sprintf(`label_replace(%s, "severity", "%d", "severity", "%s")`, expr, order+1, severity)
@@ -260,7 +257,7 @@ func severities(expr string) string {
 	return expr
 }
 
-// alertsTable lists the alerts of some groups that fire, one row for each name.
+// alertsTable lists the firing alerts of some groups, one row per name.
 func alertsTable(names ...string) *panel {
 	match := everyAlert
 	if len(names) > 0 {
@@ -268,7 +265,7 @@ func alertsTable(names ...string) *panel {
 	}
 	fire := firing(match, `severity=~"page|warn"`)
 	since := `(time() - ALERTS_FOR_STATE{` + match + `, severity=~"page|warn"} and ignoring (alertstate) ` + fire + `)`
-	// Without an exporter most alerts end, since nothing is known.
+	// Without an exporter most alerts end, because there are no samples.
 	oldest := orElse(`max by (severity, alertname, subject) (topk by (severity, alertname) (1, `+subject(since)+`))`, watchdog+" and on () "+exporters, "subject", "None")
 	oldest = orElse(oldest, watchdog, "subject", noExporter)
 	p := table("Alerts firing, by name", "Firing pages, then warnings, the oldest of each name with its subject. The name opens the runbook.",

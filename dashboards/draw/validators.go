@@ -8,14 +8,14 @@ var validators = board{
 		{panels: append(
 			line(exporterTile(), alertsTile(), paidTile(), votesTile(), budgetTile(), stakeEndTile()),
 			line(
-				stat("Not in the set", "Watched validators that are missing from the set of the primary network.", number(present, "== 0")).
+				stat("Not in the set", "Monitored validators that are missing from the set of the primary network.", number(present, "== 0")).
 					unit("none", 0).judged(some(bad)).reads("0", "None", good),
-				stat("Stake, AVAX", "What the watched validators have staked themselves.",
+				stat("Stake, AVAX", "What the monitored validators have staked themselves.",
 					"sum("+most("avax_validator_stake_avax", onValidators)+")").unit("locale", 0),
-				stat("Reward, AVAX", "What the watched validators are paid at the end of their periods if all goes well, their share of their delegators' rewards included.",
+				stat("Reward, AVAX", "What the monitored validators are paid at the end of their periods if all goes well, their share of their delegators' rewards included.",
 					"sum("+most("avax_validator_potential_reward_avax", onValidators)+") + (sum("+most("avax_validator_accrued_delegatee_reward_avax", onValidators)+") or vector(0))").
 					unit("locale", 0),
-				stat("Delegations", "Delegations to the watched validators.",
+				stat("Delegations", "Delegations to the monitored validators.",
 					"sum("+most("avax_validator_delegators", onValidators)+")").unit("none", 0),
 			)...)},
 		{
@@ -24,7 +24,7 @@ var validators = board{
 			panels: []*panel{
 				validatorsTable().size(24, 8),
 				alertsTable("avax-validator").size(12, 7),
-				bars("Days until the stake ends", "The 10 watched validators whose periods end first. The bar is full from 90 days on.", "{{name}}",
+				bars("Days until the stake ends", "The 10 monitored validators whose periods end first. The bar is full from 90 days on.", "{{name}}",
 					named(inDays("bottomk(10, "+least("avax_validator_end_timestamp_seconds", onValidators)+" - time())"))).
 					unit("suffix: days", 1).graded(stakeEnds()).between(0, 90).opening("avax-validators", "node_id", "node_id").size(12, 7),
 			},
@@ -43,7 +43,7 @@ var validators = board{
 				graph("Own nodes that are connected to it", "Share of the own nodes that are connected to the validator: the 10 lowest.", "{{name}}",
 					named(lowest("avg without (node) ("+most("avax_validator_connected", onNodes, onValidators)+")"))).
 					unit("percentunit", 0).between(0, 1).opening("avax-validators", "node_id", "node_id"),
-				timeline("Will it be paid?", "The verdict of the alerts on each watched validator: the 20 that used most of their downtime budgets.", "{{name}}",
+				timeline("Will it be paid?", "The verdict of the alerts on each monitored validator: the 20 that used most of their downtime budgets.", "{{name}}",
 					named("("+paid+") and on (node_id) topk(20, "+atEnd(usedShares)+")")).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn}, step{2.0, bad})).mapped(paidStates).size(8, 8),
 			},
 		},
@@ -55,7 +55,7 @@ var validators = board{
 					named(highest(most("avax_validator_delegated_stake_avax", onValidators)))).unit("locale", 0).between(0, nil),
 				graph("Reward at the end of the period, AVAX", "The reward if the uptime suffices: the 10 highest.", "{{name}}",
 					named(highest(most("avax_validator_potential_reward_avax", onValidators)))).unit("locale", 0).between(0, nil),
-				table("Rewards paid so far", "All rewards that were ever paid for the watched validators, by kind.",
+				table("Rewards paid so far", "All rewards that were ever paid for the monitored validators, by kind.",
 					text("Kind", "type", 0),
 					value("Paid, AVAX", orElse("sum by (type) ("+most("avax_rewards_avax_total", onValidators)+")", exporters, "type", "No Data service"), "locale", 2, 110, nil).orElse(),
 					value("Rewards", "sum by (type) ("+most("avax_rewards_total", onValidators)+")", "none", 0, 90, nil),
@@ -66,8 +66,7 @@ var validators = board{
 	},
 }
 
-// voteShares has the share of the stake that would vote for each own validator's
-// reward, as the alerts use it.
+// voteShares is the share of the stake that would vote for each own validator's reward, as in the alerts.
 var voteShares = least("avax_node_uptime_rewarding_stake_ratio", onNodes)
 
 func votesTile() *panel {
@@ -83,7 +82,7 @@ func budgetTile() *panel {
 }
 
 func stakeEndTile() *panel {
-	return stat("Next stake end", "Until the first of the watched validators ends its period. An auto-renewed validator has no end.",
+	return stat("Next stake end", "Until the first of the monitored validators ends its period. An auto-renewed validator has no end.",
 		inDays("min("+least("avax_validator_end_timestamp_seconds", onValidators)+") - time()")).
 		unit("suffix: days", 1).graded(stakeEnds()).none("None known").leadsTo("avax-validators")
 }
@@ -101,7 +100,7 @@ func votesGraph() *panel {
 func validatorsTable() *panel {
 	left := least("avax_validator_downtime_budget_seconds", onValidators) + " - " + most("avax_validator_downtime_used_seconds", onValidators)
 	by := func(f, expr string) string { return f + " by (node_id) (" + expr + ")" }
-	return table("Validators", "One row for each watched validator, those that are worst off first. The name opens it alone.",
+	return table("Validators", "One row for each monitored validator, those that are worst off first. The name opens it alone.",
 		text("Validator", "name", 0).to("avax-validators", "node_id", "ID"),
 		hidden("ID", "node_id"),
 		states("Paid", named(paid), 125, paidStates...),

@@ -31,15 +31,14 @@ type row struct {
 
 func rowOf(f *metric.Family) row { return row{f.Name, string(f.Type), f.Help, f.Labels} }
 
-// declared returns every family that the program may serve, by name: those of
-// the collectors, and the exporter's own.
+// declared returns every family that the program may export, by name: those of the collectors and the exporter's own.
 func declared(t *testing.T) map[string]row {
 	t.Helper()
 	rows := map[string]row{}
 	for _, spec := range collectors.All() {
 		for _, f := range spec.Families {
 			if _, twice := rows[f.Name]; twice {
-				t.Errorf("%s is declared by two collectors", f.Name)
+				t.Errorf("duplicate family %s", f.Name)
 			}
 			rows[f.Name] = rowOf(f)
 		}
@@ -50,8 +49,7 @@ func declared(t *testing.T) map[string]row {
 	return rows
 }
 
-// own returns the exporter's own families, asked of the very code that
-// registers them.
+// own returns the exporter's own families, from the code that registers them.
 func own(t *testing.T) []row {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -79,12 +77,12 @@ func own(t *testing.T) []row {
 
 var descText = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "((?:[^"\\]|\\.)*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}\}$`)
 
-// readDesc reads what client_golang tells of a Desc in no other way.
+// readDesc parses the text of a Desc, since client_golang has no other access to it.
 func readDesc(t *testing.T, text string) row {
 	t.Helper()
 	m := descText.FindStringSubmatch(text)
 	if m == nil {
-		t.Fatalf("cannot read %s", text)
+		t.Fatalf("cannot parse %s", text)
 	}
 	r := row{Name: m[1], Type: "gauge", Help: m[2]}
 	if m[3] != "" {
@@ -99,7 +97,7 @@ func readDesc(t *testing.T, text string) row {
 	return r
 }
 
-func TestEveryCollectorIsListedAndComplete(t *testing.T) {
+func TestCollectorsAreListedAndComplete(t *testing.T) {
 	files, err := filepath.Glob("../../collectors/*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -113,37 +111,37 @@ func TestEveryCollectorIsListedAndComplete(t *testing.T) {
 		written += strings.Count(string(text), "= &Spec{")
 	}
 	if listed := len(collectors.All()); listed != written || written == 0 {
-		t.Errorf("%d collectors are written, %d stand in All", written, listed)
+		t.Errorf("%d collectors in the sources, %d in All", written, listed)
 	}
 	names := map[string]bool{}
 	for _, s := range collectors.All() {
 		if names[s.Name] {
-			t.Errorf("two collectors are named %s", s.Name)
+			t.Errorf("duplicate collector name %s", s.Name)
 		}
 		names[s.Name] = true
 		if s.Help == "" || len(s.Calls) == 0 || s.Every <= 0 || s.Scope == 0 || len(s.Families) == 0 || s.Bind == nil {
-			t.Errorf("%s is not complete: %+v", s.Name, s)
+			t.Errorf("%s: incomplete: %+v", s.Name, s)
 		}
 	}
 }
 
-// The naming rules that no linter of Prometheus' knows.
-func TestFamiliesFollowTheNamingRules(t *testing.T) {
+// Naming rules that Prometheus' linter does not check.
+func TestFamiliesFollowNamingRules(t *testing.T) {
 	name := regexp.MustCompile(`^avax_[a-z0-9]+(_[a-z0-9]+)*$`)
 	all := declared(t)
 	for _, r := range all {
 		family, isTotal := strings.CutSuffix(r.Name, "_total")
 		if isTotal != (r.Type == "counter") {
-			t.Errorf("%s is a %s: the names of counters, and no others, end in _total", r.Name, r.Type)
+			t.Errorf("%s is a %s: only names of counters end in _total", r.Name, r.Type)
 		}
 		if other, taken := all[family]; isTotal && taken {
-			t.Errorf("%s and %s are one family in OpenMetrics", r.Name, other.Name)
+			t.Errorf("%s and %s are the same family in OpenMetrics", r.Name, other.Name)
 		}
 		if !name.MatchString(r.Name) {
 			t.Errorf("%s: names are avax_<subject>_<fact>_<unit>", r.Name)
 		}
 		if !strings.HasSuffix(r.Help, ".") || len(r.Help) < 15 {
-			t.Errorf("%s: help is a sentence: %q", r.Name, r.Help)
+			t.Errorf("%s: help must be a sentence: %q", r.Name, r.Help)
 		}
 		for _, l := range r.Labels {
 			if slices.Contains([]string{"url", "error", "time", "job", "instance"}, l) {

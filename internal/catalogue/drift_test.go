@@ -19,12 +19,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/dashboards"
 )
 
-// names is what an expression may speak of.
+// names are the declared names and labels.
 type names struct {
-	// labelsOf holds the labels of each series name; nil where they follow from
-	// an expression.
+	// labelsOf holds the labels of each series name; nil if they depend on an expression.
 	labelsOf map[string][]string
-	// labels are all that occur anywhere, and may be grouped by.
+	// labels are all declared labels, which may be grouped by.
 	labels map[string]bool
 }
 
@@ -69,7 +68,7 @@ func spoken(t *testing.T) names {
 	return n
 }
 
-// check parses the expression and tells which of its names nobody declares.
+// check parses the expression and reports undeclared names.
 func (n names) check(t *testing.T, where, expr string) {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
@@ -80,7 +79,7 @@ func (n names) check(t *testing.T, where, expr string) {
 	grouped := func(by []string) {
 		for _, l := range by {
 			if !n.labels[l] {
-				t.Errorf("%s: nothing has the label %q", where, l)
+				t.Errorf("%s: unknown label %q", where, l)
 			}
 		}
 	}
@@ -105,14 +104,14 @@ func (n names) selector(t *testing.T, where string, s *parser.VectorSelector) {
 	if s.Name == "" {
 		for _, m := range s.LabelMatchers {
 			if m.Name == model.MetricNameLabel && m.Type != labels.MatchEqual {
-				return // a pattern of names: nothing to hold it to
+				return // a pattern of names cannot be checked
 			}
 		}
 	}
 	has, known := n.labelsOf[s.Name]
 	native := slices.ContainsFunc([]string{"go_", "process_", "avalanche_", "node_"}, func(of string) bool { return strings.HasPrefix(s.Name, of) })
 	if !known && !native {
-		t.Errorf("%s: nobody declares %s", where, s.Name)
+		t.Errorf("%s: undeclared family %s", where, s.Name)
 		return
 	}
 	for _, m := range s.LabelMatchers {
@@ -139,7 +138,7 @@ func rules(t *testing.T, text []byte) []group {
 	return file.Groups
 }
 
-func TestRulesSpeakOfDeclaredFamiliesAndLabels(t *testing.T) {
+func TestRulesUseDeclaredFamiliesAndLabels(t *testing.T) {
 	n := spoken(t)
 	checked := 0
 	for _, g := range rules(t, alerts.Rules) {
@@ -149,11 +148,11 @@ func TestRulesSpeakOfDeclaredFamiliesAndLabels(t *testing.T) {
 		}
 	}
 	if checked < 20 {
-		t.Errorf("only %d rules found", checked)
+		t.Errorf("%d rules found", checked)
 	}
 }
 
-func TestDashboardsSpeakOfDeclaredFamiliesAndLabels(t *testing.T) {
+func TestDashboardsUseDeclaredFamiliesAndLabels(t *testing.T) {
 	n := spoken(t)
 	checked := 0
 	files, err := fs.Glob(dashboards.Files, "*.json")
@@ -175,11 +174,11 @@ func TestDashboardsSpeakOfDeclaredFamiliesAndLabels(t *testing.T) {
 		}
 	}
 	if checked < 10 {
-		t.Errorf("only %d queries found", checked)
+		t.Errorf("%d queries found", checked)
 	}
 }
 
-// queries finds every panel's expressions, wherever they stand.
+// queries returns the expressions of all panels.
 func queries(v any) []string {
 	var found []string
 	switch v := v.(type) {
@@ -200,7 +199,7 @@ func queries(v any) []string {
 
 var variable = regexp.MustCompile(`\$\{?[A-Za-z_]+(:[a-z]+)?\}?`)
 
-// fill puts something of the right kind in the place of Grafana's variables.
+// fill replaces Grafana's variables by values of the right type.
 func fill(expr string) string {
 	for _, d := range []string{"$__rate_interval", "$__interval", "$__range"} {
 		expr = strings.ReplaceAll(expr, d, "5m")
@@ -208,8 +207,8 @@ func fill(expr string) string {
 	return variable.ReplaceAllString(expr, "x")
 }
 
-// A collector whose service is down is not to be told of by itself: avax:collector_failing knows by its name whom it asks.
-func TestTheRulesKnowWhichCollectorsAskTheDataService(t *testing.T) {
+// avax:collector_failing excludes the collectors of the Data service by name, since its outage has an alert of its own.
+func TestRulesListTheCollectorsOfTheDataService(t *testing.T) {
 	t.Parallel()
 	var pattern *regexp.Regexp
 	for _, g := range rules(t, alerts.Rules) {
@@ -219,27 +218,26 @@ func TestTheRulesKnowWhichCollectorsAskTheDataService(t *testing.T) {
 			}
 			found := regexp.MustCompile(`"data", "collector",\s*"([^"]+)"`).FindStringSubmatch(r.Expr)
 			if found == nil {
-				t.Fatalf("%s names no collectors of the Data service", r.Record)
+				t.Fatalf("%s: no collectors of the Data service", r.Record)
 			}
 			pattern = regexp.MustCompile("^(?:" + found[1] + ")$")
 		}
 	}
 	for _, spec := range collectors.All() {
 		if asks := spec.Cost != nil; pattern.MatchString(spec.Name) != asks {
-			t.Errorf("collector %s asks the Data service: %t; avax:collector_failing matches it: %t", spec.Name, asks, !asks)
+			t.Errorf("collector %s calls the Data service: %t; avax:collector_failing matches it: %t", spec.Name, asks, !asks)
 		}
 	}
 }
 
-// dashboardURL is a path to a dashboard, or a link where there is an external
-// label grafana_url.
+// dashboardURL is a path to a dashboard, or a link if there is an external label grafana_url.
 var (
 	dashboardURL = regexp.MustCompile(`^\{\{ \$externalLabels\.grafana_url \}\}/d/([a-z0-9-]+)(?:\?(.+))?$`)
 	dashboardVar = regexp.MustCompile(`^var-([a-z0-9_]+)=\{\{ \$labels\.([a-z0-9_]+) \}\}$`)
 )
 
-func TestAlertsLeadToDashboardsThatExist(t *testing.T) {
-	variables := map[string][]string{} // by the dashboard's uid
+func TestAlertsLinkToExistingDashboards(t *testing.T) {
+	variables := map[string][]string{} // by uid of the dashboard
 	files, err := fs.Glob(dashboards.Files, "*.json")
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +272,7 @@ func TestAlertsLeadToDashboardsThatExist(t *testing.T) {
 			}
 			has, known := variables[m[1]]
 			if !known {
-				t.Errorf("%s: there is no dashboard %s", r.Alert, m[1])
+				t.Errorf("%s: unknown dashboard %s", r.Alert, m[1])
 			}
 			if m[2] == "" {
 				continue

@@ -31,7 +31,7 @@ func TestMetricsPageIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("%s has drifted, run `make docs`:\n%s", file, diff)
+		t.Errorf("%s is outdated, run `make docs`:\n%s", file, diff)
 	}
 }
 

@@ -40,7 +40,7 @@ func foreign(t *testing.T) map[string][]string {
 	return families
 }
 
-func TestCompanionRulesSpeakOfFamiliesThatOtherProgramsHave(t *testing.T) {
+func TestCompanionRulesUseFamiliesOfOtherPrograms(t *testing.T) {
 	n := spoken(t)
 	for name, labels := range foreign(t) {
 		n.labelsOf[name] = labels
@@ -56,11 +56,11 @@ func TestCompanionRulesSpeakOfFamiliesThatOtherProgramsHave(t *testing.T) {
 		}
 	}
 	if checked < 20 {
-		t.Errorf("only %d rules found", checked)
+		t.Errorf("%d rules found", checked)
 	}
 }
 
-// A command is one line of a runbook's block of code, its continuations drawn together.
+// command is one line of a runbook's code block, with its continuation lines.
 type command struct{ page, line string }
 
 func commands(t *testing.T) (all []command) {
@@ -90,7 +90,7 @@ func commands(t *testing.T) (all []command) {
 	return all
 }
 
-func TestRunbooksCallCommandsThatExist(t *testing.T) {
+func TestRunbooksUseExistingCommands(t *testing.T) {
 	text, err := os.ReadFile("../../cmd/exporter/main.go")
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func callable(method, params string) string {
 	return ""
 }
 
-func TestRunbooksAskNodesWhatTheyAnswer(t *testing.T) {
+func TestRunbookCallsAreAnsweredByNodes(t *testing.T) {
 	posted := regexp.MustCompile(`^curl .*-d '(\{"jsonrpc".*?\})'\s+(\S+)`)
 	checked := 0
 	for _, c := range commands(t) {
@@ -224,7 +224,7 @@ func TestRunbooksAskNodesWhatTheyAnswer(t *testing.T) {
 // family finds a name with the alternatives of a regular expression in it: avax_node_(up|peers)\{.
 var family = regexp.MustCompile(`(\b|\^)(avax|avalanche|app|node_timex|node_memory)_[a-z0-9_A-Z]*(\([a-zA-Z0-9_|()]*\))?[a-zA-Z0-9_]*`)
 
-func TestRunbooksNameFamiliesThatExist(t *testing.T) {
+func TestRunbooksUseExistingFamilies(t *testing.T) {
 	known := foreign(t)
 	for name, r := range declared(t) {
 		known[name] = r.Labels
@@ -249,17 +249,17 @@ func TestRunbooksNameFamiliesThatExist(t *testing.T) {
 				begins := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) })
 				// A pattern for grep may be the beginning of names, unless the labels follow.
 				if !whole && (!begins || strings.HasPrefix(after, "{") || strings.HasPrefix(after, `\{`) || strings.HasPrefix(after, "`")) {
-					t.Errorf("%s: nobody declares %s", filepath.Base(page), name)
+					t.Errorf("%s: undeclared family %s", filepath.Base(page), name)
 				}
 			}
 		}
 	}
 	if checked < 70 {
-		t.Errorf("only %d names found", checked)
+		t.Errorf("%d names found", checked)
 	}
 }
 
-// expand writes the alternatives out: a(b|c(d|e)) is ab, acd, ace.
+// expand returns the alternatives: a(b|c(d|e)) is ab, acd, ace.
 func expand(pattern string) []string {
 	open := strings.LastIndex(pattern, "(")
 	if open < 0 {

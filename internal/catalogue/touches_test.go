@@ -13,8 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// source is the Go code of the module without tests, tools and the simulator, by
-// path.
+// source returns the Go code of the module, without tests, tools and simnet, by path.
 func source(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -39,12 +38,12 @@ func source(t *testing.T) map[string]string {
 		}
 	}
 	if len(files) < 100 {
-		t.Fatalf("only %d files found", len(files))
+		t.Fatalf("%d files found", len(files))
 	}
 	return files
 }
 
-// with returns the files that contain a text, in order.
+// with returns the sorted names of the files that contain a text.
 func with(files map[string]string, text string) (names []string) {
 	for name, content := range files {
 		if strings.Contains(content, text) {
@@ -55,9 +54,8 @@ func with(files map[string]string, text string) (names []string) {
 	return names
 }
 
-// A collector is one file, named after it, and one line in All: no other code of
-// the collectors knows its Spec or declares its families.
-func TestACollectorTouchesItsFileAndOneLine(t *testing.T) {
+// A collector is one file, named after it, and one line in All: no other collector code uses its Spec or declares its families.
+func TestCollectorIsItsFileAndOneLine(t *testing.T) {
 	files := source(t)
 	declared := regexp.MustCompile(`(?m)^(?:var )?\s*(\w+) *= &Spec\{\n\s*Name:\s*"([a-z0-9_]+)"`)
 	own := map[string]string{} // file by collector
@@ -65,7 +63,7 @@ func TestACollectorTouchesItsFileAndOneLine(t *testing.T) {
 		for _, m := range declared.FindAllStringSubmatch(files[name], -1) {
 			own[m[2]] = name
 			if users := with(files, "\t"+m[1]+",\n"); !slices.Contains(users, "collectors/collectors.go") {
-				t.Errorf("%s is not a line of All", m[1])
+				t.Errorf("%s is not in All", m[1])
 			}
 		}
 	}
@@ -84,20 +82,20 @@ func TestACollectorTouchesItsFileAndOneLine(t *testing.T) {
 	}
 }
 
-// A method of a node is one row of a table and one typed method in scrape/node;
-// beyond it, collectors name the method among their calls and nothing else does.
-func TestAMethodTouchesTheClientAndItsCollectors(t *testing.T) {
+// A method of a node is one row of a table and one typed method in scrape/node. Apart from that, only collectors mention it,
+// among their calls.
+func TestMethodsAreUsedOnlyByClientAndCollectors(t *testing.T) {
 	files := source(t)
 	checked := 0
 	for _, m := range node.Methods() {
 		for _, name := range with(files, `"`+m.Name+`"`) {
 			checked++
 			if !strings.HasPrefix(name, "scrape/node/") && !strings.HasPrefix(name, "collectors/") {
-				t.Errorf("%s names the method %s", name, m.Name)
+				t.Errorf("%s mentions the method %s", name, m.Name)
 			}
 		}
 	}
 	if checked < 50 {
-		t.Errorf("only %d uses found", checked)
+		t.Errorf("%d uses found", checked)
 	}
 }

@@ -199,7 +199,7 @@ func (env Environment) Parse() (*Config, error) {
 	note("MAX_BODY", err)
 	c.NetworkID, err = parseNetworkID(env.NodeNetworkID)
 	note("NODE_NETWORK_ID", err)
-	env.parseWatched(c, note)
+	env.parseMonitored(c, note)
 	c.Fleet.Reserved = c.reservedNames(env)
 	if c.Nodes, err = c.Fleet.Read(); err != nil {
 		problems = append(problems, err) // the error names its variables

@@ -86,7 +86,7 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 		case !fleet.ValidName(n) || !fleet.ValidName(ref):
 			errs = append(errs, fmt.Errorf("%q: write an alias such as C, or name=blockchainID", item))
 		case ref == "P" || ref == "X" || n == "P" || n == "X":
-			errs = append(errs, fmt.Errorf("%q: P and X are always followed, and no other chain has their names", item))
+			errs = append(errs, fmt.Errorf("%q: P and X are always monitored: remove it, and give no other chain this name", item))
 		case n == "network":
 			errs = append(errs, fmt.Errorf("%q: network is a reserved name: give the chain another name", item))
 		case slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == ref }):

@@ -20,15 +20,15 @@ var (
 )
 
 // parseWatched parses the lists of monitored items. An item that needs the Data service is an error without that service.
-func (env Environment) parseWatched(c *Config, note func(variable string, errs ...error)) {
+func (env Environment) parseMonitored(c *Config, note func(variable string, errs ...error)) {
 	noteData := func(variable string, given bool, errs []error) {
 		note(variable, errs...)
 		if given && env.DataURL == "" {
 			note(variable, errors.New("needs the Data service: set AVAX_DATA_URL"))
 		}
 	}
-	watched, errs := parseList(env.WatchAddresses, addressForm, "write addresses such as P-avax1…, X-fuji1…, or 0x1f… with 40 hex digits after 0x")
-	for _, address := range watched {
+	monitored, errs := parseList(env.WatchAddresses, addressForm, "write addresses such as P-avax1…, X-fuji1…, or 0x1f… with 40 hex digits after 0x")
+	for _, address := range monitored {
 		if strings.HasPrefix(address, "0x") {
 			c.Watch.EVM = append(c.Watch.EVM, address)
 		} else {
@@ -43,7 +43,7 @@ func (env Environment) parseWatched(c *Config, note func(variable string, errs .
 	c.Watch.Tokens, errs = parseTokens(env.WatchTokens, c.Chains, c.AutoChains)
 	noteData("WATCH_TOKENS", c.Watch.Tokens != nil, errs)
 	if c.Watch.Tokens != nil && c.Watch.EVM == nil {
-		note("WATCH_TOKENS", errors.New("tokens are looked for among what watched addresses hold: add who holds them, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
+		note("WATCH_TOKENS", errors.New("tokens of no monitored address: add their holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
 	}
 	c.Watch.Signatures, errs = parseProbes(env.WatchSignatures)
 	noteData("WATCH_SIGNATURES", c.Watch.Signatures != nil, errs)

@@ -1,5 +1,5 @@
-// Command compose reads a file of the Compose Specification as docker compose config does, with the .env beside it, and prints what comes
-// of it: it is the same library, without an engine.
+// Command compose reads a Compose file as docker compose config does, with the .env file next to it, and prints the result. It
+// uses the same library, without an engine.
 package main
 
 import (

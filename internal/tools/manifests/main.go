@@ -1,7 +1,8 @@
-// Command manifests checks Kubernetes manifests without a cluster: each document is decoded strictly into the API's own types (those of
-// Kubernetes and of the Prometheus operator), so that a key that does not exist, one that is set twice and a value of a wrong type are
-// found; names and labels are valid; a workload selects its own pods and mounts volumes that it has; and pods keep to the restricted
-// profile of the Pod Security Standards, by Kubernetes' own code, are probed, and have a memory limit, no token and nothing to write to.
+// Command manifests checks Kubernetes manifests without a cluster. It decodes each document strictly into the API's types (of
+// Kubernetes and of the Prometheus operator), and so finds unknown keys, duplicate keys and wrong types. It checks that names
+// and labels are valid, that a workload selects its own pods and mounts only volumes that it has, and that pods follow the
+// restricted profile of the Pod Security Standards (with Kubernetes' own code), have probes, a memory limit, no token and a
+// read-only file system.
 package main
 
 import (
@@ -58,8 +59,7 @@ func main() {
 	}
 }
 
-// check tells how many manifests a stream holds, and all that is wrong with
-// them; that there are none is wrong too.
+// check returns the number of manifests in a stream, and all mistakes. An empty stream is a mistake.
 func check(stream io.Reader) (n int, err error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -112,7 +112,7 @@ func check(stream io.Reader) (n int, err error) {
 	return n, errors.Join(problems...)
 }
 
-// named tells what is wrong with a name or a label.
+// named reports an invalid name or label.
 func named(about v1.Object) []string {
 	problems := validation.IsDNS1123Subdomain(about.GetName())
 	for _, err := range metavalidation.ValidateLabels(about.GetLabels(), field.NewPath("metadata", "labels")) {
@@ -121,7 +121,7 @@ func named(about v1.Object) []string {
 	return problems
 }
 
-// workload tells what is wrong with what runs pods; anything else is fine.
+// workload reports mistakes of an object that runs pods.
 func workload(object runtime.Object, pods profile.Evaluator) (problems []string) {
 	var template core.PodTemplateSpec
 	var selector *v1.LabelSelector
@@ -149,7 +149,7 @@ func workload(object runtime.Object, pods profile.Evaluator) (problems []string)
 			}
 		}
 	}
-	// Beyond the profile.
+	// Checks beyond the profile.
 	if token := template.Spec.AutomountServiceAccountToken; token == nil || *token {
 		problems = append(problems, "a service account's token is mounted")
 	}
@@ -173,7 +173,7 @@ func workload(object runtime.Object, pods profile.Evaluator) (problems []string)
 	return problems
 }
 
-// empty tells a document of comments alone.
+// empty reports whether a document has only comments.
 func empty(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-func TestAGoodManifestPasses(t *testing.T) {
+func TestValidManifestPasses(t *testing.T) {
 	n, err := check(strings.NewReader(good(t)))
 	if n != 1 || err != nil {
 		t.Errorf("%d manifests: %v", n, err)
 	}
 }
 
-func TestMistakesAreFound(t *testing.T) {
+func TestInvalidManifestsAreReported(t *testing.T) {
 	for _, mistake := range []struct{ from, to, want string }{
 		{"replicas: 1", "replica: 1", `unknown field "spec.replica"`},
 		{"replicas: 1", "replicas: many", "replicas"},
@@ -34,7 +34,7 @@ func TestMistakesAreFound(t *testing.T) {
 	} {
 		manifest := strings.Replace(good(t), mistake.from, mistake.to, 1)
 		if manifest == good(t) {
-			t.Fatalf("%q is not in the manifest", mistake.from)
+			t.Fatalf("%q not in the manifest", mistake.from)
 		}
 		if _, err := check(strings.NewReader(manifest)); err == nil || !strings.Contains(err.Error(), mistake.want) {
 			t.Errorf("%s: %v, want %q", mistake.to, err, mistake.want)
@@ -42,9 +42,9 @@ func TestMistakesAreFound(t *testing.T) {
 	}
 }
 
-func TestNothingAtAllIsAMistake(t *testing.T) {
+func TestEmptyStreamIsAnError(t *testing.T) {
 	if _, err := check(strings.NewReader("---\n# a comment\n---\n")); err == nil {
-		t.Error("no mistake")
+		t.Error("no error for an empty stream")
 	}
 }
 

@@ -1,5 +1,5 @@
-// Command openapi holds the simulated network to the descriptions that the real Data and Metrics services
-// publish of themselves: see its test. Run as a command it takes a newer description over.
+// Command openapi compares the simulated network with the published descriptions of the real Data and Metrics services: see its
+// test. Run as a command it imports a newer description.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// description is an OpenAPI document as far as it is kept.
+// description is the part of an OpenAPI document that is kept.
 type description struct {
 	OpenAPI string `json:"openapi"`
 	Info    struct {
@@ -84,7 +84,7 @@ func update(full, trimmed string) error {
 	return write(trimmed, to)
 }
 
-// references are the schemas that a part of a description refers to.
+// references returns the schemas that a part of a description refers to.
 func references(value any) (names []string) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -102,7 +102,7 @@ func references(value any) (names []string) {
 	return names
 }
 
-// bare is a part of a description without what says nothing about the form of an answer.
+// bare returns a part of a description without anything that does not describe the form of an answer.
 func bare(value any, fields bool) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -114,7 +114,7 @@ func bare(value any, fields bool) any {
 			}
 			if name == "responses" {
 				for _, response := range kept[name].(map[string]any) {
-					response.(map[string]any)["description"] = "" // the one word that must be there
+					response.(map[string]any)["description"] = "" // the only required text
 				}
 			}
 		}
@@ -129,13 +129,13 @@ func bare(value any, fields bool) any {
 	return value
 }
 
-// write puts every operation and every schema on a line of its own.
+// write writes every operation and every schema on a line of its own.
 func write(file string, d description) error {
 	var b strings.Builder
 	line := func(value any) string {
 		text, err := json.Marshal(value)
 		if err != nil {
-			panic(err) // it was read from JSON
+			panic(err) // it was parsed from JSON
 		}
 		return string(text)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// differences are where an answer may be what the description does not say.
+// differences are known differences between answers and the description.
 var differences = []struct {
 	schema, why string
 	change      func(*openapi3.Schema)
@@ -39,16 +39,16 @@ var differences = []struct {
 	},
 }
 
-// described is a service and the description that it is held to.
+// described is a service and its description.
 type described struct {
 	t      *testing.T
 	host   string
 	client http.Client
 	router routers.Router
-	open   map[string]bool // operations that have not been answered with success
+	open   map[string]bool // operations without a successful answer so far
 }
 
-// describe loads a description and makes it stricter: an object has no field that is not named.
+// describe loads a description and makes it stricter: an object has no unnamed fields.
 func describe(t *testing.T, net *simnet.Network, host string) *described {
 	t.Helper()
 	document, err := openapi3.NewLoader().LoadFromFile("testdata/" + host + ".json")
@@ -81,8 +81,8 @@ func describe(t *testing.T, net *simnet.Network, host string) *described {
 	return d
 }
 
-// ask holds a question and its answer to the description, and the answer to a status. A question that is to
-// meet 400 is wrong on purpose and may be anything.
+// ask makes a request and compares it, its answer and the status with the description. A request that expects 400 is invalid
+// on purpose, so only its answer is compared.
 func (d *described) ask(status int, verb, path, body string) {
 	d.t.Helper()
 	name := fmt.Sprintf("%s %s %s %s", d.host, verb, path, body)
@@ -137,15 +137,15 @@ func (d *described) get(paths ...string) {
 	}
 }
 
-// complete fails for every operation that was not seen to succeed.
+// complete fails for every operation without a successful answer.
 func (d *described) complete() {
 	d.t.Helper()
 	for _, operation := range slices.Sorted(maps.Keys(d.open)) {
-		d.t.Errorf("%s: %s was not asked", d.host, operation)
+		d.t.Errorf("%s: %s was not called", d.host, operation)
 	}
 }
 
-// find asks an upstream and returns the text that stands behind a field's name.
+// find calls an upstream and returns the first value of a string field.
 func find(t *testing.T, net *simnet.Network, field, verb, url, body string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), verb, url, strings.NewReader(body))
@@ -167,12 +167,12 @@ func find(t *testing.T, net *simnet.Network, field, verb, url, body string) stri
 	return value
 }
 
-func TestTheDataServiceIsAsDescribed(t *testing.T) {
+func TestSimulatedDataServiceMatchesItsDescription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{Seed: 1})
 		net.SetBlockPeriod("X", time.Minute)
 		time.Sleep(20 * time.Minute)
-		net.SetIndexLag("C", time.Hour) // messages from C are delivered before they are read
+		net.SetIndexLag("C", time.Hour) // messages from C are delivered before they are indexed
 		net.PayReward("alpha", "VALIDATOR", 1_000)
 		time.Sleep(20*time.Minute + 8*time.Second)
 		d := describe(t, net, "data")
@@ -234,7 +234,7 @@ func TestTheDataServiceIsAsDescribed(t *testing.T) {
 	})
 }
 
-func TestTheMetricsServiceIsAsDescribed(t *testing.T) {
+func TestSimulatedMetricsServiceMatchesItsDescription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{Seed: 1})
 		time.Sleep(time.Hour)
@@ -251,7 +251,7 @@ func TestTheMetricsServiceIsAsDescribed(t *testing.T) {
 	})
 }
 
-func TestTrimmingAgainChangesNothing(t *testing.T) {
+func TestTrimmingIsIdempotent(t *testing.T) {
 	for _, name := range []string{"data.json", "metrics.json"} {
 		kept, err := os.ReadFile("testdata/" + name)
 		if err != nil {

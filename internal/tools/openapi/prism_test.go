@@ -26,14 +26,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 )
 
-// digits are properties that the descriptions call strings without saying which, and that hold whole numbers: a mock would
-// answer with any words.
+// digits are string properties that hold whole numbers, which the descriptions do not say: a mock would answer with any text.
 var digits = []string{
 	"amount", "amountStaked", "balance", "value", "blockNumber", "createBlockNumber", "createBlockIndex", "baseFee", "gasUsed", "gasLimit",
 	"gasCost", "gasSpent", "feesSpent", "cumulativeTransactions", "messageNonce", "receivedMessageNonce", "outputIndex",
 }
 
-// notAsked are the operations that the exporter does not ask, by a part of their path, and why.
+// notAsked are the operations that the exporter does not call, by a part of their path, with the reason.
 var notAsked = map[string]string{
 	"/v1/chains":            "the interface that the exporter is written for does not have it",
 	"/v1/chains/{chainId}":  "the same",
@@ -45,15 +44,15 @@ var notAsked = map[string]string{
 	"rollingWindowMetrics/": "the newest complete day is asked for instead",
 }
 
-// parameters are valid values of the variables in paths.
+// parameters are valid values of path variables.
 var parameters = map[string]string{
 	"network": "mainnet", "chainId": "43114", "blockchainId": "x-chain", "blockId": "6479329", "assetId": "th5aLdWLi32yS9ED6uLGoMMubqHjzMsXhKWwzP6yZTYQKYzof",
 	"address": "0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC", "tokenId": "7", "subnetId": "11111111111111111111111111111111LpoYY",
 	"txHash": "2ZuMHYkpjjpGGnvTBfwW7xK2GKXwK9vkfrTmBDyfHdbTsBDuFX", "metric": "avgTps",
 }
 
-// refine makes a part of a description as narrow as the service is: whole numbers, and not negative. For answers made of
-// examples it makes it as wide as these are: the example of a sum of money is a text, and its type a number.
+// refine restricts a part of a description like the service does: whole numbers that are not negative. For answers made of
+// examples it extends it: the example of a price is a string, and its type a number.
 func refine(part any, random bool) {
 	switch v := part.(type) {
 	case map[string]any:
@@ -91,7 +90,7 @@ func refine(part any, random bool) {
 
 var variable = regexp.MustCompile(`\{(\w+)\}`)
 
-// mock starts Prism over a description, and returns its address.
+// mock starts Prism for a description, and returns its address.
 func mock(t *testing.T, document map[string]any, mode ...string) string {
 	t.Helper()
 	text, err := json.Marshal(document)
@@ -127,12 +126,12 @@ func mock(t *testing.T, document map[string]any, mode ...string) string {
 	}()
 	at, ok := <-address
 	if !ok {
-		t.Fatalf("Prism ended:\n%s", said.String())
+		t.Fatalf("Prism exited:\n%s", said.String())
 	}
 	return at
 }
 
-// describedBy reads the description of a service: from the directory that OPENAPI names, or the one in testdata.
+// describedBy returns the description of a service: from the directory OPENAPI, or from testdata.
 func describedBy(t *testing.T, service string, random bool) map[string]any {
 	t.Helper()
 	var document map[string]any
@@ -151,7 +150,7 @@ func describedBy(t *testing.T, service string, random bool) map[string]any {
 	return document
 }
 
-// fetch asks for an operation with valid parameters; Prism refuses others with 422.
+// fetch calls an operation with valid parameters; Prism rejects others with 422.
 func fetch(t *testing.T, base, method, path string) (jsontext.Value, error) {
 	t.Helper()
 	for _, v := range variable.FindAllStringSubmatch(path, -1) {
@@ -185,9 +184,9 @@ func fetch(t *testing.T, base, method, path string) (jsontext.Value, error) {
 	return answer, err
 }
 
-// Prism answers from the descriptions: with examples, and with values made at random.
-func TestEveryAnswerThatIsDescribedIsDecoded(t *testing.T) {
-	const turns = 20 // of random values
+// Prism answers from the descriptions, with examples and with random values.
+func TestEveryDescribedAnswerIsDecoded(t *testing.T) {
+	const turns = 20 // with random values
 	for mode, args := range map[string][]string{"static": nil, "dynamic": {"--dynamic", "--seed", "avax"}} {
 		t.Run(mode, func(t *testing.T) {
 			for _, service := range []string{"data", "metrics"} {
@@ -221,18 +220,18 @@ func TestEveryAnswerThatIsDescribedIsDecoded(t *testing.T) {
 									if err != nil {
 										t.Errorf("%s: %v", path, err)
 									}
-									break // a random token leads from page to page for ever
+									break // random tokens lead to endless pages
 								}
 							}
 							decoded++
 							continue
 						}
-						known := os.Getenv("OPENAPI") != "" // a whole description has much that the exporter does not ask
+						known := os.Getenv("OPENAPI") != "" // a complete description has operations that the exporter does not call
 						for part := range notAsked {
 							known = known || path == part || strings.HasSuffix(part, "/") && strings.Contains(path, part)
 						}
 						if !known {
-							t.Errorf("%s %s is neither asked nor an exception", method, path)
+							t.Errorf("%s %s is neither called nor an exception", method, path)
 						}
 					}
 				}
