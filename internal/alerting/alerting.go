@@ -82,7 +82,13 @@ type Source interface {
 	QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error)
 }
 
-var _ Source = (*Alerting)(nil)
+// Requested is a Source that also answers requests of others, with lower limits of time and samples.
+type Requested interface {
+	Source
+	Requests() Source
+}
+
+var _ Requested = (*Alerting)(nil)
 
 // The states of an active alert.
 const (

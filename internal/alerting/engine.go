@@ -20,27 +20,30 @@ import (
 )
 
 // Limits of one query: its time, and its samples in memory at once, of 16 bytes each. A rule that needs more fails, which is
-// logged, counted and shown on /alerts.
+// logged, counted and shown on /alerts. A request (/api/v1/query) may be anybody's, so its limits are the lowest.
 const (
 	ruleTimeout    = 30 * time.Second
 	ruleSamples    = 2_000_000
-	requestTimeout = 10 * time.Second
-	requestSamples = 1_000_000
+	pageTimeout    = 10 * time.Second
+	pageSamples    = 1_000_000
+	requestTimeout = 5 * time.Second
+	requestSamples = 250_000
 )
 
 // engine is Prometheus' scraper, head block, PromQL and rule manager. It runs on the wall clock as Prometheus
 // does. After a step of the clock another engine replaces it.
 type engine struct {
-	clock   *wallClock
-	store   *store
-	promQL  *promql.Engine // for rules
-	queries *promql.Engine // for pages and requests
-	scraper *scrape.Manager
-	rules   *rules.Manager
-	loader  *loader
-	page    *listener
-	server  *http.Server
-	parts   sync.WaitGroup
+	clock    *wallClock
+	store    *store
+	promQL   *promql.Engine // for rules
+	pages    *promql.Engine
+	requests *promql.Engine
+	scraper  *scrape.Manager
+	rules    *rules.Manager
+	loader   *loader
+	page     *listener
+	server   *http.Server
+	parts    sync.WaitGroup
 
 	evaluating bool          // the rules run; guarded by Alerting.mu
 	sampled    chan struct{} // closed when a page is in the store
@@ -74,8 +77,10 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 		NoStepSubqueryIntervalFn: func(int64) int64 { return a.o.Interval.Milliseconds() },
 	}
 	e.promQL = promql.NewEngine(limits)
+	limits.MaxSamples, limits.Timeout = pageSamples, pageTimeout
+	e.pages = promql.NewEngine(limits)
 	limits.MaxSamples, limits.Timeout = requestSamples, requestTimeout
-	e.queries = promql.NewEngine(limits)
+	e.requests = promql.NewEngine(limits)
 	e.rules = rules.NewManager(&rules.ManagerOptions{
 		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.promQL, e.store),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,

@@ -3,10 +3,12 @@ package alerting
 import (
 	"errors"
 	"fmt"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/util/strutil"
 )
 
 // ValueFamilies returns the families from which the value of a rule's expression is computed. It follows
@@ -68,17 +70,21 @@ func valueNames(e parser.Node) []string {
 }
 
 // Limits of a query from an untrusted client. Prometheus' parser takes minutes for a megabyte of parentheses. A regular
-// expression takes memory by its length. label_replace can double a label repeatedly. Neither the timeout nor the limit
-// of samples bounds these.
+// expression takes memory by its length, with each repetition written out: 150 MB for 4 KiB. label_replace can double a
+// label repeatedly. Neither the timeout nor the limit of samples bounds these.
 const (
-	longestQuery = 4 << 10 // bytes
-	mostReplaced = 8       // calls of label_replace
+	longestQuery   = 4 << 10 // bytes
+	longestRegexps = 8 << 10 // characters of all strings, with each repetition written out
+	mostReplaced   = 8       // calls of label_replace
 )
 
 // CheckQuery returns why a query is rejected for an untrusted client.
 func CheckQuery(expr string) error {
 	if len(expr) > longestQuery {
 		return fmt.Errorf("%d bytes are more than %d: shorten the query", len(expr), longestQuery)
+	}
+	if n := regexpLength(expr); n > longestRegexps { // before the parser compiles them
+		return fmt.Errorf("the regular expressions are %d characters long with each repetition written out, more than %d: repeat less, as in .* for .{1000}", n, longestRegexps)
 	}
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 	if err != nil {
@@ -103,4 +109,36 @@ func CheckQuery(expr string) error {
 		return nil
 	})
 	return err
+}
+
+// regexpLength returns the length of all strings of a query as regular expressions, with each repetition written out.
+func regexpLength(expr string) (sum int) {
+	lexer := parser.Lex(expr)
+	for item := (parser.Item{}); ; {
+		lexer.NextItem(&item)
+		switch item.Typ {
+		case parser.EOF, parser.ERROR:
+			return sum
+		case parser.STRING:
+			text, err := strutil.Unquote(item.Val)
+			if err != nil {
+				continue // the parser says so
+			}
+			if parsed, err := syntax.Parse(text, syntax.Perl|syntax.DotNL); err == nil {
+				sum += writtenOut(parsed)
+			}
+		}
+	}
+}
+
+// writtenOut returns the length of a regular expression without repetitions.
+func writtenOut(r *syntax.Regexp) int {
+	length := max(1, len(r.Rune))
+	for _, sub := range r.Sub {
+		length += writtenOut(sub)
+	}
+	if r.Op == syntax.OpRepeat {
+		return length * max(1, r.Min, r.Max)
+	}
+	return length
 }

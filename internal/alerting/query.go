@@ -17,7 +17,35 @@ import (
 // Query implements Source.
 func (a *Alerting) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
 	e := a.current()
-	query, err := e.queries.NewInstantQuery(ctx, e.store, nil, expr, at)
+	return e.query(ctx, e.pages, expr, at)
+}
+
+// QueryRange implements Source.
+func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
+	e := a.current()
+	return e.queryRange(ctx, e.pages, expr, start, end, step)
+}
+
+// Requests implements Requested.
+func (a *Alerting) Requests() Source { return requests{a} }
+
+// requests is Alerting with the limits of requests.
+type requests struct{ *Alerting }
+
+// Query implements Source.
+func (r requests) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
+	e := r.current()
+	return e.query(ctx, e.requests, expr, at)
+}
+
+// QueryRange implements Source.
+func (r requests) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
+	e := r.current()
+	return e.queryRange(ctx, e.requests, expr, start, end, step)
+}
+
+func (e *engine) query(ctx context.Context, limited *promql.Engine, expr string, at time.Time) (model.Vector, error) {
+	query, err := limited.NewInstantQuery(ctx, e.store, nil, expr, at)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}
@@ -41,13 +69,11 @@ func (a *Alerting) Query(ctx context.Context, expr string, at time.Time) (model.
 	return nil, fmt.Errorf("query %s: %w", expr, notInstant(result.Value.Type()))
 }
 
-// QueryRange implements Source.
-func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
+func (e *engine) queryRange(ctx context.Context, limited *promql.Engine, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
 	if step <= 0 || end.Before(start) || end.Sub(start)/step > maxSteps {
 		return nil, fmt.Errorf("query %s: from %s to %s by %s: at most %d steps, forward in time", expr, start, end, step, maxSteps)
 	}
-	e := a.current()
-	query, err := e.queries.NewRangeQuery(ctx, e.store, nil, expr, start, end, step)
+	query, err := limited.NewRangeQuery(ctx, e.store, nil, expr, start, end, step)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}
@@ -71,7 +97,7 @@ func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.
 	return matrix, nil
 }
 
-// mostSteps is the maximum number of points per series, as in Prometheus' API.
+// maxSteps is the maximum number of points per series, as in Prometheus' API.
 const maxSteps = 11_000
 
 func notInstant(t parser.ValueType) error {

@@ -24,7 +24,10 @@ func TestQueriesThatTakeMuchForTheirSizeAreRefused(t *testing.T) {
 		double("avax_node_up"):                                            "one group",
 		"sum(" + double("avax_node_up") + ") > 1":                         "one group",
 		nested: "8 times",
-		`label_join(avax_node_up, "a", "", "a", "a")`: "label_join",
+		`{a=~"` + strings.Repeat(".{1000}", 500) + `"}`:                                             "repeat less",
+		"sum({a!~`x{1000,}`, b=~'x{1000,}', c=~\"[a-z]{1000}\"}) + {d=~'(yz){1000}', e=~'.{1000}'}": "repeat less",
+		`label_replace(up, "a", "$1", "b", "(.{1000}){9}")`:                                         "repeat less",
+		`label_join(avax_node_up, "a", "", "a", "a")`:                                               "label_join",
 		"avax_node_up{": "parse error",
 		"":              "no expression",
 	} {

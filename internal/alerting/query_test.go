@@ -63,6 +63,20 @@ func TestPagesAskWithPromQL(t *testing.T) {
 			t.Errorf("over two minutes the sum is %s", got)
 		}
 
+		const much = `count_over_time(vector(1)[300s:1ms])`
+		if _, err := a.Query(t.Context(), much, time.Now()); err != nil {
+			t.Errorf("a page may need 300,000 samples: %v", err)
+		}
+		if _, err := a.Requests().Query(t.Context(), much, time.Now()); err == nil || !strings.Contains(err.Error(), "too many samples") {
+			t.Errorf("a request may need 300,000 samples: %v", err)
+		}
+		if _, err := a.Requests().QueryRange(t.Context(), much, time.Now(), time.Now(), time.Second); err == nil || !strings.Contains(err.Error(), "too many samples") {
+			t.Errorf("a request for a range may need 300,000 samples: %v", err)
+		}
+		if v, err := a.Requests().Query(t.Context(), `avax_height`, time.Now()); err != nil || len(v) != 1 {
+			t.Errorf("a request gets %v and %v", v, err)
+		}
+
 		ended, end := context.WithCancel(t.Context())
 		end()
 		if v, err := a.Query(ended, `avax_height`, time.Now()); err == nil || !strings.Contains(fmt.Sprint(err), "canceled") {

@@ -47,5 +47,8 @@ func (*Alerting) QueryRange(context.Context, string, time.Time, time.Time, time.
 	return nil, ErrNotBuilt
 }
 
+// Requests returns a.
+func (a *Alerting) Requests() Source { return a }
+
 // Receivers returns none.
 func (*Alerting) Receivers() []Receiver { return nil }

@@ -15,13 +15,12 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// Limits of a query: how many are answered at once, for how long each, how many
-// steps it has and how many samples it answers.
+// Limits of a query: how many are answered at once, for how long each, and how many
+// steps it has. Its samples are limited by package alerting.
 const (
 	mostQueries  = 1 // it takes a core: nodes and scrapers need the others
-	queryTimeout = 10 * time.Second
+	queryTimeout = 5 * time.Second
 	mostSteps    = 11_000
-	mostSamples  = 500_000
 )
 
 // apiRoutes are those paths of Prometheus' HTTP API that tools ask for alerts and
@@ -109,7 +108,7 @@ func (s *Site) groupsOf(ctx context.Context) ([]alerting.Group, error) {
 }
 
 func (s *Site) apiQuery(r *http.Request) (any, error) {
-	expr, err := s.exprOf(r)
+	source, expr, err := s.exprOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +116,9 @@ func (s *Site) apiQuery(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	vector, err := s.Source.Query(r.Context(), expr, at)
+	vector, err := source.Query(r.Context(), expr, at)
 	if err != nil {
 		return nil, err
-	}
-	if len(vector) > mostSamples {
-		return nil, fmt.Errorf("the answer has %d samples and may have %d: aggregate, or select fewer series", len(vector), mostSamples)
 	}
 	if vector == nil {
 		vector = model.Vector{}
@@ -131,7 +127,7 @@ func (s *Site) apiQuery(r *http.Request) (any, error) {
 }
 
 func (s *Site) apiQueryRange(r *http.Request) (any, error) {
-	expr, err := s.exprOf(r)
+	source, expr, err := s.exprOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -156,16 +152,9 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 	case end.Sub(start)/time.Duration(step) > mostSteps:
 		return nil, badData("more than %d steps: take a longer step", mostSteps)
 	}
-	matrix, err := s.Source.QueryRange(r.Context(), expr, start, end, time.Duration(step))
+	matrix, err := source.QueryRange(r.Context(), expr, start, end, time.Duration(step))
 	if err != nil {
 		return nil, err
-	}
-	samples := 0
-	for _, stream := range matrix {
-		samples += len(stream.Values)
-	}
-	if samples > mostSamples {
-		return nil, fmt.Errorf("the answer has %d samples and may have %d: aggregate, or take a longer step", samples, mostSamples)
 	}
 	if matrix == nil {
 		matrix = model.Matrix{}
@@ -176,19 +165,20 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 // errRemote says that nobody may use the exporter's credentials to ask a Prometheus, which holds more than this exporter's samples.
 var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: ask it")
 
-// exprOf returns a query that may be evaluated.
-func (s *Site) exprOf(r *http.Request) (string, error) {
+// exprOf returns a query that may be evaluated, and what evaluates it.
+func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {
 	if s.Source == nil {
-		return "", &apiError{http.StatusNotFound, "not_found", errNoSource}
+		return nil, "", &apiError{http.StatusNotFound, "not_found", errNoSource}
 	}
-	if _, remote := s.Source.(*alerting.Prometheus); remote {
-		return "", &apiError{http.StatusNotFound, "not_found", errRemote}
+	local, ok := s.Source.(alerting.Requested)
+	if !ok {
+		return nil, "", &apiError{http.StatusNotFound, "not_found", errRemote}
 	}
 	expr := r.FormValue("query")
 	if err := alerting.CheckQuery(expr); err != nil {
-		return "", badData("query: %w", err)
+		return nil, "", badData("query: %w", err)
 	}
-	return expr, nil
+	return local.Requests(), expr, nil
 }
 
 // timeOf reads Unix seconds or a time in RFC 3339. A zero fallback is none.

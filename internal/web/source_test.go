@@ -52,6 +52,8 @@ func sourced(t testing.TB, s *Site, groups ...alerting.Group) *stored {
 	return source
 }
 
+func (s *stored) Requests() alerting.Source { return s }
+
 func (s *stored) Groups(context.Context) ([]alerting.Group, error) { return s.groups, s.err }
 
 func (s *stored) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {

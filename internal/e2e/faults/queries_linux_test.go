@@ -81,7 +81,7 @@ func TestQueriesOfStrangersCostLittle(t *testing.T) {
 	e := start(t, append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s")...)
 	e.ready()
 	e.until("samples", func(p page) error { return atLeast("avax_exporter_history_series", 200)(p) })
-	e.endure(attack{"PromQL that takes much for its size", querying, 250 << 20}, "alpha")
+	e.endure(attack{"PromQL that takes much for its size", querying, 200 << 20}, "alpha")
 }
 
 // A rule that needs too much fails, says so, and costs no other rule its evaluation.
