@@ -54,7 +54,7 @@ inhibit_rules:
   - {source_matchers: [alertname="NodeDown"], target_matchers: [alertname="NodeQuiet"], equal: [node]}
 receivers:
   - name: phone
-    webhook_configs: [{url: "` + webhook + `", send_resolved: true}]
+    webhook_configs: [{url_file: "` + stack.File(t, webhook) + `", send_resolved: true}]
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -353,7 +353,7 @@ func shippedRoutes(t *testing.T, webhook string) map[string]any {
 		t.Fatal(err)
 	}
 	for _, r := range config["receivers"].([]any) {
-		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url": webhook}}
+		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url_file": stack.File(t, webhook)}}
 	}
 	var shorten func(route map[string]any)
 	shorten = func(route map[string]any) {
@@ -386,9 +386,9 @@ func TestAReceiverThatFailsHoldsNothingUp(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "notify.yml")
 	text := "route: {receiver: phone, group_by: [alertname, node], group_wait: 1s, group_interval: 1s, repeat_interval: 1h}\nreceivers:\n  - name: phone\n    webhook_configs:\n"
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
-		text += "      - {url: \"" + broken[name] + "/c4n4ry\"}\n"
+		text += "      - {url_file: \"" + stack.File(t, broken[name]+"/c4n4ry") + "\"}\n"
 	}
-	text += "      - {url: \"" + phone.URL + "\", send_resolved: true}\n"
+	text += "      - {url_file: \"" + stack.File(t, phone.URL) + "\", send_resolved: true}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func (n *needs) of(v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		if strings.HasPrefix(v.Type().Name(), "Secret") { // several packages have such a type
+		if secret(v.Type()) {
 			n.secret(v.String())
 			if at, err := url.Parse(v.String()); err == nil {
 				n.address(at)

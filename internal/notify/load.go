@@ -39,6 +39,11 @@ func load(c Config) (*amconfig.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", c.File, quoted.ReplaceAllLiteralString(err.Error(), "…"))
 	}
+	if c.Text == nil {
+		if err := inlineSecrets(conf); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.File, err)
+		}
+	}
 	if len(conf.InhibitRules) == 0 && c.InhibitRules != nil {
 		shipped, err := amconfig.Load(string(c.InhibitRules))
 		if err != nil {

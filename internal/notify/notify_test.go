@@ -62,7 +62,7 @@ func configuration(t *testing.T, url string) string {
 route: {receiver: phone, group_by: [node], group_wait: 1ms, group_interval: 1ms, repeat_interval: 1h}
 receivers:
   - name: phone
-    webhook_configs: [{url: "` + url + `"}]
+    webhook_configs: [{url_file: "` + stack.File(t, url) + `"}]
 `
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func aboutNode(match func(stack.Alert) bool, node string) func(stack.Alert) bool
 	return func(a stack.Alert) bool { return match(a) && a.Labels["node"] == node }
 }
 
-var outage = flag.Duration("outage", 2*time.Minute, "how long an Alertmanager is down; make faults writes the figures of 10m into docs/reliability.md")
+var outage = flag.Duration("outage", 2*time.Minute, "how long an Alertmanager or a receiver is down; make faults writes the figures of 10m into docs/reliability.md")
 
 func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	full(t)
@@ -116,12 +116,13 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	holds(t, prometheus, "max_over_time("+strings.ReplaceAll(told("missed"), "missed", "failed")+window+") >= 3")
 	after := e.settled(before.figures())
 	t.Logf("down for %v; %d pages, the longest in %v; before %v, in the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, before.figures(), during.figures(), after)
-	for _, row := range []struct {
-		when string
-		figures
-	}{{"before", before.figures()}, {fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Second)), during.figures()}, {"it is back", after}} {
-		report("outage", fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", row.when, row.Goroutines, row.Descriptors, float64(row.Heap)/1e6, float64(row.Resident)/1e6))
-	}
+	reportOutage("outage", "before", before.figures())
+	reportOutage("outage", fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Second)), during.figures())
+	reportOutage("outage", "it is back", after)
+}
+
+func reportOutage(table, when string, f figures) {
+	report(table, fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", when, f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6))
 }
 
 // Rules that are bad stop a start, and change nothing of a process that runs.

@@ -23,20 +23,34 @@ func secretive(t *testing.T, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := append(quickly("up", "identity", "data_up"), "AVAX_NODES=alpha=http://me:"+canary+"-1@"+strings.TrimPrefix(urls["alpha"], "http://"),
+	environment := append(quickly("up", "identity", "data_up"), "AVAX_ALERTING_INTERVAL=500ms", "AVAX_NODES=alpha=http://me:"+canary+"-1@"+strings.TrimPrefix(urls["alpha"], "http://"),
 		"AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_LOG_LEVEL=DEBUG")
 	for variable, content := range map[string]string{
 		"AVAX_NODE_HEADERS_FILE":        "X-Api-Key: " + canary + "-2\n",
 		"AVAX_DATA_API_KEY_FILE":        canary + "-3\n",
 		"AVAX_ALERTMANAGER_CONFIG_FILE": "alerting: {alertmanagers: [{static_configs: [{targets: ['127.0.0.1:1']}], basic_auth: {username: me, password: " + canary + "-4}}]}\n",
+		"webhook":                       "http://127.0.0.1:1/" + canary + "-5\n",
+		"telegram":                      canary + "-6\n",
+		"AVAX_NOTIFY_FILE": "route: {receiver: phone, group_wait: 10ms}\nreceivers: [{name: phone, webhook_configs: [{url_file: " + filepath.Join(dir, "webhook") + "}], " +
+			"telegram_configs: [{bot_token_file: " + filepath.Join(dir, "telegram") + ", chat_id: 1, api_url: 'http://127.0.0.1:1'}]}]\n",
 	} {
 		file := filepath.Join(dir, variable)
 		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		environment = append(environment, variable+"="+file)
+		if strings.HasPrefix(variable, "AVAX_") {
+			environment = append(environment, variable+"="+file)
+		}
 	}
 	return environment
+}
+
+// usesSecrets holds once the node and both receivers have been sent their secrets.
+func usesSecrets(p page) error {
+	receiver := func(integration string) string {
+		return `avax_exporter_receiver_up{integration="` + integration + `",receiver="phone"}`
+	}
+	return errors.Join(is(`avax_node_up{node="alpha"}`, 1)(p), is(receiver("webhook[0]"), 0)(p), is(receiver("telegram[0]"), 0)(p))
 }
 
 // unlimited lets what it executes dump as large a core as this machine allows.
@@ -53,7 +67,7 @@ func TestAProcessThatDiesLeavesNoCore(t *testing.T) {
 			cmd := exec.Command("sh", "-c", unlimited+`exec "$0"`, stack.Exporter(t))
 			cmd.Dir = dir
 			e := run(t, cmd, append(secretive(t, t.TempDir()), "GOTRACEBACK=crash")...)
-			e.until("the node is asked with its secrets", is(`avax_node_up{node="alpha"}`, 1))
+			e.until("the node and the receivers are sent their secrets", usesSecrets)
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +129,7 @@ func TestANeighbourOfTheSameUserReadsNoSecret(t *testing.T) {
 	cmd := exec.Command(program)
 	cmd.Dir, cmd.SysProcAttr = dir, nobody
 	e := run(t, cmd, secretive(t, dir)...)
-	p := e.until("the node is asked with its secrets", is(`avax_node_up{node="alpha"}`, 1))
+	p := e.until("the node and the receivers are sent their secrets", usesSecrets)
 	for _, series := range []string{"process_open_fds", "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes", "process_start_time_seconds"} {
 		if p[series] <= 0 {
 			t.Errorf("%s is %v", series, p[series])

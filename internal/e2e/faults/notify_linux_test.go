@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -23,7 +25,7 @@ func notifying(t *testing.T, nodes string, webhooks map[string]string, more ...s
 	var routes, receivers strings.Builder
 	for name, url := range webhooks {
 		fmt.Fprintf(&routes, "    - {receiver: %s, continue: true}\n", name)
-		fmt.Fprintf(&receivers, "  - {name: %s, webhook_configs: [{url: %q}]}\n", name, url)
+		fmt.Fprintf(&receivers, "  - {name: %s, webhook_configs: [{url_file: %q}]}\n", name, stack.File(t, url))
 	}
 	dir := t.TempDir()
 	file, rules := filepath.Join(dir, "notify.yml"), filepath.Join(dir, "rules.yml")
@@ -67,6 +69,74 @@ func TestAReceiverThatHangsKeepsNoPageFromAnother(t *testing.T) {
 	before.Goroutines += 30 // of notifications that are repeated
 	before.Descriptors += 10
 	e.settled(before)
+}
+
+// A receiver that is down gets what still fires once when it is back, and what ended meanwhile never.
+func TestAReceiverThatIsDown(t *testing.T) {
+	full(t)
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	gates := map[string]*gate{}
+	var nodes []string
+	for _, name := range []string{"alpha", "bravo", "charlie"} {
+		gates[name] = newGate(t, network.Node(name))
+		nodes = append(nodes, name+"=http://"+gates[name].address)
+	}
+	pages := stack.Webhook(t)
+	to, err := url.Parse(pages.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	phone := newGate(t, httputil.NewSingleHostReverseProxy(to))
+	e := start(t, notifying(t, strings.Join(nodes, ","), map[string]string{"phone": "http://" + phone.address}, "AVAX_STATE_DIR="+t.TempDir())...)
+	e.ready()
+	pages.Wait(stack.Firing("Watchdog"))
+	const (
+		up     = `avax_exporter_receiver_up{integration="webhook[0]",receiver="phone"}`
+		failed = `avax_exporter_receiver_notifications_total{integration="webhook[0]",outcome="failed",receiver="phone"}`
+	)
+	before := e.until("the receiver is up", is(up, 1))
+	stop, watched := make(chan struct{}), make(chan scrapes, 1)
+	go func() { watched <- e.scrape(before, stop) }()
+
+	phone.shut()
+	down := time.Now()
+	gates["bravo"].shut() // stays down
+	gates["charlie"].shut()
+	e.until("both fire", is(`avax_exporter_alerts{state="firing"}`, 3)) // with the watchdog
+	e.until("it is told that the receiver is down", is(up, 0))
+	gates["charlie"].open()
+	e.until("charlie came and went", is(`avax_exporter_alerts{state="firing"}`, 2))
+	time.Sleep(*outage - time.Since(down))
+	during := e.until("the receiver is still down", func(p page) error { return errors.Join(is(up, 0)(p), atLeast(failed, 3)(p)) })
+	const slack = 24 << 20 // what the garbage collector has not looked at
+	if b, o := before.figures(), during.figures(); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
+		t.Errorf("before %v, in the outage %v", b, o)
+	}
+	lasted := time.Since(down)
+
+	phone.open()
+	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"))
+	e.until("the receiver is up again", is(up, 1))
+	gates["bravo"].open()
+	pages.Wait(aboutNode(stack.Resolved("Down"), "bravo"))
+	close(stop)
+	if seen := <-watched; seen.err != nil {
+		t.Error(seen.err)
+	}
+	fired := map[string]int{}
+	for _, a := range pages.Alerts() {
+		if stack.Firing("Down")(a) {
+			fired[a.Labels["node"]]++
+		}
+	}
+	if fired["bravo"] != 1 || fired["charlie"] > 0 {
+		t.Errorf("pages by node: %v, want bravo once and charlie never", fired)
+	}
+	after := e.settled(before.figures())
+	reportOutage("receiver", "before", before.figures())
+	reportOutage("receiver", fmt.Sprintf("after %v without the receiver", lasted.Round(time.Second)), during.figures())
+	reportOutage("receiver", "it is back", after)
 }
 
 // A disk that takes no notification state costs no page, and gets it once there is room.

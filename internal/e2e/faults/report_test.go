@@ -45,11 +45,12 @@ func writeReport() error {
 }
 
 var heads = map[string]string{
-	"faults":  "| | goroutines | descriptors | heap | resident |\n|---|---|---|---|---|",
-	"outage":  "| | goroutines | descriptors | heap | resident |\n|---|---|---|---|---|",
-	"load":    "| crowd | goroutines at most | descriptors at most | resident at most | longest scrape of a patient client | its scrapes |\n|---|---|---|---|---|---|",
-	"outside": "| attack | resident at most | longest scrape of an honest scraper | its scrapes | lost | false `up` |\n|---|---|---|---|---|---|",
-	"soak":    "| | before any incident | after warm-up | at the end | slope an hour |\n|---|---|---|---|---|",
+	"faults":   "| | goroutines | descriptors | heap | resident |\n|---|---|---|---|---|",
+	"outage":   "| | goroutines | descriptors | heap | resident |\n|---|---|---|---|---|",
+	"receiver": "| | goroutines | descriptors | heap | resident |\n|---|---|---|---|---|",
+	"load":     "| crowd | goroutines at most | descriptors at most | resident at most | longest scrape of a patient client | its scrapes |\n|---|---|---|---|---|---|",
+	"outside":  "| attack | resident at most | longest scrape of an honest scraper | its scrapes | lost | false `up` |\n|---|---|---|---|---|---|",
+	"soak":     "| | before any incident | after warm-up | at the end | slope an hour |\n|---|---|---|---|---|",
 }
 
 // Each table that a test reports into has its place.

@@ -1,0 +1,17 @@
+package stack
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// File writes a text into a file of its own, and returns its path.
+func File(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
