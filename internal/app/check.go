@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -109,7 +110,11 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", j.Collector, j.Target, verdict)
 	}
 	if cfg.Alerting.On {
-		fmt.Fprintf(table, "ok\trules\t%s\t%d alerts, %d recording rules\n", cfg.Rules.Name, cfg.Rules.Alerts, cfg.Rules.Recording)
+		rules, err := alerting.CheckRules(cfg.Alerting)
+		if err != nil {
+			return config.InputError{Err: err}
+		}
+		fmt.Fprintf(table, "ok\trules\t%s\t%d alerts, %d recording rules\n", rules.Name, rules.Alerts, rules.Recording)
 	}
 	for i, err := range alertmanagers {
 		name := fmt.Sprintf("Alertmanager %d", i+1) // the address may hold a password

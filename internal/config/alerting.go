@@ -70,8 +70,10 @@ func (env Environment) parseAlerting(c *Config, note func(variable string, errs 
 	urls, file := alerting.CheckAlertmanagers(*a)
 	note("ALERTMANAGERS", urls)
 	note("ALERTMANAGER_CONFIG_FILE", file)
-	c.Rules, err = alerting.CheckRules(*a)
-	note("RULES_FILE", err)
+	if a.RulesFile != "" { // the built-in rules are valid; reading them takes longer than all else here
+		_, err = alerting.CheckRules(*a)
+		note("RULES_FILE", err)
+	}
 }
 
 // parsePrometheus parses the settings of the Prometheus that evaluates the rules.

@@ -76,7 +76,6 @@ type Config struct {
 	Inbox *web.Inbox
 	// Prometheus evaluates the rules if this process does not. Without a URL there is none.
 	Prometheus alerting.PrometheusConfig
-	Rules      alerting.RulesSummary // of the evaluated rules; empty if alerting is off
 
 	LogLevel  slog.Level
 	LogFormat string // text, json or auto
