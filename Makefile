@@ -65,7 +65,7 @@ check-rules: tools ## Make a mistake in each alert rule in turn, and demand that
 
 .PHONY: incidents
 incidents: ## Play incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
-	go test -tags incidents -run TestEveryIncident -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
+	go test -tags incidents -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: check
 check: vet lint fresh test-full ## Run everything but check-rules and incidents; CI runs vet, lint, fresh and test
@@ -142,7 +142,7 @@ seconds = $(shell awk 'BEGIN { print $(HOURS) * 3600 }')s
 .PHONY: soak
 soak: tools ## Run with incidents for HOURS=0.2, and write the figures into docs/reliability.md
 	@go test -count=1 -timeout 0 -run 'StayFlat' ./internal/e2e/faults -soak=$(seconds) -update & soaked=$$!; \
-		go test -count=1 -timeout 0 -run 'WhateverBefalls|TheHeap' ./internal/app -model.for=$(seconds) -model.steps=1000 -model.seed=$$(date +%s) -update; \
+		go test -count=1 -timeout 0 -run 'UnderRandomFaults|TestHeap' ./internal/app -model.for=$(seconds) -model.steps=1000 -model.seed=$$(date +%s) -update; \
 		modelled=$$?; wait $$soaked && exit $$modelled
 
 .PHONY: proxies

@@ -21,7 +21,7 @@ const (
 	nodeDown = `up_node{node="alpha"} 0`
 )
 
-func TestAnAlertPagesAfterItsTimeAndItsEndResolves(t *testing.T) {
+func TestAlertFiresAfterItsForAndResolves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(5*time.Minute))
 		w.show(nodeUp)
@@ -32,43 +32,43 @@ func TestAnAlertPagesAfterItsTimeAndItsEndResolves(t *testing.T) {
 		fell := time.Now()
 		time.Sleep(5 * time.Minute)
 		if begun, _ := w.paged("Down"); len(begun) > 0 {
-			t.Fatalf("paged before its time: %v", begun)
+			t.Fatalf("sent before its for was over: %v", begun)
 		}
 		if got := w.metric("avax_exporter_alerts"); !strings.Contains(got, `{state="pending"} 1`) {
-			t.Errorf("while it is pending:\n%s", got)
+			t.Errorf("while pending:\n%s", got)
 		}
 		time.Sleep(time.Minute)
 		begun, _ := w.paged("Down")
 		if len(begun) != 1 {
-			t.Fatalf("pages: %v", begun)
+			t.Fatalf("notifications: %v", begun)
 		}
 		if late := begun[0].at.Sub(fell) - 5*time.Minute; late > 45*time.Second {
-			t.Errorf("paged %s late", late)
+			t.Errorf("sent %s late", late)
 		}
 		want := map[string]string{"alertname": "Down", "node": "alpha", "severity": "page", "job": "avax-exporter", "instance": "here:9865", "cluster": "home"}
 		if diff := cmp.Diff(want, begun[0].Labels); diff != "" {
 			t.Errorf("labels: %s", diff)
 		}
 		if got, want := begun[0].Annotations["summary"], "Node alpha of home is down, 0"; got != want {
-			t.Errorf("it says %q, want %q", got, want)
+			t.Errorf("description %q, want %q", got, want)
 		}
 		if got, want := begun[0].Link, "http://here:9865/alerts#Down"; got != want {
-			t.Errorf("it leads to %s, want %s", got, want)
+			t.Errorf("link %s, want %s", got, want)
 		}
 		if g := a.groups(); len(g) != 1 || g[0].Rules[0].State != Firing || g[0].Rules[0].Alerts[0].Labels["node"] != "alpha" {
-			t.Errorf("groups are told as %+v", g)
+			t.Errorf("groups %+v", g)
 		}
 		w.show(nodeUp)
 		healed := time.Now()
 		time.Sleep(time.Minute)
 		if _, ended := w.paged("Down"); len(ended) != 1 || ended[0].at.Sub(healed) > 45*time.Second {
-			t.Errorf("all-clears: %v", ended)
+			t.Errorf("resolved: %v", ended)
 		}
 	})
 }
 
-// A series that is gone is gone at once, not when its last value is five minutes old.
-func TestWhatVanishesIsNoticedAtTheNextEvaluation(t *testing.T) {
+// A missing series counts at once, not when its last value is five minutes old.
+func TestMissingSeriesIsNoticedAtTheNextEvaluation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `groups: [{name: g, rules: [{alert: Gone, expr: absent(up_node)}]}]`)
 		w.show(nodeUp)
@@ -76,18 +76,18 @@ func TestWhatVanishesIsNoticedAtTheNextEvaluation(t *testing.T) {
 		defer stop()
 		time.Sleep(5 * time.Minute)
 		if begun, _ := w.paged("Gone"); len(begun) > 0 {
-			t.Fatalf("it is there: %v", begun)
+			t.Fatalf("series exists: %v", begun)
 		}
 		w.show("other 1")
 		time.Sleep(45 * time.Second)
 		if begun, _ := w.paged("Gone"); len(begun) != 1 {
-			t.Errorf("pages: %v", begun)
+			t.Errorf("notifications: %v", begun)
 		}
 	})
 }
 
-// absent() would page falsely if rules ran before the first sample.
-func TestRulesWaitForTheFirstSampleThatCounts(t *testing.T) {
+// absent() would fire wrongly if rules ran before the first sample.
+func TestRulesWaitForTheFirstCompleteScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `groups: [{name: g, rules: [{alert: Gone, expr: absent(up_node)}]}]`)
 		w.set(func() { w.unready = true })
@@ -99,15 +99,15 @@ func TestRulesWaitForTheFirstSampleThatCounts(t *testing.T) {
 		w.set(func() { w.unready = false })
 		time.Sleep(5 * time.Minute)
 		if begun, _ := w.paged("Gone"); len(begun) > 0 {
-			t.Errorf("paged falsely: %v", begun)
+			t.Errorf("sent wrongly: %v", begun)
 		}
 		if !strings.Contains(w.logged(), "alert rules started") {
-			t.Errorf("the log says:\n%s", w.logged())
+			t.Errorf("log:\n%s", w.logged())
 		}
 	})
 }
 
-func TestAnExporterThatNeverBecomesReadyPagesNevertheless(t *testing.T) {
+func TestRulesRunIfTheExporterNeverGetsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `groups: [{name: g, rules: [{alert: Watchdog, expr: vector(1)}]}]`)
 		w.set(func() { w.unready = true })
@@ -115,12 +115,12 @@ func TestAnExporterThatNeverBecomesReadyPagesNevertheless(t *testing.T) {
 		defer stop()
 		time.Sleep(3 * time.Minute)
 		if begun, _ := w.paged("Watchdog"); len(begun) != 1 {
-			t.Errorf("pages: %v", begun)
+			t.Errorf("notifications: %v", begun)
 		}
 	})
 }
 
-func TestARestartInTheMiddleOfAForGoesOn(t *testing.T) {
+func TestForContinuesAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(10*time.Minute))
 		w.show(nodeDown)
@@ -133,7 +133,7 @@ func TestARestartInTheMiddleOfAForGoesOn(t *testing.T) {
 		}
 		known, _, err := state.Load[[]activeAlert](dir, stateKey)
 		if err != nil || len(known) != 1 || time.Since(time.Unix(known[0].Seen, 0)) > 15*time.Second {
-			t.Errorf("at the end it remembers %v (%v)", known, err)
+			t.Errorf("saved state %v (%v)", known, err)
 		}
 		time.Sleep(time.Minute)
 		_, stop = w.start()
@@ -142,13 +142,13 @@ func TestARestartInTheMiddleOfAForGoesOn(t *testing.T) {
 		time.Sleep(8 * time.Minute)
 		begun, _ := w.paged("Down")
 		if len(begun) != 1 || begun[0].at.Sub(again) > 4*time.Minute {
-			t.Errorf("two of ten minutes were left at %s; pages: %v", again, begun)
+			t.Errorf("two of ten minutes left at %s; notifications: %v", again, begun)
 		}
 	})
 }
 
-// It is stopped again before its rules have been told of the past.
-func TestRestartsInARowForgetNothing(t *testing.T) {
+// It stops again before its rules have restored the state.
+func TestForContinuesAfterSeveralRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(10*time.Minute))
 		w.show(nodeDown)
@@ -166,13 +166,13 @@ func TestRestartsInARowForgetNothing(t *testing.T) {
 		time.Sleep(8 * time.Minute)
 		begun, _ := w.paged("Down")
 		if len(begun) != 1 || begun[0].at.Sub(again) > 4*time.Minute {
-			t.Errorf("two of ten minutes were left at %s; pages: %v", again, begun)
+			t.Errorf("two of ten minutes left at %s; notifications: %v", again, begun)
 		}
 	})
 }
 
-// What hangs is waited for as long as somebody who stops a service waits.
-func TestAHungAlertmanagerDoesNotHoldUpTheEnd(t *testing.T) {
+// Shutdown waits for a hung Alertmanager only as long as service managers do.
+func TestHungAlertmanagerDoesNotDelayShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `groups: [{name: g, rules: [{alert: Watchdog, expr: vector(1)}]}]`)
 		_, stop := w.start(func(o *Options) { o.Transport, o.ResendDelay, o.Interval = hung{}, time.Second, 5*time.Second })
@@ -180,7 +180,7 @@ func TestAHungAlertmanagerDoesNotHoldUpTheEnd(t *testing.T) {
 		asked := time.Now()
 		stop()
 		if took := time.Since(asked); took > drainFor+time.Second {
-			t.Errorf("it took %s to stop", took)
+			t.Errorf("shutdown took %s", took)
 		}
 	})
 }
@@ -192,7 +192,7 @@ func (hung) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, req.Context().Err()
 }
 
-func TestAKilledProcessForgetsAMinuteAtMost(t *testing.T) {
+func TestKilledProcessLosesAtMostAMinuteOfAFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(10*time.Minute))
 		w.show(nodeDown)
@@ -200,7 +200,7 @@ func TestAKilledProcessForgetsAMinuteAtMost(t *testing.T) {
 		time.Sleep(8 * time.Minute)
 		before := w.state
 		w.state = t.TempDir()
-		copyDir(t, before, w.state) // as it stands when the process is killed
+		copyDir(t, before, w.state) // state at the time of the kill
 		stop()
 		_, stop = w.start()
 		defer stop()
@@ -208,12 +208,12 @@ func TestAKilledProcessForgetsAMinuteAtMost(t *testing.T) {
 		time.Sleep(8 * time.Minute)
 		begun, _ := w.paged("Down")
 		if len(begun) != 1 || begun[0].at.Sub(again) > 5*time.Minute {
-			t.Errorf("about two of ten minutes were left at %s; pages: %v", again, begun)
+			t.Errorf("about two of ten minutes left at %s; notifications: %v", again, begun)
 		}
 	})
 }
 
-func TestARestartWhileFiringPagesNobodyAgain(t *testing.T) {
+func TestFiringAlertIsNotSentAgainAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(5*time.Minute))
 		w.show(nodeDown)
@@ -227,19 +227,18 @@ func TestARestartWhileFiringPagesNobodyAgain(t *testing.T) {
 		}
 		defer stop()
 		if begun, ended := w.paged("Down"); len(begun) != 1 || len(ended) != 0 {
-			t.Errorf("pages: %v, all-clears: %v", begun, ended)
+			t.Errorf("notifications: %v, resolved: %v", begun, ended)
 		}
 		w.show(nodeUp)
 		time.Sleep(time.Minute)
 		if _, ended := w.paged("Down"); len(ended) != 1 {
-			t.Errorf("all-clears: %v", ended)
+			t.Errorf("resolved: %v", ended)
 		}
 	})
 }
 
-// What was remembered counts for an hour. Nor does a file of the future, left by
-// a clock that was wrong, keep new samples out.
-func TestWhatIsTooOldOrOfTheFutureIsNotRemembered(t *testing.T) {
+// Saved state is valid for an hour. A file from the future, written with a wrong clock, does not keep out new samples.
+func TestOldAndFutureAlertStateIsIgnored(t *testing.T) {
 	for name, gap := range map[string]time.Duration{"two hours later": 2 * time.Hour, "before": -24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -257,18 +256,18 @@ func TestWhatIsTooOldOrOfTheFutureIsNotRemembered(t *testing.T) {
 				defer stop()
 				time.Sleep(9 * time.Minute)
 				if begun, _ := w.paged("Down"); len(begun) != 0 {
-					t.Errorf("pages: %v", begun)
+					t.Errorf("notifications: %v", begun)
 				}
 				time.Sleep(3 * time.Minute)
 				if begun, _ := w.paged("Down"); len(begun) != 1 {
-					t.Errorf("pages: %v", begun)
+					t.Errorf("notifications: %v", begun)
 				}
 			})
 		})
 	}
 }
 
-func TestAnAlertmanagerThatIsDownForTenMinutes(t *testing.T) {
+func TestAlertmanagerOutageIsRecovered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `
 groups:
@@ -286,36 +285,36 @@ groups:
 		time.Sleep(time.Minute)
 		w.show(nodeDown, "slow 1")
 		time.Sleep(3 * time.Minute)
-		w.show(nodeDown, "slow 0") // one of them comes and goes
+		w.show(nodeDown, "slow 0") // a short alert
 		time.Sleep(6 * time.Minute)
 		if got := w.metric("avax_exporter_alertmanager_up"); !strings.Contains(got, `{alertmanager="pager:9093"} 0`) {
-			t.Errorf("while it is down:\n%s", got)
+			t.Errorf("during the outage:\n%s", got)
 		}
 		w.set(func() { w.dead = false })
 		back := time.Now()
 		time.Sleep(75 * time.Second)
 		if begun, _ := w.paged("Down"); len(begun) != 1 || begun[0].at.Sub(back) > 75*time.Second {
-			t.Errorf("it is back since %s; pages: %v", back, begun)
+			t.Errorf("recovered at %s; notifications: %v", back, begun)
 		}
 		if begun, _ := w.paged("Slow"); len(begun) != 0 {
-			t.Errorf("pages: %v", begun)
+			t.Errorf("notifications: %v", begun)
 		}
 		if got := w.metric("avax_exporter_notifications_total"); !strings.Contains(got, `{outcome="missed"} 1`) {
-			t.Errorf("after it:\n%s", got)
+			t.Errorf("after the outage:\n%s", got)
 		}
 		if got := w.metric("avax_exporter_alertmanager_up"); !strings.Contains(got, `{alertmanager="pager:9093"} 1`) {
-			t.Errorf("after it:\n%s", got)
+			t.Errorf("after the outage:\n%s", got)
 		}
 		for _, line := range []string{"notifications to Alertmanager failed", "notifications to Alertmanager recovered", "alert ended without a notification", "alert=Slow"} {
 			if n := strings.Count(w.logged(), line); n != 1 {
-				t.Errorf("%q stands %d times in the log:\n%s", line, n, w.logged())
+				t.Errorf("%q logged %d times:\n%s", line, n, w.logged())
 			}
 		}
 	})
 }
 
-// As long as one of several takes an alert, nobody has missed it.
-func TestOneOfTwoAlertmanagersWillDo(t *testing.T) {
+// An alert counts as sent if one of several Alertmanagers accepts it.
+func TestOneOfTwoAlertmanagersSuffices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(0))
 		w.show(nodeUp)
@@ -331,19 +330,19 @@ func TestOneOfTwoAlertmanagersWillDo(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 		}
 		if begun, ended := w.paged("Down"); len(begun) != 3 || len(ended) != 3 {
-			t.Errorf("pages: %v, all-clears: %v", begun, ended)
+			t.Errorf("notifications: %v, resolved: %v", begun, ended)
 		}
 		if got := w.metric("avax_exporter_notifications_total"); !strings.Contains(got, `{outcome="missed"} 0`) {
-			t.Errorf("in the end:\n%s", got)
+			t.Errorf("metrics:\n%s", got)
 		}
 		if r := a.Receivers(); len(r) != 2 || r[0].Name != "dead:9093" || r[0].Up || !r[1].Up {
-			t.Errorf("receivers are told as %+v", r)
+			t.Errorf("receivers %+v", r)
 		}
 	})
 }
 
-// A redirect turns a POST into a GET, which any page answers with 200.
-func TestAnAlertmanagerThatRedirectsHasTakenNothing(t *testing.T) {
+// A redirect changes a POST into a GET, which any page answers with 200.
+func TestRedirectingAlertmanagerCountsAsFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(0))
 		w.show(`up_node{node="alpha"} 0`)
@@ -356,23 +355,23 @@ func TestAnAlertmanagerThatRedirectsHasTakenNothing(t *testing.T) {
 		w.set(func() {
 			for _, a := range asked {
 				if a != "POST pager:9093" {
-					t.Errorf("asked: %s", a)
+					t.Errorf("requested: %s", a)
 				}
 			}
 			if len(asked) == 0 {
-				t.Error("nothing was sent")
+				t.Error("no request")
 			}
 		})
 		if got := w.metric("avax_exporter_alertmanager_up"); !strings.Contains(got, "} 0") {
-			t.Errorf("it is up:\n%s", got)
+			t.Errorf("counts as up:\n%s", got)
 		}
 		if log := w.logged(); !strings.Contains(log, "answers 302 Found, which is not followed: configure the address that answers itself") || strings.Contains(log, "c4n4ry") {
-			t.Errorf("the log is:\n%s", log)
+			t.Errorf("log:\n%s", log)
 		}
 	})
 }
 
-// redirecting is an Alertmanager that leads elsewhere, and the page there.
+// redirecting is an Alertmanager that redirects, and the page at the target.
 type redirecting func(*http.Request)
 
 func (f redirecting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -384,7 +383,7 @@ func (f redirecting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusFound, Status: "302 Found", Header: header, Body: http.NoBody, Request: r}, nil
 }
 
-func TestWithoutAnAlertmanagerAlertsAreEvaluatedAndTheLogIsSilent(t *testing.T) {
+func TestRulesRunWithoutAnAlertmanager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(time.Minute))
 		w.show(nodeDown)
@@ -392,46 +391,46 @@ func TestWithoutAnAlertmanagerAlertsAreEvaluatedAndTheLogIsSilent(t *testing.T) 
 		defer stop()
 		time.Sleep(5 * time.Minute)
 		if g := a.groups(); len(g) != 1 || g[0].Rules[0].State != Firing {
-			t.Errorf("groups are told as %+v", g)
+			t.Errorf("groups %+v", g)
 		}
 		if got := w.metric("avax_exporter_alerts"); !strings.Contains(got, `{state="firing"} 1`) {
-			t.Errorf("it is told as:\n%s", got)
+			t.Errorf("metrics:\n%s", got)
 		}
 		if log := w.logged(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "level=WARN") || len(w.pages) > 0 {
-			t.Errorf("sent: %v; the log is:\n%s", w.pages, log)
+			t.Errorf("sent: %v; log:\n%s", w.pages, log)
 		}
 	})
 }
 
-func TestADirectoryThatTakesNothingStopsNoPage(t *testing.T) {
+func TestAlertsFireWithAnUnwritableStateDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(5*time.Minute))
-		w.state = "/proc" // nobody can make a file there
+		w.state = "/proc" // no file can be created there
 		w.show(nodeDown)
 		_, stop := w.start()
 		defer stop()
 		time.Sleep(10 * time.Minute)
 		if begun, _ := w.paged("Down"); len(begun) != 1 {
-			t.Errorf("pages: %v", begun)
+			t.Errorf("notifications: %v", begun)
 		}
 		if got := w.metric("avax_exporter_alerts_remembered"); !strings.Contains(got, "avax_exporter_alerts_remembered 0") {
-			t.Errorf("it is told as:\n%s", got)
+			t.Errorf("metrics:\n%s", got)
 		}
 		if n := strings.Count(w.logged(), "alert state not saved"); n != 1 {
-			t.Errorf("told %d times:\n%s", n, w.logged())
+			t.Errorf("logged %d times:\n%s", n, w.logged())
 		}
 	})
 }
 
-func TestABadRulesFileStopsTheStart(t *testing.T) {
+func TestInvalidRulesFilePreventsTheStart(t *testing.T) {
 	w := newWorld(t, `groups: [{name: g, rules: [{alert: A, expr: 'up =='}]}]`)
 	_, err := Start(t.Context(), Options{Config: Config{RulesFile: w.rules, Alertmanagers: []string{"http://pager"}}})
 	if err == nil || !strings.Contains(err.Error(), w.rules) || !strings.Contains(err.Error(), "parse error") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("error %v", err)
 	}
 }
 
-func TestABadRulesFileAtAReloadLeavesTheOldRules(t *testing.T) {
+func TestInvalidReloadKeepsThePreviousRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(5*time.Minute))
 		w.show(nodeDown, "late 1")
@@ -443,13 +442,13 @@ func TestABadRulesFileAtAReloadLeavesTheOldRules(t *testing.T) {
 			t.Error("no error")
 		}
 		if got := w.metric("avax_exporter_rules_last_reload_successful"); !strings.Contains(got, "successful 0") {
-			t.Errorf("it is told as:\n%s", got)
+			t.Errorf("metrics:\n%s", got)
 		}
 		time.Sleep(time.Minute)
 		if begun, _ := w.paged("Down"); len(begun) != 0 {
-			t.Errorf("pages: %v", begun)
+			t.Errorf("notifications: %v", begun)
 		}
-		// A good one: the group that did not change goes on where it was.
+		// A valid file: the unchanged group continues.
 		w.write(down(5*time.Minute) + `
   - name: more
     rules: [{alert: Late, expr: late == 1}]
@@ -460,16 +459,16 @@ func TestABadRulesFileAtAReloadLeavesTheOldRules(t *testing.T) {
 		time.Sleep(150 * time.Second)
 		for _, alert := range []string{"Down", "Late"} {
 			if begun, _ := w.paged(alert); len(begun) != 1 {
-				t.Errorf("pages of %s: %v", alert, begun)
+				t.Errorf("notifications of %s: %v", alert, begun)
 			}
 		}
 		if got := w.metric("avax_exporter_rules_last_reload_successful"); !strings.Contains(got, "successful 1") {
-			t.Errorf("it is told as:\n%s", got)
+			t.Errorf("metrics:\n%s", got)
 		}
 	})
 }
 
-func TestARuleThatCannotBeEvaluatedIsToldOnce(t *testing.T) {
+func TestFailingRuleIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `groups: [{name: g, rules: [{alert: Mixed, expr: 'a == on (x) group_left () b'}]}]`)
 		w.show(`a{x="1"} 1`, `b{x="1",y="1"} 1`, `b{x="1",y="2"} 1`)
@@ -477,21 +476,21 @@ func TestARuleThatCannotBeEvaluatedIsToldOnce(t *testing.T) {
 		defer stop()
 		time.Sleep(3 * time.Minute)
 		if n := strings.Count(w.logged(), "rule evaluation failed"); n != 1 {
-			t.Errorf("told %d times:\n%s", n, w.logged())
+			t.Errorf("logged %d times:\n%s", n, w.logged())
 		}
 		if got := a.groups()[0].Rules[0]; got.Health != "err" || !strings.Contains(got.LastError, "many-to-many") {
-			t.Errorf("it is told as %+v", got)
+			t.Errorf("group %+v", got)
 		}
 		w.show(`a{x="1"} 1`, `b{x="1",y="1"} 1`)
 		time.Sleep(time.Minute)
 		if !strings.Contains(w.logged(), "rule evaluation recovered") {
-			t.Errorf("the log says:\n%s", w.logged())
+			t.Errorf("log:\n%s", w.logged())
 		}
 	})
 }
 
-// Two exporters with the same view are one to Alertmanager.
-func TestTwoWithTheSameViewPageOnce(t *testing.T) {
+// Alertmanager does not distinguish exporters with equal labels.
+func TestReplicasWithEqualLabelsPageOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(5*time.Minute))
 		w.show(nodeDown)
@@ -502,12 +501,12 @@ func TestTwoWithTheSameViewPageOnce(t *testing.T) {
 		second()
 		time.Sleep(10 * time.Minute)
 		if begun, ended := w.paged("Down"); len(begun) != 1 || len(ended) != 0 {
-			t.Errorf("pages: %v, all-clears: %v", begun, ended)
+			t.Errorf("notifications: %v, resolved: %v", begun, ended)
 		}
 	})
 }
 
-// only lets nobody through but one.
+// only limits requests to one host.
 type only struct {
 	http.RoundTripper
 	host string
@@ -528,7 +527,7 @@ func copyDir(t *testing.T, from, to string) {
 	}
 }
 
-// shift moves what is remembered by so much into the future.
+// shift moves saved state into the future by this duration.
 func shift(t *testing.T, path string, by time.Duration) {
 	t.Helper()
 	dir, err := state.Open(path)
@@ -537,7 +536,7 @@ func shift(t *testing.T, path string, by time.Duration) {
 	}
 	known, found, err := state.Load[[]activeAlert](dir, stateKey)
 	if err != nil || !found {
-		t.Fatalf("nothing is remembered (%v)", err)
+		t.Fatalf("no saved state (%v)", err)
 	}
 	for i := range known {
 		known[i].Since += int64(by.Seconds())

@@ -25,20 +25,18 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 )
 
-// seriesPerNode is what a node has with the default collectors and an L1 (see
-// docs/performance.md).
+// seriesPerNode is the number of series of a node with the default collectors and an L1 (see docs/performance.md).
 const seriesPerNode = 455
 
-// BenchmarkAlerting tells what evaluation costs with the built-in rules every 15 s,
-// once as much history is kept as AVAX_HISTORY=auto allows. It tells as well how many
-// alerts were active: one, which always is, if nothing is wrong. Each further one
-// costs its templates at every tick.
+// BenchmarkAlerting measures the evaluation of the built-in rules every 15 s, with as much history as AVAX_HISTORY=auto allows. It
+// also reports the number of active alerts: one, which always fires, if nothing is wrong. Each further one costs its
+// templates at every evaluation.
 func BenchmarkAlerting(b *testing.B) {
 	for _, nodes := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			page := seriesOf(nodes*seriesPerNode, func(string) bool { return true })
 			for b.Loop() {
-				// Synthetic time is for tests alone.
+				// Synthetic time is only available in tests.
 				ok := testing.RunTests(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{
 					Name: b.Name(), F: func(t *testing.T) { synctest.Test(t, func(t *testing.T) { cost(t, b, page) }) },
 				}})
@@ -50,7 +48,7 @@ func BenchmarkAlerting(b *testing.B) {
 	}
 }
 
-// seriesOf makes so many series of the collectors' families, of nodes that are well.
+// seriesOf returns this number of series of the collectors' families, for healthy nodes.
 func seriesOf(n int, wanted func(string) bool) []labels.Labels {
 	var series []labels.Labels
 	for node := 0; ; node++ {
@@ -76,7 +74,7 @@ func seriesOf(n int, wanted func(string) bool) []labels.Labels {
 	}
 }
 
-// well is a value with which nothing is wrong.
+// well returns a healthy value.
 func well(family string) float64 {
 	switch {
 	case strings.HasSuffix(family, "_timestamp_seconds"):
@@ -90,13 +88,13 @@ func well(family string) float64 {
 }
 
 var (
-	// faults are families of which every 1 is one.
+	// faults are families in which every 1 is a fault.
 	faults = regexp.MustCompile("_(benched|duplicate|fork_detected|check_failing|mismatch|newer_version_stake_ratio|downtime_used_seconds)$")
-	// settled are families of which a rule asks whether they change.
+	// settled are families whose changes a rule detects.
 	settled = regexp.MustCompile("_(up|weight|owners?|owner_threshold|block|info)$")
 )
 
-// cost runs alerting for some minutes over a full history, and reports.
+// cost runs alerting for some minutes with a full history, and reports the costs.
 func cost(t *testing.T, b *testing.B, series []labels.Labels) {
 	const interval, ticks = 15 * time.Second, 20
 	w := newWorld(t, string(alerts.Rules))
@@ -143,8 +141,7 @@ func cost(t *testing.T, b *testing.B, series []labels.Labels) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkHistory tells what the samples of a window cost in memory, at 15 s: for a
-// series, and for each sample of it beyond the first two hours.
+// BenchmarkHistory measures the memory of stored samples at 15 s: per series, and per sample beyond the first two hours.
 func BenchmarkHistory(b *testing.B) {
 	const interval, count = 15 * time.Second, 2000
 	series := seriesOf(count, func(string) bool { return true })
@@ -167,8 +164,7 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
-// appendHistory appends samples of series that are well, of which a third moves, and
-// returns how many.
+// appendHistory appends samples of healthy series, a third of which change, and returns their number.
 func appendHistory(t testing.TB, s *store, series []labels.Labels, from, to time.Time, every time.Duration) (samples int) {
 	t.Helper()
 	refs, values, moves := make([]storage.SeriesRef, len(series)), make([]float64, len(series)), make([]bool, len(series))
@@ -196,7 +192,7 @@ func appendHistory(t testing.TB, s *store, series []labels.Labels, from, to time
 	return samples
 }
 
-// heap is what lives.
+// heap returns the size of live memory.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -204,14 +200,14 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// processor is the time that this process has had of the processor.
+// processor returns the CPU time of this process.
 func processor() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// size sums up the files in a directory.
+// size returns the size of the files in a directory.
 func size(t *testing.T, path string) (n int64) {
 	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

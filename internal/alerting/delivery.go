@@ -65,7 +65,7 @@ func (s sender) Send(alerts ...*notifier.Alert) {
 				StartsAt: a.StartsAt, EndsAt: a.EndsAt, GeneratorURL: a.GeneratorURL,
 			})
 		}
-		_ = s.notify(context.Background(), own...) // logs its errors
+		_ = s.notify(context.Background(), own...) // it logs its errors
 	}
 	if s.alertmanagers != nil {
 		s.alertmanagers.Send(alerts...)
@@ -114,7 +114,7 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := direct.Do(req.WithContext(ctx))
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		err = wrapped.Err // it names the URL
+		err = wrapped.Err // the wrapper contains the URL
 	}
 	trouble := err
 	switch {

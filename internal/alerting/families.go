@@ -29,7 +29,7 @@ func ValueFamilies(groups []Group, expr string) []string {
 	add = func(expr string) {
 		parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 		if err != nil {
-			return // another Prometheus may know more functions
+			return // another Prometheus may have more functions
 		}
 		for _, name := range valueNames(parsed) {
 			switch {

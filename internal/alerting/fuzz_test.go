@@ -8,8 +8,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 )
 
-// FuzzAnyRulesFileIsTakenOrRefused looks at a file of rules as a reload does, before it replaces those that run.
-func FuzzAnyRulesFileIsTakenOrRefused(f *testing.F) {
+// FuzzRulesFileIsValidOrAnError parses a rules file like a reload does.
+func FuzzRulesFileIsValidOrAnError(f *testing.F) {
 	f.Add([]byte("groups: [{name: a, rules: [{alert: A, expr: avax_node_up == 0, for: 5m, annotations: {summary: '{{ $labels.node }}'}}]}]"))
 	f.Add([]byte("groups: [{name: a, query_offset: 1d, rules: [{record: 'a:b', expr: 'rate(avax_x[5m:1s] @ end() offset -1h)'}]}]"))
 	f.Add([]byte("groups: [{name: a, rules: [{alert: A, expr: vector(1), annotations: {x: '{{ query \"up\" | first }}{{'}}]}]"))
@@ -17,10 +17,10 @@ func FuzzAnyRulesFileIsTakenOrRefused(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		set, err := parseRules("rules.yml", content, MinHistory)
 		if (set == nil) == (err == nil) {
-			t.Fatalf("%q gives %v and %v", content, set, err)
+			t.Fatalf("%q: %v and %v", content, set, err)
 		}
 		if err == nil && set.alerts == 0 {
-			t.Errorf("%q pages nobody and is taken", content)
+			t.Errorf("%q has no alert and is accepted", content)
 		}
 	})
 }

@@ -23,7 +23,7 @@ type PrometheusConfig struct {
 	// HTTPFile is a file with the HTTP client configuration of the Prometheus
 	// libraries: basic_auth, authorization, tls_config, http_headers. May be empty.
 	HTTPFile string
-	Timeout  time.Duration // of one question
+	Timeout  time.Duration // of one query
 	MaxBody  int64         // bytes of one answer
 }
 
@@ -46,7 +46,7 @@ func NewPrometheus(c PrometheusConfig, transport http.RoundTripper) (*Prometheus
 		}
 	}
 	own := *settings
-	own.FollowRedirects = false // credentials would follow
+	own.FollowRedirects = false // a redirect would receive the credentials
 	client, err := httpconfig.NewClientFromConfig(own, "prometheus")
 	if err != nil {
 		return nil, fmt.Errorf("HTTP client configuration: %w", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answers is a Prometheus that answers each path so; the last request is kept.
+// answers is a Prometheus with fixed answers by path; it keeps the last request.
 type answers struct {
 	status int
 	header http.Header
@@ -41,7 +41,7 @@ func overHTTP(t *testing.T, transport http.RoundTripper) *Prometheus {
 	return p
 }
 
-func TestRulesOfAPrometheusAreThoseAboutUs(t *testing.T) {
+func TestPrometheusGroupsAreFilteredByJob(t *testing.T) {
 	p := overHTTP(t, &answers{status: http.StatusOK, bodies: map[string]string{"/prefix/api/v1/rules": `{"status":"success","data":{"groups":[
 		{"name":"others","file":"o.yml","interval":15,"rules":[
 			{"type":"alerting","name":"DiskFull","query":"node_filesystem_avail_bytes == 0","state":"inactive","health":"ok","lastEvaluation":"2026-01-02T03:04:05Z"}]},
@@ -73,7 +73,7 @@ func TestRulesOfAPrometheusAreThoseAboutUs(t *testing.T) {
 	}
 }
 
-func TestWhatAPrometheusAnswersWronglyIsAnError(t *testing.T) {
+func TestInvalidPrometheusAnswersAreErrors(t *testing.T) {
 	vector := func(result string) map[string]string {
 		return map[string]string{"/prefix/api/v1/query": `{"status":"success","data":` + result + `}`}
 	}
@@ -83,13 +83,13 @@ func TestWhatAPrometheusAnswersWronglyIsAnError(t *testing.T) {
 		bodies map[string]string
 		want   string
 	}{
-		"not found":      {http.StatusOK, nil, nil, "404"},
-		"refused":        {http.StatusUnauthorized, nil, vector(`{}`), "401"},
-		"its own error":  {http.StatusBadRequest, nil, map[string]string{"/prefix/api/v1/query": `{"status":"error","errorType":"bad_data","error":"parse error: x"}`}, "parse error: x"},
-		"a login page":   {http.StatusOK, nil, map[string]string{"/prefix/api/v1/query": `<html>`}, "query up"},
-		"a range":        {http.StatusOK, nil, vector(`{"resultType":"matrix","result":[]}`), "is a matrix"},
-		"too much":       {http.StatusOK, nil, vector(`{"resultType":"vector","result":[]}` + strings.Repeat(" ", 8<<10)), "too large"},
-		"sent elsewhere": {http.StatusFound, http.Header{"Location": {"http://elsewhere/"}}, vector(`{}`), "302"},
+		"not found":           {http.StatusOK, nil, nil, "404"},
+		"refused":             {http.StatusUnauthorized, nil, vector(`{}`), "401"},
+		"error of Prometheus": {http.StatusBadRequest, nil, map[string]string{"/prefix/api/v1/query": `{"status":"error","errorType":"bad_data","error":"parse error: x"}`}, "parse error: x"},
+		"login page":          {http.StatusOK, nil, map[string]string{"/prefix/api/v1/query": `<html>`}, "query up"},
+		"range result":        {http.StatusOK, nil, vector(`{"resultType":"matrix","result":[]}`), "is a matrix"},
+		"too large":           {http.StatusOK, nil, vector(`{"resultType":"vector","result":[]}` + strings.Repeat(" ", 8<<10)), "too large"},
+		"redirect":            {http.StatusFound, http.Header{"Location": {"http://elsewhere/"}}, vector(`{}`), "302"},
 	} {
 		a := &answers{status: test.status, header: test.header, bodies: test.bodies}
 		v, err := overHTTP(t, a).Query(t.Context(), "up", time.Now())
@@ -99,7 +99,7 @@ func TestWhatAPrometheusAnswersWronglyIsAnError(t *testing.T) {
 	}
 }
 
-func TestAPrometheusThatHangsIsWaitedForUntilTheTimeout(t *testing.T) {
+func TestHungPrometheusTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := overHTTP(t, hangs{})
 		for what, ask := range map[string]func() error{
@@ -125,7 +125,7 @@ func (hangs) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, context.Cause(r.Context())
 }
 
-func TestTheHTTPConfigurationOfAPrometheusIsCheckedWithoutShowingSecrets(t *testing.T) {
+func TestPrometheusHTTPConfigErrorsContainNoSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "http.yml")
 	for content, want := range map[string]string{
 		"basic_auth: {username: me, password_file: password}":        "",
@@ -143,7 +143,7 @@ func TestTheHTTPConfigurationOfAPrometheusIsCheckedWithoutShowingSecrets(t *test
 		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v, want %q", content, err, want)
 		case err != nil && strings.Contains(err.Error(), "c4n4ry"):
-			t.Errorf("the error shows the secret: %v", err)
+			t.Errorf("secret in the error: %v", err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 )
 
-func TestQueriesThatTakeMuchForTheirSizeAreRefused(t *testing.T) {
+func TestExpensiveQueriesAreRejected(t *testing.T) {
 	double := func(expr string) string { return `label_replace(` + expr + `, "a", "$1$1", "a", "(.*)")` }
 	nested := "avax_node_up"
 	for range 9 {
@@ -37,7 +37,7 @@ func TestQueriesThatTakeMuchForTheirSizeAreRefused(t *testing.T) {
 	}
 }
 
-func TestExpressionsOfTheRulesAreAnswered(t *testing.T) {
+func TestRuleExpressionsAreAccepted(t *testing.T) {
 	groups, errs := rulefmt.Parse(alerts.Rules, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	if errs != nil {
 		t.Fatal(errs)

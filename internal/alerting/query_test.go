@@ -17,7 +17,7 @@ import (
 
 const watchdog = `groups: [{name: g, rules: [{record: 'node:sum', expr: sum(avax_height)}, {alert: Watchdog, expr: vector(1)}]}]`
 
-func TestPagesAskWithPromQL(t *testing.T) {
+func TestQueriesOfPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, watchdog)
 		w.show(`avax_height{node="alpha"} 5`, `avax_height{node="bravo"} 7`)
@@ -42,7 +42,7 @@ func TestPagesAskWithPromQL(t *testing.T) {
 			lines := []string{}
 			for _, s := range got {
 				if s.Timestamp.Time().Before(time.Now().Add(-time.Second)) {
-					t.Errorf("%s is of %s", expr, s.Timestamp.Time())
+					t.Errorf("%s: time %s", expr, s.Timestamp.Time())
 				}
 				lines = append(lines, fmt.Sprintf("%s => %s", s.Metric, s.Value))
 			}
@@ -53,14 +53,14 @@ func TestPagesAskWithPromQL(t *testing.T) {
 
 		matrix, err := a.QueryRange(t.Context(), `sum(avax_height)`, time.Now().Add(-2*time.Minute), time.Now(), 30*time.Second)
 		if err != nil || len(matrix) != 1 {
-			t.Fatalf("the range is %v (%v)", matrix, err)
+			t.Fatalf("range %v (%v)", matrix, err)
 		}
 		var values []string
 		for _, p := range matrix[0].Values {
 			values = append(values, p.Value.String())
 		}
 		if got := strings.Join(values, " "); got != "12 12 12 6 6" {
-			t.Errorf("over two minutes the sum is %s", got)
+			t.Errorf("sum over two minutes %s", got)
 		}
 
 		const much = `count_over_time(vector(1)[300s:1ms])`
@@ -80,22 +80,22 @@ func TestPagesAskWithPromQL(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		if v, err := a.Query(ended, `avax_height`, time.Now()); err == nil || !strings.Contains(fmt.Sprint(err), "canceled") {
-			t.Errorf("nobody waits for it, and it gives %v and %v", v, err)
+			t.Errorf("cancelled query: %v and %v", v, err)
 		}
 		for _, bad := range []string{`sum(`, `avax_height[5m]`, `"text"`} {
 			if v, err := a.Query(t.Context(), bad, time.Now()); err == nil || !strings.Contains(err.Error(), bad) {
-				t.Errorf("%s gives %v and %v", bad, v, err)
+				t.Errorf("%s: %v and %v", bad, v, err)
 			}
 		}
 		for _, step := range []time.Duration{0, -time.Second, time.Millisecond} {
 			if m, err := a.QueryRange(t.Context(), `avax_height`, time.Now().Add(-time.Hour), time.Now(), step); err == nil {
-				t.Errorf("by %s it gives %v", step, m)
+				t.Errorf("step %s: %v", step, m)
 			}
 		}
 	})
 }
 
-func TestFamiliesOfRulesAndPagesAreSampled(t *testing.T) {
+func TestFamiliesOfRulesAndPagesAreStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `
 groups:
@@ -120,7 +120,7 @@ groups:
 		for _, s := range all {
 			got = append(got, string(s.Metric[model.MetricNameLabel]))
 			if s.Metric["__tmp_bulk"] != "" {
-				t.Errorf("%s keeps a label that is not its own", s.Metric)
+				t.Errorf("%s has a foreign label", s.Metric)
 			}
 		}
 		want := []string{

@@ -35,7 +35,7 @@ func parseReceiver(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("invalid URL: write one like http://127.0.0.1:9093") // the URL may hold a password
+		return nil, errors.New("invalid URL: write one like http://127.0.0.1:9093") // the URL may contain a password
 	case u.User != nil:
 		return nil, errors.New("a user or password in the URL: write basic_auth into the Alertmanager configuration file")
 	case u.RawQuery != "" || u.Fragment != "":

@@ -28,7 +28,7 @@ func file(t *testing.T, name, content string) string {
 	return path
 }
 
-func TestAlertmanagersAreThoseOfTheURLsAndOfTheFile(t *testing.T) {
+func TestAlertmanagersComeFromURLsAndFile(t *testing.T) {
 	block, err := receivers(Config{
 		Alertmanagers: []string{"http://one:9093", "https://two/prefix/"},
 		AlertmanagerFile: file(t, "am.yml", `
@@ -62,11 +62,11 @@ alerting:
 		t.Error(diff)
 	}
 	if len(block.AlertRelabelConfigs) != 1 {
-		t.Errorf("relabelling: %v", block.AlertRelabelConfigs)
+		t.Errorf("relabeling: %v", block.AlertRelabelConfigs)
 	}
 }
 
-func TestBadAlertmanagersAreToldWithoutASecret(t *testing.T) {
+func TestAlertmanagerErrorsContainNoSecrets(t *testing.T) {
 	for _, test := range []struct {
 		urls    []string
 		content string
@@ -95,13 +95,13 @@ func TestBadAlertmanagersAreToldWithoutASecret(t *testing.T) {
 			}
 		}
 		if !strings.Contains(text, test.want) || strings.Contains(text, "canary") {
-			t.Errorf("%v %s\ngives %q, want something with %q", test.urls, test.content, text, test.want)
+			t.Errorf("%v %s\nerror %q, want it to contain %q", test.urls, test.content, text, test.want)
 		}
 	}
 }
 
-// TLS with its own certificate, and a password that is changed while it runs.
-func TestAnAlertmanagerBehindTLSAndAPassword(t *testing.T) {
+// TLS with its own certificate, and a password that changes at runtime.
+func TestAlertmanagerWithTLSAndPassword(t *testing.T) {
 	requests := make(chan string, 100)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, password, _ := r.BasicAuth()
@@ -133,7 +133,7 @@ alerting:
 	}
 	t.Cleanup(a.Wait)
 	if got := <-requests; got != "wrong" {
-		t.Errorf("the password sent is %q", got)
+		t.Errorf("sent password %q", got)
 	}
 	if err := os.WriteFile(password, []byte("right"), 0o600); err != nil {
 		t.Fatal(err)
@@ -143,11 +143,11 @@ alerting:
 			break
 		}
 	}
-	<-requests // the answer to the one before has been noted
+	<-requests // the previous answer has been recorded
 	if r := a.Receivers(); len(r) != 1 || !r[0].Up {
-		t.Errorf("it is told as %+v", r)
+		t.Errorf("receiver %+v", r)
 	}
 	if log := w.logged(); !strings.Contains(log, "answers 401 Unauthorized") || strings.Contains(log, "wrong") {
-		t.Errorf("the log says:\n%s", log)
+		t.Errorf("log:\n%s", log)
 	}
 }

@@ -64,7 +64,7 @@ func readRules(c Config) (*ruleSet, error) {
 func parseRules(name string, content []byte, history time.Duration) (*ruleSet, error) {
 	groups, errs := rulefmt.Parse(content, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
 	if groups == nil && len(errs) > 0 {
-		errs = errs[:1] // it was read twice, the second time to know lines
+		errs = errs[:1] // it was parsed twice, the second time for line numbers
 	}
 	for i, err := range errs {
 		errs[i] = fmt.Errorf("%s: %w", name, err)
@@ -118,7 +118,7 @@ func looksBack(expr parser.Expr) time.Duration {
 	now := time.Now()
 	from, to := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: now, End: now, LookbackDelta: lookback})
 	if from == 0 && to == 0 {
-		return 0 // it asks for nothing
+		return 0 // it reads no samples
 	}
 	return max(0, now.Sub(time.UnixMilli(from))).Round(time.Second)
 }

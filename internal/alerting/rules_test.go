@@ -13,17 +13,17 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 )
 
-func TestTheBuiltInRulesAreGood(t *testing.T) {
+func TestBuiltInRulesAreValid(t *testing.T) {
 	summary, err := CheckRules(Config{Rules: alerts.Rules})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if summary.Name != "rules.yml" || summary.Alerts == 0 || summary.Recording == 0 {
-		t.Errorf("they are told as %+v", summary)
+		t.Errorf("summary %+v", summary)
 	}
 }
 
-func TestARulesFileIsRefusedWithTheReason(t *testing.T) {
+func TestInvalidRulesFileNamesTheReason(t *testing.T) {
 	group := func(rule string) string { return "groups: [{name: g, rules: [" + rule + "]}]" }
 	for _, test := range []struct{ content, want string }{
 		{"groups: [", "my.yml"},
@@ -40,12 +40,12 @@ func TestARulesFileIsRefusedWithTheReason(t *testing.T) {
 	} {
 		_, err := parseRules("my.yml", []byte(test.content), MinHistory)
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "my.yml") {
-			t.Errorf("%s\ngives %v, want something with %q", test.content, err, test.want)
+			t.Errorf("%s\nerror %v, want it to contain %q", test.content, err, test.want)
 		}
 	}
 	for _, bad := range []string{"groups: [", "groups: 3", "no rules", "groups: [{name: g, rules: 7}]"} {
 		if _, err := parseRules("my.yml", []byte(bad), MinHistory); err == nil || strings.Count(err.Error(), "my.yml") != 1 {
-			t.Errorf("%s\ngives %v, want it told once", bad, err)
+			t.Errorf("%s\nerror %v, want it once", bad, err)
 		}
 	}
 	for _, good := range []string{"increase(up[2h])", "up offset 2h", "vector(1)", "vector(time()) > 0", "up offset -1h"} {
@@ -55,7 +55,7 @@ func TestARulesFileIsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestALongerHistoryTakesRulesThatLookBackFurther(t *testing.T) {
+func TestLongerHistoryAllowsLongerRanges(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rules.yml")
 	if err := os.WriteFile(file, []byte("groups: [{name: g, rules: [{alert: A, expr: 'increase(up[5h])'}]}]"), 0o600); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestALongerHistoryTakesRulesThatLookBackFurther(t *testing.T) {
 	}
 }
 
-func TestFamiliesAreThoseThatARuleMayAskFor(t *testing.T) {
+func TestFamiliesOfARuleAreFound(t *testing.T) {
 	set, err := parseRules("my.yml", []byte(`
 groups:
   - name: g
@@ -89,11 +89,11 @@ groups:
 		"node_info": true, "owner_info": true, "is_asked": false, "plain_and_more": false,
 	} {
 		if got := families.MatchString(name); got != want {
-			t.Errorf("%s is sampled: %v", name, got)
+			t.Errorf("%s stored: %v", name, got)
 		}
 	}
 	all, err := parseRules("my.yml", []byte(`groups: [{name: g, rules: [{alert: A, expr: '{job="x"} == 0'}]}]`), MinHistory)
 	if err != nil || !regexp.MustCompile("^(?:"+all.families+")$").MatchString("anything") {
-		t.Errorf("a rule that names no family asks for any: %v, %v", all, err)
+		t.Errorf("rule without a family name: %v, %v, want any family", all, err)
 	}
 }

@@ -33,7 +33,7 @@ const Built = true
 var ErrNotBuilt error
 
 const (
-	dropEvery = 10 * time.Minute // what is older than the history
+	dropEvery = 10 * time.Minute // samples older than the history
 	// drainFor is how long the shutdown waits for notifications in the queue.
 	drainFor = 5 * time.Second
 	// queueCapacity is Prometheus' default.
@@ -53,7 +53,7 @@ type Alerting struct {
 	delivery *delivery
 	state    alertState
 
-	mu      sync.Mutex // held by who reloads rules, or makes an engine
+	mu      sync.Mutex // locked during a reload or a restart of the engine
 	set     *ruleSet
 	engine  *engine
 	failing map[string]string // rules that cannot be evaluated, and why
@@ -83,7 +83,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		set: set, state: alertState{dir: o.State, every: o.Interval}, failing: map[string]string{}, stopped: make(chan struct{}),
 	}
 	if a.state.dir == nil {
-		a.state.dir = &state.Dir{} // until the process ends
+		a.state.dir = &state.Dir{} // kept until the process ends
 		o.Registerer.Unregister(a.metrics.remembered)
 	}
 	if err := a.state.load(time.Now()); err != nil {
@@ -289,7 +289,7 @@ func (a *Alerting) scrapeConfig(set *ruleSet) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.GlobalConfig.ExternalLabels = a.external // as they are: Load would put variables of the environment in
+	cfg.GlobalConfig.ExternalLabels = a.external // set directly, because Load would expand environment variables
 	return cfg, nil
 }
 

@@ -28,7 +28,7 @@ func open(t testing.TB, configure func(*tsdb.HeadOptions)) *store {
 	return s
 }
 
-// fill appends a sample of so many series at each time.
+// fill appends a sample of this number of series at each time.
 func fill(t testing.TB, s *store, series int, from, to time.Time, every time.Duration) {
 	t.Helper()
 	for at := from; at.Before(to); at = at.Add(every) {
@@ -45,7 +45,7 @@ func fill(t testing.TB, s *store, series int, from, to time.Time, every time.Dur
 	}
 }
 
-func TestTheStoreKeepsItsHistoryAndNoMore(t *testing.T) {
+func TestStoreKeepsExactlyItsHistory(t *testing.T) {
 	for _, history := range []time.Duration{MinHistory, mostHistory} {
 		t.Run(history.String(), func(t *testing.T) {
 			s := open(t, nil)
@@ -72,14 +72,14 @@ func TestTheStoreKeepsItsHistoryAndNoMore(t *testing.T) {
 					samples++
 				}
 				if want := int(history / (15 * time.Second)); samples != want {
-					t.Errorf("%s has %d samples, want %d", set.At().Labels(), samples, want)
+					t.Errorf("%s: %d samples, want %d", set.At().Labels(), samples, want)
 				}
 			}
 			if err := q.Close(); err != nil || series != 20 || s.NumSeries() != 20 {
-				t.Errorf("%d series, and %d at all, want 20 (%v)", series, s.NumSeries(), err)
+				t.Errorf("%d series, %d in the head, want 20 (%v)", series, s.NumSeries(), err)
 			}
 			if oldest := now.Sub(time.UnixMilli(s.MinTime())); oldest > history+lookback+dropEvery {
-				t.Errorf("the oldest sample is of %s ago", oldest)
+				t.Errorf("oldest sample %s ago", oldest)
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
@@ -88,7 +88,7 @@ func TestTheStoreKeepsItsHistoryAndNoMore(t *testing.T) {
 	}
 }
 
-func TestHistoryIsAsLongAsItsMemoryAllows(t *testing.T) {
+func TestHistoryFollowsTheMemoryLimit(t *testing.T) {
 	for _, test := range []struct {
 		set, interval time.Duration
 		series        uint64
@@ -102,13 +102,13 @@ func TestHistoryIsAsLongAsItsMemoryAllows(t *testing.T) {
 		{72 * time.Hour, 15 * time.Second, 1_000_000, 72 * time.Hour},
 	} {
 		if got := (Config{History: test.set, Interval: test.interval}).history(test.series); got != test.want {
-			t.Errorf("%d series every %s, with %s set, are kept for %s, want %s", test.series, test.interval, test.set, got, test.want)
+			t.Errorf("%d series every %s, history %s: kept for %s, want %s", test.series, test.interval, test.set, got, test.want)
 		}
 	}
 }
 
-// Who asks while old samples are dropped gets what stays, and does not hold it up.
-func TestAQuestionWhileSamplesAreDropped(t *testing.T) {
+// A query during a drop returns the remaining samples, and does not block the drop.
+func TestQueryDuringADrop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, nil)
 		now := time.Now()
@@ -123,7 +123,7 @@ func TestAQuestionWhileSamplesAreDropped(t *testing.T) {
 		early := ask(now.Add(-3*time.Hour), now)
 		dropped := make(chan error, 1)
 		go func() { dropped <- s.drop(now, MinHistory) }()
-		synctest.Wait() // it waits for the early one
+		synctest.Wait() // it waits for the earlier query
 
 		late := ask(now.Add(-3*time.Hour), now)
 		gone := ask(now.Add(-3*time.Hour), now.Add(-MinHistory-time.Hour/2))
@@ -136,7 +136,7 @@ func TestAQuestionWhileSamplesAreDropped(t *testing.T) {
 				t.Error(err)
 			}
 		case <-time.After(time.Minute):
-			t.Error("those who came later hold it up")
+			t.Error("later queries block the drop")
 		}
 		for name, q := range map[string]storage.Querier{"late": late, "gone": gone} {
 			samples := 0
@@ -147,7 +147,7 @@ func TestAQuestionWhileSamplesAreDropped(t *testing.T) {
 				}
 			}
 			if want := map[string]int{"late": int((MinHistory + lookback) / (15 * time.Second))}[name]; samples != want {
-				t.Errorf("%s sees %d samples, want %d", name, samples, want)
+				t.Errorf("%s: %d samples, want %d", name, samples, want)
 			}
 			if err := q.Close(); err != nil {
 				t.Error(err)
@@ -159,9 +159,8 @@ func TestAQuestionWhileSamplesAreDropped(t *testing.T) {
 	})
 }
 
-// The directory that the store was opened in is gone, so the first file that it
-// wrote would end the process, as a full disk does to Prometheus' database.
-func TestTheStoreWritesNothing(t *testing.T) {
+// The store's directory is deleted, so the first write would end the process, as a full disk does to Prometheus' database.
+func TestStoreWritesNoFiles(t *testing.T) {
 	var dir string
 	s := open(t, func(o *tsdb.HeadOptions) { dir = o.ChunkDirRoot })
 	begin := time.Unix(1_800_000_000, 0)
@@ -176,12 +175,12 @@ func TestTheStoreWritesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("left behind: %s (%v)", dir, err)
+		t.Errorf("left over: %s (%v)", dir, err)
 	}
 }
 
-// Prometheus' own acceptance tests of PromQL, all of them, over the store.
-func TestTheStoreAnswersAsPrometheusDoes(t *testing.T) {
+// Prometheus' own acceptance tests of PromQL.
+func TestStorePassesPrometheusAcceptanceTests(t *testing.T) {
 	engine := promqltest.NewTestEngine(t, false, lookback, promqltest.DefaultMaxSamplesPerQuery)
 	promqltest.RunBuiltinTestsWithStorage(t, engine, func(t testing.TB) storage.Storage {
 		return testStorage{open(t, func(o *tsdb.HeadOptions) {
@@ -193,7 +192,7 @@ func TestTheStoreAnswersAsPrometheusDoes(t *testing.T) {
 	})
 }
 
-// testStorage makes the store all that the acceptance tests ask for.
+// testStorage adds the methods that the acceptance tests need.
 type testStorage struct{ *store }
 
 func (testStorage) ChunkQuerier(int64, int64) (storage.ChunkQuerier, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// setAt is a wall clock that is set by so much at that time.
+// setAt is a wall clock that is set by this much at that time.
 func setAt(at time.Time, by time.Duration) func(*Options) {
 	return func(o *Options) {
 		o.clockStep = func(since time.Time) time.Duration {
@@ -23,7 +23,7 @@ func setAt(at time.Time, by time.Duration) func(*Options) {
 	}
 }
 
-func TestAClockThatIsSetNeitherPagesNorResolvesNorForgets(t *testing.T) {
+func TestClockStepKeepsAlertState(t *testing.T) {
 	const rules = `
 groups:
   - name: g
@@ -44,28 +44,28 @@ groups:
 				before := a.current()
 				time.Sleep(time.Minute)
 				if a.current() == before {
-					t.Fatal("the engine goes on with a clock that was set")
+					t.Fatal("engine not replaced after a clock step")
 				}
 				if v, err := a.Query(t.Context(), "count_over_time(up_node[10m])", time.Now()); err != nil || len(v) != 1 || v[0].Value > 5 {
-					t.Errorf("samples of another time are kept: %v (%v)", v, err)
+					t.Errorf("samples from before the step: %v (%v)", v, err)
 				}
 				if begun, _ := w.paged("Pending"); len(begun) > 0 {
-					t.Errorf("its time is not over: %v", begun)
+					t.Errorf("sent before its for was over: %v", begun)
 				}
 				time.Sleep(4 * time.Minute)
 				for alert, want := range map[string]int{"Firing": 1, "AtOnce": 1, "Pending": 1, "Gone": 0} {
 					if begun, ended := w.paged(alert); len(begun) != want || len(ended) != 0 {
-						t.Errorf("%s: pages: %v, all-clears: %v", alert, begun, ended)
+						t.Errorf("%s: notifications: %v, resolved: %v", alert, begun, ended)
 					}
 				}
 				if n := strings.Count(w.logged(), "wall clock changed"); n != 1 || strings.Contains(w.logged(), "level=ERROR") {
-					t.Errorf("told %d times:\n%s", n, w.logged())
+					t.Errorf("logged %d times:\n%s", n, w.logged())
 				}
 				w.show(nodeUp)
 				time.Sleep(time.Minute)
 				for _, alert := range []string{"Firing", "AtOnce", "Pending"} {
 					if _, ended := w.paged(alert); len(ended) != 1 {
-						t.Errorf("%s: all-clears: %v", alert, ended)
+						t.Errorf("%s: resolved: %v", alert, ended)
 					}
 				}
 			})
@@ -73,7 +73,7 @@ groups:
 	}
 }
 
-func TestAClockThatIsSetBeforeTheFirstSampleHoldsNothingUp(t *testing.T) {
+func TestClockStepBeforeTheFirstSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(0))
 		w.show(nodeDown)
@@ -81,12 +81,12 @@ func TestAClockThatIsSetBeforeTheFirstSampleHoldsNothingUp(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		if begun, _ := w.paged("Down"); len(begun) != 1 {
-			t.Errorf("pages: %v", begun)
+			t.Errorf("notifications: %v", begun)
 		}
 	})
 }
 
-func TestAStepOfAMinuteKeepsTheSamples(t *testing.T) {
+func TestClockStepWithinToleranceKeepsSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(0))
 		w.show(nodeUp)
@@ -96,12 +96,12 @@ func TestAStepOfAMinuteKeepsTheSamples(t *testing.T) {
 		before := a.current()
 		time.Sleep(3 * time.Minute)
 		if a.current() != before {
-			t.Error("the engine was replaced")
+			t.Error("engine replaced")
 		}
 	})
 }
 
-func TestAlertsAreAsOldAsTheyWereByAClockThatWasSet(t *testing.T) {
+func TestAlertAgeIsUnchangedByAClockStep(t *testing.T) {
 	now := time.Unix(2_000_000_000, 0)
 	past := []activeAlert{{map[string]string{"a": "1"}, 1000, 1480}, {map[string]string{"a": "2"}, 1480, 1480}}
 	want := []activeAlert{{past[0].Labels, now.Unix() - 480, now.Unix()}, {past[1].Labels, now.Unix(), now.Unix()}}
@@ -109,16 +109,16 @@ func TestAlertsAreAsOldAsTheyWereByAClockThatWasSet(t *testing.T) {
 		t.Error(diff)
 	}
 	if past[0].Since != 1000 {
-		t.Error("what was saved is changed")
+		t.Error("saved state changed")
 	}
 }
 
-func TestAClockThatNobodySetsHasNoStep(t *testing.T) {
+func TestUnchangedClockHasNoStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		time.Sleep(24 * time.Hour)
 		if got := clockStep(began); got != 0 {
-			t.Errorf("it stepped by %s", got)
+			t.Errorf("step of %s", got)
 		}
 	})
 }

@@ -27,32 +27,30 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
-// TestMain reads the machine's resolver configuration, which is kept for good:
-// not within the synthetic time of the test that happens to come first.
+// TestMain loads the resolver configuration before synthetic time begins, because it is cached for all tests.
 func TestMain(m *testing.M) {
 	name, _ := os.Hostname()
 	_, _ = net.LookupHost(name)
 	os.Exit(m.Run())
 }
 
-// world is what alerting works with in a test: a page that the test writes, an
-// Alertmanager that keeps account as a real one does, and a log.
+// world is the environment of alerting in a test: a page of metrics, an Alertmanager that tracks alerts like a real one, and a log.
 type world struct {
 	t     *testing.T
-	rules string // a file
-	state string // a directory
+	rules string // path of a file
+	state string // path of a directory
 
 	mu       sync.Mutex
 	page     string
 	unready  bool
 	dead     bool // the Alertmanager
 	pages    []event
-	active   map[string]time.Time // alerts that the Alertmanager knows, until when
+	active   map[string]time.Time // alerts of the Alertmanager, with the time until which they are active
 	log      bytes.Buffer
 	reporter *prometheus.Registry
 }
 
-// event is a page, or the end of one.
+// event is a firing or resolved notification.
 type event struct {
 	at       time.Time
 	resolved bool
@@ -75,7 +73,7 @@ func (w *world) write(rules string) {
 	}
 }
 
-// show makes this the page, a line for each sample.
+// show sets the page, one line per sample.
 func (w *world) show(lines ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +86,7 @@ func (w *world) set(f func()) {
 	f()
 }
 
-// ServeHTTP is the exporter's page.
+// ServeHTTP serves the page.
 func (w *world) ServeHTTP(rw http.ResponseWriter, _ *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +94,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(rw, w.page)
 }
 
-// RoundTrip is the Alertmanager.
+// RoundTrip answers as the Alertmanager.
 func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,14 +107,14 @@ func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
 		GeneratorURL string
 	}
 	if err := json.NewDecoder(req.Body).Decode(&batch); err != nil {
-		w.t.Errorf("the Alertmanager was sent: %v", err)
+		w.t.Errorf("request to the Alertmanager: %v", err)
 	}
 	now := time.Now()
 	for _, a := range batch {
 		key := text(a.Labels) + a.Labels["alertname"]
 		known := w.active[key].After(now)
 		resolved := !a.EndsAt.After(now)
-		if known == resolved { // it begins or ends
+		if known == resolved { // it starts firing or resolves
 			w.pages = append(w.pages, event{now, resolved, a.post, a.Annotations, a.GeneratorURL})
 		}
 		w.active[key] = a.EndsAt
@@ -124,7 +122,7 @@ func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: http.NoBody, Request: req}, nil
 }
 
-// paged returns the pages of an alert so far.
+// paged returns the notifications of an alert so far.
 func (w *world) paged(alert string) (begun, ended []event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,18 +144,17 @@ func (w *world) logged() string {
 	return w.log.String()
 }
 
-// Write is the log.
+// Write implements the log.
 func (w *world) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.log.Write(line)
 }
 
-// start runs alerting. The function that it returns stops it and waits.
+// start runs alerting. The returned function stops it and waits.
 func (w *world) start(change ...func(*Options)) (*Alerting, func()) {
 	w.t.Helper()
-	// The scraper looks this machine's name up, to spread its work over time. A
-	// lookup that others may wait for as well would not end within synthetic time.
+	// The scraper looks up this host's name to spread its work over time. A shared lookup would not end within synthetic time.
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no name is looked up in a test")
 	}}
@@ -188,7 +185,7 @@ func (w *world) start(change ...func(*Options)) (*Alerting, func()) {
 		cancel()
 		w.t.Fatal(err)
 	}
-	synctest.Wait() // until it has looked its name up
+	synctest.Wait() // until it has looked up its name
 	var once sync.Once
 	stop := func() {
 		once.Do(func() {
@@ -199,7 +196,7 @@ func (w *world) start(change ...func(*Options)) (*Alerting, func()) {
 	return a, stop
 }
 
-// metric returns a family of the exporter's own as text.
+// metric returns one of the exporter's own families as text.
 func (w *world) metric(name string) string {
 	w.t.Helper()
 	text, err := testutil.CollectAndFormat(w.reporter, expfmt.TypeTextPlain, name)
@@ -209,7 +206,7 @@ func (w *world) metric(name string) string {
 	return string(text)
 }
 
-// down is an alert on a node that is down, after this long.
+// down returns an alert for a node that is down, with this `for`.
 func down(after time.Duration) string {
 	return fmt.Sprintf(`
 groups:

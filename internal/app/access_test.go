@@ -27,10 +27,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// canary stands in every secret.
+// canary is part of every secret.
 const canary = "c4n4ry"
 
-// authority signs certificates of the tests.
+// authority signs test certificates.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -45,7 +45,7 @@ func newAuthority(t *testing.T) authority {
 	return a
 }
 
-// sign makes a certificate and its key in PEM; the first one is the authority's own.
+// sign creates a certificate and its key in PEM; the first is the authority's own.
 func (a *authority) sign(t *testing.T, name string) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -74,8 +74,7 @@ func (a *authority) sign(t *testing.T, name string) (certificate, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 }
 
-// guarded serves a node to whoever passes the guard. Whoever does not is told
-// what he sent, as a careless proxy does.
+// guarded serves a node to requests that pass. To others it answers with what they sent, like a careless proxy.
 func guarded(t *testing.T, node http.Handler, pass func(*http.Request) bool) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -92,7 +91,7 @@ func guarded(t *testing.T, node http.Handler, pass func(*http.Request) bool) *ht
 	return server
 }
 
-// buffer is a log that may be read while it is written.
+// buffer is a log that may be read during writes.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -110,7 +109,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// files writes into a folder and returns how to change one.
+// files writes into a directory and returns a function to change a file.
 func files(t *testing.T, all map[string]string) (dir string, put func(name, text string)) {
 	t.Helper()
 	dir = t.TempDir()
@@ -126,7 +125,7 @@ func files(t *testing.T, all map[string]string) (dir string, put func(name, text
 	return dir, put
 }
 
-// reload asks the exporter to read its nodes again.
+// reload makes the exporter reload its nodes.
 func (e exporter) reload(t *testing.T, want int) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url+"/-/reload", nil)
@@ -140,19 +139,19 @@ func (e exporter) reload(t *testing.T, want int) string {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != want {
-		t.Errorf("POST /-/reload answers %s, want %d (%v)", resp.Status, want, err)
+		t.Errorf("POST /-/reload: status %s, want %d (%v)", resp.Status, want, err)
 	}
 	return string(body)
 }
 
-// up waits until avax_node_up of the node is that.
+// up waits until avax_node_up of the node has this value.
 func (e exporter) up(t *testing.T, node string, want int) {
 	t.Helper()
 	line := fmt.Sprintf("avax_node_up{node=%q} %d\n", node, want)
 	e.until(t, "/metrics", func(_ int, body string) bool { return strings.Contains(body, line) })
 }
 
-func TestCredentialsReachTheirNodesAndNobodyElse(t *testing.T) {
+func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	node := simnet.New(simnet.Options{Seed: 1}).Node("alpha")
 	ours, theirs := newAuthority(t), newAuthority(t)
 	serverCert, serverKey := theirs.sign(t, "node")
@@ -207,7 +206,7 @@ func TestCredentialsReachTheirNodesAndNobodyElse(t *testing.T) {
 		}
 	}
 
-	// A bad secret is told by its place.
+	// The error about an invalid secret contains its location.
 	put("token", canary+" "+canary)
 	answer := e.reload(t, http.StatusInternalServerError)
 	_, page = e.get(t, "/metrics")
@@ -215,17 +214,17 @@ func TestCredentialsReachTheirNodesAndNobodyElse(t *testing.T) {
 	for where, text := range map[string]string{"/metrics": page, "/": status, "the log": log.String(), "/-/reload": answer} {
 		for _, secret := range []string{canary, basic[6:], "PRIVATE KEY", strings.Split(clientKey, "\n")[1]} {
 			if strings.Contains(text, secret) {
-				t.Errorf("%s tells a secret:\n%s", where, text)
+				t.Errorf("secret in %s:\n%s", where, text)
 			}
 		}
 	}
 	if !strings.Contains(log.String(), "nodes.yml, line 2: __bearer_file__: ") {
-		t.Errorf("the log is:\n%s", log)
+		t.Errorf("log:\n%s", log)
 	}
 }
 
-// An observer is a stranger: it gets its own credentials, and nothing of the nodes'.
-func TestNoCredentialOfTheNodesReachesAnObserver(t *testing.T) {
+// An observer belongs to another operator: it gets its own credentials, and never those of the nodes.
+func TestNodeCredentialsNeverReachAnObserver(t *testing.T) {
 	network := simnet.New(simnet.Options{Seed: 1})
 	ours, theirs := newAuthority(t), newAuthority(t)
 	clientCert, clientKey := ours.sign(t, "exporter")
@@ -276,7 +275,7 @@ func TestNoCredentialOfTheNodesReachesAnObserver(t *testing.T) {
 		}
 	}
 	if strings.Contains(page, `avax_node_up{node="other"}`) {
-		t.Error("an observer of the file of nodes is judged as a node")
+		t.Error("observer in the nodes file counts as a node")
 	}
 	for line := range strings.Lines(received.String()) {
 		own := strings.HasPrefix(line, "other ")
@@ -286,9 +285,8 @@ func TestNoCredentialOfTheNodesReachesAnObserver(t *testing.T) {
 	}
 }
 
-// A token and a certificate are replaced while the exporter runs: it goes on
-// with the new ones, and nothing vanishes meanwhile.
-func TestRotatedCredentialsAreTakenOverWithoutAGap(t *testing.T) {
+// A token and a certificate are replaced while the exporter runs. It uses the new ones, without a gap in the samples.
+func TestRotatedCredentialsCauseNoGap(t *testing.T) {
 	node := simnet.New(simnet.Options{Seed: 1}).Node("alpha")
 	ours := newAuthority(t)
 	nodeCert, nodeKey := ours.sign(t, "node")
@@ -332,7 +330,7 @@ func TestRotatedCredentialsAreTakenOverWithoutAGap(t *testing.T) {
 	put("key", secondKey)
 	e.reload(t, http.StatusOK)
 	if _, page := e.get(t, "/metrics"); !strings.Contains(page, `avax_node_info{node="alpha"`) {
-		t.Error("samples have vanished")
+		t.Error("samples missing")
 	}
 	e.up(t, "alpha", 1)
 }

@@ -1,6 +1,5 @@
-// Package app wires the exporter: targets and their reload, the scheduler, the
-// store, alerting, the HTTP handlers and listeners, and their shutdown. The
-// commands, the tests and the benchmarks use this one wiring.
+// Package app wires the exporter: targets and their reload, scheduler, store, alerting, HTTP handlers, listeners and shutdown. The
+// commands, the tests and the benchmarks share this wiring.
 package app
 
 import (
@@ -38,17 +37,16 @@ type App struct {
 	targets   *targets
 	store     *snapshot.Store
 	scheduler *schedule.Scheduler
-	alerting  *alerting.Alerting // nil where it is off
-	notifier  *notify.Notifier   // nil where it is off
+	alerting  *alerting.Alerting // nil if off
+	notifier  *notify.Notifier   // nil if off
 	watch     *fleet.Watch
 	handler   http.Handler
 
-	mu sync.Mutex // held by who changes the targets and their jobs
+	mu sync.Mutex // locked during changes of targets and jobs
 }
 
-// New starts the collectors, and alerting where it is on. They run until ctx
-// ends; Wait waits for that. An error is a config.InputError where the
-// configuration is at fault.
+// New starts the collectors and, if on, alerting. They run until ctx ends; Wait waits for that. An error in the configuration is
+// a config.InputError.
 func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -142,11 +140,10 @@ func (a *App) Handler() http.Handler { return a.handler }
 // Store holds the latest run of every job.
 func (a *App) Store() *snapshot.Store { return a.store }
 
-// Progress returns how many of the jobs have ended their first run, good or bad.
+// Progress returns the number of jobs that have ended their first run, successful or not, and the number of jobs.
 func (a *App) Progress() (ran, of int) { return a.scheduler.Progress() }
 
-// Wait returns when everything that New started has stopped, after its context
-// has ended.
+// Wait waits until everything that New started has stopped, after its context has ended.
 func (a *App) Wait() {
 	a.scheduler.Wait()
 	if a.alerting != nil {
@@ -157,10 +154,9 @@ func (a *App) Wait() {
 	}
 }
 
-// Run serves the exporter until ctx ends. Started, if not nil, is called with the
-// address once it is listened on; reload makes the exporter reload.
+// Run serves the exporter until ctx ends. Started, if not nil, is called with the listen address; reload triggers a reload.
 func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-chan struct{}, started func(net.Addr)) error {
-	// Listen before anything is announced, so that a taken port is reported at once.
+	// Listen first, so that a port in use is reported at once.
 	listener, err := listen(ctx, cfg)
 	if err != nil {
 		return err
@@ -178,7 +174,7 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 		for {
 			select {
 			case <-reload:
-				_ = a.Reload() // logs its errors
+				_ = a.Reload() // it logs its errors
 			case <-ctx.Done():
 				return
 			}
@@ -201,7 +197,7 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 		defer done()
 		err = server.Shutdown(grace)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = server.Close() // do not wait for a client that does not read, or never sent a request
+			err = server.Close() // do not wait for clients that do not read or send
 		}
 	}
 	cancel()
@@ -210,8 +206,8 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 	return err
 }
 
-// followChains looks for the chains that the nodes track: soon again while a node has
-// not answered, with backoff, and when one answers again; else now and again.
+// followChains discovers the chains that nodes track: soon again while a node has not answered, with backoff, and when one answers
+// again; otherwise periodically.
 func (a *App) followChains(ctx context.Context) {
 	const soon, later = 15 * time.Second, 5 * time.Minute
 	ups := a.targets.shard
@@ -244,7 +240,7 @@ func (a *App) followChains(ctx context.Context) {
 		select {
 		case <-time.After(next):
 		case <-a.targets.answered:
-			select { // its chains are not there at once
+			select { // its chains start later
 			case <-time.After(soon):
 			case <-ctx.Done():
 				return
@@ -255,10 +251,10 @@ func (a *App) followChains(ctx context.Context) {
 	}
 }
 
-// init fills the ecosystem's build_info with what the go command recorded.
+// init sets the version of the family build_info to the one that the go command recorded.
 func init() { promversion.Version = Version() }
 
-// Version is the module's version as the go command recorded it.
+// Version returns the module's version that the go command recorded.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

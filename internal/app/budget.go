@@ -17,23 +17,21 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// dataBudget is what the chosen collectors will spend at the Data service, beside
-// what they may.
+// dataBudget is the planned cost of the enabled collectors at the Data service, and the budget.
 type dataBudget struct {
-	limit *data.Budget // nil where the service is not asked
+	limit *data.Budget // nil without the service
 	costs []cost       // highest cost per day first
 	data.Need
 }
 
-// cost is what one collector spends.
+// cost is the planned cost of one collector.
 type cost struct {
 	collector string
-	every     time.Duration // the shortest time between two of its ticks
+	every     time.Duration // shortest time between two ticks
 	data.Need
 }
 
-// budget adds up what the jobs of this process cost with the chains and nodes
-// that are known now. It is empty where the Data service is not asked.
+// budget plans the cost of this process' jobs with the currently known chains and nodes. It is empty without the Data service.
 func (t *targets) budget() (dataBudget, error) {
 	if t.data == nil {
 		return dataBudget{}, nil
@@ -60,25 +58,24 @@ func (t *targets) budget() (dataBudget, error) {
 	return p, errors.Join(errs...)
 }
 
-// costOf is what so many calls at each tick cost.
+// costOf returns the cost of these calls at each tick.
 func costOf(collector string, calls map[string]int, when cron.Schedule) (cost, error) {
 	shortest, inADay := busiest(when, time.Now())
-	// The worst minute goes by the shortest time between two ticks, the day by their number.
+	// The worst minute depends on the shortest time between two ticks, the day on their number.
 	var hasty, even []data.Load
 	for op, n := range calls {
 		hasty = append(hasty, data.Load{Op: op, Calls: n, Every: shortest})
 		even = append(even, data.Load{Op: op, Calls: n, Every: (day + time.Duration(inADay) - 1) / time.Duration(inADay)})
 	}
 	minute, err := data.Plan(hasty...)
-	daily, _ := data.Plan(even...) // wrong as the other is
+	daily, _ := data.Plan(even...) // it has the same error
 	return cost{collector, shortest, data.Need{PerMinute: minute.PerMinute, PerDay: daily.PerDay}}, err
 }
 
 const day = 24 * time.Hour
 
-// busiest returns the shortest time between two ticks of the coming week, and the most
-// ticks that fall into a day of it. A cron expression ticks once a minute at
-// most; what ticks more often does so evenly.
+// busiest returns the shortest time between two ticks of the coming week, and the maximum number of ticks per day. A cron
+// expression ticks at most once a minute; a schedule that ticks more often is even.
 func busiest(when cron.Schedule, from time.Time) (shortest time.Duration, inADay int) {
 	const most = 2 * 24 * 60
 	ticks := []time.Time{when.Next(from)}
@@ -102,8 +99,7 @@ func busiest(when cron.Schedule, from time.Time) (shortest time.Duration, inADay
 	return shortest, inADay
 }
 
-// exceeded is an error where the cost is more than the budget: the numbers, the
-// most expensive collectors, and what to change.
+// exceeded returns an error if the cost exceeds the budget, with the numbers, the most expensive collectors, and a remedy.
 func (p dataBudget) exceeded() error {
 	if p.limit == nil {
 		return nil
@@ -129,8 +125,7 @@ func (p dataBudget) exceeded() error {
 		strings.Join(over, ", and "), strings.Join(expensive, ", "))
 }
 
-// warnIfOverBudget logs that the targets cost more than the budget: a running
-// exporter goes on, and leaves calls out.
+// warnIfOverBudget logs that the planned cost exceeds the budget: a running exporter continues, and skips calls.
 func (a *App) warnIfOverBudget() {
 	p, err := a.targets.budget()
 	if err := errors.Join(err, p.exceeded()); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 )
 
-func TestUnevenScheduleCostsItsBusiestDayAndShortestPause(t *testing.T) {
+func TestUnevenScheduleCostsItsBusiestDay(t *testing.T) {
 	monday := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for expression, want := range map[string]struct {
 		shortest time.Duration
@@ -28,10 +28,10 @@ func TestUnevenScheduleCostsItsBusiestDayAndShortestPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		if shortest, inADay := busiest(when(metric.Target{}), monday); shortest != want.shortest || inADay != want.inADay {
-			t.Errorf("%s: %v, %d a day, want %v, %d", expression, shortest, inADay, want.shortest, want.inADay)
+			t.Errorf("%s: %v, %d per day, want %v, %d", expression, shortest, inADay, want.shortest, want.inADay)
 		}
 	}
 	if shortest, inADay := busiest(schedule.Every(10*time.Minute, metric.Target{}), monday); shortest != 10*time.Minute || inADay != 144 {
-		t.Errorf("every ten minutes: %v, %d a day", shortest, inADay)
+		t.Errorf("every ten minutes: %v, %d per day", shortest, inADay)
 	}
 }

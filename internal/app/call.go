@@ -15,27 +15,27 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// AvgTPS is the one method of the Metrics service.
+// AvgTPS is the only method of the Metrics service.
 const AvgTPS = "avg_tps"
 
-// Methods lists every method of a node and of the Data service that Call can make.
+// Methods returns every method of a node and of the Data service that Call supports.
 func Methods() []node.Method { return append(node.Methods(), dataMethods()...) }
 
 // Request is one call of a method.
 type Request struct {
 	Method node.Method
 	Params jsontext.Value // nil for none
-	Node   string         // the configured node to ask; empty: the first
-	Chain  string         // name, alias or blockchain ID, where the method is a chain's
+	Node   string         // configured node; empty: the first
+	Chain  string         // name, alias or blockchain ID, for methods of a chain
 
 	// Set for AvgTPS instead of Method.
 	ChainID, PageToken string
 }
 
-// Call makes one call and returns the result; nil where it is empty. An error is a
-// config.InputError where the configuration has no such upstream.
+// Call makes one call and returns the result; nil for an empty one. If the configuration lacks the upstream, the error is a
+// config.InputError.
 func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, error) {
-	cfg.Shard = fleet.Part{} // a person may ask every node, whichever shard has it
+	cfg.Shard = fleet.Part{} // commands can call every node, of any shard
 	t, err := newTargets(cfg, nil, nil)
 	if err != nil {
 		return nil, config.InputError{Err: err}
@@ -77,7 +77,7 @@ func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, e
 	return nil, config.InputError{Err: fmt.Errorf("no node %q: configured are %s", r.Node, strings.Join(names, ", "))}
 }
 
-// Describe returns a method with its parameters, and what to know before calling it.
+// Describe returns a method with its parameters and notes.
 func Describe(m node.Method) string {
 	remark := ""
 	if e := endpointOf(m); e != nil {

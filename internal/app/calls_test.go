@@ -12,15 +12,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/passage"
 )
 
-// The most calls a minute to a node that tracks one L1, as they are: to lower them is an improvement.
+// The maximum number of calls per minute to a node that tracks one L1. Lower numbers are an improvement.
 const (
 	mostCalls     = 30 // while all nodes answer
 	mostCallsDown = 40 // while another is down
 	mostFullSets  = 1  // whole validator sets, of the primary network and of the L1
 )
 
-// TestTheExporterIsNoBurdenToANode counts the calls to a node, and holds them.
-func TestTheExporterIsNoBurdenToANode(t *testing.T) {
+// TestCallsPerNodeAreLimited counts the calls to a node and limits them.
+func TestCallsPerNodeAreLimited(t *testing.T) {
 	const minutes = 20
 	inBubble(t, func(t *testing.T, b bubble) {
 		perMinute := func() (byMethod map[string]float64, all, fullSets float64) {
@@ -56,14 +56,14 @@ func TestTheExporterIsNoBurdenToANode(t *testing.T) {
 		}
 		text += fmt.Sprintf("| all | %.1f | %.1f |\n\n", all, allDown)
 		t.Log(text)
-		if testing.Verbose() { // as make bench reads it
+		if testing.Verbose() { // for make bench
 			fmt.Printf("\nBenchmarkCalls/healthy 1 %.1f calls/min %.1f sets/min\nBenchmarkCalls/down 1 %.1f calls/min %.1f sets/min\n", all, fullSets, allDown, fullSetsDown)
 		}
 		if all > mostCalls || allDown > mostCallsDown {
-			t.Errorf("%.1f calls a minute, %.1f while the other is down: at most %d and %d", all, allDown, mostCalls, mostCallsDown)
+			t.Errorf("%.1f calls per minute, %.1f while the other node is down: want at most %d and %d", all, allDown, mostCalls, mostCallsDown)
 		}
 		if fullSets > mostFullSets || fullSetsDown > mostFullSets {
-			t.Errorf("%.1f whole validator sets a minute, %.1f while the other is down: at most %v", fullSets, fullSetsDown, mostFullSets)
+			t.Errorf("%.1f whole validator sets per minute, %.1f while the other node is down: want at most %v", fullSets, fullSetsDown, mostFullSets)
 		}
 		if *update {
 			if err := passage.Write("../../docs/fleets.md", "calls", text); err != nil {

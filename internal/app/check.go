@@ -25,15 +25,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Check runs every collector once and prints how it went. Its error says how many
-// failed.
+// Check runs every collector once and prints the results. Its error contains the number of failures.
 func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	t, err := newTargets(cfg, nil, nil)
 	if err != nil {
 		return config.InputError{Err: err}
 	}
 	ups := t.shard
-	ctx = scrape.MaxAge(ctx, time.Minute) // a question that several collectors ask is asked once
+	ctx = scrape.MaxAge(ctx, time.Minute) // identical calls of several collectors are sent once
 	if cfg.AutoChains {
 		chains, err := collectors.Discover(ctx, ups.Targets, ups.Chains())
 		if err != nil {
@@ -117,7 +116,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		fmt.Fprintf(table, "ok\trules\t%s\t%d alerts, %d recording rules\n", rules.Name, rules.Alerts, rules.Recording)
 	}
 	for i, err := range alertmanagers {
-		name := fmt.Sprintf("Alertmanager %d", i+1) // the address may hold a password
+		name := fmt.Sprintf("Alertmanager %d", i+1) // the address may contain a password
 		if err != nil {
 			failed++
 			troubles = add(troubles, "alerting", name, err)
@@ -160,13 +159,13 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	return nil
 }
 
-// The rules are evaluated in this process without a warning up to these.
+// Limits above which the evaluation of the rules causes a warning.
 const (
 	mostRuleCores = 0.25
 	mostRuleBytes = 300e6
 )
 
-// rulesCost warns where the evaluation of the rules takes much.
+// rulesCost returns a warning if the evaluation of the rules is expensive.
 func rulesCost(cfg *config.Config, series int) string {
 	if !cfg.Alerting.On {
 		return ""
@@ -180,8 +179,8 @@ func rulesCost(cfg *config.Config, series int) string {
 		series, cores, bytes/1e6)
 }
 
-// downBy tells why nodes do not answer, by their names: all that then fails about
-// them has this one cause. Where none answers, nobody is that of the first.
+// downBy returns why nodes do not answer, by name: it is the cause of all other failures about them. If no node answers, nobody is
+// the error of the first.
 func downBy(jobs []schedule.Job, results []error) (down map[string]error, nobody error) {
 	down = map[string]error{}
 	for i, j := range jobs {
@@ -206,15 +205,14 @@ func downBy(jobs []schedule.Job, results []error) (down map[string]error, nobody
 	return down, nobody
 }
 
-// trouble is one cause with all that it stops: a dead node fails every collector
-// in the same words.
+// trouble is one cause with everything that it stops: a dead node fails every collector with the same error.
 type trouble struct {
 	err                 error
 	cause, remedy       string
 	collectors, targets []string
 }
 
-// add puts an error to those of the same cause.
+// add adds an error to the trouble with the same cause.
 func add(troubles []*trouble, collector, target string, err error) []*trouble {
 	cause, do := err.Error(), ""
 	if call := (*scrape.Error)(nil); errors.As(err, &call) && call.Err != nil {
@@ -235,7 +233,7 @@ func add(troubles []*trouble, collector, target string, err error) []*trouble {
 	return troubles
 }
 
-// few names the first of many.
+// few lists the first names.
 func few(names []string) string {
 	const most = 2
 	if len(names) <= most {
@@ -244,8 +242,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// missing are families whose 0 is what an operator wants to be told of, with the
-// words for it, the labels' values in their order.
+// missing are families whose value 0 is a finding, with its text. The text contains the label values in order.
 var missing = map[string]string{
 	"avax_node_up":            "node %s does not answer",
 	"avax_validator_present":  "validator %s is not in the set",
@@ -253,15 +250,14 @@ var missing = map[string]string{
 	"avax_data_up":            "the Data service does not answer",
 }
 
-// found are families whose 1 is what an operator wants to be told of, likewise. What
-// the collector notes comes after the words.
+// found are families whose value 1 is a finding, likewise. The notes of the collector follow the text.
 var found = map[string]string{
 	"avax_node_duplicate":          "node %s answers with the node ID of another node: name each node once in AVAX_NODES",
 	"avax_node_network_mismatch":   "node %s belongs to another network: run an exporter for each network",
 	"avax_node_chain_start_failed": "node %s cannot start chain %s",
 }
 
-// dial reports whether something listens at the address of an Alertmanager.
+// dial connects to the address of an Alertmanager.
 func dial(ctx context.Context, address string) error {
 	at, err := url.Parse(address)
 	if err != nil {
@@ -280,7 +276,7 @@ func dial(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// summary is what a person wants to know of a node first.
+// summary returns the most important facts about a node.
 func summary(node string, batches []*metric.Batch) string {
 	of := func(family string, each func(labels map[string]string, value float64)) {
 		for _, batch := range batches {
@@ -348,7 +344,7 @@ func summary(node string, batches []*metric.Batch) string {
 	return node + ": " + strings.Join(parts, "; ")
 }
 
-// checkJob runs one job within the time that it will have.
+// checkJob runs one job within its time limit.
 func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
 	ctx, cancel := context.WithTimeout(ctx, schedule.Deadline(j.When, time.Now()))
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/recorded"
 )
 
-// checked runs check against a recorded node, and returns what it prints with its error.
+// checked runs check against a recorded node, and returns its output and error.
 func checked(t *testing.T, situation string, adjust func(*config.Environment)) (printed string, err error) {
 	t.Helper()
 	node, err := recorded.NewNode(situation)
@@ -36,34 +36,34 @@ func has(t *testing.T, printed string, words ...string) {
 	t.Helper()
 	for _, w := range words {
 		if !strings.Contains(printed, w) {
-			t.Errorf("not there: %s\n%s", w, printed)
+			t.Errorf("missing: %s\n%s", w, printed)
 		}
 	}
 }
 
-func TestCheckFailsInTheNodesWordsWhereAChainCannotStart(t *testing.T) {
+func TestCheckReportsAChainThatCannotStart(t *testing.T) {
 	printed, err := checked(t, "vm_cannot_start", func(*config.Environment) {})
 	if err == nil {
-		t.Error("check passes")
+		t.Error("check succeeds")
 	}
 	has(t, printed, "node local cannot start chain examplel1: ", "invalid precompile upgrades: warp cannot be activated before Durango")
 }
 
-func TestCheckBeginsWithWhatANodeIs(t *testing.T) {
+func TestCheckStartsWithASummaryPerNode(t *testing.T) {
 	printed, err := checked(t, "partial_sync", func(*config.Environment) {})
 	if err != nil {
 		t.Errorf("%v\n%s", err, printed)
 	}
 	first, _, _ := strings.Cut(printed, "\n")
 	if want := "local: avalanchego/1.15.0; network network-1337 (1337); NodeID-GDU62hUq14Q71db5QEE477Vzat2rNiqh9; partial sync; bootstrapped: P, examplel1"; first != want {
-		t.Errorf("begins with %s\nwant %s", first, want)
+		t.Errorf("starts with %s\nwant %s", first, want)
 	}
 	printed, _ = checked(t, "healthy", func(env *config.Environment) { env.Chains = "C" })
 	first, _, _ = strings.Cut(printed, "\n")
 	has(t, first, "bootstrapped: C, P, X", " % of stake would vote for its reward", "period ends 2027-11-15")
 }
 
-func TestCheckTriesAlertmanagers(t *testing.T) {
+func TestCheckConnectsToAlertmanagers(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -77,39 +77,39 @@ func TestCheckTriesAlertmanagers(t *testing.T) {
 	_ = listener.Close()
 	printed, err = checked(t, "partial_sync", func(env *config.Environment) { env.Alertmanagers = address })
 	if err == nil {
-		t.Error("nothing listens, and check passes")
+		t.Error("check succeeds without a listener")
 	}
 	has(t, printed, "FAILS  alerting of Alertmanager 1: connect: ", "correct AVAX_ALERTMANAGERS")
 }
 
-func TestCheckFindsOneNodeUnderTwoNames(t *testing.T) {
+func TestCheckFindsDuplicateNodes(t *testing.T) {
 	printed, err := checked(t, "partial_sync", func(env *config.Environment) {
 		_, url, _ := strings.Cut(env.Nodes, "=")
 		env.Nodes += ",again=" + url
 	})
 	if err == nil {
-		t.Error("check passes")
+		t.Error("check succeeds")
 	}
 	has(t, printed, "answers with the node ID of another node", "local and again answer with one node ID")
 }
 
-func TestCheckWarnsWhereTheRulesTakeMuch(t *testing.T) {
+func TestCheckWarnsAboutExpensiveRules(t *testing.T) {
 	for name, adjust := range map[string]func(*config.Environment){
 		"CPU":    func(env *config.Environment) { env.AlertingInterval = "5ms" },
 		"memory": func(env *config.Environment) { env.History = "4320h" },
 	} {
 		printed, err := checked(t, "healthy", adjust)
 		if err != nil {
-			t.Errorf("%s: a warning is no error: %v", name, err)
+			t.Errorf("%s: error %v, want only a warning", name, err)
 		}
 		has(t, printed, "WARNS  rules over ", "AVAX_ALERTING=off")
 	}
 	for name, adjust := range map[string]func(*config.Environment){
-		"a node": func(*config.Environment) {},
-		"off":    func(env *config.Environment) { env.Alerting, env.AlertingInterval = "off", "5ms" },
+		"one node": func(*config.Environment) {},
+		"off":      func(env *config.Environment) { env.Alerting, env.AlertingInterval = "off", "5ms" },
 	} {
 		if printed, _ := checked(t, "healthy", adjust); strings.Contains(printed, "WARNS") {
-			t.Errorf("%s: it warns\n%s", name, printed)
+			t.Errorf("%s: warning\n%s", name, printed)
 		}
 	}
 }

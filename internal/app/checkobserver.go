@@ -15,17 +15,17 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// observations count the requests of one run of every job to the observers.
+// observations counts the requests to observers during one run of every job.
 type observations struct {
 	targets   *targets
 	observers []*collectors.Node
 
 	mu    sync.Mutex
-	alone bool // other upstreams are not called
+	alone bool // calls to other upstreams are blocked
 	daily map[requests]float64
 }
 
-// requests are those to an observer, while the nodes answer or while none does.
+// requests are those to one observer, while nodes answer or while none does.
 type requests struct {
 	observer string
 	alone    bool
@@ -33,14 +33,14 @@ type requests struct {
 
 type jobKey struct{}
 
-// observe counts the requests to the observers from now on.
+// observe starts counting the requests to observers.
 func observe(t *targets) *observations {
 	o := &observations{targets: t, observers: t.shard.Observers(), daily: map[requests]float64{}}
 	t.admit = o.admit
 	return o
 }
 
-// with returns the context of a job. Each request of it counts as often as the job runs in a day.
+// with returns the context of a job. Each request counts as often as the job runs per day.
 func (o *observations) with(ctx context.Context, j schedule.Job) context.Context {
 	if len(o.observers) == 0 {
 		return ctx

@@ -11,8 +11,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// What check prints for nodes that do not answer is what it counts when they do not.
-func TestCheckCountsCallsToAnObserverWithAndWithoutNodes(t *testing.T) {
+// The calls that check predicts for nodes that do not answer equal those that it counts then.
+func TestCheckCountsCallsToObservers(t *testing.T) {
 	rates := func(t *testing.T, stopped bool) (answering, alone float64, methods []string) {
 		synctest.Test(t, func(t *testing.T) {
 			network := simnet.New(simnet.Options{Seed: 1})
@@ -44,15 +44,15 @@ func TestCheckCountsCallsToAnObserverWithAndWithoutNodes(t *testing.T) {
 	}
 	usual, expected, methods := rates(t, false)
 	counted, same, needed := rates(t, true)
-	t.Logf("%.1f calls a minute while the node answers; %.1f expected and %.1f counted while it does not", usual, expected, counted)
+	t.Logf("%.1f calls per minute while the node answers; %.1f expected and %.1f counted while it does not", usual, expected, counted)
 	const failover = "platform.getCurrentSupply" // only if no node answers
 	if !slices.Contains(methods, failover) || !slices.Contains(needed, failover) {
-		t.Errorf("%s is not called: %q, %q", failover, methods, needed)
+		t.Errorf("%s not called: %q, %q", failover, methods, needed)
 	}
-	// Collectors share answers: which of them sends a request differs.
+	// Collectors share answers, and any of them may send the request.
 	for _, other := range []float64{usual, counted, same} {
 		if other == 0 || expected < other/2 || expected > 2*other {
-			t.Errorf("if no node answers: %.1f calls a minute expected; %.1f", expected, other)
+			t.Errorf("if no node answers: %.1f calls per minute expected; %.1f", expected, other)
 		}
 	}
 }

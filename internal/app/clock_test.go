@@ -9,10 +9,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// To the exporter, the network's clock that steps is its own that does. What was
-// told before is told no longer than usual; what is told later is what the
-// network tells then; nothing waits for the time to come again.
-func TestAStepOfTheClockKeepsNothingAndStopsNothing(t *testing.T) {
+// A step of the network's clock looks to the exporter like a step of its own. Earlier samples expire as usual, later samples are
+// current, and no job waits for the clock.
+func TestClockStepKeepsNoOldSamples(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, -time.Minute, time.Minute, time.Hour, 30 * 24 * time.Hour} {
 		t.Run(step.String(), func(t *testing.T) {
 			t.Parallel()
@@ -34,17 +33,17 @@ func TestAStepOfTheClockKeepsNothingAndStopsNothing(t *testing.T) {
 				time.Sleep(longest)
 				after := b.page(t)
 				if moved := after[head] - before[head] - step.Seconds(); moved < 0 || moved > longest.Seconds()+15 {
-					t.Errorf("the head moved by %v s beside the step of %v", moved, step)
+					t.Errorf("head moved by %v s in addition to the step of %v", moved, step)
 				}
 				for _, series := range []string{`avax_node_up{node="alpha"}`, `avax_node_up{node="bravo"}`} {
 					if after[series] != 1 {
-						t.Errorf("%s is %v", series, after[series])
+						t.Errorf("%s: %v", series, after[series])
 					}
 				}
 				network.Node("bravo").Stop()
 				time.Sleep(longest)
 				if left := about(b.page(t), "bravo"); len(left) > 0 {
-					t.Errorf("still told of bravo: %v", left)
+					t.Errorf("samples of bravo left: %v", left)
 				}
 			})
 		})

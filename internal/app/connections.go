@@ -11,18 +11,18 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// Descriptors that are kept for what is neither a client nor a node: files, Alertmanagers, receivers, services, DNS.
+// keptDescriptors are reserved for everything but clients and nodes: files, Alertmanagers, receivers, services, DNS.
 const keptDescriptors = 64
 
-// firstRequest is how long a new connection may take to send its first request before another one may displace it. A crowd
-// that opens connections faster than that waits, and displaces no scraper.
+// firstRequest is the time that a new connection has for its first request before another one may displace it. Connections that
+// open faster must wait, and displace no scraper.
 const firstRequest = 100 * time.Millisecond
 
-// fewestConnections are accepted however low the limit of descriptors is.
+// fewestConnections is the minimum number of connections, for any limit of file descriptors.
 const fewestConnections = 8
 
-// maxConnections returns how many connections of clients are accepted: as configured, less where the process may not
-// open as many descriptors beside those that nodes need.
+// maxConnections returns the maximum number of client connections: the configured number, or less if the process may not open
+// enough file descriptors for them and for nodes.
 func maxConnections(cfg *config.Config, nodes int, descriptors uint64, log *slog.Logger) int {
 	needed := uint64(keptDescriptors + nodes*(cfg.Concurrency+1))
 	if descriptors >= needed+uint64(cfg.MaxConnections) {
@@ -37,8 +37,8 @@ func maxConnections(cfg *config.Config, nodes int, descriptors uint64, log *slog
 	return most
 }
 
-// connections is a listener with a limit. Where it is reached, the address with the most connections loses the one that
-// has been idle longest; where all of them are being answered, the newest is refused.
+// connections is a listener with a limit. Above it, the address with the most connections loses the one that has been idle
+// longest. If all of them are busy, the newest is closed.
 type connections struct {
 	net.Listener
 	max int
@@ -47,14 +47,14 @@ type connections struct {
 	open map[*connection]bool
 }
 
-// connection is one of a client.
+// connection is a client's connection.
 type connection struct {
 	net.Conn
 	all  *connections
 	host string
 	// Both are guarded by all.mu.
 	answering int       // requests
-	idle      time.Time // when the last one began or ended
+	idle      time.Time // end of the last request, or start of the connection
 }
 
 func newConnections(l net.Listener, most int) *connections {
@@ -82,7 +82,7 @@ func (l *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// hostOf returns the address of a client without its port; of IPv6 its network, which is one customer's.
+// hostOf returns a client's address without port; for IPv6 its network, which belongs to one customer.
 func hostOf(a net.Addr) string {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -94,7 +94,7 @@ func hostOf(a net.Addr) string {
 	return tcp.IP.String()
 }
 
-// add returns which connection has to go (nil: none), or how long to wait before it is called again.
+// add returns the connection to close (nil: none), or how long to wait before another call.
 func (l *connections) add(c *connection) (victim *connection, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *connections) add(c *connection) (victim *connection, wait time.Duration
 	return victim, 0
 }
 
-// before reports whether c should be closed rather than o.
+// before reports whether c is closed before o.
 func (c *connection) before(o *connection) bool {
 	if (c.answering == 0) != (o.answering == 0) {
 		return c.answering == 0
@@ -147,7 +147,7 @@ func (c *connection) Close() error {
 
 type connectionKey struct{}
 
-// limit makes a server tell its connections what they do.
+// limit lets a server report the state of its connections.
 func (l *connections) limit(server *http.Server) {
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if secure, ok := c.(interface{ NetConn() net.Conn }); ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// client is a connection that knows its address and whether it was closed.
+// client is a connection with an address that records whether it was closed.
 type client struct {
 	net.Conn
 	from   net.Addr
@@ -38,7 +38,7 @@ func (q queue) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// arrive lets clients of these addresses connect, a second after each other, and returns them with what was accepted.
+// arrive connects clients from these addresses, one per second, and returns them and the accepted connections.
 func arrive(l *connections, q queue, hosts ...string) (clients []*client) {
 	for i, host := range hosts {
 		time.Sleep(time.Second)
@@ -74,21 +74,21 @@ func closed(clients []*client) (indices []int) {
 	return indices
 }
 
-func TestBeyondTheLimitTheGreediestLosesItsOldestIdleConnection(t *testing.T) {
+func TestConnectionLimitClosesTheOldestIdleConnection(t *testing.T) {
 	const a, b = "192.0.2.1", "192.0.2.2"
 	for name, c := range map[string]struct {
 		come      []string
 		answering []int
 		closed    []int
 	}{
-		"within the limit":                         {[]string{a, a, b, a}, nil, nil},
-		"one address":                              {[]string{a, a, a, a, a, a}, nil, []int{0, 1}},
-		"another is left alone":                    {[]string{b, a, a, a, a}, nil, []int{1}},
-		"the same of a newcomer":                   {[]string{a, a, a, a, b}, nil, []int{0}},
-		"what is answered stays":                   {[]string{a, a, a, a, a}, []int{0, 2}, []int{1}},
-		"all of one are answered":                  {[]string{a, a, a, a, a}, []int{0, 1, 2, 3}, []int{4}},
-		"all are answered, and another one comes":  {[]string{a, a, a, a, b}, []int{0, 1, 2, 3}, []int{0}},
-		"one network of IPv6 counts as an address": {[]string{"2001:db8::1", b, "2001:db8::2", "2001:db8::3", b}, nil, []int{0}},
+		"within the limit":                  {[]string{a, a, b, a}, nil, nil},
+		"one address":                       {[]string{a, a, a, a, a, a}, nil, []int{0, 1}},
+		"other address is unaffected":       {[]string{b, a, a, a, a}, nil, []int{1}},
+		"new address":                       {[]string{a, a, a, a, b}, nil, []int{0}},
+		"busy connections stay":             {[]string{a, a, a, a, a}, []int{0, 2}, []int{1}},
+		"all of one address are busy":       {[]string{a, a, a, a, a}, []int{0, 1, 2, 3}, []int{4}},
+		"all are busy, new address":         {[]string{a, a, a, a, b}, []int{0, 1, 2, 3}, []int{0}},
+		"IPv6 network counts as an address": {[]string{"2001:db8::1", b, "2001:db8::2", "2001:db8::3", b}, nil, []int{0}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			q := queue{next: make(chan net.Conn)}
@@ -101,21 +101,21 @@ func TestBeyondTheLimitTheGreediestLosesItsOldestIdleConnection(t *testing.T) {
 			}
 			all := append(first, arrive(l, q, c.come[4:]...)...)
 			if got := closed(all); !slices.Equal(got, c.closed) || len(l.open) > 4 {
-				t.Errorf("%s: closed %v, want %v; %d are open", name, got, c.closed, len(l.open))
+				t.Errorf("%s: closed %v, want %v; %d open", name, got, c.closed, len(l.open))
 			}
 			for _, c := range *accepted {
 				_ = c.Close()
 			}
 			if len(l.open) != 0 {
-				t.Errorf("%s: %d are counted after they closed", name, len(l.open))
+				t.Errorf("%s: %d counted after all closed", name, len(l.open))
 			}
 			close(q.next)
 		})
 	}
 }
 
-// The connection that the request came over, TLS or not, counts as busy.
-func TestAConnectionIsBusyWhileItsRequestIsAnswered(t *testing.T) {
+// The connection of a request counts as busy, with or without TLS.
+func TestConnectionIsBusyDuringItsRequest(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -139,11 +139,11 @@ func TestAConnectionIsBusyWhileItsRequestIsAnswered(t *testing.T) {
 	}
 	response.Body.Close()
 	if busy != 1 {
-		t.Errorf("%d are busy", busy)
+		t.Errorf("%d busy", busy)
 	}
 }
 
-func TestNodesKeepTheirDescriptors(t *testing.T) {
+func TestNodesKeepFileDescriptors(t *testing.T) {
 	for _, c := range []struct {
 		descriptors uint64
 		nodes, want int
@@ -162,7 +162,7 @@ func TestNodesKeepTheirDescriptors(t *testing.T) {
 	}
 }
 
-func TestANewConnectionHasTimeForItsFirstRequest(t *testing.T) {
+func TestNewConnectionHasTimeForItsFirstRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue{next: make(chan net.Conn)}
 		l := newConnections(q, 1)
@@ -173,12 +173,12 @@ func TestANewConnectionHasTimeForItsFirstRequest(t *testing.T) {
 		time.Sleep(firstRequest - time.Millisecond)
 		synctest.Wait()
 		if first[0].closed {
-			t.Error("displaced before its first request could come")
+			t.Error("displaced within the time for its first request")
 		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
 		if !first[0].closed || second.closed {
-			t.Errorf("afterwards the first is closed: %v, the second: %v", first[0].closed, second.closed)
+			t.Errorf("first closed: %v, second closed: %v", first[0].closed, second.closed)
 		}
 		close(q.next)
 	})

@@ -20,7 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// told notes the header in which the key comes, by host.
+// told records the header with the key, by host.
 type told struct {
 	http.RoundTripper
 	mu   sync.Mutex
@@ -44,9 +44,8 @@ func (r *told) to(host string) []string {
 	return slices.Clone(r.keys[host])
 }
 
-// A new key is sent once its file holds it for a moment, and goes nowhere else
-// than to the Data service. A file that holds none keeps the old one.
-func TestAKeyIsReadAnewAndReachesTheDataServiceAlone(t *testing.T) {
+// A new key is used once its file is unchanged for a moment, and only for the Data service. An empty file keeps the previous key.
+func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 	dir, put := files(t, map[string]string{"key": canary + "-one\n"})
 	log := &buffer{}
 	keys := &told{keys: map[string][]string{}}
@@ -58,44 +57,44 @@ func TestAKeyIsReadAnewAndReachesTheDataServiceAlone(t *testing.T) {
 		s.network.DataService().SetKey(canary+"-one", http.StatusUnauthorized)
 	}, func(t *testing.T, b bubble) {
 		accepted := func() bool {
-			time.Sleep(10 * time.Second) // a run
+			time.Sleep(10 * time.Second) // one run
 			return b.page(t)[`avax_exporter_collector_success{collector="data_blockchains",target="data"}`] == 1
 		}
 		if !accepted() {
-			t.Error("the key is not accepted")
+			t.Error("key not accepted")
 		}
 		b.network.DataService().SetKey(canary+"-two", http.StatusForbidden)
 		put("key", canary+"\n"+canary)
 		time.Sleep(time.Minute)
 		if accepted() || !strings.Contains(log.String(), "AVAX_DATA_API_KEY_FILE") {
-			t.Error("the service accepts the previous key, or the log does not name the variable")
+			t.Error("previous key accepted, or variable missing in the log")
 		}
 		put("key", canary+"-two")
 		time.Sleep(10 * time.Second)
 		if !accepted() {
-			t.Error("the new key is not sent")
+			t.Error("new key not sent")
 		}
 		if sent := keys.to("data.sim"); !slices.Equal(sent, []string{canary + "-one", canary + "-two"}) {
-			t.Errorf("keys that the service was sent: %q", sent)
+			t.Errorf("keys sent to the service: %q", sent)
 		}
 		for _, host := range []string{"alpha.sim", "bravo.sim", "metrics.sim"} {
 			if sent := keys.to(host); !slices.Equal(sent, []string{""}) {
-				t.Errorf("%s was sent %q", host, sent)
+				t.Errorf("%s received %q", host, sent)
 			}
 		}
 		_, page := b.fetch(t, acceptCurl, "identity")
 		for where, text := range map[string]string{"/metrics": string(page), "the log": log.String()} {
 			if strings.Contains(text, canary) {
-				t.Errorf("%s tells the key:\n%s", where, text)
+				t.Errorf("key in %s:\n%s", where, text)
 			}
 		}
 	})
 	if said := log.String(); strings.Count(said, "keeping the previous configuration") != 1 || strings.Count(said, "configuration reloaded") != 1 {
-		t.Errorf("the log is:\n%s", said)
+		t.Errorf("log:\n%s", said)
 	}
 }
 
-// dataCollectors are those that ask the Data service.
+// dataCollectors returns the collectors that call the Data service.
 func dataCollectors() (specs []*collectors.Spec) {
 	for _, s := range collectors.All() {
 		if s.Cost != nil {
@@ -105,8 +104,7 @@ func dataCollectors() (specs []*collectors.Spec) {
 	return specs
 }
 
-// withData asks the Data service about a little of everything, each collector
-// as often as that.
+// withData enables the Data service with one item of each kind, and this schedule for each collector.
 func withData(s *scenery, every string) {
 	s.env.DataURL, s.env.Network = "http://data.sim", data.Mainnet
 	s.env.DataBudget = "100000/m"
@@ -123,7 +121,7 @@ func withData(s *scenery, every string) {
 	s.env.Schedules = hurried + ";" + strings.Join(schedules, ";")
 }
 
-// ofData tells which of the series the Data service alone tells.
+// ofData returns the series that come only from the Data service.
 func ofData(page map[string]float64) map[string]float64 {
 	found := map[string]float64{}
 	for _, spec := range dataCollectors() {
@@ -138,7 +136,7 @@ func ofData(page map[string]float64) map[string]float64 {
 	return found
 }
 
-func TestADataServiceThatIsDownForAnHourCostsItsSamplesOnly(t *testing.T) {
+func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 	t.Parallel()
 	inBubbleAs(t, func(s *scenery) {
 		withData(s, "1m")
@@ -151,27 +149,27 @@ func TestADataServiceThatIsDownForAnHourCostsItsSamplesOnly(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		before := b.page(t)
 		if n := len(ofData(before)); n < 20 || before["avax_data_up"] != 1 {
-			t.Fatalf("only %d series of the service, up %v", n, before["avax_data_up"])
+			t.Fatalf("%d series of the service, up %v", n, before["avax_data_up"])
 		}
 		b.network.DataService().Stop()
 		for minute := range 60 {
 			time.Sleep(time.Minute)
 			page := b.page(t)
 			if page[`avax_node_up{node="alpha"}`] != 1 || page[`avax_node_up{node="bravo"}`] != 1 {
-				t.Fatalf("a node is down after %d minutes", minute)
+				t.Fatalf("node down after %d minutes", minute)
 			}
 			if minute < 4 {
 				continue
 			}
 			for series, value := range ofData(page) {
-				// They tell that nobody answers.
+				// These families report the outage.
 				if value != 0 || series != "avax_data_up" && !strings.HasPrefix(series, "avax_signature_aggregation_up{") {
-					t.Fatalf("%s is %v after %d minutes", series, value, minute)
+					t.Fatalf("%s: %v after %d minutes", series, value, minute)
 				}
 			}
 			for series := range before {
 				if _, still := page[series]; !still && len(ofData(map[string]float64{series: 0})) == 0 {
-					t.Fatalf("%s is gone after %d minutes", series, minute)
+					t.Fatalf("%s missing after %d minutes", series, minute)
 				}
 			}
 		}
@@ -179,20 +177,19 @@ func TestADataServiceThatIsDownForAnHourCostsItsSamplesOnly(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		page := b.page(t)
 		if page["avax_data_up"] != 1 {
-			t.Error("the service is not up again")
+			t.Error("service not up again")
 		}
 		for series := range ofData(before) {
 			pending := strings.HasPrefix(series, "avax_icm_oldest_pending_") || strings.Contains(series, `status="pending"`)
 			if _, back := page[series]; !back && !pending {
-				t.Errorf("%s has not come back", series)
+				t.Errorf("%s missing after recovery", series)
 			}
 		}
 	})
 }
 
-// Whatever the service does, no minute costs more than the budget; the calls
-// that it has no room for say so.
-func TestTheBudgetHoldsWhileCallsAreRepeated(t *testing.T) {
+// No minute costs more than the budget, whatever the service answers. Calls above the budget report it.
+func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 	const perMinute = 3000
 	inBubbleAs(t, func(s *scenery) {
 		withData(s, "30s")
@@ -205,7 +202,7 @@ func TestTheBudgetHoldsWhileCallsAreRepeated(t *testing.T) {
 			at    time.Time
 			units int
 		}
-		var last []spent // of a minute
+		var last []spent // of one minute
 		sum, most := 0, 0
 		for _, c := range b.network.Calls() {
 			if c.Upstream != "data" {
@@ -220,11 +217,11 @@ func TestTheBudgetHoldsWhileCallsAreRepeated(t *testing.T) {
 			most = max(most, sum)
 		}
 		if most > perMinute || most < perMinute-100 {
-			t.Errorf("%d units were spent in a minute, of a budget of %d", most, perMinute)
+			t.Errorf("%d units spent in a minute, budget %d", most, perMinute)
 		}
 		page := b.page(t)
 		if got := page[`avax_exporter_data_spent_units{window="minute"}`]; got > perMinute || got < perMinute/2 {
-			t.Errorf("%v units are said to be spent", got)
+			t.Errorf("%v units exported as spent", got)
 		}
 		refused := 0.0
 		for series, value := range page {
@@ -233,10 +230,10 @@ func TestTheBudgetHoldsWhileCallsAreRepeated(t *testing.T) {
 			}
 		}
 		if refused == 0 {
-			t.Error("no call was refused")
+			t.Error("no call rejected")
 		}
 		if page[`avax_node_up{node="alpha"}`] != 1 {
-			t.Error("alpha is not up")
+			t.Error("alpha not up")
 		}
 		b.network.DataService().Recover()
 		time.Sleep(3 * time.Minute)
@@ -246,14 +243,13 @@ func TestTheBudgetHoldsWhileCallsAreRepeated(t *testing.T) {
 	})
 }
 
-// The plan counts what may fall into the worst minute: of the first one, and of those in which the service falls behind and
-// catches up.
-func TestNoMinuteCostsMoreThanThePlan(t *testing.T) {
+// The plan includes the worst minute: the first one, and those in which the service lags and catches up.
+func TestNoMinuteExceedsThePlan(t *testing.T) {
 	t.Parallel()
 	var plan int
 	inBubbleAs(t, func(s *scenery) {
 		withData(s, "1m")
-		s.env.Schedules = "" // each at its own period
+		s.env.Schedules = "" // default periods
 		s.env.Collectors = "up,data_up,data_index"
 		c, err := s.env.Parse()
 		if err != nil {
@@ -291,12 +287,12 @@ func TestNoMinuteCostsMoreThanThePlan(t *testing.T) {
 			most = max(most, sum)
 		}
 		if most > plan || most < plan/4 {
-			t.Errorf("%d units in the worst minute, planned %d", most, plan)
+			t.Errorf("%d units in the worst minute, plan %d", most, plan)
 		}
 	})
 }
 
-// expiring makes the first page token that is sent one that counts no more.
+// expiring makes the service reject the first page token of each path.
 type expiring struct {
 	http.RoundTripper
 	once sync.Map // by path
@@ -315,13 +311,13 @@ func (e *expiring) RoundTrip(r *http.Request) (*http.Response, error) {
 	return e.RoundTripper.RoundTrip(r)
 }
 
-func TestAPageTokenThatExpiresMidListLosesAndDoublesNothing(t *testing.T) {
+func TestExpiredPageTokenLosesNoItem(t *testing.T) {
 	t.Parallel()
 	tell := func(change func(*scenery)) (told map[string]float64) {
 		inBubbleAs(t, func(s *scenery) {
 			withData(s, "10m")
 			for _, chain := range []string{"C", "examplel1", "examplepoa"} {
-				s.network.SetBlockPeriod(chain, 0) // when a collector has its turn does not matter then
+				s.network.SetBlockPeriod(chain, 0) // so that the order of collectors does not matter
 			}
 			for range 150 { // two pages
 				s.network.PayReward("alpha", data.RewardValidator, 1e9)
@@ -335,7 +331,7 @@ func TestAPageTokenThatExpiresMidListLosesAndDoublesNothing(t *testing.T) {
 	}
 	want := tell(func(*scenery) {})
 	if n := want[`avax_rewards_total{node_id="`+simnet.New(simnet.Options{Seed: 1}).NodeID("alpha")+`",type="VALIDATOR"}`]; n < 150 {
-		t.Fatalf("%v rewards, want more than a page", n)
+		t.Fatalf("%v rewards, want more than one page", n)
 	}
 	e := &expiring{}
 	got := tell(func(s *scenery) {
@@ -344,7 +340,7 @@ func TestAPageTokenThatExpiresMidListLosesAndDoublesNothing(t *testing.T) {
 	})
 	for _, path := range []string{"/v1/networks/mainnet/rewards", "/v1/icm/addresses/" + simnet.Account + "/messages"} {
 		if _, expired := e.once.Load(path); !expired {
-			t.Errorf("%s is asked for one page only", path)
+			t.Errorf("%s: only one page requested", path)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -352,8 +348,8 @@ func TestAPageTokenThatExpiresMidListLosesAndDoublesNothing(t *testing.T) {
 	}
 }
 
-// AVAX_METRICS_URL is enough: which version the service has is found out.
-func TestAMetricsServiceWithoutItsFirstVersionIsAskedInTheSecond(t *testing.T) {
+// AVAX_METRICS_URL is sufficient: the exporter finds the version.
+func TestMetricsServiceVersion2IsUsed(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) { s.network.RetireMetricsV1(true) }, func(t *testing.T, b bubble) {
 		if _, told := b.page(t)[`avax_chain_avg_tps{chain="C"}`]; !told {
 			t.Error("no transactions per second")

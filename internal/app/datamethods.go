@@ -18,7 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// beyondPath are the parameters of each endpoint beside those in its path.
+// beyondPath are the parameters of each endpoint that are not in its path.
 var beyondPath = map[string][]string{
 	"AggregateSignatures":  {"message?", "justification?", "signingSubnetId?", "quorumPercentage?", "quorumPercentageBuffer?", "pChainHeight?"},
 	"AssetTransactions":    {"txTypes?", "startTimestamp?", "endTimestamp?", "pageToken?", "pageSize?"},
@@ -34,15 +34,14 @@ var beyondPath = map[string][]string{
 	"ICMMessages":          {"pageToken?", "pageSize?", "network?"},
 }
 
-// effects are what the calls do that are more than a question.
+// effects are the effects of calls that do more than read.
 var effects = map[string]string{
 	"AggregateSignatures": "make the validators sign a message",
 	"Reindex":             "make the service read the token's metadata anew, once an hour at most",
 }
 
-// dataMethods lists the endpoints of the Data service as methods, in the order
-// of the interface: with a name, and with parameters in one object, wherever the
-// request carries them.
+// dataMethods returns the endpoints of the Data service as methods, in the documented order: with a name, and with all parameters
+// in one object.
 func dataMethods() []node.Method {
 	var all []node.Method
 	for _, e := range data.Endpoints() {
@@ -51,7 +50,7 @@ func dataMethods() []node.Method {
 			if _, after, ok := strings.Cut(part, "{"); ok {
 				name, _, _ := strings.Cut(after, "}")
 				if name == "network" {
-					name += "?" // that of the nodes
+					name += "?" // default: that of the nodes
 				}
 				params = append(params, name)
 			}
@@ -63,17 +62,16 @@ func dataMethods() []node.Method {
 	return all
 }
 
-// lowerFirst puts the first word of a name in lower case, be it an abbreviation:
-// icmMessages, erc721Balances.
+// lowerFirst converts the first word of a name to lower case, also an abbreviation: icmMessages, erc721Balances.
 func lowerFirst(name string) string {
 	n := strings.IndexFunc(name, func(r rune) bool { return !unicode.IsUpper(r) })
 	if n > 1 && unicode.IsLower(rune(name[n])) {
-		n-- // the last capital begins the next word
+		n-- // the last capital starts the next word
 	}
 	return strings.ToLower(name[:n]) + name[n:]
 }
 
-// endpointOf is the endpoint behind one of dataMethods, nil for another method.
+// endpointOf returns the endpoint of one of dataMethods, nil for other methods.
 func endpointOf(m node.Method) *data.Endpoint {
 	for _, e := range data.Endpoints() {
 		if e.Path == m.Path {
@@ -83,8 +81,8 @@ func endpointOf(m node.Method) *data.Endpoint {
 	return nil
 }
 
-// call asks an endpoint and returns the answer unchanged, nil where it is empty. An answer that the typed client cannot
-// decode is an error. Network finds the network where the parameters name none.
+// call calls an endpoint and returns the answer unchanged; nil for an empty one. An answer that the typed client cannot decode is
+// an error. Network returns the network if the parameters have none.
 func (s *dataService) call(ctx context.Context, e *data.Endpoint, network func(context.Context) (string, error), params jsontext.Value) (jsontext.Value, error) {
 	given := map[string]jsontext.Value{}
 	if params != nil {
@@ -110,7 +108,7 @@ func (s *dataService) call(ctx context.Context, e *data.Endpoint, network func(c
 		case strings.Contains(path, inPath):
 			path = strings.ReplaceAll(path, inPath, url.PathEscape(strings.Join(texts, ",")))
 			delete(given, name)
-		case name == "txTypes": // the one list that is not written with commas
+		case name == "txTypes": // the only list without commas
 			query[name] = texts
 		default:
 			query.Set(name, strings.Join(texts, ","))
@@ -132,7 +130,7 @@ func (s *dataService) call(ctx context.Context, e *data.Endpoint, network func(c
 	return answer, s.Explain(err)
 }
 
-// textsOf reads a string, a number, or a list of such.
+// textsOf parses a string, a number, or a list of these.
 func textsOf(value jsontext.Value) ([]string, error) {
 	var one string
 	var many []jsontext.Value

@@ -12,7 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// dataService is the Data service's client with its budget and its key.
+// dataService is the client of the Data service with its budget and key.
 type dataService struct {
 	*data.Client
 	up      *scrape.Upstream
@@ -20,10 +20,10 @@ type dataService struct {
 	keyFile config.KeyFile
 
 	mu  sync.Mutex
-	key string // the one that is sent
+	key string // current key
 }
 
-// newDataService sends nothing.
+// newDataService creates the client. It makes no call.
 func newDataService(t *targets) (*dataService, error) {
 	s := &dataService{budget: &data.Budget{PerMinute: t.cfg.DataPerMinute, PerDay: t.cfg.DataPerDay}, keyFile: t.cfg.DataKey}
 	var err error
@@ -38,8 +38,7 @@ func newDataService(t *targets) (*dataService, error) {
 	return s, nil
 }
 
-// reloadKey reads the key file and sends its key from now on. On an error the
-// previous key stays in use.
+// reloadKey reads the key file and uses its key. On an error the previous key stays in use.
 func (s *dataService) reloadKey() (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,12 +54,11 @@ func (s *dataService) reloadKey() (changed bool, err error) {
 	return changed, nil
 }
 
-// keyPollInterval is how often the key file is read.
+// keyPollInterval is the polling interval of the key file.
 const keyPollInterval = 3 * time.Second
 
-// watchKey reloads the key when its file changes, until ctx ends: once two reads
-// in a row found the same, so that half a written key is not sent. A problem is
-// logged when it appears.
+// watchKey reloads the key when its file changes, until ctx ends. Two equal reads in a row are required, so that no half-written
+// key is used. A problem is logged when it first appears.
 func (s *dataService) watchKey(ctx context.Context, log *slog.Logger) {
 	if !s.keyFile.Configured() {
 		return

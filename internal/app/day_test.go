@@ -21,11 +21,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// TestADayOfOneNode watches one node and its validator for a day on synthetic time, with rules, an
-// Alertmanager, a scrape every 15 s and a person who looks at the page every five minutes, while
-// the node fails every hour in another way. It prints what the process then takes, as make bench
-// reads it; the simulated network is part of it.
-func TestADayOfOneNode(t *testing.T) {
+// TestOneNodeForADay monitors one node and its validator for a day in synthetic time. It has rules, an Alertmanager, a scrape every
+// 15 s and a request for the status page every five minutes. The node fails in a different way every hour. It prints the
+// resource usage of the process for make bench; that includes the simulated network.
+func TestOneNodeForADay(t *testing.T) {
 	faults := []func(*simnet.Node){
 		(*simnet.Node).Stop,
 		func(n *simnet.Node) { n.Suffer(simnet.Hung()) },
@@ -82,12 +81,12 @@ func TestADayOfOneNode(t *testing.T) {
 					get("/")
 				}
 			}
-			network.ResetCalls() // what the simulated network remembers is not the exporter's
+			network.ResetCalls() // the recorded calls of the simulated network are not part of the exporter
 			p.tell()
 		}
 		used := processorTime(t) - before
 		if len(p.all()) == 0 {
-			t.Error("nothing happened")
+			t.Error("no incident")
 		}
 		resident := residentMemory(t)
 		runtime.GC()
@@ -106,7 +105,7 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// residentMemory is the resident memory of this process in bytes.
+// residentMemory returns the resident memory of this process in bytes.
 func residentMemory(t *testing.T) (bytes int64) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

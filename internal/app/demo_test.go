@@ -24,8 +24,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 )
 
-// inDemo runs the demo's exporter on synthetic time. Each collector runs once in
-// that time, less often than in the demo, for the sake of the test's own.
+// inDemo runs the demo's exporter in synthetic time. Each collector runs once in this time, less often than in the demo, to save
+// time.
 func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, b bubble, log *buffer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,9 +50,9 @@ func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, b bubble, 
 	})
 }
 
-// The demo shows every family of the collectors that are on by default or ask
-// the Data service: at once, or during an incident that says so.
-func TestTheDemoShowsEveryFamily(t *testing.T) {
+// The demo exports every family of the collectors that are on by default or use the Data service: always, or during an incident
+// that names it.
+func TestDemoExportsEveryFamily(t *testing.T) {
 	t.Parallel()
 	inDemo(t, 30*time.Second, func(t *testing.T, b bubble, log *buffer) {
 		var missing []string
@@ -70,7 +70,7 @@ func TestTheDemoShowsEveryFamily(t *testing.T) {
 				return strings.Contains(string(page), fmt.Sprintf("\n# TYPE %s %s\n%[1]s", name, types[name]))
 			})
 			if len(missing) == before {
-				return // linted already
+				return // it was linted before
 			}
 			problems, err := promlint.New(bytes.NewReader(page)).Lint()
 			if err != nil {
@@ -91,12 +91,12 @@ func TestTheDemoShowsEveryFamily(t *testing.T) {
 			}
 		}
 		if len(missing) > 0 {
-			t.Errorf("never seen: %v\nthe log:\n%s", missing, log)
+			t.Errorf("never exported: %v\nlog:\n%s", missing, log)
 		}
 	})
 }
 
-// ask asks the app.App for a page.
+// ask requests a page of the app.
 func (b bubble) ask(t *testing.T, path string) (status int, body string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -104,22 +104,21 @@ func (b bubble) ask(t *testing.T, path string) (status int, body string) {
 	return w.Code, w.Body.String()
 }
 
-// tells fails the test unless the page has all of these words, and none that
-// begin with an exclamation mark.
+// tells fails the test unless the page contains all of these words, and none that start with an exclamation mark.
 func (b bubble) tells(t *testing.T, path string, status int, words ...string) {
 	t.Helper()
 	got, body := b.ask(t, path)
 	if got != status {
-		t.Errorf("%s answers %d, want %d:\n%s", path, got, status, body)
+		t.Errorf("%s: status %d, want %d:\n%s", path, got, status, body)
 	}
 	for _, word := range words {
 		if wanted, not := strings.CutPrefix(word, "!"); strings.Contains(body, wanted) == not {
-			t.Errorf("%s: %q is there: %v", path, wanted, not)
+			t.Errorf("%s: contains %q: %v", path, wanted, not)
 		}
 	}
 }
 
-// suffer lets the incident happen whose description begins so.
+// suffer starts the incident whose description has this prefix.
 func (b bubble) suffer(t *testing.T, what string) (end func()) {
 	t.Helper()
 	for _, i := range demo.Incidents {
@@ -128,18 +127,18 @@ func (b bubble) suffer(t *testing.T, what string) (end func()) {
 			return func() { i.End(b.network) }
 		}
 	}
-	t.Fatalf("there is no incident %q", what)
+	t.Fatalf("no incident %q", what)
 	return nil
 }
 
 const round = 35 * time.Second // two runs of every collector
 
-func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
+func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 	t.Parallel()
 	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
 		const (
 			plan   = "/api/v1/l1/examplel1/plan"
-			needed = 3 * 1.327104 // AVAX, what three validators pay in 30 days
+			needed = 3 * 1.327104 // AVAX; the fees of three validators for 30 days
 		)
 		lost := func(page map[string]float64) float64 {
 			return page[`avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`]
@@ -149,7 +148,7 @@ func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
 		end := b.suffer(t, "nobody has topped up examplel1")
 		time.Sleep(round)
 		if got := lost(b.page(t)); got <= 50 || got >= 110 {
-			t.Errorf("the quorum is lost in %v s, 110 s less the age of the answer", got)
+			t.Errorf("quorum loss in %v s, want 110 s minus the age of the answer", got)
 		}
 		b.tells(t, plan, http.StatusOK, `"chain": "examplel1"`, `"quorum": "0.80",`, "!\"seconds\": null", `"total_avax": 3.9`)
 
@@ -157,7 +156,7 @@ func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
 		page := b.page(t)
 		inactive, topUp := page[`avax_l1_validators{chain="examplel1",state="inactive"}`], page[`avax_l1_top_up_avax{chain="examplel1",days="30"}`]
 		if inactive != 3 || lost(page) != 0 || topUp < needed || topUp > needed+0.001 {
-			t.Errorf("after the run-outs: %v inactive, the quorum is lost in %v s, %v AVAX to top up", inactive, lost(page), topUp)
+			t.Errorf("after the run-outs: %v inactive, quorum loss in %v s, %v AVAX to top up", inactive, lost(page), topUp)
 		}
 		var answer struct {
 			Total      float64 `json:"total_avax"`
@@ -173,17 +172,17 @@ func TestAnL1OfTheDemoRunsDryAndTopsUp(t *testing.T) {
 		}
 		if v := answer.Validators; len(v) != 5 || v[2].Active || v[2].TopUp < needed/3 || !v[3].Active || v[3].TopUp != 0 ||
 			answer.Total < needed || answer.Total > needed+0.001 || *answer.QuorumLoss[0].Seconds != 0 {
-			t.Errorf("the plan is\n%s", body)
+			t.Errorf("plan:\n%s", body)
 		}
 		b.tells(t, "/safe-to-stop?node=alpha", http.StatusConflict, "no: examplel1: ")
 
 		end()
-		time.Sleep(round + 30*time.Second) // an L1's nodes take a change over within half a minute
+		time.Sleep(round + 30*time.Second) // an L1's nodes process a change within half a minute
 		b.tells(t, plan, http.StatusOK, `"total_avax": 0,`, `!"active": false`)
 	})
 }
 
-func TestAValidatorOfTheDemoOverspendsItsBudgetAndBeginsAnew(t *testing.T) {
+func TestDemoValidatorExceedsItsDowntimeBudget(t *testing.T) {
 	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
 		of := `{node_id="` + b.network.NodeID("bravo") + `"}`
 
@@ -199,30 +198,30 @@ func TestAValidatorOfTheDemoOverspendsItsBudgetAndBeginsAnew(t *testing.T) {
 		time.Sleep(round)
 		page = b.page(t)
 		if page["avax_validator_reward_reachable"+of] != 1 || page["avax_validator_downtime_used_seconds"+of] > 60 || page["avax_validator_downtime_budget_seconds"+of] != budget {
-			t.Errorf("a new period begins with %v s used of %v", page["avax_validator_downtime_used_seconds"+of], page["avax_validator_downtime_budget_seconds"+of])
+			t.Errorf("%v s of %v used at the start of a new period", page["avax_validator_downtime_used_seconds"+of], page["avax_validator_downtime_budget_seconds"+of])
 		}
 	})
 }
 
-func TestAnUpgradeThatTheDemosNodesDoNotKnow(t *testing.T) {
+func TestDemoHasAnUnknownUpgrade(t *testing.T) {
 	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
 		const alpha = `avax_node_unknown_upgrade_timestamp_seconds{node="alpha"}`
 		end := b.suffer(t, "the peers announce an upgrade")
 		at := float64(time.Now().Add(48 * time.Hour).Unix())
 		time.Sleep(round)
 		if got := b.page(t)[alpha]; got != at {
-			t.Errorf("%s is %v, want %v", alpha, got, at)
+			t.Errorf("%s: %v, want %v", alpha, got, at)
 		}
 		end()
 		time.Sleep(round)
 		if _, there := b.page(t)[alpha]; there {
-			t.Errorf("%s is still there", alpha)
+			t.Errorf("%s still exported", alpha)
 		}
 	})
 }
 
-// Whatever the incidents broke, they heal.
-func TestTheIncidentsOfTheDemoLeaveNothingBroken(t *testing.T) {
+// The network recovers from every incident.
+func TestDemoRecoversAfterItsIncidents(t *testing.T) {
 	t.Parallel()
 	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
 		states := func() map[string]float64 {
@@ -242,7 +241,7 @@ func TestTheIncidentsOfTheDemoLeaveNothingBroken(t *testing.T) {
 		}
 		time.Sleep(round)
 		if cmp.Diff(before, states()) == "" {
-			t.Error("the incidents changed no state")
+			t.Error("no incident changed a state")
 		}
 		for _, i := range demo.Incidents {
 			i.End(b.network)
@@ -254,5 +253,5 @@ func TestTheIncidentsOfTheDemoLeaveNothingBroken(t *testing.T) {
 	})
 }
 
-// stateFamily matches the families that are 0 or 1.
+// stateFamily matches families with the values 0 and 1.
 var stateFamily = regexp.MustCompile(`_(up|success|bootstrapped|present|connected|active|reachable|failing|detected|duplicate|mismatch|validating)$`)

@@ -4,5 +4,5 @@ package app
 
 import "math"
 
-// descriptors returns how many files and connections the process may have open: there is no limit.
+// descriptors returns the limit of open files and connections of the process: none.
 func descriptors() uint64 { return math.MaxInt32 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// descriptors returns how many files and connections the process may have open.
+// descriptors returns the limit of open files and connections of the process.
 func descriptors() uint64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// drills are the incidents, and the scenes in which nobody is to be told of anything.
+// drills are the incidents, and the situations without any expected alert.
 func drills() []drill {
 	return slices.Concat(nodeDrills, networkDrills, stakeDrills, l1Drills, serviceDrills, quietDrills)
 }
 
-// most is most of the stake, and none of our nodes.
+// most of the stake, without our nodes
 var most = append([]string{"delta", "golf"}, large...)
 
 var nodeDrills = []drill{
@@ -419,7 +419,7 @@ var quietDrills = []drill{
 	},
 }
 
-// set changes where a detour leads, between requests.
+// set changes the redirects of a detour between requests.
 func (d *detour) set(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

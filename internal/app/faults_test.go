@@ -18,23 +18,22 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// bubble is a whole exporter over a simulated network on synthetic time.
+// bubble is an exporter with a simulated network in synthetic time.
 type bubble struct {
 	*app.App
 	network *simnet.Network
 }
 
-// scenery is what a bubble is made of.
+// scenery is the configuration of a bubble.
 type scenery struct {
 	network   *simnet.Network
 	env       config.Environment
 	transport http.RoundTripper
 	log       io.Writer
-	adjust    func(*config.Config) // what no config.Environment would say
+	adjust    func(*config.Config) // settings that are not in config.Environment
 }
 
-// inBubble asks alpha and bravo, and follows C and examplel1, each collector at
-// its own pace.
+// inBubble monitors alpha, bravo, C and examplel1, each collector with its own period.
 func inBubble(t *testing.T, test func(t *testing.T, b bubble)) {
 	t.Helper()
 	inBubbleWith(t, "", test)
@@ -45,7 +44,7 @@ func inBubbleWith(t *testing.T, schedules string, test func(t *testing.T, b bubb
 	inBubbleAs(t, func(s *scenery) { s.env.Schedules = schedules }, test)
 }
 
-// inBubbleAs lets the scenery be changed before it is used.
+// inBubbleAs is inBubble with changes of the configuration.
 func inBubbleAs(t *testing.T, change func(*scenery), test func(t *testing.T, b bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,8 +67,7 @@ func inBubbleAs(t *testing.T, change func(*scenery), test func(t *testing.T, b b
 	})
 }
 
-// live builds the app.App, which stands until the test ends, and returns when
-// every collector has run.
+// live starts the app until the test ends, and returns after the first run of every collector.
 func live(t *testing.T, c *config.Config, log io.Writer) *app.App {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,15 +86,14 @@ func live(t *testing.T, c *config.Config, log io.Writer) *app.App {
 	return h
 }
 
-// page asks for /metrics. It must answer at once: on this clock, any wait for an
-// upstream would show.
+// page requests /metrics. The answer must be immediate: on this clock, any wait for an upstream would show.
 func (b bubble) page(t *testing.T) map[string]float64 {
 	t.Helper()
 	asked := time.Now()
 	w := httptest.NewRecorder()
 	b.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	if w.Code != http.StatusOK {
-		t.Fatalf("/metrics answers %d", w.Code)
+		t.Fatalf("/metrics: status %d", w.Code)
 	}
 	if took := time.Since(asked); took != 0 {
 		t.Errorf("/metrics waited %v", took)
@@ -104,7 +101,7 @@ func (b bubble) page(t *testing.T) map[string]float64 {
 	return samples(t, w.Body.String())
 }
 
-// about returns the series with the label node=name, leaving out avax_node_up.
+// about returns the series with the label node=name, without avax_node_up.
 func about(page map[string]float64, name string) []string {
 	var found []string
 	for series := range page {
@@ -116,22 +113,21 @@ func about(page map[string]float64, name string) []string {
 	return found
 }
 
-// The slow collectors are hurried to a minute; longest is three such periods,
-// and a run.
+// The slow collectors run once a minute; longest is three such periods and a run.
 const (
 	hurried = "network=@every 1m;network_views=@every 1m;supply=@every 1m;upgrades=@every 1m;acps=@every 1m;" +
 		"chain_status=@every 1m;chain_info=@every 1m;chain_config=@every 1m;chain_rules=@every 1m;tps=@every 1m"
 	longest = 4 * time.Minute
 )
 
-// Whatever one node does, it costs that node's samples and nothing else.
-func TestASickNodeCostsItsOwnSamplesOnly(t *testing.T) {
+// For any fault of a node, only its own samples are affected.
+func TestFaultyNodeAffectsOnlyItsSamples(t *testing.T) {
 	for name, fall := range map[string]func(*simnet.Node){
 		"stopped":               (*simnet.Node).Stop,
 		"hung":                  func(n *simnet.Node) { n.Suffer(simnet.Hung()) },
 		"slow":                  func(n *simnet.Node) { n.Suffer(simnet.Slow(11 * time.Second)) },
 		"reset":                 func(n *simnet.Node) { n.Suffer(simnet.Reset()) },
-		"cut off":               func(n *simnet.Node) { n.Suffer(simnet.CutOff()) },
+		"truncated answers":     func(n *simnet.Node) { n.Suffer(simnet.CutOff()) },
 		"rate limiting":         func(n *simnet.Node) { n.Suffer(simnet.RateLimited(30 * time.Second)) },
 		"unavailable":           func(n *simnet.Node) { n.Suffer(simnet.Unavailable()) },
 		"answering HTML":        func(n *simnet.Node) { n.Suffer(simnet.HTML()) },
@@ -147,57 +143,57 @@ func TestASickNodeCostsItsOwnSamplesOnly(t *testing.T) {
 				for range int(longest / (15 * time.Second)) {
 					time.Sleep(15 * time.Second)
 					if b.page(t)[`avax_node_up{node="alpha"}`] != 1 {
-						t.Fatal("alpha is not up")
+						t.Fatal("alpha not up")
 					}
 				}
 				sick := b.page(t)
 				if up, told := sick[`avax_node_up{node="bravo"}`]; !told || up != 0 {
-					t.Errorf("avax_node_up of bravo is %v, told %v", up, told)
+					t.Errorf("avax_node_up of bravo %v, exported %v", up, told)
 				}
 				if left := about(sick, "bravo"); len(left) > 0 {
-					t.Errorf("still told of bravo: %v", left)
+					t.Errorf("samples of bravo left: %v", left)
 				}
 				for series := range before {
-					compares := strings.HasPrefix(series, "avax_chain_fork_detected{") // takes two nodes
+					compares := strings.HasPrefix(series, "avax_chain_fork_detected{") // needs two nodes
 					if _, still := sick[series]; !still && !compares && !strings.Contains(series, `bravo`) && strings.HasPrefix(series, "avax_") {
-						t.Errorf("%s is gone", series)
+						t.Errorf("%s missing", series)
 					}
 				}
 
 				b.network.Node("bravo").Recover()
 				b.network.Node("bravo").Start()
-				time.Sleep(2 * time.Minute) // a period, what is left of a pause, and a run
+				time.Sleep(2 * time.Minute) // a period, the rest of a pause, and a run
 				healed := b.page(t)
 				for _, series := range about(before, "bravo") {
 					if _, back := healed[series]; !back && !strings.HasPrefix(series, "avax_exporter_") {
-						t.Errorf("%s has not come back", series)
+						t.Errorf("%s missing after recovery", series)
 					}
 				}
 				if healed[`avax_node_up{node="bravo"}`] != 1 {
-					t.Error("bravo is not up again")
+					t.Error("bravo not up again")
 				}
 			})
 		})
 	}
 }
 
-func TestADeadNodesSamplesAreGoneAfterThreePeriods(t *testing.T) {
+func TestDeadNodeHasNoSamplesAfterThreePeriods(t *testing.T) {
 	inBubble(t, func(t *testing.T, b bubble) {
 		b.network.Node("bravo").Stop()
 		const series = `avax_node_uptime_rewarding_stake_ratio{node="bravo"}` // every minute
 		time.Sleep(119 * time.Second)
 		if _, there := b.page(t)[series]; !there {
-			t.Error("gone before three periods can be over")
+			t.Error("expired before three periods")
 		}
 		time.Sleep(62 * time.Second)
 		if _, there := b.page(t)[series]; there {
-			t.Error("served although the last good run is more than three periods old")
+			t.Error("served more than three periods after the last good run")
 		}
 	})
 }
 
-// Questions that several collectors ask at one tick are asked once.
-func TestIdenticalQuestionsWithinAPeriodAreAskedOnce(t *testing.T) {
+// Identical calls of several collectors at one tick are sent once.
+func TestIdenticalCallsWithinAPeriodAreSentOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, b bubble) {
 		time.Sleep(2 * time.Minute)
 		b.network.ResetCalls()
@@ -210,58 +206,57 @@ func TestIdenticalQuestionsWithinAPeriodAreAskedOnce(t *testing.T) {
 			t.Helper()
 			for key, count := range asked {
 				if strings.HasPrefix(key, question) && count > n {
-					t.Errorf("%s: asked %d times in ten minutes, want at most %d", key, count, n)
+					t.Errorf("%s: %d calls in ten minutes, want at most %d", key, count, n)
 				}
 			}
 		}
 		most("alpha info.peers", 20)                                                                        // 30 s
-		most("alpha info.getNodeID", 11)                                                                    // 1 m, and a tick at either edge
-		most(`alpha platform.getCurrentValidators {"subnetID":"11111111111111111111111111111111LpoYY"}`, 4) // 5 m, by two collectors at their own pace
+		most("alpha info.getNodeID", 11)                                                                    // 1 m, and a tick at each end
+		most(`alpha platform.getCurrentValidators {"subnetID":"11111111111111111111111111111111LpoYY"}`, 4) // 5 m, by two collectors with their own periods
 		most("alpha platform.getBlockchains", 4)
-		most(`alpha eth_getBlockByNumber ["latest",false]`, 82) // 15 s, of two chains, by three collectors
+		most(`alpha eth_getBlockByNumber ["latest",false]`, 82) // 15 s, for two chains, by three collectors
 		if len(asked) < 20 {
-			t.Errorf("only these were asked: %v", slices.Sorted(maps.Keys(asked)))
+			t.Errorf("calls: %v", slices.Sorted(maps.Keys(asked)))
 		}
 	})
 }
 
-func TestAnOwnNodeThatIsNoValidatorIsNotMissedAndOneThatVanishesIs(t *testing.T) {
+func TestOnlyFormerValidatorsCountAsMissing(t *testing.T) {
 	inBubble(t, func(t *testing.T, b bubble) {
 		bravo := `avax_validator_present{node_id="` + b.network.NodeID("bravo") + `"}`
 		if got := b.page(t)[bravo]; got != 1 {
-			t.Fatalf("%s is %v", bravo, got)
+			t.Fatalf("%s: %v", bravo, got)
 		}
 		b.network.RemoveValidator("P", "bravo")
 		time.Sleep(2 * time.Minute)
 		page := b.page(t)
 		if got, told := page[bravo]; !told || got != 0 {
-			t.Errorf("%s is %v, told %v, want 0", bravo, got, told)
+			t.Errorf("%s: %v, exported %v, want 0", bravo, got, told)
 		}
 	})
 }
 
-// While a validator's addition is being taken over, the whole call fails: the
-// last samples stand, nobody counts as zero.
-func TestAFailingValidatorsCallKeepsTheLastSamples(t *testing.T) {
+// While a new validator is added, the whole call fails. The last samples stay, and no value becomes zero.
+func TestFailingValidatorsCallKeepsTheLastSamples(t *testing.T) {
 	inBubble(t, func(t *testing.T, b bubble) {
 		const weight = `avax_l1_connected_weight{node="alpha",chain="examplel1"}`
 		before := b.page(t)[weight]
 		b.network.AddL1Validator("examplel1", "hotel", 30, 1e9)
 		time.Sleep(45 * time.Second)
 		if got, told := b.page(t)[weight]; !told || got != before {
-			t.Errorf("%s is %v, told %v, want %v", weight, got, told, before)
+			t.Errorf("%s: %v, exported %v, want %v", weight, got, told, before)
 		}
 		time.Sleep(2 * time.Minute)
 		if got := b.page(t)[weight]; got <= before {
-			t.Errorf("%s is %v after the addition, was %v", weight, got, before)
+			t.Errorf("%s: %v after the addition, before %v", weight, got, before)
 		}
 	})
 }
 
-func TestAutoFindsTheChainsThatTheNodesTrack(t *testing.T) {
+func TestAutoDiscoversTrackedChains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
-		network.Node("alpha").Stop() // found later, when it is back
+		network.Node("alpha").Stop() // discovered later, after its start
 		env := withoutRules()
 		env.Nodes = "alpha=http://alpha.sim"
 		env.Chains = "C,auto"
@@ -288,32 +283,31 @@ func TestAutoFindsTheChainsThatTheNodesTrack(t *testing.T) {
 			return chains
 		}
 		if got := followed(); !slices.Equal(got, []string{"C", "P", "X"}) {
-			t.Errorf("followed while the node is down: %v", got)
+			t.Errorf("chains while the node is down: %v", got)
 		}
 		network.Node("alpha").Start()
-		time.Sleep(6 * time.Minute) // it is looked for every five, and the first look may come before the node starts its chains
+		time.Sleep(6 * time.Minute) // discovery runs every five minutes, and the first may come before the node starts its chains
 		if got := followed(); !slices.Equal(got, []string{"C", "P", "X", "examplel1", "examplepoa"}) {
-			t.Errorf("followed: %v", got)
+			t.Errorf("chains: %v", got)
 		}
 		if page := (bubble{h, network}).page(t); page[`avax_node_chain_bootstrapped{node="alpha",chain="examplel1"}`] != 1 {
-			t.Error("nothing is told of examplel1")
+			t.Error("no samples of examplel1")
 		}
 	})
 }
 
-// The node that is asked first for what any node can tell may hang: the others
-// are asked within the same run.
-func TestAHungNodeHoldsUpNobodyElsesAnswers(t *testing.T) {
+// The first node in the order may hang: others must be called within the same run.
+func TestHungNodeDelaysNoOtherAnswer(t *testing.T) {
 	t.Parallel()
-	// With half of five seconds for a run, one call may take all of it.
+	// With 2.5 s for a run, one call may use all of it.
 	const hasty = "validators=@every 5s;validator_views=@every 5s;l1=@every 5s;fee_config=@every 5s;connected_stake=@every 5s"
 	inBubbleWith(t, hasty, func(t *testing.T, b bubble) {
 		b.network.Node("alpha").Suffer(simnet.Hung())
-		for range 2 * 24 { // a verdict stands for half a period at least
+		for range 2 * 24 { // a result is valid for at least half a period
 			time.Sleep(5 * time.Second / 2)
 			for series, value := range b.page(t) {
 				if strings.HasPrefix(series, "avax_exporter_collector_success{") && !strings.Contains(series, `target="alpha`) && value != 1 {
-					t.Fatalf("%s is %v", series, value)
+					t.Fatalf("%s: %v", series, value)
 				}
 			}
 		}

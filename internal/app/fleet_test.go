@@ -19,13 +19,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// fleetBubble is a whole exporter on synthetic time whose nodes stand in a file.
+// fleetBubble is an exporter in synthetic time with its nodes in a file.
 type fleetBubble struct {
 	bubble
 	put func(nodes ...string) // writes the file: name=host
 }
 
-// inFleet asks alpha and bravo of the simulated network.
+// inFleet monitors alpha and bravo of the simulated network.
 func inFleet(t *testing.T, test func(t *testing.T, b fleetBubble)) {
 	t.Helper()
 	dir, write := files(t, nil)
@@ -51,7 +51,7 @@ func inFleet(t *testing.T, test func(t *testing.T, b fleetBubble)) {
 	})
 }
 
-// settled is an exporter in a bubble whose collectors have run once.
+// settled returns an exporter in a bubble after the first run of its collectors.
 func settled(t *testing.T, env config.Environment, network *simnet.Network) bubble {
 	t.Helper()
 	c, err := env.Parse()
@@ -62,7 +62,7 @@ func settled(t *testing.T, env config.Environment, network *simnet.Network) bubb
 	return bubble{live(t, c, io.Discard), network}
 }
 
-// asked counts the questions to the node.
+// asked returns the number of calls to the node.
 func (b bubble) asked(node string) (n int) {
 	for _, c := range b.network.Calls() {
 		if c.Upstream == node {
@@ -72,37 +72,36 @@ func (b bubble) asked(node string) (n int) {
 	return n
 }
 
-func TestAReloadDisturbsNoNodeThatIsUnchanged(t *testing.T) {
+func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
 	inFleet(t, func(t *testing.T, b fleetBubble) {
-		b.put("bravo=bravo", "charlie=charlie", "alpha=alpha") // another order, another line
+		b.put("bravo=bravo", "charlie=charlie", "alpha=alpha") // other order, other line
 		b.network.ResetCalls()
 		if err := b.Reload(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(100 * time.Millisecond)
 		if n := b.asked("alpha"); n > 0 {
-			t.Errorf("the reload asked alpha %d questions", n)
+			t.Errorf("reload caused %d calls to alpha", n)
 		}
 		if b.asked("charlie") == 0 {
-			t.Error("charlie is not asked at once")
+			t.Error("charlie not called at once")
 		}
 		page := b.page(t)
 		for _, name := range []string{"alpha", "bravo", "charlie"} {
 			if page[`avax_node_up{node="`+name+`"}`] != 1 {
-				t.Errorf("%s is not up", name)
+				t.Errorf("%s not up", name)
 			}
 		}
 		for series, skipped := range page {
 			if strings.HasPrefix(series, "avax_exporter_collector_skipped_total") && skipped > 0 {
-				t.Errorf("%s is %v", series, skipped)
+				t.Errorf("%s: %v", series, skipped)
 			}
 		}
 	})
 }
 
-// A node that is asked elsewhere is another node, whatever its name: what was
-// told of the old one must not pass for the new one's.
-func TestANodeThatMovedIsANewNode(t *testing.T) {
+// A node with another address is another node, even with the same name. Samples of the previous one must not count for it.
+func TestNodeWithANewURLIsANewNode(t *testing.T) {
 	inFleet(t, func(t *testing.T, b fleetBubble) {
 		is := func(id string) bool {
 			return slices.ContainsFunc(slices.Collect(maps.Keys(b.page(t))), func(series string) bool {
@@ -110,7 +109,7 @@ func TestANodeThatMovedIsANewNode(t *testing.T) {
 			})
 		}
 		if !is(b.network.NodeID("alpha")) {
-			t.Fatal("alpha is not known")
+			t.Fatal("alpha unknown")
 		}
 		b.network.Node("charlie").Stop()
 		b.put("alpha=charlie", "bravo=bravo")
@@ -118,26 +117,26 @@ func TestANodeThatMovedIsANewNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		if is("") {
-			t.Error("something is told of the new node before it was asked")
+			t.Error("samples of the new node before its first call")
 		}
 		b.network.Node("charlie").Start()
 		time.Sleep(2 * time.Minute)
 		if !is(b.network.NodeID("charlie")) || is(b.network.NodeID("alpha")) {
-			t.Error("the new node is not the one that is told of")
+			t.Error("samples not of the new node")
 		}
 		b.network.ResetCalls()
 		time.Sleep(10 * time.Minute)
 		if n := b.asked("alpha"); n > 0 {
-			t.Errorf("the old node is still asked: %d questions", n)
+			t.Errorf("%d calls to the old node", n)
 		}
 		if got := b.page(t)[`avax_node_identity_changes_total{node="alpha"}`]; got != 1 {
-			t.Errorf("%v changes of identity are told, want 1", got)
+			t.Errorf("%v identity changes, want 1", got)
 		}
 	})
 }
 
-// A fleet that comes and goes leaves nothing behind.
-func TestARemovedNodeTakesEverythingAlong(t *testing.T) {
+// Removed nodes leave no series.
+func TestRemovedNodeLeavesNoSeries(t *testing.T) {
 	inFleet(t, func(t *testing.T, b fleetBubble) {
 		b.network.Node("bravo").Suffer(simnet.Slow(9 * time.Second)) // calls are in progress
 		time.Sleep(16 * time.Second)
@@ -148,18 +147,18 @@ func TestARemovedNodeTakesEverythingAlong(t *testing.T) {
 		time.Sleep(4 * time.Minute)
 		for series := range b.page(t) {
 			if strings.Contains(series, `"bravo`) {
-				t.Errorf("%s is left", series)
+				t.Errorf("%s left", series)
 			}
 		}
 		b.put()
 		if err := b.Reload(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(4 * time.Minute) // three periods of what compares the nodes
+		time.Sleep(4 * time.Minute) // three periods of the collector that compares nodes
 		page := b.page(t)
 		for series := range page {
 			if strings.Contains(series, `"alpha`) {
-				t.Errorf("%s is left", series)
+				t.Errorf("%s left", series)
 			}
 		}
 		if got := page["avax_exporter_targets"]; got != 0 {
@@ -168,7 +167,7 @@ func TestARemovedNodeTakesEverythingAlong(t *testing.T) {
 	})
 }
 
-func TestAChangedFileOfNodesIsFoundByItself(t *testing.T) {
+func TestChangedNodesFileIsReloaded(t *testing.T) {
 	inFleet(t, func(t *testing.T, b fleetBubble) {
 		b.put("charlie=charlie")
 		time.Sleep(time.Minute)
@@ -179,16 +178,16 @@ func TestAChangedFileOfNodesIsFoundByItself(t *testing.T) {
 	})
 }
 
-// Together, the shards tell what one exporter would tell, and nothing twice.
-func TestShardsTellTogetherWhatOneExporterTells(t *testing.T) {
+// Together, the shards export the same as one exporter, without duplicates.
+func TestShardsTogetherExportTheWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
-		network.Node("alpha").SetChain("examplel1", simnet.Untracked) // only some nodes can tell of it
+		network.Node("alpha").SetChain("examplel1", simnet.Untracked) // only some nodes track it
 		env := withoutRules()
 		env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim,charlie=http://charlie.sim,foxtrot=http://foxtrot.sim"
 		env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
 		env.MetricsURL = "http://metrics.sim"
-		env.Collectors = "-validator_views" // of the shard's own validators alone
+		env.Collectors = "-validator_views" // exported only for the shard's own validators
 		series := func(shard, of string) map[string]bool {
 			env.Shard, env.TotalShards = shard, of
 			found := map[string]bool{}
@@ -204,12 +203,12 @@ func TestShardsTellTogetherWhatOneExporterTells(t *testing.T) {
 			part := series(shard, "3")
 			for s := range part {
 				if together[s] {
-					t.Errorf("%s is told twice", s)
+					t.Errorf("duplicate %s", s)
 				}
 				together[s] = true
 			}
 			if len(part) == 0 {
-				t.Errorf("shard %s has nothing to tell", shard)
+				t.Errorf("shard %s exports nothing", shard)
 			}
 		}
 		if diff := cmp.Diff(whole, together); diff != "" || len(whole) < 200 {
@@ -218,7 +217,7 @@ func TestShardsTellTogetherWhatOneExporterTells(t *testing.T) {
 	})
 }
 
-func TestReloadEndpointAcceptsOnlyPostFromItsOwnSite(t *testing.T) {
+func TestReloadEndpointAcceptsOnlySameSitePost(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) { s.env.ReloadEndpoint = "true" }, func(t *testing.T, b bubble) {
 		reloads := func() float64 { return b.page(t)["avax_exporter_config_last_reload_success_timestamp_seconds"] }
 		for _, c := range []struct {

@@ -25,7 +25,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-// What Prometheus 2 and 3, curl and a browser send.
+// Accept headers of Prometheus 2 and 3, curl and a browser.
 const (
 	acceptProtobuf    = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,text/plain;version=0.0.4;q=0.3"
 	acceptOpenMetrics = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
@@ -33,7 +33,7 @@ const (
 	acceptBrowser     = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 )
 
-// fetch asks the exporter for /metrics as a scraper does.
+// fetch requests /metrics like a scraper.
 func (b bubble) fetch(t *testing.T, accept, encoding string) (contentType string, body []byte) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
@@ -42,7 +42,7 @@ func (b bubble) fetch(t *testing.T, accept, encoding string) (contentType string
 	w := httptest.NewRecorder()
 	b.Handler().ServeHTTP(w, r)
 	if w.Code != http.StatusOK {
-		t.Fatalf("/metrics answers %d", w.Code)
+		t.Fatalf("/metrics: status %d", w.Code)
 	}
 	body = w.Body.Bytes()
 	if w.Header().Get("Content-Encoding") == "gzip" {
@@ -54,13 +54,12 @@ func (b bubble) fetch(t *testing.T, accept, encoding string) (contentType string
 			t.Fatal(err)
 		}
 	} else if encoding == "gzip" {
-		t.Error("not compressed although asked for")
+		t.Error("not compressed")
 	}
 	return w.Header().Get("Content-Type"), body
 }
 
-// parse reads a page with the parser that a Prometheus server would use, and
-// returns the series of the collectors with their values.
+// parse parses a page with Prometheus' parser, and returns the series of the collectors with their values.
 func parse(t *testing.T, contentType string, page []byte) map[string]float64 {
 	t.Helper()
 	parser, err := textparse.New(page, contentType, labels.NewSymbolTable(), textparse.ParserOptions{FallbackContentType: "text/plain"})
@@ -87,18 +86,18 @@ func parse(t *testing.T, contentType string, page []byte) map[string]float64 {
 			continue
 		}
 		if _, twice := found[series.String()]; twice {
-			t.Errorf("%s stands twice", series)
+			t.Errorf("duplicate %s", series)
 		}
 		found[series.String()] = value
 	}
 }
 
-func TestThePageIsTheSameInEveryFormat(t *testing.T) {
+func TestMetricsAreEqualInEveryFormat(t *testing.T) {
 	inBubble(t, func(t *testing.T, b bubble) {
 		typed, text := b.fetch(t, acceptCurl, "identity")
 		want := parse(t, typed, text)
 		if len(want) < 100 {
-			t.Fatalf("only %d series", len(want))
+			t.Fatalf("%d series", len(want))
 		}
 		for name, c := range map[string]struct{ accept, encoding, mediaType string }{
 			"text, gzip":        {acceptCurl, "gzip", "text/plain"},
@@ -110,7 +109,7 @@ func TestThePageIsTheSameInEveryFormat(t *testing.T) {
 		} {
 			contentType, page := b.fetch(t, c.accept, c.encoding)
 			if mediaType, _, err := mime.ParseMediaType(contentType); err != nil || mediaType != c.mediaType {
-				t.Errorf("%s: answered as %s (%v)", name, contentType, err)
+				t.Errorf("%s: content type %s (%v)", name, contentType, err)
 			}
 			if diff := cmp.Diff(want, parse(t, contentType, page)); diff != "" {
 				t.Errorf("%s differs from plain text:\n%s", name, diff)
@@ -119,7 +118,7 @@ func TestThePageIsTheSameInEveryFormat(t *testing.T) {
 	})
 }
 
-func TestThePageIsCleanForTheLinters(t *testing.T) {
+func TestMetricsPassTheLinters(t *testing.T) {
 	var text, openMetrics, protobuf []byte
 	var families map[string]*dto.MetricFamily
 	inBubble(t, func(t *testing.T, b bubble) {
@@ -141,13 +140,12 @@ func TestThePageIsCleanForTheLinters(t *testing.T) {
 		}
 		families[f.GetName()] = f
 	}
-	// There is no linter of OpenMetrics: Prometheus' parser, which is strict,
-	// has read it in the test above, and it tells the same families.
+	// There is no linter for OpenMetrics. Prometheus' strict parser has parsed it in the test above, and its families are equal.
 	if diff := cmp.Diff(typeLines(string(text)), typeLines(string(openMetrics))); diff != "" {
 		t.Errorf("text (-) and OpenMetrics (+) differ:\n%s", diff)
 	}
 	if !bytes.HasSuffix(openMetrics, []byte("\n# EOF\n")) {
-		t.Error("the OpenMetrics page has no end")
+		t.Error("OpenMetrics page without EOF")
 	}
 	for format, linter := range map[string]*promlint.Linter{
 		"text":     promlint.New(bytes.NewReader(text)),
@@ -169,8 +167,7 @@ func TestThePageIsCleanForTheLinters(t *testing.T) {
 	}
 }
 
-// typeLines returns the TYPE lines. OpenMetrics leaves a counter's _total to its
-// samples.
+// typeLines returns the TYPE lines. In OpenMetrics a counter's _total is only in its samples.
 func typeLines(page string) []string {
 	var found []string
 	for line := range strings.Lines(page) {

@@ -22,8 +22,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Alerting looks up the name of this machine. In synthetic time nothing may wait
-	// for the network, and what the resolver caches must be read before such time begins.
+	// Alerting looks up the host name. In synthetic time nothing may wait for the network, so the resolver's cache must be filled
+	// before it starts.
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("tests look up no names")
 	}}
@@ -35,19 +35,18 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// withoutRules is the default environment of an exporter that evaluates no rules: in
-// synthetic time only one at once may look up the name of this machine.
+// withoutRules returns the default environment without rules: in synthetic time only one exporter at a time may look up the host
+// name.
 func withoutRules() config.Environment {
 	env := config.Defaults()
 	env.Alerting = "off"
 	return env
 }
 
-// exporter is a running exporter, asked over HTTP.
+// exporter is a running exporter, accessed over HTTP.
 type exporter struct{ url string }
 
-// start runs the whole exporter with this config.Environment until the test ends,
-// and returns when every collector has run once.
+// start runs the exporter with this environment until the test ends, and returns after the first run of every collector.
 func start(t *testing.T, env config.Environment) exporter {
 	t.Helper()
 	return startLogging(t, env, t.Output())
@@ -71,7 +70,7 @@ func startLogging(t *testing.T, env config.Environment, log io.Writer) exporter 
 	t.Cleanup(func() {
 		cancel()
 		if err := <-stopped; err != nil {
-			t.Errorf("the exporter ended: %v", err)
+			t.Errorf("exporter exited: %v", err)
 		}
 	})
 	var e exporter
@@ -86,7 +85,7 @@ func startLogging(t *testing.T, env config.Environment, log io.Writer) exporter 
 	return e
 }
 
-// get asks the exporter for a page.
+// get requests a page of the exporter.
 func (e exporter) get(t *testing.T, path string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+path, nil)
@@ -105,7 +104,7 @@ func (e exporter) get(t *testing.T, path string) (status int, body string) {
 	return resp.StatusCode, string(text)
 }
 
-// until asks for a page until it is as wanted.
+// until repeats a request until the answer is accepted.
 func (e exporter) until(t *testing.T, path string, wanted func(status int, body string) bool) (body string) {
 	t.Helper()
 	stack.Await(t, path, func() (err error) {
@@ -118,7 +117,7 @@ func (e exporter) until(t *testing.T, path string, wanted func(status int, body 
 	return body
 }
 
-// samples reads a page of the text format: values by series as they are written.
+// samples parses a page of the text format: values by series.
 func samples(t *testing.T, page string) map[string]float64 {
 	t.Helper()
 	values := map[string]float64{}

@@ -8,10 +8,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// What is remembered does not grow, though a node and the Data service fail again
-// and again: half an hour like the one before costs no memory. With -model.for it
-// is a day.
-func TestTheHeapIsAsLargeAfterwardsAsBefore(t *testing.T) {
+// The heap does not grow while a node and the Data service fail repeatedly: half an hour like the previous one needs no more
+// memory. With -model.for it is a day.
+func TestHeapDoesNotGrow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures the heap: run by make test-full")
 	}
@@ -38,7 +37,7 @@ func TestTheHeapIsAsLargeAfterwardsAsBefore(t *testing.T) {
 			}
 			b.network.ResetCalls()
 			runtime.GC()
-			runtime.GC() // what finalizers held
+			runtime.GC() // memory held by finalizers
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
 			return m.HeapAlloc
@@ -47,7 +46,7 @@ func TestTheHeapIsAsLargeAfterwardsAsBefore(t *testing.T) {
 		before, after := heap(), heap()
 		t.Logf("%.2f MB, then %.2f MB", float64(before)/1e6, float64(after)/1e6)
 		if after > before+noise {
-			t.Errorf("the heap grew from %d to %d bytes", before, after)
+			t.Errorf("heap grew from %d to %d bytes", before, after)
 		}
 	})
 }

@@ -19,11 +19,10 @@ func (a *App) heartbeat() *notify.Heartbeat {
 	}
 }
 
-// staleAfter is how long ago the last run of a collector, or the last evaluation of
-// a group of rules, may be.
+// staleAfter is the maximum age of the last run of a collector, and of the last evaluation of a rule group.
 const staleAfter = 5 * time.Minute
 
-// working returns what does not work: collectors, rules or notifications.
+// working returns an error if collectors, rules or notifications do not work.
 func (a *App) working() error {
 	if ran, of := a.Progress(); ran < of || of == 0 {
 		return errors.New("not every collector has run yet")

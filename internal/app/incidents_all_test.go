@@ -14,9 +14,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/passage"
 )
 
-// TestEveryIncident plays all drills, and holds the tables of docs/alerting.md to
-// who was told of what and when, and to what the status page showed.
-func TestEveryIncident(t *testing.T) {
+// TestAllIncidents runs all drills, and compares the tables of docs/alerting.md with the notifications and the status page.
+func TestAllIncidents(t *testing.T) {
 	all := drills()
 	told, shown := make([][]string, len(all)), make([][]string, len(all))
 	t.Run("play", func(t *testing.T) {
@@ -32,8 +31,8 @@ func TestEveryIncident(t *testing.T) {
 	compareTable(t, "incidents-shown", shownColumns, shown, differsOnThePage)
 }
 
-// compareTable compares the rows of a passage with those of this run, nil for what
-// was not played; with -update it writes them.
+// compareTable compares the rows of a table in the docs with those of this run, nil for drills that were not run; with -update it
+// writes them.
 func compareTable(t *testing.T, name string, columns []string, rows [][]string, differ func(was, is []string) string) {
 	t.Helper()
 	const file = "../../docs/alerting.md"
@@ -58,7 +57,7 @@ func compareTable(t *testing.T, name string, columns []string, rows [][]string, 
 		}
 		table += "| " + strings.Join(row, " | ") + " |\n"
 		if what := differ(was, row); what != "" && !*update {
-			t.Errorf("%s: %s; if it is meant to be so, run `make incidents TESTFLAGS=-update`\nwas %q\nis  %q", d.what, what, was, row)
+			t.Errorf("%s: %s; if this is intended, run `make incidents TESTFLAGS=-update`\nwas %q\nis  %q", d.what, what, was, row)
 		}
 	}
 	if *update {
@@ -70,8 +69,7 @@ func compareTable(t *testing.T, name string, columns []string, rows [][]string, 
 
 var shownColumns = []string{"what happens", "after 30 s", "after 2 min", "when it is told"}
 
-// differsOnThePage says what is not as it was on the status page. At the first moments a
-// collector may have run or not.
+// differsOnThePage returns the differences of the status page. At the first times a collector may have run or not.
 func differsOnThePage(was, is []string) string {
 	if len(was) != len(is) {
 		return "the table does not tell of it"
@@ -88,10 +86,8 @@ var (
 	counts    = regexp.MustCompile(` ×\d+`)
 )
 
-// differ says what is not as it was: the alerts that are told, or when. Two runs
-// of one incident differ in how many alerts of a kind there are, in which of them
-// are silenced, and by the period of a collector: five minutes are the longest that a
-// page rests on.
+// differ returns the differences: alerts, or their times. Two runs of an incident may differ in the number of alerts of a kind, in
+// the silenced ones, and by the period of a collector: at most five minutes for a page.
 func differ(was, is []string) string {
 	if len(was) != len(is) {
 		return "the table does not tell of it"
@@ -119,13 +115,13 @@ func differ(was, is []string) string {
 	return ""
 }
 
-// columns are what row tells.
+// columns are the columns of row.
 var columns = []string{"what happens", "pages, after", "also notified, after", "fires, but its cause suppresses it", "all resolved, after its end"}
 
-// row writes the outcome in columns.
+// row returns the outcome in columns.
 func (o outcome) row() []string {
 	var paged, noted, silent []string
-	counts := map[string]int{} // of notifications or, of what is not told, of alerts
+	counts := map[string]int{} // of notifications or, if there was none, of alerts
 	notified := map[string]bool{}
 	key := func(e episode) string { return fmt.Sprint(e.name(), e.labels["severity"], e.told.IsZero()) }
 	for _, e := range o.episodes {
@@ -141,7 +137,7 @@ func (o outcome) row() []string {
 		n := counts[key(e)]
 		counts[key(e)] = 0
 		if n == 0 {
-			continue // the first of its kind stands there
+			continue // the first of its kind is listed
 		}
 		text := e.name()
 		if n > 1 {
@@ -172,7 +168,7 @@ func (o outcome) row() []string {
 	return []string{o.what, cell(paged), cell(noted), cell(silent), over}
 }
 
-// short writes a time to a quarter of a minute.
+// short formats a time to a quarter of a minute.
 func short(d time.Duration) string {
 	text := d.Round(15 * time.Second).String()
 	if strings.HasSuffix(text, "m0s") {
@@ -184,7 +180,7 @@ func short(d time.Duration) string {
 	return text
 }
 
-// name is the alert with what tells its tiers apart.
+// name returns the alert with the labels of its tier.
 func (e *episode) name() string {
 	name := e.labels["alertname"]
 	if within := e.labels["within"]; within != "" {

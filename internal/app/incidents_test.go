@@ -23,43 +23,41 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// drill is something that happens to the simulated network, played to see who is
-// told of it. The whole app.App runs, and evaluates the built-in rules.
+// drill is an incident of the simulated network, with the expected alerts. The whole app runs with the built-in rules.
 type drill struct {
 	what  string
 	begin func(*stage)
 	end   func(*stage)
 
-	// pages and warns are the alerts that somebody is to be told of. Nothing else may
-	// page, but for what is in besides; and where nothing is to be told, only a note may be.
+	// pages and warns are the expected notifications. No other alert may page, except for those in besides. If none is expected, only
+	// notes may be sent.
 	pages, warns, besides []string
-	within                time.Duration // of begin all of them are told; of a scene without any, how long it lasts
-	goesOn                time.Duration // after that; 0: twelve minutes, as what is told every five may be told just as it heals
-	heals                 time.Duration // within that of end nothing fires any longer; 0: an hour; negative: it is not waited for
+	within                time.Duration // all are sent within this time of begin; without any, the duration of the scene
+	goesOn                time.Duration // further duration; 0: twelve minutes, because an alert with a group interval of five may be sent just as it resolves
+	heals                 time.Duration // nothing fires after this time from end; 0: an hour; negative: do not wait
 
-	healthy time.Duration // before; 0: ten minutes
+	healthy time.Duration // time before; 0: ten minutes
 	startup simnet.Startup
-	nodes   []string // that are watched; nil: those of the demo, and a spare one
-	fuji    bool     // the network says that it is Fuji
-	quick   bool     // asks for less, and waits for less
+	nodes   []string // monitored nodes; nil: those of the demo, and a spare one
+	fuji    bool     // the network identifies as Fuji
+	quick   bool     // calls less, and waits less
 	change  func(*config.Environment)
 }
 
-// every is how often rules are evaluated.
+// every is the evaluation interval.
 const every = 30 * time.Second
 
-// stage is what a drill is played on: a healthy network, large enough that one
-// node's absence is nothing to the others.
+// stage is the environment of a drill: a healthy network, large enough that the loss of one node does not affect others.
 type stage struct {
 	*simnet.Network
 	*detour
 	exporter http.Handler // serves the pages
 }
 
-// The strangers of the stage, beside the participants of the scene.
+// Further participants of the stage.
 var (
 	large   = numbered("large%d", 10)  // validators with 3,000,000 AVAX
-	members = numbered("member%d", 10) // validators of both L1s, with a node's weight
+	members = numbered("member%d", 10) // validators of both L1s, with the weight of a node
 	small   = numbered("peer%04d", 60) // validators with little stake
 )
 
@@ -79,13 +77,13 @@ func newStage(startup simnet.Startup) *stage {
 	return &stage{n, &detour{RoundTripper: n.Transport(), to: map[string]string{}}, nil}
 }
 
-// detour leads to other upstreams than were asked for.
+// detour redirects to other upstreams.
 type detour struct {
 	http.RoundTripper
 	mu      sync.Mutex
 	to      map[string]string // by host
-	foreign string            // host of a node that belongs to another network
-	fuji    bool              // all nodes do
+	foreign string            // host of a node of another network
+	fuji    bool              // all nodes are on Fuji
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -115,11 +113,10 @@ func (d *detour) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// oneStarts is held while alerting starts, which looks this machine's name up: one
-// who looks up waits for another that does, and so none may be of another bubble.
+// oneStarts is held during the start of alerting, which looks up the host name: a shared lookup must not cross bubbles.
 var oneStarts sync.Mutex
 
-// watched runs the whole app.App over a stage, with a pager.
+// watched runs the app on a stage, with a pager.
 func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +137,7 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 		env.Chains = "C,examplel1=" + s.Chain("examplel1").ID + ",examplepoa=" + s.Chain("examplepoa").ID
 		if d.quick {
 			env.Collectors = "up,fleet,identity,bootstrap,heads,health,peers,connected_stake,uptime,validators,l1,l1_views"
-		} else if !d.fuji { // the simulated services know Mainnet only
+		} else if !d.fuji { // the simulated services have only Mainnet
 			env.MetricsURL, env.DataURL, env.Network = "http://metrics.sim", "http://data.sim", "mainnet"
 			env.WatchAddresses = "P-" + simnet.Owner + "," + simnet.Account
 		}
@@ -164,7 +161,7 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 			cancel()
 			t.Fatal(err)
 		}
-		defer time.Sleep(time.Second) // time stands still once this returns
+		defer time.Sleep(time.Second) // time stops when this returns
 		defer compare()
 		defer h.Wait()
 		defer cancel()
@@ -173,16 +170,16 @@ func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
 	})
 }
 
-// outcome is what a drill led to.
+// outcome is the result of a drill.
 type outcome struct {
 	drill
 	episodes []episode
-	shown    []string // on the status page, at the moments and once all is told
+	shown    []string // problems on the status page, at the moments and when all alerts are sent
 	at       time.Time
 	healed   time.Time
 }
 
-// play plays the drill, and checks what it is to lead to.
+// play runs the drill, and checks its outcome.
 func (d drill) play(t *testing.T) outcome {
 	t.Helper()
 	o := outcome{drill: d}
@@ -196,7 +193,7 @@ func (d drill) play(t *testing.T) outcome {
 		never := func() bool { return false }
 		wait(cmp.Or(d.healthy, 10*time.Minute), never)
 		for _, e := range p.all() {
-			t.Errorf("before it began there was %v", e.String())
+			t.Errorf("alert before the incident: %v", e.String())
 		}
 		o.at = time.Now()
 		d.begin(s)
@@ -206,7 +203,7 @@ func (d drill) play(t *testing.T) outcome {
 		}
 		wait(d.within-time.Since(o.at), func() bool { return len(d.pages)+len(d.warns) > 0 && len(d.missing(p.all())) == 0 })
 		for _, name := range d.missing(p.all()) {
-			t.Errorf("nobody was told of %s within %v", name, d.within)
+			t.Errorf("%s not sent within %v", name, d.within)
 		}
 		o.shown = append(o.shown, shown(t, s))
 		wait(cmp.Or(d.goesOn, 12*time.Minute), never)
@@ -219,7 +216,7 @@ func (d drill) play(t *testing.T) outcome {
 		})
 		o.episodes = p.all()
 	})
-	t.Logf("the status page shows: %s", strings.Join(o.shown, " | "))
+	t.Logf("status page: %s", strings.Join(o.shown, " | "))
 	for _, e := range o.episodes {
 		told, ended := "-", "-"
 		if !e.told.IsZero() {
@@ -228,21 +225,21 @@ func (d drill) play(t *testing.T) outcome {
 		if !e.fires() {
 			ended = e.ended.Sub(o.healed).Round(time.Second).String()
 		}
-		t.Logf("fires %8s, told %8s, ends %8s: %s", e.began.Sub(o.at).Round(time.Second), told, ended, e.String())
+		t.Logf("fires %8s, sent %8s, ends %8s: %s", e.began.Sub(o.at).Round(time.Second), told, ended, e.String())
 	}
 	for _, e := range o.episodes {
 		page, quiet := e.labels["severity"] == "page", len(d.pages)+len(d.warns) == 0 && e.labels["severity"] != "info"
 		if !e.told.IsZero() && (page || quiet) && !slices.Contains(slices.Concat(d.pages, d.besides), e.labels["alertname"]) {
-			t.Errorf("after %v somebody is told of %s", e.told.Sub(o.at), e.String())
+			t.Errorf("unexpected notification after %v: %s", e.told.Sub(o.at), e.String())
 		}
 		if e.fires() && d.heals >= 0 {
-			t.Errorf("%v after it was healed there still is %s", cmp.Or(d.heals, time.Hour), e.String())
+			t.Errorf("%v after the end still active: %s", cmp.Or(d.heals, time.Hour), e.String())
 		}
 	}
 	return o
 }
 
-// missing returns the alerts that nobody has been told of yet.
+// missing returns the expected alerts that were not sent yet.
 func (d drill) missing(episodes []episode) (names []string) {
 	told := func(name, severity string) bool {
 		return slices.ContainsFunc(episodes, func(e episode) bool {
@@ -262,8 +259,8 @@ func (d drill) missing(episodes []episode) (names []string) {
 	return names
 }
 
-// Whoever is to be woken is, in time, and by nothing else.
-func TestIncidentsPageAndTheirEndResolves(t *testing.T) {
+// Exactly the expected alerts are sent, in time.
+func TestIncidentsPageAndResolve(t *testing.T) {
 	drill{
 		what: "a node's process ends, another loses the bootstrap of the C-Chain, and validators of an L1 run dry",
 		begin: func(s *stage) {
@@ -281,7 +278,7 @@ func TestIncidentsPageAndTheirEndResolves(t *testing.T) {
 	}.play(t)
 }
 
-func TestARestartPagesNobody(t *testing.T) {
+func TestRestartSendsNoPage(t *testing.T) {
 	t.Parallel()
 	drill{
 		begin: func(s *stage) {

@@ -15,8 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// listen opens what the exporter is asked on: the socket that systemd holds for
-// it, or one of its own.
+// listen returns the listener: the socket of systemd, or a new one.
 func listen(ctx context.Context, cfg *config.Config) (net.Listener, error) {
 	if !cfg.SystemdSocket {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
@@ -35,7 +34,7 @@ func listen(ctx context.Context, cfg *config.Config) (net.Listener, error) {
 	return listeners[0], nil
 }
 
-// newServer bounds what a client may take, in time and bytes.
+// newServer returns a server with limits of time and size for clients.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -49,8 +48,7 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// serveProfiles serves Go's profiles on a listener of their own until ctx ends,
-// if it is asked for.
+// serveProfiles serves Go's profiles on a separate listener until ctx ends, if enabled.
 func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if cfg.PprofListen == "" {
 		return nil
@@ -66,7 +64,7 @@ func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) er
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	server := newServer(mux, log)
-	server.WriteTimeout = 10 * time.Minute // longer than any profile is asked for
+	server.WriteTimeout = 10 * time.Minute // longer than any profile
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -77,8 +75,7 @@ func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) er
 	return nil
 }
 
-// OwnURL is the URL of an exporter on this machine that listens at an address,
-// such as http://localhost:9865.
+// OwnURL returns the URL of an exporter on this machine that listens at an address, such as http://localhost:9865.
 func OwnURL(listen string, tls bool) string {
 	scheme := "http://"
 	if tls {

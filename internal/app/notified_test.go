@@ -30,7 +30,7 @@ type phones struct {
 	server *http.Server
 
 	mu   sync.Mutex
-	sent map[string][]string // what each was sent: receiver, group, status and labels of an alert
+	sent map[string][]string // received notifications: receiver, group, status and labels of an alert
 }
 
 const (
@@ -65,7 +65,7 @@ func (p *phones) dial(context.Context, string, string) (net.Conn, error) {
 	return ours, nil
 }
 
-// ServeHTTP takes a notification.
+// ServeHTTP accepts a notification.
 func (p *phones) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	var n struct {
 		Receiver, GroupKey string
@@ -82,8 +82,7 @@ func (p *phones) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// external is an Alertmanager outside the exporter's process: the exporter reaches it by
-// its API alone.
+// external is an Alertmanager outside the exporter's process, connected over its API.
 type external struct {
 	http.RoundTripper
 	api http.Handler
@@ -99,8 +98,8 @@ func (e external) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// both lets the exporter notify in its process, and an external Alertmanager with the
-// same file. The function that it returns compares who was notified of what.
+// both sends notifications from the exporter and from an external Alertmanager with the same configuration. The returned function
+// compares them.
 func both(t *testing.T, ctx context.Context, c *config.Config) (compare func()) {
 	t.Helper()
 	p := newPhones()
@@ -121,7 +120,7 @@ func both(t *testing.T, ctx context.Context, c *config.Config) (compare func()) 
 			slices.Sort(all)
 		}
 		if diff := cmp.Diff(p.sent[outsidePhone], p.sent[insidePhone]); diff != "" || len(p.sent[insidePhone]) == 0 {
-			t.Errorf("an Alertmanager notified (-), the exporter itself (+) %d:\n%s", len(p.sent[insidePhone]), diff)
+			t.Errorf("notifications of Alertmanager (-) and of the exporter (+), %d:\n%s", len(p.sent[insidePhone]), diff)
 		}
 	}
 }

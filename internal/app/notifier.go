@@ -5,10 +5,9 @@ import (
 	"net/http"
 )
 
-// serveNotifier serves Alertmanager's API, which amtool speaks. Everybody who
-// reaches the port may read it. It changes something only for who has passed the
-// authentication of the web configuration, or asks from this machine where those
-// clients are trusted: a proxy on this machine may pass on requests that look so.
+// serveNotifier serves Alertmanager's API, for example for amtool. Every client may read. Writes require the authentication of the
+// web configuration, or a client on this machine if those are trusted. A proxy on this machine may forward requests that look
+// local.
 func (a *App) serveNotifier(w http.ResponseWriter, r *http.Request) {
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
@@ -21,9 +20,8 @@ func (a *App) serveNotifier(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fromThisMachine reports whether a client on this machine asks. It refuses a proxy
-// that names itself, and a page of another site by a name that it lets point here.
-// A proxy that does neither cannot be told from a client.
+// fromThisMachine reports whether the client is on this machine. It rejects proxies that identify themselves, and pages of other
+// sites whose name resolves to this machine. Other proxies cannot be detected.
 func fromThisMachine(r *http.Request) bool {
 	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if r.Header.Get(header) != "" {

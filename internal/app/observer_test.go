@@ -19,10 +19,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// observedCollectors are those of a quick drill that see what befalls one node.
+// observedCollectors are the collectors of a quick drill that notice faults of one node.
 const observedCollectors = "up,fleet,identity,bootstrap,heads,forks,health,peers,connected_stake,uptime,validators,validator_views,observer"
 
-// story is what happens to the one node of an operator.
+// story is an incident of the only node of an operator.
 type story struct {
 	what  string
 	begin func(*stage)
@@ -35,7 +35,7 @@ var stories = []story{
 	{"stops", func(s *stage) { s.Node("alpha").Stop() }},
 }
 
-// fired plays the story and returns when each alert of each severity first fired, as "Alert (severity) 5 min". Notes are left out.
+// fired runs the story and returns when each alert of each severity first fired, such as "Alert (severity) 5 min", without notes.
 func (y story) fired(t *testing.T, observed bool, last time.Duration) (alerts []string) {
 	d := drill{nodes: []string{"alpha"}, quick: true, change: func(env *config.Environment) {
 		env.Collectors, env.Chains = observedCollectors, "C"
@@ -56,7 +56,7 @@ func (y story) fired(t *testing.T, observed bool, last time.Duration) (alerts []
 		for _, e := range episodes {
 			alert := fmt.Sprintf("%s (%s)", e.labels["alertname"], e.labels["severity"])
 			if e.began.Before(began) {
-				t.Errorf("alert before the story began: %v", e.String())
+				t.Errorf("alert before the start: %v", e.String())
 			}
 			if e.labels["severity"] == "info" || seen[alert] {
 				continue
@@ -71,7 +71,7 @@ func (y story) fired(t *testing.T, observed bool, last time.Duration) (alerts []
 	return alerts
 }
 
-func TestAnObserverShowsThatTheOneNodeFellBehind(t *testing.T) {
+func TestObserverRevealsALaggingNode(t *testing.T) {
 	t.Parallel()
 	found := stories[0].fired(t, true, 10*time.Minute)
 	if !slices.ContainsFunc(found, func(alert string) bool { return strings.HasPrefix(alert, "AvaxHeadStale (page)") }) {
@@ -79,8 +79,8 @@ func TestAnObserverShowsThatTheOneNodeFellBehind(t *testing.T) {
 	}
 }
 
-// docs/observers.md has the table: the alerts that fire, without and with an observer.
-func TestWhatAnObserverAddsToOneNode(t *testing.T) {
+// docs/observers.md has the table of alerts with and without an observer.
+func TestObserverAlertsMatchTheDocs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
@@ -123,8 +123,8 @@ func TestWhatAnObserverAddsToOneNode(t *testing.T) {
 	}
 }
 
-// A load balancer changes its machine from answer to answer, and asks for pauses.
-func TestALoadBalancedObserverPagesNobodyForADay(t *testing.T) {
+// A load balancer selects another machine for each answer, and requests pauses.
+func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
 	}
@@ -137,7 +137,7 @@ func TestALoadBalancedObserverPagesNobodyForADay(t *testing.T) {
 	watched(t, d, func(s *stage, p *pager) {
 		calls, most, refused, minutes := 0, 0, 0, int(long/time.Minute)
 		for minute := range minutes {
-			if minute%60 == 30 { // once an hour it is busy with others
+			if minute%60 == 30 { // once an hour it is rate-limited
 				s.Observer().SetLimit(1, 2*time.Minute)
 				refused++
 			}
@@ -154,18 +154,18 @@ func TestALoadBalancedObserverPagesNobodyForADay(t *testing.T) {
 			}
 			calls, most = calls+n, max(most, n)
 		}
-		t.Logf("%v: %d calls to the observer, %.1f a minute, %d in the busiest one; the budget is %d. It asked for pauses %d times.",
+		t.Logf("%v: %d calls to the observer, %.1f per minute, at most %d in a minute; budget %d; %d requested pauses",
 			long, calls, float64(calls)/float64(minutes), most, budget, refused)
 		if most > budget || calls == 0 {
-			t.Errorf("%d calls within a minute: the budget is %d", most, budget)
+			t.Errorf("%d calls within a minute, budget %d", most, budget)
 		}
 		for _, e := range p.all() {
-			t.Errorf("there was %v", e.String())
+			t.Errorf("alert %v", e.String())
 		}
 	})
 }
 
-// delegator watches a validator with an observer, and has no node.
+// delegator monitors a validator with an observer, without a node.
 func delegator(of string) drill {
 	return drill{nodes: []string{}, quick: true, change: func(env *config.Environment) {
 		env.Nodes, env.Observers, env.Validators, env.Chains = "", "public=http://observer.sim", of, "C"
@@ -174,7 +174,7 @@ func delegator(of string) drill {
 	}}
 }
 
-func TestTheStatusPageOfADelegatorShowsObserversAndValidators(t *testing.T) {
+func TestStatusPageOfADelegator(t *testing.T) {
 	t.Parallel()
 	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
 	watched(t, delegator(of), func(s *stage, p *pager) {
@@ -186,11 +186,11 @@ func TestTheStatusPageOfADelegatorShowsObserversAndValidators(t *testing.T) {
 			"No active alerts", "1 observer, no node", `id="observer-public"`, ">up<", "<b>P</b> 2", "without ", ">60 calls a minute<", of, "validating, 1 of 1 observers connected",
 		} {
 			if !strings.Contains(page, text) {
-				t.Errorf("not on the page: %s", text)
+				t.Errorf("missing on the page: %s", text)
 			}
 		}
 		if strings.Contains(page, `id="nodes"`) {
-			t.Error("the page has a section of nodes")
+			t.Error("page with a section of nodes")
 		}
 		if t.Failed() {
 			t.Log(page)
@@ -199,7 +199,7 @@ func TestTheStatusPageOfADelegatorShowsObserversAndValidators(t *testing.T) {
 }
 
 // A delegator has no node.
-func TestADelegatorIsToldOfAValidatorThatIsDown(t *testing.T) {
+func TestDelegatorIsAlertedOfADownValidator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
 	}
@@ -208,11 +208,11 @@ func TestADelegatorIsToldOfAValidatorThatIsDown(t *testing.T) {
 	var network string
 	watched(t, delegator(of), func(s *stage, p *pager) {
 		if network = s.NodeID("charlie"); network != of {
-			t.Fatal("the stage has other IDs")
+			t.Fatal("stage with other IDs")
 		}
 		time.Sleep(15 * time.Minute)
 		for _, e := range p.all() {
-			t.Errorf("before it began there was %v", e.String())
+			t.Errorf("alert before the incident: %v", e.String())
 		}
 		began := time.Now()
 		s.Node("charlie").Stop()
@@ -229,7 +229,7 @@ func TestADelegatorIsToldOfAValidatorThatIsDown(t *testing.T) {
 			delete(told, alert)
 		}
 		if len(told) > 0 {
-			t.Errorf("besides there was %v", told)
+			t.Errorf("further alerts: %v", told)
 		}
 	})
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// BenchmarkPage is what one scrape costs, of the demo's size, as Prometheus 2
-// and 3 ask for it.
+// BenchmarkPage measures one scrape of the demo, with the headers of Prometheus 2 and 3.
 func BenchmarkPage(b *testing.B) {
 	network := simnet.New(simnet.Options{Seed: 1})
 	env := withoutRules()

@@ -21,27 +21,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// pager is an Alertmanager in memory, with the grouping and the inhibitions of the
-// example configuration; whatever is for another host goes elsewhere.
+// pager is an Alertmanager in memory, with the grouping and inhibitions of the example configuration. Requests to other hosts are
+// passed on.
 type pager struct {
 	elsewhere           http.RoundTripper
 	inhibitions         []inhibition
 	routes              route
-	groupWait, interval time.Duration // until a group is told of first, and then
+	groupWait, interval time.Duration // of a group: wait before the first notification, and interval
 
 	mu       sync.Mutex
-	episodes []*episode           // in the order in which they came
-	groups   map[string]time.Time // when each is looked at next
+	episodes []*episode           // in order of time
+	groups   map[string]time.Time // time of the next check of each group
 }
 
 const pagerHost = "pager.sim"
 
-// episode is an alert from when it fires until it is resolved.
+// episode is an alert from its firing to its resolve.
 type episode struct {
 	labels       map[string]string
-	group        string    // that it is told of with
+	group        string    // its group
 	began, ended time.Time // ended is zero while it fires
-	told         time.Time // somebody; zero while nobody is, since something inhibits it
+	told         time.Time // first notification; zero while it is inhibited
 }
 
 func (e *episode) fires() bool { return e.ended.IsZero() }
@@ -52,7 +52,7 @@ func (e *episode) String() string {
 	return fmt.Sprint(e.labels["alertname"], rest)
 }
 
-// route is a branch of the tree of routes; what it does not say its parent does.
+// route is a node of the routing tree; it inherits settings from its parent.
 type route struct {
 	Matchers  []string
 	GroupBy   []string `yaml:"group_by"`
@@ -63,7 +63,7 @@ type route struct {
 	matchers []*labels.Matcher
 }
 
-// groupBy is what tells apart the groups of such alerts.
+// groupBy returns the label values that identify a group.
 func (r *route) groupBy(labels map[string]string) []string {
 	for _, branch := range r.Routes {
 		if matchAll(branch.matchers, labels) {
@@ -137,7 +137,7 @@ func newPager(t *testing.T, elsewhere http.RoundTripper) *pager {
 	return p
 }
 
-// RoundTrip takes alerts.
+// RoundTrip accepts alerts.
 func (p *pager) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Hostname() != pagerHost {
 		return p.elsewhere.RoundTrip(req)
@@ -170,7 +170,7 @@ func (p *pager) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: io.NopCloser(strings.NewReader("")), Request: req}, nil
 }
 
-// group names the group of an alert. A severity has a route of its own, and so groups of its own.
+// group returns the group of an alert. A severity has its own route, and so its own groups.
 func (p *pager) group(labels map[string]string) string {
 	key := labels["severity"]
 	for _, name := range p.routes.groupBy(labels) {
@@ -179,8 +179,7 @@ func (p *pager) group(labels map[string]string) string {
 	return key
 }
 
-// tell looks at the groups whose time has come, and tells of what fires in them
-// unless something inhibits it.
+// tell checks the groups whose time has come, and sends their firing alerts unless they are inhibited.
 func (p *pager) tell() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Limits of requests with a password that is not known to be right. exporter-toolkit compares one at a time, which takes
-// some hundredths of a second on purpose, and lets any number wait, those that are gone too.
+// Limits of requests with an unverified password. exporter-toolkit compares one at a time, which intentionally takes some
+// hundredths of a second, and lets any number wait, even disconnected ones.
 const (
 	mostGuessing  = 4               // from one address
-	mostWaiting   = 64              // in all
-	longestGuess  = 5 * time.Second // that one waits
-	mostPasswords = 1000            // that are remembered
+	mostWaiting   = 64              // in total
+	longestGuess  = 5 * time.Second // waiting time of one
+	mostPasswords = 1000            // remembered passwords
 )
 
-// passwords lets requests to the comparison of passwords, one at a time. A request with a password that was right before
-// goes past the others.
+// passwords limits the requests that wait for the comparison of passwords, one at a time. A request with a password that was valid
+// before bypasses the others.
 type passwords struct {
 	compare http.Handler // exporter-toolkit's
 	turn    chan struct{}
@@ -34,12 +34,12 @@ func newPasswords() *passwords {
 	return &passwords{turn: make(chan struct{}, 1), right: map[[sha256.Size]byte]bool{}, guessing: map[string]int{}}
 }
 
-// guess is a request on its way through the comparison.
+// guess is a request in the comparison.
 type guess struct{ passed func() }
 
 type guessKey struct{}
 
-// inside wraps the handler that requests reach whose password is right.
+// inside wraps the handler behind the comparison.
 func (p *passwords) inside(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g, ok := r.Context().Value(guessKey{}).(*guess); ok {
@@ -73,7 +73,7 @@ func (p *passwords) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	passed := false
 	g := &guess{passed: func() {
 		passed = true
-		leave() // an answer may take long
+		leave() // the answer may take long
 	}}
 	p.compare.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), guessKey{}, g)))
 	if passed != known {
@@ -98,7 +98,7 @@ func (p *passwords) remember(sum [sha256.Size]byte, right bool) {
 	}
 }
 
-// enter waits for a turn; ok is false where it takes too long, too many wait, or the client is gone.
+// enter waits for a slot. ok is false if that takes too long, too many wait, or the client disconnected.
 func (p *passwords) enter(r *http.Request) (leave func(), ok bool) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *passwords) enter(r *http.Request) (leave func(), ok bool) {
 		done()
 		return nil, false
 	}
-	if r.Context().Err() != nil { // both at once
+	if r.Context().Err() != nil { // both happened at the same time
 		<-p.turn
 		done()
 		return nil, false

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// compared stands for exporter-toolkit: a comparison takes a tenth of a second, one at a time.
+// compared simulates exporter-toolkit: a comparison takes a tenth of a second, one at a time.
 type compared struct {
 	inside   http.Handler
 	password string
@@ -50,11 +50,11 @@ func knock(ctx context.Context, h http.Handler, from, password string) (status i
 
 var page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 
-func TestWrongPasswordsKeepNobodyOut(t *testing.T) {
+func TestScraperPassesDuringAPasswordAttack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, compared := guarded(page)
 		if status := knock(t.Context(), h, "192.0.2.1", "right"); status != http.StatusOK {
-			t.Fatalf("answered %d", status)
+			t.Fatalf("status %d", status)
 		}
 		gone, leave := context.WithCancel(t.Context())
 		var refused atomic.Int64
@@ -72,23 +72,23 @@ func TestWrongPasswordsKeepNobodyOut(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		if status := knock(t.Context(), h, "192.0.2.1", "right"); status != http.StatusOK || time.Since(began) > 200*time.Millisecond {
-			t.Errorf("who is known is answered %d after %v", status, time.Since(began))
+			t.Errorf("known password: status %d after %v", status, time.Since(began))
 		}
 		if status := knock(t.Context(), h, "192.0.2.2", "right"); status != http.StatusOK || time.Since(began) > time.Second {
-			t.Errorf("the first good one of another is answered %d after %v", status, time.Since(began))
+			t.Errorf("first valid request of another address: status %d after %v", status, time.Since(began))
 		}
 		leave()
 		time.Sleep(time.Minute)
 		if n := compared.times.Load(); n > 2+mostGuessing+2 || refused.Load() < 1900 {
-			t.Errorf("%d comparisons, %d refused", n, refused.Load())
+			t.Errorf("%d comparisons, %d rejected", n, refused.Load())
 		}
 		if status := knock(t.Context(), h, "192.0.2.66", "right"); status != http.StatusOK {
-			t.Errorf("the address that guessed is answered %d afterwards", status)
+			t.Errorf("attacking address afterwards: status %d", status)
 		}
 	})
 }
 
-func TestARequestThatIsGoneIsNotCompared(t *testing.T) {
+func TestDisconnectedRequestIsNotCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, compared := guarded(page)
 		go knock(t.Context(), h, "192.0.2.1", "first")
@@ -103,7 +103,7 @@ func TestARequestThatIsGoneIsNotCompared(t *testing.T) {
 		began := time.Now()
 		leave()
 		if left := <-ended; left.After(began) {
-			t.Errorf("it waits for %v", left.Sub(began))
+			t.Errorf("waited for %v", left.Sub(began))
 		}
 		time.Sleep(time.Minute)
 		if n := compared.times.Load(); n != 1 {
@@ -112,24 +112,24 @@ func TestARequestThatIsGoneIsNotCompared(t *testing.T) {
 	})
 }
 
-// A page that is read slowly holds up no other password, and one that is right no more is forgotten.
-func TestATurnEndsWithTheComparison(t *testing.T) {
+// A page that is read slowly delays no other password. A password that is no longer valid is forgotten.
+func TestSlotEndsWithTheComparison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read := make(chan struct{})
 		h, compared := guarded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-read }))
 		go knock(t.Context(), h, "192.0.2.1", "right")
 		time.Sleep(time.Second)
 		if status := knock(t.Context(), h, "192.0.2.2", "wrong"); status != http.StatusUnauthorized {
-			t.Errorf("answered %d", status)
+			t.Errorf("status %d", status)
 		}
 		close(read)
 		synctest.Wait()
 		compared.password = "another"
 		if status := knock(t.Context(), h, "192.0.2.1", "right"); status != http.StatusUnauthorized || len(h.right) != 0 {
-			t.Errorf("a password that is right no more is answered %d, %d are remembered", status, len(h.right))
+			t.Errorf("password that is no longer valid: status %d, %d remembered", status, len(h.right))
 		}
 		if status := knock(t.Context(), h, "192.0.2.1", ""); status != http.StatusUnauthorized {
-			t.Errorf("none is answered %d", status)
+			t.Errorf("without a password: status %d", status)
 		}
 	})
 }

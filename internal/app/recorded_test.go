@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden pages anew; read the difference before you keep it")
 
-// The node that was recorded, and the one without peers.
+// The recorded node, and the node without peers.
 const (
 	recordedNode = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"
 	// It owns everything on the recorded network.
@@ -27,19 +27,18 @@ const (
 	l1Validator = `chain="examplel1",node_id="NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN",validation_id="KbYH4Gyg1uZpmNbTGECZrTFoxmQtvzCmDvu2z4KT4qXgeZVAo"`
 )
 
-// upgradeOf is what follows up to the name of the chain.
+// upgradeOf is a series up to the name of the chain.
 const upgradeOf = `avax_chain_upgrade_timestamp_seconds{node="local",chain=`
 
-const gone = -1 // in a story: the series is absent
+const gone = -1 // the series must be absent
 
-// Each situation in which a real node was recorded tells its story on /metrics:
-// the values are the recording's own.
-func TestRecordedNodesTellTheirStory(t *testing.T) {
+// For each recorded situation of a real node, /metrics has the values of the recording.
+func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 	for _, story := range []struct {
 		name   string
 		layers []string
 		age    time.Duration
-		chains string // AVAX_CHAINS, where it is another
+		chains string // AVAX_CHAINS, if it differs
 		want   map[string]float64
 		none   []string // families that must be absent
 	}{
@@ -76,7 +75,7 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				`avax_chain_head_gas_used{chain="examplel1"}`:                                    21000,
 				`avax_chain_status{node="local",chain="examplel1",status="Validating"}`:          1,
 				`avax_chain_precompile_active{chain="examplel1",precompile="feeManagerConfig"}`:  1,
-				`avax_chain_precompile_active{chain="examplel1",precompile="txAllowListConfig"}`: 0, // an hour later
+				`avax_chain_precompile_active{chain="examplel1",precompile="txAllowListConfig"}`: 0, // one hour later
 				`avax_chain_rule_active{chain="examplel1",rule="IsHelicon"}`:                     1,
 				upgradeOf + `"examplel1",upgrade="feeManagerConfig:disable"}`:                    1795199154,
 				upgradeOf + `"C",upgrade="helicon"}`:                                             1795198084,
@@ -95,7 +94,7 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 			none: []string{
 				"avax_validator_uptime_ratio", // a node's view of itself
 				"avax_node_unknown_upgrade_timestamp_seconds",
-				"avax_chain_fork_detected", // nobody to compare with
+				"avax_chain_fork_detected", // no other node to compare with
 			},
 		},
 		{
@@ -117,7 +116,7 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				`avax_node_health_check_failing{node="local",check="bootstrapped"}`:            1,
 				`avax_node_health_check_failing{node="local",check="diskspace"}`:               0,
 				`avax_exporter_collector_success{collector="heads",target="local/P"}`:          0,
-				`avax_exporter_collector_success{collector="heads",target="local/C"}`:          1, // it has none yet
+				`avax_exporter_collector_success{collector="heads",target="local/C"}`:          1, // no head yet
 				`avax_exporter_collector_success{collector="identity",target="local"}`:         1, // without fees
 				`avax_node_log_level{node="local",logger="main",output="display",level="OFF"}`: 1,
 			},
@@ -137,10 +136,10 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				`avax_node_up{node="local"}`:                           1,
 				`avax_node_chain_bootstrapped{node="local",chain="P"}`: 0,
 				`avax_node_chain_bootstrapped{node="local",chain="C"}`: 0,
-				`avax_node_validating{node="local"}`:                   gone, // it does not know yet
+				`avax_node_validating{node="local"}`:                   gone, // not known yet
 
 				`avax_node_health_check_failing{node="local",check="diskspace"}`: 0,
-				`avax_node_health_check_failing{node="local",check="C"}`:         gone, // it has not run
+				`avax_node_health_check_failing{node="local",check="C"}`:         gone, // has not run yet
 			},
 			none: []string{"avax_validator_", "avax_node_uptime_", `avax_chain_height{node="local",chain="P"}`, `avax_chain_height{node="local",chain="C"}`},
 		},
@@ -149,7 +148,7 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 			want: map[string]float64{
 				`avax_node_chain_bootstrapped{node="local",chain="P"}`:   1,
 				`avax_node_validating{node="local"}`:                     1,
-				`avax_node_uptime_rewarding_stake_ratio{node="local"}`:   0.2, // its own stake alone
+				`avax_node_uptime_rewarding_stake_ratio{node="local"}`:   0.2, // only its own stake
 				`avax_validator_present{node_id="` + recordedNode + `"}`: 1,
 			},
 		},
@@ -167,7 +166,7 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				`avax_node_health_check_failing{node="local",check="router"}`:            1,
 				`avax_node_health_check_failing{node="local",check="examplepoa"}`:        1,
 				`avax_node_health_check_failing{node="local",check="C"}`:                 0,
-				`avax_chain_processing_blocks{node="local",chain="examplepoa"}`:          8, // stuck; the others are idle
+				`avax_chain_processing_blocks{node="local",chain="examplepoa"}`:          8, // stuck; the other nodes are idle
 				`avax_chain_longest_processing_seconds{node="local",chain="examplepoa"}`: 28.855371884,
 				`avax_chain_processing_blocks{node="local",chain="examplel1"}`:           0,
 			},
@@ -191,11 +190,11 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 			want: map[string]float64{
 				`avax_node_chain_present{node="local",chain="examplel1"}`:      0,
 				`avax_node_chain_bootstrapped{node="local",chain="examplel1"}`: gone,
-				`avax_l1_validators{chain="examplel1",state="active"}`:         5, // the P-Chain tells all the same
+				`avax_l1_validators{chain="examplel1",state="active"}`:         5, // the P-Chain still lists them
 
 				`avax_chain_status{node="local",chain="examplel1",status="Created"}`:           1,
 				`avax_chain_status{node="local",chain="examplel1",status="Validating"}`:        0,
-				`avax_exporter_collector_success{collector="heads",target="local/examplel1"}`:  1, // no head to tell of
+				`avax_exporter_collector_success{collector="heads",target="local/examplel1"}`:  1, // without a head
 				`avax_exporter_collector_success{collector="fee_config",target="examplel1"}`:   1,
 				`avax_chain_height{node="local",chain="examplel1"}`:                            gone,
 				`avax_node_chain_alias_info{node="local",chain="examplel1",alias="examplel1"}`: gone,
@@ -227,7 +226,7 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				`avax_node_chain_bootstrapped{node="local",chain="P"}`:         1,
 				`avax_node_chain_bootstrapped{node="local",chain="examplel1"}`: 1,
 				`avax_node_chain_start_failed{node="local",chain="examplel1"}`: 0,
-				// X and C are not run there, and not on their way.
+				// X and C do not run there, and never will.
 				`avax_node_chain_bootstrapped{node="local",chain="X"}`:                  gone,
 				`avax_node_chain_bootstrapped{node="local",chain="C"}`:                  gone,
 				`avax_node_chain_present{node="local",chain="C"}`:                       gone,
@@ -274,13 +273,13 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 			env.Chains = "C,examplel1=" + recorded.L1Chain + ",examplepoa=" + recorded.PoAChain
 
 			if story.chains != "" {
-				env.Chains, env.Collectors = story.chains, "" // the admin API was not asked about these chains
+				env.Chains, env.Collectors = story.chains, "" // the recordings have no admin calls about these chains
 			}
 			_, page := start(t, env).get(t, "/metrics")
 			for _, call := range node.Unanswered() {
-				// Where nothing was recorded of a chain, the node does not have it: 404, as replayed.
+				// Without a recording, the node does not run the chain: 404, as replayed.
 				if story.name != "bootstrapping" || !strings.HasPrefix(call, "/ext/bc/"+recorded.L1Chain) && !strings.HasPrefix(call, "/ext/bc/"+recorded.PoAChain) {
-					t.Errorf("no recording holds %s: the page tells of a node that never was", call)
+					t.Errorf("call without a recording: %s", call)
 				}
 			}
 			served := samples(t, page)
@@ -288,21 +287,21 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 				got, present := served[series]
 				switch {
 				case want == gone && present:
-					t.Errorf("%s is %v, want none", series, got)
+					t.Errorf("%s: %v, want it absent", series, got)
 				case want != gone && !present:
-					t.Errorf("%s is absent, want %v", series, want)
+					t.Errorf("%s: absent, want %v", series, want)
 				case want != gone && got != want:
-					t.Errorf("%s is %v, want %v", series, got, want)
+					t.Errorf("%s: %v, want %v", series, got, want)
 				}
 			}
 			for series := range served {
 				for _, family := range story.none {
 					if strings.HasPrefix(series, family) {
-						t.Errorf("%s stands", series)
+						t.Errorf("%s exported", series)
 					}
 				}
 				if strings.Contains(series, `outcome="malformed"`) {
-					t.Errorf("%s: the recording counts as malformed", series)
+					t.Errorf("%s: recorded answer counts as malformed", series)
 				}
 			}
 			file := filepath.Join("testdata", "recorded", story.name)
@@ -315,9 +314,8 @@ func TestRecordedNodesTellTheirStory(t *testing.T) {
 	}
 }
 
-// AVAX_CHAINS=auto follows the L1 of a node with partial sync, and the one that a node
-// could not start, and asks about them at once.
-func TestTrackedChainsOfRecordedNodesAreFound(t *testing.T) {
+// AVAX_CHAINS=auto discovers the L1 of a node with partial sync, and the L1 that a node could not start, and calls for them at once.
+func TestTrackedChainsOfRecordedNodesAreDiscovered(t *testing.T) {
 	for situation, want := range map[string]string{
 		"partial_sync":    `avax_node_chain_start_failed{node="local",chain="examplel1"} 0`,
 		"vm_cannot_start": `avax_node_chain_start_failed{node="local",chain="examplel1"} 1`,
@@ -339,8 +337,7 @@ func TestTrackedChainsOfRecordedNodesAreFound(t *testing.T) {
 	}
 }
 
-// difference tells what a page has less (-) and more (+) than that of the
-// healthy node.
+// difference returns the missing (-) and additional (+) series compared with the healthy node.
 func difference(t *testing.T, page string) string {
 	t.Helper()
 	healthy, err := os.ReadFile(filepath.Join("testdata", "recorded", "healthy.prom"))
@@ -374,13 +371,13 @@ func difference(t *testing.T, page string) string {
 	return diff.String()
 }
 
-// onTheClock are the families whose values go by the time since the recording.
+// onTheClock are the families whose values depend on the time since the recording.
 var onTheClock = []string{
 	"avax_validator_downtime_used_seconds", "avax_l1_validator_runway_seconds", "avax_l1_quorum_loss_seconds", "avax_l1_top_up_avax",
 }
 
-// networkOnly leaves out what differs from run to run: the exporter's own
-// metrics, but for the verdicts of its collectors, and what goes by the clock.
+// networkOnly omits series that differ between runs: the exporter's own metrics, except for the success of collectors, and values
+// that depend on the clock.
 func networkOnly(page string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(page) {
@@ -408,6 +405,6 @@ func golden(t *testing.T, file, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-) and the page (+) differ; if the page is right, run go test ./internal/app -update:\n%s", file, diff)
+		t.Errorf("%s (-) and the page (+) differ; if the page is correct, run go test ./internal/app -update:\n%s", file, diff)
 	}
 }

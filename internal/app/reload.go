@@ -6,15 +6,15 @@ import (
 	"net/http"
 )
 
-// Reload reloads the nodes, their credentials, the key of the Data service, the
-// alert rules and the notification configuration. What cannot be loaded is logged and keeps its previous state.
+// Reload reloads the nodes, their credentials, the key of the Data service, the alert rules and the notification configuration. A
+// part that cannot be loaded is logged and keeps its previous state.
 func (a *App) Reload() error {
 	err := a.watch.Reload()
 	if a.alerting != nil {
-		err = errors.Join(err, a.alerting.Reload()) // logs its errors
+		err = errors.Join(err, a.alerting.Reload()) // it logs its errors
 	}
 	if a.notifier != nil {
-		err = errors.Join(err, a.notifier.Reload()) // logs its errors
+		err = errors.Join(err, a.notifier.Reload()) // it logs its errors
 	}
 	if a.targets.data == nil {
 		return err
@@ -33,7 +33,7 @@ func (a *App) routes(pages http.Handler) http.Handler {
 	mux.Handle("/api/v2/", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.serveNotifier)))
 	mux.Handle("/-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.serveReload)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.RawPath != "" { // a proxy may close /-/reload, and let /%2d/reload through
+		if r.URL.RawPath != "" { // a proxy may block /-/reload but forward /%2d/reload
 			http.Error(w, "write the path without percent encoding", http.StatusNotFound)
 			return
 		}

@@ -8,16 +8,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// onWish are the calls of collectors that do more than ask, by collector: those
-// that somebody wrote down in the configuration.
+// onWish are the calls of collectors that do more than read, by collector. The operator must configure them.
 var onWish = map[string][]string{
 	"signatures":   {"data.aggregateSignatures"},
 	"nft_metadata": {"data.reindex"},
 }
 
-// What runs on a schedule only reads: no collector names a call that changes a
-// node, and the two that do more at the Data service run where they are told to.
-func TestWhatRunsOnAScheduleOnlyReads(t *testing.T) {
+// Scheduled collectors only read: none declares a call that changes a node, and the two that change something at the Data service
+// run only if they are configured.
+func TestScheduledCallsOnlyRead(t *testing.T) {
 	changes := map[string]node.Method{}
 	for _, m := range Methods() {
 		if m.Changes == "" {
@@ -29,18 +28,18 @@ func TestWhatRunsOnAScheduleOnlyReads(t *testing.T) {
 		}
 	}
 	if len(changes) < 10 {
-		t.Fatalf("only %d calls change something", len(changes))
+		t.Fatalf("%d calls change something", len(changes))
 	}
 	asked := 0
 	for _, spec := range collectors.All() {
 		for _, call := range spec.Calls {
 			asked++
 			if m, is := changes[call]; is && !slices.Contains(onWish[spec.Name], m.Name) {
-				t.Errorf("the collector %s would %s (%s)", spec.Name, m.Changes, call)
+				t.Errorf("collector %s would %s (%s)", spec.Name, m.Changes, call)
 			}
 		}
 	}
 	if asked < 50 {
-		t.Errorf("collectors name only %d calls", asked)
+		t.Errorf("%d calls declared by collectors", asked)
 	}
 }

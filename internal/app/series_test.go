@@ -16,13 +16,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-//go:generate go test -run TestSizingTellsTheSeriesThatThereAre -update .
+//go:generate go test -run TestSizingTableMatchesTheSeries -update .
 
-// TestSizingTellsTheSeriesThatThereAre counts the series of small fleets of
-// validators, and holds the table of docs/operating.md to what each part adds.
-func TestSizingTellsTheSeriesThatThereAre(t *testing.T) {
-	// What validators think of each other grows with the square of their number:
-	// n nodes have once + n*node + n*(n-1)*pair of these series.
+// TestSizingTableMatchesTheSeries counts the series of small fleets of validators, and compares the table of docs/operating.md.
+func TestSizingTableMatchesTheSeries(t *testing.T) {
+	// Views between validators grow with the square of their number: n nodes have once + n*node + n*(n-1)*pair series.
 	var views [4]int
 	for n := 1; n < len(views); n++ {
 		views[n] = countSeries(t, n, false, "") - countSeries(t, n, false, "-validator_views")
@@ -35,7 +33,7 @@ func TestSizingTellsTheSeriesThatThereAre(t *testing.T) {
 	oneL1, twoL1 := countSeries(t, 1, true, "-validator_views"), countSeries(t, 2, true, "-validator_views")
 	nodeL1 := twoL1 - oneL1 - node
 
-	// Every validator of an L1 has series of its own.
+	// Every validator of an L1 has its own series.
 	validators, ofValidators := map[string]bool{}, 0
 	for _, line := range seriesOf(t, 1, true, "") {
 		if _, id, ok := strings.Cut(line, `validation_id="`); ok && strings.Contains(line, `chain="examplel1"`) {
@@ -73,7 +71,7 @@ func countSeries(t *testing.T, nodes int, l1 bool, collectors string) int {
 	return len(seriesOf(t, nodes, l1, collectors))
 }
 
-// seriesOf returns the samples of an exporter whose collectors have all run.
+// seriesOf returns the samples of an exporter after the first run of all collectors.
 func seriesOf(t *testing.T, nodes int, l1 bool, collectors string) (series []string) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
@@ -97,12 +95,12 @@ func seriesOf(t *testing.T, nodes int, l1 bool, collectors string) (series []str
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer time.Sleep(time.Second) // time stands still once this returns
+		defer time.Sleep(time.Second) // time stops when this returns
 		defer h.Wait()
 		defer cancel()
 		time.Sleep(time.Minute)
 		if ran, of := h.Progress(); ran != of {
-			t.Errorf("%d of %d jobs have run in the first minute", ran, of)
+			t.Errorf("%d of %d jobs ran in the first minute", ran, of)
 		}
 		w := httptest.NewRecorder()
 		h.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil))

@@ -11,8 +11,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// serve answers until the server is shut down, with the TLS, passwords and rate limit of the web configuration. The file
-// is read again for every connection and request.
+// serve serves until the server is shut down, with the TLS, passwords and rate limit of the web configuration. exporter-toolkit
+// reads that file for every connection and request.
 func serve(listener net.Listener, server *http.Server, cfg *config.Config, log *slog.Logger) error {
 	log = slog.New(valuesHidden{log.Handler()})
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
@@ -22,17 +22,17 @@ func serve(listener net.Listener, server *http.Server, cfg *config.Config, log *
 	return web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &cfg.WebConfigFile}, log)
 }
 
-// limitPasswords puts the limits of passwords around the handler that web.Serve puts around the server's own.
+// limitPasswords adds the password limits around the handler of web.Serve.
 func limitPasswords(server *http.Server) {
 	limits := newPasswords()
 	server.Handler = limits.inside(server.Handler)
-	server.BaseContext = func(net.Listener) context.Context { // called when the server begins, before any request
+	server.BaseContext = func(net.Listener) context.Context { // called when the server starts, before any request
 		limits.compare, server.Handler = server.Handler, limits
 		return context.Background()
 	}
 }
 
-// valuesHidden is a log of exporter-toolkit and net/http, which log the error of a web configuration that was changed.
+// valuesHidden removes values from the log records of exporter-toolkit and net/http about an invalid web configuration.
 type valuesHidden struct{ slog.Handler }
 
 func (h valuesHidden) Handle(ctx context.Context, r slog.Record) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatIsDeniedIsNotServedAndAllElseIs(t *testing.T) {
+func TestDeniedSeriesAreNotServed(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) {
 		s.env.MetricsDeny = "avax_node_peers_by_version,avax_node_info{git_commit},avax_node_chain_bootstrapped{node=bravo}"
 	}, func(t *testing.T, b bubble) {
@@ -18,25 +18,25 @@ func TestWhatIsDeniedIsNotServedAndAllElseIs(t *testing.T) {
 			family, labels, _ := strings.Cut(series, "{")
 			found[family]++
 			if family == "avax_node_info" && strings.Contains(labels, "git_commit") {
-				t.Errorf("%s has the label", series)
+				t.Errorf("%s with the label", series)
 			}
 			if family == "avax_node_chain_bootstrapped" && strings.Contains(labels, `"bravo"`) {
-				t.Errorf("%s is served", series)
+				t.Errorf("%s served", series)
 			}
 		}
 		if found["avax_node_peers_by_version"] > 0 {
-			t.Error("avax_node_peers_by_version is served")
+			t.Error("avax_node_peers_by_version served")
 		}
 		for _, family := range []string{"avax_node_info", "avax_node_chain_bootstrapped", "avax_node_peers"} {
 			if found[family] == 0 {
-				t.Errorf("%s is not served", family)
+				t.Errorf("%s not served", family)
 			}
 		}
 	})
 }
 
-// Money follows the plan: what is left out of /metrics is not nothing.
-func TestThePlanOfAnL1IsToldWhateverIsServed(t *testing.T) {
+// The plan is complete even if its series are not served.
+func TestPlanIsIndependentOfServedSeries(t *testing.T) {
 	const path = "/api/v1/l1/examplel1/plan"
 	plan := func(change func(*scenery)) (text string) {
 		inBubbleAs(t, change, func(t *testing.T, b bubble) {
@@ -62,15 +62,15 @@ func TestThePlanOfAnL1IsToldWhateverIsServed(t *testing.T) {
 	}
 }
 
-// Beyond its limit a collector fails, and tells what to change.
-func TestACollectorBeyondTheLimitOfSeriesFails(t *testing.T) {
+// A collector above its limit fails with a remedy.
+func TestCollectorAboveTheSeriesLimitFails(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) { s.env.SeriesLimit, s.env.Validators = "20", "all" }, func(t *testing.T, b bubble) {
 		page := b.page(t)
 		if got := page[`avax_exporter_collector_success{collector="validators",target="network"}`]; got != 0 {
-			t.Errorf("validators: success is %v", got)
+			t.Errorf("validators: success %v", got)
 		}
 		if got := page[`avax_exporter_collector_success{collector="network",target="network"}`]; got != 1 {
-			t.Errorf("network, the aggregates: success is %v", got)
+			t.Errorf("network (aggregates): success %v", got)
 		}
 	})
 }

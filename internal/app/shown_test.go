@@ -17,16 +17,16 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 )
 
-// moments are when the status page is looked at, from the begin of an incident on. The
-// last is when all alerts that are expected have been told.
+// moments are the times of requests for the status page, from the start of an incident. The last is when all expected alerts are
+// sent.
 var moments = []time.Duration{30 * time.Second, 2 * time.Minute}
 
 var problem = regexp.MustCompile(`<li class="([a-z]+)( pending)?" id="([^"]+)">`)
 
-// shown is what the status page says of what is wrong, the worst first.
+// shown returns the problems on the status page, worst first.
 func shown(t *testing.T, s *stage) string {
 	t.Helper()
-	time.Sleep(2 * time.Second) // a page is shared for one
+	time.Sleep(2 * time.Second) // a page is shared for one second
 	answer := httptest.NewRecorder()
 	s.exporter.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	page := html.UnescapeString(answer.Body.String())
@@ -36,7 +36,7 @@ func shown(t *testing.T, s *stage) string {
 	for _, m := range problem.FindAllStringSubmatch(list, -1) {
 		class, pending, name := m[1], m[2], m[3]
 		if class == "bad" && !pages()[name] {
-			t.Errorf("the status page shows %s as urgent, and no rule pages with it", name)
+			t.Errorf("status page shows %s as urgent, but no rule pages for it", name)
 		}
 		if class != "bad" {
 			class = " (" + strings.ReplaceAll(class, "note", "info") + ")"
@@ -47,14 +47,14 @@ func shown(t *testing.T, s *stage) string {
 	}
 	if len(problems) == 0 {
 		if !strings.Contains(page, "<h1 class=\"well\">No active alerts</h1>") {
-			t.Errorf("the status page shows no problem, and says otherwise:\n%s", page)
+			t.Errorf("status page without a problem, but with another verdict:\n%s", page)
 		}
 		return "–"
 	}
 	return strings.Join(problems, ", ")
 }
 
-// pages are the names of the alerts of the rules that page.
+// pages are the names of the alerts that page.
 var pages = sync.OnceValue(func() map[string]bool {
 	var file struct {
 		Groups []struct {

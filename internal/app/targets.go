@@ -23,28 +23,27 @@ type targets struct {
 	cfg     *config.Config
 	metrics *scrape.Metrics
 	state   *state.Dir   // nil: in memory
-	data    *dataService // nil where it is not asked
-	// admit, if set, is called before each request to an upstream, and may refuse it.
+	data    *dataService // nil without the Data service
+	// admit, if set, is called before each request to an upstream, and may reject it.
 	admit func(ctx context.Context, upstream string) error
 	conns []nodeConn
-	// scheduler, where set, is told when a node has stopped or begun to answer.
+	// scheduler, if set, is notified when a node has stopped or begun to answer.
 	scheduler *schedule.Scheduler
-	// answered has an entry when a node has begun to answer.
+	// answered receives a value when a node has begun to answer.
 	answered chan struct{}
-	// shard asks the nodes of this shard. all asks every node, those of this shard
-	// first, for the facts of the network and of chains; it is nil where another
-	// shard serves them.
+	// shard has the nodes of this shard. all has every node, those of this shard first, for facts about the network and chains; it is
+	// nil if another shard exports them.
 	shard, all *collectors.Upstreams
 }
 
-// nodeConn is a configured node with its client.
+// nodeConn is a configured node and its client.
 type nodeConn struct {
 	fleet.Node
 	up   *scrape.Upstream
 	node *collectors.Node
 }
 
-// newTargets makes the clients of all upstreams. It sends nothing.
+// newTargets creates the clients of all upstreams. It makes no calls.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1)}
 	t.shard = &collectors.Upstreams{Targets: collectors.NewTargets(nil, cfg.Chains), Watch: cfg.Watch}
@@ -82,10 +81,10 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 	return t, nil
 }
 
-// serviceMaxWait bounds how long a service may ask to be left alone. Its limits are per minute.
+// serviceMaxWait is the maximum pause that a service can request. Its limits are per minute.
 const serviceMaxWait = 5 * time.Minute
 
-// upstream makes a client with the limits that hold for every upstream.
+// upstream creates a client with the common limits.
 func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
 	o.Timeout, o.Concurrency, o.MaxBody = t.cfg.Timeout, cmp.Or(o.Concurrency, t.cfg.Concurrency), t.cfg.MaxBody
 	o.Metrics, o.Transport = t.metrics, t.cfg.Transport
@@ -104,8 +103,8 @@ func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
 	return scrape.New(o)
 }
 
-// connect returns the connections to these nodes: the present one, with its new
-// credentials, where the entry is unchanged, and a new one otherwise.
+// connect returns the connections to these nodes: the existing one with new credentials if the entry is unchanged, otherwise a new
+// one.
 func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 	var conns []nodeConn
 	var errs []error
@@ -135,7 +134,7 @@ func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 	return conns, errors.Join(errs...)
 }
 
-// open makes the client of a node or an observer.
+// open creates the client of a node or observer.
 func (t *targets) open(n fleet.Node) (nodeConn, error) {
 	var asked *collectors.Node
 	options := scrape.Options{
@@ -146,7 +145,7 @@ func (t *targets) open(n fleet.Node) (nodeConn, error) {
 		options.Changed = nil
 		options.Concurrency, options.MaxWait = observerConcurrency, observerMaxWait
 		options.Share, options.Withholds = observerShare, node.IsWithheld
-		// Half at once after a rest, and half within the minute that follows.
+		// Half as a burst, and half within the following minute.
 		options.Burst = (t.cfg.ObserverBudget + 1) / 2
 		options.Rate = float64(t.cfg.ObserverBudget) / 2 / time.Minute.Seconds()
 		wrap = collectors.NewObserver
@@ -167,8 +166,8 @@ func (t *targets) open(n fleet.Node) (nodeConn, error) {
 	return nodeConn{n, up, asked}, nil
 }
 
-// An observer is somebody else's. It is asked one or two questions at once, shares answers for half the period of its
-// jobs, and is left alone for as long as it asks for, which may be until the next hour.
+// An observer belongs to another operator. It gets at most two concurrent calls. Its answers are shared for half the period of its
+// jobs. Pauses that it requests are respected, up to an hour.
 const (
 	observerConcurrency = 2
 	observerShare       = 30 * time.Second
@@ -184,7 +183,7 @@ func (t *targets) present(n fleet.Node) (nodeConn, bool) {
 	return t.conns[i], true
 }
 
-// use makes these connections the ones that are used, and closes the others.
+// use activates these connections, and closes the others.
 func (t *targets) use(conns []nodeConn) {
 	for _, c := range t.conns {
 		if !connected(conns, c) {
@@ -194,7 +193,7 @@ func (t *targets) use(conns []nodeConn) {
 	t.conns = conns
 	var shard, others []*collectors.Node
 	for _, c := range conns {
-		if c.Observer || t.cfg.Shard.Holds(c.Name) { // observers are asked by the shard that speaks for the network alone
+		if c.Observer || t.cfg.Shard.Holds(c.Name) { // only the shard for the network calls observers
 			shard = append(shard, c.node)
 		} else {
 			others = append(others, c.node)
@@ -206,13 +205,12 @@ func (t *targets) use(conns []nodeConn) {
 	}
 }
 
-// connected reports whether a connection is among these.
+// connected reports whether a connection is in the list.
 func connected(conns []nodeConn, c nodeConn) bool {
 	return slices.ContainsFunc(conns, func(o nodeConn) bool { return o.up == c.up })
 }
 
-// jobs binds the chosen collectors: what is about a node to the nodes of this
-// shard, and what is about the network or a chain to all nodes.
+// jobs binds the enabled collectors: those about a node to the nodes of this shard, those about the network or a chain to all nodes.
 func (t *targets) jobs() []schedule.Job {
 	var all []schedule.Job
 	for _, spec := range t.cfg.Collectors {
@@ -235,9 +233,8 @@ func (t *targets) jobs() []schedule.Job {
 	return all
 }
 
-// setNodes makes these nodes the ones that are asked. Jobs of unchanged nodes go
-// on undisturbed, new nodes start at once, removed nodes lose their samples; a
-// node whose entry changed counts as removed and new. On an error nothing changes.
+// setNodes replaces the nodes. Jobs of unchanged nodes continue, new nodes start at once, removed nodes lose their samples. A node
+// whose entry changed counts as removed and new. On an error nothing changes.
 func (a *App) setNodes(nodes []fleet.Node) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -259,7 +256,7 @@ func (a *App) setNodes(nodes []fleet.Node) error {
 		}
 	}
 	if len(removed) > 0 {
-		// The scheduler knows a job by its name, and a new node may have the name of an old one.
+		// The scheduler identifies a job by name, and a new node may have the name of a removed one.
 		a.scheduler.Set(slices.DeleteFunc(a.targets.jobs(), func(j schedule.Job) bool {
 			return removed[j.Target.Node]
 		}))
@@ -271,8 +268,8 @@ func (a *App) setNodes(nodes []fleet.Node) error {
 	return nil
 }
 
-// away returns the names of the nodes that do not answer at present, or have not within
-// this time, as the collectors see them that ask about the network.
+// away returns the names of the nodes that do not answer now, or have not answered within this time, as the collectors about the
+// network see them.
 func (t *targets) away(within time.Duration) []string {
 	ups := t.all
 	if ups == nil {
@@ -281,8 +278,8 @@ func (t *targets) away(within time.Duration) []string {
 	return ups.Away(within)
 }
 
-// callsChanged passes on that the calls to a node have begun to fail or to succeed. A
-// node of another shard has no collector up here: its calls tell.
+// callsChanged reports that the calls to a node have begun to fail or to succeed. A node of another shard has no collector up here,
+// so its other calls count.
 func (t *targets) callsChanged(n *collectors.Node) {
 	switch {
 	case t.scheduler == nil:

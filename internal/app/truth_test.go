@@ -38,14 +38,12 @@ var (
 	modelFor   = flag.Duration("model.for", 0, "run the model test with one seed after the other for that long")
 )
 
-// TestWhateverBefallsASampleIsTheTruthOfItsTimeOrGone lets chance choose what
-// befalls the nodes and what changes in the network, step by step. After each
-// step, every sample that is served is what the network would have told at some
-// time within the sample's last three periods; and once all is well for that
-// long, all is told.
+// TestSamplesAreTrueOrAbsentUnderRandomFaults applies random faults to nodes and random changes to the network, step by
+// step. After each step, every exported sample must equal what the network would have answered at some time within the
+// sample's last three periods. After a quiet time of that length, all samples must be exported.
 //
-// A failure prints its seed: go test ./internal/app -run WhateverBefalls -model.seed=N -model.seeds=1.
-func TestWhateverBefallsASampleIsTheTruthOfItsTimeOrGone(t *testing.T) {
+// A failure prints its seed: go test ./internal/app -run UnderRandomFaults -model.seed=N -model.seeds=1.
+func TestSamplesAreTrueOrAbsentUnderRandomFaults(t *testing.T) {
 	if testing.Short() {
 		*modelSeeds, *modelSteps = 1, 150
 	}
@@ -76,7 +74,7 @@ func TestWhateverBefallsASampleIsTheTruthOfItsTimeOrGone(t *testing.T) {
 	}
 }
 
-// tryOut plays one seed, and tells how many samples were compared.
+// tryOut runs one seed, and returns the number of compared samples.
 func tryOut(t *testing.T, seed uint64) (compared int) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTrial(t, seed)
@@ -88,14 +86,14 @@ func tryOut(t *testing.T, seed uint64) (compared int) {
 		}
 		m.calm()
 		if missing := m.missing(); len(missing) > 0 {
-			t.Errorf("seed %d: all is well, and not told:\n%s", seed, strings.Join(missing, "\n"))
+			t.Errorf("seed %d: missing after recovery:\n%s", seed, strings.Join(missing, "\n"))
 		}
 		compared = m.compared
 	})
 	return compared
 }
 
-// trial is an exporter, the network that it asks, and what was true there when.
+// trial is an exporter, its network, and the history of true values.
 type trial struct {
 	t       *testing.T
 	chance  *rand.Rand
@@ -105,26 +103,25 @@ type trial struct {
 	config  *config.Config
 
 	mu    sync.Mutex
-	world time.Time // the network's clock, which moves between steps only
+	world time.Time // the network's clock, which advances only between steps
 
 	did   []string
 	truth map[string][]fact // by series, in order of time
-	now   map[string]bool   // the series that are true now
-	away  map[string]bool   // the nodes that are stopped
+	now   map[string]bool   // currently true series
+	away  map[string]bool   // stopped nodes
 
-	compared int // samples
+	compared int // number of samples
 }
 
 // fact is a value that a series had for a while.
 type fact struct {
 	value    string
-	from, to time.Time // to is zero while it lasts
+	from, to time.Time // to is zero while it is current
 }
 
 var modelNodes = []string{"alpha", "bravo"}
 
-// beat is a schedule whose phases are the same in each process, so that a seed
-// gives the same run again.
+// beat is a schedule with the same phase in each process, so that a seed is reproducible.
 type beat struct{ period, phase time.Duration }
 
 // Next implements cron.Schedule.
@@ -133,8 +130,7 @@ func (b beat) Next(t time.Time) time.Time {
 	return t.Add(b.period - (since%b.period+b.period)%b.period)
 }
 
-// quick makes slow collectors quick, so that a thousand steps are many periods of
-// each.
+// quick speeds up slow collectors, so that a thousand steps are many periods of each.
 func quick(every time.Duration) schedule.Timetable {
 	period := min(every, time.Minute)
 	return func(target metric.Target) cron.Schedule {
@@ -155,8 +151,8 @@ func newTrial(t *testing.T, seed uint64) *trial {
 	env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
 	env.Chains = "C,examplel1=" + m.network.Chain("examplel1").ID
 	env.Validators = m.network.NodeID("alpha") + "," + m.network.NodeID("bravo")
-	// The first weighs what is true by stakes that may be five minutes old: no observer knows both. What the others tell
-	// changes with every instant, by sums that have properties of their own.
+	// connected_stake uses stakes that may be five minutes old, which no observer can reproduce. The others change at any time, and have
+	// property tests of their own.
 	env.Collectors = "-connected_stake,-reward_budget,-l1_runway,-safe_to_stop"
 	c, err := env.Parse()
 	if err != nil {
@@ -172,7 +168,7 @@ func newTrial(t *testing.T, seed uint64) *trial {
 	return m
 }
 
-// observer asks these nodes, in this order, and no fault befalls it.
+// observer calls these nodes, in this order, without faults.
 func (m *trial) observer(names ...string) *collectors.Upstreams {
 	open := func(name string) *scrape.Upstream {
 		u, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: m.network.Transport(), Rate: 1e6, Burst: 1e6})
@@ -188,7 +184,7 @@ func (m *trial) observer(names ...string) *collectors.Upstreams {
 	return &collectors.Upstreams{Targets: collectors.NewTargets(nodes, m.config.Chains), Watch: m.config.Watch}
 }
 
-// observe notes what is true now: what an observer of any nodes finds out.
+// observe records what is true now: the samples that an observer of any nodes gets.
 func (m *trial) observe() {
 	ctx, cancel := context.WithTimeout(m.t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -199,7 +195,7 @@ func (m *trial) observe() {
 		for _, spec := range m.config.Collectors {
 			for _, job := range spec.Bind(ups) {
 				if i > 0 && slices.Contains(modelNodes, job.Target.Node) {
-					continue // asked already
+					continue // already called
 				}
 				batch := metric.NewBatch(spec.Families)
 				if err := job.Collect(ctx, batch); err != nil && !errors.Is(err, collectors.ErrNotOffered) {
@@ -231,7 +227,7 @@ func (m *trial) observe() {
 				facts[i].to = at
 			}
 		}
-		// Nothing is told for longer than this.
+		// No sample is valid for longer.
 		m.truth[series] = slices.DeleteFunc(facts, func(f fact) bool { return !f.to.IsZero() && at.Sub(f.to) > time.Hour })
 	}
 }
@@ -247,7 +243,7 @@ func linesOf(text []byte) func(func(series, value string) bool) {
 	}
 }
 
-// step does something, and lets some time pass.
+// step applies a random action, and lets some time pass.
 func (m *trial) step() (did []string) {
 	note := func(format string, args ...any) { m.did = append(m.did, fmt.Sprintf(format, args...)) }
 	name := modelNodes[m.chance.IntN(len(modelNodes))]
@@ -278,7 +274,7 @@ func (m *trial) step() (did []string) {
 	return m.did
 }
 
-// change changes the network, and then lets its clock pass.
+// change changes the network, and then advances its clock.
 func (m *trial) change(do func(), passes time.Duration) {
 	do()
 	m.mu.Lock()
@@ -287,7 +283,7 @@ func (m *trial) change(do func(), passes time.Duration) {
 	m.observe()
 }
 
-// changes are what may happen in the network.
+// changes are the possible changes of the network.
 var changes = []struct {
 	what string
 	do   func(m *trial, name string)
@@ -319,19 +315,19 @@ var changes = []struct {
 	{"the fee price changes", func(m *trial, _ string) { m.network.SetFeePrice(uint64(512 + m.chance.IntN(512))) }},
 }
 
-// check tells which samples that are served are not true.
+// check returns the exported samples that are not true.
 func (m *trial) check() (wrong []string) {
 	now := time.Now()
 	for _, job := range m.app.Store().Jobs() {
 		spec := m.config.Collectors[slices.IndexFunc(m.config.Collectors, func(s *collectors.Spec) bool { return s.Name == job.Last.Collector })]
 		longest := 3 * min(spec.Period(m.config.Watch.Validators), time.Minute)
 		if spec.Name == "chain_info" {
-			longest += 10 * time.Minute // which chain it is never changes, so that an older answer will do
+			longest += 10 * time.Minute // chain information never changes, so an older answer is valid
 		}
 		for _, chunk := range job.Fresh(now) {
 			switch chunk.Family.Name {
 			case "avax_node_up", "avax_l1_connected_weight":
-				continue // are about who answers, see TestSafeToStopIsNeverBehindWhatIsKnown
+				continue // they depend on which nodes answer, see TestSafeToStopIsNeverOutdated
 			}
 			for series, value := range linesOf(chunk.Text()) {
 				m.compared++
@@ -362,7 +358,7 @@ func (m *trial) wasTrue(series, value string, since time.Time) bool {
 	return slices.ContainsFunc(m.truth[series], func(f fact) bool { return f.value == value && (f.to.IsZero() || !f.to.Before(since)) })
 }
 
-// calm ends all faults, and waits until everything was asked again.
+// calm ends all faults, and waits for new runs of everything.
 func (m *trial) calm() {
 	for _, name := range modelNodes {
 		m.weather.set(name, fault{})
@@ -375,7 +371,7 @@ func (m *trial) calm() {
 	time.Sleep(10 * time.Minute)
 }
 
-// missing tells what is true and not served.
+// missing returns the true samples that are not exported.
 func (m *trial) missing() (missing []string) {
 	page := m.app.page(m.t)
 	for series := range m.now {
@@ -392,7 +388,7 @@ func (m *trial) missing() (missing []string) {
 	return missing
 }
 
-// weather is what is between the exporter and the network.
+// weather is the transport between the exporter and the network.
 type weather struct {
 	network http.RoundTripper
 
@@ -406,10 +402,10 @@ func (w *weather) set(name string, f fault) {
 	w.over[name] = f
 }
 
-// fault answers in the place of a node, or does to its answer what it likes.
+// fault answers in place of a node, or changes its answer.
 type fault struct {
 	name string
-	some bool // it befalls one call in two
+	some bool // affects every second call
 	do   func(r *http.Request, ask func() (*http.Response, error)) (*http.Response, error)
 }
 
@@ -427,7 +423,7 @@ func (w *weather) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.do(r, ask)
 }
 
-// chanceOf is the same for the same seed, whichever goroutine asks first.
+// chanceOf depends only on the seed, not on the order of goroutines.
 func chanceOf(what ...any) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, what...)
@@ -457,7 +453,7 @@ func waiting(r *http.Request, d time.Duration) error {
 	}
 }
 
-// late asks at once and answers later; tardy asks later.
+// late sends at once and returns later; tardy sends later.
 func late(d time.Duration) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	return func(r *http.Request, ask func() (*http.Response, error)) (*http.Response, error) {
 		response, err := ask()
@@ -477,7 +473,7 @@ func tardy(d time.Duration) func(*http.Request, func() (*http.Response, error)) 
 	}
 }
 
-// shortened ends the answer early.
+// shortened truncates the answer.
 func shortened(_ *http.Request, ask func() (*http.Response, error)) (*http.Response, error) {
 	response, err := ask()
 	if err != nil {

@@ -42,7 +42,7 @@ func (b *bench) alerting() error {
 
 // calls runs the test that counts what a node is asked.
 func (b *bench) calls() error {
-	results, err := b.goTest("BenchmarkCalls", "-count=1", "-v", "-run", "^TestTheExporterIsNoBurdenToANode$", "./internal/app")
+	results, err := b.goTest("BenchmarkCalls", "-count=1", "-v", "-run", "^TestCallsPerNodeAreLimited$", "./internal/app")
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (b *bench) statusPage() error {
 
 // day runs the test that lets one node be watched for a simulated day.
 func (b *bench) day() error {
-	results, err := b.goTest("BenchmarkDay", "-count=1", "-v", "-tags", "day", "-run", "^TestADayOfOneNode$", "-timeout", "60m", "./internal/app")
+	results, err := b.goTest("BenchmarkDay", "-count=1", "-v", "-tags", "day", "-run", "^TestOneNodeForADay$", "-timeout", "60m", "./internal/app")
 	if err != nil {
 		return err
 	}

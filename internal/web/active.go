@@ -9,12 +9,12 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// level is how urgent something is; its text is a class in the page's style.
+// level is the urgency of an alert; its text is a CSS class of the page.
 type level int
 
 const (
 	off  level = iota // neither good nor bad
-	well              // as it should be
+	well              // normal
 	note
 	warn
 	bad
@@ -22,8 +22,7 @@ const (
 
 func (l level) String() string { return [...]string{"off", "well", "note", "warn", "bad"}[l] }
 
-// severities are the levels of the label severity. One without urgency, such as
-// that of an alert that always fires, is no problem.
+// severities are the levels of the label severity. An alert without urgency, such as one that always fires, is not a problem.
 var severities = map[string]level{
 	"page": bad, "critical": bad, "warn": warn, "warning": warn, "ticket": warn, "info": note, "note": note, "none": off,
 }
@@ -42,13 +41,13 @@ type active struct {
 	rule   *alerting.Rule
 	level  level
 	firing bool
-	by     *active // the alert that suppresses this one
+	by     *active // alert that suppresses this one
 }
 
-// fires is when a pending alert fires, if its cause lasts.
+// fires returns when a pending alert will fire if its condition stays true.
 func (a *active) fires() time.Time { return a.ActiveAt.Add(a.rule.For) }
 
-// action is the first thing to do.
+// action returns the first thing to do.
 func (a *active) action() string {
 	if do := a.Annotations["action"]; do != "" {
 		return do
@@ -60,7 +59,7 @@ func (a *active) action() string {
 	return text
 }
 
-// problem is all alerts of one name that nothing suppresses, the worst first.
+// problem is all alerts of one name that are not suppressed, worst first.
 type problem struct {
 	name       string
 	alerts     []*active
@@ -69,20 +68,20 @@ type problem struct {
 
 func (p *problem) worst() *active { return p.alerts[0] }
 
-// judgement is what the rules say.
+// judgement is the evaluation of the rules.
 type judgement struct {
 	groups    []alerting.Group
 	problems  []*problem // worst first
-	evaluated bool       // some rule ever was
+	evaluated bool       // at least one rule was evaluated
 	broken    []alerting.Rule
 	firing    int
 	pending   int
 
 	byLabel map[[2]string][]*active
-	reads   map[*alerting.Rule][]string // that an active alert's value is made of
+	reads   map[*alerting.Rule][]string // families in the value of an active alert
 }
 
-// compare puts the worse alert first, then the one that fires, then the older.
+// compare sorts by severity, then firing before pending, then by age.
 func compare(a, b *active) int {
 	return cmp.Or(
 		cmp.Compare(b.level, a.level), first(a.firing, b.firing), a.ActiveAt.Compare(b.ActiveAt),
@@ -90,7 +89,7 @@ func compare(a, b *active) int {
 	)
 }
 
-// first puts what is so before what is not.
+// first sorts true before false.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -160,7 +159,7 @@ func judge(groups []alerting.Group, rules []inhibition) *judgement {
 	return j
 }
 
-// mark is how a row or a cell is coloured, by the alerts about it.
+// mark is the color of a row or a cell, from the alerts about it.
 type mark struct {
 	level   level
 	pending bool // no alert of this level fires yet
@@ -180,14 +179,14 @@ func (m mark) worse(o mark) mark {
 	return m
 }
 
-// subject is what a row or a cell is about, by labels. The first label has to be
-// among the alert's; the others may be missing there, and else have to agree.
+// subject is the labels of a row or a cell. The alert must have the first label. It may lack the others, but must not
+// contradict them.
 type subject [][2]string
 
 // about returns the mark of a row.
 func (j *judgement) about(s subject) mark { return j.mark(s, func(*active) bool { return true }) }
 
-// value returns the mark of a cell that shows values of these families.
+// value returns the mark of a cell with values of these families.
 func (j *judgement) value(s subject, families ...string) mark {
 	return j.mark(s, func(a *active) bool {
 		reads, known := j.reads[a.rule]
@@ -219,7 +218,7 @@ func agrees(s subject, labels map[string]string) bool {
 	return true
 }
 
-// runbook is that of the alert about the subject, if there is one.
+// runbook returns the runbook of the alert about the subject, if there is one.
 func (j *judgement) runbook(s subject) string {
 	for _, a := range j.byLabel[s[0]] {
 		if link := a.Annotations["runbook_url"]; link != "" && agrees(s, a.Labels) {

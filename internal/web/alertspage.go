@@ -15,7 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// alerts serves the page of alerts; who asks for JSON gets that of /api/v1/alerts.
+// alerts serves the alerts page. A request for JSON gets /api/v1/alerts.
 func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	if r.FormValue("format") == "json" || strings.HasPrefix(r.Header.Get("Accept"), "application/json") {
@@ -29,13 +29,13 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 	node := r.URL.Query().Get("silence")
 	if s.maySilence() {
 		w.Header().Set("Content-Security-Policy", strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1))
-		w.Header().Set("Referrer-Policy", "same-origin") // without one a browser sends the forms as if from elsewhere
+		w.Header().Set("Referrer-Policy", "same-origin") // without it a browser sends forms as cross-site requests
 	}
 	s.servePage(w, r, &s.alertsPages, fmt.Sprint(s.silenceChanges.Load(), node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, time.Now()) })
 }
 
-// alertsPage shows every active alert by name, the silences, who is sent alerts, and the
-// rules. The form of a new silence has the node, if any.
+// alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. The form for a new silence
+// contains node, if it is set.
 func (s *Site) alertsPage(ctx context.Context, silence string, now time.Time) g.Node {
 	groups, err := s.Source.Groups(ctx)
 	j := judge(groups, shippedInhibitions())
@@ -69,7 +69,7 @@ func (s *Site) alertsPage(ctx context.Context, silence string, now time.Time) g.
 	)
 }
 
-// alertCard shows all alerts of one name, with a link to silence their nodes.
+// alertCard shows all alerts of one name, with links to silence their nodes.
 func alertCard(p *problem, now time.Time, silences bool) g.Node {
 	worst := p.worst()
 	text := func(name string) g.Node {
@@ -91,7 +91,7 @@ func alertCard(p *problem, now time.Time, silences bool) g.Node {
 		}),
 		h.Div(h.Class("why"),
 			text("action"),
-			// What the description of a pending alert says is not true yet.
+			// The description of a pending alert is not true yet.
 			g.If(worst.firing, g.Group{text("description"), text("impact")}),
 			g.If(len(p.suppressed) > 0, dim("Suppresses "+suppressed(p.suppressed)+".")),
 			g.If(worst.Annotations["runbook_url"] != "", h.P(link(worst.Annotations["runbook_url"], "runbook")))),

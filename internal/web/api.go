@@ -15,16 +15,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// Limits of a query: how many are answered at once, for how long each, and how many
-// steps it has. Its samples are limited by package alerting.
+// Limits of queries: concurrency, time and steps. Package alerting limits their samples.
 const (
-	mostQueries  = 1 // it takes a core: nodes and scrapers need the others
+	mostQueries  = 1 // a query uses a core; nodes and scrapes need the others
 	queryTimeout = 5 * time.Second
 	mostSteps    = 11_000
 )
 
-// apiRoutes are those paths of Prometheus' HTTP API that tools ask for alerts and
-// samples, and the collectors as its targets. /api/v1/tables is the exporter's own.
+// apiRoutes adds the paths of Prometheus' HTTP API for alerts, samples and targets (the collectors). /api/v1/tables is the
+// exporter's own.
 func (s *Site) apiRoutes(mux *http.ServeMux) {
 	s.queries = make(turns, mostQueries)
 	for path, answer := range map[string]func(*http.Request) (any, error){
@@ -36,7 +35,7 @@ func (s *Site) apiRoutes(mux *http.ServeMux) {
 	}
 }
 
-// apiError is an error with its type as Prometheus names it.
+// apiError is an error with the type of Prometheus' API.
 type apiError struct {
 	status int
 	kind   string
@@ -49,7 +48,7 @@ func badData(format string, args ...any) error {
 	return &apiError{http.StatusBadRequest, "bad_data", fmt.Errorf(format, args...)}
 }
 
-// api answers in Prometheus' JSON, one of a few at a time.
+// api answers in Prometheus' JSON, with limited concurrency.
 func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
@@ -91,7 +90,7 @@ func (s *Site) inTurn(r *http.Request, answer func(*http.Request) (any, error)) 
 
 func writeAPI(w http.ResponseWriter, status int, body any) {
 	text, err := json.Marshal(body)
-	if err != nil { // a query that answers what JSON has no word for
+	if err != nil { // for example a value that JSON cannot express
 		status, text = http.StatusInternalServerError, []byte(`{"status":"error","errorType":"internal","error":"the answer cannot be written"}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -99,7 +98,7 @@ func writeAPI(w http.ResponseWriter, status int, body any) {
 	_, _ = w.Write(append(text, '\n'))
 }
 
-// groupsOf asks for the rules.
+// groupsOf returns the rule groups.
 func (s *Site) groupsOf(ctx context.Context) ([]alerting.Group, error) {
 	if s.Source == nil {
 		return nil, &apiError{http.StatusNotFound, "not_found", errNoSource}
@@ -162,10 +161,10 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 	return map[string]any{"resultType": model.ValMatrix.String(), "result": matrix}, nil
 }
 
-// errRemote says that nobody may use the exporter's credentials to ask a Prometheus, which holds more than this exporter's samples.
+// errRemote protects the exporter's credentials for a Prometheus, which has more than this exporter's samples.
 var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: ask it")
 
-// exprOf returns a query that may be evaluated, and what evaluates it.
+// exprOf returns the query, if it is allowed, and its source.
 func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {
 	if s.Source == nil {
 		return nil, "", &apiError{http.StatusNotFound, "not_found", errNoSource}
@@ -181,7 +180,7 @@ func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {
 	return local.Requests(), expr, nil
 }
 
-// timeOf reads Unix seconds or a time in RFC 3339. A zero fallback is none.
+// timeOf parses Unix seconds or RFC 3339. A zero fallback means that the parameter is required.
 func timeOf(r *http.Request, name string, fallback time.Time) (time.Time, error) {
 	text := r.FormValue(name)
 	if text == "" && !fallback.IsZero() {
@@ -197,7 +196,7 @@ func timeOf(r *http.Request, name string, fallback time.Time) (time.Time, error)
 	return t, nil
 }
 
-// The JSON is that of Prometheus' own API, field by field.
+// The JSON of Prometheus' API.
 type (
 	apiAlert struct {
 		Labels          map[string]string `json:"labels"`
@@ -319,8 +318,7 @@ func apiAlertsOf(r alerting.Rule) []apiAlert {
 	return out
 }
 
-// apiTargets tells of the jobs of the collectors as of targets that are scraped:
-// when each ran, for how long, and why it failed.
+// apiTargets returns the collectors' jobs in the form of scrape targets: last run, duration and error.
 func (s *Site) apiTargets(*http.Request) (any, error) {
 	targets := []apiTarget{}
 	for _, j := range s.Store.Jobs() {
@@ -336,8 +334,7 @@ func (s *Site) apiTargets(*http.Request) (any, error) {
 	return map[string]any{"activeTargets": targets, "droppedTargets": []apiTarget{}}, nil
 }
 
-// apiTables tells what collectors know beside their samples, such as why a node's
-// health check fails, in the node's own words.
+// apiTables returns facts without samples, such as a node's error text of a failing health check.
 func (s *Site) apiTables(*http.Request) (any, error) {
 	tables := []apiTable{}
 	for _, t := range s.Store.Tables(time.Now()) {

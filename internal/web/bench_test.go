@@ -16,8 +16,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// fleet is a site over so many nodes and so many L1s with ten validators each. One
-// node in a hundred is down, and its alert fires.
+// fleet is a site with this number of nodes, and of L1s with ten validators each. One node in a hundred is down with a firing
+// alert.
 func fleet(t testing.TB, nodes, l1s int) *Site {
 	s := newSite()
 	now := float64(time.Now().Unix())
@@ -78,25 +78,25 @@ func fleet(t testing.TB, nodes, l1s int) *Site {
 	return s
 }
 
-func TestAFleetIsATableWorstFirst(t *testing.T) {
+func TestFleetIsATableWorstFirst(t *testing.T) {
 	s := fleet(t, 120, 12)
 	page := read(t, ask(t, s, "GET", "/").Body)
 	if n := strings.Count(page, `id="node-node`); n != mostRows {
-		t.Errorf("%d nodes are shown", n)
+		t.Errorf("%d nodes shown", n)
 	}
 	if first := strings.Index(page, `id="node-node0007"`); first < 0 || first > strings.Index(page, `id="node-node0000"`) {
-		t.Error("the node that is down is not first")
+		t.Error("node that is down is not first")
 	}
 	demand(t, page, "118 of 120 nodes up", "20 more without a worse alert", `<a href="?nodes=all#nodes">`, `<a href="?l1=chain0011#l1-chain0011">`)
 	page = read(t, ask(t, s, "GET", "/?nodes=all").Body)
 	if n := strings.Count(page, `id="node-node`); n != 120 {
-		t.Errorf("with nodes=all %d nodes are shown", n)
+		t.Errorf("nodes=all: %d nodes shown", n)
 	}
 	demand(t, read(t, ask(t, s, "GET", "/?l1=chain0011").Body), `id="l1-chain0011" open`, "Validators of chain0011, worst first")
 }
 
-// A page costs few queries, however many rows it has.
-func TestQueriesDoNotGrowWithRows(t *testing.T) {
+// A page needs few queries, for any number of rows.
+func TestQueryCountIsIndependentOfRows(t *testing.T) {
 	asked := func(nodes, l1s int) int {
 		s := fleet(t, nodes, l1s)
 		_ = read(t, ask(t, s, "GET", "/").Body)
@@ -104,13 +104,13 @@ func TestQueriesDoNotGrowWithRows(t *testing.T) {
 	}
 	few, many := asked(2, 1), asked(200, 50)
 	if few != many || many > 20 {
-		t.Errorf("%d queries for few, %d for many", few, many)
+		t.Errorf("%d queries for few rows, %d for many", few, many)
 	}
 }
 
 func BenchmarkPageOfAThousandNodesAndL1s(b *testing.B) {
 	s := fleet(b, 1000, 1000)
-	// Two hours of the families whose history is drawn.
+	// Two hours of the families with a history on the page.
 	appender := s.Source.(*stored).storage.Appender(b.Context())
 	for i := range 1000 {
 		for _, series := range [][]string{{"avax_node_up"}, {"avax_node_chain_bootstrapped", "P"}, {"avax_node_chain_bootstrapped", "X"}, {"avax_node_chain_bootstrapped", "C"}} {

@@ -15,28 +15,27 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-// chromium is a headless Chromium with one tab, spoken to over the pipe of its
-// DevTools protocol: a JSON message and a zero byte, either way. It belongs to
-// one goroutine.
+// chromium is a headless Chromium with one tab, controlled over the pipe of its DevTools protocol: JSON messages that end with a
+// zero byte. It belongs to one goroutine.
 type chromium struct {
 	t       testing.TB
 	to      *os.File
 	from    *bufio.Reader
 	session string
 	calls   int
-	// complaints are what the page logged that a person would see as an error.
+	// complaints are the errors in the page's log.
 	complaints []string
 	loaded     int
 }
 
-// patience bounds all that the browser does for one test.
+// patience limits the time of the browser in one test.
 const patience = 5 * time.Minute
 
 // openChromium starts a Chromium that ends with the test.
 func openChromium(t testing.TB) *chromium {
 	t.Helper()
 	binary := stack.Chromium(t)
-	home, err := os.MkdirTemp("", "chromium") //nolint:usetesting // it makes sockets in here, and their paths have to be short
+	home, err := os.MkdirTemp("", "chromium") //nolint:usetesting // it creates sockets in here, and socket paths must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,19 +52,19 @@ func openChromium(t testing.TB) *chromium {
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
 		"--user-data-dir="+home, "--remote-debugging-pipe", "about:blank")
-	command.ExtraFiles = []*os.File{theirRead, theirWrite} // its files 3 and 4
+	command.ExtraFiles = []*os.File{theirRead, theirWrite} // its file descriptors 3 and 4
 	command.Stderr = &log
 	command.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home)
 	command.WaitDelay = time.Second
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// The main process alone would leave its children behind.
+	// Killing only the main process would leave its children.
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = theirRead.Close(), theirWrite.Close()
 	tooLong := time.AfterFunc(patience, func() { _ = command.Cancel() })
-	t.Cleanup(func() { // the test's context has ended, so Chromium is being killed
+	t.Cleanup(func() { // the test's context has ended, which kills Chromium
 		tooLong.Stop()
 		_ = command.Wait()
 		_, _, _ = read.Close(), write.Close(), os.RemoveAll(home)
@@ -86,7 +85,7 @@ func openChromium(t testing.TB) *chromium {
 	return c
 }
 
-// call asks the browser and decodes what it answers.
+// call calls the browser and decodes its answer.
 func (c *chromium) call(method string, params, result any) {
 	c.t.Helper()
 	c.calls++
@@ -129,12 +128,12 @@ type message struct {
 	Params json.RawMessage
 }
 
-// next reads one message and notes what it says of the page.
+// next reads one message and records errors of the page.
 func (c *chromium) next(doing string) message {
 	c.t.Helper()
 	text, err := c.from.ReadBytes(0)
 	if err != nil {
-		c.t.Fatalf("%s: chromium has ended, or took more than %s: %v", doing, patience, err)
+		c.t.Fatalf("%s: chromium exited, or took more than %s: %v", doing, patience, err)
 	}
 	var m message
 	if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
@@ -149,7 +148,7 @@ func (c *chromium) next(doing string) message {
 	return m
 }
 
-// window is how the page is looked at.
+// window is the size and color scheme of the page.
 type window struct {
 	width, height int
 	scheme        string // light or dark
@@ -171,7 +170,7 @@ func (c *chromium) visit(url string, w window) {
 	}
 }
 
-// eval evaluates a JavaScript expression beside the page, which itself may run none.
+// eval evaluates a JavaScript expression outside the page, which itself may not run scripts.
 func eval[T any](c *chromium, expression string) T {
 	c.t.Helper()
 	var answer struct {

@@ -15,8 +15,8 @@ var collectorMeanings = [][2]string{
 	{"Last run", "When the oldest of the last runs began, and the longest time that one took."},
 }
 
-// collectors shows how the collectors fare: what fails and why, then all of them.
-// It comes from the store, so it is true whatever becomes of the source.
+// collectors shows the state of the collectors: failures and causes, then all collectors. It reads the store, so it does not
+// depend on the source.
 func (s *Site) collectors(j *judgement, now time.Time) g.Node {
 	jobs := s.Store.Jobs()
 	failing := failures(jobs)
@@ -69,7 +69,7 @@ func collectorTable(j *judgement, jobs []snapshot.Job, now time.Time) g.Node {
 		longest                      time.Duration
 	}
 	var all []*runs
-	for _, job := range jobs { // ordered by collector
+	for _, job := range jobs { // sorted by collector
 		if len(all) == 0 || all[len(all)-1].name != job.Last.Collector {
 			all = append(all, &runs{name: job.Last.Collector, oldest: job.Last.At})
 		}
@@ -104,14 +104,13 @@ func collectorTable(j *judgement, jobs []snapshot.Job, now time.Time) g.Node {
 	}))
 }
 
-// failure is one cause with everything that it stops: a dead node fails all of
-// its collectors.
+// failure is one cause with all jobs that it stops. A dead node fails all its collectors.
 type failure struct {
 	remedy.Remedy
 	err        string // of one of the jobs
 	targets    []string
 	collectors []string
-	good       time.Time // of the job that worked last
+	good       time.Time // of the most recent successful run
 }
 
 func (f *failure) text() g.Node {
@@ -127,7 +126,7 @@ func (f *failure) lastGood(now time.Time) string {
 
 func failureOf(err error) *failure { return &failure{Remedy: remedy.Of(err), err: err.Error()} }
 
-// failures puts together what has one cause: what ends alike at one upstream.
+// failures groups jobs by cause: the same outcome at one upstream.
 func failures(jobs []snapshot.Job) []*failure {
 	byCause := map[string]*failure{}
 	var all []*failure

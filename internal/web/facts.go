@@ -9,15 +9,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// facts are the samples that may be served at one moment, by family. A page
-// takes them once, so all of it tells of the same moment, and reads back only
-// the families that it shows.
+// facts are the valid samples at one time, by family. A page reads them once, so it has a consistent state, and parses only the
+// families that it shows.
 type facts map[string]*family
 
-// family is read back once, however many parts of the page ask for it.
+// family is parsed once, even if several parts of the page use it.
 type family struct {
 	chunks  []metric.Chunk
-	samples [][]metric.Sample // of each chunk
+	samples [][]metric.Sample // by chunk
 }
 
 func factsOf(jobs []snapshot.Job, now time.Time) facts {
@@ -67,17 +66,16 @@ func (f facts) by(family string, names ...string) values {
 	return v
 }
 
-// nodes are who the own nodes are. That is still true when one is down, so
-// whatever a good run ever told will do.
+// nodes are the identities of the configured nodes. They are valid while a node is down, so any earlier run counts.
 type nodes struct {
 	all    []string            // configured names
 	ids    map[string]string   // node IDs by configured names
-	called map[string][]string // the other way round; two may have one ID
+	called map[string][]string // names by node ID; two may have one ID
 }
 
 func nodesOf(jobs []snapshot.Job) nodes {
 	n := nodes{ids: map[string]string{}, called: map[string][]string{}}
-	ever := factsOf(jobs, time.Time{}) // no sample has an end before the zero time
+	ever := factsOf(jobs, time.Time{}) // every sample is valid at the zero time
 	ever.each("avax_node_info", []string{"node", "node_id"}, func(l labels, _ float64) {
 		n.ids[l[0]], n.called[l[1]] = l[1], appendNew(n.called[l[1]], l[0])
 	})
@@ -86,8 +84,7 @@ func nodesOf(jobs []snapshot.Job) nodes {
 	return n
 }
 
-// oldest is when the oldest good run of these jobs began whose samples are
-// fresh; nil where there is none.
+// oldest returns the start of the oldest good run among these jobs whose samples are valid; nil without one.
 func oldest(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) bool) *time.Time {
 	var at *time.Time
 	for _, j := range jobs {
@@ -98,7 +95,7 @@ func oldest(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) bool) *tim
 	return at
 }
 
-// why says why these jobs have told nothing fresh of something.
+// why returns why these jobs have no valid samples.
 func (s *Site) why(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) bool) string {
 	var failing []string
 	ran := false

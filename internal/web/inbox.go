@@ -12,24 +12,23 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// mostMessages are kept in the inbox.
+// mostMessages is the maximum number of messages in the inbox.
 const mostMessages = 100
 
-// Inbox is a receiver of webhooks that shows them as a phone would. It belongs to the
-// demo.
+// Inbox is a webhook receiver of the demo. It shows notifications like a phone.
 type Inbox struct {
 	mu       sync.Mutex
-	messages []notified // the newest first
+	messages []notified // newest first
 }
 
-// notified is an alert of a notification, in the format of Alertmanager's webhook.
+// notified is an alert of a notification in the format of Alertmanager's webhook.
 type notified struct {
 	at                  time.Time
 	Status              string
 	Labels, Annotations map[string]string
 }
 
-// ServeHTTP takes a notification.
+// ServeHTTP accepts a notification.
 func (i *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var notification struct{ Alerts []notified }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&notification); err != nil {
@@ -51,7 +50,7 @@ func (i *Inbox) all() []notified {
 	return slices.Clone(i.messages)
 }
 
-// inbox shows the notifications, the newest first.
+// inbox shows the notifications, newest first.
 func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Refresh", "15")
 	s.servePage(w, r, &s.inboxPages, "", func(context.Context) g.Node { return s.inboxPage(time.Now()) })

@@ -11,15 +11,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 )
 
-// inhibition is one of Alertmanager's inhibit rules: an active source suppresses
-// the targets that have the same values of the labels Equal.
+// inhibition is one of Alertmanager's inhibit rules: an active source suppresses the targets with equal values of the labels
+// Equal.
 type inhibition struct {
 	source, target amlabels.Matchers
 	equal          []string
 }
 
-// shippedInhibitions are those of deploy/alertmanager/alertmanager.yml. Its tests
-// load the same file into Alertmanager, so it cannot be malformed here.
+// shippedInhibitions are the rules of deploy/alertmanager/alertmanager.yml. Its tests load the same file into Alertmanager, so it
+// is valid here.
 var shippedInhibitions = sync.OnceValue(func() []inhibition {
 	rules, err := inhibitionsOf(alertmanager.Config)
 	if err != nil {
@@ -28,7 +28,7 @@ var shippedInhibitions = sync.OnceValue(func() []inhibition {
 	return rules
 })
 
-// inhibitionsOf reads the inhibit rules of an Alertmanager configuration.
+// inhibitionsOf parses the inhibit rules of an Alertmanager configuration.
 func inhibitionsOf(config []byte) ([]inhibition, error) {
 	var file struct {
 		InhibitRules []struct {
@@ -64,14 +64,12 @@ func inhibitionsOf(config []byte) ([]inhibition, error) {
 	return rules, nil
 }
 
-// class says for alerts that no matcher tells apart which inhibitions they are a
-// source and a target of.
+// class is the set of inhibitions of which an alert is a source or a target. Alerts with equal matched labels share it.
 type class struct{ source, target []bool }
 
-// inhibit sets what suppresses an alert, as Alertmanager decides it. A pending
-// alert suppresses pending ones only.
+// inhibit sets the alert that suppresses each alert, by Alertmanager's rules. A pending alert suppresses only pending ones.
 func inhibit(alerts []*active, rules []inhibition) {
-	var names []string // labels that a matcher reads
+	var names []string // labels in matchers
 	for _, r := range rules {
 		for _, m := range append(r.source[:len(r.source):len(r.source)], r.target...) {
 			names = appendNew(names, m.Name)
@@ -95,7 +93,7 @@ func inhibit(alerts []*active, rules []inhibition) {
 		of[i] = classes[key]
 	}
 	for n, r := range rules {
-		// By the labels Equal: sources that are no target, and all of them.
+		// By the labels Equal: sources that are not targets, and all sources.
 		only, all := map[string]*active{}, map[string]*active{}
 		add := func(to map[string]*active, key string, a *active) {
 			if old := to[key]; old == nil || a.firing && !old.firing {
@@ -116,7 +114,7 @@ func inhibit(alerts []*active, rules []inhibition) {
 				continue
 			}
 			sources := all
-			if of[i].source[n] { // or two alerts could suppress each other
+			if of[i].source[n] { // otherwise two alerts could suppress each other
 				sources = only
 			}
 			if s := sources[joined(a.Labels, r.equal)]; s != nil && s != a && (s.firing || !a.firing) {
@@ -126,12 +124,12 @@ func inhibit(alerts []*active, rules []inhibition) {
 	}
 }
 
-// joined makes one text of the values of some labels; absent is empty.
+// joined joins the values of some labels; an absent label is empty.
 func joined(labels map[string]string, names []string) string {
 	var b strings.Builder
 	for _, name := range names {
 		b.WriteString(labels[name])
-		b.WriteByte(0xff) // no label value has it
+		b.WriteByte(0xff) // never part of a label value
 	}
 	return b.String()
 }

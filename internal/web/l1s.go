@@ -18,8 +18,7 @@ var l1Meanings = [][2]string{
 	{"Safe to stop", "Whether 80 % of the weight stays active and connected once this validator stops."},
 }
 
-// l1s shows each followed L1 and permissioned subnet, the worst first. Those
-// without an alert are folded.
+// l1s shows each monitored L1 and permissioned subnet, worst first. Those without an alert are folded.
 func (v *view) l1s() g.Node {
 	var chains []string
 	for l := range v.families("", "avax_l1_weight").by("avax_l1_weight", "chain") {
@@ -54,8 +53,7 @@ func (v *view) l1s() g.Node {
 	)
 }
 
-// l1Facts are the samples that the L1s' part is made of, those of validators for
-// the L1s whose validators are shown.
+// l1Facts are the samples of the L1 section; those of validators only for L1s whose validators are shown.
 type l1Facts struct {
 	weight, active, connected, validators, loss, topUp values
 	subnets                                            map[string]string
@@ -128,7 +126,7 @@ func (v *view) l1Card(f *l1Facts, r row, shown bool) g.Node {
 	)
 }
 
-// l1Validators shows the validators of one L1 and how its weight falls.
+// l1Validators shows the validators of one L1 and the forecast of its weight.
 func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 	left, weights := map[string]float64{}, map[string]float64{}
 	pays := false
@@ -140,7 +138,7 @@ func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 			weights[id] = *weight
 		}
 	}
-	key := func(id string) float64 { // what ends first stands first
+	key := func(id string) float64 { // earliest end first
 		switch after, end := f.left.of(chain, id), f.ends.of(chain, id); {
 		case after != nil:
 			return *after

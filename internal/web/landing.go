@@ -9,8 +9,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// landing serves the page of an exporter without rules of its own and without a
-// Prometheus to ask: where everything is, and the state of the collectors.
+// landing serves the start page of an exporter without rules and without a Prometheus: links, and the state of the collectors.
 func (s *Site) landing(w http.ResponseWriter, r *http.Request) error {
 	var state bytes.Buffer
 	if err := h.Div(dim("Alerts are not evaluated here: "+errNoSource.Error()+"."), s.collectors(judge(nil, nil), time.Now())).Render(&state); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// overflow lists what sticks out on the right of a window that is so wide. The
-// browser's own idea of the width is no help: on a phone it zooms out until all fits.
+// overflow lists elements that exceed a window of this width. The browser's own width does not help: on a phone it zooms out
+// until everything fits.
 func overflow(c *chromium, width int) string {
 	return eval[string](c, fmt.Sprintf(`(() => {
 		const width = %d, out = [], all = document.documentElement;
@@ -31,8 +31,7 @@ func overflow(c *chromium, width int) string {
 	})()`, width))
 }
 
-// violations runs axe-core on the page: AXE_CORE is the path of its axe.min.js, as npm
-// installs it.
+// violations runs axe-core on the page. AXE_CORE is the path of its axe.min.js, as npm installs it.
 func violations(c *chromium, axe string) string {
 	if axe == "" {
 		return ""
@@ -48,7 +47,7 @@ func violations(c *chromium, axe string) string {
 	return "axe-core did not end"
 }
 
-// pages are the scenes that people look at, by name, as the server sends them.
+// pages are the scenes by name, as the server sends them.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -104,10 +103,10 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// The page as people see it. With -artifacts the pictures stay.
-func TestPagesAreReadableOnAPhoneAndOnADesk(t *testing.T) {
+// Tests the pages in a browser. With -artifacts the screenshots are kept.
+func TestPagesFitPhoneAndDesktop(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a browser looks at many pages")
+		t.Skip("loads many pages in a browser")
 	}
 	t.Parallel()
 	all := pages(t)
@@ -140,17 +139,17 @@ func TestPagesAreReadableOnAPhoneAndOnADesk(t *testing.T) {
 			c.screenshot(filepath.Join(dir, at+".png"))
 			eval[any](c, `document.querySelectorAll("details").forEach(d => d.open = true)`)
 			if out := overflow(c, w.width); out != "" {
-				t.Errorf("%s: sticks out:\n%s", at, out)
+				t.Errorf("%s: wider than the window:\n%s", at, out)
 			}
 			if w.width < 1000 == (w.scheme == "dark") { // each width and each scheme once
 				if found := violations(c, axe); found != "" {
 					t.Errorf("%s: axe-core:\n%s", at, found)
 				}
 			}
-			// The style is let through by the page's own policy, and follows the scheme.
+			// The page's own policy allows the style, and the style follows the color scheme.
 			background := eval[string](c, `getComputedStyle(document.body).backgroundColor`)
 			if dark := background == "rgb(14, 17, 22)"; dark != (w.scheme == "dark") {
-				t.Errorf("%s: the page is %s", at, background)
+				t.Errorf("%s: background %s", at, background)
 			}
 		}
 	}
@@ -159,27 +158,27 @@ func TestPagesAreReadableOnAPhoneAndOnADesk(t *testing.T) {
 	}
 }
 
-// Whatever a node or a chain calls itself, it is text.
-func TestHostileTextStaysTextInABrowser(t *testing.T) {
+// Names of nodes and chains are text, never markup.
+func TestMarkupIsEscapedInABrowser(t *testing.T) {
 	t.Parallel()
 	c := openChromium(t)
 	c.visit(serve(t, hostile(t))+"/", window{390, 844, "light"})
 	if got := eval[int](c, `document.querySelectorAll("script, img, iframe, b > i, [onerror], [onclick]").length`); got != 0 {
-		t.Errorf("%d elements came from outside", got)
+		t.Errorf("%d elements from injected markup", got)
 	}
 	text := eval[string](c, `document.documentElement.textContent`)
 	for _, want := range hostileTexts {
 		if !strings.Contains(text, want) {
-			t.Errorf("not shown as it is: %s", want)
+			t.Errorf("not shown unchanged: %s", want)
 		}
 	}
 	for _, complaint := range c.complaints {
 		t.Error(complaint)
 	}
 
-	// A policy that lets no script run stands behind all that.
+	// The policy also forbids scripts.
 	eval[any](c, `document.body.append(Object.assign(document.createElement("script"), {textContent: "document.title = 'ran'"}))`)
 	if got := eval[string](c, `document.title`); got == "ran" {
-		t.Error("the page lets scripts run")
+		t.Error("script executed")
 	}
 }

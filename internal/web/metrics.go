@@ -18,16 +18,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
-// mostScrapes is how many may be in progress at once: each holds the blocks of its page in memory.
+// mostScrapes is the maximum number of concurrent scrapes: each holds the blocks of its page in memory.
 const mostScrapes = 40
 
-// scrapes serves /metrics: the snapshot, which is packed already, and the
-// exporter's own metrics.
+// scrapes serves /metrics: the snapshot, which is already compressed, and the exporter's own metrics.
 type scrapes struct {
 	site  *Site
 	turns *scrapeTurns
-	// The exporter's own metrics, as text and as OpenMetrics. Collecting them costs
-	// more than the rest of a page, and several megabytes in a fleet.
+	// The exporter's own metrics, in the text format and in OpenMetrics. Collecting them costs more than the rest of a page, and
+	// several megabytes in a fleet.
 	own      [2]shared
 	protobuf protobufPage
 }
@@ -56,11 +55,11 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.write(w, format, encoding); err != nil {
 		s.site.Log.Debug("client disconnected", "err", err)
-		panic(http.ErrAbortHandler) // cuts the connection: nobody takes a part for the whole
+		panic(http.ErrAbortHandler) // closes the connection, so that no scraper accepts an incomplete page
 	}
 }
 
-// inProcess reports whether this process itself asks, for its alert rules, over a pipe in memory.
+// inProcess reports whether the request comes from this process, for its alert rules, over a pipe in memory.
 func inProcess(r *http.Request) bool {
 	listener, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && listener.Network() == "pipe"
@@ -78,13 +77,13 @@ func (s *scrapes) write(w http.ResponseWriter, format expfmt.Format, encoding st
 	return writePage(w, page, encoding)
 }
 
-// zip returns what packs a page that is not packed already.
+// zip returns a compressor for a page that is not compressed yet.
 func zip(w io.Writer, encoding string) io.WriteCloser {
 	switch encoding {
 	case "gzip":
 		return gzip.NewWriter(w)
 	case "zstd":
-		zipped, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(64<<10)) // fails on bad options alone
+		zipped, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(64<<10)) // fails only with invalid options
 		return zipped
 	}
 	return plain{w}
@@ -94,15 +93,14 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// protobufPage is the whole page in protobuf, for scrapers that ask for native histograms.
-// One at a time makes it, for all who waited meanwhile.
+// protobufPage is the page in protobuf, for scrapers of native histograms. One request at a time renders it, for all that wait.
 type protobufPage struct {
 	mu    sync.Mutex
 	began time.Time
 	page  pack.Blocks
 }
 
-// get returns the page as it is then or later.
+// get returns a page that was rendered at then or later.
 func (p *protobufPage) get(then time.Time, write func(io.Writer) error) (pack.Blocks, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,7 +141,7 @@ func (s *scrapes) writeProtobuf(w io.Writer, format expfmt.Format) error {
 	return nil
 }
 
-// gather asks for the exporter's own metrics.
+// gather collects the exporter's own metrics.
 func (s *scrapes) gather() []*dto.MetricFamily {
 	families, err := s.site.Registry.Gather()
 	if err != nil {
@@ -152,7 +150,7 @@ func (s *scrapes) gather() []*dto.MetricFamily {
 	return families
 }
 
-// ownPage returns the end of a page, in a text format: the exporter's own metrics.
+// ownPage returns the end of a page in a text format: the exporter's own metrics.
 func (s *scrapes) ownPage(format expfmt.Format) pack.Blocks {
 	o := &s.own[0]
 	if format.FormatType() == expfmt.TypeOpenMetrics {
@@ -166,14 +164,14 @@ func (s *scrapes) ownPage(format expfmt.Format) pack.Blocks {
 			}
 		}
 		if end, ok := enc.(expfmt.Closer); ok {
-			_ = end.Close() // a Packer takes everything
+			_ = end.Close() // a Packer never fails
 		}
 		return nil
 	})
 	return page
 }
 
-// encodingOf settles how the page is packed, and says so in the answer's header.
+// encodingOf chooses the encoding of the page, and sets the header of the answer.
 func encodingOf(w http.ResponseWriter, r *http.Request) string {
 	w.Header().Add("Vary", "Accept-Encoding")
 	encoding := choose(r.Header.Values("Accept-Encoding"))
@@ -183,15 +181,15 @@ func encodingOf(w http.ResponseWriter, r *http.Request) string {
 	return encoding
 }
 
-// choose returns the encoding for a request that accepts these: gzip where it is
-// taken, since that is at hand; else zstd; else none.
+// choose returns the encoding for these accepted ones: gzip if possible, because the blocks are gzip already; else zstd; else
+// none.
 func choose(accepted []string) string {
 	weights := map[string]float64{}
 	for item := range strings.SplitSeq(strings.Join(accepted, ","), ",") {
 		name, parameters, _ := strings.Cut(item, ";")
 		weight := 1.0
 		if q, weighed := strings.CutPrefix(strings.ReplaceAll(parameters, " ", ""), "q="); weighed {
-			weight, _ = strconv.ParseFloat(q, 64) // what is no number counts as 0
+			weight, _ = strconv.ParseFloat(q, 64) // an invalid number counts as 0
 		}
 		weights[strings.ToLower(strings.TrimSpace(name))] = weight
 	}

@@ -35,7 +35,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// What scrapers send as Accept and Accept-Encoding.
+// Accept and Accept-Encoding headers of scrapers.
 var scrapers = map[string]struct{ accept, encoding, mediaType, packed string }{
 	"Prometheus 2": {
 		"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "gzip",
@@ -49,7 +49,7 @@ var scrapers = map[string]struct{ accept, encoding, mediaType, packed string }{
 		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1", "gzip",
 		"application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=allow-utf-8", "gzip",
 	},
-	"protobuf as it is": {
+	"protobuf, uncompressed": {
 		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited", "",
 		"application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=underscores", "",
 	},
@@ -65,23 +65,23 @@ var scrapers = map[string]struct{ accept, encoding, mediaType, packed string }{
 	"curl --compressed": {
 		"*/*", "deflate, gzip, br, zstd", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", "gzip",
 	},
-	"zstd alone": {"*/*", "zstd, gzip;q=0", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", "zstd"},
-	"a browser": {
+	"only zstd": {"*/*", "zstd, gzip;q=0", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", "zstd"},
+	"browser": {
 		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "gzip, deflate, br, zstd",
 		"text/plain; version=0.0.4; charset=utf-8; escaping=underscores", "gzip",
 	},
-	"OpenMetrics as it is": {
+	"OpenMetrics, uncompressed": {
 		"application/openmetrics-text;version=1.0.0", "identity",
 		"application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores", "",
 	},
 }
 
-// siteOf serves what is in the store and the registry.
+// siteOf serves the store and the registry.
 func siteOf(store *snapshot.Store, registry *prometheus.Registry) *Site {
 	return &Site{Store: store, Registry: registry, Log: slog.New(slog.DiscardHandler), Progress: func() (int, int) { return 0, 0 }}
 }
 
-// fetch asks a handler as a scraper does, and unpacks the answer.
+// fetch requests a page like a scraper, and decompresses the answer.
 func fetch(t interface {
 	Fatalf(string, ...any)
 	Context() context.Context
@@ -106,26 +106,25 @@ func fetch(t interface {
 		body, err = zstd.NewReader(w.Body)
 	case "":
 	default:
-		t.Fatalf("packed as %s", packed)
+		t.Fatalf("encoding %s", packed)
 	}
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	text, err := io.ReadAll(body)
 	if err != nil {
-		t.Fatalf("the page does not end well: %v", err)
+		t.Fatalf("incomplete page: %v", err)
 	}
 	return w.Header(), text
 }
 
-// samplesOf reads a page with the parser that a Prometheus server would use.
+// samplesOf parses a page with Prometheus' parser.
 func samplesOf(t interface{ Fatalf(string, ...any) }, contentType string, page []byte) map[string]float64 {
 	samples, _ := parse(t, contentType, page)
 	return samples
 }
 
-// parse reads a page with the parser that a Prometheus server would use: the
-// samples by series, the types by family.
+// parse parses a page with Prometheus' parser. It returns the samples by series, and the types by family.
 func parse(t interface{ Fatalf(string, ...any) }, contentType string, page []byte) (map[string]float64, map[string]model.MetricType) {
 	p, err := textparse.New(page, contentType, promlabels.NewSymbolTable(), textparse.ParserOptions{FallbackContentType: "text/plain"})
 	if err != nil {
@@ -154,13 +153,13 @@ func parse(t interface{ Fatalf(string, ...any) }, contentType string, page []byt
 		var series promlabels.Labels
 		p.Labels(&series)
 		if _, twice := found[series.String()]; twice {
-			t.Fatalf("%s stands twice", series)
+			t.Fatalf("duplicate series %s", series)
 		}
 		found[series.String()] = value
 	}
 }
 
-// anyLabel draws label values with all that has a meaning in some format.
+// anyLabel draws label values with special characters of all formats.
 var anyLabel = rapid.OneOf(
 	rapid.StringOfN(rapid.SampledFrom([]rune("a\"\\\n{},= #é\u2028\U0001F53A\x00\r\t")), 0, 6, -1),
 	rapid.String(),
@@ -172,9 +171,8 @@ var anyValue = rapid.OneOf(
 	rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, -1, math.MaxFloat64, math.SmallestNonzeroFloat64, 1.7e9}),
 )
 
-// Whatever collectors find, the page is sample for sample what an ordinary
-// client_golang registry would have served, to whoever asks.
-func TestThePageIsWhatARegistryWouldHaveServed(t *testing.T) {
+// For any samples, the page equals that of a client_golang registry, in every format.
+func TestMetricsEqualThoseOfARegistry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, all := snapshot.New(), prometheus.NewRegistry()
 		declared := map[string]*metric.Family{}
@@ -194,7 +192,7 @@ func TestThePageIsWhatARegistryWouldHaveServed(t *testing.T) {
 			all.MustRegister(vecs[name])
 		}
 		families := slices.Collect(maps.Values(declared))
-		// Now and then some families are longer than what is packed at a time.
+		// Sometimes families are longer than one compressed piece.
 		sizes := []int{0, 1, 2, 6}
 		if rapid.IntRange(0, 39).Draw(t, "long") == 0 {
 			sizes = []int{1, 1500}
@@ -227,7 +225,7 @@ func TestThePageIsWhatARegistryWouldHaveServed(t *testing.T) {
 				}
 			}
 			if err := batch.Err(); err != nil {
-				t.Fatalf("kept out: %v", err)
+				t.Fatalf("rejected: %v", err)
 			}
 			store.Put(snapshot.Run{
 				Key: snapshot.Key{Collector: "test", Target: metric.Target{Node: job}}, At: time.Unix(1.5e9, 0), Took: 250 * time.Millisecond,
@@ -260,7 +258,7 @@ func TestThePageIsWhatARegistryWouldHaveServed(t *testing.T) {
 	})
 }
 
-// vec is a family of a registry, of any type.
+// vec is a registry's family of any type.
 type vec interface {
 	prometheus.Collector
 	set(value float64, labels ...string)
@@ -274,9 +272,8 @@ type counterVec struct{ *prometheus.CounterVec }
 
 func (v counterVec) set(value float64, labels ...string) { v.WithLabelValues(labels...).Add(value) }
 
-// OpenMetrics alone names the family without _total; the series has one name
-// everywhere, and its newest value.
-func TestACounterReadsAsACounterInEveryFormat(t *testing.T) {
+// Only OpenMetrics names the family without _total. The series has the same name and value in every format.
+func TestCountersAreCountersInEveryFormat(t *testing.T) {
 	events := metric.NewCounter("avax_test_events_total", "Events.", "node")
 	store := snapshot.New()
 	h := siteOf(store, prometheus.NewRegistry()).Handler()
@@ -300,14 +297,14 @@ func TestACounterReadsAsACounterInEveryFormat(t *testing.T) {
 				t.Errorf("%s: types wanted (-) and read (+):\n%s", who, diff)
 			}
 			if strings.HasPrefix(s.mediaType, "application/openmetrics-text") {
-				continue // which expfmt does not read
+				continue // expfmt cannot parse it
 			}
 			decoder := expfmt.NewDecoder(bytes.NewReader(page), expfmt.ResponseFormat(header))
 			for {
 				var f dto.MetricFamily
 				err := decoder.Decode(&f)
 				if errors.Is(err, io.EOF) {
-					t.Errorf("%s: expfmt finds no counter", who)
+					t.Errorf("%s: no counter for expfmt", who)
 					break
 				}
 				if err != nil {
@@ -325,29 +322,29 @@ func TestACounterReadsAsACounterInEveryFormat(t *testing.T) {
 	}
 }
 
-// Each is answered in the format that it prefers, packed as it can unpack.
-func TestEveryScraperIsAnsweredAsItAsks(t *testing.T) {
+// Each scraper gets its preferred format and a supported encoding.
+func TestScrapersGetTheirFormatAndEncoding(t *testing.T) {
 	h := siteOf(snapshot.New(), prometheus.NewRegistry()).Handler()
 	for who, s := range scrapers {
 		header, _ := fetch(t, h, s.accept, s.encoding)
 		got := [2]string{header.Get("Content-Type"), header.Get("Content-Encoding")}
 		if want := [2]string{s.mediaType, s.packed}; got != want {
-			t.Errorf("%s is answered as %q, want %q", who, got, want)
+			t.Errorf("%s: content type %q, want %q", who, got, want)
 		}
 		if vary := header.Values("Vary"); !slices.Equal(vary, []string{"Accept", "Accept-Encoding"}) {
-			t.Errorf("%s: Vary is %q", who, vary)
+			t.Errorf("%s: Vary %q", who, vary)
 		}
 		head := ask(t, siteOf(snapshot.New(), prometheus.NewRegistry()), http.MethodHead, "/metrics", "Accept", s.accept, "Accept-Encoding", s.encoding)
 		if got := [2]string{head.Header.Get("Content-Type"), head.Header.Get("Content-Encoding")}; got != [2]string{s.mediaType, s.packed} {
-			t.Errorf("HEAD of %s is answered as %q", who, got)
+			t.Errorf("%s: HEAD with content type %q", who, got)
 		}
 		if body, err := io.ReadAll(head.Body); err != nil || len(body) > 0 {
-			t.Errorf("HEAD of %s has a body of %d bytes (%v)", who, len(body), err)
+			t.Errorf("%s: HEAD with a body of %d bytes (%v)", who, len(body), err)
 		}
 	}
 }
 
-func TestTheEncodingIsOneThatIsAccepted(t *testing.T) {
+func TestChooseRespectsAcceptEncoding(t *testing.T) {
 	for accepted, want := range map[string]string{
 		"":                         "",
 		"gzip":                     "gzip",
@@ -357,7 +354,7 @@ func TestTheEncodingIsOneThatIsAccepted(t *testing.T) {
 		"gzip; q=0.0, identity":    "",
 		"gzip;q=none":              "",
 		"br,zstd":                  "zstd",
-		"zstd;q=1, gzip;q=0.5":     "gzip", // at hand
+		"zstd;q=1, gzip;q=0.5":     "gzip", // precompressed
 		"x-gzip":                   "",
 		"*":                        "gzip",
 		"gzip;q=0, *;q=0.1":        "zstd",
@@ -370,7 +367,7 @@ func TestTheEncodingIsOneThatIsAccepted(t *testing.T) {
 	}
 }
 
-// storeOf has one job that tells the same number in two families, one of them long.
+// storeOf returns a store with one job that exports the same number in two families, one of them long.
 func storeOf(number int) *snapshot.Store {
 	store := snapshot.New()
 	putNumber(store, number)
@@ -391,9 +388,8 @@ func putNumber(store *snapshot.Store, number int) {
 	store.Put(snapshot.Run{Key: snapshot.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}, At: time.Now(), Until: time.Now().Add(time.Hour), Chunks: b.Chunks()})
 }
 
-// While a job changes all the time, every page of every scraper shows one state
-// of it, whole.
-func TestAPageNeverMixesTwoStatesOfOneJob(t *testing.T) {
+// While a job changes all the time, every page has one complete state of it.
+func TestPageNeverMixesTwoStatesOfAJob(t *testing.T) {
 	store := storeOf(0)
 	h := siteOf(store, prometheus.NewRegistry()).Handler()
 	var wg sync.WaitGroup
@@ -409,7 +405,7 @@ func TestAPageNeverMixesTwoStatesOfOneJob(t *testing.T) {
 					}
 				}
 				if len(states) != 1 || series != 301 {
-					t.Errorf("%d series of %d states", series, len(states))
+					t.Errorf("%d series from %d states", series, len(states))
 				}
 			}
 		})
@@ -425,8 +421,8 @@ func TestAPageNeverMixesTwoStatesOfOneJob(t *testing.T) {
 	<-done
 }
 
-// A scraper that hangs up early is cut off, and costs the next one nothing.
-func TestAScraperThatHangsUpTakesNothingWithIt(t *testing.T) {
+// A scraper that closes its connection early does not affect the next one.
+func TestAbortedScrapeDoesNotAffectTheNext(t *testing.T) {
 	h := siteOf(storeOf(1), prometheus.NewRegistry()).Handler()
 	server := httptest.NewServer(h)
 	defer server.Close()
@@ -451,15 +447,15 @@ func TestAScraperThatHangsUpTakesNothingWithIt(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 	}
-	server.Close() // waits for those that were cut off
+	server.Close() // waits for aborted scrapes
 	header, page := fetch(t, h, "*/*", "gzip")
 	if n := len(samplesOf(t, header.Get("Content-Type"), page)); n != 304 {
-		t.Errorf("then %d series", n)
+		t.Errorf("next scrape: %d series", n)
 	}
 }
 
-// Scrapers that come within a second share what the registry tells.
-func TestTheExportersOwnMetricsAreCollectedOnceASecond(t *testing.T) {
+// Scrapes within a second share the registry's metrics.
+func TestOwnMetricsAreCollectedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0.0
 		registry := prometheus.NewRegistry()
@@ -473,11 +469,11 @@ func TestTheExportersOwnMetricsAreCollectedOnceASecond(t *testing.T) {
 			return samplesOf(t, header.Get("Content-Type"), page)[`{__name__="avax_own"}`]
 		}
 		if a, b := own(), own(); a != 1 || b != 1 {
-			t.Errorf("asked %v and %v times", a, b)
+			t.Errorf("collected %v and %v times", a, b)
 		}
 		time.Sleep(sharedFor)
 		if got := own(); got != 2 {
-			t.Errorf("a second later: %v", got)
+			t.Errorf("after a second: %v", got)
 		}
 	})
 }

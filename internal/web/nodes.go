@@ -23,7 +23,7 @@ var nodeMeanings = [][2]string{
 	{"–", "No fresh answer. A value that cannot be renewed for three periods is dropped."},
 }
 
-// nodeFacts are the samples that the nodes' part is made of.
+// nodeFacts are the samples of the nodes section.
 type nodeFacts struct {
 	up, validating, votes, uptime, reached, peers, inbound, newer, safe, leaves values
 	bootstrapped, present, height, made, forked                                 values
@@ -85,7 +85,7 @@ func (v *view) nodeFacts(matchers string) *nodeFacts {
 // healthCollector has a table of failing health checks: node, check, error.
 const healthCollector = "health"
 
-// nodes shows every node, the worst first.
+// nodes shows every node, worst first.
 func (v *view) nodes() (g.Node, []string) {
 	var names []string
 	isUp := 0
@@ -139,7 +139,7 @@ func (v *view) nodeState(f *nodeFacts, name string) cell {
 
 func (v *view) nodeRow(f *nodeFacts, r row) g.Node {
 	cells := []cell{v.nodeState(f, r.name), {name: "History", nodes: []g.Node{f.strips[r.name].svg(r.name, false)}}}
-	if f.up.is(0, r.name) { // its last values do not pass for the present
+	if f.up.is(0, r.name) { // its last values are not current
 		for _, name := range []string{"Chains", "Votes for reward", "Stake reached", "Peers", "Safe to stop", "Version"} {
 			cells = append(cells, textCell(name, "–", mark{}))
 		}
@@ -193,7 +193,7 @@ func (v *view) nodeFigures(f *nodeFacts, name string) []cell {
 	return cells
 }
 
-// chips show how the node is on each chain, in a table without heights.
+// chips shows the state of the node on each chain, in a table without heights.
 func (v *view) chips(f *nodeFacts, node string, inTable bool) g.Node {
 	chips := make([]g.Node, 0, len(f.chains[node]))
 	for _, chain := range f.chains[node] {
@@ -230,8 +230,7 @@ func (v *view) chips(f *nodeFacts, node string, inTable bool) g.Node {
 	return g.If(len(chips) > 0, h.Ul(h.Class("chips"), g.Group(chips)))
 }
 
-// failingChecks are those of the node itself, in its own words: checks that fail in
-// the same words together.
+// failingChecks shows the failing checks of the node with its error texts. Checks with equal texts are grouped.
 func (v *view) failingChecks(f *nodeFacts, node string) g.Node {
 	checks := f.checks[node]
 	slices.SortFunc(checks, compareChains)
@@ -251,7 +250,7 @@ func (v *view) failingChecks(f *nodeFacts, node string) g.Node {
 	})))
 }
 
-// ownTables are tables of collectors without those that are shown elsewhere.
+// ownTables returns the tables of collectors that no other section shows.
 func ownTables(tables []snapshot.Table) []snapshot.Table {
 	return slices.DeleteFunc(tables, func(t snapshot.Table) bool { return t.Collector == healthCollector || len(t.Rows) == 0 })
 }

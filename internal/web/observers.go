@@ -81,7 +81,7 @@ func (v *view) observers() g.Node {
 	)
 }
 
-// viewers are those that see whether a validator is connected.
+// viewers returns the upstreams that see whether a validator is connected.
 func (v *view) viewers() string {
 	switch {
 	case v.observing == 0:

@@ -18,12 +18,12 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// Limits of a page: beyond them it says how many more there are.
+// Limits of a page. Beyond them the rest is counted.
 const (
-	mostCards  = 8   // nodes that have a card; more of them are a table
+	mostCards  = 8   // maximum number of nodes with a card; more are a table
 	mostRows   = 100 // of one table
-	mostL1s    = 8   // L1s whose validators are shown
-	mostFacts  = 20  // rows of a collector's own table
+	mostL1s    = 8   // L1s with their validators
+	mostFacts  = 20  // rows of a collector's table
 	mostTables = 20
 	mostLines  = 5 // alerts of one name
 )
@@ -31,25 +31,23 @@ const (
 //go:embed status.css
 var statusCSS string
 
-// repository is where the documents are that the page leads to.
+// repository is the location of the linked documents.
 const repository = "https://github.com/avax-exporter/avax-exporter"
 
-// policy lets the page show what is in it and nothing else: its one style, its
-// icon, no script.
+// policy allows only what is part of the page: its style and its icon, no script.
 var policy = func() string {
 	style := sha256.Sum256([]byte(statusCSS))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(style[:]) +
 		"'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 }()
 
-// choice is what a request for the page may choose.
+// choice are the parameters of a request for the page.
 type choice struct {
-	allNodes bool   // ?nodes=all: none is left out
-	l1       string // ?l1=chain: its validators, however many L1s there are
+	allNodes bool   // ?nodes=all: all nodes
+	l1       string // ?l1=chain: the validators of this L1
 }
 
-// status serves the page for people. Rules and samples come from the source, the
-// state of the collectors from the store.
+// status serves the status page. Rules and samples come from the source, the state of the collectors from the store.
 func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if text := query.Get("refresh"); text != "" {
@@ -73,10 +71,10 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 // errNoSource means that there is no source of alerts.
 var errNoSource = errors.New("this exporter evaluates no rules and knows no Prometheus: set AVAX_ALERTING=on or AVAX_PROMETHEUS_URL")
 
-// servePage serves a page that is made at most once a second. Which one, the key says.
+// servePage serves a page that is rendered at most once a second. The key identifies the page.
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared, key string, build func(context.Context) g.Node) {
 	page, err := shared.get(key, func(w io.Writer) error {
-		// The next one is given the same page: it does not end with this request.
+		// Other requests get the same page, so rendering does not end with this request.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readTimeout)
 		defer cancel()
 		return build(ctx).Render(w)
@@ -86,7 +84,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared,
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = writePage(w, page, encodingOf(w, r)) // a browser may go away
+	_ = writePage(w, page, encodingOf(w, r)) // a browser may close the connection
 }
 
 func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
@@ -94,15 +92,15 @@ func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, "the page cannot be made, /metrics is not affected; the log has the cause", http.StatusInternalServerError)
 }
 
-// verdict is the first thing on a page.
+// verdict is the headline of a page.
 type verdict struct {
 	level   level
 	title   string
-	text    string // what to do first
+	text    string // first action
 	waiting bool
 }
 
-// verdictOf returns the active problems: subject, start, and the first action.
+// verdictOf returns the active problems: subject, start, and first action.
 func (s *Site) verdictOf(j *judgement, err error, now time.Time) verdict {
 	ran, of := s.Progress()
 	switch {
@@ -121,7 +119,7 @@ func (s *Site) verdictOf(j *judgement, err error, now time.Time) verdict {
 	return verdict{level: well, title: "No active alerts"}
 }
 
-// titleOf is the alert's own summary.
+// titleOf returns the alert's summary.
 func titleOf(a *active) string {
 	if text := strings.TrimSuffix(strings.TrimSpace(a.Annotations["summary"]), "."); text != "" {
 		return text
@@ -129,17 +127,17 @@ func titleOf(a *active) string {
 	return a.rule.Name
 }
 
-// view is what the sections of a page are made from.
+// view has the data of the sections of a page.
 type view struct {
 	*reading
 	*judgement
 	site *Site
 	ask  choice
-	ids  map[string]string // node IDs by the configured names of the own nodes
-	own  map[string]string // the other way round
+	ids  map[string]string // node IDs by the names of the configured nodes
+	own  map[string]string // names by node ID
 
 	observing int  // observers
-	noNodes   bool // of one's own
+	noNodes   bool // without configured nodes
 }
 
 func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node {
@@ -184,7 +182,7 @@ func (j *judgement) sums() []string {
 	return sums
 }
 
-// problemList shows the problems, of each so many alerts.
+// problemList shows the problems, each with at most this number of alerts.
 func problemList(j *judgement, now time.Time, most int) g.Node {
 	return h.Ul(h.Class("problems"), g.Map(j.problems, func(p *problem) g.Node {
 		worst := p.worst()
@@ -203,7 +201,7 @@ func problemList(j *judgement, now time.Time, most int) g.Node {
 	}))
 }
 
-// stateOf says since when an alert fires, or when it will.
+// stateOf returns since when an alert fires, or when it will fire.
 func stateOf(a *active, now time.Time) string {
 	if a.firing {
 		return "since " + clockTime(now, a.ActiveAt) + " (" + span(now.Sub(a.ActiveAt)) + ")"
@@ -215,7 +213,7 @@ func stateOf(a *active, now time.Time) string {
 	return pending + ", fires with the next evaluation"
 }
 
-// suppressed names alerts with how many there are of each.
+// suppressed lists alert names with their numbers.
 func suppressed(alerts []*active) string {
 	var names []string
 	counts := map[string]int{}
@@ -231,7 +229,7 @@ func suppressed(alerts []*active) string {
 	return strings.Join(names, ", ")
 }
 
-// document is a page; its style is the only one that the policy lets in.
+// document is a page. Its style is the only one that the policy allows.
 func document(v verdict, body ...g.Node) g.Node {
 	return h.Doctype(h.HTML(h.Lang("en"),
 		h.Head(
@@ -254,8 +252,7 @@ func bottom(version string, links ...g.Node) g.Node {
 	return h.Footer(g.Text(version), g.Map(links, func(link g.Node) g.Node { return g.Group{g.Text(" · "), link} }))
 }
 
-// link leads to a page, or is mere text where the address is neither one on the web
-// nor relative: a browser would run javascript.
+// link returns a link, or only text if the address is neither http(s) nor relative: a browser would run javascript.
 func link(address, text string) g.Node {
 	to, err := url.Parse(address)
 	if err != nil || to.Scheme != "" && to.Scheme != "https" && to.Scheme != "http" {
@@ -275,7 +272,7 @@ func verdictSection(v verdict, sums []string) g.Node {
 	)
 }
 
-// section has a heading, and says what its columns mean to whom it concerns.
+// section has a heading and an explanation of its columns.
 func section(anchor, title string, meanings [][2]string, body ...g.Node) g.Node {
 	return h.Section(h.Aria("labelledby", anchor),
 		h.H2(h.ID(anchor), g.Text(title)),
@@ -285,16 +282,16 @@ func section(anchor, title string, meanings [][2]string, body ...g.Node) g.Node 
 	)
 }
 
-// cell is a value of a table or a card.
+// cell is a value in a table or card.
 type cell struct {
-	name  string // of its column
+	name  string // name of its column
 	mark  mark
 	nodes []g.Node
 }
 
 func textCell(name, text string, m mark) cell { return cell{name, m, []g.Node{g.Text(text)}} }
 
-// table has a caption, the names of its columns, and for each row a header and cells.
+// table has a caption, column names, and for each row a header and cells.
 func table(class, caption string, columns []string, rows ...g.Node) g.Node {
 	return h.Div(h.Class("table"), h.TabIndex("0"), h.Role("group"), h.Aria("label", caption), h.Table(g.If(class != "", h.Class(class)),
 		h.Caption(g.Text(caption)),
@@ -309,7 +306,7 @@ func tableRow(anchor string, m mark, header g.Node, cells ...cell) g.Node {
 	}))
 }
 
-// named is a name above an ID.
+// named shows a name above an ID.
 func named(name, id string) g.Node {
 	return g.Group{g.If(name != "", h.B(g.Text(name))), g.If(id != "", h.Code(g.Text(id)))}
 }
@@ -320,7 +317,7 @@ func figures(cells []cell) g.Node {
 	}))
 }
 
-// prose writes what stands between backticks as code, as rules and runbooks do.
+// prose renders text between backticks as code, as rules and runbooks use it.
 func prose(text string) g.Node {
 	parts := strings.Split(text, "`")
 	if len(parts)%2 == 0 { // one of them has no other

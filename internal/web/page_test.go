@@ -35,14 +35,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// title is what the tab of the page says.
+// title returns the title of the page.
 func title(page string) string {
 	_, rest, _ := strings.Cut(page, "<title>")
 	text, _, _ := strings.Cut(rest, "</title>")
 	return html.UnescapeString(strings.TrimSuffix(text, " – avax-exporter"))
 }
 
-// problemsOf are the names of the problems on the page, worst first, with their class.
+// problemsOf returns the names of the problems on the page, worst first, with their class.
 func problemsOf(page string) []string {
 	_, rest, _ := strings.Cut(page, `<ul class="problems">`)
 	list, _, _ := strings.Cut(rest, `</ul>`)
@@ -58,20 +58,20 @@ func demand(t *testing.T, page string, words ...string) {
 	text := html.UnescapeString(page)
 	for _, word := range words {
 		if want, not := strings.CutPrefix(word, "!"); strings.Contains(text, want) == not {
-			t.Errorf("the page shows %q: %v", want, not)
+			t.Errorf("page contains %q: %v", want, not)
 		}
 	}
 }
 
-// Each scene changes the healthy network in two ways that do not touch each other; what the real rules make of them is on the page while
-// it is pending and once it fires.
-func TestPageShowsPendingAndFiringAlerts(t *testing.T) {
+// Each scene changes the healthy network in two independent ways. The page shows the alerts of the real rules while they are
+// pending and when they fire.
+func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 	healthy := []string{"4 of 4 nodes up", `<h1 class="well">No active alerts`, `<details class="card off" id="l1-examplel1"><summary>`, "!problems\""}
 	for name, test := range map[string]struct {
 		change          func(n *simnet.Network)
 		after           time.Duration
-		problems        []string // as problemsOf tells them
-		pending, firing []string // words on the page
+		problems        []string // as problemsOf returns them
+		pending, firing []string // texts on the page
 	}{
 		"a node is down and a chain bootstraps": {
 			change: func(n *simnet.Network) {
@@ -109,7 +109,7 @@ func TestPageShowsPendingAndFiringAlerts(t *testing.T) {
 				problems := problemsOf(page)
 				for _, want := range test.problems {
 					if !slices.Contains(problems, want) {
-						t.Errorf("the problems are %q, without %q; title %s", problems, want, title(page))
+						t.Errorf("problems %q, without %q; title %s", problems, want, title(page))
 					}
 				}
 				demand(t, page, test.firing...)
@@ -118,8 +118,8 @@ func TestPageShowsPendingAndFiringAlerts(t *testing.T) {
 	}
 }
 
-// The rules file alone says what a problem is.
-func TestProblemFollowsTheRulesFile(t *testing.T) {
+// Only the rules file defines problems.
+func TestRulesFileDefinesProblems(t *testing.T) {
 	const raised = `groups: [{name: test, rules: [{alert: Few, expr: 'avax_node_peers < %s', labels: {severity: warn}}]}]`
 	problems := func(bar string, change func(*scene)) (names []string) {
 		play(t, []byte(fmt.Sprintf(raised, bar)), func(s *scene) {
@@ -132,14 +132,14 @@ func TestProblemFollowsTheRulesFile(t *testing.T) {
 		s.network.Node("bravo").Stop()
 		s.wait(10 * time.Minute)
 	}); len(got) > 0 {
-		t.Errorf("no rule asks whether a node is up: %q", got)
+		t.Errorf("without a rule about nodes: %q", got)
 	}
 	if got := problems("100000", func(*scene) {}); !slices.Equal(got, []string{"Few: warn"}) {
-		t.Errorf("under a high bar: %q", got)
+		t.Errorf("with a high threshold: %q", got)
 	}
 }
 
-// sourcesOf are the package's own files, parsed.
+// sourcesOf returns the package's files, parsed.
 func sourcesOf(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	names, err := filepath.Glob("*.go")
@@ -158,25 +158,25 @@ func sourcesOf(t *testing.T) map[string]*ast.File {
 	return files
 }
 
-// Nothing here judges: no alert is named, and no value is compared with a bar.
-func TestSourcesNameNoAlertAndNoThreshold(t *testing.T) {
+// The package contains no alert name and compares no value with a threshold.
+func TestSourcesContainNoAlertNameOrThreshold(t *testing.T) {
 	named := regexp.MustCompile(`\b(Avax|AvalancheGo)[A-Z]`)
 	for name, file := range sourcesOf(t) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.BasicLit:
 				if n.Kind == token.STRING && named.MatchString(n.Value) {
-					t.Errorf("%s names an alert: %s", name, n.Value)
+					t.Errorf("%s: alert name %s", name, n.Value)
 				}
 			case *ast.BinaryExpr:
-				// words.go says how numbers are written, svg.go draws within a box, api.go and metrics.go bound requests.
+				// words.go formats numbers, svg.go draws within a box, api.go and metrics.go limit requests.
 				comparison := n.Op == token.LSS || n.Op == token.LEQ || n.Op == token.GTR || n.Op == token.GEQ
 				if !comparison || slices.Contains([]string{"words.go", "svg.go", "api.go", "metrics.go", "plan.go"}, name) {
 					return true
 				}
 				for _, side := range []ast.Expr{n.X, n.Y} {
 					if number, is := side.(*ast.BasicLit); is && number.Kind != token.STRING && !slices.Contains([]string{"0", "1", "5", "3600"}, number.Value) {
-						t.Errorf("%s compares with %s", name, number.Value)
+						t.Errorf("%s: comparison with %s", name, number.Value)
 					}
 				}
 			}
@@ -185,7 +185,7 @@ func TestSourcesNameNoAlertAndNoThreshold(t *testing.T) {
 	}
 }
 
-func TestPageReadsDeclaredFamiliesOnly(t *testing.T) {
+func TestStatusPageReadsOnlyDeclaredFamilies(t *testing.T) {
 	declared := map[string]bool{}
 	for _, spec := range collectors.All() {
 		for _, f := range spec.Families {
@@ -198,7 +198,7 @@ func TestPageReadsDeclaredFamiliesOnly(t *testing.T) {
 			if l, is := n.(*ast.BasicLit); is && l.Kind == token.STRING {
 				for _, family := range regexp.MustCompile(`\bavax_[a-z0-9_]+[a-z0-9]\b`).FindAllString(l.Value, -1) {
 					if read++; !declared[family] && !strings.HasSuffix(l.Value, `_"`) {
-						t.Errorf("%s reads %s, which no collector declares", name, family)
+						t.Errorf("%s reads the undeclared family %s", name, family)
 					}
 				}
 			}
@@ -206,11 +206,11 @@ func TestPageReadsDeclaredFamiliesOnly(t *testing.T) {
 		})
 	}
 	if read < 40 {
-		t.Errorf("only %d families found", read)
+		t.Errorf("%d families found", read)
 	}
 }
 
-func TestProblemsAreGroupedWorstFirst(t *testing.T) {
+func TestProblemsAreSortedWorstFirst(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
 	sourced(t, s, group(
 		rule("Small", "info", alerting.Firing, map[string]string{"node": "a", "summary": "small"}),
@@ -226,12 +226,12 @@ func TestProblemsAreGroupedWorstFirst(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := title(page); !strings.HasPrefix(got, "a: down, since ") || !strings.HasSuffix(got, " (60 s)") {
-		t.Errorf("the title is %q", got)
+		t.Errorf("title %q", got)
 	}
 	demand(t, page, "It is down.", "!Much follows", "pending for 60 s, fires in 1", "Look at a.", "4 alerts fire", "1 pending", "fill='%23d1242f'", "!always fires")
 }
 
-func TestInhibitedAlertsAreShownWithTheirCause(t *testing.T) {
+func TestInhibitedAlertsAreShownWithTheirSource(t *testing.T) {
 	rules, err := inhibitionsOf([]byte(`inhibit_rules:
   - {source_matchers: ['alertname="Down"'], target_matchers: ['alertname=~"Slow|Dark"'], equal: [node]}
   - {source_matchers: ['alertname="Slow"'], target_matchers: ['alertname="Late"'], equal: [node]}
@@ -278,11 +278,11 @@ func TestInhibitedAlertsAreShownWithTheirCause(t *testing.T) {
 		}
 	}
 	if len(shippedInhibitions()) < 10 {
-		t.Error("the shipped inhibitions were not read")
+		t.Error("shipped inhibitions not loaded")
 	}
 }
 
-func TestCellsAreColouredByTheAlertThatReadsThem(t *testing.T) {
+func TestCellColorsFollowAlerts(t *testing.T) {
 	record := alerting.Rule{Name: "avax:bad_peers", Query: "avax_node_peers < 5 unless avax_node_validating == 1"}
 	few := rule("Few", "warn", alerting.Firing, map[string]string{"node": "a"})
 	few.Query = "avax:bad_peers > 0 and avax_node_connected_stake_ratio > 0"
@@ -301,11 +301,11 @@ func TestCellsAreColouredByTheAlertThatReadsThem(t *testing.T) {
 		}
 	}
 	if got := j.about(subject{{"node", "a"}, {"chain", "C"}}); got != (mark{level: warn}) {
-		t.Errorf("an alert without a chain is about all of them: %v", got)
+		t.Errorf("alert without a chain: %v, want it for all chains", got)
 	}
 }
 
-func TestChecksThatFailInTheSameWordsAreShownTogether(t *testing.T) {
+func TestChecksWithEqualErrorsAreGrouped(t *testing.T) {
 	s := newSite()
 	var samples []sample
 	for _, check := range []string{"X", "P", "diskspace"} {
@@ -320,7 +320,7 @@ func TestChecksThatFailInTheSameWordsAreShownTogether(t *testing.T) {
 	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `>P, X</p><code class="error">little stake</code>`, `>diskspace</p><code class="error">disk full</code>`)
 }
 
-func TestTextBetweenBackticksIsCode(t *testing.T) {
+func TestBackticksRenderAsCode(t *testing.T) {
 	for text, want := range map[string]string{
 		"Run `a <b>` now.": "Run <code>a &lt;b&gt;</code> now.",
 		"one ` only":       "one ` only",
@@ -333,14 +333,14 @@ func TestTextBetweenBackticksIsCode(t *testing.T) {
 	}
 }
 
-func TestPageSaysThatAlertsAreUnknown(t *testing.T) {
+func TestStatusPageReportsUnknownAlerts(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
 	sourced(t, s).err = errors.New("connection refused")
 	page := read(t, ask(t, s, http.MethodGet, "/").Body)
 	demand(t, page, `<h1 class="bad">Alerts are unknown`, "connection refused", "!No active alerts", "1 of 1 collector run succeeded")
 }
 
-func TestAlertsAreShownWhereSamplesCannotBeRead(t *testing.T) {
+func TestAlertsAreShownWithoutSamples(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
 	source := sourced(t, s, group(rule("Down", "page", alerting.Firing, map[string]string{"node": "a", "summary": "a: down"})))
 	source.failing = errors.New("query timed out")
@@ -351,7 +351,7 @@ func TestAlertsAreShownWhereSamplesCannotBeRead(t *testing.T) {
 	demand(t, read(t, ask(t, quiet, http.MethodGet, "/").Body), `<h1 class="bad">Samples cannot be read`, "!No active alerts")
 }
 
-func TestStartingUntilAllCollectorsHaveRun(t *testing.T) {
+func TestStatusIsStartingUntilAllCollectorsHaveRun(t *testing.T) {
 	s := newSite()
 	sourced(t, s, group())
 	s.Progress = func() (ran, of int) { return 12, 60 }
@@ -410,7 +410,7 @@ func hostile(t testing.TB) *Site {
 	return s
 }
 
-// hostileSilences were made by somebody who wrote markup into them.
+// hostileSilences contain markup.
 type hostileSilences struct{ silencer }
 
 type silencer = Silences
@@ -420,29 +420,29 @@ func (hostileSilences) Silences(context.Context) ([]notify.Silence, error) {
 	return []notify.Silence{{ID: texts[1], By: texts[0], Comment: texts[2], Matches: texts[3], Ends: time.Now().Add(time.Hour)}}, nil
 }
 
-func TestHostileTextStaysText(t *testing.T) {
+func TestMarkupIsEscaped(t *testing.T) {
 	s := hostile(t)
 	for _, path := range []string{"/", "/alerts"} {
 		page := read(t, ask(t, s, http.MethodGet, path).Body)
 		for _, markup := range []string{"<script", "<img", "<iframe", "onclick='", `="javascript:`} {
 			if strings.Contains(strings.ToLower(page), markup) {
-				t.Errorf("%s stands in %s", markup, path)
+				t.Errorf("markup %s in %s", markup, path)
 			}
 		}
 		for _, text := range hostileTexts {
 			if !strings.Contains(html.UnescapeString(page), text) {
-				t.Errorf("%s does not show %s", path, text)
+				t.Errorf("%s: text %s missing", path, text)
 			}
 		}
 	}
 	s.Source = nil
 	if page := read(t, ask(t, s, http.MethodGet, "/").Body); strings.Contains(page, "<img") || strings.Contains(page, "<iframe") {
-		t.Error("markup stands in the landing page")
+		t.Error("markup in the landing page")
 	}
 }
 
-// Markup and addresses from elsewhere pass through one place each.
-func TestOnlyTwoPlacesWriteTextAsItIs(t *testing.T) {
+// Markup and external addresses pass through one function each.
+func TestUnescapedOutputIsLimitedToTwoPlaces(t *testing.T) {
 	found := map[string]int{}
 	for name := range sourcesOf(t) {
 		text, err := os.ReadFile(name)
@@ -460,7 +460,7 @@ func TestOnlyTwoPlacesWriteTextAsItIs(t *testing.T) {
 	}
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksAreValid(t *testing.T) {
 	play(t, alerts.Rules, func(s *scene) {
 		s.network.Node("bravo").Stop()
 		s.wait(10 * time.Minute)
@@ -469,7 +469,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			var ids []string
 			for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
 				if anchor := html.UnescapeString(m[1]); slices.Contains(ids, anchor) {
-					t.Errorf("%s: two places are called %s", path, anchor)
+					t.Errorf("%s: duplicate anchor %s", path, anchor)
 				} else {
 					ids = append(ids, anchor)
 				}
@@ -480,7 +480,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				case strings.HasPrefix(link, "data:"):
 				case strings.HasPrefix(link, "#"):
 					if anchor, err := url.PathUnescape(link[1:]); err != nil || !slices.Contains(ids, anchor) {
-						t.Errorf("%s: %s leads nowhere: %v", path, link, err)
+						t.Errorf("%s: broken link %s: %v", path, link, err)
 					}
 				case inDocs:
 					file, _, _ = strings.Cut(file, "#")
@@ -488,10 +488,10 @@ func TestLinksLeadSomewhere(t *testing.T) {
 						t.Errorf("%s: %s: %v", path, link, err)
 					}
 				case strings.Contains(link, ":") || strings.HasPrefix(link, "/"):
-					t.Errorf("%s: %s is none of the links that the page may have", path, link)
+					t.Errorf("%s: forbidden link %s", path, link)
 				default:
 					if answer := ask(s.t, s.site, http.MethodGet, "/"+strings.TrimPrefix(link, "./")); answer.StatusCode != http.StatusOK {
-						t.Errorf("%s: /%s answers %s", path, link, answer.Status)
+						t.Errorf("%s: /%s: status %s", path, link, answer.Status)
 					}
 				}
 			}
@@ -499,7 +499,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	})
 }
 
-func TestEveryAnswerIsStrict(t *testing.T) {
+func TestEveryAnswerHasStrictHeaders(t *testing.T) {
 	s := stopping(t)
 	sourced(t, s, group())
 	for path, want := range map[string]int{
@@ -529,22 +529,22 @@ func TestEveryAnswerIsStrict(t *testing.T) {
 				wantKind = "application/json"
 			}
 			if kind := h.Get("Content-Type"); !strings.HasPrefix(kind, wantKind) {
-				t.Errorf("%s %s is %s", method, path, kind)
+				t.Errorf("%s %s: content type %s", method, path, kind)
 			}
 		}
 	}
 	if got := ask(t, s, http.MethodGet, "/?refresh=15").Header.Get("Refresh"); got != "15" {
-		t.Errorf("refresh is %q", got)
+		t.Errorf("refresh %q", got)
 	}
 	if body := read(t, ask(t, s, http.MethodGet, "/nowhere").Body); !strings.Contains(body, "/metrics") || strings.Contains(body, "<") {
-		t.Errorf("the 404 page: %s", body)
+		t.Errorf("404 page: %s", body)
 	}
 	if strings.Contains(read(t, ask(t, s, http.MethodGet, "/").Body), "style=") {
-		t.Error("the policy lets no style attribute through")
+		t.Error("policy forbids style attributes")
 	}
 }
 
-func TestPageIsPackedForThoseWhoCanUnpackIt(t *testing.T) {
+func TestStatusPageIsCompressedIfAccepted(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
 	sourced(t, s, group())
 	answer := ask(t, s, http.MethodGet, "/", "Accept-Encoding", "gzip")
@@ -558,8 +558,8 @@ func TestPageIsPackedForThoseWhoCanUnpackIt(t *testing.T) {
 	demand(t, read(t, unpacked), "No active alerts", "1 of 1 node up")
 }
 
-// A crowd of browsers takes no more than one makes in a second.
-func TestPageIsMadeOnceASecond(t *testing.T) {
+// Many browsers cost no more than one rendering per second.
+func TestStatusPageIsRenderedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := told(t, `avax_node_up{node="a"} 1`)
 		source := &stored{err: errors.New("none")}
@@ -582,11 +582,11 @@ func TestPageIsMadeOnceASecond(t *testing.T) {
 		}
 		crowd.Wait()
 		if made != 1 {
-			t.Errorf("five who come at once have it made %d times", made)
+			t.Errorf("%d renderings for five concurrent requests", made)
 		}
 		time.Sleep(sharedFor)
 		if look(""); made != 2 {
-			t.Errorf("a second later it was made %d times", made)
+			t.Errorf("%d renderings after a second", made)
 		}
 	})
 }
@@ -602,7 +602,7 @@ func TestEveryOutcomeHasARemedy(t *testing.T) {
 	}
 }
 
-func TestWordsCutRatherThanRound(t *testing.T) {
+func TestNumbersAreTruncated(t *testing.T) {
 	for want, got := range map[string]string{
 		"99.99 %": percent(0.99999), "100 %": percent(1), "80.5 %": percent(0.805), "1 days": "1 " + "days",
 		"47 h": span(48*time.Hour - time.Second), "2 days": span(71 * time.Hour), "1,234 AVAX": avax(1234.9), "0.1234 AVAX": avax(0.12349), "< 0.0001 AVAX": avax(1e-6),
@@ -613,8 +613,8 @@ func TestWordsCutRatherThanRound(t *testing.T) {
 	}
 }
 
-// Whoever reaches this port must not read everything that a Prometheus holds.
-func TestQueriesAreNotPassedOnToAPrometheus(t *testing.T) {
+// Clients of this port must not read everything in a Prometheus.
+func TestQueriesAreNotForwardedToPrometheus(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
 	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: "http://prometheus:9090", Timeout: time.Second, MaxBody: 1 << 10}, refusing(t))
 	if err != nil {
@@ -629,10 +629,10 @@ func TestQueriesAreNotPassedOnToAPrometheus(t *testing.T) {
 	}
 }
 
-// refusing is a network that nothing may be sent to.
+// refusing is a transport that must not be used.
 func refusing(t *testing.T) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
-		t.Errorf("%s is asked", r.URL)
+		t.Errorf("request to %s", r.URL)
 		return nil, errors.New("refused")
 	})
 }
@@ -641,8 +641,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// An own validator has one number of votes: that of its node, which counts its own stake.
-func TestOwnValidatorHasTheVotesOfItsNode(t *testing.T) {
+// For an own validator the page shows the votes of its node, which include the node's own stake.
+func TestOwnValidatorShowsTheVotesOfItsNode(t *testing.T) {
 	s := newSite()
 	required := func(id string) sample {
 		return sample{"avax_validator_uptime_requirement_ratio", []string{"node_id", id}, 0.8}
@@ -669,6 +669,6 @@ func TestOwnValidatorHasTheVotesOfItsNode(t *testing.T) {
 		t.Errorf("votes %v, want %v", votes, want)
 	}
 	if node := regexp.MustCompile(`(?s)id="node-alpha".*?Votes for reward.*?(\d[\d.]* %)`).FindStringSubmatch(page); node == nil || node[1] != votes["NodeID-own"] {
-		t.Errorf("the node has other votes than its validator: %q", node)
+		t.Errorf("votes of the node differ from those of its validator: %q", node)
 	}
 }

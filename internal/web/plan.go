@@ -15,7 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// mostDays is how far ahead a plan may look.
+// mostDays is the maximum period of a plan.
 const mostDays = 3650
 
 // planAnswer is the JSON of plan.
@@ -23,30 +23,30 @@ type planAnswer struct {
 	Chain string    `json:"chain"`
 	Days  int       `json:"days"`
 	AsOf  time.Time `json:"as_of"`
-	// Validators are those that pay a fee, in the order in which they run dry.
+	// Validators are the validators with a fee, sorted by the end of their balances.
 	Validators []planned `json:"validators"`
 	Total      nanos     `json:"total_avax"`
-	// QuorumLoss is when run-outs take the active weight under each share.
+	// QuorumLoss is when the active weight falls below each quorum.
 	QuorumLoss []quorumLoss `json:"quorum_loss"`
 }
 
-// planned is a validator with what it lacks.
+// planned is a validator and its top-up.
 type planned struct {
 	NodeID       string   `json:"node_id"`
 	ValidationID string   `json:"validation_id"`
 	Active       bool     `json:"active"`
 	Balance      nanos    `json:"balance_avax"`
 	Burn         float64  `json:"burn_avax_per_day"`
-	Runway       *float64 `json:"runway_seconds"` // null where it never ends
+	Runway       *float64 `json:"runway_seconds"` // null if it never ends
 	TopUp        nanos    `json:"top_up_avax"`
 }
 
 type quorumLoss struct {
 	Quorum  string   `json:"quorum"`
-	Seconds *float64 `json:"seconds"` // null where it is never lost
+	Seconds *float64 `json:"seconds"` // null if it is never lost
 }
 
-// nanos are nAVAX, written in AVAX to the last digit.
+// nanos are nAVAX, written in AVAX with all digits.
 type nanos uint64
 
 // MarshalJSON writes a number.
@@ -59,18 +59,15 @@ func (n nanos) MarshalJSON() ([]byte, error) {
 type refusal struct {
 	status int
 	Error  string   `json:"error"`
-	L1s    []string `json:"l1s,omitempty"` // that are followed
+	L1s    []string `json:"l1s,omitempty"` // monitored L1s
 }
 
-// plan answers GET /api/v1/l1/<chain>/plan?days=30: which validators of a
-// followed L1 to top up by how much, so that all of them stay active for so many
-// days, and when the L1 loses its quorum if nobody does. It is reckoned from what
-// l1_runway was told last, whether /metrics serves that or not. The balances are
-// as of as_of, the P-Chain's own time, and times count from there. Amounts are exact
-// to the nAVAX, and suffice: a validator that is topped up as told lasts at least so
-// many days from the answer on, at what it burns now; an inactive one comes back.
-// 400 says that the days are no number from 1 to 3650, 404 that no such L1 is
-// followed, 503 that its validators or what they burn are not known at present.
+// plan answers GET /api/v1/l1/<chain>/plan?days=30: the validators of a monitored L1 to top up, with amounts, so that all stay
+// active for this number of days, and the time of the quorum loss without top-ups. It uses the last result of l1_runway,
+// independent of the series that /metrics serves. as_of is the P-Chain's time of the balances, and times count from it.
+// Amounts are exact to the nAVAX and sufficient: a validator with its top-up lasts for at least this number of days from
+// the answer on, at its current burn rate; an inactive one becomes active. Errors: 400 if days is not a number from 1 to
+// 3650, 404 if the L1 is not monitored, 503 if its validators or their burn rate are currently unknown.
 func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
 	days := staking.TopUpDays
 	if text := r.URL.Query().Get("days"); text != "" {
@@ -129,8 +126,8 @@ func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *refu
 
 // noPlan returns why there is no plan for a chain.
 func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now time.Time) *refusal {
-	var followed []string // L1s of which anything was ever told
-	pending := false      // nothing was told of this one
+	var followed []string // L1s with a result
+	pending := false      // this one has no result yet
 	for _, j := range jobs {
 		switch {
 		case j.Good.Facts.L1 != nil:
@@ -155,10 +152,10 @@ func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now 
 	return &refusal{status: http.StatusNotFound, Error: fmt.Sprintf("no L1 %q is followed", chain), L1s: followed}
 }
 
-// planCollector has the data of a plan.
+// planCollector exports the data of a plan.
 const planCollector = "l1_runway"
 
-// endless puts what never ends last.
+// endless sorts what never ends last.
 func endless(left *float64) float64 {
 	if left == nil {
 		return math.Inf(1)
@@ -166,7 +163,7 @@ func endless(left *float64) float64 {
 	return *left
 }
 
-// writeJSON answers with the value, indented for those who look at it.
+// writeJSON answers with the value as indented JSON.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -178,11 +175,10 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(append(text, '\n'))
 }
 
-// l1sOf are the validators of the followed L1s, by chain: as l1_runway has them,
-// and where it is silent as l1 has them, which does not know what they burn.
+// l1sOf returns the validators of the monitored L1s by chain, from l1_runway or else from l1, which has no burn rates.
 func l1sOf(jobs []snapshot.Job, now time.Time) map[string]*staking.L1 {
 	l1s := map[string]*staking.L1{}
-	for _, j := range jobs { // l1 comes first
+	for _, j := range jobs { // l1 is first
 		if l1 := j.Good.Facts.L1; l1 != nil && now.Before(j.Good.Until) {
 			l1s[j.Last.Target.Chain] = l1
 		}

@@ -19,12 +19,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// floor is what a validator burns at least, in nAVAX a second.
+// floor is the minimum burn rate of a validator, in nAVAX per second.
 const floor = staking.MainnetFloor
 
-// l1Told is an L1 of which all is told at this moment: its validators have an ID, a
-// weight, and a balance in AVAX or the end of a legacy one in hours, and burn so many
-// nAVAX a second.
+// l1Told returns an L1 as of now. Its validators have an ID, a weight, and a balance in AVAX (for a legacy one its end in
+// hours), and this burn rate in nAVAX per second.
 func l1Told(burn float64, validators ...string) *staking.L1 {
 	l1 := &staking.L1{At: time.Now()}
 	for _, text := range validators {
@@ -51,12 +50,12 @@ func l1Told(burn float64, validators ...string) *staking.L1 {
 	return l1
 }
 
-// keepL1 lets l1_runway tell of an L1.
+// keepL1 stores an L1 as the result of l1_runway.
 func keepL1(s *Site, chain string, l1 *staking.L1) {
 	keepAs(s, snapshot.Key{Collector: "l1_runway", Target: metric.Target{Chain: chain}}, l1)
 }
 
-// keepUnpriced lets l1 tell of an L1, which knows no price.
+// keepUnpriced stores an L1 as the result of l1, which has no price.
 func keepUnpriced(s *Site, chain string, validators ...string) {
 	l1 := l1Told(0, validators...)
 	l1.At, l1.Unpriced = time.Time{}, true
@@ -74,7 +73,7 @@ func asked(t *testing.T, s *Site, path string, header ...string) (status int, bo
 	return answer.StatusCode, read(t, answer.Body)
 }
 
-func TestThePlanSaysWhomToTopUpByHowMuch(t *testing.T) {
+func TestPlanListsTopUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
 		keepL1(s, "one", l1Told(floor, "b-rich 45 50", "c-poor 15 0.125000283", "a-soon 15 1.327104", "d-dry 15 0", "e-old 10 legacy"))
@@ -142,7 +141,7 @@ func TestThePlanSaysWhomToTopUpByHowMuch(t *testing.T) {
 			t.Errorf("%d:\n%s", status, diff)
 		}
 
-		// What has burned since the balances were told is topped up too.
+		// What burned since the balances were read is topped up too.
 		time.Sleep(10 * time.Second)
 		_, body = asked(t, s, "/api/v1/l1/one/plan?days=1")
 		if want := `"total_avax": 0.04424192` + ","; !strings.Contains(body, want) { // a day and ten seconds of d-dry
@@ -151,15 +150,15 @@ func TestThePlanSaysWhomToTopUpByHowMuch(t *testing.T) {
 	})
 }
 
-// On a P-Chain without blocks balances stand still, and are spent nevertheless.
-func TestThePlanCountsFromTheTimeOfThePChain(t *testing.T) {
+// Without P-Chain blocks balances do not change, but time passes.
+func TestPlanCountsFromThePChainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
 		l1 := l1Told(floor, "a 100 0.1")
 		l1.At = l1.At.Add(-time.Hour)
 		keepL1(s, "one", l1)
 		_, body := asked(t, s, "/api/v1/l1/one/plan?days=30")
-		for _, want := range []string{`"as_of": "1999-12-31T23:00:00Z"`, `"top_up_avax": 1.2289472`} { // 30 days and an hour, less 0.1
+		for _, want := range []string{`"as_of": "1999-12-31T23:00:00Z"`, `"top_up_avax": 1.2289472`} { // 30 days and an hour, minus 0.1
 			if !strings.Contains(body, want) {
 				t.Errorf("want %s:\n%s", want, body)
 			}
@@ -167,7 +166,7 @@ func TestThePlanCountsFromTheTimeOfThePChain(t *testing.T) {
 	})
 }
 
-func TestNoPlanIsBetterThanAWrongOne(t *testing.T) {
+func TestMissingPlanNamesItsReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
 		refused := func(when, path string, wantStatus int, wants ...string) {
@@ -182,7 +181,7 @@ func TestNoPlanIsBetterThanAWrongOne(t *testing.T) {
 			}
 			for _, want := range wants {
 				if !strings.Contains(body, want) {
-					t.Errorf("%s: nothing of %s in\n%s", when, want, body)
+					t.Errorf("%s: %s missing in\n%s", when, want, body)
 				}
 			}
 		}
@@ -206,7 +205,7 @@ func TestNoPlanIsBetterThanAWrongOne(t *testing.T) {
 		refused("burn not told", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "what the validators of one burn is not known at present", "did not tell")
 		keepL1(s, "one", l1Told(floor, "a 100 5", "b 5 legacy"))
 		if status, body := asked(t, s, "/api/v1/l1/one/plan"); status != http.StatusOK {
-			t.Errorf("all told: %d: %s", status, body)
+			t.Errorf("with all data: %d: %s", status, body)
 		}
 		time.Sleep(50 * time.Second)
 		fail(s, "l1_runway", metric.Target{Chain: "one"}, outcome("platform.getCurrentValidators", scrape.Unreachable, "connection refused"))
@@ -222,12 +221,12 @@ func TestNoPlanIsBetterThanAWrongOne(t *testing.T) {
 	})
 }
 
-func TestAmountsAreWrittenToTheLastDigit(t *testing.T) {
+func TestAmountsKeepAllDigits(t *testing.T) {
 	for nano, want := range map[uint64]string{
 		0: "0", 1: "0.000000001", 1e9: "1", 1_500_000_000: "1.5", 10e9: "10", math.MaxUint64: "18446744073.709551615",
 	} {
 		if got, err := json.Marshal(nanos(nano)); err != nil || string(got) != want {
-			t.Errorf("%d is written %s, want %s (%v)", nano, got, want, err)
+			t.Errorf("%d: written as %s, want %s (%v)", nano, got, want, err)
 		}
 	}
 }

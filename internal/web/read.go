@@ -18,7 +18,7 @@ import (
 // readTimeout limits all queries of one page.
 const readTimeout = 10 * time.Second
 
-// reading makes the queries of one page, all concurrently.
+// reading makes the queries of one page concurrently.
 type reading struct {
 	ctx    context.Context
 	source alerting.Source
@@ -26,7 +26,7 @@ type reading struct {
 	errs   []error
 }
 
-// samples are the answer to a query by family; an expression's have no name.
+// samples are the result of a query by family; an expression has no name.
 type samples map[string]model.Vector
 
 func (r *reading) query(expr string) samples {
@@ -42,12 +42,12 @@ func (r *reading) query(expr string) samples {
 	return s
 }
 
-// families asks for several families in one query, those that the matchers take.
+// families queries several families at once, filtered by the matchers.
 func (r *reading) families(matchers string, names ...string) samples {
 	return r.query(`{__name__=~"` + strings.Join(names, "|") + `"` + matchers + `}`)
 }
 
-// among is a matcher of these values.
+// among returns a matcher of these values.
 func among(label string, values []string) string {
 	quoted := make([]string, len(values))
 	for i, v := range values {
@@ -56,14 +56,13 @@ func among(label string, values []string) string {
 	return "," + label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
 }
 
-// The history that is asked for: two hours, or all that is kept where the source
-// says how much that is.
+// The history of the page: two hours, or all that the source has, if it reports that.
 const (
 	usualHistory = 2 * time.Hour
 	leastHistory = 10 * time.Minute
 )
 
-// past asks for an expression at the ends of so many equal parts of the history.
+// past queries an expression at the ends of this number of equal parts of the history.
 func (r *reading) past(expr func(step time.Duration) string, parts int) model.Matrix {
 	long := usualHistory
 	if s, ok := r.source.(interface{ History() time.Duration }); ok {
@@ -77,7 +76,7 @@ func (r *reading) past(expr func(step time.Duration) string, parts int) model.Ma
 	return matrix
 }
 
-// labels are up to three label values, in the order in which they were asked for.
+// labels are up to three label values, in the requested order.
 type labels [3]string
 
 // values are the samples of one family by some of its labels.
@@ -110,13 +109,13 @@ func (v values) of(names ...string) *float64 {
 	return nil
 }
 
-// is reports whether there is a value and it has this text.
+// is reports whether there is a value and it equals this one.
 func (v values) is(value float64, names ...string) bool {
 	got := v.of(names...)
 	return got != nil && *got == value
 }
 
-// ratioOf returns part of whole, or nil where one is absent.
+// ratioOf returns part divided by whole, or nil if one is absent.
 func ratioOf(part, whole *float64) *float64 {
 	if part == nil || whole == nil || *whole == 0 {
 		return nil
@@ -125,13 +124,13 @@ func ratioOf(part, whole *float64) *float64 {
 	return &ratio
 }
 
-// row is one line of a table, with how urgent it is.
+// row is one line of a table with its urgency.
 type row struct {
 	name string
 	mark mark
 }
 
-// rowsOf puts the worst first and cuts the rest, which it counts.
+// rowsOf sorts worst first, limits the rows, and counts the rest.
 func rowsOf(names []string, about func(name string) mark, most int) (rows []row, more int) {
 	for _, name := range names {
 		rows = append(rows, row{name, about(name)})
@@ -151,7 +150,7 @@ func namesOf(rows []row) []string {
 	return names
 }
 
-// compareChains puts the primary network's chains first, then goes by name.
+// compareChains sorts the chains of the primary network first, then by name.
 func compareChains(a, b string) int {
 	const primary = "PXC"
 	rank := func(chain string) int {
@@ -163,5 +162,5 @@ func compareChains(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 }
 
-// sourceError says why the alerts or the samples cannot be read.
+// sourceError is the text for alerts or samples that cannot be read.
 func sourceError(err error) string { return fmt.Sprintf("alerts and samples cannot be read: %v", err) }

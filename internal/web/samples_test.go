@@ -27,7 +27,7 @@ type sample struct {
 	value  float64
 }
 
-// putSamples records a good run of one job.
+// putSamples stores a good run of one job.
 func putSamples(t testing.TB, s *Site, key snapshot.Key, samples ...sample) {
 	t.Helper()
 	byName := map[string]*metric.Family{}
@@ -56,7 +56,7 @@ func putSamples(t testing.TB, s *Site, key snapshot.Key, samples ...sample) {
 	s.Store.Put(snapshot.Run{Key: key, At: time.Now(), Took: 20 * time.Millisecond, Until: time.Now().Add(time.Minute), Chunks: b.Chunks()})
 }
 
-// put records a good run of one job, whose samples are lines of the text format.
+// put stores a good run of one job, with samples in the text format.
 func put(t testing.TB, s *Site, key snapshot.Key, lines string) {
 	t.Helper()
 	var samples []sample
@@ -81,7 +81,7 @@ func put(t testing.TB, s *Site, key snapshot.Key, lines string) {
 	putSamples(t, s, key, samples...)
 }
 
-// told is a site over these samples.
+// told returns a site with these samples.
 func told(t testing.TB, lines string) *Site {
 	t.Helper()
 	s := newSite()
@@ -89,7 +89,7 @@ func told(t testing.TB, lines string) *Site {
 	return s
 }
 
-// fail records a failed run.
+// fail stores a failed run.
 func fail(s *Site, collector string, target metric.Target, err error) {
 	s.Store.Put(snapshot.Run{
 		Key: snapshot.Key{Collector: collector, Target: target}, At: time.Now(), Until: time.Now().Add(time.Minute), Err: err,
@@ -100,7 +100,7 @@ func outcome(op string, o scrape.Outcome, text string) error {
 	return &scrape.Error{Op: op, Outcome: o, Err: errors.New(text)}
 }
 
-// ask asks the site for a page.
+// ask requests a page of the site.
 func ask(t testing.TB, s *Site, method, path string, header ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)

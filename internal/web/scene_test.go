@@ -27,8 +27,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// scene is a site over the simulated network and the real rules, in synthetic
-// time: its collectors run once a minute.
+// scene is a site with the simulated network and the real rules, in synthetic time. Its collectors run once a minute.
 type scene struct {
 	t       *testing.T
 	network *simnet.Network
@@ -37,8 +36,7 @@ type scene struct {
 	ctx     context.Context
 }
 
-// TestMain lets no test wait for the network: alerting looks this machine's name up,
-// and what the resolver keeps for good is read before synthetic time begins.
+// TestMain does initial lookups of alerting and the resolver before synthetic time begins, so that no test waits for the network.
 func TestMain(m *testing.M) {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no name is looked up in a test")
@@ -48,11 +46,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// oneStarts is held while alerting starts: the resolver's lock is shared by all
-// synthetic times.
+// oneStarts serializes starts of alerting: the resolver's lock is shared by all synthetic times.
 var oneStarts sync.Mutex
 
-// play runs a scene with these rules until the function ends.
+// play runs a scene with these rules until the function returns.
 func play(t *testing.T, rules []byte, do func(*scene)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +76,7 @@ func play(t *testing.T, rules []byte, do func(*scene)) {
 	})
 }
 
-// accepting is an Alertmanager that takes everything.
+// accepting is an Alertmanager that accepts everything.
 type accepting struct{}
 
 func (accepting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -90,7 +87,7 @@ func newScene(t *testing.T, ctx context.Context) *scene {
 	t.Helper()
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 60})
 	network.SetBlockPeriod("X", 20*time.Second)
-	for i := range 10 { // one node's absence is nothing to the others
+	for i := range 10 { // the loss of one node does not affect the others
 		network.AddValidator(fmt.Sprintf("large%d", i), 3_000_000e9, 300*24*time.Hour)
 		network.AddL1Validator("examplel1", fmt.Sprintf("member%d", i), 100, 100e9)
 		network.AddL1Validator("examplepoa", fmt.Sprintf("member%d", i), 20, 100e9)
@@ -130,7 +127,7 @@ func newScene(t *testing.T, ctx context.Context) *scene {
 	return s
 }
 
-// newSite is a site over an empty store, all of whose collectors have run.
+// newSite is a site with an empty store, whose collectors have all run.
 func newSite() *Site {
 	return &Site{
 		Store: snapshot.New(), Registry: prometheus.NewRegistry(), Version: "v1.2.3",
@@ -139,7 +136,7 @@ func newSite() *Site {
 	}
 }
 
-// run lets every collector run once.
+// run runs every collector once.
 func (s *scene) run() {
 	var runs sync.WaitGroup
 	defer runs.Wait()
@@ -159,13 +156,13 @@ func (s *scene) run() {
 	}
 }
 
-// wait lets time pass, in which the collectors run once a minute.
+// wait lets time pass, while the collectors run once a minute.
 func (s *scene) wait(long time.Duration) {
 	for end := time.Now().Add(long); time.Now().Before(end); {
 		time.Sleep(min(time.Minute, time.Until(end)))
 		s.run()
 	}
-	time.Sleep(35 * time.Second) // for the evaluation after the last run
+	time.Sleep(35 * time.Second) // until the evaluation after the last run
 }
 
 // get returns the page at a path.
@@ -175,7 +172,7 @@ func (s *scene) get(path string) string {
 	answer := ask(s.t, s.site, http.MethodGet, path)
 	text := read(s.t, answer.Body)
 	if answer.StatusCode != http.StatusOK {
-		s.t.Fatalf("%s answers %s: %s", path, answer.Status, text)
+		s.t.Fatalf("%s: status %s: %s", path, answer.Status, text)
 	}
 	return text
 }

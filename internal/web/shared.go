@@ -11,14 +11,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
-// sharedFor is how old a shared page may be.
+// sharedFor is the maximum age of a shared page.
 const sharedFor = time.Second
 
-// shared is a page that is shared by all requests within a second.
-// One at a time makes it, so that a crowd takes no more than one core.
+// shared is a page that all requests within a second share. One at a time renders it, so many requests need at most one core.
 type shared struct {
 	mu   sync.Mutex
-	at   time.Time // when it was made
+	at   time.Time // time of rendering
 	key  string
 	page pack.Blocks
 }

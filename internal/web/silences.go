@@ -16,7 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
-// Silences are made, listed and ended.
+// Silences creates, lists and ends silences.
 type Silences interface {
 	Silences(ctx context.Context) ([]notify.Silence, error)
 	Silence(ctx context.Context, matches []notify.Match, lasts time.Duration, by, comment string) error
@@ -26,13 +26,12 @@ type Silences interface {
 // maySilence reports whether the pages may change silences.
 func (s *Site) maySilence() bool { return s.Silences != nil && s.Authenticated }
 
-// silenceLink leads to the form that silences a node.
+// silenceLink links to the form for a silence of a node.
 func silenceLink(node string) g.Node {
 	return link((&url.URL{Path: "alerts", RawQuery: url.Values{"silence": {node}}.Encode(), Fragment: "silences"}).String(), "Silence "+node)
 }
 
-// silences is the section of silences. Where requests are authenticated it has forms;
-// elsewhere it shows the command.
+// silences is the section of silences. With authenticated requests it has forms, otherwise it shows the command.
 func (s *Site) silences(ctx context.Context, node string, now time.Time) g.Node {
 	if s.Silences == nil {
 		return g.Group{}
@@ -76,11 +75,10 @@ func silenceForm(node string) g.Node {
 		g.If(node != "", link((&url.URL{Path: "safe-to-stop", RawQuery: url.Values{"node": {node}}.Encode()}).String(), "Is it safe to stop "+node+"?")))
 }
 
-// longestSilence keeps a slip of the hand from silencing a node for good.
+// longestSilence is the maximum duration of a silence, to protect against typing errors.
 const longestSilence = 31 * 24 * time.Hour
 
-// changeSilences is POST /alerts/silence, with node, for and comment, and POST
-// /alerts/end, with the id of a silence.
+// changeSilences serves POST /alerts/silence, with node, for and comment, and POST /alerts/end, with the id of a silence.
 func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
 	if !s.maySilence() {
 		http.Error(w, "no silences without authentication: set AVAX_NOTIFY_FILE, and passwords or client certificates in AVAX_WEB_CONFIG_FILE", http.StatusForbidden)
@@ -120,7 +118,7 @@ func (s *Site) silenceNode(ctx context.Context, node, lasts, by, comment string)
 	return s.Silences.Silence(ctx, notify.NodeMatches(node, nodes.ids[node]), d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
 }
 
-// userOf is who asks: the user of the password, or the name of the certificate.
+// userOf returns the user of the request: that of the password, or the name of the certificate.
 func userOf(r *http.Request) string {
 	if user, _, ok := r.BasicAuth(); ok {
 		return user

@@ -23,7 +23,7 @@ groups:
       - {alert: NodeDown, expr: avax_node_up == 0, labels: {severity: page}, annotations: {summary: "{{ $labels.node }} is down"}}
 `
 
-// silencing plays a scene whose site notifies in this process.
+// silencing runs a scene whose site sends notifications.
 func silencing(t *testing.T, authenticated bool, do func(s *scene)) {
 	t.Helper()
 	play(t, []byte(nodeDown), func(s *scene) {
@@ -42,7 +42,7 @@ func silencing(t *testing.T, authenticated bool, do func(s *scene)) {
 	})
 }
 
-// post sends a form, and returns the status and the address that it leads to.
+// post submits a form, and returns the status and the redirect.
 func (s *scene) post(path string, form url.Values, headers ...string) (status int, to, body string) {
 	s.t.Helper()
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
@@ -58,20 +58,20 @@ func (s *scene) post(path string, form url.Values, headers ...string) (status in
 
 var form = url.Values{"node": {"bravo"}, "for": {"45m"}, "comment": {"upgrade <1.15>"}}
 
-func TestPageOfAlertsMakesListsAndEndsSilences(t *testing.T) {
+func TestAlertsPageCreatesAndEndsSilences(t *testing.T) {
 	silencing(t, true, func(s *scene) {
 		s.network.Node("bravo").Stop()
 		s.wait(3 * time.Minute)
 		demand(t, s.get("/alerts"), "Nothing is silenced", `href="alerts?silence=bravo#silences"`)
 		demand(t, s.get("/alerts?silence=bravo"), `name="node" value="bravo"`, `href="safe-to-stop?node=bravo"`)
 		if status, to, body := s.post("/alerts/silence", form, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther || to != "../alerts#silences" {
-			t.Fatalf("%d to %q: %s", status, to, body)
+			t.Fatalf("status %d, redirect %q: %s", status, to, body)
 		}
 		page := s.get("/alerts")
 		demand(t, page, `node="bravo"`, `node_id="NodeID-`, "olga", "upgrade <1.15>", "44 min left", "!Nothing is silenced")
 		ids := regexp.MustCompile(`name="id" value="([^"]+)"`).FindAllStringSubmatch(page, -1)
 		if len(ids) != 2 {
-			t.Fatalf("%d silences can be ended, want 2", len(ids))
+			t.Fatalf("%d silences with an end button, want 2", len(ids))
 		}
 		for _, id := range ids {
 			if status, _, body := s.post("/alerts/end", url.Values{"id": {id[1]}}, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther {
@@ -83,40 +83,40 @@ func TestPageOfAlertsMakesListsAndEndsSilences(t *testing.T) {
 			{"node": {"nobody"}, "for": {"30m"}}, {"node": {"bravo"}, "for": {"-1h"}}, {"node": {"bravo"}, "for": {"tomorrow"}}, {"node": {""}, "for": {"1h"}},
 		} {
 			if status, _, _ := s.post("/alerts/silence", wrong); status != http.StatusBadRequest {
-				t.Errorf("%v answers %d", wrong, status)
+				t.Errorf("%v: status %d", wrong, status)
 			}
 		}
 		demand(t, s.get("/alerts"), "Nothing is silenced")
 	})
 }
 
-func TestNoOtherSiteSilencesAlerts(t *testing.T) {
+func TestSilencesRejectCrossSiteRequests(t *testing.T) {
 	silencing(t, true, func(s *scene) {
 		for _, headers := range [][]string{
 			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"},
 		} {
 			if status, _, _ := s.post("/alerts/silence", form, headers...); status != http.StatusForbidden {
-				t.Errorf("with %s: %s it answers %d", headers[0], headers[1], status)
+				t.Errorf("%s: %s: status %d", headers[0], headers[1], status)
 			}
 		}
 		demand(t, s.get("/alerts"), "Nothing is silenced")
 		w := httptest.NewRecorder()
 		s.site.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/alerts/silence?"+form.Encode(), nil))
 		if w.Code == http.StatusSeeOther || w.Code == http.StatusOK {
-			t.Errorf("GET answers %d", w.Code)
+			t.Errorf("GET: status %d", w.Code)
 		}
 		demand(t, s.get("/alerts"), "Nothing is silenced")
 	})
 }
 
-func TestNoFormOfSilencesWithoutAuthentication(t *testing.T) {
+func TestSilenceFormNeedsAuthentication(t *testing.T) {
 	silencing(t, false, func(s *scene) {
 		if err := s.site.Silences.Silence(t.Context(), notify.NodeMatches("bravo", ""), longestSilence, "olga", "upgrade"); err != nil {
 			t.Fatal(err)
 		}
 		demand(t, s.get("/alerts?silence=alpha"), `node="bravo"`, `avax-exporter silence --comment "why" alpha 30m`, "!<form", "!<button")
 		if status, _, _ := s.post("/alerts/silence", form); status != http.StatusForbidden {
-			t.Errorf("it answers %d", status)
+			t.Errorf("status %d", status)
 		}
 	})
 }

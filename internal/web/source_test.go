@@ -15,18 +15,17 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// stored is a source over the samples that a store had at one moment, with rules
-// as the test makes them.
+// stored is a source with the samples of a store at one time, and with rules of the test.
 type stored struct {
 	groups  []alerting.Group
-	err     error // of every question
-	failing error // of a query
+	err     error // for all calls
+	failing error // for queries
 	engine  *promql.Engine
 	storage *teststorage.TestStorage
 	asked   int
 }
 
-// sourced gives the site a source over what its store has now.
+// sourced sets a source with the current samples of the site's store.
 func sourced(t testing.TB, s *Site, groups ...alerting.Group) *stored {
 	t.Helper()
 	storage := teststorage.New(t)
@@ -103,7 +102,7 @@ func metricOf(l promlabels.Labels) model.Metric {
 	return m
 }
 
-// rule is an alerting rule with alerts that were active since a minute ago.
+// rule returns an alerting rule whose alerts have been active for a minute.
 func rule(name, severity, state string, alerts ...map[string]string) alerting.Rule {
 	r := alerting.Rule{Name: name, Query: "avax_node_up == 0", Alerting: true, For: 3 * time.Minute, State: state, Labels: map[string]string{"severity": severity}}
 	for _, l := range alerts {

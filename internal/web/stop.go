@@ -13,14 +13,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// stop is the outcome of stopping one node, from the samples.
+// stop is the result of stopping one node, from the samples.
 type stop struct {
-	safe   *float64   // 1 where every share is known and suffices
-	leaves []setShare // the least first
+	safe   *float64   // 1 if every share is known and sufficient
+	leaves []setShare // smallest first
 }
 
-// setShare is how much of a chain's weight, of the stake for P, would stay active
-// and connected.
+// setShare is the share of a chain's weight, or of the stake for P, that stays active and connected.
 type setShare struct {
 	Chain  string  `json:"chain"`
 	Leaves float64 `json:"leaves"`
@@ -33,7 +32,7 @@ func (s setShare) whole() string {
 	return "weight"
 }
 
-// stops are the outcomes of stopping each node.
+// stops returns the result for each node.
 func (f facts) stops() map[string]*stop {
 	all := map[string]*stop{}
 	of := func(node string) *stop {
@@ -57,34 +56,32 @@ func (f facts) stops() map[string]*stop {
 	return all
 }
 
-// against are the chains of which too little would be left.
+// against returns the chains with too small a share.
 func (s *stop) against() []setShare {
 	return slices.DeleteFunc(slices.Clone(s.leaves), func(l setShare) bool { return l.Leaves >= staking.Quorum })
 }
 
-// reason says why a node may not be stopped.
+// reason returns why a node may not be stopped.
 func (s setShare) reason() string {
 	return fmt.Sprintf("%s: %s of %s would stay connected, 80 %% are needed", s.Chain, percent(s.Leaves), s.whole())
 }
 
-// stopAnswer is the JSON of safeToStop. Safe is absent where it is not known.
+// stopAnswer is the JSON of safeToStop. Safe is absent if it is unknown.
 type stopAnswer struct {
 	Node   string     `json:"node"`
 	NodeID string     `json:"node_id,omitempty"`
 	Safe   *bool      `json:"safe,omitempty"`
 	Reason string     `json:"reason"`
-	Chains []setShare `json:"chains,omitempty"` // the least first
+	Chains []setShare `json:"chains,omitempty"` // smallest first
 	AsOf   *time.Time `json:"as_of,omitempty"`
 }
 
-// safeToStop answers GET /safe-to-stop?node=…, with the configured name or the
-// node ID of a node: 200 if 80 % of the weight of each of its L1s, and of the
-// primary network's stake, would stay active and connected without it; 409 if
-// not, with the reason; 503 if that is not known at present, with what is
-// missing; 400 without a node and 404 for an unknown one. It answers in one line
-// of text, or in JSON to whoever accepts application/json.
+// safeToStop answers GET /safe-to-stop?node=…, with the configured name or the node ID of a node. 200: without it, at least 80 %
+// of the weight of each of its L1s and of the primary network's stake stay active and connected. 409: not, with the
+// reason. 503: currently unknown, with the reason. 400: no node parameter. 404: unknown node. The answer is one line of
+// text, or JSON if the request accepts application/json.
 //
-// docs/operating.md has the script that upgrades a fleet with it.
+// docs/operating.md has a script for rolling upgrades with it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	status, answer := s.stopAnswer(r.URL.Query().Get("node"), time.Now())
 	w.Header().Add("Vary", "Accept")
@@ -97,7 +94,7 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, answer.Reason)
 }
 
-// stopCollector has the outcome of stopping a node.
+// stopCollector exports the result of stopping a node.
 const stopCollector = "safe_to_stop"
 
 func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer) {
@@ -113,7 +110,7 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 		a.Node, a.NodeID = names[0], asked
 	}
 	found := f.stops()[a.Node]
-	own := slices.Contains(nodes.all, a.Node) || found != nil // of another shard nothing else is known
+	own := slices.Contains(nodes.all, a.Node) || found != nil // only the configured nodes of this shard are known
 	if !own {
 		a.NodeID = asked
 	}
@@ -156,7 +153,7 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 			a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% are needed", percent(least.Leaves), least.whole(), least.Chain)
 		}
 		return http.StatusOK, a
-	case found.safe != nil: // and yet no share is known that is too small
+	case found.safe != nil: // unknown although no known share is too small
 		a.Safe, a.Reason = &no, "no: avax_node_safe_to_stop is 0"
 		return http.StatusConflict, a
 	case own:
@@ -174,15 +171,14 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 	return http.StatusServiceUnavailable, a
 }
 
-// uncounted says why what the last good run told may be behind what is known by now,
-// or nothing where it is not: nodes that do not answer and that it counted as
-// connected, or its age.
+// uncounted returns why the last good run may be outdated: nodes that do not answer and that it counted as connected, or its
+// age. It is empty otherwise.
 func (s *Site) uncounted(jobs []snapshot.Job, now time.Time) string {
 	for _, j := range jobs {
 		if j.Last.Collector != stopCollector {
 			continue
 		}
-		oldest := j.Good.Period * 3 / 2 // a run may take half of one
+		oldest := j.Good.Period * 3 / 2 // a run may take half a period
 		if age := now.Sub(j.Good.At); age > oldest {
 			return fmt.Sprintf("the last answer is %s old: %s", seconds(age.Seconds()), s.why(jobs, now, func(k snapshot.Key) bool { return k.Collector == stopCollector }))
 		}
@@ -197,7 +193,7 @@ func (s *Site) uncounted(jobs []snapshot.Job, now time.Time) string {
 	return ""
 }
 
-// missingOf says what there is no fresh sample of, and why.
+// missingOf returns what has no valid sample, and why.
 func (s *Site) missingOf(a stopAnswer, jobs []snapshot.Job, now time.Time, verdicts map[string]float64) string {
 	chains := slices.Sorted(maps.Keys(verdicts))
 	chains = slices.DeleteFunc(append([]string{"P"}, chains...), func(chain string) bool {

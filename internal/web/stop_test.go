@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// stopping is a site that knows what stopping its nodes leaves.
+// stopping is a site with samples for stopping its nodes.
 func stopping(t *testing.T) *Site {
 	s := told(t, `
 		avax_node_up{node="free"} 1
@@ -47,7 +47,7 @@ func stopping(t *testing.T) *Site {
 	return s
 }
 
-func TestSafeToStopSaysYesNoOrNotKnown(t *testing.T) {
+func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stopping(t)
 		for _, test := range []struct {
@@ -78,7 +78,7 @@ func TestSafeToStopSaysYesNoOrNotKnown(t *testing.T) {
 	})
 }
 
-func TestSafeToStopAnswersAProgramInJSON(t *testing.T) {
+func TestSafeToStopAnswersInJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stopping(t)
 		for node, want := range map[string]string{
@@ -129,8 +129,8 @@ func TestSafeToStopAnswersAProgramInJSON(t *testing.T) {
 	})
 }
 
-// What was so a while ago stops no node today.
-func TestSafeToStopForgetsWhatIsStale(t *testing.T) {
+// Old samples do not prevent a stop today.
+func TestSafeToStopIgnoresStaleSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stopping(t)
 		time.Sleep(time.Minute)
@@ -146,7 +146,7 @@ func TestSafeToStopForgetsWhatIsStale(t *testing.T) {
 	})
 }
 
-func TestSafeToStopSendsToTheShardThatKnows(t *testing.T) {
+func TestSafeToStopNamesTheRightShard(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
 	want := "not known: how much of P would stay connected: no collector of it has run here: it may be switched off, or be that of shard 0\n"
 	if status, body := asked(t, s, "/safe-to-stop?node=a"); status != 503 || body != want {
@@ -154,7 +154,7 @@ func TestSafeToStopSendsToTheShardThatKnows(t *testing.T) {
 	}
 }
 
-func TestSafeToStopKnowsNoNodesBeforeItHasAsked(t *testing.T) {
+func TestSafeToStopIsUnknownBeforeTheFirstRun(t *testing.T) {
 	s := newSite()
 	s.Progress = func() (ran, of int) { return 3, 60 }
 	if status, body := asked(t, s, "/safe-to-stop?node=free"); status != 503 || body != "not known: 3 of 60 collectors have run\n" {
@@ -162,8 +162,8 @@ func TestSafeToStopKnowsNoNodesBeforeItHasAsked(t *testing.T) {
 	}
 }
 
-// A node may say that it is safe, and its L1 that it is not: no wins.
-func TestSafeToStopTakesANoFromWhoeverSaysSo(t *testing.T) {
+// The node's own sample may say yes and that of its L1 no: then the answer is no.
+func TestSafeToStopIsNoIfAnySourceSaysNo(t *testing.T) {
 	s := told(t, `
 		avax_node_up{node="a"} 1
 		avax_node_info{node="a",node_id="NodeID-a",version="v"} 1

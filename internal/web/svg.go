@@ -15,13 +15,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// drawing is an inline SVG. The text is what somebody hears who does not see it.
+// drawing is an inline SVG. The text is for screen readers.
 func drawing(class string, width, height int, text string, parts ...g.Node) g.Node {
 	return g.El("svg", h.Class(class), h.Role("img"), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", width, height)), h.Aria("label", text),
 		g.Group(parts))
 }
 
-// rect has a class of the style in place of a colour.
+// rect has a CSS class instead of a color.
 func rect(class string, x, y, width, height float64) g.Node {
 	return g.El("rect", h.Class(class), at("x", x), at("y", y), at("width", width), at("height", height))
 }
@@ -36,7 +36,7 @@ func label(anchor string, x, y float64, text string) g.Node {
 
 func at(name string, v float64) g.Node { return g.Attr(name, strconv.FormatFloat(v, 'f', -1, 32)) }
 
-// The states of a node over a part of its history.
+// The states of a node in a part of its history.
 const (
 	unknown = iota
 	isUp
@@ -46,7 +46,7 @@ const (
 
 var stateClasses = [...]string{"unknown", "up", "bootstrapping", "down"}
 
-// stripParts is into how many parts a strip divides the history.
+// stripParts is the number of parts of the history in a strip.
 const stripParts = 120
 
 // strip is the history of one node.
@@ -55,8 +55,7 @@ type strip struct {
 	step   time.Duration
 }
 
-// strips reads the history of the nodes that the matchers take: what was worst
-// within each part.
+// strips queries the history of the nodes that match: the worst state within each part.
 func (r *reading) strips(matchers string) map[string]*strip {
 	all := map[string]*strip{}
 	var step time.Duration
@@ -95,7 +94,7 @@ func (r *reading) strips(matchers string) map[string]*strip {
 	return all
 }
 
-// svg draws the history, and says in a line below how long each state lasted.
+// svg draws the history, with the duration of each state in a caption.
 func (s *strip) svg(name string, caption bool) g.Node {
 	if s == nil {
 		return nil
@@ -125,8 +124,7 @@ func (s *strip) svg(name string, caption bool) g.Node {
 	}
 }
 
-// budgetBar shows the downtime that is used of what a period allows, both in
-// seconds, and how much of the period has passed.
+// budgetBar shows the used share of the allowed downtime, both in seconds, and the share of the period that has passed.
 func budgetBar(used, allowed, passed float64, end string) g.Node {
 	const width, top, height = 200.0, 2.0, 10.0
 	share := 1.0
@@ -145,11 +143,11 @@ func budgetBar(used, allowed, passed float64, end string) g.Node {
 	)
 }
 
-// share of an L1's weight that is left after so many seconds.
+// weightStep is the share of an L1's weight that is left after this number of seconds.
 type weightStep struct{ after, share float64 }
 
-// forecast is how the active weight falls as validators run dry: what each has
-// left, in seconds, and its weight. Those without an end stay.
+// forecast returns how the active weight falls as balances run out: left is the runway of each validator in seconds. Validators
+// without an end stay.
 func forecast(left, weights map[string]float64, active, whole float64) []weightStep {
 	type end struct{ after, weight float64 }
 	var ends []end
@@ -167,11 +165,10 @@ func forecast(left, weights map[string]float64, active, whole float64) []weightS
 	return steps
 }
 
-// mostDrawn is how many of a forecast are drawn.
+// mostDrawn is the maximum number of drawn steps.
 const mostDrawn = 200
 
-// forecastDrawing shows the share of an L1's weight that stays active, with the
-// shares at which the protocol stops something.
+// forecastDrawing shows the active share of an L1's weight over time, with the quorums of the protocol.
 func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
 	const width, height, left, right, top, bottom = 480.0, 190.0, 40.0, 445.0, 10.0, 165.0
 	const least, longest = 30 * 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
@@ -179,14 +176,14 @@ func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
 	for _, s := range steps[:min(len(steps), mostDrawn)] {
 		horizon = max(horizon, min(longest, s.after*1.5))
 		if s.share < last {
-			break // what comes later matters no more
+			break // later steps have no effect
 		}
 	}
 	x := func(after float64) float64 { return left + (right-left)*min(1, after/horizon) }
 	y := func(share float64) float64 { return bottom - (bottom-top)*share }
 	text := fmt.Sprintf("%s: forecast of the active weight if nobody tops up: %s now", chain, percent(steps[0].share))
 	parts := []g.Node{}
-	sides := [...]struct { // beside the lines in turn, as they are close together
+	sides := [...]struct { // labels alternate between the sides, because the lines are close together
 		anchor string
 		x      float64
 	}{{"end", left - 4}, {"start", right + 4}}

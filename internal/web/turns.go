@@ -9,22 +9,20 @@ import (
 	"time"
 )
 
-// How long a scrape waits for its turn, and how long a scraper that does not
-// read keeps its turn while others wait.
+// How long a scrape waits for a slot, and how long a stalled scraper keeps its slot while others wait.
 const (
 	longestWait  = 5 * time.Second
 	stalledAfter = 500 * time.Millisecond
 )
 
-// scrapeTurns are held by scrapes in progress, so many at most. A scraper that does not
-// read on loses its turn, and its connection, to one that waits. A connection
-// has one turn, or waits for one.
+// scrapeTurns limits concurrent scrapes. A stalled scraper loses its slot and its connection to one that waits. A connection has
+// one slot, or waits for one.
 type scrapeTurns struct {
-	free chan struct{} // has a value for each turn that nobody holds; the first to wait is the first to get one
+	free chan struct{} // holds a value for each free slot; the first to wait is served first
 
 	mu    sync.Mutex
 	held  map[*scrapeTurn]bool
-	comes map[string]bool // connections of HTTP/2 that hold a turn or wait for one
+	comes map[string]bool // HTTP/2 connections with a slot, or waiting for one
 }
 
 func newScrapeTurns(n int) *scrapeTurns {
@@ -35,17 +33,17 @@ func newScrapeTurns(n int) *scrapeTurns {
 	return t
 }
 
-// scrapeTurn writes an answer while it is held.
+// scrapeTurn writes an answer while it has a slot.
 type scrapeTurn struct {
 	http.ResponseWriter
 	all  *scrapeTurns
-	from string // its connection, of HTTP/2
+	from string // its HTTP/2 connection
 
 	mu    sync.Mutex
-	since time.Time // of the write in progress; zero: none
+	since time.Time // start of the write in progress; zero: none
 }
 
-// take waits for a turn.
+// take waits for a slot.
 func (t *scrapeTurns) take(w http.ResponseWriter, r *http.Request) (*scrapeTurn, error) {
 	turn := &scrapeTurn{ResponseWriter: w, all: t}
 	if r.ProtoMajor > 1 { // with HTTP/1 there is one request at a time
@@ -107,7 +105,7 @@ func (t *scrapeTurns) wait(ctx context.Context) error {
 	}
 }
 
-// cutStalled takes the turns of those who do not read.
+// cutStalled ends the scrapes that do not read.
 func (t *scrapeTurns) cutStalled() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,10 +122,10 @@ func (t *scrapeTurn) stalled() bool {
 	return !t.since.IsZero() && time.Since(t.since) >= stalledAfter
 }
 
-// mostWritten is how much is written at a time, in bytes: a scraper is slow that takes longer for it than stalledAfter.
+// mostWritten is the number of bytes per write. A scraper is stalled if it takes longer than stalledAfter to read them.
 const mostWritten = 64 << 10
 
-// Write notes since when it waits for the reader.
+// Write records the start of each write.
 func (t *scrapeTurn) Write(text []byte) (n int, err error) {
 	for len(text) > 0 && err == nil {
 		var wrote int
@@ -145,10 +143,10 @@ func (t *scrapeTurn) begin(at time.Time) {
 	t.since = at
 }
 
-// Unwrap gives http.ResponseController the writer itself.
+// Unwrap returns the writer for http.ResponseController.
 func (t *scrapeTurn) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-// end gives the turn to the next.
+// end releases the slot.
 func (t *scrapeTurn) end() {
 	t.all.mu.Lock()
 	delete(t.all.held, t)
@@ -157,5 +155,5 @@ func (t *scrapeTurn) end() {
 	t.all.free <- struct{}{}
 }
 
-// turns are held by requests in progress, so many at most.
+// turns limits concurrent requests.
 type turns chan struct{}

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// stuck is a scraper that reads nothing until it is cut off or has had enough.
+// stuck is a scraper that reads nothing until it is cut off.
 type stuck struct {
 	*httptest.ResponseRecorder
 	cut chan struct{}
@@ -26,7 +26,7 @@ func (s *stuck) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// cuttable is a stuck one whose connection has deadlines.
+// cuttable is a stuck scraper whose connection has deadlines.
 type cuttable struct {
 	*stuck
 	once *sync.Once
@@ -37,7 +37,7 @@ func (s cuttable) SetWriteDeadline(time.Time) error {
 	return nil
 }
 
-// from is a scrape over a connection of its own.
+// from returns a scrape over a connection of its own.
 func from(ctx context.Context, n int) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil)
 	r.ProtoMajor = 2
@@ -45,13 +45,13 @@ func from(ctx context.Context, n int) *http.Request {
 	return r
 }
 
-// serveTo answers a scrape whose reader goes away.
+// serveTo answers a scrape whose reader disconnects.
 func serveTo(h http.Handler, w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = recover() }() // http.ErrAbortHandler
 	h.ServeHTTP(w, r)
 }
 
-func TestAScraperThatReadsIsServedAmongThoseThatDoNot(t *testing.T) {
+func TestReadingScraperIsServedAmongStalledOnes(t *testing.T) {
 	for _, accept := range []string{"*/*", scrapers["protobuf as it is"].accept} {
 		synctest.Test(t, func(t *testing.T) {
 			h := siteOf(storeOf(1), prometheus.NewRegistry()).Handler()
@@ -68,9 +68,9 @@ func TestAScraperThatReadsIsServedAmongThoseThatDoNot(t *testing.T) {
 			began, w := time.Now(), httptest.NewRecorder()
 			h.ServeHTTP(w, from(t.Context(), crowd))
 			if took := time.Since(began); w.Code != http.StatusOK || took > longestWait {
-				t.Errorf("answered %d after %v", w.Code, took)
+				t.Errorf("status %d after %v", w.Code, took)
 			}
-			time.Sleep(time.Minute) // then the server cuts off who is left
+			time.Sleep(time.Minute) // then the server cuts off the others
 			for _, w := range all {
 				_ = w.SetWriteDeadline(time.Now())
 			}
@@ -78,7 +78,7 @@ func TestAScraperThatReadsIsServedAmongThoseThatDoNot(t *testing.T) {
 	}
 }
 
-func TestScrapesUnderWayAreBounded(t *testing.T) {
+func TestConcurrentScrapesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := siteOf(storeOf(1), prometheus.NewRegistry()).Handler()
 		enough := make(chan struct{})
@@ -91,28 +91,28 @@ func TestScrapesUnderWayAreBounded(t *testing.T) {
 		began, w := time.Now(), httptest.NewRecorder()
 		h.ServeHTTP(w, from(gone, 998))
 		if time.Since(began) != 0 {
-			t.Errorf("who is gone waits for %v", time.Since(began))
+			t.Errorf("disconnected scraper waits for %v", time.Since(began))
 		}
 		w = httptest.NewRecorder()
 		h.ServeHTTP(w, from(t.Context(), 999))
 		if took := time.Since(began); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || took != longestWait {
-			t.Errorf("one too many is answered %d after %v, Retry-After %q", w.Code, took, w.Header().Get("Retry-After"))
+			t.Errorf("scrape above the limit: status %d after %v, Retry-After %q", w.Code, took, w.Header().Get("Retry-After"))
 		}
 		w = httptest.NewRecorder()
-		h.ServeHTTP(w, from(t.Context(), 0)) // as another stream of HTTP/2
+		h.ServeHTTP(w, from(t.Context(), 0)) // like another stream of HTTP/2
 		if w.Code != http.StatusServiceUnavailable || time.Since(began) != longestWait {
-			t.Errorf("a second scrape over one connection is answered %d", w.Code)
+			t.Errorf("second scrape over one connection: status %d", w.Code)
 		}
 		own := from(context.WithValue(t.Context(), http.LocalAddrContextKey, &net.UnixAddr{Net: "pipe"}), 0)
 		w = httptest.NewRecorder()
 		if h.ServeHTTP(w, own); w.Code != http.StatusOK {
-			t.Errorf("the process' own rules are answered %d", w.Code)
+			t.Errorf("scrape of the process' own rules: status %d", w.Code)
 		}
 		close(enough)
 		synctest.Wait()
 		w = httptest.NewRecorder()
 		if h.ServeHTTP(w, from(t.Context(), 1000)); w.Code != http.StatusOK {
-			t.Errorf("afterwards: %d", w.Code)
+			t.Errorf("after all ended: status %d", w.Code)
 		}
 	})
 }

@@ -17,7 +17,7 @@ var validatorMeanings = [][2]string{
 	{"Reward", "What the period pays at its end, without the delegators’ part."},
 }
 
-// validators shows the watched validators of the primary network in one table.
+// validators shows the monitored validators of the primary network in one table.
 func (v *view) validators() g.Node {
 	var names []string
 	for l := range v.families("", "avax_validator_present").by("avax_validator_present", "node_id") {
@@ -46,7 +46,7 @@ func (v *view) validators() g.Node {
 	ownVotes := v.query(`max by (node) (avax_node_uptime_rewarding_stake_ratio)`).by("", "node")
 
 	return section("validators", "Validators of the primary network", validatorMeanings,
-		table("", "Watched validators, worst first", []string{"Validator", "State", "Ends", "Uptime", "Downtime budget", "Votes", "Reward"},
+		table("", "Monitored validators, worst first", []string{"Validator", "State", "Ends", "Uptime", "Downtime budget", "Votes", "Reward"},
 			g.Map(rows, func(r row) g.Node {
 				id := r.name
 				state := "not known"
@@ -92,7 +92,7 @@ func (v *view) validators() g.Node {
 	)
 }
 
-// The families whose values the cells of a validator show.
+// The families of a validator's cells.
 var (
 	stateFamilies  = []string{"avax_validator_present", "avax_validator_connected"}
 	endFamilies    = []string{"avax_validator_end_timestamp_seconds"}
@@ -102,13 +102,12 @@ var (
 	rewardFamilies = []string{"avax_validator_reward_reachable", "avax_validator_potential_reward_avax"}
 )
 
-// aboutValidator is the mark of a validator's row: that of the alerts about it, and of
-// those about its node that colour a cell.
+// aboutValidator returns the mark of a validator's row: of the alerts about it, and of those about its node that color a cell.
 func (v *view) aboutValidator(id string) mark {
 	return v.about(subject{{"node_id", id}}).worse(v.ofValidator(id, slices.Concat(stateFamilies, endFamilies, uptimeFamilies, budgetFamilies, votesFamilies, rewardFamilies)))
 }
 
-// ofValidator is the mark of a cell that shows values of these families.
+// ofValidator returns the mark of a cell with values of these families.
 func (v *view) ofValidator(id string, families []string) mark {
 	m := v.value(subject{{"node_id", id}}, families...)
 	if node := v.own[id]; node != "" {
@@ -117,8 +116,8 @@ func (v *view) ofValidator(id string, families []string) mark {
 	return m
 }
 
-// votesOf is the share that would vote yes under the requirement that holds. An own
-// validator has the number of its node instead, as the table of nodes and the alerts have.
+// votesOf returns the share that would vote yes under the current requirement. For an own validator it is the number of its node,
+// as in the table of nodes and in the alerts.
 func votesOf(votes values, id string, required *float64) *float64 {
 	if required == nil {
 		return nil

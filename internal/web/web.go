@@ -1,5 +1,4 @@
-// Package web serves what people and scrapers see: the metrics, a status page
-// and the health endpoints. No request of theirs reaches an upstream.
+// Package web serves the metrics, the status pages and the health endpoints. No request to it causes a call to an upstream.
 package web
 
 import (
@@ -15,30 +14,26 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// Site is what the handlers show.
+// Site has the data of the handlers.
 type Site struct {
 	Store *snapshot.Store
 	// Registry holds the exporter's own metrics.
 	Registry prometheus.Gatherer
-	// Source answers what the pages ask of alerts and samples: the rules' evaluation in
-	// this process, or a Prometheus. Nil where there is neither.
+	// Source is the source of alerts and samples: the rule evaluation of this process, or a Prometheus. Nil without both.
 	Source alerting.Source
-	// Receivers are the Alertmanagers that this process sends alerts to; nil where it
-	// sends none.
+	// Receivers returns the Alertmanagers that this process notifies; nil without any.
 	Receivers func() []alerting.Receiver
-	// Silences are those of the notifications of this process; nil where it sends none.
+	// Silences are those of this process' notifications; nil without notifications.
 	Silences Silences
-	// Authenticated is true where every request has passed the authentication of the web
-	// configuration: the pages then make and end silences.
+	// Authenticated is true if the web configuration authenticates every request. Then the pages can change silences.
 	Authenticated bool
-	// Inbox shows the notifications of the demo, and takes them; nil elsewhere.
+	// Inbox is the receiver of the demo; nil elsewhere.
 	Inbox *Inbox
-	// Away returns the names of the nodes that do not answer at present, or have not within
-	// this time.
+	// Away returns the names of the nodes that do not answer now, or have not answered within this time.
 	Away func(within time.Duration) []string
-	// ObserverBudget is how many calls are made to one observer within any minute.
+	// ObserverBudget is the maximum number of calls to one observer within any minute.
 	ObserverBudget int
-	// Progress tells how many of the jobs have ended their first run.
+	// Progress returns the number of jobs that have ended their first run, and the number of jobs.
 	Progress func() (ran, of int)
 	Version  string
 	Log      *slog.Logger
@@ -69,8 +64,7 @@ func (s *Site) Handler() http.Handler {
 	return strict(mux)
 }
 
-// strict sets what holds for every answer: nothing is stored, guessed, framed
-// or fetched from elsewhere.
+// strict sets headers for every answer: no storing, no content sniffing, no framing, nothing from other origins.
 func strict(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -86,14 +80,13 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /api/v1/query, /api/v1/query_range, /api/v1/targets, /api/v1/tables, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
 }
 
-// healthy answers 200 as long as the process serves: restart it if it does not.
+// healthy answers 200 while the process serves. Restart it otherwise.
 func (s *Site) healthy(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "healthy")
 }
 
-// ready answers 200 once every collector has ended its first run, good or bad:
-// from then on what is absent from /metrics is absent from the upstreams. A
-// chain or node that is found later does not take that back.
+// ready answers 200 once every collector has ended its first run, successful or not: from then on, what is absent from /metrics
+// is absent upstream. A chain or node that is found later does not change that.
 func (s *Site) ready(w http.ResponseWriter, _ *http.Request) {
 	ran, of := s.Progress()
 	if ran == of && of > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// A Service must not lose its endpoint because a chain was found.
-func TestReadinessIsNotTakenBack(t *testing.T) {
+// A Kubernetes Service must not lose its endpoint because a chain was found.
+func TestReadyStaysReady(t *testing.T) {
 	ran, of := 1, 2
 	s := &Site{
 		Store: snapshot.New(), Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),

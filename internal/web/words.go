@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// show formats a value, or is a dash: absent is never zero.
+// show formats a value, or returns a dash: absent is never zero.
 func show(v *float64, format func(float64) string) string {
 	if v == nil {
 		return "–"
@@ -16,7 +16,7 @@ func show(v *float64, format func(float64) string) string {
 	return format(*v)
 }
 
-// moment shows Unix seconds as seen from now.
+// moment formats Unix seconds relative to now.
 func moment(now time.Time, unix *float64) string {
 	return show(unix, func(v float64) string { return since(now, unixTime(v)) })
 }
@@ -33,7 +33,7 @@ func since(now, t time.Time) string {
 	return span(now.Sub(t)) + " ago"
 }
 
-// clockTime is the time of day in UTC, with the date where it is another one.
+// clockTime formats the time of day in UTC, with the date on another day.
 func clockTime(now, t time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
@@ -44,7 +44,7 @@ func clockTime(now, t time.Time) string {
 
 func date(t time.Time) string { return t.UTC().Format("2006-01-02") }
 
-// seconds is a span.
+// seconds formats a duration.
 func seconds(v float64) string {
 	if v > math.MaxInt64/1e9 {
 		return "very long"
@@ -52,7 +52,7 @@ func seconds(v float64) string {
 	return span(time.Duration(v * float64(time.Second)))
 }
 
-// span cuts rather than rounds: what ends in 1.9 days has one full day left.
+// span truncates instead of rounding: with 1.9 days left, one full day is left.
 func span(d time.Duration) string {
 	switch {
 	case d < 100*time.Second:
@@ -79,16 +79,16 @@ func yesNo(v float64) string {
 	return "no"
 }
 
-// percent cuts too: 100 % is all of it, and what is under a bar looks so.
+// percent truncates too: 100 % means all, and a value below a threshold looks so.
 func percent(ratio float64) string {
 	text := strconv.FormatFloat(math.Floor(ratio*1e4+1e-6)/100, 'f', 2, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " %"
 }
 
-// number counts things.
+// number formats a count.
 func number(n int) string { return count(float64(n)) }
 
-// count writes a whole number with its thousands apart.
+// count formats a whole number with thousands separators.
 func count(v float64) string {
 	digits := strconv.FormatFloat(v, 'f', 0, 64)
 	for i := len(digits) - 3; i > 0 && digits[i-1] >= '0' && digits[i-1] <= '9'; i -= 3 {
@@ -108,7 +108,7 @@ func avax(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " AVAX"
 }
 
-// plural writes "1 node" or "2 nodes".
+// plural returns "1 node" or "2 nodes".
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -116,7 +116,7 @@ func plural(n int, one, many string) string {
 	return number(n) + " " + many
 }
 
-// brief names a few and counts the rest.
+// brief lists the first names and counts the rest.
 func brief(names []string) string {
 	const few = 3
 	if len(names) > few {
