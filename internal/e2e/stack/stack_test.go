@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,6 +26,31 @@ groups:
         labels: {severity: critical}
         annotations: {summary: "{{ $labels.node }} is down"}
 `
+
+func TestWebhookForgivesASenderThatStops(t *testing.T) {
+	webhook := Webhook(t)
+	for _, half := range []bool{true, false} {
+		body := `{"alerts": [{"status": "firing", "labels": {"alertname": "NodeDown"}}]}`
+		length := len(body)
+		if half {
+			body = body[:length/2]
+		}
+		connection, err := net.Dial("tcp", strings.TrimPrefix(webhook.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(connection, "POST / HTTP/1.1\r\nHost: webhook\r\nContent-Length: %d\r\n\r\n%s", length, body); err != nil {
+			t.Fatal(err)
+		}
+		if !half {
+			webhook.Wait(Firing("NodeDown"))
+		}
+		_ = connection.Close()
+	}
+	if all := webhook.Alerts(); len(all) != 1 {
+		t.Errorf("received %+v, want one alert", all)
+	}
+}
 
 func TestAnAlertPagesWhenItFiresAndAgainWhenItResolves(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -52,7 +53,11 @@ func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
 		Receiver, GroupKey string
 		Alerts             []Alert
 	}
-	if err := json.NewDecoder(request.Body).Decode(&notification); err != nil {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return // the sender was stopped while it sent: it has notified of nothing
+	}
+	if err := json.Unmarshal(body, &notification); err != nil {
 		r.t.Errorf("webhook: %v", err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
