@@ -67,6 +67,7 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 			{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 			{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
 		}),
+		Ledger: new(collectors.Ledger),
 		Watch: collectors.Watchlist{
 			Addresses: []string{"P-" + simnet.Owner, "X-" + simnet.Owner},
 			Assets:    []string{exm},

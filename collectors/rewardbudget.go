@@ -23,11 +23,12 @@ var (
 		"Downtime that the reward allows in the whole period: (1 - requirement) times its length.", "node_id").
 		By("(1 - avax_validator_uptime_requirement_ratio) * (avax_validator_end_timestamp_seconds - avax_validator_start_timestamp_seconds)")
 	validatorDowntimeUsed = metric.New("avax_validator_downtime_used_seconds",
-		"Downtime so far: (1 - weighted uptime) times the elapsed time. Peers report whole percents, rounded down, so up to 1 % of the elapsed time may be too much.", "node_id").
-		By("(1 - avax_validator_weighted_uptime_ratio) * (time() - avax_validator_start_timestamp_seconds)")
+		"Downtime so far: (1 - weighted uptime) times the elapsed time. Within a period it falls only to correct a false report. The real downtime may be less, by up to avax_validator_downtime_used_uncertainty_seconds.", "node_id")
+	validatorDowntimeUncertainty = metric.New("avax_validator_downtime_used_uncertainty_seconds",
+		"By how much avax_validator_downtime_used_seconds may be too long. Peers report whole percents, rounded down: up to 1 % of the elapsed time.", "node_id")
 	validatorReachable = metric.New("avax_validator_reward_reachable",
 		"1 if the validator meets its requirement at the end of the period without further downtime, 0 if its budget is exceeded.", "node_id").
-		By("avax_validator_downtime_used_seconds <= bool avax_validator_downtime_budget_seconds")
+		By("(1 - avax_validator_weighted_uptime_ratio) * (time() - avax_validator_start_timestamp_seconds) <= bool avax_validator_downtime_budget_seconds")
 	validatorReachableAt = metric.New("avax_validator_reward_reachable_at",
 		"As avax_validator_reward_reachable, for this requirement.", "node_id", "requirement")
 	validatorWeightedUptime = metric.New("avax_validator_weighted_uptime_ratio",
@@ -46,11 +47,16 @@ var rewardBudget = &Spec{
 	EveryFor: monitoredPeriod,
 	Shares:   true,
 	Families: []*metric.Family{
-		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorReachable, validatorReachableAt,
+		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorDowntimeUncertainty, validatorReachable, validatorReachableAt,
 		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,
 	},
 	Scope: metric.ScopeNetwork,
-	Bind:  func(ups *Upstreams) []Job { return perNetwork(ups.monitored().collectRewardBudget)(ups) },
+	Bind: func(ups *Upstreams) []Job {
+		ledger := cmp.Or(ups.Ledger, new(Ledger))
+		return perNetwork(func(ctx context.Context, t *Targets, out *metric.Batch) error {
+			return ups.monitored().collectRewardBudget(ctx, t, ledger, out)
+		})(ups)
+	},
 }
 
 // requirements are the uptime requirements for which votes are counted, with their labels.
@@ -59,7 +65,7 @@ var requirements = []struct {
 	label string
 }{{staking.BaseRequirement, "0.8"}, {staking.HeliconRequirement, "0.9"}}
 
-func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, out *metric.Batch) error {
+func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, ledger *Ledger, out *metric.Batch) error {
 	entries, err := first(ctx, t, func(ctx context.Context, n *Node) ([]node.Validator, error) {
 		entries, err := w.entries(ctx, n)
 		if err != nil {
@@ -89,6 +95,7 @@ func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, out *met
 	}
 	votes := p.votes(ctx, entries)
 	now := time.Now()
+	before, downtimes := load[map[string]staking.Downtime](ledger, out, downtimeEntry), map[string]staking.Downtime{}
 	for _, v := range entries {
 		period, requirement := periodOf(v), staking.Requirement(v.StartTime.Time, helicon)
 		vote := votes[v.NodeID]
@@ -96,10 +103,20 @@ func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, out *met
 		out.Set(validatorRequirement, requirement, v.NodeID)
 		out.Set(validatorDowntimeBudget, budget.Allowed.Seconds(), v.NodeID)
 		if !vote.known {
+			if d, there := before[v.NodeID]; there {
+				downtimes[v.NodeID] = d
+			}
 			continue
 		}
+		var percent time.Duration
+		if vote.percents {
+			percent = max(now.Sub(period.Start), 0) / 100
+		}
+		used := before[v.NodeID].Next(period.Start, now, budget.Used, !vote.percents)
+		downtimes[v.NodeID] = used
 		out.Set(validatorViewsStake, vote.views, v.NodeID)
-		out.Set(validatorDowntimeUsed, budget.Used.Seconds(), v.NodeID)
+		out.Set(validatorDowntimeUsed, used.Used.Seconds(), v.NodeID)
+		out.Set(validatorDowntimeUncertainty, min(max(used.Used-budget.Used+percent, 0), used.Used).Seconds(), v.NodeID)
 		out.SetBool(validatorReachable, budget.Reachable(), v.NodeID)
 		out.Set(validatorWeightedUptime, vote.uptime, v.NodeID)
 		for i, r := range requirements {
@@ -109,9 +126,13 @@ func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, out *met
 			}
 		}
 	}
+	ledger.save(out, downtimeEntry, downtimes)
 	p.tellDissenters(out, votes)
 	return nil
 }
+
+// downtimeEntry is the entry of the ledger with the downtime of each validator in its period, by node ID.
+const downtimeEntry = "downtime"
 
 func periodOf(v node.Validator) staking.Period {
 	p := staking.Period{Start: v.StartTime.Time}
@@ -159,6 +180,7 @@ type vote struct {
 	of         string // node ID
 	own        bool   // of a configured node
 	uptime     float64
+	percents   bool // uptime is of whole percents, rounded down
 	known      bool
 	views      float64    // share of all stake with a view
 	yes        [2]float64 // by requirements
@@ -207,7 +229,9 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 	}
 	told, _ := each(ctx, monitored, func(ctx context.Context, n *Node) (vote, error) { // other nodes report about one that is down
 		views, err := p.viewsFromPeers(ctx, n)
-		return p.count(byID[p.ids[n]], views), err
+		v := p.count(byID[p.ids[n]], views)
+		v.percents = true
+		return v, err
 	})
 	for _, v := range told {
 		keep(v)

@@ -12,6 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -118,6 +119,86 @@ func TestOtherNodesViewsCountForANodeThatIsDown(t *testing.T) {
 		// The peers of the other nodes report as before.
 		if got, want := w.of(t, page, "bravo")("views_stake_ratio"), (10_040_600.0-2_050_000-2_035_000)/10_040_600.0; !near(got, want) {
 			t.Errorf("views of bravo %v, want %v", got, want)
+		}
+	})
+}
+
+// Peers report whole percents of alpha's uptime, the other configured nodes report it exactly.
+func TestDowntimeUsedDoesNotFallWhenTheNodeGoesDown(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "bravo", "charlie")
+		told := func() (used, uncertainty float64) {
+			alpha := w.of(t, w.page(t, "reward_budget"), "alpha")
+			return alpha("downtime_used_seconds"), alpha("downtime_used_uncertainty_seconds")
+		}
+		up, percent := told()
+		const days = 200 * 24 * 3600
+		if percent < 0.0099*days || percent > 0.0101*days {
+			t.Errorf("the uncertainty is %v s of %d", percent, days)
+		}
+		w.network.Node("alpha").Stop()
+		last, at := up, time.Now()
+		for minute := range 10 {
+			time.Sleep(time.Minute)
+			used, uncertainty := told()
+			if passed := time.Since(at).Seconds(); used < last || used > last+passed+5 {
+				t.Errorf("minute %d: %v s after %v, %v s before", minute, used, passed, last)
+			}
+			last, at = used, time.Now()
+			seen := (1 - w.of(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")) * days
+			if math.Abs(used-uncertainty-seen) > 60 || uncertainty < days/1000 {
+				t.Errorf("minute %d: %v s, at most %v less, but the others saw %v", minute, used, uncertainty, seen)
+			}
+		}
+		if last < up+9*60-10 {
+			t.Errorf("%v s after ten minutes, %v before", last, up)
+		}
+
+		// A restart goes on from the state directory.
+		dir := t.TempDir()
+		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, dir)}
+		first, _ := told() // without memory: what the others saw
+		w.network.Node("alpha").Start()
+		time.Sleep(10 * time.Minute)
+		higher, _ := told()
+		w.network.Node("alpha").Stop()
+		time.Sleep(time.Minute)
+		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, dir)}
+		if used, _ := told(); used < higher || higher < first {
+			t.Errorf("%v s after a restart, %v before it, %v at first", used, higher, first)
+		}
+
+		w.network.SetStakeStart("alpha", time.Now().Add(-time.Hour))
+		if used, _ := told(); used > 3600 {
+			t.Errorf("%v s are used in a new period of an hour", used)
+		}
+	})
+}
+
+// stateIn opens a state directory.
+func stateIn(t *testing.T, path string) *state.Dir {
+	t.Helper()
+	dir, err := state.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestDowntimeUsedRecoversFromAFalseReport(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ask(t, "alpha", "bravo")
+		used := func() float64 { return w.of(t, w.page(t, "reward_budget"), "alpha")("downtime_used_seconds") }
+		before := used()
+		w.network.Node("alpha").SetObservedUptime(1, "charlie") // a quarter of the stake
+		time.Sleep(time.Minute)
+		if reported := used(); reported < before {
+			t.Errorf("%v s, %v s before", reported, before)
+		}
+		w.network.Node("alpha").SetObservedUptime(99)
+		time.Sleep(time.Minute)
+		if after := used(); after > before+120 {
+			t.Errorf("%v s a minute after the false report, %v s before it", after, before)
 		}
 	})
 }

@@ -8,6 +8,8 @@ type Upstreams struct {
 	Watch Watchlist
 	// Metrics is the Metrics service, or nil if it is not configured.
 	Metrics *metrics.Client
+	// Ledger stores what collectors of nodes have measured. Nil: each job starts without.
+	Ledger *Ledger
 	// Data is the Data service, or nil if it is not configured.
 	Data *DataService
 }

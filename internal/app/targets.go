@@ -46,7 +46,7 @@ type nodeConn struct {
 // newTargets creates the clients of all upstreams. It makes no calls.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1)}
-	t.shard = &collectors.Upstreams{Targets: collectors.NewTargets(nil, cfg.Chains), Watch: cfg.Watch}
+	t.shard = &collectors.Upstreams{Targets: collectors.NewTargets(nil, cfg.Chains), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}}
 	t.shard.NetworkID = cfg.NetworkID
 	if cfg.MetricsURL != "" {
 		up, err := t.upstream(scrape.Options{Name: "metrics", URL: cfg.MetricsURL, MaxWait: serviceMaxWait})

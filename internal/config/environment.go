@@ -84,7 +84,7 @@ type Environment struct {
 
 	Shard       string `split_words:"true" name:"SHARD" default:"0" subject:"Shards, state and log" desc:"Zero-based index of this shard; see fleets.md."`
 	TotalShards string `split_words:"true" name:"TOTAL_SHARDS" default:"1" desc:"Number of shards: processes that share the nodes."`
-	StateDir    string `split_words:"true" name:"STATE_DIR" desc:"Directory, which must exist, for totals from the Data service and for the state of alerts. Both survive a restart. Empty: both start again after a restart."`
+	StateDir    string `split_words:"true" name:"STATE_DIR" desc:"Directory, which must exist, for totals from the Data service, downtimes of validators and the state of alerts. They survive a restart. Empty: they start again after a restart."`
 	LogLevel    string `split_words:"true" name:"LOG_LEVEL" default:"INFO" desc:"Log level: DEBUG, INFO, WARN or ERROR."`
 	LogFormat   string `split_words:"true" name:"LOG_FORMAT" default:"auto" desc:"Log format: text, json or auto. auto is text on a terminal and JSON otherwise."`
 }

@@ -47,7 +47,7 @@ var faults = []fault{
 	{name: "closed-in-mid-body", befall: behaving(breakingOff(false)), outcome: "unreachable", told: "closed in the middle of the answer"},
 	{name: "closed-at-once", befall: behaving(raw("", "")), outcome: "unreachable", told: "closed before an answer"},
 	{name: "endless-header", befall: behaving(raw("HTTP/1.1 200 OK\r\nX-Filler: ", "x")), outcome: "unreachable", told: "response headers exceeded"},
-	{name: "endless-body", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")), outcome: "too_large", told: "raise AVAX_MAX_BODY"},
+	{name: "endless-body", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")), outcome: "too_large", told: "Raise AVAX_MAX_BODY"},
 	{name: "endless-depth", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", "[")), outcome: "malformed", told: "malformed"},
 	{name: "no-http", befall: behaving(raw("SSH-2.0-OpenSSH_9.2\r\n", "")), outcome: "unreachable", told: "malformed HTTP"},
 	{name: "html", befall: behaving(static(200, "text/html", "<!DOCTYPE html><html><body>Sign in</body></html>")), outcome: "malformed", told: "the answer is HTML"},
@@ -58,7 +58,7 @@ var faults = []fault{
 	{name: "wrong-types", befall: behaving(mistyping(1)), up: true, some: true, outcome: "malformed", told: "malformed: "},
 	{name: "duplicates", befall: behaving(changing(doubling)), up: true, some: true, told: "malformed: duplicate NodeID-"},
 	{name: "body-x10", befall: behaving(changing(padding)), up: true, some: true},
-	{name: "gzip-bomb", befall: behaving(bomb(64)), outcome: "too_large", told: "raise AVAX_MAX_BODY"},
+	{name: "gzip-bomb", befall: behaving(bomb(64)), outcome: "too_large", told: "Raise AVAX_MAX_BODY"},
 	{name: "gzip-torn", befall: behaving(func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
 		answer{200, http.Header{"Content-Encoding": {"gzip"}}, []byte("\x1f\x8b\x08\x00torn")}.send(w)
 	}), outcome: "unreachable", told: "closed in the middle|malformed"},

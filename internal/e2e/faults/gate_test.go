@@ -3,6 +3,7 @@ package faults_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,10 +12,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -29,6 +32,7 @@ type gate struct {
 
 	mu     sync.Mutex
 	server *http.Server // nil while it is down
+	held   int          // the socket that holds the port meanwhile
 }
 
 // behaviour answers a request in place of the node. good asks the node.
@@ -44,7 +48,12 @@ type answer struct {
 func newGate(t testing.TB, node http.Handler) *gate {
 	g := &gate{t: t, node: node, address: "127.0.0.1:0"}
 	g.open()
-	t.Cleanup(g.shut)
+	t.Cleanup(func() {
+		g.shut()
+		if g.held > 0 {
+			_ = syscall.Close(g.held)
+		}
+	})
 	return g
 }
 
@@ -52,6 +61,10 @@ func newGate(t testing.TB, node http.Handler) *gate {
 func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.held > 0 {
+		_ = syscall.Close(g.held)
+		g.held = 0
+	}
 	var listener net.Listener
 	var err error
 	for range 100 { // somebody else may hold the port for a moment
@@ -76,6 +89,25 @@ func (g *gate) shut() {
 	if g.server != nil {
 		_ = g.server.Close()
 		g.server = nil
+		g.hold()
+	}
+}
+
+// hold keeps the port from other programs: a socket that does not listen refuses connections.
+func (g *gate) hold() {
+	address := netip.MustParseAddrPort(g.address)
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err == nil {
+		g.held = fd
+		// The first option is for connections that have just ended.
+		err = errors.Join(
+			syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+			syscall.Bind(fd, &syscall.SockaddrInet4{Port: int(address.Port()), Addr: address.Addr().As4()}),
+			syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 0),
+		)
+	}
+	if err != nil {
+		g.t.Error(err)
 	}
 }
 
