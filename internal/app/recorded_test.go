@@ -373,7 +373,7 @@ func difference(t *testing.T, page string) string {
 
 // onTheClock are the families whose values depend on the time since the recording.
 var onTheClock = []string{
-	"avax_validator_downtime_used_seconds", "avax_l1_validator_runway_seconds", "avax_l1_quorum_loss_seconds", "avax_l1_top_up_avax",
+	"avax_validator_downtime_used_seconds", "avax_validator_downtime_used_uncertainty_seconds", "avax_l1_validator_runway_seconds", "avax_l1_quorum_loss_seconds", "avax_l1_top_up_avax",
 }
 
 // networkOnly omits series that differ between runs: the exporter's own metrics, except for the success of collectors, and values
