@@ -33,7 +33,7 @@ var feeConfig = &Spec{
 	Name:  "fee_config",
 	Help:  "Fee configuration of the chain.",
 	Calls: []string{"eth_feeConfig"},
-	Every: 5 * time.Minute,
+	Every: 2 * time.Minute,
 	Families: []*metric.Family{
 		feeGasLimit, feeTargetGas, feeTargetBlockRate, feeMinBaseFee, feeBaseFeeChangeDenominator,
 		feeMinBlockGasCost, feeMaxBlockGasCost, feeBlockGasCostStep, feeLastChangedBlock,

@@ -25,7 +25,7 @@ var subnets = &Spec{
 	Name:     "subnets",
 	Help:     "Owners of the monitored subnets, and managers of their validators.",
 	Calls:    []string{opSubnet, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
-	Every:    5 * time.Minute,
+	Every:    time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
 	Scope:    metric.ScopeChain,
 	Bind:     withData(perServiceChain(collectOwners)),
