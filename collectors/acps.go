@@ -15,7 +15,7 @@ var acps = &Spec{
 	Name:     "acps",
 	Help:     "Stake by its position on community proposals.",
 	Calls:    []string{"info.acps"},
-	Every:    15 * time.Minute,
+	Every:    5 * time.Minute,
 	Families: []*metric.Family{acpStake},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectACPs),

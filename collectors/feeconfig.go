@@ -33,7 +33,7 @@ var feeConfig = &Spec{
 	Name:  "fee_config",
 	Help:  "Fee configuration of the chain.",
 	Calls: []string{"eth_feeConfig"},
-	Every: 2 * time.Minute,
+	Every: 150 * time.Second,
 	Families: []*metric.Family{
 		feeGasLimit, feeTargetGas, feeTargetBlockRate, feeMinBaseFee, feeBaseFeeChangeDenominator,
 		feeMinBlockGasCost, feeMaxBlockGasCost, feeBlockGasCostStep, feeLastChangedBlock,
