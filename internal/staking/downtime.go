@@ -15,14 +15,11 @@ type Downtime struct {
 }
 
 // Next returns the downtime after another measurement. A measurement in whole percents is not exact: it may be too long by a
-// percent of the elapsed time. That percent raises Used only as fast as time passes. A fall by more than a percent shows that an
-// earlier measurement was false, and Used starts again.
+// percent of the elapsed time. That percent raises Used only as fast as time passes. A fall or rise that neither a percent nor
+// the time that passed explains shows that an earlier measurement was false, and Used starts again.
 func (d Downtime) Next(start, now time.Time, measured time.Duration, exact bool) Downtime {
 	next := Downtime{Start: start, At: now, Used: measured, Exact: exact}
-	percent := max(now.Sub(start), 0) / 100
-	if !d.Start.Equal(start) || measured < d.Used-percent {
-		return next
-	}
+	percent, passed := max(now.Sub(start), 0)/100, max(now.Sub(d.At), 0)
 	certain := measured
 	switch {
 	case !exact:
@@ -32,7 +29,10 @@ func (d Downtime) Next(start, now time.Time, measured time.Duration, exact bool)
 	default:
 		next.Offset = max(d.Used-measured, 0)
 	}
-	passed := max(now.Sub(d.At), 0)
-	next.Used = max(d.Used, min(measured+next.Offset, max(d.Used+passed, certain)))
+	if !d.Start.Equal(start) || measured < d.Used-percent || certain > d.Used+passed {
+		next.Offset = 0
+		return next
+	}
+	next.Used = max(d.Used, min(measured+next.Offset, d.Used+passed))
 	return next
 }

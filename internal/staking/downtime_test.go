@@ -22,7 +22,7 @@ func TestDowntimeDoesNotFallByRounding(t *testing.T) {
 			{0, 281 * s, false, 281 * s}, {60 * s, 38 * s, true, 281 * s}, {60 * s, 98 * s, true, 341 * s}, {60 * s, 158 * s, true, 401 * s},
 			{60 * s, 290 * s, false, 401 * s}, {60 * s, 403 * s, false, 403 * s}, {60 * s, 160 * s, true, 403 * s}, {60 * s, 220 * s, true, 463 * s},
 		},
-		"a false report of a minute":          {{0, 10 * s, true, 10 * s}, {60 * s, 9999 * s, false, 9999*s - 300600*time.Millisecond}, {60 * s, 10 * s, true, 10 * s}},
+		"a false report of a minute":          {{0, 10 * s, true, 10 * s}, {60 * s, 9999 * s, false, 9999 * s}, {60 * s, 10 * s, true, 10 * s}},
 		"a percent more, and less":            {{0, 100 * s, false, 100 * s}, {30 * s, 400 * s, false, 130 * s}, {30 * s, 101 * s, false, 130 * s}, {30 * s, 131 * s, false, 131 * s}},
 		"exact measurements that waver":       {{0, 10 * s, true, 10 * s}, {60 * s, 11 * s, true, 11 * s}, {60 * s, 10 * s, true, 11 * s}, {60 * s, 11 * s, true, 11 * s}},
 		"a long time without a measurement":   {{0, 10 * s, false, 10 * s}, {3600 * s, 3610 * s, true, 3610 * s}},
