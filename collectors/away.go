@@ -85,24 +85,30 @@ type away struct {
 // away returns the nodes that do not answer. The ID of a node that has never answered is not known. After
 // peers must have noticed, its name is returned.
 func (t *Targets) away(within time.Duration) away {
-	found := away{names: []string{}, ids: map[string]bool{}, nodes: map[*Node]bool{}}
-	answering := map[string]bool{}
+	found := away{names: []string{}}
 	for _, n := range t.Nodes() {
-		id := n.knownID()
-		switch {
-		case !n.away(within):
-			answering[id] = true
+		if !n.away(within) {
 			continue
-		case id != "" || time.Since(n.made) > peersNotice:
-			found.names = append(found.names, n.Name())
+		}
+		if found.nodes == nil {
+			found.nodes, found.ids = map[*Node]bool{}, map[string]bool{}
 		}
 		found.nodes[n] = true
+		id := n.knownID()
 		if id != "" {
 			found.ids[id] = true
 		}
+		if id != "" || time.Since(n.made) > peersNotice {
+			found.names = append(found.names, n.Name())
+		}
 	}
-	for id := range answering {
-		delete(found.ids, id)
+	if len(found.ids) == 0 {
+		return found // as a rule; a fleet calls this for each of its nodes
+	}
+	for _, n := range t.Nodes() {
+		if !found.nodes[n] {
+			delete(found.ids, n.knownID())
+		}
 	}
 	return found
 }
@@ -119,6 +125,9 @@ func lastAnswer(ctx context.Context) time.Duration {
 
 // present returns the nodes that answer, or all nodes if none does.
 func (a away) present(nodes []*Node) []*Node {
+	if len(a.nodes) == 0 {
+		return nodes
+	}
 	there := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return a.nodes[n] })
 	if len(there) == 0 {
 		return nodes

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -1121,7 +1120,7 @@ func TestDataOutageExpiresOnlyItsOwnSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		ctx, cancel := context.WithCancel(t.Context())
 		store := snapshot.New()
-		scheduler := schedule.Start(ctx, store, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		scheduler := schedule.Start(ctx, store, slog.New(slog.DiscardHandler))
 		defer scheduler.Wait()
 		defer cancel()
 		var jobs []schedule.Job

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -125,11 +124,10 @@ func TestCertificateExpiryIsExported(t *testing.T) {
 	plain, secure := serve((*httptest.Server).Start), serve((*httptest.Server).StartTLS)
 	expiry := float64(secure.Certificate().NotAfter.Unix())
 
-	reg := prometheus.NewPedanticRegistry()
-	m := scrape.NewMetrics(reg)
+	m := scrape.NewMetrics()
 	exported := func() map[string]float64 {
 		found := map[string]float64{}
-		families, err := reg.Gather()
+		families, err := m.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,8 +168,8 @@ func TestCertificateExpiryIsExported(t *testing.T) {
 
 // The certificate of a proxy says nothing about the upstream behind it.
 func TestProxyCertificateIsNotExported(t *testing.T) {
-	reg := prometheus.NewPedanticRegistry()
-	u := open(t, scrape.Options{Name: "node", URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: transport(func(*http.Request) (*http.Response, error) {
+	reg := scrape.NewMetrics()
+	u := open(t, scrape.Options{Name: "node", URL: "http://node", Metrics: reg, Transport: transport(func(*http.Request) (*http.Response, error) {
 		r := respond(200, good)
 		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{NotAfter: time.Now()}}}
 		return r, nil
@@ -186,8 +184,7 @@ func TestProxyCertificateIsNotExported(t *testing.T) {
 
 func TestCloseDeletesSeriesDuringACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reg := prometheus.NewPedanticRegistry()
-		m := scrape.NewMetrics(reg)
+		m := scrape.NewMetrics()
 		kept := open(t, scrape.Options{Name: "kept", URL: "http://node", Metrics: m, Transport: answering(`{"id":1,"result":{"height":"14"}}`)})
 		closed := open(t, scrape.Options{Name: "closed", URL: "http://node", Metrics: m, Transport: slow(time.Second, good)})
 		for _, u := range []*scrape.Upstream{kept, closed} {
@@ -202,7 +199,7 @@ func TestCloseDeletesSeriesDuringACall(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("call in progress: %v", err)
 		}
-		if n, err := testutil.GatherAndCount(reg); err != nil || n != 2 {
+		if n, err := testutil.GatherAndCount(m); err != nil || n != 2 {
 			t.Errorf("%d series, want the two of the remaining upstream (%v)", n, err)
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -15,9 +14,9 @@ import (
 
 func TestRequestsAreCountedByOutcomeAndTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reg := prometheus.NewPedanticRegistry()
+		reg := scrape.NewMetrics()
 		asked := 0
-		u := open(t, scrape.Options{Name: "local", URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: transport(func(r *http.Request) (*http.Response, error) {
+		u := open(t, scrape.Options{Name: "local", URL: "http://node", Metrics: reg, Transport: transport(func(r *http.Request) (*http.Response, error) {
 			switch asked++; asked {
 			case 1: // and a retry
 				return respond(502, ""), nil
@@ -78,8 +77,8 @@ avax_exporter_upstream_wait_until_timestamp_seconds{op="all",upstream="local"} 9
 }
 
 func TestRequestDurationIsANativeHistogram(t *testing.T) {
-	reg := prometheus.NewRegistry()
-	u := open(t, scrape.Options{URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: answering(good)})
+	reg := scrape.NewMetrics()
+	u := open(t, scrape.Options{URL: "http://node", Metrics: reg, Transport: answering(good)})
 	if err := askRPC(u); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -234,9 +233,9 @@ func TestSharedErrorReachesEveryWaitingCaller(t *testing.T) {
 // A hung upstream counts as a timeout even if every caller's deadline comes before the call's own.
 func TestSharedCallWithExpiredCallersIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := prometheus.NewRegistry()
+		registry := scrape.NewMetrics()
 		u, err := scrape.New(scrape.Options{
-			Name: "alpha", URL: "http://alpha.test", Timeout: time.Minute, Metrics: scrape.NewMetrics(registry),
+			Name: "alpha", URL: "http://alpha.test", Timeout: time.Minute, Metrics: registry,
 			Transport: transport(func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()
 				return nil, context.Cause(r.Context())

@@ -54,7 +54,8 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 		promcollectors.NewProcessCollector(promcollectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector("avax_exporter"),
 	)
-	targets, err := newTargets(cfg, openState(cfg, log), scrape.NewMetrics(registry))
+	upstreams := scrape.NewMetrics()
+	targets, err := newTargets(cfg, openState(cfg, log), upstreams)
 	if err != nil {
 		return nil, config.InputError{Err: err}
 	}
@@ -70,10 +71,10 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 
 	a := &App{cfg: cfg, log: log, targets: targets, store: snapshot.New()}
 	registry.MustRegister(a.store)
-	a.scheduler = schedule.Start(ctx, a.store, log, registry)
+	a.scheduler = schedule.Start(ctx, a.store, log)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
-	site := &web.Site{Store: a.store, Away: targets.away, ObserverBudget: cfg.ObserverBudget, Registry: registry, Progress: a.Progress, Authenticated: cfg.Authenticated, Inbox: cfg.Inbox, Version: Version(), Log: log}
+	site := &web.Site{Store: a.store, Away: targets.away, ObserverBudget: cfg.ObserverBudget, Registry: registry, Upstreams: upstreams, Progress: a.Progress, Authenticated: cfg.Authenticated, Inbox: cfg.Inbox, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {

@@ -17,7 +17,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
-	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -55,10 +54,8 @@ func own(t *testing.T) []row {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(snapshot.New(), &data.Budget{})
 	fleet.CountTargets(registry, nil)
-	scrape.NewMetrics(registry)
 	alerting.NewMetrics(registry)
 	notify.Declare(registry)
-	schedule.Start(t.Context(), snapshot.New(), slog.New(slog.DiscardHandler), registry)
 	fleet.NewWatch(&fleet.Source{}, nil, slog.New(slog.DiscardHandler), registry)
 
 	descs := make(chan *prometheus.Desc, 100)
@@ -67,6 +64,9 @@ func own(t *testing.T) []row {
 	var rows []row
 	for _, f := range snapshot.Health {
 		rows = append(rows, rowOf(f))
+	}
+	for _, f := range scrape.Exported {
+		rows = append(rows, row{f.Name, strings.ToLower(f.Type.String()), f.Help, f.Labels})
 	}
 	for d := range descs {
 		rows = append(rows, readDesc(t, d.String()))
@@ -88,11 +88,8 @@ func readDesc(t *testing.T, text string) row {
 	if m[3] != "" {
 		r.Labels = strings.Split(m[3], ",")
 	}
-	switch {
-	case strings.HasSuffix(r.Name, "_total"):
+	if strings.HasSuffix(r.Name, "_total") {
 		r.Type = "counter"
-	case r.Name == "avax_exporter_upstream_request_duration_seconds":
-		r.Type = "histogram"
 	}
 	return r
 }

@@ -37,6 +37,11 @@ func (c Chunk) AddTo(p *pack.Packer) {
 	_, _ = p.Write(c.short) // never fails
 }
 
+// Same reports whether both chunks are short and have the same lines.
+func (c Chunk) Same(o Chunk) bool {
+	return c.long == nil && o.long == nil && bytes.Equal(c.short, o.short)
+}
+
 // Limits of uncompressed text. Above mostText, the lines of one family are compressed, so that a validator set of any size
 // needs little memory. Below leastPacked, the result of a run stays text.
 const (

@@ -16,6 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/web"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // The series of the pages: what twelve nodes tell of their validators, twelve
@@ -66,7 +67,7 @@ func servePage(args []string) (http.Handler, error) {
 	}
 	own := ownRegistry()
 	own.MustRegister(store)
-	site := &web.Site{Store: store, Registry: own, Progress: func() (int, int) { return jobs, jobs }, Log: slog.New(slog.DiscardHandler)}
+	site := &web.Site{Store: store, Registry: own, Upstreams: scrape.NewMetrics(), Progress: func() (int, int) { return jobs, jobs }, Log: slog.New(slog.DiscardHandler)}
 	mux := http.NewServeMux()
 	mux.Handle("/", site.Handler())
 	next := 0

@@ -48,6 +48,7 @@ func serveSet(w http.ResponseWriter, r *http.Request) {
 // bytes at the end.
 func nodeID(i int) string {
 	id := sha256.Sum256(fmt.Appendf(nil, "node %d", i))
+	id[0] |= 1 // base 58 would lose a leading zero
 	check := sha256.Sum256(id[:20])
 	return "NodeID-" + base58(append(id[:20:20], check[28:]...))
 }

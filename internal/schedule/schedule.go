@@ -7,14 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
@@ -81,8 +78,8 @@ func causeOf(r snapshot.Run) cause { return cause{r.Target.Group(), scrape.Outco
 // job is a Job that is part of the current set.
 type job struct {
 	Job
-	// from is when ticks begin to count: while the first run may be in progress
-	// they do not.
+	// from is when ticks begin to count: while the first run may be in progress they do not. It is zero
+	// until the first run starts.
 	from time.Time
 	// notes are those of the last successful run. The current run uses them.
 	notes []string
@@ -96,11 +93,11 @@ type job struct {
 	woken    *time.Timer
 	wakeAt   time.Time
 
-	skipped, panics atomic.Uint64
+	skipped, panics uint64 // of the job since the start
 }
 
 // Start returns a scheduler without jobs. It runs until ctx ends.
-func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg prometheus.Registerer) *Scheduler {
+func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger) *Scheduler {
 	s := &Scheduler{
 		ctx:   ctx,
 		store: store,
@@ -111,33 +108,7 @@ func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger, reg pro
 		failing: map[cause]int{},
 		tickers: map[cron.Schedule]*ticker{},
 	}
-	reg.MustRegister(s)
 	return s
-}
-
-var (
-	skipped = prometheus.NewDesc("avax_exporter_collector_skipped_total",
-		"Runs that were skipped because the previous run for this target had not ended.",
-		[]string{"collector", "target"}, nil)
-	panics = prometheus.NewDesc("avax_exporter_collector_panics_total",
-		"Runs that ended in a panic, which is a bug: please report it.",
-		[]string{"collector", "target"}, nil)
-)
-
-// Describe implements prometheus.Collector.
-func (s *Scheduler) Describe(ch chan<- *prometheus.Desc) { ch <- skipped; ch <- panics }
-
-// Collect implements prometheus.Collector. It creates the counters on demand: a fleet has tens of
-// thousands, and counters in a registry would take ten times the memory of a job.
-func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
-	s.mu.Lock()
-	jobs := slices.Collect(maps.Values(s.jobs))
-	s.mu.Unlock()
-	for _, j := range jobs {
-		target := j.Target.String()
-		ch <- prometheus.MustNewConstMetric(skipped, prometheus.CounterValue, float64(j.skipped.Load()), j.Collector, target)
-		ch <- prometheus.MustNewConstMetric(panics, prometheus.CounterValue, float64(j.panics.Load()), j.Collector, target)
-	}
 }
 
 // Set replaces the set of jobs. New jobs start at once; removed jobs take their samples with them. A
@@ -201,17 +172,18 @@ func (s *Scheduler) tick(t *ticker) {
 	now := time.Now()
 	s.arm(t, now)
 	for j := range t.jobs {
-		if !now.Before(j.from) {
+		if !j.from.IsZero() && !now.Before(j.from) {
 			s.runs.Go(func() { s.run(j, false) })
 		}
 	}
 }
 
-// firstSpread and longestSpread spread the first runs over many targets. Jobs that make the same calls
-// start together, so that they share answers.
+// Limits of the first runs over many targets. Jobs that make the same calls start together, so that they
+// share answers. Targets start one after the other, while firstAtOnce are in progress only every firstGap:
+// all at once would take the memory of tens of thousands of calls, and time out.
 const (
-	firstSpread   = 5 * time.Millisecond
-	longestSpread = 2 * time.Second
+	firstAtOnce = 64
+	firstGap    = 20 * time.Millisecond
 )
 
 // longestFirst limits how long a first run may suppress ticks, so that a job scheduled on the hour does
@@ -231,25 +203,37 @@ func (s *Scheduler) start(jobs []*job) {
 		}
 		passes[n] = append(passes[n], j)
 	}
-	spread := min(firstSpread, longestSpread/time.Duration(max(1, len(passes))))
-	now := time.Now()
-	for n, together := range passes {
-		at := now.Add(time.Duration(n) * spread)
-		for _, j := range together {
-			j.from = at.Add(min(period(j.When, at)/2, longestFirst))
-		}
-	}
 	s.runs.Go(func() {
-		for _, together := range passes {
-			for _, j := range together {
-				s.runs.Go(func() { s.run(j, false) })
+		ended := make(chan struct{}, len(passes))
+		for n, together := range passes {
+			if n >= firstAtOnce {
+				select {
+				case <-ended:
+				case <-time.After(firstGap):
+				case <-s.ctx.Done():
+					return
+				}
 			}
-			select {
-			case <-time.After(spread):
-			case <-s.ctx.Done():
-				return
-			}
+			s.first(together, ended)
 		}
+	})
+}
+
+// first makes the first run of jobs that start together, and sends when they have ended.
+func (s *Scheduler) first(jobs []*job, ended chan<- struct{}) {
+	s.mu.Lock()
+	now := time.Now()
+	for _, j := range jobs {
+		j.from = now.Add(min(period(j.When, now)/2, longestFirst))
+	}
+	s.mu.Unlock()
+	s.runs.Go(func() {
+		var all sync.WaitGroup
+		for _, j := range jobs {
+			all.Go(func() { s.run(j, false) })
+		}
+		all.Wait()
+		ended <- struct{}{}
 	})
 }
 
@@ -371,7 +355,9 @@ func (s *Scheduler) run(j *job, woken bool) {
 func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			j.panics.Add(1)
+			s.mu.Lock()
+			j.panics++
+			s.mu.Unlock()
 			s.log.Error("collector panicked", "collector", j.Collector, "target", j.Target.String(),
 				"panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
@@ -388,6 +374,7 @@ func (s *Scheduler) put(j *job, r snapshot.Run, missing bool) {
 		return
 	}
 	was := s.store.Last(j.Key)
+	r.Skipped, r.Panics = j.skipped, j.panics
 	s.store.Put(r)
 	s.retry(j, r, missing)
 	if was.Err != nil && r.Err == nil && j.Target.Node != "" {

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/robfig/cron/v3"
 
@@ -27,10 +26,9 @@ var gauge = metric.New("avax_test_gauge", "A gauge.", "target")
 // house is a running scheduler and its store.
 type house struct {
 	*schedule.Scheduler
-	store    *snapshot.Store
-	registry *prometheus.Registry
-	log      *strings.Builder
-	stop     func()
+	store *snapshot.Store
+	log   *strings.Builder
+	stop  func()
 }
 
 // inHouse runs the test in synthetic time with a running scheduler.
@@ -38,8 +36,8 @@ func inHouse(t *testing.T, test func(t *testing.T, h house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		h := house{store: snapshot.New(), registry: prometheus.NewRegistry(), log: &strings.Builder{}, stop: cancel}
-		h.Scheduler = schedule.Start(ctx, h.store, slog.New(slog.NewTextHandler(h.log, nil)), h.registry)
+		h := house{store: snapshot.New(), log: &strings.Builder{}, stop: cancel}
+		h.Scheduler = schedule.Start(ctx, h.store, slog.New(slog.NewTextHandler(h.log, nil)))
 		defer h.Wait()
 		defer cancel()
 		test(t, h)
@@ -166,13 +164,13 @@ func TestTickDuringARunIsSkippedAndCounted(t *testing.T) {
 			job("stuck", func(context.Context, *metric.Batch) error { time.Sleep(35 * time.Second); return nil }),
 			counting("patient", &others),
 		})
-		time.Sleep(31 * time.Second)
-		want := `# HELP avax_exporter_collector_skipped_total Runs that were skipped because the previous run for this target had not ended.
+		time.Sleep(36 * time.Second)
+		want := `# HELP avax_exporter_collector_skipped_total Runs that were skipped because the previous run for this target had not ended. Absent until the first run has ended.
 # TYPE avax_exporter_collector_skipped_total counter
 avax_exporter_collector_skipped_total{collector="test",target="patient"} 0
 avax_exporter_collector_skipped_total{collector="test",target="stuck"} 3
 `
-		if err := testutil.GatherAndCompare(h.registry, strings.NewReader(want), "avax_exporter_collector_skipped_total"); err != nil {
+		if err := testutil.GatherAndCompare(h.store, strings.NewReader(want), "avax_exporter_collector_skipped_total"); err != nil {
 			t.Error(err)
 		}
 		if got := others.Load(); got != 4 {
@@ -224,12 +222,12 @@ func TestPanicFailsOnlyItsJob(t *testing.T) {
 		if runs.Load() != 2 {
 			t.Errorf("the other job ran %d times, want 2", runs.Load())
 		}
-		want := `# HELP avax_exporter_collector_panics_total Runs that ended in a panic, which is a bug: please report it.
+		want := `# HELP avax_exporter_collector_panics_total Runs that ended in a panic, which is a bug: please report it. Absent until the first run has ended.
 # TYPE avax_exporter_collector_panics_total counter
 avax_exporter_collector_panics_total{collector="test",target="broken"} 2
 avax_exporter_collector_panics_total{collector="test",target="sound"} 0
 `
-		if err := testutil.GatherAndCompare(h.registry, strings.NewReader(want), "avax_exporter_collector_panics_total"); err != nil {
+		if err := testutil.GatherAndCompare(h.store, strings.NewReader(want), "avax_exporter_collector_panics_total"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -273,7 +271,7 @@ func TestLateRunOfARemovedJobIsDiscarded(t *testing.T) {
 		if page := h.served(); page != "" {
 			t.Errorf("served:\n%s", page)
 		}
-		if n, err := testutil.GatherAndCount(h.registry); err != nil || n != 0 {
+		if n, err := testutil.GatherAndCount(h.store); err != nil || n != 0 {
 			t.Errorf("%d series left, %v", n, err)
 		}
 	})
@@ -455,7 +453,7 @@ func (p inPhase) Next(t time.Time) time.Time {
 
 func skippedTicks(t *testing.T, h house) (n float64) {
 	t.Helper()
-	families, err := h.registry.Gather()
+	families, err := h.store.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

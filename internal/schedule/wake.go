@@ -130,7 +130,8 @@ func (s *Scheduler) begin(j *job, deadline time.Duration) (ctx context.Context) 
 		return nil
 	}
 	if j.running {
-		j.skipped.Add(1)
+		j.skipped++
+		s.store.Skipped(j.Key, j.skipped)
 		return nil
 	}
 	j.running, j.began = true, time.Now()
@@ -143,6 +144,7 @@ func (s *Scheduler) end(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j.cancel()
+	j.cancel = nil // it holds the context
 	again := j.again
 	j.running, j.again = false, false
 	if again && s.ctx.Err() == nil && s.jobs[j.Key] == j {

@@ -73,7 +73,10 @@ func (f *family) find(k Key) (int, bool) {
 
 func (f *family) set(c chunk) {
 	if i, has := f.find(*c.job); has {
-		f.chunks[i] = c
+		same := f.chunks[i].Same(*c.Chunk)
+		if f.chunks[i] = c; same {
+			return // the page stays as it is
+		}
 	} else {
 		f.chunks = slices.Insert(f.chunks, i, c)
 	}

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,10 +21,11 @@ func (s *Store) Families(t time.Time) iter.Seq[*dto.MetricFamily] {
 	defer s.mu.Unlock()
 	s.expire(t)
 	var families [][]chunk
-	for _, index := range []*familyIndex{&s.samples, &s.health} {
-		for _, f := range index.ordered() {
-			families = append(families, slices.Clone(f.chunks))
-		}
+	for _, f := range s.samples.ordered() {
+		families = append(families, slices.Clone(f.chunks))
+	}
+	for _, p := range healthParts(slices.Collect(maps.Values(s.jobs))) {
+		families = append(families, p.chunks)
 	}
 	return func(yield func(*dto.MetricFamily) bool) {
 		for _, chunks := range families {
@@ -72,21 +74,37 @@ var (
 	lastSuccess = metric.New("avax_exporter_collector_last_success_timestamp_seconds",
 		"Start of the collector's last successful run for this target, in Unix seconds. Absent until there was one.",
 		"collector", "target")
+	skipped = metric.NewCounter("avax_exporter_collector_skipped_total",
+		"Runs that were skipped because the previous run for this target had not ended. Absent until the first run has ended.",
+		"collector", "target")
+	panics = metric.NewCounter("avax_exporter_collector_panics_total",
+		"Runs that ended in a panic, which is a bug: please report it. Absent until the first run has ended.",
+		"collector", "target")
 )
 
-// Health are the families about the state of jobs. They are rendered with each run: a fleet has tens of thousands of jobs,
-// whose gauges in a registry would cost each scrape more than everything else.
-var Health = []*metric.Family{success, duration, lastSuccess}
+// Health are the families about the state of jobs. They are rendered when a page is: a fleet has tens of thousands of
+// jobs, whose gauges in a registry would cost each scrape more than everything else.
+var Health = []*metric.Family{success, duration, lastSuccess, skipped, panics}
 
-func healthOf(j *Job) []metric.Chunk {
+// healthParts renders Health for all jobs, in the order of their keys.
+func healthParts(jobs []*Job) []*part {
+	slices.SortFunc(jobs, func(a, b *Job) int { return a.Last.compare(b.Last.Key) })
 	b := metric.NewBatch(Health)
-	collector, target := j.Last.Collector, j.Last.Target.String()
-	b.SetBool(success, j.Last.Err == nil, collector, target)
-	b.Set(duration, j.Last.Took.Seconds(), collector, target)
-	if !j.Good.At.IsZero() {
-		b.Set(lastSuccess, float64(j.Good.At.UnixMilli())/1e3, collector, target)
+	for _, j := range jobs {
+		collector, target := j.Last.Collector, j.Last.Target.String()
+		b.SetBool(success, j.Last.Err == nil, collector, target)
+		b.Set(duration, j.Last.Took.Seconds(), collector, target)
+		if !j.Good.At.IsZero() {
+			b.Set(lastSuccess, float64(j.Good.At.UnixMilli())/1e3, collector, target)
+		}
+		b.Set(skipped, float64(j.Last.Skipped), collector, target)
+		b.Set(panics, float64(j.Last.Panics), collector, target)
 	}
-	return b.Chunks()
+	var parts []*part
+	for _, c := range b.Chunks() {
+		parts = append(parts, &part{chunks: []chunk{{Chunk: &c}}})
+	}
+	return parts
 }
 
 var series = prometheus.NewDesc("avax_exporter_series",

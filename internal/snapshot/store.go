@@ -6,6 +6,7 @@ package snapshot
 import (
 	"cmp"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -37,6 +38,8 @@ type Run struct {
 	Chunks []metric.Chunk
 	Tables []metric.Table
 	Facts  metric.Facts
+	// Skipped and Panics count the ticks of the job that were skipped, and its runs that ended in a panic, since the start.
+	Skipped, Panics uint64
 	// Err is the error of a failed run. A failed run without samples keeps the samples of the last good run until their time
 	// is over. A run with more series than its limit fails too, and has the samples within the limit.
 	Err error
@@ -45,11 +48,11 @@ type Run struct {
 // Job is the state of one job in the store.
 type Job struct {
 	Last Run // latest run, failed or not
-	// Good is the latest good run; its Key is empty without one. Its samples are of a later run, if that had more series than
+	// Good is the latest good run, as a rule Last itself; its Key is empty without one. Its samples are of a later run, if that had more series than
 	// its limit.
-	Good Run
+	Good *Run
 
-	health, served []metric.Chunk // rendered as on the page
+	served []metric.Chunk // rendered as on the page
 }
 
 // Fresh returns the samples that may be served at t.
@@ -65,16 +68,20 @@ type Store struct {
 	mu      sync.RWMutex
 	jobs    map[Key]*Job // a *Job is replaced, never changed
 	samples familyIndex
-	health  familyIndex    // state of jobs
+	changes int            // of jobs
 	series  map[string]int // samples by collector
 	until   time.Time      // before this time no sample expires
 
 	packing sync.Mutex // locked by the scrape that compresses
+	health  struct {   // of the jobs, as of that many changes; guarded by packing
+		changes int
+		parts   []*part
+	}
 }
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{jobs: map[Key]*Job{}, series: map[string]int{}, samples: newFamilyIndex(), health: newFamilyIndex()}
+	return &Store{jobs: map[Key]*Job{}, series: map[string]int{}, samples: newFamilyIndex()}
 }
 
 // Put records a run.
@@ -83,23 +90,41 @@ func (s *Store) Put(r Run) {
 	defer s.mu.Unlock()
 	old := s.jobs[r.Key]
 	if old == nil {
-		old = &Job{}
+		old = &Job{Good: &Run{}}
 	}
-	next := &Job{Last: r, Good: r, served: r.Chunks}
+	next := &Job{Last: r, served: r.Chunks}
+	next.Good = &next.Last
 	if r.Err != nil {
-		next.Good = old.Good
-		next.Good.Chunks, next.Good.Tables, next.Good.Facts, next.Good.Until = r.Chunks, r.Tables, r.Facts, r.Until
+		good := *old.Good
+		good.Chunks, good.Tables, good.Facts, good.Until = r.Chunks, r.Tables, r.Facts, r.Until
+		next.Good = &good
 	}
 	if r.Err != nil && r.Chunks == nil {
 		next.Good, next.served = old.Good, old.served
 	}
-	next.health = healthOf(next)
 	s.jobs[r.Key] = next
-	s.health.replace(&next.Last.Key, old.health, next.health)
+	s.changes++
 	s.serve(&next.Last.Key, old.served, next.served)
 	if next.served != nil && next.Good.Until.Before(s.until) {
 		s.until = next.Good.Until
 	}
+}
+
+// Skipped stores how many ticks of a job were skipped. A job whose first run has not ended has no series yet.
+func (s *Store) Skipped(k Key, ticks uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.jobs[k]
+	if old == nil {
+		return
+	}
+	next := *old
+	next.Last.Skipped = ticks
+	if old.Good == &old.Last {
+		next.Good = &next.Last
+	}
+	s.jobs[k] = &next
+	s.changes++
 }
 
 // serve replaces the served samples of a job. The caller holds s.mu.
@@ -136,7 +161,7 @@ func (s *Store) Delete(k Key) {
 	defer s.mu.Unlock()
 	if j := s.jobs[k]; j != nil {
 		delete(s.jobs, k)
-		s.health.replace(&k, j.health, nil)
+		s.changes++
 		s.serve(&k, j.served, nil)
 	}
 }
@@ -215,26 +240,33 @@ func (s *Store) Tables(t time.Time) []Table {
 // Page returns the samples that are valid at t and the state of jobs: in OpenMetrics, without its closing line, or else in the
 // text format. Only families that changed since the last call are compressed again.
 func (s *Store) Page(t time.Time, format expfmt.FormatType) pack.Blocks {
-	return s.page(t, format, &s.samples, &s.health)
+	return s.page(t, format, true)
 }
 
 // Write writes the samples that are valid at t in the text format, without the state of jobs.
 func (s *Store) Write(w io.Writer, t time.Time) error {
-	_, err := s.page(t, expfmt.TypeTextPlain, &s.samples).WriteTo(w)
+	_, err := s.page(t, expfmt.TypeTextPlain, false).WriteTo(w)
 	return err
 }
 
-func (s *Store) page(t time.Time, format expfmt.FormatType, indexes ...*familyIndex) pack.Blocks {
+func (s *Store) page(t time.Time, format expfmt.FormatType, health bool) pack.Blocks {
 	s.packing.Lock()
 	defer s.packing.Unlock()
-	// Read all indexes under one lock: a page never mixes two states of one job.
-	var parts []*part
+	// Read samples and jobs under one lock: a page never mixes two states of one job.
+	var jobs []*Job
 	s.mu.Lock()
 	s.expire(t)
-	for _, index := range indexes {
-		parts = append(parts, index.parts()...)
+	parts := s.samples.parts()
+	if health && s.health.changes != s.changes {
+		s.health.changes, jobs = s.changes, slices.Collect(maps.Values(s.jobs))
 	}
 	s.mu.Unlock()
+	if jobs != nil {
+		s.health.parts = healthParts(jobs)
+	}
+	if health {
+		parts = append(parts, s.health.parts...)
+	}
 
 	var page pack.Blocks
 	var packed []*part
@@ -249,7 +281,7 @@ func (s *Store) page(t time.Time, format expfmt.FormatType, indexes ...*familyIn
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range packed {
-		if p.of.changes == p.changes {
+		if p.of != nil && p.of.changes == p.changes {
 			p.of.pages = p.pages
 		}
 	}

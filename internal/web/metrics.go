@@ -133,6 +133,11 @@ func (s *scrapes) writeProtobuf(w io.Writer, format expfmt.Format) error {
 			return err
 		}
 	}
+	for f := range s.site.Upstreams.Each() {
+		if err := write(f); err != nil {
+			return err
+		}
+	}
 	for _, f := range s.gather() {
 		if err := write(f); err != nil {
 			return err
@@ -157,6 +162,9 @@ func (s *scrapes) ownPage(format expfmt.Format) pack.Blocks {
 		o = &s.own[1]
 	}
 	page, _ := o.get("", func(w io.Writer) error {
+		if err := s.site.Upstreams.WriteText(w, format.FormatType()); err != nil {
+			return err
+		}
 		enc := expfmt.NewEncoder(w, format)
 		for _, f := range s.gather() {
 			if err := enc.Encode(f); err != nil {

@@ -33,6 +33,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // Accept and Accept-Encoding headers of scrapers.
@@ -78,7 +79,7 @@ var scrapers = map[string]struct{ accept, encoding, mediaType, packed string }{
 
 // siteOf serves the store and the registry.
 func siteOf(store *snapshot.Store, registry *prometheus.Registry) *Site {
-	return &Site{Store: store, Registry: registry, Log: slog.New(slog.DiscardHandler), Progress: func() (int, int) { return 0, 0 }}
+	return &Site{Store: store, Registry: registry, Upstreams: scrape.NewMetrics(), Log: slog.New(slog.DiscardHandler), Progress: func() (int, int) { return 0, 0 }}
 }
 
 // fetch requests a page like a scraper, and decompresses the answer.
@@ -203,6 +204,13 @@ func TestMetricsEqualThoseOfARegistry(t *testing.T) {
 			all.MustRegister(vecs[name])
 			for i := range 3 {
 				vecs[name].set(value, "test", fmt.Sprintf("job%d", i))
+			}
+		}
+		for _, name := range []string{"avax_exporter_collector_skipped_total", "avax_exporter_collector_panics_total"} {
+			none := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: "How jobs fare."}, []string{"collector", "target"})
+			all.MustRegister(none)
+			for i := range 3 {
+				none.WithLabelValues("test", fmt.Sprintf("job%d", i))
 			}
 		}
 		for i := range 3 {
@@ -449,7 +457,7 @@ func TestAbortedScrapeDoesNotAffectTheNext(t *testing.T) {
 	}
 	server.Close() // waits for aborted scrapes
 	header, page := fetch(t, h, "*/*", "gzip")
-	if n := len(samplesOf(t, header.Get("Content-Type"), page)); n != 304 {
+	if n := len(samplesOf(t, header.Get("Content-Type"), page)); n != 306 {
 		t.Errorf("next scrape: %d series", n)
 	}
 }

@@ -130,7 +130,7 @@ func newScene(t *testing.T, ctx context.Context) *scene {
 // newSite is a site with an empty store, whose collectors have all run.
 func newSite() *Site {
 	return &Site{
-		Store: snapshot.New(), Registry: prometheus.NewRegistry(), Version: "v1.2.3",
+		Store: snapshot.New(), Registry: prometheus.NewRegistry(), Upstreams: scrape.NewMetrics(), Version: "v1.2.3",
 		Progress: func() (ran, of int) { return 1, 1 },
 		Log:      slog.New(slog.DiscardHandler),
 	}

@@ -3,22 +3,33 @@ package web
 
 import (
 	"fmt"
+	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
+// Upstreams exports the families about requests to upstreams.
+type Upstreams interface {
+	WriteText(w io.Writer, format expfmt.FormatType) error
+	Each() iter.Seq[*dto.MetricFamily]
+}
+
 // Site has the data of the handlers.
 type Site struct {
 	Store *snapshot.Store
-	// Registry holds the exporter's own metrics.
-	Registry prometheus.Gatherer
+	// Registry holds the exporter's own metrics except those of Upstreams.
+	Registry  prometheus.Gatherer
+	Upstreams Upstreams
 	// Source is the source of alerts and samples: the rule evaluation of this process, or a Prometheus. Nil without both.
 	Source alerting.Source
 	// Receivers returns the Alertmanagers that this process notifies; nil without any.

@@ -1,0 +1,262 @@
+package scrape
+
+import (
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// Family is a family of Metrics: a row of docs/metrics.md.
+type Family struct {
+	Name, Help string
+	Type       dto.MetricType
+	Labels     []string
+	// text appends the lines of one upstream.
+	text func(l *liner, m *measure)
+	// metrics yields the same for protobuf.
+	metrics func(m *measure, yield func(*dto.Metric))
+}
+
+// Exported are the families of Metrics, in the order of their names.
+var Exported = []Family{
+	{
+		Name:   "avax_exporter_upstream_certificate_expiry_timestamp_seconds",
+		Help:   "Expiry of the certificate on the last used HTTPS connection to an upstream, in Unix seconds. Absent for HTTP, and before the first connection.",
+		Type:   dto.MetricType_GAUGE,
+		Labels: []string{"upstream"},
+		text: func(l *liner, m *measure) {
+			if m.expiry != 0 {
+				l.value("", m.expiry, "upstream", m.upstream)
+			}
+		},
+		metrics: func(m *measure, yield func(*dto.Metric)) {
+			if m.expiry != 0 {
+				yield(&dto.Metric{Label: labels("upstream", m.upstream), Gauge: &dto.Gauge{Value: &m.expiry}})
+			}
+		},
+	},
+	{
+		Name:   "avax_exporter_upstream_request_duration_seconds",
+		Help:   "Time from sending a request to an upstream to the end of its answer, whatever the outcome.",
+		Type:   dto.MetricType_HISTOGRAM,
+		Labels: []string{"upstream", "op"},
+		text: func(l *liner, m *measure) {
+			for _, c := range m.ops {
+				if c.duration.since.IsZero() {
+					continue
+				}
+				n := uint64(0)
+				for i, bound := range bounds {
+					n += c.duration.classic[i]
+					l.count("_bucket", n, "op", c.op, "upstream", m.upstream, "le", l.float(bound))
+				}
+				n = c.duration.count()
+				l.count("_bucket", n, "op", c.op, "upstream", m.upstream, "le", "+Inf")
+				l.value("_sum", c.duration.sum, "op", c.op, "upstream", m.upstream)
+				l.count("_count", n, "op", c.op, "upstream", m.upstream)
+			}
+		},
+		metrics: func(m *measure, yield func(*dto.Metric)) {
+			for _, c := range m.ops {
+				if !c.duration.since.IsZero() {
+					yield(&dto.Metric{Label: labels("op", c.op, "upstream", m.upstream), Histogram: c.duration.histogram()})
+				}
+			}
+		},
+	},
+	{
+		Name:   "avax_exporter_upstream_requests_total",
+		Help:   "Requests to an upstream by outcome. A retry counts again, a shared answer does not.",
+		Type:   dto.MetricType_COUNTER,
+		Labels: []string{"upstream", "op", "outcome"},
+		text: func(l *liner, m *measure) {
+			for _, c := range m.ops {
+				l.tallies(c.requests, c.op, m.upstream)
+			}
+		},
+		metrics: func(m *measure, yield func(*dto.Metric)) {
+			for _, c := range m.ops {
+				counters(c.requests, c.op, m.upstream, yield)
+			}
+		},
+	},
+	{
+		Name:   "avax_exporter_upstream_unsent_total",
+		Help:   "Calls to an upstream that were not sent, by outcome. rate_limited: it asked to wait, or a budget is spent. timeout: no turn came in time.",
+		Type:   dto.MetricType_COUNTER,
+		Labels: []string{"upstream", "op", "outcome"},
+		text: func(l *liner, m *measure) {
+			for _, c := range m.ops {
+				l.tallies(c.unsent, c.op, m.upstream)
+			}
+		},
+		metrics: func(m *measure, yield func(*dto.Metric)) {
+			for _, c := range m.ops {
+				counters(c.unsent, c.op, m.upstream, yield)
+			}
+		},
+	},
+	{
+		Name:   "avax_exporter_upstream_wait_until_timestamp_seconds",
+		Help:   "End of the last wait that an upstream asked for, for one op or all, in Unix seconds. Absent if it asked for none.",
+		Type:   dto.MetricType_GAUGE,
+		Labels: []string{"upstream", "op"},
+		text: func(l *liner, m *measure) {
+			for _, w := range m.until {
+				l.value("", w.at, "op", w.op, "upstream", m.upstream)
+			}
+		},
+		metrics: func(m *measure, yield func(*dto.Metric)) {
+			for _, w := range m.until {
+				yield(&dto.Metric{Label: labels("op", w.op, "upstream", m.upstream), Gauge: &dto.Gauge{Value: proto.Float64(w.at)}})
+			}
+		},
+	},
+}
+
+func (f Family) header(openMetrics bool) string {
+	name := f.Name
+	if openMetrics {
+		name = strings.TrimSuffix(name, "_total")
+	}
+	return "# HELP " + name + " " + f.Help + "\n# TYPE " + name + " " + strings.ToLower(f.Type.String()) + "\n"
+}
+
+// WriteText writes all families in a text format, without the closing line of OpenMetrics.
+func (m *Metrics) WriteText(w io.Writer, format expfmt.FormatType) error {
+	upstreams := m.all()
+	l := &liner{openMetrics: format == expfmt.TypeOpenMetrics}
+	for _, f := range Exported {
+		header := f.header(l.openMetrics)
+		l.name = f.Name
+		for _, m := range upstreams {
+			l.line = append(l.line[:0], header...)
+			m.mu.Lock()
+			f.text(l, m)
+			m.mu.Unlock()
+			if len(l.line) == len(header) {
+				continue
+			}
+			header = ""
+			if _, err := w.Write(l.line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// liner appends lines of one family.
+type liner struct {
+	name        string
+	openMetrics bool
+	line        []byte
+}
+
+// start appends a series: names and values of labels in turn.
+func (l *liner) start(suffix string, labels ...string) {
+	l.line = append(append(l.line, l.name...), suffix...)
+	for i := 0; i < len(labels); i += 2 {
+		l.line = append(l.line, "{,"[min(i, 1)])
+		l.line = append(append(append(l.line, labels[i]...), `="`...), escapeLabel.Replace(labels[i+1])...)
+		l.line = append(l.line, '"')
+	}
+	l.line = append(l.line, "} "...)
+}
+
+var escapeLabel = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+func (l *liner) value(suffix string, v float64, labels ...string) {
+	l.start(suffix, labels...)
+	l.line = append(append(l.line, l.float(v)...), '\n')
+}
+
+func (l *liner) count(suffix string, n uint64, labels ...string) {
+	l.start(suffix, labels...)
+	l.line = append(strconv.AppendUint(l.line, n, 10), '\n')
+}
+
+func (l *liner) tallies(of []tally, op, upstream string) {
+	for _, t := range of {
+		if l.openMetrics {
+			l.value("", float64(t.n), "op", op, "outcome", string(t.outcome), "upstream", upstream)
+		} else {
+			l.count("", t.n, "op", op, "outcome", string(t.outcome), "upstream", upstream)
+		}
+	}
+}
+
+// float formats a number. OpenMetrics marks it as a float.
+func (l *liner) float(v float64) string {
+	s := strconv.FormatFloat(v, 'g', -1, 64)
+	if l.openMetrics && !strings.ContainsAny(s, "e.") {
+		s += ".0"
+	}
+	return s
+}
+
+// Each yields the families for a scrape in protobuf, one at a time: in this form a sample takes many times its line.
+func (m *Metrics) Each() iter.Seq[*dto.MetricFamily] {
+	return func(yield func(*dto.MetricFamily) bool) {
+		upstreams := m.all()
+		for _, f := range Exported {
+			family := &dto.MetricFamily{Name: &f.Name, Help: &f.Help, Type: f.Type.Enum()}
+			for _, m := range upstreams {
+				m.mu.Lock()
+				f.metrics(m, func(metric *dto.Metric) { family.Metric = append(family.Metric, metric) })
+				m.mu.Unlock()
+			}
+			if len(family.Metric) > 0 && !yield(family) {
+				return
+			}
+		}
+	}
+}
+
+// Gather implements prometheus.Gatherer.
+func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return slices.Collect(m.Each()), nil }
+
+func labels(pairs ...string) []*dto.LabelPair {
+	all := make([]*dto.LabelPair, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, &dto.LabelPair{Name: &pairs[i], Value: &pairs[i+1]})
+	}
+	return all
+}
+
+func counters(of []tally, op, upstream string, yield func(*dto.Metric)) {
+	for _, t := range of {
+		yield(&dto.Metric{
+			Label:   labels("op", op, "outcome", string(t.outcome), "upstream", upstream),
+			Counter: &dto.Counter{Value: proto.Float64(float64(t.n)), CreatedTimestamp: timestamppb.New(t.since)},
+		})
+	}
+}
+
+// histogram returns the durations with classic and native buckets.
+func (h *durations) histogram() *dto.Histogram {
+	native := make(map[int]int64, len(h.native))
+	for _, b := range h.native {
+		native[b.index] = int64(b.n)
+	}
+	count := h.count()
+	metric := &dto.Metric{}
+	constant := prometheus.MustNewConstNativeHistogram(durationDesc, count, h.sum, native, nil, 0, resolution, 0, h.since)
+	_ = constant.Write(metric) // fails on invalid labels alone, and there are none
+	n := uint64(0)
+	for i, bound := range bounds {
+		n += h.classic[i]
+		metric.Histogram.Bucket = append(metric.Histogram.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: proto.Uint64(n)})
+	}
+	return metric.Histogram
+}
+
+var durationDesc = prometheus.NewDesc("avax_exporter_upstream_request_duration_seconds", "", nil, nil)
