@@ -63,7 +63,7 @@ func parse(t *testing.T, text []byte) (all, alerts []rulefmt.Rule) {
 	return all, alerts
 }
 
-func TestEachAlertSaysHowBadItIsAndWhatToDo(t *testing.T) {
+func TestAlertsHaveSeverityActionAndRunbook(t *testing.T) {
 	_, alerts := rules(t)
 	for _, r := range alerts {
 		severity := r.Labels["severity"]
@@ -198,7 +198,7 @@ func tierOf(alert string, labels map[string]string) tier {
 }
 
 // promtool passes a case whose alert does not exist, and a rule without a case.
-func TestEachAlertIsSeenToFireAndToResolve(t *testing.T) {
+func TestEachAlertFiresAndResolvesInATest(t *testing.T) {
 	known := map[tier]bool{}
 	_, alerts := rules(t)
 	for _, r := range alerts {
@@ -251,7 +251,7 @@ func TestEachAlertIsSeenToFireAndToResolve(t *testing.T) {
 }
 
 // What every alert must bear is tried in groups of these kinds, in which it keeps quiet although its families have samples.
-func TestEachAlertIsSeenToKeepQuiet(t *testing.T) {
+func TestEachAlertStaysInactiveInATest(t *testing.T) {
 	all, alerts := parse(t, Rules)    // what the companion watches shows such things by itself
 	recorded := map[string][]string{} // what a recording rule is made from
 	for _, r := range all {
@@ -384,7 +384,7 @@ func TestRulesDoNotMixExporters(t *testing.T) {
 }
 
 // An alert about a node, a validator or a chain is the same from every replica. Those about one process keep its instance.
-func TestAlertsNameNoReplica(t *testing.T) {
+func TestAlertsHaveNoReplicaLabels(t *testing.T) {
 	process := []string{
 		"AvaxExporterDown", "AvaxNoTargets", "AvaxScrapeLabelCollision", "AvaxDataTooOld", "AvaxUpstreamForbidden", "AvaxUpstreamRateLimited",
 		"AvaxUpstreamMalformed", "AvaxReloadFailed", "AvaxSeriesTooMany", "AvaxAlertmanagerDown", "AvaxReceiverFailing", "AvaxNotificationFailing", "AvaxAlertsNotRemembered",
@@ -416,7 +416,7 @@ func TestAlertsNameNoReplica(t *testing.T) {
 	}
 }
 
-func TestFewAlertsPageAndEachSaysWhatToDo(t *testing.T) {
+func TestFewAlertsPageAndEachHasAnAction(t *testing.T) {
 	page, err := os.ReadFile("../docs/alerting.md")
 	if err != nil {
 		t.Fatal(err)
@@ -438,7 +438,7 @@ func TestFewAlertsPageAndEachSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestNoRuleLooksBackMoreThanTwoHours(t *testing.T) {
+func TestRulesLookBackAtMostTwoHours(t *testing.T) {
 	all, _ := parse(t, Rules) // the other file is for a Prometheus server alone
 	const limit = 2 * time.Hour
 	for _, r := range all {

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-func TestDigestTellsWhatIsKnown(t *testing.T) {
+func TestDigestPassesPromtoolTests(t *testing.T) {
 	t.Parallel()
 	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "digest.yml")
 	promtool(t, "test", "rules", "testdata/digest_test.yml")
 }
 
 // The digest alone is no news: it has the severity of the watchdog, and no page shows it as a problem.
-func TestDigestIsAddedToTheRulesAndIsNoProblem(t *testing.T) {
+func TestDigestIsAddedWithoutProblems(t *testing.T) {
 	t.Parallel()
 	both, err := WithDigest(Rules)
 	if err != nil {

@@ -8,7 +8,7 @@ package alerts
 
 import _ "embed"
 
-//go:generate go test -run TestTheChartHoldsTheRulesOfEachProfile . -update
+//go:generate go test -run TestChartHasTheRulesOfEachProfile . -update
 
 // Rules is rules.yml, in the format of Prometheus' rule files from 2.42 on.
 // Thresholds are recording rules at its top.

@@ -141,7 +141,7 @@ func shifted(number string, once bool) []string {
 	return both
 }
 
-func TestMutantsHoldOneMistakeEach(t *testing.T) {
+func TestMutantsHaveOneMistakeEach(t *testing.T) {
 	t.Parallel()
 	for expr, want := range map[string][]string{
 		"up == 0":                                   {"up != 0", "up == 1"},

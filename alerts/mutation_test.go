@@ -24,9 +24,9 @@ const equivalents = "testdata/equivalents.yml"
 
 type equivalent struct{ Rule, Mistake, Reason string }
 
-// TestEveryMistakeIsNoticed makes one mistake in one rule at a time, and demands that a test of that rule fails. The cases are promtool's, played in this process. A case
-// has only the rules that the broken one needs or feeds, and no case is run after one that fails. For one alert alone: -run 'TestEveryMistakeIsNoticed/AvaxNodeDown'.
-func TestEveryMistakeIsNoticed(t *testing.T) {
+// TestMutationsAreDetected makes one mistake in one rule at a time, and demands that a test of that rule fails. The cases are promtool's, played in this process. A case
+// has only the rules that the broken one needs or feeds, and no case is run after one that fails. For one alert alone: -run 'TestMutationsAreDetected/AvaxNodeDown'.
+func TestMutationsAreDetected(t *testing.T) {
 	excused := map[string]map[string]bool{} // by rule and mistake
 	for _, e := range readEquivalents(t) {
 		if e.Reason == "" {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestProfileHoldsItsAlertsAndWhatTheyNeed(t *testing.T) {
+func TestProfileHasItsAlertsAndTheirInputs(t *testing.T) {
 	t.Parallel()
 	_, every := parse(t, Rules)
 	for name, c := range map[string]struct {
@@ -59,7 +59,7 @@ func TestProfileAllIsTheWholeFile(t *testing.T) {
 	}
 }
 
-func TestUnknownProfileNamesTheKnownOnes(t *testing.T) {
+func TestUnknownProfileErrorListsKnownProfiles(t *testing.T) {
 	t.Parallel()
 	if _, err := Profile("validtor"); err == nil || !strings.Contains(err.Error(), "all, validator, l1, rpc, delegator") {
 		t.Errorf("got %v", err)
@@ -81,7 +81,7 @@ func TestProfilesAreKnown(t *testing.T) {
 var update = flag.Bool("update", false, "write the chart's rule files of the profiles")
 
 // The chart cannot select the rules of a profile: it holds a file for each.
-func TestTheChartHoldsTheRulesOfEachProfile(t *testing.T) {
+func TestChartHasTheRulesOfEachProfile(t *testing.T) {
 	for _, name := range Profiles() {
 		if name == ProfileAll {
 			continue // a link to rules.yml

@@ -8,14 +8,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-func TestPromtoolFindsNoFaultWithTheRules(t *testing.T) {
+func TestPromtoolAcceptsTheRules(t *testing.T) {
 	t.Parallel()
 	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "companion.yml")
 }
 
 // Each alert fires, and keeps quiet, as the files beside the rules tell. With -short promtool has each case with the rules of that case
 // alone, which takes less time.
-func TestTheRulesDoWhatTheirTestsPromise(t *testing.T) {
+func TestRulesPassPromtoolTests(t *testing.T) {
 	t.Parallel()
 	for _, rules := range []string{"rules.yml", "companion.yml"} {
 		suite := readSuite(t, rules)
@@ -37,7 +37,7 @@ func TestTheRulesDoWhatTheirTestsPromise(t *testing.T) {
 	}
 }
 
-func TestAnnotationsSayWhatThePagerShows(t *testing.T) {
+func TestAnnotationsPassPromtoolTests(t *testing.T) {
 	t.Parallel()
 	files := []string{annotationTests}
 	if testing.Short() {

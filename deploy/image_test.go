@@ -24,10 +24,10 @@ import (
 // mostMemory is what the container may use: the kernel ends it at one byte more.
 const mostMemory = 64 << 20
 
-// TestTheImageServesTheDemoWithNothingToSpare builds every line of the
+// TestImageServesTheDemo builds every line of the
 // Dockerfile. The compiler's image is made on the spot, of this machine's Go,
 // as no registry is asked.
-func TestTheImageServesTheDemoWithNothingToSpare(t *testing.T) {
+func TestImageServesTheDemo(t *testing.T) {
 	stack.Needs(t, "root", "buildah", "podman", "runc", "busybox")
 	c := newContainers(t)
 	c.compiler(t)

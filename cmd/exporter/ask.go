@@ -13,16 +13,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// exporterURL is where the exporter is that a command asks: what --from says, or the
-// one on this machine.
+// exporterURL returns the address of the exporter for a command: --from, or the exporter on this machine.
 func exporterURL(from string, cfg *config.Config) string {
 	return strings.TrimSuffix(cmp.Or(from, app.OwnURL(cfg.Listen, cfg.TLS)), "/")
 }
 
-// mostAnswer is how many bytes one answer of an exporter may have.
+// mostAnswer is the maximum size of an exporter's answer in bytes.
 const mostAnswer = 256 << 20
 
-// askURL asks an exporter. The caller closes the body.
+// askURL sends a request to an exporter. The caller closes the body.
 func askURL(ctx context.Context, address string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -36,7 +35,7 @@ func unreachable(err error) error {
 	return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
 }
 
-// getJSON decodes an answer; one without the path leaves the value as it is.
+// getJSON decodes an answer. Without the path (404) the value is unchanged.
 func getJSON(ctx context.Context, address string, into any) error {
 	resp, err := askURL(ctx, address)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/dashboards"
 )
 
-// builtIn are files that are built in. The first is printed where no directory
-// is named.
+// builtIn are embedded files. Without a directory, print prints the first.
 type builtIn []struct {
 	name    string
 	content []byte
@@ -85,7 +84,7 @@ func runDashboards(_ context.Context, args []string, stdout, _ io.Writer) error 
 	return files.print("dashboards", args, stdout)
 }
 
-// profileOf takes --profile NAME from the front of the arguments.
+// profileOf parses --profile NAME at the start of the arguments.
 func profileOf(args []string, otherwise string) (profile string, rest []string) {
 	if len(args) > 0 {
 		if name, ok := strings.CutPrefix(args[0], "--profile="); ok {
@@ -98,8 +97,7 @@ func profileOf(args []string, otherwise string) (profile string, rest []string) 
 	return otherwise, args
 }
 
-// print prints the first file, or writes all into the directory that the arguments
-// of a command name.
+// print prints the first file, or writes all files into the directory in the arguments.
 func (files builtIn) print(command string, args []string, stdout io.Writer) error {
 	switch {
 	case len(args) == 0:

@@ -41,8 +41,7 @@ Examples:
 Methods, with optional parameters in brackets:
 `
 
-// parseCall reads the arguments of the command call. Its error is flag.ErrHelp
-// or says what to write instead.
+// parseCall parses the arguments of the command call. Its error is flag.ErrHelp or contains a remedy.
 func parseCall(args []string) (r app.Request, err error) {
 	flags := flag.NewFlagSet("call", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -110,8 +109,7 @@ func parseCall(args []string) (r app.Request, err error) {
 	return r, nil
 }
 
-// parseAnywhere reads flags that may stand before, between and after the words,
-// and returns the words.
+// parseAnywhere parses flags before, between and after the words, and returns the words.
 func parseAnywhere(flags *flag.FlagSet, args []string) (words []string, err error) {
 	for rest := args; len(rest) > 0; {
 		if err := flags.Parse(rest); err != nil {

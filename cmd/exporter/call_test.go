@@ -8,7 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/app"
 )
 
-func TestTheStoryCallsEveryMethod(t *testing.T) {
+func TestCallScriptUsesEveryMethod(t *testing.T) {
 	story, err := os.ReadFile("testdata/script/call.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +19,7 @@ func TestTheStoryCallsEveryMethod(t *testing.T) {
 	}
 	for _, name := range names {
 		if !regexp.MustCompile(`(?m)^exec avax-exporter call (--\S+ )?(\S+ )?` + regexp.QuoteMeta(name) + `( |$)`).Match(story) {
-			t.Errorf("%s is not called in testdata/script/call.txtar", name)
+			t.Errorf("%s not called in testdata/script/call.txtar", name)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// disableCoreDumps keeps the kernel from writing this process's memory, which
-// holds secrets, into a core, and other processes of its user from reading it,
-// its environment included. Root may do so still.
+// disableCoreDumps prevents core files of this process, which contain its secrets, and prevents other processes of its user from
+// reading its memory and environment. Root can still do so.
 func disableCoreDumps() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

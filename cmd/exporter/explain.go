@@ -35,11 +35,10 @@ Examples:
   avax-exporter explain --from http://monitoring:9865 avax_node_up
 `
 
-// wanted is what the command explain was given.
+// wanted are the arguments of the command explain.
 type wanted struct{ from, name, target string }
 
-// parseExplain reads the arguments of the command explain. Its error is
-// flag.ErrHelp or says what to write instead.
+// parseExplain parses the arguments of the command explain. Its error is flag.ErrHelp or contains a remedy.
 func parseExplain(args []string) (w wanted, err error) {
 	flags := flag.NewFlagSet("explain", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -54,7 +53,7 @@ func parseExplain(args []string) (w wanted, err error) {
 		return w, errors.New("name one target at most")
 	}
 	if u, err := url.Parse(w.from); w.from != "" && (err != nil || u.Host == "") {
-		return w, errors.New("--from: no address: write one like http://127.0.0.1:9865") // it may hold a password
+		return w, errors.New("--from: no address: write one like http://127.0.0.1:9865") // it may contain a password
 	}
 	w.name = words[0]
 	if len(words) == 2 {
@@ -63,7 +62,7 @@ func parseExplain(args []string) (w wanted, err error) {
 	return w, nil
 }
 
-// runExplain asks the running exporter for its samples and prints what is behind the name.
+// runExplain reads the samples of the running exporter and explains the name.
 func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	w, err := parseExplain(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -93,8 +92,7 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	return nil
 }
 
-// askedExporter reads what the exporter at that address knows beside rules and
-// samples. A Prometheus has none of it: it may be asked too.
+// askedExporter reads facts of the exporter at that address that are neither rules nor samples. A Prometheus has none.
 func askedExporter(ctx context.Context, base string) (e explain.Exporter, err error) {
 	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: base, Timeout: time.Minute, MaxBody: mostAnswer}, nil)
 	if err != nil {

@@ -35,8 +35,8 @@ func runHealthcheck(ctx context.Context, _ []string, _, _ io.Writer) error {
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK,
-		http.StatusBadRequest,                               // it asks for TLS
-		http.StatusUnauthorized, http.StatusTooManyRequests: // it asks for a password, or fewer requests
+		http.StatusBadRequest,                               // TLS is required
+		http.StatusUnauthorized, http.StatusTooManyRequests: // a password is required, or too many requests
 		return nil
 	}
 	return fmt.Errorf("/-/healthy answers %s", resp.Status)

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// TestHelpHasTheUsualForm checks the help of the program and of each command: usage, arguments,
+// TestHelpHasTheStandardForm checks the help of the program and of each command: usage, arguments,
 // examples and exit codes, in 80 columns. Only an endpoint's path may be longer.
-func TestHelpHasTheUsualForm(t *testing.T) {
+func TestHelpHasTheStandardForm(t *testing.T) {
 	pages := map[string]command{"": {args: "[COMMAND]", failure: "failure"}}
 	for _, c := range commands() {
 		pages[c.name] = c

@@ -27,9 +27,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-// certify: certify AUTHORITY NAME FILE — writes FILE.pem and FILE.key, a
-// certificate for NAME and this machine signed by an authority, which is made,
-// as AUTHORITY.pem and AUTHORITY.key, where it is not there.
+// certify: certify AUTHORITY NAME FILE — writes FILE.pem and FILE.key: a certificate for NAME and this machine, signed by an
+// authority. It creates the authority as AUTHORITY.pem and AUTHORITY.key if needed.
 func certify(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: certify AUTHORITY NAME FILE")
@@ -69,9 +68,9 @@ func issue(ts *testscript.TestScript, template, by *x509.Certificate, authority,
 	ts.Check(os.WriteFile(file+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 }
 
-// ask: ask URL ANSWER [trust=AUTHORITY] [cert=FILE] [user=NAME:PASSWORD] [tls=1.1] —
-// asks for a page once somebody listens there, trusting one authority and
-// showing one certificate, or speaking an old version of TLS. ANSWER matches the status, with the name in the
+// ask: ask URL ANSWER [trust=AUTHORITY] [cert=FILE] [user=NAME:PASSWORD] [tls=1.1] — requests a page once the port is open. It
+// trusts one authority, shows one certificate, or uses an old version of TLS. ANSWER matches the status, followed by the name
+// in the server's certificate if there is one, or the error of the request.
 // server's certificate after it where there is one, or how the request failed.
 func ask(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
@@ -88,7 +87,7 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 		case "cert":
 			pair, err := tls.LoadX509KeyPair(ts.MkAbs(value+".pem"), ts.MkAbs(value+".key"))
 			ts.Check(err)
-			// Whoever signed it, and whoever is asked for.
+			// For any issuer and any requested name.
 			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 		case "tls":
 			config.MinVersion, config.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
@@ -101,7 +100,7 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	client := &http.Client{Transport: transport, Timeout: time.Until(stack.Deadline(of(ts).t))}
 	want := regexp.MustCompile(args[1])
-	// Before it listens it refuses, and how it refuses a certificate may be lost when it hangs up.
+	// Before it listens it refuses, and the rejection of a certificate may be lost when it closes the connection.
 	ts.Check(stack.Poll(of(ts).t, func() error {
 		var answer string
 		if resp, err := client.Do(req); err != nil {
@@ -123,8 +122,7 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 	}))
 }
 
-// activate: activate — runs the exporter until the story ends as systemd does
-// that holds its socket.
+// activate: activate — runs the exporter with a socket of systemd's form until the story ends.
 func activate(ts *testscript.TestScript, _ bool, _ []string) {
 	held, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
@@ -142,7 +140,7 @@ func activate(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 	}
 	command := exec.Command("sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec "$0"`, program)
-	command.ExtraFiles = []*os.File{socket} // is file 3
+	command.ExtraFiles = []*os.File{socket} // file descriptor 3
 	command.Stderr = ts.Stderr()
 	for _, name := range []string{"PATH", "AVAX_NODES", "AVAX_WEB_SYSTEMD_SOCKET", "AVAX_LISTEN"} {
 		command.Env = append(command.Env, name+"="+ts.Getenv(name))

@@ -12,8 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// newLogger logs text on a terminal, and JSON otherwise, unless the configuration
-// chooses one.
+// newLogger logs text to a terminal, and JSON otherwise, unless the configuration sets a format.
 func newLogger(cfg *config.Config, w io.Writer) *slog.Logger {
 	f, isFile := w.(*os.File)
 	terminal := isFile && isTerminal(f)
@@ -23,7 +22,7 @@ func newLogger(cfg *config.Config, w io.Writer) *slog.Logger {
 	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: cfg.LogLevel, TimeFormat: time.TimeOnly, NoColor: !terminal, ReplaceAttr: cutLong}))
 }
 
-// longestText is how many bytes of a message or an attribute are logged: what others answer may be in it.
+// longestText is the maximum length of a logged message or attribute in bytes, since they may contain answers of upstreams.
 const longestText = 8 << 10
 
 func cutLong(_ []string, a slog.Attr) slog.Attr {
@@ -40,7 +39,7 @@ func cutLong(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// isTerminal tells a terminal from a file and a pipe.
+// isTerminal reports whether the file is a terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -10,7 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-func TestALineOfTheLogIsBounded(t *testing.T) {
+func TestLogLinesAreBounded(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		var out bytes.Buffer
 		log := newLogger(&config.Config{LogFormat: format, LogLevel: slog.LevelInfo}, &out)

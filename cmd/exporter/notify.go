@@ -28,7 +28,7 @@ Examples:
 `
 }
 
-// runNotify prints an example of a configuration, or tries the configured one.
+// runNotify prints an example configuration, or tests the configured one.
 func runNotify(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	switch {
 	case len(args) == 2 && args[0] == "init":

@@ -17,8 +17,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-// startParrot: parrot — starts an upstream that refuses everything, and repeats
-// in its words all that it was sent. $PARROT is its host:port.
+// startParrot: parrot — starts an upstream that rejects everything, and repeats in its errors what it received. $PARROT is its
+// host:port.
 func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
 	var answers atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,10 +29,10 @@ func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
 		quoted, _ := json.Marshal(words)
 		answer := answers.Add(1) % 6
 		if strings.HasPrefix(r.URL.Path, "/api/v2/") {
-			answer %= 3 // an Alertmanager refuses by status alone
+			answer %= 3 // an Alertmanager only evaluates the status
 		}
 		if answer == 3 && !strings.HasPrefix(r.URL.Path, "/ext/") {
-			answer = 5 // a service would mean it as its answer
+			answer = 5 // a service would accept it as an answer
 		}
 		switch answer {
 		case 0:
@@ -53,8 +53,7 @@ func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("PARROT", strings.TrimPrefix(server.URL, "http://"))
 }
 
-// getEverything: everything FILE — stores every answer of the exporter, whatever
-// its status, with its headers.
+// getEverything: everything FILE — stores every answer of the exporter with its headers, for any status.
 func getEverything(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
 	defer cancel()
@@ -77,9 +76,8 @@ func getEverything(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all.String()), 0o600))
 }
 
-// secretless: secretless FILE… — fails where a file holds a secret of the
-// story: the canary, me:canary as basic authentication sends it, a password's
-// hash, or a line of a key.
+// secretless: secretless FILE… — fails if a file contains a secret of the story: the canary, me:canary in the form of basic
+// authentication, a password hash, or a line of a key.
 func secretless(ts *testscript.TestScript, _ bool, args []string) {
 	secrets := []string{"canary", "bWU6Y2FuYXJ5", "$2a$"}
 	keys, err := filepath.Glob(ts.MkAbs("*.key"))

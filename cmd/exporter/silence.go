@@ -43,7 +43,7 @@ Examples:
   avax-exporter silence --check --comment "upgrade to 1.15.1" alpha 30m
 `
 
-// maintenance is what the command silence was given.
+// maintenance are the arguments of the command silence.
 type maintenance struct {
 	from, alertmanager, comment, node string
 	check                             bool
@@ -129,8 +129,7 @@ func mayStop(ctx context.Context, exporter, node string) error {
 	return nil
 }
 
-// nodeIDOf returns the node ID of a configured node; empty where the exporter does
-// not know it.
+// nodeIDOf returns the node ID of a configured node; empty if the exporter does not know it.
 func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
 	var answer struct {
 		Data struct {
@@ -138,13 +137,13 @@ func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
 		}
 	}
 	err := getJSON(ctx, exporter+"/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)), &answer)
-	if err != nil || len(answer.Data.Result) == 0 { // an exporter without rules in its process knows no samples
+	if err != nil || len(answer.Data.Result) == 0 { // an exporter without rules stores no samples
 		return "", err
 	}
 	return answer.Data.Result[0].Metric["node_id"], nil
 }
 
-// postSilence makes one silence and returns its ID.
+// postSilence creates a silence and returns its ID.
 func postSilence(ctx context.Context, api, label, value, comment string, until time.Time) (string, error) {
 	type matcher struct {
 		Name    string `json:"name"`
@@ -180,7 +179,7 @@ func postSilence(ctx context.Context, api, label, value, comment string, until t
 	return made.SilenceID, nil
 }
 
-// who is the user on this machine.
+// who returns the user on this machine.
 func who() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

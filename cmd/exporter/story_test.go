@@ -27,15 +27,15 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"avax-exporter": main})
 }
 
-// story is what the commands of one story share.
+// story is the state that the commands of one story share.
 type story struct {
 	t       testing.TB
 	network *simnet.Network
 	stopped map[string]bool
 }
 
-// TestStories runs the program as its user does: each file under
-// testdata/script is a story with a process, its upstreams and what is seen.
+// TestStories runs the program like its user: each file in testdata/script is a story with a process, its upstreams and the expected
+// output.
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -43,8 +43,8 @@ func TestStories(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Values["story"] = &story{t: t, stopped: map[string]bool{}}
-			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector would hold up the end of every process for a second
-			// The ports are free at this moment; the process takes them at once.
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise the race detector delays the exit of every process by a second
+			// The ports are free now; the process uses them at once.
 			for _, name := range []string{"AVAX_LISTEN", "PROFILES"} {
 				listener, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {
@@ -80,8 +80,8 @@ func TestStories(t *testing.T) {
 
 func of(ts *testscript.TestScript) *story { return ts.Value("story").(*story) }
 
-// startNetwork: network — starts a simulated network and sets a variable for
-// each upstream, such as $ALPHA, and for each L1's chain, such as $EXAMPLEL1.
+// startNetwork: network — starts a simulated network and sets a variable for each upstream, such as $ALPHA, and for each L1's chain,
+// such as $EXAMPLEL1.
 func startNetwork(ts *testscript.TestScript, _ bool, _ []string) {
 	of(ts).network = simnet.New(simnet.Options{Seed: 1})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -136,21 +136,20 @@ func suffer(ts *testscript.TestScript, _ bool, args []string) {
 func heal(ts *testscript.TestScript, _ bool, args []string) {
 	u := of(ts).upstream(args[0])
 	u.Recover()
-	if of(ts).stopped[args[0]] { // one that runs would restart
+	if of(ts).stopped[args[0]] { // a running process would restart
 		u.Start()
 		of(ts).stopped[args[0]] = false
 	}
 }
 
-// goodKey: goodkey KEY STATUS — sets the only key that the Data service takes,
-// and with which status it refuses another.
+// goodKey: goodkey KEY STATUS — sets the only valid key of the Data service, and the status for others.
 func goodKey(ts *testscript.TestScript, _ bool, args []string) {
 	status, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	of(ts).network.DataService().SetKey(args[0], status)
 }
 
-// fetch asks the story's exporter for a page.
+// fetch requests a page of the story's exporter.
 func fetch(ts *testscript.TestScript, path string) (string, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
 	defer cancel()
@@ -173,7 +172,7 @@ func fetch(ts *testscript.TestScript, path string) (string, error) {
 	return string(body), err
 }
 
-// eventually: [!] eventually PATTERN [PATH] — waits until a line of the page, else of /metrics, matches, or until none does.
+// eventually: [!] eventually PATTERN [PATH] — waits until a line of the page (default /metrics) matches, or with ! until none matches.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, path := regexp.MustCompile("(?m)^"+args[0]+"$"), "/metrics"
 	if len(args) > 1 {
@@ -188,7 +187,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 }
 
-// written: written PATTERN — waits until there is a file of that name.
+// written: written PATTERN — waits until a file with this name exists.
 func written(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(stack.Poll(of(ts).t, func() error {
 		found, err := filepath.Glob(ts.MkAbs(args[0]))
@@ -206,8 +205,7 @@ func get(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(page), 0o600))
 }
 
-// remember: remember VARIABLE PATTERN — sets a variable to what the group in the
-// pattern matches in the last program's output.
+// remember: remember VARIABLE PATTERN — sets a variable to the group of the pattern in the last program's output.
 func remember(ts *testscript.TestScript, _ bool, args []string) {
 	found := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
 	if len(found) != 2 {
@@ -216,8 +214,7 @@ func remember(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// exitCode: exitcode CODE PROGRAM… — runs a program that must end so, with its
-// error output in the file stderr.txt.
+// exitCode: exitcode CODE PROGRAM… — runs a program that must exit with this code. Its error output is in the file stderr.txt.
 func exitCode(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -232,7 +229,7 @@ func exitCode(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// write: write FILE LINE… — writes a file at once, as a rename does.
+// write: write FILE LINE… — replaces a file atomically.
 func write(ts *testscript.TestScript, _ bool, args []string) {
 	temporary := ts.MkAbs(args[0] + ".new")
 	ts.Check(os.WriteFile(temporary, []byte(strings.Join(args[1:], "\n")), 0o600))
@@ -246,8 +243,7 @@ func hangUp(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// post: post PATH STATUS FILE — asks with POST and stores the answer, which must
-// have that status.
+// post: post PATH STATUS FILE — sends a POST and stores the answer, which must have that status.
 func post(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
 	defer cancel()

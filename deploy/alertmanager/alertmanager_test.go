@@ -93,7 +93,7 @@ func matching(t *testing.T, matchers []string, rules []map[string]string) []map[
 	})
 }
 
-func TestAmtoolAcceptsItWithEveryReceiverInUse(t *testing.T) {
+func TestAmtoolAcceptsEveryReceiver(t *testing.T) {
 	amtool(t, "check-config", file)
 
 	text, err := os.ReadFile(file)
@@ -111,7 +111,7 @@ func TestAmtoolAcceptsItWithEveryReceiverInUse(t *testing.T) {
 	amtool(t, "check-config", used)
 }
 
-func TestEverySeverityHasARouteOfItsOwn(t *testing.T) {
+func TestEverySeverityHasARoute(t *testing.T) {
 	severities := map[string]bool{}
 	for _, r := range rules(t) {
 		severities[r["severity"]] = true
@@ -139,7 +139,7 @@ func amtool(t *testing.T, args ...string) string {
 var alertName = regexp.MustCompile(`^alertname(=~|=|!~|!=)"(.*)"$`)
 
 // A mistyped name inhibits nothing, and nobody notices.
-func TestEveryNameInAnInhibitionIsAnAlerts(t *testing.T) {
+func TestInhibitionsUseExistingAlerts(t *testing.T) {
 	all := rules(t)
 	for _, i := range inhibitions(t) {
 		for _, m := range slices.Concat(i.Source, i.Target) {
@@ -184,7 +184,7 @@ func alternatives(pattern string) (all []string) {
 	return all
 }
 
-func TestNothingSilencesWhatIsWorse(t *testing.T) {
+func TestNoInhibitionSuppressesAWorseAlert(t *testing.T) {
 	rank := map[string]int{"info": 1, "warn": 2, "page": 3, "none": 4}
 	all := rules(t)
 	for _, i := range inhibitions(t) {
@@ -379,7 +379,7 @@ var cases = []struct {
 	},
 }
 
-func TestACauseSilencesItsEffectsAndNothingElse(t *testing.T) {
+func TestInhibitionsSuppressOnlyEffects(t *testing.T) {
 	t.Parallel()
 	url := stack.AlertmanagerWith(t, config(t, stack.Webhook(t).URL)).URL
 	for i, c := range cases {
@@ -425,7 +425,7 @@ func config(t *testing.T, webhookURL string) map[string]any {
 	return config
 }
 
-func TestANodeThatIsDownPagesOnce(t *testing.T) {
+func TestDownNodePagesOnce(t *testing.T) {
 	t.Parallel()
 	received := stack.Webhook(t)
 	url := stack.AlertmanagerWith(t, config(t, received.URL)).URL

@@ -63,7 +63,7 @@ func TestImagesArePinned(t *testing.T) {
 	}
 }
 
-func TestWhatIsMountedOrBuiltExists(t *testing.T) {
+func TestMountedAndBuiltFilesExist(t *testing.T) {
 	for name, s := range services(t) {
 		for _, volume := range s.Volumes {
 			source, _, _ := strings.Cut(volume, ":")
@@ -85,7 +85,7 @@ func TestWhatIsMountedOrBuiltExists(t *testing.T) {
 	}
 }
 
-func TestPrometheusAcceptsItsConfigurationAndTheRules(t *testing.T) {
+func TestPrometheusAcceptsConfigurationAndRules(t *testing.T) {
 	prometheus := services(t)["prometheus"]
 	dir := t.TempDir() // as the container sees it
 	for _, name := range []string{"prometheus.yml", "rules.yml", "companion.yml"} {
@@ -103,7 +103,7 @@ func TestPrometheusAcceptsItsConfigurationAndTheRules(t *testing.T) {
 	}
 }
 
-func TestEverySeverityHasARouteOfItsOwn(t *testing.T) {
+func TestEverySeverityHasARoute(t *testing.T) {
 	file := services(t)["alertmanager"].host("/etc/alertmanager/alertmanager.yml")
 	run(t, "amtool", "check-config", file)
 
@@ -130,7 +130,7 @@ func TestEverySeverityHasARouteOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestGrafanaFindsItsDashboardsAndPrometheus(t *testing.T) {
+func TestGrafanaProvisioningIsValid(t *testing.T) {
 	grafana := services(t)["grafana"]
 	home := grafana.Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
 	if _, err := os.Stat(grafana.host(home)); err != nil {
@@ -156,7 +156,7 @@ func TestGrafanaFindsItsDashboardsAndPrometheus(t *testing.T) {
 	}
 }
 
-func TestTheExampleEnvironmentNamesVariablesThatExist(t *testing.T) {
+func TestExampleEnvironmentUsesKnownVariables(t *testing.T) {
 	example, err := os.ReadFile(".env.example")
 	if err != nil {
 		t.Fatal(err)

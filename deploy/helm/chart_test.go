@@ -25,13 +25,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-//go:generate go test -tags deploy -run TestThePlainManifestsAreTheCharts -update .
+//go:generate go test -tags deploy -run TestPlainManifestsEqualTheChart -update .
 
 var update = flag.Bool("update", false, "write deploy/kubernetes anew")
 
 const chart = "avax-exporter"
 
-func TestEveryExampleIsSound(t *testing.T) {
+func TestEveryExampleIsValid(t *testing.T) {
 	documented, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestEveryExampleIsSound(t *testing.T) {
 	}
 }
 
-func TestTheChartHasTheRulesAndDashboardsThatThereAre(t *testing.T) {
+func TestChartHasAllRulesAndDashboards(t *testing.T) {
 	var rules any
 	if err := yaml.Unmarshal(alerts.Rules, &rules); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestTheChartHasTheRulesAndDashboardsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestThePlainManifestsAreTheCharts(t *testing.T) {
+func TestPlainManifestsEqualTheChart(t *testing.T) {
 	const dir = "../kubernetes"
 	rendered := render(t, chart, "--namespace=monitoring", "-f", "examples/kubernetes.yaml")
 	files := map[string]string{"avax-exporter.yaml": "", "prometheus-operator.yaml": ""}
@@ -130,7 +130,7 @@ func TestThePlainManifestsAreTheCharts(t *testing.T) {
 	}
 }
 
-func TestOnePodIsADeploymentAndSeveralAreShards(t *testing.T) {
+func TestSeveralPodsAreShards(t *testing.T) {
 	for _, c := range []struct{ set, kind, want string }{
 		{"replicas=2", "Deployment", "replicas: 2"},
 		{"shards=1", "Deployment", "replicas: 1"},
@@ -147,7 +147,7 @@ func TestOnePodIsADeploymentAndSeveralAreShards(t *testing.T) {
 	}
 }
 
-func TestValuesThatWouldNotWorkAreRefused(t *testing.T) {
+func TestInvalidChartValuesAreRejected(t *testing.T) {
 	for _, c := range []struct{ value, want string }{
 		{`{"node": {"mine": "http://x:9650"}}`, "node"},
 		{`{"nodes": {"mine": "x:9650"}}`, "/nodes/mine"},
@@ -170,7 +170,7 @@ func TestValuesThatWouldNotWorkAreRefused(t *testing.T) {
 }
 
 // What the schema knows has a default and a comment in values.yaml.
-func TestEveryValueIsShown(t *testing.T) {
+func TestEveryChartValueIsUsed(t *testing.T) {
 	var values map[string]any
 	text, err := os.ReadFile(chart + "/values.yaml")
 	if err != nil {

@@ -69,7 +69,7 @@ func dist(ctx context.Context, dir string) *exec.Cmd {
 	return command
 }
 
-func TestWhatIsHandedOutIsWhole(t *testing.T) {
+func TestReleaseFilesAreComplete(t *testing.T) {
 	dir := handedOut(t)
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
 	check.Dir = dir
@@ -121,7 +121,7 @@ func TestWhatIsHandedOutIsWhole(t *testing.T) {
 	}
 }
 
-func TestTheSameSourcesGiveTheSameBytes(t *testing.T) {
+func TestPackagesAreReproducible(t *testing.T) {
 	again := filepath.Join(t.TempDir(), "dist")
 	run(t, dist(t.Context(), again))
 	var sums [2]string
@@ -137,7 +137,7 @@ func TestTheSameSourcesGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestBothPackagesHoldTheSame(t *testing.T) {
+func TestDebAndRPMHaveTheSameFiles(t *testing.T) {
 	dir := handedOut(t)
 	files := strings.Fields(run(t, exec.CommandContext(t.Context(), "rpm", "-qpl", one(t, dir, "*.rpm"))))
 	extracted := t.TempDir()
@@ -161,7 +161,7 @@ func TestBothPackagesHoldTheSame(t *testing.T) {
 
 // systemd's own verdict on a machine with the package: as it is installed, and
 // with every commented example switched on.
-func TestSystemdFindsTheUnitsSoundAndHardened(t *testing.T) {
+func TestSystemdUnitsAreValidAndHardened(t *testing.T) {
 	machine := t.TempDir()
 	run(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", one(t, handedOut(t), "*.deb"), machine))
 	theirs, err := filepath.Glob("/" + units + "/*.*")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestTheSameSourceMakesTheSameProgram builds twice, from two directories.
-func TestTheSameSourceMakesTheSameProgram(t *testing.T) {
+// TestBuildIsReproducible builds twice, from two directories.
+func TestBuildIsReproducible(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "another", "place")
 	if err := os.CopyFS(filepath.Join(elsewhere, "cmd"), os.DirFS("../../cmd")); err != nil {
 		t.Fatal(err)
@@ -50,8 +50,8 @@ func TestTheSameSourceMakesTheSameProgram(t *testing.T) {
 	}
 }
 
-// TestBinarySizesStayWithinTheirLimits has the limits of docs/performance.md.
-func TestBinarySizesStayWithinTheirLimits(t *testing.T) {
+// TestBinarySizesAreLimited has the limits of docs/performance.md.
+func TestBinarySizesAreLimited(t *testing.T) {
 	for tag, most := range map[string]int64{"": 60e6, "noalerting": 25e6} {
 		out := filepath.Join(t.TempDir(), "avax-exporter")
 		if said, err := exec.CommandContext(t.Context(), "../../internal/tools/build", out, "-tags", tag).CombinedOutput(); err != nil {

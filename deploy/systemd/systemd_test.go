@@ -8,7 +8,7 @@ import (
 
 const unit = "avax-exporter.service"
 
-func TestTheUnitStartsTheExporterWithAnOptionalEnvironment(t *testing.T) {
+func TestUnitHasAnOptionalEnvironmentFile(t *testing.T) {
 	text, err := os.ReadFile(unit)
 	if err != nil {
 		t.Fatal(err)

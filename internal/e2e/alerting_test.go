@@ -19,8 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// settled is a rule more: whoever evaluates it has seen that all is well, so what
-// comes then is a change.
+// settled is an additional rule: an engine that evaluates it has healthy samples, so later alerts are changes.
 const settled = `
   - name: settled
     rules:
@@ -31,8 +30,7 @@ const settled = `
           and on () count (avax_l1_validator_active{chain="examplel1"} == 1) > 1
 `
 
-// shortRules is a file with the rules as they are, but for the time that a cause
-// has to last.
+// shortRules returns a file with the rules, with shorter durations.
 func shortRules(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rules.yml")
@@ -43,11 +41,11 @@ func shortRules(t *testing.T) string {
 	return path
 }
 
-// world is a simulated network with an Alertmanager and what it pages.
+// world is a simulated network with an Alertmanager and its notifications.
 type world struct {
 	network *simnet.Network
 	pages   *stack.Receiver
-	// environment lets an exporter ask the network and page by itself.
+	// environment configures an exporter for the network and for sending alerts.
 	environment []string
 }
 
@@ -69,7 +67,7 @@ func newWorld(t *testing.T, rules string) world {
 	return w
 }
 
-// incident is what happens to the network, and the alert that has to page.
+// incident is a fault of the network, and the alert that must page.
 type incident struct {
 	name       string
 	begin, end func(*simnet.Network)
@@ -117,7 +115,7 @@ func (i incident) of(match func(stack.Alert) bool) func(stack.Alert) bool {
 	}
 }
 
-func TestTheExporterPagesWithoutAPrometheus(t *testing.T) {
+func TestExporterPagesWithoutPrometheus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, shortRules(t))
 	exporter := start(t, w.environment...)
@@ -128,7 +126,7 @@ func TestTheExporterPagesWithoutAPrometheus(t *testing.T) {
 		page := w.pages.Wait(i.of(stack.Firing(i.alert)))
 		if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) ||
 			!strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") || !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
-			t.Errorf("%s: the page says %v, and leads to %s", i.name, page.Annotations, page.GeneratorURL)
+			t.Errorf("%s: annotations %v, link %s", i.name, page.Annotations, page.GeneratorURL)
 		}
 		i.end(w.network)
 		w.pages.Wait(i.of(stack.Resolved(i.alert)))
@@ -136,22 +134,22 @@ func TestTheExporterPagesWithoutAPrometheus(t *testing.T) {
 	for _, a := range w.pages.Alerts() {
 		about := func(i incident) bool { return i.alert == a.Labels["alertname"] }
 		if a.Labels["node"] == "bravo" && slices.ContainsFunc(incidents, about) {
-			t.Errorf("bravo had no such incident: %v", a)
+			t.Errorf("unexpected alert of bravo: %v", a)
 		}
 	}
 	if log := exporter.logged(); strings.Contains(log, `"level":"ERROR"`) {
-		t.Errorf("the log tells of an error")
+		t.Errorf("error in the log")
 	}
 }
 
-// told is an alert of /api/v1/alerts, of a Prometheus or of the exporter.
+// told is an alert of /api/v1/alerts, of Prometheus or the exporter.
 type told struct {
 	Labels, Annotations map[string]string
 	State, Value        string
 	ActiveAt            time.Time
 }
 
-// active returns the active alerts that somebody tells of, by their labels.
+// active returns the active alerts at this address, by labels.
 func active(t *testing.T, url string) (map[string]told, error) {
 	t.Helper()
 	var answer struct{ Data struct{ Alerts []told } }
@@ -165,7 +163,7 @@ func active(t *testing.T, url string) (map[string]told, error) {
 	return byLabels, nil
 }
 
-// alike leaves out what differs with the moment at which the page is read.
+// alike omits fields that depend on the time of the request.
 func alike(all map[string]told) map[string]told {
 	out := maps.Clone(all)
 	for k, a := range out {
@@ -175,9 +173,8 @@ func alike(all map[string]told) map[string]told {
 	return out
 }
 
-// The same rules, the same labels: whoever evaluates them, Alertmanager is told
-// the same, and so may both be at once.
-func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
+// Equal rules lead to equal labels, so Alertmanager gets the same alerts from both engines, also at the same time.
+func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 	full(t)
 	t.Parallel()
 	const interval = time.Second
@@ -198,7 +195,7 @@ func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
 		if err != nil {
 			return err.Error()
 		}
-		if len(theirs) < 2 || len(ours) < 2 { // the watchdog, and one more at least
+		if len(theirs) < 2 || len(ours) < 2 { // the watchdog and at least one more
 			return fmt.Sprintf("alerts: %d of Prometheus, %d of the exporter", len(theirs), len(ours))
 		}
 		return cmp.Diff(alike(theirs), alike(ours))
@@ -214,9 +211,9 @@ func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
 		for _, r := range both {
 			at = append(at, r.Wait(i.of(stack.Firing(i.alert))).StartsAt)
 		}
-		// Each reads the page and evaluates at a moment of its own, which a busy machine delays.
+		// Each scrapes and evaluates at its own time, which a busy machine delays.
 		if apart := at[0].Sub(at[1]).Abs(); apart > time.Minute {
-			t.Errorf("%s: the two fire %s apart", i.name, apart)
+			t.Errorf("%s: fired %s apart", i.name, apart)
 		}
 		eventually(t, same)
 		i.end(w.network)
@@ -234,9 +231,9 @@ func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
 		seen[n] = slices.Sorted(maps.Keys(set))
 	}
 	if diff := cmp.Diff(seen[0], seen[1]); diff != "" {
-		t.Errorf("Prometheus paged (-), the exporter (+):\n%s", diff)
+		t.Errorf("notifications of Prometheus (-) and of the exporter (+):\n%s", diff)
 	}
-	// The JSON is the one that others know how to read.
+	// The JSON has the form of Prometheus' API.
 	shape := func(url string) []string {
 		var answer map[string]any
 		if err := getJSON(t.Context(), url+"/api/v1/rules", &answer); err != nil {
@@ -245,12 +242,11 @@ func TestAPrometheusAndTheExporterTellTheSame(t *testing.T) {
 		return shapeOf("", answer)
 	}
 	if diff := cmp.Diff(shape(prometheus.URL), shape(exporter.url)); diff != "" {
-		t.Errorf("/api/v1/rules of Prometheus (-), of the exporter (+):\n%s", diff)
+		t.Errorf("/api/v1/rules of Prometheus (-) and of the exporter (+):\n%s", diff)
 	}
 }
 
-// shapeOf lists the paths of a JSON value, leaving out what differs from host to
-// host or comes and goes.
+// shapeOf lists the paths of a JSON value, without those that depend on the host or are optional.
 func shapeOf(path string, v any) []string {
 	set := map[string]bool{}
 	var walk func(string, any)
@@ -275,7 +271,7 @@ func shapeOf(path string, v any) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// A rule whose time is never over, and one that pages at once.
+// A rule with a long `for`, and one that fires at once.
 const patient = `
 groups:
   - name: patient
@@ -293,7 +289,7 @@ func rulesFile(t *testing.T, content string) string {
 	return path
 }
 
-func TestAKilledExporterGoesOnAndPagesNobodyAgain(t *testing.T) {
+func TestKilledExporterContinuesItsAlerts(t *testing.T) {
 	full(t)
 	t.Parallel()
 	w := newWorld(t, rulesFile(t, patient))
@@ -312,7 +308,7 @@ func TestAKilledExporterGoesOnAndPagesNobodyAgain(t *testing.T) {
 		}
 		return at
 	}
-	// Until it has been pending for some time, and that has been written down.
+	// Until it has been pending for some time, and that state is saved.
 	eventually(t, func() string {
 		if at := since(first); at.IsZero() || time.Since(at) < 5*time.Second {
 			return "it has not been pending for long"
@@ -335,12 +331,12 @@ func TestAKilledExporterGoesOnAndPagesNobodyAgain(t *testing.T) {
 		}
 	}
 	if prompt != 1 {
-		t.Errorf("Prompt was told %d times: %+v", prompt, w.pages.Alerts())
+		t.Errorf("Prompt sent %d times: %+v", prompt, w.pages.Alerts())
 	}
 }
 
-// The process may not write one byte into any file: so a full disk looks to it.
-func TestAFullDiskNeitherBlindsNorKills(t *testing.T) {
+// The process may not write to any file, which simulates a full disk.
+func TestFullDiskDoesNotStopAlerting(t *testing.T) {
 	full(t)
 	t.Parallel()
 	w := newWorld(t, shortRules(t))
@@ -359,7 +355,7 @@ func TestAFullDiskNeitherBlindsNorKills(t *testing.T) {
 	w.pages.Wait(i.of(stack.Resolved(i.alert)))
 }
 
-func TestNoalertingLeavesTheRuleEngineOut(t *testing.T) {
+func TestNoalertingBuildHasNoRuleEngine(t *testing.T) {
 	full(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "slim")
@@ -372,7 +368,7 @@ func TestNoalertingLeavesTheRuleEngineOut(t *testing.T) {
 	}
 	for _, engine := range []string{"promql", "rules", "scrape", "tsdb", "notifier"} {
 		if pkg := "github.com/prometheus/prometheus/" + engine; slices.Contains(strings.Fields(string(linked)), pkg) {
-			t.Errorf("%s is in it", pkg)
+			t.Errorf("%s linked", pkg)
 		}
 	}
 	for _, set := range []string{"AVAX_ALERTMANAGERS=http://127.0.0.1:9093", "AVAX_ALERTING=on", "AVAX_RULES_FILE=rules.yml"} {

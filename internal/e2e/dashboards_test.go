@@ -19,13 +19,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// drawn is a panel as the tests read it.
+// drawn is the part of a panel that the tests read.
 type drawn struct {
 	Type, Title string
 	Targets     []struct{ Expr string }
 }
 
-// panels returns the panels with queries of every dashboard that is built in.
+// panels returns the panels with queries of every built-in dashboard.
 func panels(t *testing.T) map[string][]drawn {
 	t.Helper()
 	files, err := fs.Glob(dashboards.Files, "*.json")
@@ -60,13 +60,13 @@ func panels(t *testing.T) map[string][]drawn {
 
 var choice = regexp.MustCompile(`\$\{?[a-z][a-z0-9_]*\}?`)
 
-// chosen fills the variables in as a person does who has chosen nothing.
+// chosen replaces the variables by their defaults.
 func chosen(expr string) string {
 	expr = strings.NewReplacer("$__rate_interval", "9s", "$__range", "1h", `job!~"$job"`, `job="another"`).Replace(expr)
 	return choice.ReplaceAllString(expr, ".*")
 }
 
-func TestTheDemo(t *testing.T) {
+func TestDemo(t *testing.T) {
 	t.Parallel()
 	exporter := startAs(t, []string{"sh", "-c", `exec "$0" demo`})
 	rules := filepath.Join(t.TempDir(), "rules.yml")
@@ -92,7 +92,7 @@ func fillsEveryPanel(t *testing.T, prometheus *stack.PrometheusServer) {
 					}
 					series += len(found)
 				}
-				// The demo has no node's own metrics.
+				// The demo has no metrics of the node itself.
 				if series == 0 && file != "node.json" {
 					return errors.New("empty")
 				}
@@ -102,10 +102,10 @@ func fillsEveryPanel(t *testing.T, prometheus *stack.PrometheusServer) {
 	}
 }
 
-// mostSeries is how many lines of one panel a person can tell apart.
+// mostSeries is the maximum number of distinguishable lines in one panel.
 const mostSeries = 20
 
-func TestPanelsStayReadableOnAFleet(t *testing.T) {
+func TestPanelsAreReadableForAFleet(t *testing.T) {
 	full(t)
 	const fleet = 200
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 30})
@@ -134,7 +134,7 @@ func TestPanelsStayReadableOnAFleet(t *testing.T) {
 	for file, all := range panels(t) {
 		for _, p := range all {
 			if p.Type == "table" {
-				continue // has a page for each hundred rows
+				continue // it has a page per hundred rows
 			}
 			for _, q := range p.Targets {
 				found, err := prometheus.Query(t.Context(), chosen(q.Expr))
@@ -142,14 +142,14 @@ func TestPanelsStayReadableOnAFleet(t *testing.T) {
 					t.Errorf("%s: %s: %v", file, p.Title, err)
 				}
 				if len(found) > mostSeries {
-					t.Errorf("%s: %s: %d series, at most %d can be told apart: %s", filepath.Base(file), p.Title, len(found), mostSeries, q.Expr)
+					t.Errorf("%s: %s: %d series, want at most %d: %s", filepath.Base(file), p.Title, len(found), mostSeries, q.Expr)
 				}
 			}
 		}
 	}
 }
 
-// What explain shows as a family's formula is what is served.
+// The formula in explain equals the exported value.
 func isServedAsTheFormulasSay(t *testing.T, prometheus *stack.PrometheusServer) {
 	checked := 0
 	for _, s := range collectors.All() {
@@ -158,12 +158,12 @@ func isServedAsTheFormulasSay(t *testing.T, prometheus *stack.PrometheusServer) 
 				continue
 			}
 			checked++
-			// Both sides follow the clock, and were not served at one moment.
+			// Both sides change with time, and were not exported at the same moment.
 			difference := fmt.Sprintf("abs((%s) - %s)", f.Formula, f.Name)
 			awaitSample(t, prometheus, fmt.Sprintf("count(%s <= 60) unless count(%s > 60)", difference, difference))
 		}
 	}
 	if checked == 0 {
-		t.Error("no family has a formula")
+		t.Error("no family with a formula")
 	}
 }

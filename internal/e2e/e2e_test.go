@@ -1,5 +1,4 @@
-// Package e2e runs the exporter as a process, with a real Prometheus that
-// scrapes it and a real Alertmanager that pages.
+// Package e2e runs the exporter as a process, with a real Prometheus and a real Alertmanager.
 package e2e
 
 import (
@@ -15,10 +14,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// everySecond is a schedule for the collectors whose alerts this test awaits.
+// everySecond is a schedule for the collectors whose alerts this test needs.
 const everySecond = "AVAX_SCHEDULES=up=@every 1s;bootstrap=@every 1s;uptime=@every 1s;peers=@every 1s;connected_stake=@every 1s;validators=@every 1s;l1=@every 1s;l1_views=@every 1s;reward_budget=@every 1s"
 
-func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
+func TestIncidentPagesAndResolves(t *testing.T) {
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -29,7 +28,7 @@ func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
 		"AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"],
 		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
 	)
-	// The rules as they are, but for the time that a cause has to last.
+	// The rules, with shorter durations.
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	shortened := stack.ShortenRules(t, alerts.Rules, func(time.Duration) time.Duration { return time.Second })
 	if err := os.WriteFile(rules, shortened, 0o600); err != nil {
@@ -63,7 +62,7 @@ func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
 	alpha.SetChain("C", simnet.Bootstrapping)
 	page := pages.Wait(about(stack.Firing("AvaxChainNotBootstrapped"), bootstrap))
 	if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["runbook_url"], "AvaxChainNotBootstrapped.md") {
-		t.Errorf("the page says %v", page.Annotations)
+		t.Errorf("annotations %v", page.Annotations)
 	}
 	alpha.SetChain("C", simnet.Running)
 	pages.Wait(about(stack.Resolved("AvaxChainNotBootstrapped"), bootstrap))
@@ -72,19 +71,19 @@ func TestAnIncidentPagesAndItsEndResolves(t *testing.T) {
 	alpha.SetObservedUptime(70)
 	page = pages.Wait(about(stack.Firing("AvaxRewardStakeLow"), uptime))
 	if !strings.Contains(page.Annotations["description"], "alpha") {
-		t.Errorf("the page says %v", page.Annotations)
+		t.Errorf("annotations %v", page.Annotations)
 	}
 	alpha.SetObservedUptime(99)
 	pages.Wait(about(stack.Resolved("AvaxRewardStakeLow"), uptime))
 
 	for _, a := range pages.Alerts() {
 		if name := a.Labels["alertname"]; a.Labels["node"] == "bravo" && (name == "AvaxChainNotBootstrapped" || name == "AvaxRewardStakeLow") {
-			t.Errorf("bravo had no such incident: %v", a)
+			t.Errorf("unexpected alert of bravo: %v", a)
 		}
 	}
 }
 
-// awaitSample waits until the expression yields something.
+// awaitSample waits until the expression has a result.
 func awaitSample(t *testing.T, p *stack.PrometheusServer, expr string) {
 	t.Helper()
 	stack.Await(t, expr, func() error {

@@ -38,7 +38,7 @@ func withoutKeepFiringFor(t *testing.T, rules []byte) []byte {
 }
 
 // What docs/alerting.md says about vmalert: it loads both files once keep_firing_for is removed.
-func TestVmalertLoadsTheRules(t *testing.T) {
+func TestVMAlertLoadsTheRules(t *testing.T) {
 	full(t)
 	t.Parallel()
 	load := func(rules []byte) (string, error) {
@@ -78,7 +78,7 @@ func inside(all map[string]told) map[string]told {
 }
 
 // vmalert over VictoriaMetrics has the same alerts, with the same labels and annotations, as the exporter, whose engine is Prometheus' own.
-func TestVmalertTellsTheSameAsTheExporter(t *testing.T) {
+func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	full(t)
 	t.Parallel()
 	const interval = 5 * time.Second

@@ -25,7 +25,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// nodeRules fire at once. NodeQuiet has NodeDown as its cause.
+// nodeRules fire at once. NodeDown inhibits NodeQuiet.
 const nodeRules = `
 groups:
   - name: nodes
@@ -36,7 +36,7 @@ groups:
       - {alert: Reminder, expr: vector(1), labels: {severity: warn}}
 `
 
-// notifyFile writes a configuration that notifies a webhook of nodeRules.
+// notifyFile writes a configuration that sends nodeRules to a webhook.
 func notifyFile(t *testing.T, webhook string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "notify.yml")
@@ -62,8 +62,7 @@ receivers:
 	return path
 }
 
-// paging is a simulated network, a webhook, and the environment of an exporter that asks
-// the one and notifies the other.
+// paging returns a simulated network, a webhook, and the environment of an exporter for both.
 func paging(t *testing.T) (network *simnet.Network, phone *stack.Receiver, environment []string) {
 	t.Helper()
 	network, phone = simnet.New(simnet.Options{Seed: 1}), stack.Webhook(t)
@@ -93,7 +92,7 @@ func count(r *stack.Receiver, match func(stack.Alert) bool) (n int) {
 	return n
 }
 
-// amtool runs the program against the exporter, and returns what it prints.
+// amtool runs amtool against the exporter, and returns its output.
 func amtool(t *testing.T, exporter *process, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), stack.Binary(t, "amtool"), append([]string{"--alertmanager.url=" + exporter.url}, args...)...).CombinedOutput()
@@ -103,7 +102,7 @@ func amtool(t *testing.T, exporter *process, args ...string) string {
 	return string(out)
 }
 
-func TestTheExporterNotifiesByItself(t *testing.T) {
+func TestExporterSendsNotifications(t *testing.T) {
 	t.Parallel()
 	network, phone, environment := paging(t)
 	exporter := start(t, environment...)
@@ -137,9 +136,9 @@ func TestTheExporterNotifiesByItself(t *testing.T) {
 		return ""
 	})
 	if shown := amtool(t, exporter, "silence", "query"); !strings.Contains(shown, silence) {
-		t.Errorf("amtool lists:\n%s", shown)
+		t.Errorf("output of amtool:\n%s", shown)
 	}
-	// Reminders go on: groups are notified, and bravo's is silent.
+	// Reminders continue: groups are notified, and bravo's is silenced.
 	reminders := count(phone, stack.Firing("Reminder"))
 	eventually(t, func() string {
 		if n := count(phone, stack.Firing("Reminder")); n < reminders+2 {
@@ -148,12 +147,12 @@ func TestTheExporterNotifiesByItself(t *testing.T) {
 		return ""
 	})
 	if n := count(phone, about("bravo", stack.Firing("NodeDown"))); n > 0 {
-		t.Errorf("a silenced alert was notified %d times", n)
+		t.Errorf("silenced alert sent %d times", n)
 	}
 	amtool(t, exporter, "silence", "expire", silence)
 	phone.Wait(about("bravo", stack.Firing("NodeDown")))
 
-	// A bad file keeps the previous configuration, and says so.
+	// An invalid file keeps the previous configuration, and is logged.
 	for _, variable := range environment {
 		if path, is := strings.CutPrefix(variable, "AVAX_NOTIFY_FILE="); is {
 			if err := os.WriteFile(path, []byte("route: {receiver: nobody}"), 0o600); err != nil {
@@ -174,14 +173,14 @@ func TestTheExporterNotifiesByItself(t *testing.T) {
 	phone.Wait(about("alpha", stack.Resolved("NodeDown")))
 
 	if n := count(phone, stack.Firing("NodeQuiet")); n > 0 {
-		t.Errorf("an inhibited alert was notified %d times", n)
+		t.Errorf("inhibited alert sent %d times", n)
 	}
 	if n := count(phone, about("alpha", stack.Firing("NodeDown"))); n != 1 {
-		t.Errorf("NodeDown of alpha was notified %d times", n)
+		t.Errorf("NodeDown of alpha sent %d times", n)
 	}
 }
 
-// body asks for a page.
+// body requests a page.
 func body(t *testing.T, url string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -200,7 +199,7 @@ func body(t *testing.T, url string) string {
 	return string(text)
 }
 
-func TestARestartNotifiesNothingAgain(t *testing.T) {
+func TestRestartRepeatsNoNotification(t *testing.T) {
 	full(t)
 	for name, signal := range map[string]os.Signal{"SIGTERM": syscall.SIGTERM, "SIGKILL": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
@@ -224,21 +223,21 @@ func TestARestartNotifiesNothingAgain(t *testing.T) {
 				}
 				return ""
 			})
-			network.Node("bravo").Stop() // its group is notified later than that of alpha
+			network.Node("bravo").Stop() // its group is notified later than alpha's
 			phone.Wait(about("bravo", stack.Firing("NodeDown")))
 			network.Node("alpha").Start()
 			phone.Wait(about("alpha", stack.Resolved("NodeDown")))
 			if n := count(phone, about("alpha", stack.Firing("NodeDown"))); n != 1 {
-				t.Errorf("NodeDown of alpha was notified %d times", n)
+				t.Errorf("NodeDown of alpha sent %d times", n)
 			}
 			if shown := amtool(t, second, "silence", "query"); !strings.Contains(shown, "charlie") {
-				t.Errorf("the silence is gone:\n%s", shown)
+				t.Errorf("silence missing:\n%s", shown)
 			}
 		})
 	}
 }
 
-// stored waits until a file of the state of notifications has a text.
+// stored waits until a state file of notifications contains a text.
 func stored(t *testing.T, state, file, text string) {
 	t.Helper()
 	eventually(t, func() string {
@@ -249,7 +248,7 @@ func stored(t *testing.T, state, file, text string) {
 	})
 }
 
-func TestReplicasNotifyOnceAndOneSuffices(t *testing.T) {
+func TestReplicasNotifyOnce(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network, _, environment := paging(t)
@@ -292,19 +291,19 @@ func TestReplicasNotifyOnceAndOneSuffices(t *testing.T) {
 	other := phones[1-sender]
 	other.Wait(about("bravo", stack.Firing("NodeDown")))
 	network.Node("alpha").Start()
-	other.Wait(about("alpha", stack.Resolved("NodeDown"))) // its group has been notified before, if at all
+	other.Wait(about("alpha", stack.Resolved("NodeDown"))) // its group was notified earlier, if at all
 	for _, node := range []string{"alpha", "bravo"} {
 		if n := both(about(node, stack.Firing("NodeDown"))); n != 1 {
-			t.Errorf("NodeDown of %s was notified %d times", node, n)
+			t.Errorf("NodeDown of %s sent %d times", node, n)
 		}
 	}
 	if shown := amtool(t, replicas[1-sender], "silence", "query"); !strings.Contains(shown, silence) {
-		t.Errorf("the other replica has no silence %s:\n%s", silence, shown)
+		t.Errorf("silence %s missing on the other replica:\n%s", silence, shown)
 	}
 }
 
-// An Alertmanager of its own with the same file notifies the same.
-func TestNotificationsAreThoseOfAnAlertmanager(t *testing.T) {
+// A separate Alertmanager with the same file sends the same notifications.
+func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 	full(t)
 	t.Parallel()
 	rules := shortRules(t)
@@ -344,8 +343,7 @@ func TestNotificationsAreThoseOfAnAlertmanager(t *testing.T) {
 	eventually(t, func() string { return cmp.Diff(told(outside), told(inside)) })
 }
 
-// shippedRoutes is the shipped configuration with a webhook for each receiver, and
-// with short waits.
+// shippedRoutes returns the shipped configuration with a webhook for each receiver, and with short waits.
 func shippedRoutes(t *testing.T, webhook string) map[string]any {
 	t.Helper()
 	config := map[string]any{}
@@ -371,8 +369,8 @@ func shippedRoutes(t *testing.T, webhook string) map[string]any {
 	return config
 }
 
-// Whatever a receiver does, scrapes and rules go on, and another receiver is told.
-func TestAReceiverThatFailsHoldsNothingUp(t *testing.T) {
+// A failing receiver delays neither scrapes, nor rules, nor other receivers.
+func TestFailingReceiversDelayNothing(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network, phone, environment := paging(t)
@@ -393,7 +391,7 @@ func TestAReceiverThatFailsHoldsNothingUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules := nodeRules + "      - {alert: ReceiverFailing, expr: avax_exporter_receiver_up == 0, labels: {severity: warn}}\n"
-	// It may not write one byte into any file: so a full disk looks to it.
+	// It may not write to any file, which simulates a full disk.
 	exporter := startAs(t, []string{"sh", "-c", `ulimit -f 0 && exec "$0"`}, append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_STATE_DIR="+t.TempDir(),
 		"AVAX_RULES_FILE="+rulesFile(t, rules))...)
 	network.Node("alpha").Stop()
@@ -409,7 +407,7 @@ func TestAReceiverThatFailsHoldsNothingUp(t *testing.T) {
 	page := body(t, exporter.url+"/metrics")
 	for _, want := range []string{`avax_node_up{node="alpha"} 0`, "avax_exporter_notify_state_stored 0", `avax_exporter_receiver_up{integration="webhook[3]",receiver="phone"} 1`} {
 		if !strings.Contains(page, "\n"+want+"\n") {
-			t.Errorf("/metrics has no %s", want)
+			t.Errorf("/metrics without %s", want)
 		}
 	}
 	before := evaluated(t, exporter)
@@ -422,14 +420,14 @@ func TestAReceiverThatFailsHoldsNothingUp(t *testing.T) {
 	network.Node("alpha").Start()
 	phone.Wait(about("alpha", stack.Resolved("NodeDown")))
 
-	// No address of a webhook, and nothing that it answers, is shown.
+	// No page contains the address of a webhook, or its answer.
 	for _, path := range []string{"/", "/alerts", "/metrics", "/api/v2/status", "/api/v2/receivers", "/api/v2/alerts", "/api/v1/alerts", "/api/v1/targets"} {
 		if strings.Contains(body(t, exporter.url+path), "c4n4ry") {
-			t.Errorf("%s shows a secret", path)
+			t.Errorf("secret in %s", path)
 		}
 	}
 	if strings.Contains(exporter.logged(), "c4n4ry/") || strings.Contains(exporter.logged(), "/c4n4ry") {
-		t.Error("the log has a secret")
+		t.Error("secret in the log")
 	}
 }
 
@@ -441,7 +439,7 @@ func server(t *testing.T, answer http.HandlerFunc) string {
 	return s.URL
 }
 
-// evaluated is when the rules were last evaluated.
+// evaluated returns the time of the last rule evaluation.
 func evaluated(t *testing.T, p *process) (last time.Time) {
 	t.Helper()
 	var answer struct {

@@ -20,11 +20,11 @@ import (
 )
 
 // A pair of exporters, a pair of Prometheus servers and an Alertmanager. Each is killed in turn and started again, and an incident begins
-// while it is dead. All incidents last until the end: each is told once when it begins and once when it ends.
+// while it is down. All incidents last until the end: each is sent once when it begins and once when it ends.
 // unhurried is everySecond for a busy machine: a run of a collector has half its period.
 var unhurried = strings.ReplaceAll(everySecond, "@every 1s", "@every 8s")
 
-// seconds are the rules whose causes have to last for some seconds, so that a slow answer raises no alert.
+// seconds returns the rules with durations of seconds, so that a slow answer causes no alert.
 func seconds(t *testing.T) string {
 	t.Helper()
 	return rulesFile(t, string(stack.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(d time.Duration) time.Duration {
@@ -32,7 +32,7 @@ func seconds(t *testing.T) string {
 	})))
 }
 
-func TestAPairMissesNothingAndTellsNothingTwice(t *testing.T) {
+func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	full(t)
 	t.Parallel()
 	rules := seconds(t)
@@ -46,8 +46,8 @@ func TestAPairMissesNothingAndTellsNothingTwice(t *testing.T) {
 	startExporter(0)
 	startExporter(1)
 
-	// Two Prometheus servers do not evaluate at the same moment: one sends an alert again that the other has just resolved. As in
-	// deploy/alertmanager the group interval is several times the delay after which an alert is sent again.
+	// Two Prometheus servers evaluate at different times: one may send an alert again that the other has just resolved. As in
+	// deploy/alertmanager, the group interval is several times the resend delay.
 	alertmanager := stack.AlertmanagerWith(t, map[string]any{
 		"route": map[string]any{
 			"receiver": "webhook", "group_by": []string{"..."}, "group_wait": "10ms", "group_interval": "30s", "repeat_interval": "1h",
@@ -63,11 +63,11 @@ func TestAPairMissesNothingAndTellsNothingTwice(t *testing.T) {
 			Targets:        []string{exporters[0].url, exporters[1].url},
 			RuleFiles:      []string{rules},
 			Alertmanagers:  []string{alertmanager.URL},
-			ScrapeInterval: 5 * time.Second, EvaluationInterval: time.Second, // the interval is the timeout: a busy machine is no dead exporter
+			ScrapeInterval: 5 * time.Second, EvaluationInterval: time.Second, // the interval is also the timeout: a busy machine must not look like a dead exporter
 			Replica: fmt.Sprint(i),
 		})
 	}
-	// allSee waits until each Prometheus has what the expression asks for.
+	// allSee waits until the expression has a result in each Prometheus.
 	allSee := func(expr string) {
 		t.Helper()
 		for _, p := range servers {
@@ -122,12 +122,12 @@ func TestAPairMissesNothingAndTellsNothingTwice(t *testing.T) {
 		all = append(all, c.incident)
 		c.start()
 		allSee(bothUp)
-		for _, i := range all { // a server that is back needs the time of the rule's "for" until it carries an alert that began without it
+		for _, i := range all { // a restarted server needs the rule's `for` until it sends an alert that began without it
 			allSee(i.firing())
 		}
 	}
 
-	// What Alertmanager has notified is on its disk a second later, before it is killed.
+	// Alertmanager has saved its notifications a second later, before it is killed.
 	written := func() float64 {
 		n, err := sample(t, alertmanager.URL+"/metrics", "alertmanager_nflog_maintenance_total")
 		if err != nil {
@@ -156,7 +156,7 @@ func TestAPairMissesNothingAndTellsNothingTwice(t *testing.T) {
 
 	for _, i := range all {
 		if n := count(w.pages, i.of(stack.Resolved(i.alert))); n > 0 {
-			t.Errorf("%s %v: told as resolved while it lasts", i.alert, i.labels)
+			t.Errorf("%s %v: sent as resolved while it is active", i.alert, i.labels)
 		}
 	}
 	for _, i := range all {
@@ -182,12 +182,12 @@ func TestAPairMissesNothingAndTellsNothingTwice(t *testing.T) {
 			pages = append(pages, strings.Join([]string{a.Labels["alertname"], a.Labels["node"], a.Labels["chain"]}, " "))
 		}
 		if a.Labels["alertname"] == "AvaxWatchdog" && a.Status != "firing" {
-			t.Error("the watchdog was told as resolved")
+			t.Error("watchdog sent as resolved")
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(told)) {
 		if n := told[key]; !slices.Equal(n, []string{"firing"}) && !slices.Equal(n, []string{"firing", "resolved"}) {
-			t.Errorf("%s was told as %v", key, n)
+			t.Errorf("%s sent as %v", key, n)
 		}
 	}
 	slices.Sort(pages)
@@ -195,11 +195,11 @@ func TestAPairMissesNothingAndTellsNothingTwice(t *testing.T) {
 		"AvaxChainNotBootstrapped alpha C", "AvaxChainNotBootstrapped bravo C", "AvaxChainNotBootstrapped bravo X", "AvaxRewardStakeLow alpha ",
 	}
 	if diff := cmp.Diff(want, pages); diff != "" {
-		t.Errorf("pages (-want +got):\n%s", diff)
+		t.Errorf("notifications (-want +got):\n%s", diff)
 	}
 }
 
-// firing is an expression that yields the alerts of the incident that fire.
+// firing returns an expression for the firing alerts of the incident.
 func (i incident) firing() string {
 	matchers := []string{fmt.Sprintf("alertname=%q", i.alert), `alertstate="firing"`}
 	for name, value := range i.labels {

@@ -19,11 +19,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(stack.Main(m)) }
 
-// full skips a test that make test leaves to make test-full.
+// full skips a test that only make test-full runs.
 func full(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("run by make test-full")
+		t.Skip("only in make test-full")
 	}
 }
 
@@ -33,7 +33,7 @@ type process struct {
 	cmd *exec.Cmd
 
 	t     *testing.T
-	ended chan struct{} // closed when the process has
+	ended chan struct{} // closed when the process has exited
 	mu    sync.Mutex
 	log   strings.Builder
 }
@@ -44,7 +44,7 @@ func start(t *testing.T, environment ...string) *process {
 	return startAs(t, nil, environment...)
 }
 
-// startAs does so by another program, which is given ours as its last argument.
+// startAs starts it with another program, whose last argument is ours.
 func startAs(t *testing.T, by []string, environment ...string) *process {
 	t.Helper()
 	command := append(by, stack.Exporter(t))
@@ -79,14 +79,14 @@ func startAs(t *testing.T, by []string, environment ...string) *process {
 	select {
 	case p.url = <-address:
 	case <-p.ended:
-		t.Fatal("the exporter ended before it served")
+		t.Fatal("exporter exited before it served")
 	case <-stack.TimedOut(t):
-		t.Fatal("the exporter does not serve")
+		t.Fatal("exporter does not serve")
 	}
 	return p
 }
 
-// end sends the signal and waits; after an interrupt the process has to end well.
+// end sends the signal and waits; after an interrupt the exit code must be 0.
 func (p *process) end(signal os.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
@@ -94,7 +94,7 @@ func (p *process) end(signal os.Signal) {
 	}
 	<-p.ended
 	if err := p.cmd.Wait(); err != nil && signal != syscall.SIGKILL {
-		p.t.Errorf("the exporter ended: %v", err)
+		p.t.Errorf("exporter exited: %v", err)
 	}
 }
 
@@ -104,7 +104,7 @@ func (p *process) logged() string {
 	return p.log.String()
 }
 
-// getJSON asks for a page of JSON.
+// getJSON requests a page of JSON.
 func getJSON(ctx context.Context, url string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -118,7 +118,7 @@ func getJSON(ctx context.Context, url string, into any) error {
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
-// freeAddress is one that nobody listens on at this moment.
+// freeAddress returns an address that is free now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -129,7 +129,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// eventually waits until nothing is missing.
+// eventually waits until condition returns an empty text.
 func eventually(t *testing.T, condition func() (missing string)) {
 	t.Helper()
 	stack.Await(t, "eventually", func() error {

@@ -15,7 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-func TestThePagesReadAlertsAndSamplesFromAPrometheus(t *testing.T) {
+func TestPagesReadFromPrometheus(t *testing.T) {
 	t.Parallel()
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "avax_node_up{node=\"alpha\"} 0\navax_node_up{node=\"bravo\"} 1\n")
@@ -53,11 +53,11 @@ groups:
 		return fmt.Errorf("the rules are %+v", groups)
 	})
 	if len(groups) != 1 || groups[0].Name != "nodes" || groups[0].File != rules || len(groups[0].Rules) != 2 || groups[0].Evaluated.IsZero() {
-		t.Fatalf("the groups are %+v", groups)
+		t.Fatalf("groups %+v", groups)
 	}
 	alert := groups[0].Rules[1].Alerts[0]
 	if alert.Labels["node"] != "alpha" || alert.Annotations["summary"] != "alpha is down" || alert.State != alerting.Firing || alert.Value != 0 || time.Since(alert.ActiveAt).Abs() > time.Hour {
-		t.Errorf("the alert is %+v", alert)
+		t.Errorf("alert %+v", alert)
 	}
 
 	for expr, want := range map[string]float64{`avax_node_up{node="bravo"}`: 1, "avax:up:sum": 1, "6 * 7": 42} {
@@ -72,13 +72,13 @@ groups:
 	now := time.Now()
 	matrix, err := source.QueryRange(t.Context(), "avax_node_up", now.Add(-time.Second), now, 500*time.Millisecond)
 	if err != nil || len(matrix) != 2 || len(matrix[0].Values) == 0 {
-		t.Errorf("over a second it is %v (%v)", matrix, err)
+		t.Errorf("range of one second: %v (%v)", matrix, err)
 	}
 	if _, err := source.Query(t.Context(), "sum(", now); err == nil || !strings.Contains(err.Error(), "parse error") {
-		t.Errorf("Prometheus' own error is %v", err)
+		t.Errorf("error of Prometheus: %v", err)
 	}
 	server.Stop()
 	if _, err := source.Groups(t.Context()); err == nil {
-		t.Error("a Prometheus that is gone gives rules")
+		t.Error("rules of a stopped Prometheus")
 	}
 }

@@ -20,10 +20,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// TestTheQuickStartsWorkAsWritten runs what the pages tell a newcomer to type,
-// line by line, with nothing changed but the two addresses: the node is a
-// simulated one, and the exporter listens where there is room.
-func TestTheQuickStartsWorkAsWritten(t *testing.T) {
+// TestQuickStartsWorkAsWritten runs the commands of the quick starts, line by line. It changes only two addresses: that of the node,
+// which is simulated, and the port of the exporter.
+func TestQuickStartsWorkAsWritten(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ page, heading string }{
 		{"README.md", "## Try it"},
@@ -40,20 +39,19 @@ func TestTheQuickStartsWorkAsWritten(t *testing.T) {
 				session.compare(t, example)
 			}
 			if !session.served {
-				t.Error("nothing of this serves")
+				t.Error("no command serves")
 			}
 		})
 	}
 }
 
-// example is a command on a page and the lines that it is said to print.
+// example is a command on a page and its shown output.
 type example struct {
 	command string
 	output  []string
 }
 
-// quickStart returns the first block of commands under a heading, and the
-// examples that follow at once.
+// quickStart returns the first block of commands under a heading, and the examples that follow directly.
 func quickStart(t *testing.T, page, heading string) (typed []string, shown []example) {
 	t.Helper()
 	text, err := os.ReadFile("../../" + page)
@@ -64,7 +62,7 @@ func quickStart(t *testing.T, page, heading string) (typed []string, shown []exa
 	rest, _, _ = strings.Cut(rest, "\n## ")
 	blocks := regexp.MustCompile("(?s)```(\\w+)\n(.*?)```").FindAllStringSubmatch(rest, -1)
 	if !ok || len(blocks) == 0 || blocks[0][1] != "sh" {
-		t.Fatalf("%s has no commands under %q", page, heading)
+		t.Fatalf("%s: no commands under %q", page, heading)
 	}
 	typed = strings.Split(strings.TrimSpace(blocks[0][2]), "\n")
 	if len(blocks) > 1 && blocks[1][1] == "console" {
@@ -81,9 +79,8 @@ func quickStart(t *testing.T, page, heading string) (typed []string, shown []exa
 	return typed, shown
 }
 
-// TestARollingUpgradeGoesOnOnlyWithAYes runs the script of docs/operating.md, with
-// nothing changed but the address and whom it waits for.
-func TestARollingUpgradeGoesOnOnlyWithAYes(t *testing.T) {
+// TestRollingUpgradeScriptWaitsForYes runs the script of docs/operating.md. It changes only the address and the waiting.
+func TestRollingUpgradeScriptWaitsForYes(t *testing.T) {
 	t.Parallel()
 	script, _ := quickStart(t, "docs/operating.md", "### Rolling upgrades of nodes")
 	var mu sync.Mutex
@@ -111,11 +108,11 @@ func TestARollingUpgradeGoesOnOnlyWithAYes(t *testing.T) {
 	}
 	const want = "upgrade alpha\nsleep 120\nsleep 15\nsleep 15\nupgrade bravo\nsleep 120\nupgrade charlie\nsleep 120\n"
 	if string(out) != want {
-		t.Errorf("asked for %q, it did\n%s\nwant\n%s", asked, out, want)
+		t.Errorf("for %q it did\n%s\nwant\n%s", asked, out, want)
 	}
 }
 
-// session is a newcomer's terminal.
+// session is a terminal.
 type session struct {
 	as     *strings.Replacer
 	env    []string
@@ -133,7 +130,7 @@ func newSession(t *testing.T) *session {
 		t.Fatal(err)
 	}
 	defer free.Close()
-	// What an outer make told its children is not typed by a newcomer.
+	// Without the variables of an outer make.
 	env := slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		return strings.HasPrefix(pair, "MAKE") || strings.HasPrefix(pair, "MFLAGS=") || strings.HasPrefix(pair, "AVAX_")
 	})
@@ -150,12 +147,11 @@ func (s *session) command(ctx context.Context, line string) *exec.Cmd {
 	return command
 }
 
-// enter runs a line until it ends, which must be well, or serves, which it does
-// until the test ends.
+// enter runs a line until it exits with 0, or until it serves; then it runs until the test ends.
 func (s *session) enter(t *testing.T, line string) {
 	t.Helper()
 	if strings.HasPrefix(line, "make test") {
-		line = "make --dry-run" + strings.TrimPrefix(line, "make") // this runs within it
+		line = "make --dry-run" + strings.TrimPrefix(line, "make") // this test runs within make
 	}
 	command := s.command(context.Background(), line)
 	said := &output{serving: make(chan struct{})}
@@ -174,22 +170,21 @@ func (s *session) enter(t *testing.T, line string) {
 		s.served = true
 		t.Cleanup(func() {
 			_ = syscall.Kill(-command.Process.Pid, syscall.SIGTERM)
-			t.Logf("%s: %v", line, <-ended) // with the signal, as far as the shell goes
+			t.Logf("%s: %v", line, <-ended) // with the signal, from the shell's view
 			if !strings.Contains(said.String(), `"msg":"stopped"`) {
-				t.Errorf("%s does not stop:\n%s", line, said)
+				t.Errorf("%s still running:\n%s", line, said)
 			}
 		})
 	case <-stack.TimedOut(t):
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
-		t.Fatalf("%s neither ends nor serves:\n%s", line, said)
+		t.Fatalf("%s neither exits nor serves:\n%s", line, said)
 	}
 }
 
-// value is what stands behind a sample's name and labels.
+// value matches the value after a sample's name and labels.
 var value = regexp.MustCompile(` [0-9.e+-]+$`)
 
-// compare runs an example until it prints the lines that are shown, whatever
-// the values.
+// compare runs an example until it prints the shown lines, with any values.
 func (s *session) compare(t *testing.T, e example) {
 	t.Helper()
 	stack.Await(t, e.command, func() error {
@@ -204,7 +199,7 @@ func (s *session) compare(t *testing.T, e example) {
 	})
 }
 
-// output tells once when a program says that it serves.
+// output reports once when a program starts to serve.
 type output struct {
 	mu      sync.Mutex
 	text    bytes.Buffer

@@ -25,10 +25,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// shards is how many exporters share the nodes. Each has a Prometheus agent, as in a pod.
+// shards is the number of exporters that share the nodes. Each has a Prometheus agent, as in a pod.
 const shards = 3
 
-// shard is one exporter with the agent beside it.
+// shard is one exporter and its agent.
 type shard struct {
 	name    string
 	env     []string
@@ -37,14 +37,14 @@ type shard struct {
 	targets string // the agent's file of targets
 }
 
-// start runs the exporter, and tells the agent where.
+// start runs the exporter, and adds it to the agent's targets.
 func (s *shard) start(t *testing.T) {
 	t.Helper()
 	s.process = start(t, s.env...)
 	s.scrape(t, strings.TrimPrefix(s.process.url, "http://"))
 }
 
-// scrape makes these addresses the ones that the agent scrapes. The shard keeps its name.
+// scrape sets the addresses that the agent scrapes. The shard keeps its name.
 func (s *shard) scrape(t *testing.T, addresses ...string) {
 	t.Helper()
 	text, err := json.Marshal([]any{map[string]any{"targets": append([]string{}, addresses...), "labels": map[string]string{"instance": s.name}}})
@@ -57,8 +57,7 @@ func (s *shard) scrape(t *testing.T, addresses ...string) {
 	}
 }
 
-// TestShardsWriteToOneStore runs what docs/fleets.md describes: shards, an agent beside each, one
-// store, the rules over all shards.
+// TestShardsWriteToOneStore runs the setup of docs/fleets.md: shards with agents, one store, and rules over all shards.
 func TestShardsWriteToOneStore(t *testing.T) {
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -108,7 +107,7 @@ func TestShardsWriteToOneStore(t *testing.T) {
 		network.Node("bravo").Start()
 		webhook.Wait(func(a stack.Alert) bool { return stack.Resolved("AvaxNodeDown")(a) && a.Labels["node"] == "bravo" })
 		if n := counted(t, ruler.URL, "vmalert_execution_errors_total"); n > 0 {
-			t.Errorf("%v evaluations failed", n)
+			t.Errorf("%v failed evaluations", n)
 		}
 		t.Logf("%v evaluations", counted(t, ruler.URL, "vmalert_execution_total"))
 	})
@@ -129,7 +128,7 @@ func TestShardsWriteToOneStore(t *testing.T) {
 		}
 		t.Logf("%d queries, %d with a result", asked, filled)
 		if filled < asked/2 {
-			t.Errorf("only %d of %d queries find something", filled, asked)
+			t.Errorf("%d of %d queries with a result", filled, asked)
 		}
 	})
 
@@ -149,10 +148,10 @@ func TestShardsWriteToOneStore(t *testing.T) {
 	})
 	store.Start()
 	for i, s := range all {
-		s.scrape(t) // nothing more: what was scraped has to arrive
+		s.scrape(t) // no further scrapes, so that all scraped samples arrive
 		loops := 1.0
 		if i == 1 {
-			loops = 2 // and the first scrape of each ends no interval
+			loops = 2 // and the first scrape of each has no interval
 		}
 		stack.Await(t, "every scrape of "+s.name+" is in the store", func() error {
 			want := scrapes(t, s.agent.URL) + loops
@@ -168,17 +167,17 @@ func TestShardsWriteToOneStore(t *testing.T) {
 	if slices.ContainsFunc(webhook.Alerts(), func(a stack.Alert) bool {
 		return a.Labels["alertname"] == "AvaxNodeDown" && a.Labels["node"] != "bravo"
 	}) {
-		t.Errorf("a node that was well counted as down: %+v", webhook.Alerts())
+		t.Errorf("healthy node counted as down: %+v", webhook.Alerts())
 	}
 }
 
-// scrapes is how many intervals between scrapes of the exporter the agent has ended.
+// scrapes returns the number of intervals between scrapes of the exporter that the agent has ended.
 func scrapes(t *testing.T, url string) float64 {
 	t.Helper()
 	return counted(t, url, "prometheus_target_interval_length_seconds_count")
 }
 
-// counted sums up a counter of a program, or the counts of a summary.
+// counted sums a counter of a program, or the counts of a summary.
 func counted(t *testing.T, url, name string) (sum float64) {
 	t.Helper()
 	ctx, cancel := context.WithDeadline(t.Context(), stack.Deadline(t))

@@ -9,7 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
-func TestASecretInTheConfigurationIsRefused(t *testing.T) {
+func TestInlineSecretsAreRejected(t *testing.T) {
 	receiver := func(config string) string {
 		return "route: {receiver: phone}\nreceivers: [{name: phone, " + config + "}]"
 	}
@@ -42,7 +42,7 @@ func TestASecretInTheConfigurationIsRefused(t *testing.T) {
 	}
 }
 
-func TestASecretThatNoFileCanHoldIsTaken(t *testing.T) {
+func TestSecretsWithoutAFileFieldAreAccepted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "notify.yml")
 	config := `
 route: {receiver: phone}

@@ -585,7 +585,7 @@ func TestAutoRenewedValidatorWithoutNextPeriodEnds(t *testing.T) {
 	})
 }
 
-func TestDelegatorsAreListedForExactlyOneValidator(t *testing.T) {
+func TestDelegatorsAreListedForOneValidator(t *testing.T) {
 	net := simnet.New(simnet.Options{})
 	alpha := dial(t, net, "alpha")
 	for _, tt := range []struct {

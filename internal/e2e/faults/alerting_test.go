@@ -19,7 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// downRules page at once when a node is down; the alert is called so.
+// downRules fire at once when a node is down; the alert has this name.
 func downRules(name string) string {
 	return `
 groups:
@@ -44,7 +44,7 @@ func aboutNode(match func(stack.Alert) bool, node string) func(stack.Alert) bool
 
 var outage = flag.Duration("outage", 2*time.Minute, "how long an Alertmanager or a receiver is down; make faults writes the figures of 10m into docs/reliability.md")
 
-func TestAnAlertmanagerThatIsDown(t *testing.T) {
+func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -75,7 +75,7 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	down := time.Now()
 	gates["bravo"].shut() // stays down
 	gates["charlie"].shut()
-	e.until("charlie fires", is(`avax_exporter_alerts{state="firing"}`, 3)) // with bravo, and the watchdog
+	e.until("charlie fires", is(`avax_exporter_alerts{state="firing"}`, 3)) // with bravo and the watchdog
 	gates["charlie"].open()
 	e.until("charlie came and went", is(told("missed"), 1))
 	holds(t, prometheus, up+" == 0")
@@ -86,9 +86,9 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 		}
 		return is(up, 0)(p)
 	})
-	const slack = 24 << 20 // what the garbage collector has not looked at
+	const slack = 24 << 20 // garbage that was not collected yet
 	if b, o := before.figures(), during.figures(); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
-		t.Errorf("before %v, in the outage %v", b, o)
+		t.Errorf("before %v, during the outage %v", b, o)
 	}
 	lasted := time.Since(down)
 
@@ -99,11 +99,11 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	pages.Wait(aboutNode(stack.Resolved("Down"), "bravo"))
 	e.until("Down is over", is(`avax_exporter_alerts{state="firing"}`, 1))
 	if slices.ContainsFunc(pages.Alerts(), aboutNode(stack.Firing("Down"), "charlie")) {
-		t.Error("charlie pages, which is long over")
+		t.Error("notification of charlie, whose alert ended long ago")
 	}
 	for _, line := range []string{"notifications to Alertmanager failed", "notifications to Alertmanager recovered", "alert ended without a notification"} {
 		if n := strings.Count(e.log.String(), line); n != 1 {
-			t.Errorf("the log tells %d times %q:\n%s", n, line, e.log)
+			t.Errorf("logged %d times %q:\n%s", n, line, e.log)
 		}
 	}
 	close(stop)
@@ -115,7 +115,7 @@ func TestAnAlertmanagerThatIsDown(t *testing.T) {
 	holds(t, prometheus, "min_over_time(up"+window+") == 1 and on (instance) "+up+" == 1")
 	holds(t, prometheus, "max_over_time("+strings.ReplaceAll(told("missed"), "missed", "failed")+window+") >= 3")
 	after := e.settled(before.figures())
-	t.Logf("down for %v; %d pages, the longest in %v; before %v, in the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, before.figures(), during.figures(), after)
+	t.Logf("down for %v; %d scrapes, the longest in %v; before %v, during the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, before.figures(), during.figures(), after)
 	reportOutage("outage", "before", before.figures())
 	reportOutage("outage", fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Second)), during.figures())
 	reportOutage("outage", "it is back", after)
@@ -125,8 +125,8 @@ func reportOutage(table, when string, f figures) {
 	report(table, fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", when, f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6))
 }
 
-// Rules that are bad stop a start, and change nothing of a process that runs.
-func TestABadRulesFileStopsAStartAndNothingThatRuns(t *testing.T) {
+// Invalid rules stop a start, and change nothing of a running process.
+func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -187,8 +187,8 @@ func TestABadRulesFileStopsAStartAndNothingThatRuns(t *testing.T) {
 	pages.Wait(aboutNode(stack.Firing("Gone"), "bravo"))
 }
 
-// The files as they are shipped, in a real Prometheus.
-func TestAPrometheusTakesTheRulesAsTheyAre(t *testing.T) {
+// The shipped files in a real Prometheus.
+func TestPrometheusLoadsTheShippedRules(t *testing.T) {
 	full(t)
 	t.Parallel()
 	var files []string
@@ -203,7 +203,7 @@ func TestAPrometheusTakesTheRulesAsTheyAre(t *testing.T) {
 	stack.Await(t, "every rule is evaluated", func() error { return healthy(t, prometheus.URL, files) })
 }
 
-// healthy tells of a rule that has not been evaluated without an error.
+// healthy returns an error if a rule has not been evaluated successfully.
 func healthy(t *testing.T, prometheus string, files []string) error {
 	response, err := http.Get(prometheus + "/api/v1/rules")
 	if err != nil {

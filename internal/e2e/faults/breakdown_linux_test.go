@@ -27,7 +27,7 @@ func quickly(names ...string) []string {
 	return []string{"AVAX_COLLECTORS=" + strings.Join(names, ","), "AVAX_SCHEDULES=" + strings.Join(schedules, ";")}
 }
 
-// is wants a series to have a value.
+// is requires a series to have a value.
 func is(series string, want float64) func(page) error {
 	return func(p page) error {
 		if got, told := p[series]; !told || got != want {
@@ -49,7 +49,7 @@ func (e *exporter) told(pattern string) {
 	})
 }
 
-func TestATermSignalInTheMiddleOfARunEndsTheProcessInGoodOrder(t *testing.T) {
+func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -69,7 +69,7 @@ func TestATermSignalInTheMiddleOfARunEndsTheProcessInGoodOrder(t *testing.T) {
 	select {
 	case <-asked:
 	case <-stack.TimedOut(t):
-		t.Fatal("no call is under way")
+		t.Fatal("no call in progress")
 	}
 	if err := e.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestATermSignalInTheMiddleOfARunEndsTheProcessInGoodOrder(t *testing.T) {
 	select {
 	case <-e.ended:
 	case <-stack.TimedOut(t):
-		t.Fatal("it does not end")
+		t.Fatal("process does not exit")
 	}
 	if code := e.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -85,8 +85,8 @@ func TestATermSignalInTheMiddleOfARunEndsTheProcessInGoodOrder(t *testing.T) {
 	e.told(`"msg":"stopped"`)
 }
 
-// A process that was killed leaves half a file; a disk may damage the others.
-func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
+// A killed process leaves an incomplete file, and a disk may damage others.
+func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -125,21 +125,21 @@ func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
 		after := e.until("rewards are told "+what, rewards)
 		for series, value := range before {
 			if strings.HasPrefix(series, "avax_rewards_") && after[series] != value {
-				t.Errorf("%s: %s is %v, was %v", what, series, after[series], value)
+				t.Errorf("%s: %s %v, before %v", what, series, after[series], value)
 			}
 		}
 	}
 	second := start(t, environment...)
 	same("after the restart", second)
 	if _, err := os.Stat(filepath.Join(dir, ".half.json1")); err == nil {
-		t.Error("half a file is left")
+		t.Error("incomplete file left")
 	}
 	if strings.Contains(second.log.String(), "begins anew") {
-		t.Errorf("what was remembered was not read:\n%s", second.log)
+		t.Errorf("state not restored:\n%s", second.log)
 	}
 	second.kill()
 	if len(files()) == 0 {
-		t.Fatal("nothing is remembered")
+		t.Fatal("no state files")
 	}
 	for _, file := range files() {
 		if err := os.WriteFile(file, []byte("\x00\x00{\"torn"), 0o600); err != nil {
@@ -151,14 +151,14 @@ func TestAKilledProcessGoesOnWhereItWasAndADamagedFileBeginsAnew(t *testing.T) {
 	third.told("cannot be read and begins anew")
 }
 
-// mounts reports whether this machine lets a test have mounts of its own.
+// mounts reports whether this machine allows mounts in tests.
 func mounts() bool {
 	cmd := exec.Command("true")
 	cmd.SysProcAttr = namespaces()
 	return cmd.Run() == nil
 }
 
-func TestAFullDiskCostsTheMemoryOverARestartAndNothingElse(t *testing.T) {
+func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -189,13 +189,13 @@ func TestAFullDiskCostsTheMemoryOverARestartAndNothingElse(t *testing.T) {
 	})
 	e.told("a restart loses it|AVAX_STATE_DIR cannot be used")
 	if n := strings.Count(e.log.String(), "a restart loses it"); n > 3 {
-		t.Errorf("it is told %d times", n)
+		t.Errorf("logged %d times", n)
 	}
 	e.until("the node is up", is(`avax_node_up{node="alpha"}`, 1))
 	if err := heal(); err != nil {
 		t.Fatal(err)
 	}
-	network.PayReward("alpha", "VALIDATOR", 1e9) // something new to remember
+	network.PayReward("alpha", "VALIDATOR", 1e9) // a change that must be saved
 	stack.Await(t, "the state, once there is room", func() error {
 		found, _ := filepath.Glob(fmt.Sprintf("/proc/%d/root%s/*.json", e.cmd.Process.Pid, dir))
 		if len(found) == 0 {
@@ -205,9 +205,8 @@ func TestAFullDiskCostsTheMemoryOverARestartAndNothingElse(t *testing.T) {
 	})
 }
 
-// The names are in a file that stands in the place of /etc/hosts, where the
-// machine lets a test do that; else there never was such a name.
-func TestANodeWhoseNameIsGoneIsDownUntilItIsBack(t *testing.T) {
+// The names are in a file mounted over /etc/hosts if this machine allows that; otherwise the name never existed.
+func TestNodeWithoutDNSIsDown(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -215,13 +214,13 @@ func TestANodeWhoseNameIsGoneIsDownUntilItIsBack(t *testing.T) {
 	_, port, _ := strings.Cut(bravo.address, ":")
 	hosts, resolv := filepath.Join(t.TempDir(), "hosts"), filepath.Join(t.TempDir(), "resolv.conf")
 	known := []byte("127.0.0.1 localhost\n127.0.0.1 bravo.test\n")
-	write := func(file string, content []byte) { // not replaced: it is mounted
+	write := func(file string, content []byte) { // in place, because it is mounted
 		if err := os.WriteFile(file, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write(hosts, known)
-	write(resolv, []byte("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")) // where nobody answers
+	write(resolv, []byte("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")) // no server there
 	environment := append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://bravo.test:"+port, "AVAX_NODE_HOST=localhost")
 	var e *exporter
 	withMounts := mounts()
@@ -232,11 +231,11 @@ func TestANodeWhoseNameIsGoneIsDownUntilItIsBack(t *testing.T) {
 		e = start(t, environment...)
 	}
 	bravo.suffer(func(w http.ResponseWriter, _ *http.Request, good func() answer) {
-		w.Header().Set("Connection", "close") // or those that stand would go on
+		w.Header().Set("Connection", "close") // otherwise open connections would continue
 		good().send(w)
 	})
 	write(hosts, []byte("127.0.0.1 localhost\n"))
-	// Names are looked up again after five seconds.
+	// Names are resolved again after five seconds.
 	e.until("bravo is down", is(`avax_node_up{node="bravo"}`, 0))
 	e.told(`"target":"bravo".*(no such host|server misbehaving|lookup bravo.test)`)
 	if err := is(`avax_node_up{node="alpha"}`, 1)(e.until("a page", func(page) error { return nil })); err != nil {
@@ -248,8 +247,8 @@ func TestANodeWhoseNameIsGoneIsDownUntilItIsBack(t *testing.T) {
 	}
 }
 
-// Without descriptors there are no new connections; those that stand go on.
-func TestWithoutDescriptorsTheScraperThatIsConnectedIsServed(t *testing.T) {
+// Without file descriptors new connections fail, and open ones continue.
+func TestConnectedScraperIsServedWithoutDescriptors(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -259,12 +258,12 @@ func TestWithoutDescriptorsTheScraperThatIsConnectedIsServed(t *testing.T) {
 	idle := e.until("both are up", func(p page) error {
 		return errors.Join(is(`avax_node_up{node="alpha"}`, 1)(p), is(`avax_node_up{node="bravo"}`, 1)(p))
 	}).figures()
-	limit(t, e.cmd.Process.Pid, 3) // beyond those that are open
+	limit(t, e.cmd.Process.Pid, 3) // in addition to the open ones
 	bravo.shut()
 	bravo.open()
 	e.until("the exporter lacks descriptors", func(p page) error {
 		if value, there := p[`avax_node_up{node="bravo"}`]; there && value == 0 {
-			t.Error("bravo is down where the exporter lacks descriptors")
+			t.Error("bravo counts as down while the exporter lacks descriptors")
 		}
 		if p[`avax_exporter_upstream_requests_total{op="info.getNodeVersion",outcome="local_limit",upstream="bravo"}`] < 5 {
 			return errors.New("no such outcome yet")
@@ -282,13 +281,13 @@ func TestWithoutDescriptorsTheScraperThatIsConnectedIsServed(t *testing.T) {
 	e.until("bravo is up again", is(`avax_node_up{node="bravo"}`, 1))
 	response, err := (&http.Client{Timeout: time.Until(stack.Deadline(t)), Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.url + "/metrics")
 	if err != nil {
-		t.Fatalf("a new scraper: %v", err)
+		t.Fatalf("new scraper: %v", err)
 	}
 	response.Body.Close()
 	t.Logf("before: %v, after: %v", idle, e.settled(idle))
 }
 
-// limit sets how many descriptors the process may have.
+// limit sets the limit of file descriptors of the process.
 func limit(t *testing.T, pid int, descriptors uint64) {
 	t.Helper()
 	setLimit(t, pid, syscall.RLIMIT_NOFILE, descriptors, 1024)

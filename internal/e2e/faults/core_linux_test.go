@@ -14,8 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// secretive is the environment of an exporter that holds a canary in each kind of
-// secret; its files are in dir.
+// secretive is the environment of an exporter with a canary as each kind of secret; its files are in dir.
 func secretive(t *testing.T, dir string) []string {
 	t.Helper()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -45,7 +44,7 @@ func secretive(t *testing.T, dir string) []string {
 	return environment
 }
 
-// usesSecrets holds once the node and both receivers have been sent their secrets.
+// usesSecrets succeeds once the node and both receivers have received their secrets.
 func usesSecrets(p page) error {
 	receiver := func(integration string) string {
 		return `avax_exporter_receiver_up{integration="` + integration + `",receiver="phone"}`
@@ -53,11 +52,11 @@ func usesSecrets(p page) error {
 	return errors.Join(is(`avax_node_up{node="alpha"}`, 1)(p), is(receiver("webhook[0]"), 0)(p), is(receiver("telegram[0]"), 0)(p))
 }
 
-// unlimited lets what it executes dump as large a core as this machine allows.
+// unlimited allows core files of any size that this machine allows.
 const unlimited = `ulimit -c unlimited 2>/dev/null; `
 
-// A process cannot use secrets without holding them: so there must not be a core.
-func TestAProcessThatDiesLeavesNoCore(t *testing.T) {
+// A process that uses secrets has them in memory, so there must not be a core file.
+func TestCrashLeavesNoCore(t *testing.T) {
 	full(t)
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGABRT, syscall.SIGQUIT} {
@@ -74,48 +73,47 @@ func TestAProcessThatDiesLeavesNoCore(t *testing.T) {
 			select {
 			case <-e.ended:
 			case <-stack.TimedOut(t):
-				t.Fatal("it does not die")
+				t.Fatal("process does not exit")
 			}
 			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.CoreDump() {
-				t.Errorf("it ended with %v", cmd.ProcessState)
+				t.Errorf("exited with %v", cmd.ProcessState)
 			}
 			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
-				t.Errorf("it left %v", left)
+				t.Errorf("files left: %v", left)
 			}
 			e.told(`^goroutine [0-9]+|\ngoroutine [0-9]+`)
 			if strings.Contains(e.log.String(), canary) {
-				t.Errorf("its last words tell a secret:\n%s", e.log)
+				t.Errorf("secret in its last output:\n%s", e.log)
 			}
 		})
 	}
-	t.Run("another program does", func(t *testing.T) { // or the others would show nothing
+	t.Run("another program does", func(t *testing.T) { // otherwise the other cases would show nothing
 		t.Parallel()
 		cmd := exec.Command("sh", "-c", unlimited+"kill -ABRT $$")
 		cmd.Dir = t.TempDir()
 		if err := cmd.Run(); err == nil {
-			t.Fatal("it lives")
+			t.Fatal("process still running")
 		}
 		if !cmd.ProcessState.Sys().(syscall.WaitStatus).CoreDump() {
-			t.Logf("this machine lets nobody dump core (%v): what keeps the exporter from it is seen by what its neighbours may not read", cmd.ProcessState)
+			t.Logf("this machine allows no core files (%v): the protection is only tested by reads of other processes", cmd.ProcessState)
 		}
 	})
 }
 
-// Another process of the same user may read neither memory nor environment; the
-// process itself goes on telling of itself.
-func TestANeighbourOfTheSameUserReadsNoSecret(t *testing.T) {
+// Another process of the same user may read neither memory nor environment. The process itself still exports its own metrics.
+func TestSameUserProcessReadsNoSecret(t *testing.T) {
 	full(t)
 	t.Parallel()
-	var nobody *syscall.SysProcAttr // or who runs the test
+	var nobody *syscall.SysProcAttr // nil: the user of the test
 	if os.Getuid() == 0 {
 		nobody = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		try := exec.Command("true")
 		try.SysProcAttr = nobody
 		if err := try.Run(); err != nil {
-			t.Skipf("needs a root that can become another user: %v", err)
+			t.Skipf("needs root with the right to change the user: %v", err)
 		}
 	}
-	// The test's own directory, and that of the binary, may be closed to other users.
+	// The directories of the test and of the binary may be closed to other users.
 	dir, err := os.MkdirTemp("", "neighbours") //nolint:usetesting
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +130,7 @@ func TestANeighbourOfTheSameUserReadsNoSecret(t *testing.T) {
 	p := e.until("the node and the receivers are sent their secrets", usesSecrets)
 	for _, series := range []string{"process_open_fds", "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes", "process_start_time_seconds"} {
 		if p[series] <= 0 {
-			t.Errorf("%s is %v", series, p[series])
+			t.Errorf("%s: %v", series, p[series])
 		}
 	}
 
@@ -152,11 +150,11 @@ func TestANeighbourOfTheSameUserReadsNoSecret(t *testing.T) {
 		return nil
 	}
 	if err := reads(sleeper.Process.Pid, "environ"); err != nil {
-		t.Errorf("a neighbour cannot read that of another program either: %v", err)
+		t.Errorf("memory of an unprotected program not readable either: %v", err)
 	}
 	for _, file := range []string{"environ", "mem", "fd/0"} {
 		if err := reads(cmd.Process.Pid, file); err == nil || !strings.Contains(err.Error(), "Permission denied") {
-			t.Errorf("a neighbour reads %s of process %d: %v", file, cmd.Process.Pid, err)
+			t.Errorf("%s of process %d readable by another process: %v", file, cmd.Process.Pid, err)
 		}
 	}
 }

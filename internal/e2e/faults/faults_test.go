@@ -19,21 +19,20 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// fault is what befalls a node. Each befalls a node of its own of one exporter,
-// all at once: a node's fault must not show anywhere but at that node.
+// fault is a fault of a node. Each applies to a separate node of one exporter, all at the same time: it must affect only that node.
 type fault struct {
 	name    string
 	befall  func(*gate)
-	heal    func(*gate) // nil: the behaviour ends
-	up      bool        // the node counts as up all the same
-	some    bool        // some of its samples may stay, with their right values
-	outcome string      // that is counted of its calls
-	told    string      // in the log, once, of this node
+	heal    func(*gate) // nil: remove the behavior
+	up      bool        // the node still counts as up
+	some    bool        // some of its samples may stay, with correct values
+	outcome string      // counted outcome of its calls
+	told    string      // logged once about this node
 }
 
 func behaving(b behaviour) func(*gate) { return func(g *gate) { g.suffer(b) } }
 
-// elsewhere is another host, which nobody may ask.
+// elsewhere is another host, which must not get a request.
 var elsewhere struct {
 	url   string
 	asked atomic.Int64
@@ -81,12 +80,12 @@ var everyPeriod = func() string {
 	return "AVAX_SCHEDULES=" + strings.Join(names, ";")
 }()
 
-// byTheClock matches what changes although nothing happens.
+// byTheClock matches series that change on their own.
 var byTheClock = regexp.MustCompile(`^avax_(chain_he|.*uptime|.*balance)`)
 
 const asking = "up,identity,bootstrap,uptime,peers,connected_stake,health,network,network_views,validators,validator_views,heads,l1,l1_views,fee_config"
 
-func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
+func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -109,7 +108,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{e.url}, ScrapeInterval: time.Second})
 	e.ready()
 
-	// What is true and stays so while the test lasts; and what is told at all.
+	// Samples that are correct and constant during the test, and all exported series.
 	before := e.until("all are up", func(p page) error {
 		for name := range gates {
 			if p[`avax_node_up{node="`+name+`"}`] != 1 {
@@ -118,7 +117,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 		}
 		return nil
 	})
-	time.Sleep(2 * period) // what changes by itself, shows
+	time.Sleep(2 * period) // reveals series that change on their own
 	truth := e.until("a page", func(page) error { return nil })
 	changing := map[string]bool{}
 	for series, value := range truth {
@@ -129,7 +128,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 	idle := truth.figures()
 	began := time.Now()
 
-	// The samples that are served are right or absent, at every moment.
+	// The exported samples are correct or absent at any time.
 	watched := make(chan error, 1)
 	stop := make(chan struct{})
 	go func() { watched <- watch(e, truth, changing, stop) }()
@@ -165,7 +164,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 		if f.told == "" {
 			continue
 		}
-		// All of the log: what failed so before, on a busy machine, is not logged again.
+		// All of the log: an error that occurred before, on a busy machine, is not logged again.
 		e.told(`"target":"` + f.name + `[^"]*".*(` + f.told + `)|(` + f.told + `).*"target":"` + f.name + `[/"]`)
 	}
 	var people string
@@ -183,7 +182,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 		return nil
 	})
 
-	// All heal by themselves.
+	// All faults end.
 	for _, f := range faults {
 		if f.heal != nil {
 			f.heal(gates[f.name])
@@ -206,7 +205,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 	t.Logf("healed: %v", healed)
 	row("healed", healed)
 
-	// What Prometheus saw.
+	// Check the view of Prometheus.
 	window := fmt.Sprintf("[%ds]", int(time.Since(began).Seconds()))
 	for expr, want := range map[string]float64{
 		`min_over_time(up` + window + `)`:                            1,
@@ -215,7 +214,7 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 		`avax_node_up{node="hung"}`:                                  1,
 		`min_over_time(avax_node_up{node="body-x10"}` + window + `)`: 1,
 	} {
-		stack.Await(t, "Prometheus: "+expr, func() error { // it scrapes once a second
+		stack.Await(t, "Prometheus: "+expr, func() error { // it scrapes once per second
 			v, err := prometheus.Query(t.Context(), expr)
 			if err == nil && (len(v) != 1 || float64(v[0].Value) != want) {
 				err = fmt.Errorf("%v, want %v", v, want)
@@ -224,18 +223,18 @@ func TestAFaultCostsTheSamplesOfItsNodeAndNothingElse(t *testing.T) {
 		})
 	}
 
-	// No credential went elsewhere, into the log or onto a page.
+	// No credential reached another host, the log or a page.
 	if n := elsewhere.asked.Load(); n != 0 {
-		t.Errorf("another host was asked %d times", n)
+		t.Errorf("%d requests to another host", n)
 	}
 	for what, text := range map[string]string{"log": e.log.String(), "status page": people} {
 		if strings.Contains(text, canary) {
-			t.Errorf("the %s tells a secret", what)
+			t.Errorf("secret in the %s", what)
 		}
 	}
 }
 
-// about lists the series of a node that are served, leaving out avax_node_up.
+// about lists the exported series of a node, without avax_node_up.
 func about(p page, node string) []string {
 	var found []string
 	for series := range p {
@@ -247,8 +246,7 @@ func about(p page, node string) []string {
 	return found
 }
 
-// watch asks for /metrics again and again. It has to answer, and to tell the
-// truth, apart from what changes by itself, or less.
+// watch requests /metrics repeatedly. It must answer with correct samples, or fewer, except for those that change on their own.
 func watch(e *exporter, truth page, changing map[string]bool, stop <-chan struct{}) error {
 	var errs []error
 	pages := 0

@@ -22,8 +22,7 @@ import (
 	"time"
 )
 
-// gate stands before a node of the simulated network and does to its answers
-// what a behaviour says.
+// gate is a proxy in front of a simulated node. A behavior may change its answers.
 type gate struct {
 	t       testing.TB
 	node    http.Handler
@@ -35,7 +34,7 @@ type gate struct {
 	held   int          // the socket that holds the port meanwhile
 }
 
-// behaviour answers a request in place of the node. good asks the node.
+// behaviour answers a request in place of the node. good returns the node's answer.
 type behaviour func(w http.ResponseWriter, r *http.Request, good func() answer)
 
 type answer struct {
@@ -44,7 +43,7 @@ type answer struct {
 	body   []byte
 }
 
-// newGate opens a gate, at first one that only passes on.
+// newGate starts a gate that passes answers on unchanged.
 func newGate(t testing.TB, node http.Handler) *gate {
 	g := &gate{t: t, node: node, address: "127.0.0.1:0"}
 	g.open()
@@ -57,7 +56,7 @@ func newGate(t testing.TB, node http.Handler) *gate {
 	return g
 }
 
-// open listens, where it listened before.
+// open listens on the previous port.
 func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,7 +66,7 @@ func (g *gate) open() {
 	}
 	var listener net.Listener
 	var err error
-	for range 100 { // somebody else may hold the port for a moment
+	for range 100 { // another process may hold the port for a moment
 		if listener, err = net.Listen("tcp", g.address); err == nil {
 			break
 		}
@@ -82,7 +81,7 @@ func (g *gate) open() {
 	go func(s *http.Server) { _ = s.Serve(listener) }(g.server)
 }
 
-// shut ends the process behind: connections are reset, new ones refused.
+// shut simulates the end of the process: connections are reset, new ones refused.
 func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -116,7 +115,7 @@ func (g *gate) recover()           { g.behave.Store(nil) }
 
 // ServeHTTP implements http.Handler.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // only then does the server see that a client leaves
+	body, _ := io.ReadAll(r.Body) // only then the server notices that a client disconnects
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	good := func() answer {
 		plain := r.Clone(r.Context())
@@ -150,7 +149,7 @@ func changing(change func([]byte) []byte) behaviour {
 
 func hung(_ http.ResponseWriter, r *http.Request, _ func() answer) { <-r.Context().Done() }
 
-// byByte sends a byte of the answer each 50 ms.
+// byByte sends one byte of the answer every 50 ms.
 func byByte(w http.ResponseWriter, r *http.Request, good func() answer) {
 	a := good()
 	maps.Copy(w.Header(), a.header)
@@ -169,8 +168,7 @@ func byByte(w http.ResponseWriter, r *http.Request, good func() answer) {
 	}
 }
 
-// breakingOff ends the connection half way through the answer, with a reset or
-// in good order.
+// breakingOff ends the connection half-way through the answer, with a reset or orderly.
 func breakingOff(reset bool) behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, good func() answer) {
 		a := good()
@@ -182,14 +180,13 @@ func breakingOff(reset bool) behaviour {
 		fmt.Fprintf(buffer, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(a.body), a.body[:len(a.body)/2])
 		_ = buffer.Flush()
 		if tcp, ok := connection.(*net.TCPConn); ok && reset {
-			time.Sleep(20 * time.Millisecond) // or the half would be lost with the rest
+			time.Sleep(20 * time.Millisecond) // otherwise the first half would be lost
 			_ = tcp.SetLinger(0)
 		}
 	}
 }
 
-// raw sends these bytes and ends the connection; endlessly repeats the last
-// ones until nobody listens.
+// raw sends these bytes and ends the connection; endlessly repeats the last ones until the client disconnects.
 func raw(first, endlessly string) behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
 		connection, buffer, err := http.NewResponseController(w).Hijack()
@@ -205,19 +202,19 @@ func raw(first, endlessly string) behaviour {
 	}
 }
 
-// static answers everything with this.
+// static gives the same answer to everything.
 func static(status int, contentType, body string) behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
 		answer{status, http.Header{"Content-Type": {contentType}}, []byte(body)}.send(w)
 	}
 }
 
-// bomb is a small answer that unpacks to a large one.
+// bomb is a small compressed answer that decompresses to a large one.
 func bomb(megabytes int) behaviour {
 	return packed(`{"jsonrpc":"2.0","id":1,"result":"`, strings.Repeat("x", 1<<10), ``, megabytes<<20)
 }
 
-// packed is an answer in gzip, with enough of the middle that it is of this size once unpacked.
+// packed is an answer in gzip, with enough of middle to have this size after decompression.
 func packed(begin, middle, end string, size int) behaviour {
 	var packed bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
@@ -232,14 +229,14 @@ func packed(begin, middle, end string, size int) behaviour {
 	}
 }
 
-// redirecting sends everybody to another address, or to where they are.
+// redirecting redirects to another address, or to the same one.
 func redirecting(to string) behaviour {
 	return func(w http.ResponseWriter, r *http.Request, _ func() answer) {
 		http.Redirect(w, r, to+r.URL.Path, http.StatusTemporaryRedirect)
 	}
 }
 
-// doubling says every object of every list twice.
+// doubling duplicates every object of every list.
 func doubling(body []byte) []byte {
 	return rewrite(body, func(v any) any {
 		if list, ok := v.([]any); ok && len(list) > 0 {
@@ -251,14 +248,14 @@ func doubling(body []byte) []byte {
 	})
 }
 
-// padding makes the body ten times as large, by a field that nobody knows.
+// padding makes the body ten times as large, with an unknown field.
 func padding(body []byte) []byte {
 	start := bytes.IndexByte(body, '{') + 1
 	return fmt.Appendf(nil, `%s"padding":%q,%s`, body[:start], strings.Repeat("x", 9*len(body)), body[start:])
 }
 
-// mistyping gives one field of the answer another type, a different one each
-// time: never null in the place of a list, which says that the list is empty.
+// mistyping gives one field of the answer another type, a different one each time. It never replaces a list by null, which means an
+// empty list.
 func mistyping(seed uint64) behaviour {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 1))

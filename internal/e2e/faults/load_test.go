@@ -16,15 +16,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// crowd is a way of being a bad client. It returns how many of its requests were
-// answered well, were refused in words, and failed.
+// crowd is a kind of bad client. behave returns the numbers of its requests that succeeded, were rejected, and failed.
 type crowd struct {
 	name   string
 	many   int
 	behave func(e *exporter, stop <-chan struct{}) (good, refused, failed int)
-	// most is what may remain while it lasts, beyond what was there before.
+	// Limits of goroutines and descriptors during the attack, in addition to those before.
 	goroutines, descriptors int
-	answered                bool // its requests are answered, or refused with 503
+	answered                bool // its requests are answered, or rejected with 503
 }
 
 var crowds = []crowd{
@@ -37,15 +36,14 @@ var crowds = []crowd{
 	{name: "no HTTP", many: 50, behave: babbling, goroutines: 300, descriptors: 200},
 }
 
-// What a process may have while a crowd is there, in bytes.
+// Memory limits of a process during an attack, in bytes.
 const (
 	mostHeap     = 64 << 20
 	mostResident = 160 << 20
 )
 
-// Whoever else asks, and however badly, a patient scraper is served, memory and
-// goroutines are bounded, and nothing of the crowd is left.
-func TestACrowdOfBadClientsHarmsNoPatientScraper(t *testing.T) {
+// A scraper is served during any of these attacks, memory and goroutines are bounded, and nothing of the attack remains.
+func TestBadClientsDoNotAffectAScraper(t *testing.T) {
 	full(t)
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
 	urls, err := network.Serve(t.Context())
@@ -55,7 +53,7 @@ func TestACrowdOfBadClientsHarmsNoPatientScraper(t *testing.T) {
 	e := start(t, "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all", "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)
 	e.ready()
 	idle := e.until("a page", is(`avax_node_up{node="alpha"}`, 1)).figures()
-	lasts := 3 * time.Second // what the exporter tells of itself may be a second old
+	lasts := 3 * time.Second // the exporter's own metrics may be a second old
 	for _, c := range crowds {
 		stop := make(chan struct{})
 		var good, refused, failed atomic.Int64
@@ -76,9 +74,9 @@ func TestACrowdOfBadClientsHarmsNoPatientScraper(t *testing.T) {
 			p, err := e.page()
 			if err != nil {
 				if strings.Contains(err.Error(), "503") {
-					continue // refused in words, as others of a crowd that comes at once are
+					continue // rejected, as other requests of a large crowd are
 				}
-				t.Errorf("%s: the patient scraper: %v", c.name, err)
+				t.Errorf("%s: scraper: %v", c.name, err)
 				continue
 			}
 			patient++
@@ -93,19 +91,19 @@ func TestACrowdOfBadClientsHarmsNoPatientScraper(t *testing.T) {
 		close(stop)
 		members.Wait()
 		if patient == 0 {
-			t.Errorf("%s: the patient scraper was never served", c.name)
+			t.Errorf("%s: scraper never served", c.name)
 		}
 		if c.answered && (failed.Load() > 0 || good.Load() == 0) {
-			t.Errorf("%s: %d answered, %d refused, %d failed", c.name, good.Load(), refused.Load(), failed.Load())
+			t.Errorf("%s: %d answered, %d rejected, %d failed", c.name, good.Load(), refused.Load(), failed.Load())
 		}
 		e.settled(idle)
 		report("load", fmt.Sprintf("| %s | %d | %d | %.0f MB | %v | %d |", c.name, most.Goroutines, most.Descriptors, float64(most.Resident)/1e6, longest.Round(time.Millisecond), patient))
-		t.Logf("%s: at most %v; %d answered, %d refused, %d failed; the patient scraper was served %d times, at the longest in %v",
+		t.Logf("%s: at most %v; %d answered, %d rejected, %d failed; scraper served %d times, at most in %v",
 			c.name, most, good.Load(), refused.Load(), failed.Load(), patient, longest)
 	}
 }
 
-// scrapeOnce asks once.
+// scrapeOnce sends one request.
 func scrapeOnce(client *http.Client, e *exporter) (good, refused, failed int) {
 	response, err := client.Get(e.url + "/metrics")
 	if err != nil {
@@ -122,14 +120,14 @@ func scrapeOnce(client *http.Client, e *exporter) (good, refused, failed int) {
 	return 1, 0, 0
 }
 
-// scraping asks again and again, over one connection.
+// scraping sends requests repeatedly over one connection.
 func scraping(e *exporter, stop <-chan struct{}) (good, refused, failed int) {
 	client := &http.Client{Timeout: time.Until(stack.Deadline(e.t)), Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	return again(client, e, stop)
 }
 
-// knocking opens a connection for each question.
+// knocking opens a connection for each request.
 func knocking(e *exporter, stop <-chan struct{}) (good, refused, failed int) {
 	return again(&http.Client{Timeout: time.Until(stack.Deadline(e.t)), Transport: &http.Transport{DisableKeepAlives: true}}, e, stop)
 }
@@ -146,7 +144,7 @@ func again(client *http.Client, e *exporter, stop <-chan struct{}) (good, refuse
 	}
 }
 
-// holding opens a connection, says this, and holds on.
+// holding opens a connection, sends this, and keeps it open.
 func holding(e *exporter, stop <-chan struct{}, say func(net.Conn)) (good, refused, failed int) {
 	connection, err := net.Dial("tcp", strings.TrimPrefix(e.url, "http://"))
 	if err != nil {

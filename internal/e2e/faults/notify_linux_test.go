@@ -19,7 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// notifying is the environment of an exporter that pages webhooks by itself when a node is down, each webhook by its name.
+// notifying is the environment of an exporter that sends an alert to each webhook when a node is down.
 func notifying(t *testing.T, nodes string, webhooks map[string]string, more ...string) []string {
 	t.Helper()
 	var routes, receivers strings.Builder
@@ -37,8 +37,8 @@ func notifying(t *testing.T, nodes string, webhooks map[string]string, more ...s
 
 const stored = "avax_exporter_notify_state_stored"
 
-// A receiver that takes a connection and says nothing keeps no page from another.
-func TestAReceiverThatHangsKeepsNoPageFromAnother(t *testing.T) {
+// A hung receiver delays no notification to another.
+func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -64,15 +64,15 @@ func TestAReceiverThatHangsKeepsNoPageFromAnother(t *testing.T) {
 	most := e.resident()
 	report("outside", figure("receivers that hang, and whose answers never end", most))
 	if most > 200<<20 {
-		t.Errorf("%d MB", most>>20)
+		t.Errorf("%d MB of memory", most>>20)
 	}
-	before.Goroutines += 30 // of notifications that are repeated
+	before.Goroutines += 30 // of repeated notifications
 	before.Descriptors += 10
 	e.settled(before)
 }
 
-// A receiver that is down gets what still fires once when it is back, and what ended meanwhile never.
-func TestAReceiverThatIsDown(t *testing.T) {
+// After an outage a receiver gets firing alerts once, and never those that ended during the outage.
+func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -109,9 +109,9 @@ func TestAReceiverThatIsDown(t *testing.T) {
 	e.until("charlie came and went", is(`avax_exporter_alerts{state="firing"}`, 2))
 	time.Sleep(*outage - time.Since(down))
 	during := e.until("the receiver is still down", func(p page) error { return errors.Join(is(up, 0)(p), atLeast(failed, 3)(p)) })
-	const slack = 24 << 20 // what the garbage collector has not looked at
+	const slack = 24 << 20 // garbage that was not collected yet
 	if b, o := before.figures(), during.figures(); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
-		t.Errorf("before %v, in the outage %v", b, o)
+		t.Errorf("before %v, during the outage %v", b, o)
 	}
 	lasted := time.Since(down)
 
@@ -131,7 +131,7 @@ func TestAReceiverThatIsDown(t *testing.T) {
 		}
 	}
 	if fired["bravo"] != 1 || fired["charlie"] > 0 {
-		t.Errorf("pages by node: %v, want bravo once and charlie never", fired)
+		t.Errorf("notifications by node: %v, want bravo once and charlie never", fired)
 	}
 	after := e.settled(before.figures())
 	reportOutage("receiver", "before", before.figures())
@@ -139,14 +139,14 @@ func TestAReceiverThatIsDown(t *testing.T) {
 	reportOutage("receiver", "it is back", after)
 }
 
-// A disk that takes no notification state costs no page, and gets it once there is room.
-func TestAFullDiskCostsTheNotificationStateAlone(t *testing.T) {
+// A full disk loses only notification state, which is saved once there is room.
+func TestFullDiskLosesOnlyNotificationState(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
 	pages := stack.Webhook(t)
-	// No file takes a byte, which may be raised again.
+	// No file accepts a byte; the soft limit can be raised again.
 	cmd := exec.Command("sh", "-c", `ulimit -S -f 0 && exec "$0"`, stack.Exporter(t))
 	e := run(t, cmd, notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())...)
 	e.ready()
@@ -160,12 +160,12 @@ func TestAFullDiskCostsTheNotificationStateAlone(t *testing.T) {
 	pages.Wait(stack.Resolved("Down"))
 	e.until("it is stored", is(stored, 1))
 	if n := strings.Count(e.log.String(), "notification state not saved"); n != 1 {
-		t.Errorf("it is told %d times:\n%s", n, e.log)
+		t.Errorf("logged %d times:\n%s", n, e.log)
 	}
 }
 
-// The second of two processes with one directory says so, works, writes nothing, and takes over when the first has ended.
-func TestTwoProcessesWithOneStateDirectoryDoNotMixTheirState(t *testing.T) {
+// The second of two processes with one directory logs it, works, writes nothing, and takes over when the first has ended.
+func TestOnlyOneOfTwoProcessesWritesState(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -187,8 +187,8 @@ func TestTwoProcessesWithOneStateDirectoryDoNotMixTheirState(t *testing.T) {
 	second.until("the second one stores", is(stored, 1))
 }
 
-// Signal after signal makes the receivers again each time, and loses no page.
-func TestAStormOfSignalsLosesNoPage(t *testing.T) {
+// Many signals reload the receivers each time, and lose no notification.
+func TestManySIGHUPsLoseNoPage(t *testing.T) {
 	full(t)
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
@@ -218,13 +218,13 @@ func TestAStormOfSignalsLosesNoPage(t *testing.T) {
 	most := e.resident()
 	report("outside", figure("SIGHUP every 5 ms, with notifications", most))
 	if most > 250<<20 {
-		t.Errorf("%d MB", most>>20)
+		t.Errorf("%d MB of memory", most>>20)
 	}
 	e.settled(idle)
 }
 
-// Alertmanagers that answer anything cost no other one its alerts.
-func TestHostileAlertmanagersCostNoOtherItsAlerts(t *testing.T) {
+// Alertmanagers with invalid answers do not affect others.
+func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -264,21 +264,21 @@ func TestHostileAlertmanagersCostNoOtherItsAlerts(t *testing.T) {
 	stack.Await(t, "the page shows its words as text", func() error {
 		_, body, err := e.get("/alerts")
 		if strings.Contains(body, markup) {
-			t.Fatal("markup is on the page")
+			t.Fatal("markup on the page")
 		}
 		return wants(body, err, "&lt;script&gt;alert(1)&lt;/script&gt;")
 	})
 	if elsewhere.Load() > 0 {
-		t.Error("a redirect is followed")
+		t.Error("redirect followed")
 	}
 	for line := range strings.Lines(e.log.String()) {
 		if len(line) > 12<<10 {
-			t.Errorf("a line of %d bytes is in the log: %.200s", len(line), line)
+			t.Errorf("log line of %d bytes: %.200s", len(line), line)
 		}
 	}
 	most := e.resident()
 	report("outside", figure("Alertmanagers that hang, redirect, or answer without end", most))
 	if most > 200<<20 {
-		t.Errorf("%d MB", most>>20)
+		t.Errorf("%d MB of memory", most>>20)
 	}
 }

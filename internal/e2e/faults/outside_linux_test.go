@@ -29,14 +29,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// answered is how long a request may take that takes milliseconds where nobody is in the way.
+// answered is the maximum duration of a request that normally takes milliseconds.
 const answered = 30 * time.Second
 
-// attack is what somebody does who reaches the port and nothing else. It ends when stop is closed.
+// attack is an attack by a client that only reaches the port. It ends when stop is closed.
 type attack struct {
 	name string
 	do   func(e *exporter, stop <-chan struct{})
-	// resident is what the process may have in memory meanwhile, in bytes.
+	// resident is the memory limit of the process during the attack, in bytes.
 	resident int64
 }
 
@@ -47,16 +47,16 @@ var attacks = []attack{
 	{"connections that come without end", connecting, 160 << 20},
 }
 
-// Nobody who reaches the port keeps a scraper from its page or makes a node down, though the scraper has a new connection
-// each time and comes from the same address, and the process has few descriptors.
-func TestNobodyOutsideBlindsIt(t *testing.T) {
+// Attacks on the port neither keep a scraper from its page nor make a node down. The scraper opens a new connection each time, from the
+// address of the attacker, and the process has few file descriptors.
+func TestAttacksOnThePortDoNotStopScrapes(t *testing.T) {
 	full(t)
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
 	urls, err := network.Serve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Go raises the limit to the hard one, so that is lowered.
+	// Go raises the limit to the hard one, so lower that.
 	cmd := exec.Command("sh", "-c", `ulimit -n 200 && exec "$0"`, stack.Exporter(t))
 	e := run(t, cmd, append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all")...)
 	e.ready()
@@ -66,7 +66,7 @@ func TestNobodyOutsideBlindsIt(t *testing.T) {
 	}
 }
 
-// endure runs an attack for some seconds, beside a scraper that has a new connection each time.
+// endure runs an attack for some seconds, next to a scraper that opens a new connection each time.
 func (e *exporter) endure(a attack, nodes ...string) {
 	e.t.Helper()
 	idle := e.until("the nodes are up", func(p page) (err error) {
@@ -88,7 +88,7 @@ func (e *exporter) endure(a attack, nodes ...string) {
 		e.client.CloseIdleConnections()
 		p, err := e.page()
 		if err != nil {
-			e.t.Errorf("%s: the scraper, after %v: %v", a.name, time.Since(began), err)
+			e.t.Errorf("%s: scrape after %v: %v", a.name, time.Since(began), err)
 			lost++
 			continue
 		}
@@ -104,22 +104,22 @@ func (e *exporter) endure(a attack, nodes ...string) {
 	close(stop)
 	<-ended
 	if served == 0 || down > 0 || most > a.resident {
-		e.t.Errorf("%s: %d scrapes served, %d times a node is down, at most %.0f MB", a.name, served, down, float64(most)/1e6)
+		e.t.Errorf("%s: %d scrapes served, nodes down %d times, at most %.0f MB", a.name, served, down, float64(most)/1e6)
 	}
 	e.settled(idle)
 	report("outside", fmt.Sprintf("| %s | %.0f MB | %v | %d | %d | %d |", a.name, float64(most)/1e6, longest.Round(time.Millisecond), served, lost, down))
-	e.t.Logf("%s: at most %.0f MB, the longest scrape %v of %d", a.name, float64(most)/1e6, longest.Round(time.Millisecond), served)
+	e.t.Logf("%s: at most %.0f MB, longest of %d scrapes %v", a.name, float64(most)/1e6, served, longest.Round(time.Millisecond))
 }
 
-// probed probes the nodes every four seconds, with two seconds for the answer: the attacker and the nodes share a machine with the
-// exporter, which may be slow. Other collectors run each second.
+// probed probes the nodes every four seconds, with two seconds for the answer, because the attacker and the nodes share a machine with the
+// exporter. Other collectors run every second.
 func probed(names ...string) []string {
 	all := quickly(append(names, "up")...)
 	all[1] = strings.Replace(all[1], "up=@every 1s", "up=@every 4s", 1)
 	return all
 }
 
-// dial opens a connection that takes next to nothing.
+// dial opens a connection at little cost.
 func dial(e *exporter) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: answered, Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 2048) })
@@ -137,7 +137,7 @@ func pipelining(accept string) func(*exporter, <-chan struct{}) {
 					if err == nil {
 						fmt.Fprint(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: exporter\r\nAccept: "+accept+"\r\n\r\n", 400))
 						cut := make(chan struct{})
-						go func() { // whoever is cut off comes again
+						go func() { // clients that are cut off connect again
 							defer close(cut)
 							for one := make([]byte, 1); ; time.Sleep(100 * time.Millisecond) {
 								if _, err := c.Read(one); err != nil {
@@ -188,7 +188,7 @@ func connecting(e *exporter, stop <-chan struct{}) {
 	}
 }
 
-// webConfig asks for TLS, HTTP/2 and the password "right" of the user "me".
+// webConfig requires TLS, HTTP/2 and the password "right" of the user "me".
 func webConfig(t *testing.T) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -218,7 +218,7 @@ func webConfig(t *testing.T) (file string) {
 
 const hashOfRight = "$2a$10$VL98H.o4jzvypOzdX8UFx./AFPO1qi22Et5.zAslJdUgUaj8EvgMm" // bcrypt, cost 10
 
-// knock asks for the page with a password; status is 0 where there is no answer.
+// knock requests the page with a password; status is 0 without an answer.
 func knock(ctx context.Context, client *http.Client, url, password string) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
 	if err != nil {
@@ -234,8 +234,8 @@ func knock(ctx context.Context, client *http.Client, url, password string) (stat
 	return response.StatusCode, err
 }
 
-// Neither who guesses passwords nor who opens and resets streams of HTTP/2 locks the scraper out.
-func TestNobodyLocksTheScraperOut(t *testing.T) {
+// Neither password guessing nor opening and resetting HTTP/2 streams locks the scraper out.
+func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
 	full(t)
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -251,7 +251,7 @@ func TestNobodyLocksTheScraperOut(t *testing.T) {
 		t.Helper()
 		began := time.Now()
 		if status, err := knock(t.Context(), scraper, e.url, "right"); status != http.StatusOK {
-			t.Errorf("%s: the right password is answered %d after %v: %v", during, status, time.Since(began), err)
+			t.Errorf("%s: correct password: status %d after %v: %v", during, status, time.Since(began), err)
 		}
 		report("outside", fmt.Sprintf("| %s | %.0f MB | %v | 1 | 0 | 0 |", during, float64(e.resident())/1e6, time.Since(began).Round(time.Millisecond)))
 	}
@@ -294,11 +294,11 @@ func TestNobodyLocksTheScraperOut(t *testing.T) {
 	all.Wait()
 	served("afterwards")
 	if resident := e.resident(); resident > 160<<20 {
-		t.Errorf("%.0f MB are in memory", float64(resident)/1e6)
+		t.Errorf("%.0f MB of memory", float64(resident)/1e6)
 	}
 }
 
-// http2 opens a connection of HTTP/2 that reads nothing of what it is told.
+// http2 opens an HTTP/2 connection that reads nothing.
 func http2(address string, config *tls.Config) (net.Conn, error) {
 	config = config.Clone()
 	config.NextProtos = []string{"h2"}
@@ -320,7 +320,7 @@ func frame(b []byte, kind, flags byte, stream uint32, payload []byte) []byte {
 
 var getRoot = append([]byte{0x82, 0x87, 0x84, 0x41, 1}, 'x') // GET https x /, in HPACK
 
-// reset opens streams of HTTP/2 and resets each at once, over connections that are opened again when they are closed.
+// reset opens HTTP/2 streams and resets each at once, over connections that are reopened when they are closed.
 func reset(address string, config *tls.Config, streams int) {
 	for streams > 0 {
 		c, err := http2(address, config)
@@ -341,8 +341,8 @@ func reset(address string, config *tls.Config, streams int) {
 	}
 }
 
-// continued begins a request of HTTP/2 whose header never ends: so many bytes of CONTINUATION frames, some empty, over
-// connections that are opened again when they are closed.
+// continued starts an HTTP/2 request whose header never ends: this many bytes of CONTINUATION frames, some empty, over connections that
+// are reopened when they are closed.
 func continued(address string, config *tls.Config, size int) {
 	field := append([]byte{0x00, 1, 'a', 0x7f, 0x80, 0x07}, bytes.Repeat([]byte("x"), 1023)...) // a literal that is not indexed
 	for size > 0 {
@@ -351,7 +351,7 @@ func continued(address string, config *tls.Config, size int) {
 			size -= 64 << 10
 			continue
 		}
-		b := frame(nil, 1, 1, 1, getRoot) // HEADERS, of which more follows
+		b := frame(nil, 1, 1, 1, getRoot) // HEADERS without END_HEADERS
 		for err == nil && size > 0 {
 			b = frame(frame(b, 9, 0, 1, field), 9, 0, 1, nil)
 			if size -= len(field); len(b) > 64<<10 {
@@ -364,8 +364,8 @@ func continued(address string, config *tls.Config, size int) {
 	}
 }
 
-// A small answer that unpacks to as much as is read takes little more than that.
-func TestASmallAnswerTakesLittleMemory(t *testing.T) {
+// A small answer that decompresses to the allowed maximum uses little more memory than that.
+func TestCompressedAnswersUseLittleMemory(t *testing.T) {
 	full(t)
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
@@ -381,12 +381,12 @@ func TestASmallAnswerTakesLittleMemory(t *testing.T) {
 	most := e.resident()
 	report("outside", figure("`eth_getChainConfig` with 16 MiB of empty upgrades in a few KiB of gzip", most))
 	if t.Logf("%.0f MB", float64(most)/1e6); most > 200<<20 {
-		t.Errorf("%.0f MB are in memory", float64(most)/1e6)
+		t.Errorf("%.0f MB of memory", float64(most)/1e6)
 	}
 }
 
-// SIGHUP after SIGHUP costs no scrape and ends in good order.
-func TestAStormOfSignalsCostsNoScrape(t *testing.T) {
+// Many SIGHUPs lose no scrape, and the process exits normally.
+func TestManySIGHUPsLoseNoScrape(t *testing.T) {
 	full(t)
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -409,8 +409,8 @@ func TestAStormOfSignalsCostsNoScrape(t *testing.T) {
 	e.settled(idle)
 }
 
-// Check ends with 2 where a file of the configuration is none.
-func TestAFIFOInPlaceOfAFileIsRefusedAtOnce(t *testing.T) {
+// check exits with 2 if a configuration file is not a regular file.
+func TestFIFOsAsFilesAreRejected(t *testing.T) {
 	full(t)
 	fifo := filepath.Join(t.TempDir(), "nodes.json")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

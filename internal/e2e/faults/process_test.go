@@ -1,5 +1,4 @@
-// Package faults_test shows what the exporter survives: each fault befalls a
-// real process, with a real Prometheus beside it, over a simulated network.
+// Package faults_test tests faults with real processes: the exporter, a Prometheus, and a simulated network.
 package faults_test
 
 import (
@@ -41,7 +40,7 @@ func TestMain(m *testing.M) {
 func full(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("breaks real processes: run by make test-full")
+		t.Skip("only in make test-full")
 	}
 }
 
@@ -51,11 +50,11 @@ type exporter struct {
 	url    string
 	cmd    *exec.Cmd
 	log    *lines
-	ended  chan struct{} // closed when the process has ended
+	ended  chan struct{} // closed when the process has exited
 	client *http.Client
 }
 
-// lines is what a process has logged so far.
+// lines is the log of a process so far.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -79,9 +78,7 @@ func start(t testing.TB, environment ...string) *exporter {
 	return startUnder(t, nil, environment...)
 }
 
-// startUnder runs the exporter by a shell that does something first, in which
-// "$0" is the program; nil runs it alone. The shell has a mount namespace of its
-// own.
+// startUnder runs the exporter from a shell, in which "$0" is the program; nil runs it directly. The shell has its own mount namespace.
 func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 	t.Helper()
 	cmd := exec.Command(stack.Exporter(t))
@@ -92,7 +89,7 @@ func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 	return run(t, cmd, environment...)
 }
 
-// run runs the exporter by a command.
+// run runs the exporter with a command.
 func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 	t.Helper()
 	cmd.Env = append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json", "GOGC=")
@@ -123,7 +120,7 @@ func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 		select {
 		case <-e.ended:
 		case <-stack.TimedOut(t):
-			t.Error("the exporter does not end")
+			t.Error("exporter does not exit")
 			_ = cmd.Process.Kill()
 			<-e.ended
 		}
@@ -134,14 +131,14 @@ func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 	select {
 	case e.url = <-address:
 	case <-e.ended:
-		t.Fatalf("the exporter ended before it served:\n%s", e.log)
+		t.Fatalf("exporter exited before it served:\n%s", e.log)
 	case <-stack.TimedOut(t):
-		t.Fatal("the exporter does not serve")
+		t.Fatal("exporter does not serve")
 	}
 	return e
 }
 
-// free is an address that nobody listens on at this moment.
+// free returns an address that is free now.
 func free(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -152,7 +149,7 @@ func free(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// namespaces give a process mounts of its own.
+// namespaces gives a process its own mounts.
 func namespaces() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	if uid := os.Getuid(); uid != 0 {
@@ -163,7 +160,7 @@ func namespaces() *syscall.SysProcAttr {
 	return attr
 }
 
-// get asks for a page.
+// get requests a page.
 func (e *exporter) get(path string) (int, string, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(e.t))
 	defer cancel()
@@ -180,7 +177,7 @@ func (e *exporter) get(path string) (int, string, error) {
 	return response.StatusCode, string(body), err
 }
 
-// page asks for /metrics, which has to answer.
+// page requests /metrics, which must answer.
 func (e *exporter) page() (page, error) {
 	status, body, err := e.get("/metrics")
 	if err != nil {
@@ -192,7 +189,7 @@ func (e *exporter) page() (page, error) {
 	return parsePage(body)
 }
 
-// page holds values by series as they are written.
+// page holds values by series.
 type page map[string]float64
 
 func parsePage(body string) (page, error) {
@@ -223,7 +220,7 @@ func cutLast(line string) (series, value string, ok bool) {
 	return line[:i], line[i+1:], true
 }
 
-// until asks for /metrics until it is as wanted. It fails the test with what was awaited at the deadline.
+// until requests /metrics until the result is accepted. At the deadline it fails the test with the expectation.
 func (e *exporter) until(what string, wanted func(page) error) (p page) {
 	e.t.Helper()
 	stack.Await(e.t, what, func() (err error) {
@@ -235,15 +232,14 @@ func (e *exporter) until(what string, wanted func(page) error) (p page) {
 	return p
 }
 
-// scrapes are what a scraper has seen.
+// scrapes are the results of a scraper.
 type scrapes struct {
 	pages   int
 	longest time.Duration
 	err     error
 }
 
-// scrape scrapes until it is stopped. Every page has to have what was told of alpha
-// before.
+// scrape scrapes until it is stopped. Every page must have the earlier series of alpha.
 func (e *exporter) scrape(truth page, stop <-chan struct{}) (seen scrapes) {
 	for {
 		began := time.Now()
@@ -267,7 +263,7 @@ func (e *exporter) scrape(truth page, stop <-chan struct{}) (seen scrapes) {
 	}
 }
 
-// ready waits until every collector has run once.
+// ready waits for the first run of every collector.
 func (e *exporter) ready() {
 	e.t.Helper()
 	stack.Await(e.t, "ready", func() error {
@@ -279,13 +275,13 @@ func (e *exporter) ready() {
 	})
 }
 
-// kill ends the process without a word, as the kernel does when memory is short.
+// kill ends the process at once, as the kernel does when memory is short.
 func (e *exporter) kill() {
 	_ = e.cmd.Process.Kill()
 	<-e.ended
 }
 
-// figures are what a leak would show in.
+// figures are the numbers that a leak changes.
 type figures struct {
 	Goroutines, Descriptors int
 	Heap, Resident          int64 // bytes
@@ -298,7 +294,7 @@ func (p page) figures() figures {
 	}
 }
 
-// resident is what the process has in memory now, as the kernel says.
+// resident returns the resident memory of the process, from the kernel.
 func (e *exporter) resident() int64 {
 	e.t.Helper()
 	var size, pages int64
@@ -317,11 +313,11 @@ func (f figures) String() string {
 		f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6)
 }
 
-// settled waits until no more goroutines and descriptors are there than before, but for a few: those of the test's own connections, of
-// calls in progress, and of connections that are kept, of which there may be one for each call that an upstream gets at once.
+// settled waits until there are no more goroutines and descriptors than before. It allows a few: for the test's own connections, for calls
+// in progress, and for idle connections, up to one for each concurrent call of an upstream.
 func (e *exporter) settled(before figures) figures {
 	e.t.Helper()
-	const few, kept = 8, 5 // AVAX_CONCURRENCY, and the up probe's
+	const few, kept = 8, 5 // AVAX_CONCURRENCY, and the up probe
 	return e.until("goroutines and descriptors come back to "+before.String(), func(p page) error {
 		upstreams := map[string]bool{}
 		for series := range p {
@@ -338,7 +334,7 @@ func (e *exporter) settled(before figures) figures {
 	}).figures()
 }
 
-// holds waits until a question to Prometheus has an answer, and returns when that was.
+// holds waits until a Prometheus query has a result, and returns the time.
 func holds(t testing.TB, prometheus *stack.PrometheusServer, expr string) time.Time {
 	t.Helper()
 	stack.Await(t, "Prometheus: "+expr, func() error {
@@ -351,7 +347,7 @@ func holds(t testing.TB, prometheus *stack.PrometheusServer, expr string) time.T
 	return time.Now()
 }
 
-// atLeast wants a series to have at least a value.
+// atLeast requires a series to have at least a value.
 func atLeast(series string, least float64) func(page) error {
 	return func(p page) error {
 		if got, told := p[series]; !told || got < least {
@@ -361,7 +357,7 @@ func atLeast(series string, least float64) func(page) error {
 	}
 }
 
-// wants a text to contain others.
+// wants requires a text to contain others.
 func wants(text string, err error, parts ...string) error {
 	for _, part := range parts {
 		if err == nil && !strings.Contains(text, part) {
@@ -371,7 +367,7 @@ func wants(text string, err error, parts ...string) error {
 	return err
 }
 
-// figure is a line of the table of attacks, of one beside which nobody scrapes.
+// figure returns a line of the table of attacks, for one without concurrent scrapes.
 func figure(attack string, resident int64) string {
 	return fmt.Sprintf("| %s | %.0f MB | | | | |", attack, float64(resident)/1e6)
 }

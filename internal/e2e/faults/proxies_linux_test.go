@@ -18,8 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// proxies stand before an exporter as their documentation has it: they keep connections to it, and let nobody reload it or
-// change silences.
+// proxies are in front of an exporter, configured as documented: they keep connections open, and block reloads and changes of silences.
 var proxies = map[string]struct{ program, config string }{
 	"nginx": {"usr/sbin/nginx -p DIR -e DIR/error.log -c FILE", `
 daemon off;
@@ -56,10 +55,10 @@ backend exporter
 `},
 }
 
-// smuggled is what an outsider hides in another request.
+// smuggled is a request that an attacker hides in another one.
 const smuggled = "POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
 
-// ambiguous are requests that two servers may end at different bytes.
+// ambiguous returns requests whose end two servers may see at different bytes.
 func ambiguous() []string {
 	const head = "POST /metrics HTTP/1.1\r\nHost: localhost\r\n"
 	chunk := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(smuggled), smuggled)
@@ -93,9 +92,8 @@ func ambiguous() []string {
 	return all
 }
 
-// A request that is hidden in another one passes no proxy, spoils no answer of somebody else, and what passes the proxy is no
-// client of this machine.
-func TestNoProxyPassesAHiddenRequest(t *testing.T) {
+// A request that is hidden in another one passes no proxy and spoils no other client's answer. Forwarded requests do not count as local.
+func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 	full(t)
 	root, err := filepath.Abs("../../../.tools/proxies")
 	if err != nil {
@@ -146,7 +144,7 @@ func TestNoProxyPassesAHiddenRequest(t *testing.T) {
 		for _, request := range ambiguous() {
 			said := talk(t, listen, request)
 			if strings.Contains(said, "reloaded") || strings.Contains(e.log.String(), reloaded) {
-				t.Fatalf("%s passes on what is hidden in\n%q\n%s", name, request, said)
+				t.Fatalf("%s forwards the request hidden in\n%q\n%s", name, request, said)
 			}
 			for range 2 {
 				if err := honest(); err != nil {
@@ -158,14 +156,14 @@ func TestNoProxyPassesAHiddenRequest(t *testing.T) {
 			silence := `{"matchers":[{"name":"alertname","value":".*","isRegex":true}],"startsAt":"2020-01-01T00:00:00Z","endsAt":"2100-01-01T00:00:00Z","createdBy":"x","comment":"x"}`
 			said := talk(t, listen, fmt.Sprintf("POST /local/api/v2/silences HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", host, len(silence), silence))
 			if !strings.Contains(said, " 403 ") {
-				t.Errorf("%s: a silence of somebody elsewhere: %s", name, said)
+				t.Errorf("%s: silence created by a remote client: %s", name, said)
 			}
 		}
 		t.Logf("%s: %d requests", name, len(ambiguous()))
 	}
-	// The same request, not hidden, does reload.
+	// The same request does reload if it is sent directly.
 	if said := talk(t, strings.TrimPrefix(e.url, "http://"), smuggled); !strings.Contains(said, " 200 ") {
-		t.Errorf("asked itself: %s", said)
+		t.Errorf("sent directly: %s", said)
 	}
 	e.told(reloaded)
 }
@@ -174,7 +172,7 @@ type writer func([]byte)
 
 func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
 
-// talk sends bytes, and returns what is answered within a moment.
+// talk sends bytes, and returns the answer within a moment.
 func talk(t *testing.T, address, request string) string {
 	t.Helper()
 	c, err := net.DialTimeout("tcp", address, answered)

@@ -70,8 +70,8 @@ func querying(e *exporter, stop <-chan struct{}) {
 	all.Wait()
 }
 
-// Whoever may ask with PromQL takes neither the memory nor the time that the scraper needs.
-func TestQueriesOfStrangersCostLittle(t *testing.T) {
+// Queries of other clients take neither the memory nor the time that a scraper needs.
+func TestExpensiveQueriesDoNotAffectScrapes(t *testing.T) {
 	full(t)
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
 	urls, err := network.Serve(t.Context())
@@ -84,8 +84,8 @@ func TestQueriesOfStrangersCostLittle(t *testing.T) {
 	e.endure(attack{"PromQL that takes much for its size", querying, 200 << 20}, "alpha")
 }
 
-// A rule that needs too much fails, says so, and costs no other rule its evaluation.
-func TestAnExpensiveRuleFailsAlone(t *testing.T) {
+// An expensive rule fails, reports it, and does not affect other rules.
+func TestExpensiveRuleFailsAlone(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})

@@ -14,8 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the figures into docs/reliability.md")
 
-// reported holds the lines of each table of docs/reliability.md that a test has
-// measured.
+// reported holds the lines of each table of docs/reliability.md that a test has measured.
 var reported struct {
 	mu    sync.Mutex
 	lines map[string][]string
@@ -53,8 +52,8 @@ var heads = map[string]string{
 	"soak":     "| | before any incident | after warm-up | at the end | slope an hour |\n|---|---|---|---|---|",
 }
 
-// Each table that a test reports into has its place.
-func TestThePageHasAPlaceForEachTable(t *testing.T) {
+// Each table that a test writes exists.
+func TestReportTablesExist(t *testing.T) {
 	for table := range heads {
 		if text, err := passage.Read(reliability, table); err != nil || !strings.Contains(text, heads[table]) {
 			t.Errorf("no table %s: %v", table, err)

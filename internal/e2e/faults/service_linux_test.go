@@ -14,8 +14,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// A Data service that answers anything costs its own samples, and no node's.
-func TestAHostileDataServiceCostsNoNodeItsSamples(t *testing.T) {
+// A Data service with invalid answers affects only its own samples.
+func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -23,7 +23,7 @@ func TestAHostileDataServiceCostsNoNodeItsSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := newGate(t, network.Node("alpha")) // which knows none of its paths
+	service := newGate(t, network.Node("alpha")) // it knows none of the service's paths
 	e := start(t, append(quickly("up", "data_up", "rewards", "collectibles", "transfers"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_NETWORK=mainnet",
 		"AVAX_DATA_URL=http://"+service.address, "AVAX_DATA_BUDGET=100000000/m,100000000000/d", "AVAX_WATCH_ADDRESSES="+simnet.Account, "AVAX_STATE_DIR="+t.TempDir())...)
 	var pages atomic.Int64
@@ -52,7 +52,7 @@ func TestAHostileDataServiceCostsNoNodeItsSamples(t *testing.T) {
 				t.Fatalf("%s: %v", spoilt.name, err)
 			}
 			if value, there := p[`avax_node_up{node="alpha"}`]; there && value != 1 {
-				t.Errorf("%s: alpha is down", spoilt.name)
+				t.Errorf("%s: alpha down", spoilt.name)
 			}
 			most = max(most, e.resident())
 		}
@@ -61,12 +61,12 @@ func TestAHostileDataServiceCostsNoNodeItsSamples(t *testing.T) {
 	e.until("the service is down", is("avax_data_up", 0))
 	report("outside", figure("a Data service that hangs, or answers without end", most))
 	if most > 300<<20 {
-		t.Errorf("%d MB", most>>20)
+		t.Errorf("%d MB of memory", most>>20)
 	}
 }
 
-// A file of 100,000 nodes is refused in words, at the start and while the exporter runs with its nodes of before.
-func TestAFileOfAHundredThousandNodesIsRefused(t *testing.T) {
+// A file of 100,000 nodes is rejected with an error, at the start and at a reload, which keeps the previous nodes.
+func TestHugeNodesFileIsRejected(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -100,6 +100,6 @@ func TestAFileOfAHundredThousandNodesIsRefused(t *testing.T) {
 	most := e.resident()
 	report("outside", figure("a file of 100,000 nodes", most))
 	if most > 300<<20 {
-		t.Errorf("%d MB", most>>20)
+		t.Errorf("%d MB of memory", most>>20)
 	}
 }

@@ -24,7 +24,7 @@ type upstream interface {
 	Recover()
 }
 
-// incidents are what happens to an upstream for a while.
+// incidents are temporary faults of an upstream.
 var incidents = []func(upstream){
 	upstream.Stop,
 	func(u upstream) { u.Suffer(simnet.Hung()) },
@@ -39,9 +39,8 @@ var incidents = []func(upstream){
 	func(u upstream) { u.Suffer(simnet.WrongHost()) },
 }
 
-// TestGoroutinesDescriptorsAndHeapStayFlat runs all collectors over the simulated
-// network, with one incident after the other and a scraper, for as long as -soak
-// says.
+// TestGoroutinesDescriptorsAndHeapStayFlat runs all collectors over the simulated network, with one incident after the other and a
+// scraper, for the duration -soak.
 func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	full(t)
 	t.Parallel()
@@ -109,7 +108,7 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	}
 	all = slices.DeleteFunc(all, func(s sampled) bool { return s.at < warm })
 	if len(all) < 6 {
-		t.Fatalf("only %d samples", len(all))
+		t.Fatalf("%d samples", len(all))
 	}
 
 	quiet := e.settled(idle)
@@ -117,7 +116,7 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	for _, what := range []struct {
 		name string
 		of   func(figures) float64
-		most float64 // growth within the time that counts
+		most float64 // growth within the measured time
 	}{
 		{"goroutines", func(f figures) float64 { return float64(f.Goroutines) }, 20},
 		{"descriptors", func(f figures) float64 { return float64(f.Descriptors) }, 20},
@@ -127,9 +126,9 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 		low := floors(all, what.of)
 		slope := slopeOf(low)
 		growth := slope * lasted.Hours()
-		t.Logf("%s: %.1f at first, %.1f at last, slope %.2f an hour; quiet: %.1f", what.name, low[0].value, low[len(low)-1].value, slope, what.of(quiet))
+		t.Logf("%s: %.1f at the start, %.1f at the end, slope %.2f per hour; quiet: %.1f", what.name, low[0].value, low[len(low)-1].value, slope, what.of(quiet))
 		if growth > what.most {
-			t.Errorf("%s grow: by %.1f in %v", what.name, growth, lasted)
+			t.Errorf("%s: growth of %.1f in %v", what.name, growth, lasted)
 		}
 		report("soak", fmt.Sprintf("| %s | %.1f | %.1f | %.1f | %+.2f |", what.name, what.of(idle), low[0].value, low[len(low)-1].value, slope))
 	}
@@ -146,8 +145,7 @@ type point struct {
 	value float64
 }
 
-// floors are the least values of each twentieth of the time: what is in progress
-// comes and goes on top of them.
+// floors returns the minimum of each twentieth of the time: calls in progress add to it.
 func floors(all []sampled, of func(figures) float64) (low []point) {
 	const parts = 20
 	each := max(1, len(all)/parts)
@@ -158,7 +156,7 @@ func floors(all []sampled, of func(figures) float64) (low []point) {
 	return low
 }
 
-// slopeOf is the least-squares slope an hour.
+// slopeOf returns the least-squares slope per hour.
 func slopeOf(points []point) float64 {
 	var n, x, y, xx, xy float64
 	for _, p := range points {

@@ -16,11 +16,10 @@ type spoilage struct {
 	body func() []byte
 }
 
-// others are the values that a field is given.
+// others are the replacement values of a field.
 var others = []any{nil, true, "spoilt", json.Number("-0.5"), json.Number("1e999"), []any{}, map[string]any{}}
 
-// spoils reports whether a field with that value would be none that an upstream
-// may give, if it had the other one.
+// spoils reports whether no upstream may send this value in place of the other one.
 func spoils(path []string, v, other any) bool {
 	_, isText := v.(string)
 	_, isList := v.([]any)
@@ -33,13 +32,12 @@ func spoils(path []string, v, other any) bool {
 		return !isText && !isList && !isObject // what is optional, and an empty list
 	case isNumber && isText:
 		_, err := strconv.ParseFloat(v.(string), 64)
-		return err != nil // numbers may come as text, and text as numbers
+		return err != nil // numbers may be strings, and strings numbers
 	}
 	return fmt.Sprintf("%T", other) != fmt.Sprintf("%T", v)
 }
 
-// spoilt gives every field of a JSON answer every other type, one at a time. Of
-// a list the first and the last element count.
+// spoilt replaces every field of a JSON answer by every other type, one at a time. Of a list only the first and the last element.
 func spoilt(body []byte) []spoilage {
 	tree, err := parse(body)
 	if err != nil {

@@ -25,12 +25,12 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// spoiler passes on what the network answers, except for one answer of a run.
+// spoiler passes on the network's answers, with one spoilt answer per run.
 type spoiler struct {
 	network http.RoundTripper
-	answers [][]byte            // of this run, in their order
+	answers [][]byte            // of this run, in order
 	spoil   func([]byte) []byte // nil: none
-	which   int                 // the answer that is spoilt
+	which   int                 // index of the spoilt answer
 }
 
 func (s *spoiler) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -52,14 +52,13 @@ func (s *spoiler) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var seed = flag.Uint64("seed", 1, "the seed of every random choice")
 
-// TestNoFieldOfAnotherTypeMakesAWrongSample gives every field of every answer
-// that every collector is given every other type. Then the run fails, or what it
-// tells is the truth or less. With -short it is a random choice of some dozens.
-func TestNoFieldOfAnotherTypeMakesAWrongSample(t *testing.T) {
+// TestMistypedFieldsMakeNoWrongSamples replaces every field of every answer of every collector by every other type. The run must
+// fail, or export only correct samples. With -short it tests a random choice of some dozens.
+func TestMistypedFieldsMakeNoWrongSamples(t *testing.T) {
 	for _, spec := range collectors.All() {
 		t.Run(spec.Name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // the clock stands still
+			synctest.Test(t, func(t *testing.T) { // the clock does not advance
 				for _, wrong := range mistypeAll(t, spec) {
 					t.Error(wrong)
 				}
@@ -68,7 +67,7 @@ func TestNoFieldOfAnotherTypeMakesAWrongSample(t *testing.T) {
 	}
 }
 
-// mistypeAll tells what a collector makes of each answer it should not have made.
+// mistypeAll returns the wrong samples of a collector.
 func mistypeAll(t *testing.T, spec *collectors.Spec) (wrong []string) {
 	t.Helper()
 	network := simnet.New(simnet.Options{Seed: 1})
@@ -98,12 +97,12 @@ func mistypeAll(t *testing.T, spec *collectors.Spec) (wrong []string) {
 				}
 				for series, value := range got {
 					if strings.HasPrefix(series, "avax_chain_config_info{") || strings.HasPrefix(series, "avax_chain_rule_active{") {
-						continue // the hash of the whole answer, whatever it is; whatever there is true or false
+						continue // the hash of any answer; any boolean
 					}
 					down := value == "0" && (strings.HasPrefix(series, "avax_node_up{") || series == "avax_data_up")
 					truth, known := right[series]
 					if spec.Cost != nil && known && isLess(value, truth) {
-						continue // an item that cannot be read is left out
+						continue // a malformed item is skipped
 					}
 					if !down && (!known || value != truth) {
 						wrong = append(wrong, fmt.Sprintf("%s, answer %d, %s: %s %s, the truth is %q", job.Target, which, s.what, series, value, truth))
@@ -122,7 +121,7 @@ func isLess(value, other string) bool {
 	return err == nil && otherErr == nil && v < o
 }
 
-// bind makes the jobs of a collector over one node and both services.
+// bind creates the jobs of a collector with one node and both services.
 func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collectors.Spec) []collectors.Job {
 	t.Helper()
 	open := func(name string) *scrape.Upstream {
@@ -145,7 +144,7 @@ func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, sp
 	return spec.Bind(ups)
 }
 
-// rebound is the job of that target, of a collector that remembers nothing.
+// rebound returns the job of that target from a collector without state.
 func rebound(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collectors.Spec, target metric.Target) collectors.Job {
 	t.Helper()
 	jobs := bind(t, network, transport, spec)
@@ -155,7 +154,7 @@ func rebound(t *testing.T, network *simnet.Network, transport http.RoundTripper,
 // collect runs a job once and returns its samples.
 func collect(t *testing.T, spec *collectors.Spec, job collectors.Job) (map[string]string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // nothing is repeated
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // without retries
 	defer cancel()
 	out := metric.NewBatch(spec.Families)
 	if err := job.Collect(ctx, out); err != nil && !errors.Is(err, collectors.ErrNotOffered) {

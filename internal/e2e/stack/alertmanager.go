@@ -2,14 +2,14 @@ package stack
 
 import "testing"
 
-// Alertmanager starts an Alertmanager that runs until the test ends. It sends every alert by itself to the webhook: at once when it
-// fires, at once when it resolves, and never as a reminder.
+// Alertmanager starts an Alertmanager that runs until the test ends. It sends each alert separately to the webhook, immediately when it
+// fires and when it resolves, without reminders.
 func Alertmanager(t testing.TB, webhookURL string) *Program {
 	t.Helper()
 	return AlertmanagerWith(t, map[string]any{
 		"route": map[string]any{
 			"receiver":        "webhook",
-			"group_by":        []string{"..."}, // every label: a group of its own for each alert
+			"group_by":        []string{"..."}, // all labels: each alert is its own group
 			"group_wait":      "10ms",
 			"group_interval":  "200ms",
 			"repeat_interval": "1h",
@@ -21,7 +21,7 @@ func Alertmanager(t testing.TB, webhookURL string) *Program {
 	})
 }
 
-// AlertmanagerWith starts an Alertmanager of that configuration, which runs until the test ends.
+// AlertmanagerWith starts an Alertmanager with this configuration, until the test ends.
 func AlertmanagerWith(t testing.TB, config map[string]any) *Program {
 	t.Helper()
 	file := writeYAML(t, "alertmanager.yml", config)
@@ -30,9 +30,9 @@ func AlertmanagerWith(t testing.TB, config map[string]any) *Program {
 		return []string{
 			"--config.file=" + file,
 			"--storage.path=" + data,
-			"--data.maintenance-interval=1s", // what was notified is known again after a kill
+			"--data.maintenance-interval=1s", // notifications are saved before a kill
 			"--web.listen-address=" + address,
-			"--cluster.listen-address=", // alone: no peers to wait for
+			"--cluster.listen-address=", // without peers
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Exporter returns the path of the exporter's binary: $TEST_EXPORTER, which `make test` sets to the binary that it has built. If the
-// variable is not set, the first call builds the binary. A package that calls it needs Main.
+// Exporter returns the path of the exporter's binary: $TEST_EXPORTER, which `make test` sets. Without the variable, the first call
+// builds the binary. A package that calls it needs Main.
 func Exporter(t testing.TB) string {
 	t.Helper()
 	path, err := built()
@@ -36,7 +36,7 @@ var (
 		}
 		return path, nil
 	})
-	temporary string // the directory of the binary that Exporter has built, if any
+	temporary string // directory of the binary that Exporter has built, if any
 )
 
 // Main runs the tests of a package and removes the binary that Exporter has built.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// File writes a text into a file of its own, and returns its path.
+// File writes a text to a new file, and returns its path.
 func File(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

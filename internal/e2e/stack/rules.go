@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ShortenRules returns a rules file in which every `for` and `keep_firing_for` is what shorter makes of it, and every group is evaluated
-// at the server's own interval, so that an alert pages in seconds. Expressions stand as they are. It fails the test if rules are no rules.
+// ShortenRules changes every `for` and `keep_firing_for` with shorter, and removes the intervals of groups, so that an alert pages within
+// seconds. Expressions do not change. Invalid rules fail the test.
 func ShortenRules(t testing.TB, rules []byte, shorter func(time.Duration) time.Duration) []byte {
 	t.Helper()
 	var file struct {

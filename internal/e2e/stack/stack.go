@@ -1,7 +1,7 @@
-// Package stack starts a real Prometheus and a real Alertmanager beside a test, and a webhook that records what they page.
+// Package stack starts a real Prometheus and a real Alertmanager for a test, and a webhook that records notifications.
 //
-// Each runs as a child process of the test, on a port of its own on the loopback, with its data in the test's temporary directory, and
-// is tuned to answer in seconds. It ends with the test; where the test failed, its log is printed.
+// Each is a child process of the test, on its own port of the loopback, with its data in the test's temporary directory, and short
+// intervals. It ends with the test. If the test failed, its log is printed.
 package stack
 
 import (
@@ -22,8 +22,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Binary returns the path of the program that `make tools` has put into .tools/bin (prometheus, promtool, alertmanager), or `make .tools/bin/victoria-metrics`. It fails the
-// test if there is none: another version, found on PATH, would be another test.
+// Binary returns the path of a program that `make tools` has installed in .tools/bin (prometheus, promtool, alertmanager), or
+// `make .tools/bin/victoria-metrics`. A missing program fails the test: another version on PATH would be another test.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -39,7 +39,7 @@ func Binary(t testing.TB, name string) string {
 	return ""
 }
 
-// Chromium returns the path of the browser. It skips the test where none is installed, and with -short.
+// Chromium returns the path of the browser. It skips the test without one, and with -short.
 func Chromium(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
@@ -54,7 +54,7 @@ func Chromium(t testing.TB) string {
 	return ""
 }
 
-// Needs skips the test where one of the programs is not installed. The program "root" is installed for root.
+// Needs skips the test if one of the programs is not installed. The program "root" means to run as root.
 func Needs(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, name := range programs {
@@ -69,7 +69,7 @@ func Needs(t testing.TB, programs ...string) {
 	}
 }
 
-// Program is one that runs until the test ends, and may be stopped and started again before.
+// Program is a process that runs until the test ends. It may be stopped and started again.
 type Program struct {
 	URL string
 
@@ -78,11 +78,11 @@ type Program struct {
 	args    []string
 	log     *log
 	command *exec.Cmd
-	exited  chan struct{} // closed when the command has
+	exited  chan struct{} // closed when the command has exited
 }
 
-// start runs the program until the test ends, and returns once it says that it is ready. The port is free when args are made and may be
-// taken when the program asks for it: then another one is tried.
+// start runs the program until the test ends, and returns when it is ready. The port is free when args are computed, but may be in use when
+// the program opens it: then another one is tried.
 func start(t testing.TB, name string, args func(address string) []string) *Program {
 	t.Helper()
 	for {
@@ -90,7 +90,7 @@ func start(t testing.TB, name string, args func(address string) []string) *Progr
 		p := &Program{URL: "http://" + address, t: t, name: name, args: args(address), log: new(log)}
 		err := p.run()
 		if err == nil {
-			t.Cleanup(func() { // The test's context is done by now, so the program is being killed.
+			t.Cleanup(func() { // the test's context has ended, which kills the program
 				<-p.exited
 				if t.Failed() {
 					t.Logf("log of %s:\n%s", name, p.log)
@@ -104,7 +104,7 @@ func start(t testing.TB, name string, args func(address string) []string) *Progr
 	}
 }
 
-// run starts the program and returns when it is ready; where it does not become so, it has ended.
+// run starts the program and returns when it is ready. After an error the program has exited.
 func (p *Program) run() error {
 	p.t.Helper()
 	p.command = exec.CommandContext(p.t.Context(), Binary(p.t, p.name), p.args...)
@@ -116,7 +116,7 @@ func (p *Program) run() error {
 	p.exited = exited
 	go func(command *exec.Cmd) {
 		defer close(exited)
-		_ = command.Wait() // Why it ended is told by its log.
+		_ = command.Wait() // the reason is in its log
 	}(p.command)
 	err := p.ready()
 	if err != nil {
@@ -126,7 +126,7 @@ func (p *Program) run() error {
 	return err
 }
 
-// Stop ends the program in good order.
+// Stop ends the program gracefully.
 func (p *Program) Stop() {
 	p.t.Helper()
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
@@ -135,7 +135,7 @@ func (p *Program) Stop() {
 	<-p.exited
 }
 
-// Kill ends the program at once, as a loss of power does.
+// Kill ends the program at once, like a power failure.
 func (p *Program) Kill() {
 	p.t.Helper()
 	if err := p.command.Process.Kill(); err != nil {
@@ -144,7 +144,7 @@ func (p *Program) Kill() {
 	<-p.exited
 }
 
-// Start runs a program that was stopped or killed, at the same address and with the same data.
+// Start starts a stopped or killed program, at the same address and with the same data.
 func (p *Program) Start() {
 	p.t.Helper()
 	if err := p.run(); err != nil {
@@ -162,7 +162,7 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// ready waits until the program answers 200 at /-/ready, or has ended.
+// ready waits until the program answers 200 at /-/ready, or has exited.
 func (p *Program) ready() error {
 	timedOut := TimedOut(p.t)
 	poll := time.NewTicker(20 * time.Millisecond)
@@ -186,7 +186,7 @@ func (p *Program) ready() error {
 	}
 }
 
-// log holds what a program printed; it may be read while the program runs.
+// log holds the output of a program; it may be read while the program runs.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -204,7 +204,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// writeYAML writes a configuration file into a temporary directory of the test, and returns its path.
+// writeYAML writes a configuration file to a temporary directory of the test, and returns its path.
 func writeYAML(t testing.TB, name string, content any) string {
 	t.Helper()
 	text, err := yaml.Marshal(content)

@@ -27,7 +27,7 @@ groups:
         annotations: {summary: "{{ $labels.node }} is down"}
 `
 
-func TestWebhookForgivesASenderThatStops(t *testing.T) {
+func TestWebhookIgnoresAbortedRequests(t *testing.T) {
 	webhook := Webhook(t)
 	for _, half := range []bool{true, false} {
 		body := `{"alerts": [{"status": "firing", "labels": {"alertname": "NodeDown"}}]}`
@@ -52,7 +52,7 @@ func TestWebhookForgivesASenderThatStops(t *testing.T) {
 	}
 }
 
-func TestAnAlertPagesWhenItFiresAndAgainWhenItResolves(t *testing.T) {
+func TestAlertNotifiesFiringAndResolved(t *testing.T) {
 	t.Parallel()
 	var up atomic.Int64
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -102,7 +102,7 @@ func TestAnAlertPagesWhenItFiresAndAgainWhenItResolves(t *testing.T) {
 	}
 }
 
-func TestQueryTellsPrometheusOwnError(t *testing.T) {
+func TestQueryReturnsPrometheusErrors(t *testing.T) {
 	t.Parallel()
 	prometheus := Prometheus(t, PrometheusConfig{})
 	if _, err := prometheus.Query(t.Context(), "up =="); err == nil || !strings.Contains(err.Error(), "parse error") {
@@ -113,7 +113,7 @@ func TestQueryTellsPrometheusOwnError(t *testing.T) {
 	}
 }
 
-func TestShortenedRulesKeepEverythingButTheirDurations(t *testing.T) {
+func TestShortenRulesChangesOnlyDurations(t *testing.T) {
 	t.Parallel()
 	short := ShortenRules(t, []byte(`
 groups:

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Deadline returns when a wait for a process gives up: halfway to the end that -timeout sets for the test binary, or after five
-// minutes if it sets none. No test waits for anything else, so a busy machine makes tests slower and does not make them fail.
+// Deadline returns the deadline for waiting for a process: half of the time until the -timeout of the test binary, or five minutes without
+// one. No test has another deadline, so a busy machine makes tests slower but does not make them fail.
 func Deadline(t testing.TB) time.Time {
 	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := limited.Deadline(); ok {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Alert is one alert of a notification, as Alertmanager's webhook spells it.
+// Alert is one alert of a notification in the format of Alertmanager's webhook.
 type Alert struct {
 	Status       string // firing or resolved
 	Labels       map[string]string
@@ -21,21 +21,21 @@ type Alert struct {
 	GeneratorURL string
 	Fingerprint  string
 
-	Receiver     string // that the notification is for
+	Receiver     string // receiver of the notification
 	Group        string // key of the notification's group
-	Notification int    // that the alert came with, from 0
+	Notification int    // number of the notification, from 0
 }
 
-// Receiver is a webhook that records the alerts it is notified of.
+// Receiver is a webhook that records alerts.
 type Receiver struct {
 	URL string
 
 	t        testing.TB
 	mu       sync.Mutex
 	alerts   []Alert
-	taken    int // notifications
+	taken    int // number of notifications
 	refuses  bool
-	received chan struct{} // closed, and replaced, at each notification
+	received chan struct{} // closed and replaced at each notification
 }
 
 // Webhook starts a webhook that listens until the test ends.
@@ -77,7 +77,7 @@ func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
 	r.received = make(chan struct{})
 }
 
-// Refuse makes the webhook answer 500, and forget what it is sent, or not.
+// Refuse sets whether the webhook answers 500 and discards what it receives.
 func (r *Receiver) Refuse(refuses bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func (r *Receiver) now() ([]Alert, <-chan struct{}) {
 	return slices.Clone(r.alerts), r.received
 }
 
-// Wait returns the first alert that matches, received or yet to come. At the Deadline it fails the test with what was received instead.
+// Wait returns the first matching alert, already received or later. At the Deadline it fails the test with the received alerts.
 func (r *Receiver) Wait(match func(Alert) bool) Alert {
 	r.t.Helper()
 	timedOut := TimedOut(r.t)
@@ -113,10 +113,10 @@ func (r *Receiver) Wait(match func(Alert) bool) Alert {
 	}
 }
 
-// Firing matches the page of the alert called name.
+// Firing matches the firing alert with this name.
 func Firing(name string) func(Alert) bool { return status("firing", name) }
 
-// Resolved matches the all-clear of the alert called name.
+// Resolved matches the resolved alert with this name.
 func Resolved(name string) func(Alert) bool { return status("resolved", name) }
 
 func status(status, name string) func(Alert) bool {
