@@ -25,14 +25,14 @@ const (
 	runbookURL = "https://github.com/avax-exporter/avax-exporter/blob/main/docs/runbooks/"
 	watchdog   = "AvaxWatchdog"
 	threshold  = "avax:threshold"
-	expected   = "avax:fee_config_expected" // a value of rules.yml, not of an exporter
+	expected   = "avax:fee_config_expected" // set in rules.yml, not exported
 
 	mostPages = 25 // names of alerts that page
 )
 
 var promQL = parser.NewParser(parser.Options{})
 
-// rules returns the rules of both files in their order, and those of them that are alerts.
+// rules returns the rules of both files in order, and the alerts among them.
 func rules(t *testing.T) (all, alerts []rulefmt.Rule) {
 	t.Helper()
 	for _, text := range [][]byte{Rules, Companion} {
@@ -124,7 +124,7 @@ func TestAlertsAndRunbooksArePaired(t *testing.T) {
 	}
 }
 
-// tests returns the groups of every file of promtool tests.
+// tests returns the groups of every promtool test file.
 func tests(t *testing.T) (groups []testGroup) {
 	t.Helper()
 	files, err := filepath.Glob("*_test.yml")
@@ -170,13 +170,13 @@ func (q testQuestion) at(t *testing.T) model.Duration {
 	return at
 }
 
-// kind is what a group tries, if its name tells one that every alert must pass.
+// kind returns the kind of a group, if its name contains one that every alert needs.
 func (g testGroup) kind() string {
 	kind, _, _ := strings.Cut(g.Name, ": ")
 	return kind
 }
 
-// families are those that the group has samples of.
+// families returns the families in the samples of the group.
 func (g testGroup) families() map[string]bool {
 	names := map[string]bool{}
 	for _, in := range g.Input {
@@ -186,7 +186,7 @@ func (g testGroup) families() map[string]bool {
 	return names
 }
 
-// An alert may be in the file once for each severity, deadline, scope, reason and unit.
+// tier identifies a rule of an alert. An alert may have one rule for each severity, deadline, scope, reason and unit.
 type tier struct{ alert, severity, within, scope, reason, unit string }
 
 func (f tier) String() string {
@@ -197,7 +197,7 @@ func tierOf(alert string, labels map[string]string) tier {
 	return tier{alert, labels["severity"], labels["within"], labels["scope"], labels["reason"], labels["unit"]}
 }
 
-// promtool passes a case whose alert does not exist, and a rule without a case.
+// promtool accepts a case for an unknown alert, and a rule without a case.
 func TestEachAlertFiresAndResolvesInATest(t *testing.T) {
 	known := map[tier]bool{}
 	_, alerts := rules(t)
@@ -206,7 +206,7 @@ func TestEachAlertFiresAndResolvesInATest(t *testing.T) {
 	}
 	fires, resolves := map[tier]bool{}, map[tier]bool{}
 	for _, g := range tests(t) {
-		firing := map[string]model.Duration{} // since when, by all labels
+		firing := map[string]model.Duration{} // start time, by all labels
 		tiers := map[string]tier{}
 		see := func(alert, at string, labelled []map[string]string) {
 			now := map[string]bool{}
@@ -250,10 +250,10 @@ func TestEachAlertFiresAndResolvesInATest(t *testing.T) {
 	}
 }
 
-// What every alert must bear is tried in groups of these kinds, in which it keeps quiet although its families have samples.
+// Groups of these kinds test common situations, in which an alert must stay inactive although its families have samples.
 func TestEachAlertStaysInactiveInATest(t *testing.T) {
-	all, alerts := parse(t, Rules)    // what the companion watches shows such things by itself
-	recorded := map[string][]string{} // what a recording rule is made from
+	all, alerts := parse(t, Rules)    // the companion monitors such situations itself
+	recorded := map[string][]string{} // inputs of recording rules
 	for _, r := range all {
 		if r.Record != "" {
 			recorded[r.Record] = append(recorded[r.Record], r.Expr)
@@ -310,8 +310,8 @@ func TestEachAlertStaysInactiveInATest(t *testing.T) {
 	}
 }
 
-// A rule compares with avax:threshold_used, or in companion.yml, which stands alone, with the override and the threshold themselves. Where none
-// matches, the comparison is with NaN and the alert never fires.
+// A rule compares with avax:threshold_used. The separate companion.yml compares with the override and the threshold. If none matches,
+// the comparison is with NaN and the alert never fires.
 func TestThresholdsAreRecordedAndUsed(t *testing.T) {
 	all, _ := rules(t)
 	used := map[string]bool{} // by labels; true once a rule uses the threshold
@@ -359,8 +359,8 @@ func TestThresholdsAreRecordedAndUsed(t *testing.T) {
 	}
 }
 
-// What tells exporters apart may be any label, such as job or site: a match or an aggregation that names the labels it keeps would take the
-// facts of one exporter for those of another. Thresholds and expected values are of no exporter, and absent() has no labels.
+// Any label may distinguish exporters, such as job or site. A match or an aggregation that lists the labels to keep would mix the facts of
+// two exporters. Thresholds and expected values belong to no exporter, and absent() has no labels.
 func TestRulesDoNotMixExporters(t *testing.T) {
 	all, _ := rules(t)
 	ours := func(expr parser.Node) bool {
@@ -383,14 +383,14 @@ func TestRulesDoNotMixExporters(t *testing.T) {
 	}
 }
 
-// An alert about a node, a validator or a chain is the same from every replica. Those about one process keep its instance.
+// An alert about a node, a validator or a chain has equal labels from every replica. An alert about one process keeps its instance.
 func TestAlertsHaveNoReplicaLabels(t *testing.T) {
 	process := []string{
 		"AvaxExporterDown", "AvaxNoTargets", "AvaxScrapeLabelCollision", "AvaxDataTooOld", "AvaxUpstreamForbidden", "AvaxUpstreamRateLimited",
 		"AvaxUpstreamMalformed", "AvaxReloadFailed", "AvaxSeriesTooMany", "AvaxAlertmanagerDown", "AvaxReceiverFailing", "AvaxNotificationFailing", "AvaxAlertsNotRemembered",
 	}
 	all, alerts := parse(t, Rules)
-	aggregated := map[string]bool{} // series that have no replica's labels
+	aggregated := map[string]bool{} // series without labels of replicas
 	without := func(expr string) bool {
 		return strings.HasPrefix(expr, "max without (instance, pod") || strings.HasPrefix(expr, "avg without (instance, pod") ||
 			strings.HasPrefix(expr, "min without (instance, pod") || strings.HasPrefix(expr, "count by (") || strings.HasPrefix(expr, "max by (") ||
@@ -405,7 +405,7 @@ func TestAlertsHaveNoReplicaLabels(t *testing.T) {
 		"avax:exporter_lost", "avax:own_validator", "avax:node_name", "avax:watched_validator", "avax:validator_end_timestamp_seconds",
 		"avax:own_l1_validator_seen_timestamp_seconds",
 	} {
-		aggregated[name] = true // made of such series alone
+		aggregated[name] = true // computed only from such series
 	}
 	for _, r := range alerts {
 		first := regexp.MustCompile(`^(count without \(node_id\) \()?avax:\w+`).FindString(r.Expr)
@@ -439,7 +439,7 @@ func TestFewAlertsPageAndEachHasAnAction(t *testing.T) {
 }
 
 func TestRulesLookBackAtMostTwoHours(t *testing.T) {
-	all, _ := parse(t, Rules) // the other file is for a Prometheus server alone
+	all, _ := parse(t, Rules) // the other file is only for a Prometheus server
 	const limit = 2 * time.Hour
 	for _, r := range all {
 		inspect(t, r.Expr, func(n parser.Node) {
@@ -459,7 +459,7 @@ func TestRulesLookBackAtMostTwoHours(t *testing.T) {
 	}
 }
 
-// A pager shows a line.
+// Pagers show one line.
 func TestAnnotationsAreOneLine(t *testing.T) {
 	_, alerts := rules(t)
 	for _, r := range alerts {

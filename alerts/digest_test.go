@@ -11,7 +11,7 @@ func TestDigestPassesPromtoolTests(t *testing.T) {
 	promtool(t, "test", "rules", "testdata/digest_test.yml")
 }
 
-// The digest alone is no news: it has the severity of the watchdog, and no page shows it as a problem.
+// The digest has the severity of the watchdog, and no page shows it as a problem.
 func TestDigestIsAddedWithoutProblems(t *testing.T) {
 	t.Parallel()
 	both, err := WithDigest(Rules)

@@ -12,24 +12,24 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// A mutant is a rule with one mistake in it, such as somebody might make.
+// mutant is a rule with one typical mistake.
 type mutant struct {
 	Rule    rulefmt.Rule
-	Mistake string // what was changed into what
+	Mistake string // old and new text
 }
 
-// flipped holds, for each comparison, the one that a slip of the hand makes of it.
+// flipped maps each comparison to a typical mistake in it.
 var flipped = map[parser.ItemType]parser.ItemType{
 	parser.EQLC: parser.NEQ, parser.NEQ: parser.EQLC,
 	parser.LSS: parser.GTR, parser.GTR: parser.LSS,
 	parser.LTE: parser.GTR, parser.GTE: parser.LSS,
 }
 
-// mutants returns the rule's mutants: each comparison turned round, each number halved and doubled (0 becomes 1 and -1; where it is compared
-// for equality, once is enough), each clause after and, or, unless left out, and each duration gone or doubled.
+// mutants returns the rule's mutants: each comparison reversed, each number halved and doubled (0 becomes 1 and -1; once in a comparison
+// for equality), each clause after and, or, unless removed, and each duration removed or doubled.
 func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
 	t.Helper()
-	// replace puts something in the place of n. The mistake is told by what stands around it.
+	// replace replaces n. The text of around describes the mistake.
 	replace := func(n parser.Node, with string, around parser.Node) {
 		at, shown := n.PositionRange(), around.PositionRange()
 		m := mutant{Rule: rule}
@@ -95,13 +95,13 @@ func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// sourceText returns what stands in the expression for the node.
+// sourceText returns the text of the node in the expression.
 func sourceText(expr string, n parser.Node) string {
 	at := n.PositionRange()
 	return strings.TrimSpace(expr[at.Start:at.End])
 }
 
-// constant reports whether e is made of numbers alone: 30 * 86400 is one number, told in words.
+// constant reports whether e consists only of numbers: 30 * 86400 is one number.
 func constant(e parser.Expr) bool {
 	switch e := e.(type) {
 	case *parser.NumberLiteral:
@@ -121,7 +121,7 @@ func equality(e parser.Expr) bool {
 	return ok && (b.Op == parser.EQLC || b.Op == parser.NEQ)
 }
 
-// below reports whether the node at the end of path is such an expression.
+// below reports whether the node at the end of path is inside such an expression.
 func below(path []parser.Node, such func(parser.Expr) bool) bool {
 	if len(path) == 0 {
 		return false

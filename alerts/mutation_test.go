@@ -19,13 +19,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// equivalents lists the mutants that no test can tell from the rule, with the reason for each.
+// equivalents lists the mutants that no test can distinguish from the rule, with reasons.
 const equivalents = "testdata/equivalents.yml"
 
 type equivalent struct{ Rule, Mistake, Reason string }
 
-// TestMutationsAreDetected makes one mistake in one rule at a time, and demands that a test of that rule fails. The cases are promtool's, played in this process. A case
-// has only the rules that the broken one needs or feeds, and no case is run after one that fails. For one alert alone: -run 'TestMutationsAreDetected/AvaxNodeDown'.
+// TestMutationsAreDetected makes one mistake in one rule at a time, and requires that a test of that rule fails. It runs the cases of promtool in
+// this process. A case has only the rules that the broken one needs or feeds. No case runs after one that fails. For one alert:
+// -run 'TestMutationsAreDetected/AvaxNodeDown'.
 func TestMutationsAreDetected(t *testing.T) {
 	excused := map[string]map[string]bool{} // by rule and mistake
 	for _, e := range readEquivalents(t) {
@@ -41,7 +42,7 @@ func TestMutationsAreDetected(t *testing.T) {
 	var made, noticed atomic.Int64
 	start := time.Now()
 	t.Cleanup(func() {
-		t.Logf("%d mistakes, %d noticed, in %s", made.Load(), noticed.Load(), time.Since(start).Round(time.Second))
+		t.Logf("%d mistakes, %d detected, in %s", made.Load(), noticed.Load(), time.Since(start).Round(time.Second))
 	})
 
 	for _, file := range []string{"rules.yml", "companion.yml"} {
@@ -61,11 +62,11 @@ func TestMutationsAreDetected(t *testing.T) {
 					err := bench.run(t, m.Rule)
 					switch excuse := excused[r.name][m.Mistake]; {
 					case err != nil && excuse:
-						t.Errorf("%s: %s is noticed by a test: take it out", equivalents, m.Mistake)
+						t.Errorf("%s: %s is detected by a test: remove it", equivalents, m.Mistake)
 					case err != nil:
 						noticed.Add(1)
 					case !excuse:
-						t.Errorf("no test of %s notices: %s", r.name, m.Mistake)
+						t.Errorf("no test of %s detects: %s", r.name, m.Mistake)
 					}
 				}
 				for mistake := range excused[r.name] {
@@ -89,14 +90,14 @@ func readEquivalents(t *testing.T) (all []equivalent) {
 	return all
 }
 
-// A bench is what is needed to try one rule.
+// bench is everything needed to test one rule.
 type bench struct {
 	rule  *rule
 	fed   map[*rule]bool // the rule, and those that it feeds
-	cases []benchCase    // those that are likely to notice a mistake, and quick, are first
+	cases []benchCase    // fast cases that probably detect a mistake come first
 }
 
-// A benchCase is one case, with the rules that its result depends on.
+// benchCase is one case, with the rules that its result depends on.
 type benchCase struct {
 	groups []group
 	test   testFile
@@ -105,7 +106,7 @@ type benchCase struct {
 	ready  *play
 }
 
-// bench cuts the suite down to what the rule feeds, and to what that needs.
+// bench selects the cases and rules that the rule feeds, and their inputs.
 func (s *suite) bench(t *testing.T, broken *rule) *bench {
 	t.Helper()
 	b := &bench{rule: broken}
@@ -114,7 +115,7 @@ func (s *suite) bench(t *testing.T, broken *rule) *bench {
 		if broken.Record == threshold && of.Record == thresholdUsed {
 			return slices.ContainsFunc(candidate.selects, broken.isUsedAs)
 		}
-		return candidate.uses(of) || of.Alert != "" && of.Alert == candidate.Alert // a case demands all of one name
+		return candidate.uses(of) || of.Alert != "" && of.Alert == candidate.Alert // a case expects all rules of one name
 	})
 	b.fed = fed
 	needed := maps.Clone(fed)
@@ -143,7 +144,7 @@ func (s *suite) bench(t *testing.T, broken *rule) *bench {
 			if len(c.Alerts)+len(c.Queries) == 0 {
 				continue
 			}
-			// A mistake may bring what the rule feeds to life. What it does not feed stays as it is.
+			// A mistake may produce values in what the rule feeds. Other rules do not change.
 			live := s.live(t, c)
 			may := maps.Clone(needed)
 			maps.DeleteFunc(may, func(r *rule, _ bool) bool { return !live[r] && !fed[r] })
@@ -167,7 +168,7 @@ func (s *suite) bench(t *testing.T, broken *rule) *bench {
 	return b
 }
 
-// cost is how many samples the evaluation of the case reads, about.
+// cost returns the approximate number of samples that the case reads.
 func (c testCase) cost(t *testing.T, interval string) int {
 	t.Helper()
 	seconds := func(text string) int {
@@ -187,7 +188,7 @@ func (c testCase) cost(t *testing.T, interval string) int {
 	return last / seconds(interval) * len(c.InputSeries)
 }
 
-// narrow returns a query for ALERTS of any name as one for the given names, with their samples alone: the bench has no other alerts.
+// narrow replaces any name in a query for ALERTS by the given names and their samples: the bench has no other alerts.
 func (q queryCase) narrow(t *testing.T, names map[string]bool) queryCase {
 	t.Helper()
 	expr, err := promQL.ParseExpr(q.Expr)
@@ -226,7 +227,7 @@ func (q queryCase) narrow(t *testing.T, names map[string]bool) queryCase {
 	return q
 }
 
-// run tries the rule as it is given in the place of the one that the bench is for, and returns what the first case says that fails.
+// run tests a changed rule, and returns the failure of the first failing case.
 func (b *bench) run(t *testing.T, given rulefmt.Rule) error {
 	t.Helper()
 	for i := range b.cases {

@@ -20,16 +20,16 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 )
 
-// A play is a case that is ready to be played: parsed once, for all mistakes in one rule. It is what promtool does, in this process.
+// play is a parsed case, used for all mistakes in one rule. It does the same as promtool, in this process.
 type play struct {
-	rules   []*rule // in the order of their evaluation
+	rules   []*rule // in evaluation order
 	every   time.Duration
 	last    time.Duration // of its expectations
 	input   *memory
 	alerts  []wantAlerts
 	queries []wantSamples
 	engine  *promql.Engine
-	// What the rules recorded that no mistake reaches, by rule and step: they are evaluated once.
+	// Results of rules that no mistake affects, by rule and step: they are evaluated once.
 	known map[*rule][]promql.Vector
 }
 
@@ -45,7 +45,7 @@ type wantSamples struct {
 	samples []string // sorted
 }
 
-// parse makes the case ready.
+// parse parses the case.
 func (c benchCase) parse(t *testing.T) *play {
 	t.Helper()
 	check := func(err error) {
@@ -116,13 +116,13 @@ func (c benchCase) parse(t *testing.T) *play {
 	return p
 }
 
-// run plays the case, with the rule as given in the place of broken, and returns what is not as expected, or why a rule cannot be evaluated.
-// It ends at the first such. Rules that no mistake in broken reaches are those that fed does not hold.
+// run evaluates the case with given in place of broken, and returns the first difference, or why a rule cannot be evaluated. Rules outside
+// fed are not affected by a mistake in broken.
 func (p *play) run(ctx context.Context, broken *rule, given rulefmt.Rule, fed map[*rule]bool) error {
 	store := p.input.clone()
 	query := promrules.EngineQueryFunc(p.engine, store)
 	evaluated := make([]promrules.Rule, len(p.rules))
-	before := make([]map[string]labels.Labels, len(p.rules)) // the series of the last step, which end where a step has none of them
+	before := make([]map[string]labels.Labels, len(p.rules)) // series of the previous step, which end if a step does not have them
 	for i, r := range p.rules {
 		fields, parsed := r.Rule, r.parsed
 		if r == broken {
@@ -173,7 +173,7 @@ func (p *play) run(ctx context.Context, broken *rule, given rulefmt.Rule, fed ma
 	return nil
 }
 
-// expected compares what is expected from the step at until the next one.
+// expected checks the expectations from the step at until the next one.
 func (p *play) expected(ctx context.Context, at time.Duration, evaluated []promrules.Rule, query promrules.QueryFunc) error {
 	differ := func(what string, at time.Duration, got, want []string) error {
 		slices.Sort(got)

@@ -80,7 +80,7 @@ func TestProfilesAreKnown(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the chart's rule files of the profiles")
 
-// The chart cannot select the rules of a profile: it holds a file for each.
+// The chart cannot select the rules of a profile, so it has a file for each.
 func TestChartHasTheRulesOfEachProfile(t *testing.T) {
 	for _, name := range Profiles() {
 		if name == ProfileAll {

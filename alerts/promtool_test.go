@@ -13,8 +13,7 @@ func TestPromtoolAcceptsTheRules(t *testing.T) {
 	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "companion.yml")
 }
 
-// Each alert fires, and keeps quiet, as the files beside the rules tell. With -short promtool has each case with the rules of that case
-// alone, which takes less time.
+// Each alert fires and stays inactive as in the test files. With -short promtool gets each case with only its rules, which is faster.
 func TestRulesPassPromtoolTests(t *testing.T) {
 	t.Parallel()
 	for _, rules := range []string{"rules.yml", "companion.yml"} {

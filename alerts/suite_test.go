@@ -19,7 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// annotationTests see the rules with their annotations, and all others without them.
+// annotationTests tests the rules with annotations; the other files test them without.
 const annotationTests = "annotations_test.yml"
 
 // thresholdUsed records each threshold with its labels.
@@ -27,7 +27,7 @@ const thresholdUsed = threshold + "_used"
 
 var recordedName = regexp.MustCompile(`avax:\w+`)
 
-// A suite is a file of rules with the files of tests that load it.
+// suite is a rules file and its test files.
 type suite struct {
 	groups      []group
 	rules       []*rule // of all groups
@@ -42,14 +42,14 @@ type group struct {
 
 type rule struct {
 	rulefmt.Rule
-	name    string                   // an alert with the values of its labels, or the series that is recorded
-	feeds   labels.Labels            // the series that it makes, as far as the rule tells
+	name    string                   // an alert with the values of its labels, or the recorded series
+	feeds   labels.Labels            // the series that it produces, as far as the rule defines it
 	parsed  parser.Expr              // the expression
-	selects []*parser.VectorSelector // the series that it asks for
-	shows   []string                 // the recorded series that its annotations name
+	selects []*parser.VectorSelector // the series that it reads
+	shows   []string                 // recorded series in its annotations
 }
 
-// A testFile is one of promtool's. What is not looked at stays as it is written.
+// testFile is a test file of promtool. Unknown parts are kept unchanged.
 type testFile struct {
 	name               string
 	RuleFiles          []string   `yaml:"rule_files"`
@@ -80,7 +80,7 @@ type queryCase struct {
 	ExpSamples yaml.Node `yaml:"exp_samples,omitempty"`
 }
 
-// asks reports whether the query may find what r makes.
+// asks reports whether the query may match the result of r.
 func (q queryCase) asks(t *testing.T, r *rule) bool {
 	t.Helper()
 	return slices.ContainsFunc(selectors(t, q.Expr), func(v *parser.VectorSelector) bool { return asks(v, r) })
@@ -135,19 +135,19 @@ func readSuite(t *testing.T, file string) *suite {
 	return s
 }
 
-// uses reports whether r asks for a series that other makes.
+// uses reports whether r reads a series of other.
 func (r *rule) uses(other *rule) bool {
 	return slices.ContainsFunc(r.selects, func(v *parser.VectorSelector) bool { return asks(v, other) })
 }
 
-// isUsedAs reports whether the selector asks for what thresholdUsed makes of the threshold r.
+// isUsedAs reports whether the selector matches the thresholdUsed of threshold r.
 func (r *rule) isUsedAs(v *parser.VectorSelector) bool {
 	return v.Name == thresholdUsed && !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
 		return m.Name != model.MetricNameLabel && !m.Matches(r.feeds.Get(m.Name))
 	})
 }
 
-// asks reports whether the selector may find what r makes: labels that the rule does not set may have any value.
+// asks reports whether the selector may match the result of r. Labels that the rule does not set may have any value.
 func asks(v *parser.VectorSelector, r *rule) bool {
 	return !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool {
 		made := r.feeds.Get(m.Name)
@@ -187,8 +187,8 @@ func (s *suite) only(needed map[*rule]bool) (groups []group) {
 	return groups
 }
 
-// cut writes the cases of a test file into dir, each as a file of its own with only the rules that its result depends on. It returns
-// their paths. promtool evaluates every rule of a file at every step: cut, the cases take a tenth of the time.
+// cut writes each case of a test file to a separate file in dir, with only the rules that its result depends on, and returns the paths.
+// promtool evaluates every rule of a file at every step, so this takes a tenth of the time.
 func (s *suite) cut(t *testing.T, tests testFile, dir string) (files []string) {
 	t.Helper()
 	annotated, write := tests.name == annotationTests, writeRules
@@ -239,7 +239,7 @@ func (s *suite) cut(t *testing.T, tests testFile, dir string) (files []string) {
 	return files
 }
 
-// whole writes a test file and all rules of its file into dir. It returns the test file's path.
+// whole writes a test file and all rules of its file to dir. It returns the test file's path.
 func (s *suite) whole(t *testing.T, tests testFile, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(tests.name)
@@ -252,7 +252,7 @@ func (s *suite) whole(t *testing.T, tests testFile, dir string) string {
 	return file
 }
 
-// live returns the rules that may make a series from the input of the case. The others never do, whatever the case says of them.
+// live returns the rules that may have a result for the input of the case. The others never have one.
 func (s *suite) live(t *testing.T, c testCase) map[*rule]bool {
 	t.Helper()
 	input := map[string]bool{}
@@ -283,7 +283,7 @@ func (s *suite) live(t *testing.T, c testCase) map[*rule]bool {
 	return live
 }
 
-// mayYield reports whether the expression may have a value, where found tells of its selectors.
+// mayYield reports whether the expression may have a value; found reports it for its selectors.
 func mayYield(e parser.Expr, found func(*parser.VectorSelector) bool) bool {
 	switch e := e.(type) {
 	case *parser.VectorSelector:
@@ -308,7 +308,7 @@ func mayYield(e parser.Expr, found func(*parser.VectorSelector) bool) bool {
 		return mayYield(e.LHS, found) && mayYield(e.RHS, found)
 	case *parser.Call:
 		switch e.Func.Name {
-		case "absent", "absent_over_time", "scalar": // have a value where their argument has none
+		case "absent", "absent_over_time", "scalar": // they have a value if their argument has none
 			return true
 		}
 		for _, arg := range e.Args {
@@ -320,7 +320,7 @@ func mayYield(e parser.Expr, found func(*parser.VectorSelector) bool) bool {
 	return true
 }
 
-// writeRules writes the groups as a file of rules, each rule as given, without annotations: promtool would demand them of each case.
+// writeRules writes the groups as a rules file, each rule as given, without annotations: promtool would require them in each case.
 func writeRules(file string, groups []group, given func(*rule) rulefmt.Rule) error {
 	return writeAnnotatedRules(file, groups, func(r *rule) rulefmt.Rule {
 		plain := given(r)
@@ -329,7 +329,7 @@ func writeRules(file string, groups []group, given func(*rule) rulefmt.Rule) err
 	})
 }
 
-// writeAnnotatedRules writes the groups as a file of rules, each rule as given.
+// writeAnnotatedRules writes the groups as a rules file, each rule as given.
 func writeAnnotatedRules(file string, groups []group, given func(*rule) rulefmt.Rule) error {
 	var all rulefmt.RuleGroups
 	for _, g := range groups {
@@ -349,7 +349,7 @@ func readYAML(t *testing.T, file string, into any) {
 		t.Fatal(err)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true) // what is not known here would be lost
+	decoder.KnownFields(true) // unknown fields would be lost
 	if err := decoder.Decode(into); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}

@@ -355,7 +355,7 @@ func TestDamagedOrLostLedgerIsRebuilt(t *testing.T) {
 					if after != before {
 						t.Errorf("run %d:\n%s\nwant\n%s", run, after, before)
 					}
-					if want := c.told * (1 - run); len(notes) != want || want > 0 && !strings.Contains(notes[0], "begins anew") {
+					if want := c.told * (1 - run); len(notes) != want || want > 0 && !strings.Contains(notes[0], "starting again") {
 						t.Errorf("run %d: notes %q", run, notes)
 					}
 				}
@@ -996,7 +996,7 @@ func TestAnswerForAnotherSubjectIsRejected(t *testing.T) {
 				return strings.ReplaceAll(string(body), c.was, c.is)
 			})
 			samples, err := w.run(t, c.collector, c.target)
-			if scrape.OutcomeOf(err) != scrape.Malformed || !strings.Contains(err.Error(), "asked about ") || !changed {
+			if scrape.OutcomeOf(err) != scrape.Malformed || !strings.Contains(err.Error(), "requested ") || !changed {
 				t.Errorf("%s: %v, changed: %t\n%s", name, err, changed, samples)
 			}
 		})

@@ -24,8 +24,8 @@ type DataService struct {
 	Currency string
 	Ledger   Ledger
 
-	unknown refusals // calls that the service cannot answer
-	history lock     // held by the run that reads a long history
+	unknown rejections // calls that the service cannot answer
+	history lock       // held by the run that reads a long history
 
 	mu       sync.Mutex
 	answered map[string]bool // calls that were answered
@@ -122,17 +122,17 @@ func anotherAnswer(op, asked, answered string) error {
 	if len(answered) > metric.MostValue {
 		answered = answered[:metric.MostValue]
 	}
-	return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("asked about %s, the answer is about %q", asked, answered)}
+	return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, the answer is about %q", asked, answered)}
 }
 
 // ofChain calls the Data service about a chain, which the service knows by its blockchain ID. The error is
 // ErrNotOffered if the service does not know the answer, such as for chains that it does not index. The
 // call is then repeated after a minute, and then less and less often, up to an hour. If the service has known
 // the answer before, the error is that of the service.
-func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, question string, put func(chainID string) (T, error)) (T, error) {
+func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, callName string, put func(chainID string) (T, error)) (T, error) {
 	var none T
-	question += " " + c.Name
-	if err := ups.Data.unknown.refused(question); err != nil {
+	callName += " " + c.Name
+	if err := ups.Data.unknown.refused(callName); err != nil {
 		return none, err
 	}
 	b, err := ups.knownBlockchain(ctx, c)
@@ -147,11 +147,11 @@ func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, question strin
 		if ups.Data.answered == nil {
 			ups.Data.answered = map[string]bool{}
 		}
-		ups.Data.answered[question] = true
-		ups.Data.unknown.accept(question)
-	case scrape.OutcomeOf(err) == scrape.NotFound && !ups.Data.answered[question]:
+		ups.Data.answered[callName] = true
+		ups.Data.unknown.accept(callName)
+	case scrape.OutcomeOf(err) == scrape.NotFound && !ups.Data.answered[callName]:
 		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
-		ups.Data.unknown.refuse(question, err, unknownHolds)
+		ups.Data.unknown.refuse(callName, err, unknownHolds)
 	}
 	return answer, err
 }

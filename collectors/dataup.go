@@ -11,7 +11,7 @@ import (
 )
 
 var dataUpFamily = metric.New("avax_data_up",
-	"1 if the Data service answered the last probe, even with a rejection of the key. 0 if it did not, or while it asks to wait.")
+	"1 if the Data service answered the last probe, even with a rejection of the key. 0 if it did not, or during a pause that it requested.")
 
 // dataUp is 0 for a dead service, and so it fails only if the exporter itself did not probe. A rejected key is no failure of
 // the service: the log reports it, and the other collectors fail.

@@ -25,14 +25,14 @@ func EndsSamples(err error) bool { return errors.Is(err, errNobodyAnswers) }
 // refusalHolds is the time before a call is repeated that an upstream does not know. Upgrades are rare.
 const refusalHolds = time.Hour
 
-// refusals are the calls that an upstream does not know, by name.
-type refusals struct {
+// rejections are the calls that an upstream does not know, by name.
+type rejections struct {
 	refusalsMu sync.Mutex
-	byQuestion map[string]refusal
+	byCall     map[string]rejection
 }
 
-// refusal is the error of a call, and the time until it may be repeated.
-type refusal struct {
+// rejection is the error of a call, and the time until it may be repeated.
+type rejection struct {
 	err   error
 	until time.Time
 	wait  time.Duration
@@ -41,8 +41,8 @@ type refusal struct {
 // ask calls the node, named by method and chain. The error is ErrNotOffered if the node does not know the
 // method; then the call is not repeated for an hour. It is also ErrNotOffered if the path does not exist; then
 // the call is repeated at the next run, because a node that starts has no chains yet.
-func ask[T any](n *Node, question string, put func() (T, error)) (T, error) {
-	if err := n.refused(question); err != nil {
+func ask[T any](n *Node, callName string, put func() (T, error)) (T, error) {
+	if err := n.refused(callName); err != nil {
 		var none T
 		return none, err
 	}
@@ -50,7 +50,7 @@ func ask[T any](n *Node, question string, put func() (T, error)) (T, error) {
 	switch {
 	case node.IsNotOffered(err):
 		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
-		n.refuse(question, err, refusalHolds)
+		n.refuse(callName, err, refusalHolds)
 	case scrape.OutcomeOf(err) == scrape.NotFound:
 		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
 	}
@@ -58,31 +58,31 @@ func ask[T any](n *Node, question string, put func() (T, error)) (T, error) {
 }
 
 // refused returns the error of a call that must not be repeated yet.
-func (r *refusals) refused(question string) error {
+func (r *rejections) refused(callName string) error {
 	r.refusalsMu.Lock()
 	defer r.refusalsMu.Unlock()
-	if known := r.byQuestion[question]; time.Now().Before(known.until) {
+	if known := r.byCall[callName]; time.Now().Before(known.until) {
 		return known.err
 	}
 	return nil
 }
 
 // refuse delays the next repetition of a call: by this time at first, then twice as long each time, an hour at most.
-func (r *refusals) refuse(question string, err error, first time.Duration) {
+func (r *rejections) refuse(callName string, err error, first time.Duration) {
 	r.refusalsMu.Lock()
 	defer r.refusalsMu.Unlock()
-	if r.byQuestion == nil {
-		r.byQuestion = map[string]refusal{}
+	if r.byCall == nil {
+		r.byCall = map[string]rejection{}
 	}
-	wait := min(max(first, 2*r.byQuestion[question].wait), refusalHolds)
-	r.byQuestion[question] = refusal{err, time.Now().Add(wait), wait}
+	wait := min(max(first, 2*r.byCall[callName].wait), refusalHolds)
+	r.byCall[callName] = rejection{err, time.Now().Add(wait), wait}
 }
 
 // accept records that a call was answered.
-func (r *refusals) accept(question string) {
+func (r *rejections) accept(callName string) {
 	r.refusalsMu.Lock()
 	defer r.refusalsMu.Unlock()
-	delete(r.byQuestion, question)
+	delete(r.byCall, callName)
 }
 
 // Setting describes something that the operator configures.

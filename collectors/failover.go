@@ -124,7 +124,7 @@ func rank(n *Node) int {
 // tell describes the node or observer in an error.
 func (n *Node) tell(collect func() error) error {
 	if n.observer && n.otherNetwork.Load() {
-		return fmt.Errorf("%w: the observer belongs to another network than the nodes: ask one of theirs", ErrNotOffered)
+		return fmt.Errorf("%w: the observer belongs to another network than the nodes: configure an observer of their network", ErrNotOffered)
 	}
 	return n.explain(collect())
 }

@@ -17,7 +17,7 @@ type Node struct {
 
 	mu sync.Mutex
 	id string
-	refusals
+	rejections
 	// otherNetwork is true if the node belongs to another network than the others.
 	otherNetwork atomic.Bool
 	// failing holds the first error of each failing health check.

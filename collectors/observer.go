@@ -14,7 +14,7 @@ var (
 	observerUp = metric.New("avax_observer_up",
 		"1 if the observer answered a request within the last 5 minutes, 0 if not.", "node")
 	observerMismatch = metric.New("avax_observer_network_mismatch",
-		"1 if the observer belongs to another network than the nodes, 0 if not. It is then asked nothing else. Absent if a network is not known.", "node")
+		"1 if the observer belongs to another network than the nodes, 0 if not. It then gets no other calls. Absent if a network is not known.", "node")
 	observerOffers = metric.New("avax_observer_method_offered",
 		"1 if the observer answers the method on at least one chain, 0 if it does not offer it. Only methods that were called have a series.", "node", "method").AtMost(mostNamed)
 )

@@ -99,7 +99,7 @@ func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, ledger *
 	for _, v := range entries {
 		period, requirement := periodOf(v), staking.Requirement(v.StartTime.Time, helicon)
 		vote := votes[v.NodeID]
-		budget := staking.NewBudget(period, now, vote.uptime, requirement)
+		budget := staking.NewDowntimeBudget(period, now, vote.uptime, requirement)
 		out.Set(validatorRequirement, requirement, v.NodeID)
 		out.Set(validatorDowntimeBudget, budget.Allowed.Seconds(), v.NodeID)
 		if !vote.known {
@@ -120,7 +120,7 @@ func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, ledger *
 		out.SetBool(validatorReachable, budget.Reachable(), v.NodeID)
 		out.Set(validatorWeightedUptime, vote.uptime, v.NodeID)
 		for i, r := range requirements {
-			out.SetBool(validatorReachableAt, staking.NewBudget(period, now, vote.uptime, r.ratio).Reachable(), v.NodeID, r.label)
+			out.SetBool(validatorReachableAt, staking.NewDowntimeBudget(period, now, vote.uptime, r.ratio).Reachable(), v.NodeID, r.label)
 			if vote.views > 0 {
 				out.Set(validatorVotesYes, vote.yes[i], v.NodeID, r.label)
 			}

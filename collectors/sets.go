@@ -117,7 +117,7 @@ type reach struct {
 
 func primaryReach(ctx context.Context, t *Targets, n *Node) (r reach, err error) {
 	if n.otherNetwork.Load() {
-		return r, fmt.Errorf("%w: the node belongs to another network than the others: run an exporter of its own for it", ErrNotOffered)
+		return r, fmt.Errorf("%w: the node belongs to another network than the others: monitor it with another exporter", ErrNotOffered)
 	}
 	if r.self, err = n.ID(ctx); err != nil {
 		return r, err

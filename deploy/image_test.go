@@ -1,6 +1,6 @@
 //go:build deploy
 
-// Package deploy_test builds the image and runs it as a cluster with strict rules does.
+// Package deploy_test builds the image and runs it like a cluster with strict rules.
 package deploy_test
 
 import (
@@ -21,12 +21,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-// mostMemory is what the container may use: the kernel ends it at one byte more.
+// mostMemory is the memory limit of the container: the kernel kills it above.
 const mostMemory = 64 << 20
 
-// TestImageServesTheDemo builds every line of the
-// Dockerfile. The compiler's image is made on the spot, of this machine's Go,
-// as no registry is asked.
+// TestImageServesTheDemo builds every line of the Dockerfile. The compiler image is made from this machine's Go, so no registry is
+// used.
 func TestImageServesTheDemo(t *testing.T) {
 	stack.Needs(t, "root", "buildah", "podman", "runc", "busybox")
 	c := newContainers(t)
@@ -42,23 +41,23 @@ func TestImageServesTheDemo(t *testing.T) {
 			User   string
 			Labels map[string]string
 		}
-		Healthcheck struct{ Test []string } // as podman tells it
+		Healthcheck struct{ Test []string } // as podman prints it
 	}
 	parse(t, c.run(t, "podman", "image", "inspect", "localhost/avax-exporter"), &images)
 	image := images[0]
 	if image.Config.User != "65532:65532" {
-		t.Errorf("the image's user is %q", image.Config.User)
+		t.Errorf("user %q", image.Config.User)
 	}
 	if want := []string{"CMD", "/avax-exporter", "healthcheck"}; !slices.Equal(image.Healthcheck.Test, want) {
-		t.Errorf("the image's health check is %q", image.Healthcheck.Test)
+		t.Errorf("health check %q", image.Healthcheck.Test)
 	}
 	if image.Config.Labels["org.opencontainers.image.licenses"] != "Apache-2.0" {
-		t.Errorf("the image's labels are %v", image.Config.Labels)
+		t.Errorf("labels %v", image.Config.Labels)
 	}
 	if image.Size > 48<<20 {
-		t.Errorf("the image is of %d MiB", image.Size>>20)
+		t.Errorf("image of %d MiB", image.Size>>20)
 	}
-	t.Logf("the image is of %.1f MB", float64(image.Size)/1e6)
+	t.Logf("image of %.1f MB", float64(image.Size)/1e6)
 
 	address := freeAddress(t)
 	name := fmt.Sprintf("avax-exporter-%d", os.Getpid())
@@ -71,19 +70,19 @@ func TestImageServesTheDemo(t *testing.T) {
 	t.Cleanup(func() {
 		c.run(t, "podman", "kill", "--signal=TERM", name)
 		if err := container.Wait(); err != nil {
-			t.Errorf("the container ended: %v", err)
+			t.Errorf("container exited: %v", err)
 		}
 	})
 	until(t, "http://"+address+"/-/ready")
-	// Scrapes in haste.
+	// Scrapes without pauses.
 	for range 20 {
 		if page := until(t, "http://"+address+"/metrics"); !strings.Contains(page, `avax_node_up{node="alpha"} 1`) {
-			t.Fatalf("no node on the page:\n%.2000s", page)
+			t.Fatalf("page without nodes:\n%.2000s", page)
 		}
 	}
 	c.run(t, "podman", "exec", name, "/avax-exporter", "healthcheck")
 	if out, err := c.command(t.Context(), "podman", "exec", name, "/bin/sh", "-c", "true").CombinedOutput(); err == nil {
-		t.Errorf("there is a shell: %s", out)
+		t.Errorf("shell in the image: %s", out)
 	}
 
 	var running []struct {
@@ -96,7 +95,7 @@ func TestImageServesTheDemo(t *testing.T) {
 	}
 	parse(t, c.run(t, "podman", "inspect", name), &running)
 	if r := running[0]; !r.HostConfig.ReadonlyRootfs || r.HostConfig.Memory != mostMemory || len(r.EffectiveCaps) > 0 {
-		t.Errorf("it runs as %+v", r)
+		t.Errorf("container state %+v", r)
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", running[0].State.Pid))
 	if err != nil {
@@ -107,7 +106,7 @@ func TestImageServesTheDemo(t *testing.T) {
 			{"Uid:", "65532\t65532\t65532\t65532"}, {"CapEff:", "0000000000000000"}, {"CapBnd:", "0000000000000000"}, {"NoNewPrivs:", "1"},
 		} {
 			if value, ok := strings.CutPrefix(line, fact.name); ok && strings.TrimSpace(value) != fact.want {
-				t.Errorf("%s is %s, want %s", fact.name, strings.TrimSpace(value), fact.want)
+				t.Errorf("%s: %s, want %s", fact.name, strings.TrimSpace(value), fact.want)
 			}
 		}
 		if strings.HasPrefix(line, "VmHWM:") {
@@ -116,7 +115,7 @@ func TestImageServesTheDemo(t *testing.T) {
 	}
 }
 
-// containers keeps images and containers in a folder of the test.
+// containers keeps images and containers in a directory of the test.
 type containers struct{ dir string }
 
 func newContainers(t *testing.T) *containers {
@@ -127,7 +126,7 @@ func newContainers(t *testing.T) *containers {
 			t.Logf("podman system reset: %v\n%s", err, out)
 		}
 	})
-	// vfs works wherever a folder can be copied. The limits are below those of a shell that may not raise its own.
+	// vfs works in any directory. The limits are below those of a shell that may not raise its own.
 	write(t, filepath.Join(dir, "storage.conf"), fmt.Sprintf("[storage]\ndriver = \"vfs\"\ngraphroot = %q\nrunroot = %q\n", dir+"/graph", dir+"/run"))
 	write(t, filepath.Join(dir, "containers.conf"), `[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
@@ -158,8 +157,7 @@ func (c *containers) run(t *testing.T, program string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// compiler makes localhost/go: a shell, certificates and time zones. Go itself
-// and its caches are mounted while something is built.
+// compiler creates localhost/go: a shell, certificates and time zones. Go itself and its caches are mounted during builds.
 func (c *containers) compiler(t *testing.T) {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
@@ -203,7 +201,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// until asks for a page until it answers 200.
+// until requests a page until the status is 200.
 func until(t *testing.T, url string) (page string) {
 	t.Helper()
 	stack.Await(t, url, func() error {

@@ -89,7 +89,7 @@ func noJSON(start []byte) error {
 	case len(start) == 0:
 		return errors.New("the answer is empty")
 	case start[0] == '<':
-		return errors.New("the answer is HTML: a proxy or login page stands between")
+		return errors.New("the answer is HTML, such as a login page or the page of a proxy")
 	}
 	return errors.New("the answer is neither a JSON object nor an array: is the address that of something else?")
 }

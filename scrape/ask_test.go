@@ -20,7 +20,7 @@ func TestGetEvenAtAcceptsOneMoreStatus(t *testing.T) {
 		"usual status":                {200, good, true, "", 1},
 		"other status":                {503, good, true, "", 1},
 		"a third":                     {500, good, false, `op: unavailable: HTTP 500`, 3},
-		"HTML page of a proxy":        {503, "<html>", false, `op: unavailable: HTTP 503: an HTML page of something that stands between`, 3},
+		"HTML page of a proxy":        {503, "<html>", false, `op: unavailable: HTTP 503: an HTML page of a proxy`, 3},
 		"message of a proxy":          {503, `{"message":"no upstream"}`, false, `op: unavailable: HTTP 503: no upstream`, 3},
 		"truncated answer":            {503, `{"height":`, false, `op: unavailable: HTTP 503`, 3},
 		"chain that is bootstrapping": {503, "API call rejected because chain is not done bootstrapping\n", false, `op: bootstrapping: HTTP 503: the chain is not done bootstrapping`, 1},

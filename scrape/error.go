@@ -21,7 +21,7 @@ const (
 	Timeout       Outcome = "timeout"       // no complete answer in time, or the caller gave up
 	Forbidden     Outcome = "forbidden"     // credentials missing, wrong or not enough; host name not allowed
 	Rejected      Outcome = "rejected"      // understood and refused: an error body (RPCError), or 400, 405, 415, …
-	RateLimited   Outcome = "rate_limited"  // asked too often, or still waiting as the upstream asked
+	RateLimited   Outcome = "rate_limited"  // too many requests, or still in a pause that the upstream requested
 	Unavailable   Outcome = "unavailable"   // the upstream, or what stands before it, says that it cannot answer now
 	Bootstrapping Outcome = "bootstrapping" // the node knows the chain and is not done bootstrapping it
 	NotFound      Outcome = "not_found"     // no such path: chain unknown or not tracked, API off, no such resource

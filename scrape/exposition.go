@@ -90,7 +90,7 @@ var Exported = []Family{
 	},
 	{
 		Name:   "avax_exporter_upstream_unsent_total",
-		Help:   "Calls to an upstream that were not sent, by outcome. rate_limited: it asked to wait, or a budget is spent. timeout: no turn came in time.",
+		Help:   "Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the queue was too long.",
 		Type:   dto.MetricType_COUNTER,
 		Labels: []string{"upstream", "op", "outcome"},
 		text: func(l *liner, m *measure) {

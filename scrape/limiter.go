@@ -87,7 +87,7 @@ func ended(ctx context.Context, text string) error {
 func (p *limiter) asked(op string) error {
 	if left := p.wait(op); left > 0 {
 		left = max(time.Second, left.Round(time.Second))
-		return &Error{Outcome: RateLimited, Err: fmt.Errorf("asked to wait %s more", left)}
+		return &Error{Outcome: RateLimited, Err: fmt.Errorf("pause requested by the upstream, %s left", left)}
 	}
 	return nil
 }

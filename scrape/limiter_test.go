@@ -212,7 +212,7 @@ func TestRetryAfterPausesCalls(t *testing.T) {
 			time.Sleep(c.wait - 10*time.Second + time.Nanosecond)
 			began := time.Now()
 			err := askREST(u)
-			if want := "GET /v1/height/{chain}: rate_limited: asked to wait 10s more"; err == nil || err.Error() != want {
+			if want := "GET /v1/height/{chain}: rate_limited: pause requested by the upstream, 10s left"; err == nil || err.Error() != want {
 				t.Errorf("%s %s: got %v", c.name, c.value, err)
 			}
 			if asked != 1 || time.Since(began) != 0 {
@@ -299,7 +299,7 @@ func TestLongestPauseApplies(t *testing.T) {
 		synctest.Wait()
 		_ = askREST(u)
 		time.Sleep(2 * time.Second)
-		if err := askREST(u); err == nil || !strings.Contains(err.Error(), "asked to wait 28s more") {
+		if err := askREST(u); err == nil || !strings.Contains(err.Error(), "pause requested by the upstream, 28s left") {
 			t.Errorf("got %v", err)
 		}
 	})

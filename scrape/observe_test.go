@@ -61,7 +61,7 @@ avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",u
 avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="+Inf"} 2
 avax_exporter_upstream_request_duration_seconds_sum{op="platform.getHeight",upstream="local"} 0.3
 avax_exporter_upstream_request_duration_seconds_count{op="platform.getHeight",upstream="local"} 2
-# HELP avax_exporter_upstream_unsent_total Calls to an upstream that were not sent, by outcome. rate_limited: it asked to wait, or a budget is spent. timeout: no turn came in time.
+# HELP avax_exporter_upstream_unsent_total Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the queue was too long.
 # TYPE avax_exporter_upstream_unsent_total counter
 avax_exporter_upstream_unsent_total{op="GET /v1/height/{chain}",outcome="rate_limited",upstream="local"} 1
 # HELP avax_exporter_upstream_wait_until_timestamp_seconds End of the last wait that an upstream asked for, for one op or all, in Unix seconds. Absent if it asked for none.

@@ -41,7 +41,7 @@ func (u *Upstream) refusal(c call, r *http.Response) error {
 	case status == http.StatusRequestTimeout:
 		outcome = Timeout
 	case status == http.StatusTooManyRequests:
-		outcome, say = RateLimited, "asked too often"
+		outcome, say = RateLimited, "too many requests"
 	case status == http.StatusServiceUnavailable && strings.Contains(words, "not done bootstrapping"):
 		outcome, say = Bootstrapping, "the chain is not done bootstrapping"
 		words = ""
@@ -81,7 +81,7 @@ func (u *Upstream) target(r *http.Response) string {
 func wordsOf(body []byte) string {
 	body = bytes.TrimSpace(body)
 	if len(body) > 0 && body[0] == '<' {
-		return "an HTML page of something that stands between"
+		return "an HTML page of a proxy"
 	}
 	var rest struct {
 		Message jsontext.Value `json:"message"`

@@ -85,7 +85,7 @@ func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 
 		{"an empty answer", askRPC, 200, "", "", `malformed: the answer is empty`},
 		{"a blank answer", askREST, 200, "", " \n", `malformed: the answer is empty`},
-		{"HTML", askRPC, 200, "", "\n<!DOCTYPE html><html>", `malformed: the answer is HTML: a proxy or login page stands between`},
+		{"HTML", askRPC, 200, "", "\n<!DOCTYPE html><html>", `malformed: the answer is HTML, such as a login page or the page of a proxy`},
 		{"text", askRPC, 200, "", "nobody here", `malformed: the answer is neither a JSON object nor an array: is the address that of something else?`},
 		{"a batch", askRPC, 200, "", `[]`, `malformed: the answer is no JSON-RPC object`},
 		{"no result", askRPC, 200, "", `{"jsonrpc":"2.0","id":1}`, `malformed: the answer has neither result nor error`},
@@ -107,14 +107,14 @@ func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 		{"a bad request, long words", askREST, 400, "", `{"message":"` + strings.Repeat("x", 400) + `"}`, `rejected: HTTP 400: ` + strings.Repeat("x", 300) + `…`},
 		{"a refusal without words", askREST, 400, "", ``, `rejected: HTTP 400`},
 		{"bootstrapping", askRPC, 503, "", bootstrapping, `bootstrapping: HTTP 503: the chain is not done bootstrapping`},
-		{"a bad gateway", askRPC, 502, "", "<html>nginx</html>", `unavailable: HTTP 502: an HTML page of something that stands between`},
+		{"a bad gateway", askRPC, 502, "", "<html>nginx</html>", `unavailable: HTTP 502: an HTML page of a proxy`},
 		{"an internal error", askREST, 500, "", `{"message":"Internal server error","statusCode":500}`, `unavailable: HTTP 500: Internal server error`},
 		{"an error of a gateway in JSON-RPC", askRPC, 500, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"no backend"},"id":1}`, `unavailable: HTTP 500: no backend`},
 		{"no credentials", askREST, 401, "", `{"message":"Unauthorized"}`, `forbidden: HTTP 401: it wants credentials, or others: look at its headers and key in the configuration: Unauthorized`},
 		{"not enough credentials", askREST, 403, "", `{"message":"Forbidden resource"}`, `forbidden: HTTP 403: not allowed without credentials: Forbidden resource`},
 		{"a foreign host name", askRPC, 403, "", "invalid host specified\n", `forbidden: HTTP 403: the node does not serve the host name 127.0.0.1: start it with --http-allowed-hosts=127.0.0.1, or send a host name that it allows`},
 		{"a slow client, in a proxy's eyes", askREST, 408, "", ``, `timeout: HTTP 408`},
-		{"too many requests", askREST, 429, "Retry-After: 30", `{"message":"Rate limit exceeded"}`, `rate_limited: HTTP 429: asked too often: Rate limit exceeded`},
+		{"too many requests", askREST, 429, "Retry-After: 30", `{"message":"Rate limit exceeded"}`, `rate_limited: HTTP 429: too many requests: Rate limit exceeded`},
 		{"a redirect", askREST, 302, "Location: https://login.example.com/?token=hush", ``, `malformed: HTTP 302: it redirects to https://login.example.com, which is not followed: configure the address that answers itself`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

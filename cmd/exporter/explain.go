@@ -87,7 +87,7 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	case errors.As(err, &unknown):
 		return config.InputError{Err: err}
 	case err != nil:
-		return fmt.Errorf("ask the exporter: %w: start it, or name another one with --from", err)
+		return fmt.Errorf("call the exporter: %w: start it, or set another address with --from", err)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ var l1s = board{
 					yesNo("State", named(l1By("min", least("avax_l1_validator_active", onL1s...))), "Active", good, "Inactive", bad, 80),
 					value("Runway, days", inDays(l1By("min", least("avax_l1_validator_runway_seconds", onL1s...))), "none", 1, 110, colors(runway())),
 					value("Balance", l1By("min", least("avax_l1_validator_balance_avax", onL1s...)), "suffix: AVAX", 4, 130, nil),
-					value("Burn a day", l1By("max", most("avax_l1_validator_burn_avax_per_day", onL1s...)), "suffix: AVAX", 4, 120, nil),
+					value("Burn per day", l1By("max", most("avax_l1_validator_burn_avax_per_day", onL1s...)), "suffix: AVAX", 4, 120, nil),
 					value("Weight", l1By("max", most("avax_l1_validator_weight", onL1s...)+" / ignoring (node_id, validation_id) group_left () "+most("avax_l1_weight", onChains)), "percentunit", 1, 80, nil),
 					value("Connected", l1By("avg", least("avax_l1_validator_connected", onL1s...)), "percentunit", 0, 95, steps(step{nil, warn}, step{1.0, good})),
 					value("Uptime", l1By("avg", least("avax_l1_validator_uptime_ratio", onL1s...)), "percentunit", 1, 80, nil),

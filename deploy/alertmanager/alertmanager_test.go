@@ -25,7 +25,7 @@ import (
 
 const file = "alertmanager.yml"
 
-// rules returns the labels of every alert, its name among them.
+// rules returns the labels of every alert, including its name.
 func rules(t *testing.T) (all []map[string]string) {
 	t.Helper()
 	for _, text := range [][]byte{alerts.Rules, alerts.Companion} {
@@ -51,7 +51,7 @@ func rules(t *testing.T) (all []map[string]string) {
 		}
 	}
 	if len(all) < 50 {
-		t.Fatalf("only %d alerts found", len(all))
+		t.Fatalf("%d alerts found", len(all))
 	}
 	return all
 }
@@ -77,7 +77,7 @@ func inhibitions(t *testing.T) []inhibition {
 	return config.Rules
 }
 
-// matching returns those of the rules whose alerts may match: labels that a rule does not set may have any value.
+// matching returns the rules whose alerts may match: labels that a rule does not set may have any value.
 func matching(t *testing.T, matchers []string, rules []map[string]string) []map[string]string {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseMetricSelector("{" + strings.Join(matchers, ",") + "}")
@@ -87,7 +87,7 @@ func matching(t *testing.T, matchers []string, rules []map[string]string) []map[
 	return slices.DeleteFunc(slices.Clone(rules), func(rule map[string]string) bool {
 		return slices.ContainsFunc(parsed, func(m *labels.Matcher) bool {
 			value, set := rule[m.Name]
-			own := slices.Contains([]string{"within", "scope", "reason", "unit"}, m.Name) // labels that only a rule sets
+			own := slices.Contains([]string{"within", "scope", "reason", "unit"}, m.Name) // labels that only rules set
 			return set && !m.Matches(value) || !set && own && !m.Matches("")
 		})
 	})
@@ -102,7 +102,7 @@ func TestAmtoolAcceptsEveryReceiver(t *testing.T) {
 	}
 	commented := regexp.MustCompile(`(?m)^    #(\w|  )`)
 	if n := len(commented.FindAll(text, -1)); n < 4 {
-		t.Fatalf("only %d commented lines of receivers", n)
+		t.Fatalf("%d commented lines of receivers", n)
 	}
 	used := filepath.Join(t.TempDir(), file)
 	if err := os.WriteFile(used, commented.ReplaceAll(text, []byte("    $1")), 0o600); err != nil {
@@ -122,7 +122,7 @@ func TestEverySeverityHasARoute(t *testing.T) {
 			want = "watchdog"
 		}
 		if got := strings.TrimSpace(amtool(t, "config", "routes", "test", "--config.file="+file, "severity="+severity)); got != want {
-			t.Errorf("severity %s goes to %q, want %q", severity, got, want)
+			t.Errorf("severity %s routed to %q, want %q", severity, got, want)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func amtool(t *testing.T, args ...string) string {
 
 var alertName = regexp.MustCompile(`^alertname(=~|=|!~|!=)"(.*)"$`)
 
-// A mistyped name inhibits nothing, and nobody notices.
+// An inhibition with a misspelled name would have no effect.
 func TestInhibitionsUseExistingAlerts(t *testing.T) {
 	all := rules(t)
 	for _, i := range inhibitions(t) {
@@ -150,7 +150,7 @@ func TestInhibitionsUseExistingAlerts(t *testing.T) {
 			for _, pattern := range alternatives(found[2]) {
 				one := regexp.MustCompile("^(?:" + pattern + ")$")
 				if !slices.ContainsFunc(all, func(r map[string]string) bool { return one.MatchString(r["alertname"]) }) {
-					t.Errorf("%s: no alert is called %s", m, pattern)
+					t.Errorf("%s: unknown alert %s", m, pattern)
 				}
 			}
 		}
@@ -190,20 +190,20 @@ func TestNoInhibitionSuppressesAWorseAlert(t *testing.T) {
 	for _, i := range inhibitions(t) {
 		sources, targets := matching(t, i.Source, all), matching(t, i.Target, all)
 		if len(sources) == 0 || len(targets) == 0 {
-			t.Errorf("%q silences nothing", i.Source)
+			t.Errorf("%q suppresses no alert", i.Source)
 		}
 		sameAlert := slices.Contains(i.Equal, "alertname")
 		for _, source := range sources {
 			for _, target := range targets {
 				if rank[source["severity"]] < rank[target["severity"]] && (!sameAlert || source["alertname"] == target["alertname"]) {
-					t.Errorf("%s, %s silences %s, %s", source["alertname"], source["severity"], target["alertname"], target["severity"])
+					t.Errorf("%s (%s) suppresses %s (%s)", source["alertname"], source["severity"], target["alertname"], target["severity"])
 				}
 			}
 		}
 	}
 }
 
-// An alert's labels, as name=value.
+// alert is the labels of an alert, as name=value.
 type alert []string
 
 func (a alert) labels() map[string]string {
@@ -215,7 +215,7 @@ func (a alert) labels() map[string]string {
 	return all
 }
 
-// Each case has a label of its own in job, so that one Alertmanager judges all.
+// Each case has its own label job, so that one Alertmanager can check all.
 var cases = []struct {
 	name         string
 	cause        alert
@@ -223,7 +223,7 @@ var cases = []struct {
 	independents []alert
 }{
 	{
-		name:  "a node that is down",
+		name:  "node down",
 		cause: alert{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
 		effects: []alert{
 			{"alertname=AvaxNodeDown", "severity=warn", "node=alpha"},
@@ -240,7 +240,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "an exporter that is gone, with its nodes",
+		name:  "exporter down, with its nodes",
 		cause: alert{"alertname=AvaxExporterDown", "severity=page"},
 		effects: []alert{
 			{"alertname=AvaxExporterDown", "severity=warn", "instance=e1"},
@@ -251,7 +251,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "all nodes that do not answer",
+		name:  "all nodes down",
 		cause: alert{"alertname=AvaxNodeDown", "severity=page", "scope=all"},
 		effects: []alert{
 			{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
@@ -263,7 +263,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "an L1 validator that is inactive",
+		name:  "inactive L1 validator",
 		cause: alert{"alertname=AvaxL1ValidatorInactive", "severity=page", "chain=L1", "validation_id=v1", "node_id=n1"},
 		effects: []alert{
 			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "chain=L1", "validation_id=v1", "node_id=n1"},
@@ -273,7 +273,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "a validator that runs dry within a day",
+		name:  "validator without balance within a day",
 		cause: alert{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "chain=L1", "validation_id=v1", "node_id=n1"},
 		effects: []alert{
 			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L1", "validation_id=v1", "node_id=n1"},
@@ -285,7 +285,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "a disk that is nearly full",
+		name:  "disk nearly full",
 		cause: alert{"alertname=AvaxNodeDiskLow", "severity=page", "node=alpha"},
 		effects: []alert{
 			{"alertname=AvalancheGoDiskLow", "severity=warn", "instance=10.0.0.1:9650", "node=alpha"},
@@ -297,7 +297,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "most of the stake out of reach",
+		name:  "most of the stake disconnected",
 		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=page", "node=alpha"},
 		effects: []alert{
 			{"alertname=AvaxPeersLow", "severity=warn", "node=alpha"},
@@ -309,7 +309,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "little of the stake out of reach",
+		name:  "little of the stake disconnected",
 		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=warn", "node=alpha"},
 		effects: []alert{
 			{"alertname=AvaxPeersLow", "severity=warn", "node=alpha"},
@@ -319,7 +319,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "a lost reward",
+		name:  "lost reward",
 		cause: alert{"alertname=AvaxRewardUnreachable", "severity=page", "node_id=n1"},
 		effects: []alert{
 			{"alertname=AvaxDowntimeBudgetLow", "severity=warn", "node_id=n1"},
@@ -331,12 +331,12 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "no node that reaches the stake",
+		name:  "no node connected to the stake",
 		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=page", "scope=all"},
 		effects: []alert{
 			{"alertname=AvaxConnectedStakeLow", "severity=page", "node=alpha"},
 			{"alertname=AvaxConnectedStakeLow", "severity=warn", "node=bravo"},
-			{"alertname=AvaxNoInboundPeers", "severity=warn", "node=alpha"}, // of what is silenced itself
+			{"alertname=AvaxNoInboundPeers", "severity=warn", "node=alpha"}, // suppressed itself
 			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=C"},
 		},
 		independents: []alert{
@@ -344,7 +344,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "an L1 whose validators are not there",
+		name:  "L1 without connected validators",
 		cause: alert{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "chain=L1"},
 		effects: []alert{
 			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L1"},
@@ -357,7 +357,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "an L1 whose validators will run dry",
+		name:  "L1 whose balances run out",
 		cause: alert{"alertname=AvaxL1QuorumLossForecast", "severity=page", "chain=L1", "quorum=0.80"},
 		effects: []alert{
 			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L1", "validation_id=v1", "node_id=n1"},
@@ -368,7 +368,7 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "a relayer that delivers nothing",
+		name:  "relayer without deliveries",
 		cause: alert{"alertname=AvaxICMUndelivered", "severity=page", "instance=r1", "source_chain_id=C", "destination_chain_id=L1"},
 		effects: []alert{
 			{"alertname=ICMRelayerFailures", "severity=warn", "instance=r1", "source_chain_id=C", "destination_chain_id=L1", "failure_reason=gas"},
@@ -406,7 +406,7 @@ func TestInhibitionsSuppressOnlyEffects(t *testing.T) {
 	}
 }
 
-// config is the example, with every receiver sending to the webhook, at once.
+// config returns the example, with every receiver sending to the webhook without waiting.
 func config(t *testing.T, webhookURL string) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -433,12 +433,12 @@ func TestDownNodePagesOnce(t *testing.T) {
 	post(t, url, append([]alert{down.cause}, down.effects...))
 	received.Wait(stack.Firing("AvaxNodeDown"))
 
-	// What comes later is told later: by then the effects would have been told.
+	// A later alert is sent later: by then the effects would have been sent.
 	post(t, url, []alert{{"alertname=AvaxPeersLow", "severity=warn", "node=bravo"}})
 	received.Wait(stack.Firing("AvaxPeersLow"))
 	for _, a := range received.Alerts() {
 		if a.Labels["node"] == "alpha" && (a.Labels["alertname"] != "AvaxNodeDown" || a.Labels["severity"] != "page") {
-			t.Errorf("told although its cause was: %v", a.Labels)
+			t.Errorf("sent although its source was active: %v", a.Labels)
 		}
 	}
 }
@@ -471,7 +471,7 @@ func send(t *testing.T, url string, alerts []alert, ends time.Time) {
 	}
 }
 
-// awaitState waits until Alertmanager gives the alert the state: it learns of alerts and of what they inhibit one after the other.
+// awaitState waits until the alert has this state in Alertmanager, which processes alerts and inhibitions one after the other.
 func awaitState(t *testing.T, url string, a alert, want, name string) {
 	t.Helper()
 	stack.Await(t, name, func() error {

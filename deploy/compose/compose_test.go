@@ -21,7 +21,7 @@ type service struct {
 	Volumes     []string
 }
 
-// services reads compose.yml.
+// services parses compose.yml.
 func services(t *testing.T) map[string]service {
 	t.Helper()
 	var file struct {
@@ -43,7 +43,7 @@ func parse(t *testing.T, path string, into any) {
 	}
 }
 
-// host returns where on this machine a path inside the container lies, or "" if it is not mounted from here.
+// host returns the path on this machine of a path in the container, or "" if it is not mounted from here.
 func (s service) host(inside string) string {
 	for _, volume := range s.Volumes {
 		source, target, _ := strings.Cut(strings.TrimSuffix(volume, ":ro"), ":")
@@ -58,7 +58,7 @@ func TestImagesArePinned(t *testing.T) {
 	release := regexp.MustCompile(`:v?\d+\.\d+\.\d+$`)
 	for name, s := range services(t) {
 		if s.Build == nil && !release.MatchString(s.Image) {
-			t.Errorf("%s: image %q names no release", name, s.Image)
+			t.Errorf("%s: image %q without a version", name, s.Image)
 		}
 	}
 }
@@ -68,13 +68,13 @@ func TestMountedAndBuiltFilesExist(t *testing.T) {
 		for _, volume := range s.Volumes {
 			source, _, _ := strings.Cut(volume, ":")
 			if !strings.HasPrefix(source, ".") {
-				continue // a volume of docker's
+				continue // a docker volume
 			}
 			if _, err := os.Stat(source); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if !strings.HasSuffix(volume, ":ro") {
-				t.Errorf("%s: %s may be written to", name, source)
+				t.Errorf("%s: %s is writable", name, source)
 			}
 		}
 		if s.Build != nil {
@@ -87,7 +87,7 @@ func TestMountedAndBuiltFilesExist(t *testing.T) {
 
 func TestPrometheusAcceptsConfigurationAndRules(t *testing.T) {
 	prometheus := services(t)["prometheus"]
-	dir := t.TempDir() // as the container sees it
+	dir := t.TempDir() // as in the container
 	for _, name := range []string{"prometheus.yml", "rules.yml", "companion.yml"} {
 		text, err := os.ReadFile(prometheus.host("/etc/prometheus/" + name))
 		if err != nil {
@@ -99,7 +99,7 @@ func TestPrometheusAcceptsConfigurationAndRules(t *testing.T) {
 	}
 	out := run(t, "promtool", "check", "config", filepath.Join(dir, "prometheus.yml"))
 	if !strings.Contains(out, "2 rule files found") {
-		t.Errorf("Prometheus does not load both files of rules:\n%s", out)
+		t.Errorf("Prometheus does not load both rules files:\n%s", out)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestEverySeverityHasARoute(t *testing.T) {
 		severities[string(match[1])] = true
 	}
 	if len(severities) == 0 {
-		t.Fatal("no severity in the rules")
+		t.Fatal("rules without severities")
 	}
 	for severity := range severities {
 		want := severity
@@ -125,7 +125,7 @@ func TestEverySeverityHasARoute(t *testing.T) {
 		}
 		got := strings.TrimSpace(run(t, "amtool", "config", "routes", "test", "--config.file="+file, "severity="+severity))
 		if got != want {
-			t.Errorf("severity %s goes to %q, want %q", severity, got, want)
+			t.Errorf("severity %s routed to %q, want %q", severity, got, want)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestGrafanaProvisioningIsValid(t *testing.T) {
 	parse(t, grafana.host("/etc/grafana/provisioning/dashboards/dashboards.yml"), &dashboards)
 	for _, provider := range dashboards.Providers {
 		if found, _ := filepath.Glob(filepath.Join(grafana.host(provider.Options.Path), "*.json")); len(found) == 0 {
-			t.Errorf("%s holds no dashboard", provider.Options.Path)
+			t.Errorf("%s: no dashboards", provider.Options.Path)
 		}
 	}
 
@@ -152,7 +152,7 @@ func TestGrafanaProvisioningIsValid(t *testing.T) {
 	}
 	parse(t, grafana.host("/etc/grafana/provisioning/datasources/datasources.yml"), &sources)
 	if got := sources.Datasources; len(got) != 1 || got[0].Type != "prometheus" || got[0].URL != "http://prometheus:9090" {
-		t.Errorf("data sources are %+v, want the prometheus service", got)
+		t.Errorf("data sources %+v, want the prometheus service", got)
 	}
 }
 

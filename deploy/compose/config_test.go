@@ -12,8 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-// Docker compose's own reader takes the stack: over the simulated network, and
-// over one's own node with .env.example as it is.
+// The parser of docker compose accepts the file: for the simulated network, and for an own node with .env.example unchanged.
 func TestComposeFileIsValid(t *testing.T) {
 	text, err := os.ReadFile("compose.yml")
 	if err != nil {
@@ -29,13 +28,13 @@ func TestComposeFileIsValid(t *testing.T) {
 	}
 	const command, nodes = "command:\n      - demo\n", "AVAX_NODES: mine=http://host.docker.internal:9650\n"
 	if out := read(t, file); !strings.Contains(out, command) || strings.Contains(out, nodes) {
-		t.Errorf("no demo:\n%s", out)
+		t.Errorf("demo missing:\n%s", out)
 	}
 	if err := os.WriteFile(filepath.Join(filepath.Dir(file), ".env"), example, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out := read(t, file); strings.Contains(out, command) || !strings.Contains(out, nodes) {
-		t.Errorf("not one's own node:\n%s", out)
+		t.Errorf("own node missing:\n%s", out)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestChartHasAllRulesAndDashboards(t *testing.T) {
 		want["avax-"+name] = parse(t, string(text))
 	}
 
-	// As it lies here, and as it is handed out.
+	// The source directory and the packaged chart.
 	packed := t.TempDir()
 	run(t, "", "helm", "package", chart, "--destination", packed)
 	archives, err := filepath.Glob(filepath.Join(packed, "*.tgz"))
@@ -124,7 +124,7 @@ func TestPlainManifestsEqualTheChart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(text, string(got)); diff != "" {
-			t.Errorf("%s is not what the chart renders: run `make docs`:\n%s", file, diff)
+			t.Errorf("%s differs from the rendered chart: run `make docs`:\n%s", file, diff)
 		}
 		run(t, string(got), "manifests", "-")
 	}
@@ -142,7 +142,7 @@ func TestSeveralPodsAreShards(t *testing.T) {
 	} {
 		rendered := render(t, chart, "--set", c.set)
 		if !strings.Contains(rendered, "\nkind: "+c.kind+"\n") || !strings.Contains(rendered, c.want) {
-			t.Errorf("%s gives no %s with %s:\n%s", c.set, c.kind, c.want, rendered)
+			t.Errorf("%s: no %s with %s:\n%s", c.set, c.kind, c.want, rendered)
 		}
 	}
 }
@@ -164,12 +164,12 @@ func TestInvalidChartValuesAreRejected(t *testing.T) {
 		}
 		out, err := exec.CommandContext(t.Context(), stack.Binary(t, "helm"), "template", chart, "-f", file).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), c.want) {
-			t.Errorf("%s: %v, want a word on %s:\n%s", c.value, err, c.want, out)
+			t.Errorf("%s: %v, want %s in the error:\n%s", c.value, err, c.want, out)
 		}
 	}
 }
 
-// What the schema knows has a default and a comment in values.yaml.
+// Each value in the schema has a default and a comment in values.yaml.
 func TestEveryChartValueIsUsed(t *testing.T) {
 	var values map[string]any
 	text, err := os.ReadFile(chart + "/values.yaml")
@@ -198,7 +198,7 @@ func TestEveryChartValueIsUsed(t *testing.T) {
 		}
 	}
 	if len(known) < 10 {
-		t.Errorf("the schema knows %d values", len(known))
+		t.Errorf("%d values in the schema", len(known))
 	}
 }
 
@@ -210,7 +210,7 @@ func examples(t *testing.T) []string {
 	return files
 }
 
-// render returns what helm template prints.
+// render returns the output of helm template.
 func render(t *testing.T, args ...string) string {
 	return run(t, "", "helm", append([]string{"template", "avax-exporter"}, args...)...)
 }
@@ -237,7 +237,7 @@ func parse(t *testing.T, text string) (v any) {
 	return v
 }
 
-// run returns what a program prints; its log is shown where it fails.
+// run returns the output of a program, and prints its log if it fails.
 func run(t *testing.T, stdin, program string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), stack.Binary(t, program), args...)

@@ -51,7 +51,7 @@ var (
 	temporary string
 )
 
-// handedOut returns the directory of what is handed out, which the first call builds.
+// handedOut returns the directory of the release files, which the first call builds.
 func handedOut(t *testing.T) string {
 	t.Helper()
 	stack.Needs(t, "dpkg-deb", "rpm", "systemd-analyze")
@@ -62,7 +62,7 @@ func handedOut(t *testing.T) string {
 	return dir
 }
 
-// dist builds what is handed out for this machine's kind.
+// dist builds the release files for this machine's architecture.
 func dist(ctx context.Context, dir string) *exec.Cmd {
 	command := exec.CommandContext(ctx, root+"/internal/tools/dist", dir)
 	command.Env = append(os.Environ(), "SYSTEMS=linux/"+runtime.GOARCH)
@@ -80,11 +80,11 @@ func TestReleaseFilesAreComplete(t *testing.T) {
 			t.Fatalf("%s: %v, %v", pattern, files, err)
 		}
 		if !strings.Contains(checked, filepath.Base(files[0])+": OK") {
-			t.Errorf("%s has no checksum", files[0])
+			t.Errorf("%s: no checksum", files[0])
 		}
 	}
 
-	// The tarball holds a binary that runs, and what a machine needs beside it.
+	// The tarball contains a binary that runs, and the files that it needs.
 	unpacked := t.TempDir()
 	files := untar(t, one(t, dir, "*.tar.gz"), unpacked)
 	for _, name := range []string{"avax-exporter", "LICENSE", service, socket, "environment", "rules.yml", "dashboards/grafana.json"} {
@@ -94,7 +94,7 @@ func TestReleaseFilesAreComplete(t *testing.T) {
 	}
 	run(t, exec.CommandContext(t.Context(), filepath.Join(unpacked, filepath.Dir(files[1]), "avax-exporter"), "version"))
 
-	// What the binary says it was built of is what its bill of materials says.
+	// The modules in the binary equal those in its bill of materials.
 	var bill struct {
 		Components []struct{ Name, Version string }
 	}
@@ -113,11 +113,11 @@ func TestReleaseFilesAreComplete(t *testing.T) {
 	modules := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(\S+)`).FindAllStringSubmatch(run(t, exec.CommandContext(t.Context(), "go", "version", "-m", binary)), -1)
 	for _, module := range modules {
 		if !listed[module[1]+" "+module[2]] {
-			t.Errorf("%s %s is not in the bill of materials", module[1], module[2])
+			t.Errorf("%s %s not in the bill of materials", module[1], module[2])
 		}
 	}
 	if len(modules) < 10 {
-		t.Errorf("the binary is of %d modules", len(modules))
+		t.Errorf("%d modules in the binary", len(modules))
 	}
 }
 
@@ -133,7 +133,7 @@ func TestPackagesAreReproducible(t *testing.T) {
 		sums[i] = string(text)
 	}
 	if sums[0] != sums[1] {
-		t.Errorf("first:\n%sthen:\n%s", sums[0], sums[1])
+		t.Errorf("first build:\n%ssecond build:\n%s", sums[0], sums[1])
 	}
 }
 
@@ -144,23 +144,22 @@ func TestDebAndRPMHaveTheSameFiles(t *testing.T) {
 	run(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", one(t, dir, "*.deb"), extracted))
 	for _, file := range files {
 		if _, err := os.Stat(filepath.Join(extracted, file)); err != nil {
-			t.Errorf("in the rpm alone: %v", err)
+			t.Errorf("only in the rpm: %v", err)
 		}
 	}
 	if !slices.Contains(files, "/usr/bin/avax-exporter") || !slices.Contains(files, "/usr/share/avax-exporter/rules.yml") {
-		t.Errorf("the rpm holds %v", files)
+		t.Errorf("files of the rpm: %v", files)
 	}
 	if kept := run(t, exec.CommandContext(t.Context(), "rpm", "-qpc", one(t, dir, "*.rpm"))); strings.TrimSpace(kept) != "/etc/avax-exporter/environment" {
-		t.Errorf("an upgrade of the rpm keeps %q", kept)
+		t.Errorf("configuration files of the rpm: %q", kept)
 	}
 	conffiles := run(t, exec.CommandContext(t.Context(), "dpkg-deb", "--info", one(t, dir, "*.deb"), "conffiles"))
 	if strings.TrimSpace(conffiles) != "/etc/avax-exporter/environment" {
-		t.Errorf("an upgrade of the deb keeps %q", conffiles)
+		t.Errorf("configuration files of the deb: %q", conffiles)
 	}
 }
 
-// systemd's own verdict on a machine with the package: as it is installed, and
-// with every commented example switched on.
+// systemd-analyze on a machine with the package: as installed, and with every commented example enabled.
 func TestSystemdUnitsAreValidAndHardened(t *testing.T) {
 	machine := t.TempDir()
 	run(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", one(t, handedOut(t), "*.deb"), machine))
@@ -190,7 +189,7 @@ func TestSystemdUnitsAreValidAndHardened(t *testing.T) {
 	}
 	for name, unit := range map[string]string{"as installed": string(text), "with the examples": switchedOn} {
 		write(t, installed, unit)
-		if out := verify(t, machine); out != "" { // it exits with 0 where a key is unknown
+		if out := verify(t, machine); out != "" { // it exits with 0 for an unknown key
 			t.Errorf("%s, verify: %s", name, out)
 		}
 		score := run(t, exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15", "--root="+machine, service))
@@ -199,7 +198,7 @@ func TestSystemdUnitsAreValidAndHardened(t *testing.T) {
 
 	write(t, installed, strings.Replace(string(text), "UMask=", "Umask=", 1))
 	if out := verify(t, machine); !strings.Contains(out, "Umask") {
-		t.Errorf("a misspelt key is not found: %q", out)
+		t.Errorf("misspelled key not found: %q", out)
 	}
 }
 
@@ -220,7 +219,7 @@ func one(t *testing.T, dir, pattern string) string {
 	return files[0]
 }
 
-// untar unpacks regular files and returns all names in their order.
+// untar unpacks regular files and returns all names in order.
 func untar(t *testing.T, archive, into string) (names []string) {
 	t.Helper()
 	file, err := os.Open(archive)
@@ -242,7 +241,7 @@ func untar(t *testing.T, archive, into string) (names []string) {
 		}
 		names = append(names, entry.Name)
 		if entry.Uid != 0 || entry.FileInfo().Mode().Perm()&0o022 != 0 {
-			t.Errorf("%s belongs to %d and is %v", entry.Name, entry.Uid, entry.FileInfo().Mode())
+			t.Errorf("%s: owner %d, mode %v", entry.Name, entry.Uid, entry.FileInfo().Mode())
 		}
 		if entry.Typeflag != tar.TypeReg {
 			continue

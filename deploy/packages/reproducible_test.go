@@ -46,7 +46,7 @@ func TestBuildIsReproducible(t *testing.T) {
 		sums = append(sums, sum[:])
 	}
 	if !bytes.Equal(sums[0], sums[1]) {
-		t.Errorf("two builds of the same source differ: %x and %x", sums[0], sums[1])
+		t.Errorf("builds of the same source differ: %x and %x", sums[0], sums[1])
 	}
 }
 

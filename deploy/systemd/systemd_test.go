@@ -15,7 +15,7 @@ func TestUnitHasAnOptionalEnvironmentFile(t *testing.T) {
 	}
 	for _, line := range []string{"ExecStart=avax-exporter", "EnvironmentFile=-/etc/avax-exporter/environment", "DynamicUser=yes"} {
 		if !bytes.Contains(text, []byte("\n"+line+"\n")) {
-			t.Errorf("%s: no line %q", unit, line)
+			t.Errorf("%s: line %q missing", unit, line)
 		}
 	}
 }

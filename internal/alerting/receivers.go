@@ -71,9 +71,9 @@ func receivers(c Config) (config.AlertingConfig, error) {
 	}
 	switch {
 	case settings > 1:
-		return block, fmt.Errorf("%s: %d entries without static_configs: one says how the listed URLs are asked, give the others their targets", c.AlertmanagerFile, settings)
+		return block, fmt.Errorf("%s: %d entries without static_configs: only one may configure the listed URLs: add targets to the others", c.AlertmanagerFile, settings)
 	case settings == 1 && len(c.Alertmanagers) == 0:
-		return block, fmt.Errorf("%s: an entry without static_configs says how the listed URLs are asked, and there are none: give it its targets", c.AlertmanagerFile)
+		return block, fmt.Errorf("%s: an entry without static_configs configures the listed URLs, but there are none: add targets to it", c.AlertmanagerFile)
 	case len(own) == 0 && len(c.Alertmanagers) == 0:
 		return block, fmt.Errorf("%s: no Alertmanager: name one there, or list its URL", c.AlertmanagerFile)
 	}

@@ -80,7 +80,7 @@ func TestAlertmanagerErrorsContainNoSecrets(t *testing.T) {
 		{urls: []string{"http://a"}, content: "alerting: {alertmanagers: [{consul_sd_configs: [{server: x}]}]}", want: "consul_sd_configs"},
 		{urls: []string{"http://a"}, content: "rule_files: [x]", want: "the block alerting and nothing else"},
 		{urls: []string{"http://a"}, content: "alerting: {alertmanagers: [{timeout: 1s}, {timeout: 2s}]}", want: "2 entries without static_configs"},
-		{content: "alerting: {alertmanagers: [{timeout: 1s}]}", want: "there are none: give it its targets"},
+		{content: "alerting: {alertmanagers: [{timeout: 1s}]}", want: "there are none: add targets to it"},
 		{content: "alerting: {}", want: "no Alertmanager"},
 	} {
 		c := Config{Alertmanagers: test.urls}

@@ -67,8 +67,8 @@ func costOf(collector string, calls map[string]int, when cron.Schedule) (cost, e
 		hasty = append(hasty, data.Load{Op: op, Calls: n, Every: shortest})
 		even = append(even, data.Load{Op: op, Calls: n, Every: (day + time.Duration(inADay) - 1) / time.Duration(inADay)})
 	}
-	minute, err := data.Plan(hasty...)
-	daily, _ := data.Plan(even...) // it has the same error
+	minute, err := data.Estimate(hasty...)
+	daily, _ := data.Estimate(even...) // it has the same error
 	return cost{collector, shortest, data.Need{PerMinute: minute.PerMinute, PerDay: daily.PerDay}}, err
 }
 
@@ -110,7 +110,7 @@ func (p dataBudget) exceeded() error {
 		need, budget int
 	}{{"minute", p.PerMinute, p.limit.PerMinute}, {"day", p.PerDay, p.limit.PerDay}} {
 		if w.budget > 0 && w.need > w.budget {
-			over = append(over, fmt.Sprintf("%d compute units a %s, of which the budget has %d", w.need, w.name, w.budget))
+			over = append(over, fmt.Sprintf("%d compute units per %s, the budget is %d", w.need, w.name, w.budget))
 		}
 	}
 	if over == nil {
@@ -118,10 +118,10 @@ func (p dataBudget) exceeded() error {
 	}
 	var expensive []string
 	for _, c := range p.costs[:min(3, len(p.costs))] {
-		expensive = append(expensive, fmt.Sprintf("%s (%d a minute, %d a day)", c.collector, c.PerMinute, c.PerDay))
+		expensive = append(expensive, fmt.Sprintf("%s (%d per minute, %d per day)", c.collector, c.PerMinute, c.PerDay))
 	}
 	return fmt.Errorf("AVAX_DATA_BUDGET: the collectors need up to %s. The most expensive collectors are %s: "+
-		"watch less, ask them less often (AVAX_SCHEDULES) or not at all (AVAX_COLLECTORS), or raise the budget to what your key is granted; avax-exporter check shows the plan",
+		"monitor fewer items, use longer periods (AVAX_SCHEDULES), disable collectors (AVAX_COLLECTORS), or raise the budget to the limit of your key; avax-exporter check shows the plan",
 		strings.Join(over, ", and "), strings.Join(expensive, ", "))
 }
 
@@ -141,15 +141,15 @@ func (p dataBudget) print(out io.Writer) error {
 	fmt.Fprintln(out, "\ncompute units at the Data service, at most:")
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(name, every string, perMinute, perDay any) {
-		fmt.Fprintf(table, "%v\t%v\t%v a minute\t%v a day\t\n", name, every, perMinute, perDay)
+		fmt.Fprintf(table, "%v\t%v\t%v per minute\t%v per day\t\n", name, every, perMinute, perDay)
 	}
 	for _, c := range p.costs {
 		line(c.collector, "every "+model.Duration(c.every).String(), c.PerMinute, c.PerDay)
 	}
-	line("together", "", p.PerMinute, p.PerDay)
+	line("total", "", p.PerMinute, p.PerDay)
 	granted := func(n int) any {
 		if n == 0 {
-			return "any number"
+			return "unlimited"
 		}
 		return n
 	}

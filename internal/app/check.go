@@ -104,7 +104,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 			troubles = add(troubles, j.Collector, j.Target.String(), err)
 			continue
 		case samples[i] == 0:
-			verdict = "nothing to tell here"
+			verdict = "no samples here"
 		}
 		fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", j.Collector, j.Target, verdict)
 	}

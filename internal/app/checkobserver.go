@@ -85,7 +85,7 @@ func (o *observations) runAlone(ctx context.Context, jobs []schedule.Job) {
 func (o *observations) print(out io.Writer, budget int) {
 	for _, n := range o.observers {
 		rate := func(alone bool) float64 { return o.daily[requests{n.Name(), alone}] / day.Minutes() }
-		fmt.Fprintf(out, "\nobserver %s: about %.1f calls a minute, %.1f if no node answers; limit %d\n", n.Name(), rate(false), rate(true), budget)
+		fmt.Fprintf(out, "\nobserver %s: about %.1f calls per minute, %.1f if no node answers; limit %d\n", n.Name(), rate(false), rate(true), budget)
 		offered := map[string]bool{}
 		for _, offer := range n.Offers() {
 			offered[offer.Op] = offered[offer.Op] || offer.Err == nil

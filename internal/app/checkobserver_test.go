@@ -31,7 +31,7 @@ func TestCheckCountsCallsToObservers(t *testing.T) {
 				t.Errorf("%v\n%s", err, &out)
 			}
 			_, line, _ := strings.Cut(out.String(), "observer public: ")
-			if _, err := fmt.Sscanf(line, "about %f calls a minute, %f if no node answers; limit 60", &answering, &alone); err != nil {
+			if _, err := fmt.Sscanf(line, "about %f calls per minute, %f if no node answers; limit 60", &answering, &alone); err != nil {
 				t.Errorf("%v\n%s", err, &out)
 			}
 			for _, c := range network.Calls() {

@@ -37,7 +37,7 @@ var beyondPath = map[string][]string{
 // effects are the effects of calls that do more than read.
 var effects = map[string]string{
 	"AggregateSignatures": "make the validators sign a message",
-	"Reindex":             "make the service read the token's metadata anew, once an hour at most",
+	"Reindex":             "make the service read the token's metadata again, at most once an hour",
 }
 
 // dataMethods returns the endpoints of the Data service as methods, in the documented order: with a name, and with all parameters

@@ -14,7 +14,7 @@ func (a *App) serveNotifier(w http.ResponseWriter, r *http.Request) {
 	case a.notifier == nil:
 		http.Error(w, "this process sends no notifications: set AVAX_NOTIFY_FILE", http.StatusNotFound)
 	case !read && !a.cfg.Authenticated && !(a.cfg.TrustLoopback && fromThisMachine(r)):
-		http.Error(w, "no changes without authentication: set passwords or client certificates in AVAX_WEB_CONFIG_FILE, or AVAX_TRUST_LOOPBACK=true and ask from the exporter's own machine", http.StatusForbidden)
+		http.Error(w, "no changes without authentication: set passwords or client certificates in AVAX_WEB_CONFIG_FILE, or set AVAX_TRUST_LOOPBACK=true and send the request from the exporter's machine", http.StatusForbidden)
 	default:
 		a.notifier.Handler().ServeHTTP(w, r)
 	}

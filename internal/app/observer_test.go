@@ -183,7 +183,7 @@ func TestStatusPageOfADelegator(t *testing.T) {
 		s.exporter.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 		page := w.Body.String()
 		for _, text := range []string{
-			"No active alerts", "1 observer, no node", `id="observer-public"`, ">up<", "<b>P</b> 2", "without ", ">60 calls a minute<", of, "validating, 1 of 1 observers connected",
+			"No active alerts", "1 observer, no node", `id="observer-public"`, ">up<", "<b>P</b> 2", "without ", ">60 calls per minute<", of, "validating, 1 of 1 observers connected",
 		} {
 			if !strings.Contains(page, text) {
 				t.Errorf("missing on the page: %s", text)

@@ -130,7 +130,7 @@ func checkKeyHeader(s string) error {
 		return fmt.Errorf("%q means something else: write the header that the service wants the key in, such as x-service-api-key", s)
 	}
 	if !headerForm.MatchString(s) {
-		return errors.New("no name of a header: write one such as x-service-api-key; the key itself belongs into a file") // the value may be the key
+		return errors.New("invalid header name: write one such as x-service-api-key, and put the key into a file") // the value may be the key
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 			errs = append(errs, fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650, the name of letters, digits, dots, dashes and underscores; "+
 				"a comma in a password is written %%2C", number))
 		case seen[n]:
-			errs = append(errs, fmt.Errorf("%q names two nodes: give each a name of its own", n))
+			errs = append(errs, fmt.Errorf("duplicate node name %q: rename one of them", n))
 		default:
 			nodes = append(nodes, fleet.Node{Name: n, URL: u})
 		}
@@ -92,7 +92,7 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 		case slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == ref }):
 			errs = append(errs, fmt.Errorf("duplicate %q: remove one", ref))
 		case seen[n]:
-			errs = append(errs, fmt.Errorf("%q names two chains: give each a name of its own", n))
+			errs = append(errs, fmt.Errorf("duplicate chain name %q: rename one of them", n))
 		default:
 			chains = append(chains, collectors.Chain{Name: n, Ref: ref})
 		}

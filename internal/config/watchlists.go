@@ -95,7 +95,7 @@ func parseProbes(s string) (probes []collectors.Probe, errs []error) {
 		case !ok || !fleet.ValidName(name) || !idForm.MatchString(hash):
 			errs = append(errs, fmt.Errorf("%q: write name=txHash, such as conversion=2GAZ…: the hash of a transaction of the P- or X-Chain has about fifty letters and digits", item))
 		case slices.ContainsFunc(probes, func(p collectors.Probe) bool { return p.Name == name }):
-			errs = append(errs, fmt.Errorf("%q names two probes: give each a name of its own", name))
+			errs = append(errs, fmt.Errorf("duplicate probe name %q: rename one of them", name))
 		}
 		probes = append(probes, collectors.Probe{Name: name, TxHash: hash})
 	}

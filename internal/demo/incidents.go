@@ -49,7 +49,7 @@ var Incidents = []Incident{
 		End:   func(n *simnet.Network) { n.TopUp("examplel1", "echo", topUp) },
 	},
 	{
-		What: "nobody has topped up examplel1: within two minutes most of its weight runs dry",
+		What: "nobody has topped up examplel1: within two minutes most of its weight runs out of balance",
 		Look: `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"} falls to 0, avax_l1_validator_runway_seconds and ` +
 			`avax_l1_top_up_avax say who lacks how much: so does /api/v1/l1/examplel1/plan`,
 		Begin: func(n *simnet.Network) {
@@ -76,7 +76,7 @@ var Incidents = []Incident{
 		ended: "bravo's period is over without its reward: with a new one a new budget begins",
 	},
 	{
-		What:  "alpha hangs: it takes connections and never answers",
+		What:  "alpha hangs: it accepts connections and never answers",
 		Look:  `avax_node_up{node="alpha"} is 0, and the other nodes are not held up`,
 		Begin: func(n *simnet.Network) { n.Node("alpha").Suffer(simnet.Hung()) },
 		End:   func(n *simnet.Network) { n.Node("alpha").Recover() },
@@ -102,14 +102,14 @@ var Incidents = []Incident{
 		},
 	},
 	{
-		What:  "a proxy before bravo limits the rate of requests",
+		What:  "a proxy in front of bravo limits the rate of requests",
 		Look:  `avax_exporter_upstream_requests_total{upstream="bravo",outcome="rate_limited"} rises`,
 		Begin: func(n *simnet.Network) { n.Node("bravo").Suffer(simnet.RateLimited(5 * time.Second)) },
 		End:   func(n *simnet.Network) { n.Node("bravo").Recover() },
 	},
 	{
 		What: "the peers announce an upgrade in two days that our nodes do not know",
-		Look: `avax_node_unknown_upgrade_timestamp_seconds appears on alpha and bravo, to whom most of the stake that they reach announces it`,
+		Look: `avax_node_unknown_upgrade_timestamp_seconds appears on alpha and bravo, because most of the connected stake announces it`,
 		Begin: func(n *simnet.Network) {
 			n.AnnounceUpgrade(time.Now().Add(48*time.Hour), "delta", "echo", "golf", "hotel")
 		},

@@ -29,7 +29,7 @@ type problem struct {
 }
 
 // credentials reads the files of an Access, once for all nodes that share it.
-func (r *reading) credentials(a Access) credentials {
+func (r *loader) credentials(a Access) credentials {
 	if made, known := r.made[a]; known {
 		return made
 	}
@@ -111,7 +111,7 @@ func (r *reading) credentials(a Access) credentials {
 }
 
 // tlsOf returns the TLS configuration for these valid contents.
-func (r *reading) tlsOf(ca, cert, key []byte) *tls.Config {
+func (r *loader) tlsOf(ca, cert, key []byte) *tls.Config {
 	if ca == nil && cert == nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func sumOf(contents ...[]byte) [sha256.Size]byte {
 }
 
 // headers reads a file of headers; the caller reports its errors.
-func (r *reading) headers(path string) http.Header {
+func (r *loader) headers(path string) http.Header {
 	data, err := r.open(path)
 	if err != nil {
 		return nil

@@ -31,7 +31,7 @@ func checkFile(path string) error {
 }
 
 // file adds the nodes of the source's file to the configured ones.
-func (r *reading) file(s *Source, nodes []Node) []Node {
+func (r *loader) file(s *Source, nodes []Node) []Node {
 	path, called := s.File, s.called("nodes_file")
 	at := func(line int, format string, args ...any) {
 		r.problem(line, "%s: %s, line %d: %w", called, path, line, fmt.Errorf(format, args...))
@@ -68,7 +68,7 @@ func (r *reading) file(s *Source, nodes []Node) []Node {
 			continue
 		}
 		if taken[n.Name] {
-			at(t.line, "%q names two nodes: give each a group of its own with the label node", n.Name)
+			at(t.line, "duplicate node name %q: give each node its own group with the label node", n.Name)
 			continue
 		}
 		if err := s.check(n); err != nil {

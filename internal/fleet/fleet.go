@@ -119,7 +119,7 @@ func (s *Source) called(setting string) string {
 // Read reads the file of nodes and all files that it refers to. Its error joins all problems, each with place and remedy. No
 // error contains the content of a file.
 func (s *Source) Read() ([]Node, error) {
-	r := &reading{
+	r := &loader{
 		called: s.called, files: map[string]content{}, made: map[Access]credentials{},
 		tls: map[[sha256.Size]byte]*tls.Config{}, knownTLS: s.tls,
 	}
@@ -188,8 +188,8 @@ func (s *Source) check(n Node) error {
 	return nil
 }
 
-// reading is one pass over all files.
-type reading struct {
+// loader is one pass over all files.
+type loader struct {
 	called   func(setting string) string
 	files    map[string]content
 	made     map[Access]credentials
@@ -208,7 +208,7 @@ type lined struct {
 // a setting.
 const maxProblems = 100
 
-func (r *reading) problem(line int, format string, args ...any) {
+func (r *loader) problem(line int, format string, args ...any) {
 	if len(r.problems) >= maxProblems {
 		return
 	}
@@ -224,7 +224,7 @@ type content struct {
 	err  error
 }
 
-func (r *reading) open(path string) ([]byte, error) {
+func (r *loader) open(path string) ([]byte, error) {
 	c, known := r.files[path]
 	if !known {
 		c.data, c.err = regular.ReadFile(path)
@@ -237,7 +237,7 @@ func (r *reading) open(path string) ([]byte, error) {
 }
 
 // node adds the credentials. where, if not nil, returns the line of the node's own settings.
-func (r *reading) node(n Node, own, general Access, where func(setting) (line int, place string)) Node {
+func (r *loader) node(n Node, own, general Access, where func(setting) (line int, place string)) Node {
 	u, err := url.Parse(n.URL)
 	n.access = own.over(general, err == nil && u.User != nil)
 	if own.HeadersFile != "" && own.BearerFile+own.BasicAuthFile == "" && r.headers(own.HeadersFile).Get("Authorization") != "" {

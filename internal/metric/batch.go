@@ -238,7 +238,7 @@ func (b *Batch) seal() {
 	if len(out) > 0 {
 		without = "not served: " + strings.Join(out, ", ")
 	}
-	b.tooMany = append(b.tooMany, fmt.Errorf("%w: found %d where the limit leaves %d to this collector; %s", ErrTooMany, found, b.most, without))
+	b.tooMany = append(b.tooMany, fmt.Errorf("%w: found %d, the limit leaves %d for this collector; %s", ErrTooMany, found, b.most, without))
 }
 
 func appendSeries(to []byte, f *Family, labels []string) []byte {

@@ -24,48 +24,48 @@ type Remedy struct {
 var remedies = map[scrape.Outcome]Remedy{
 	scrape.Unreachable: {
 		What:    "No connection",
-		Do:      "Is the process up, and is its address in AVAX_NODES right? If it is up, look at DNS, at the firewall between, and at the node's --http-host: by default it listens on its own host alone.",
-		service: "Is its address in the configuration right? Look at DNS, firewall and proxy of the exporter's host, and whether the service is down for others too.",
+		Do:      "Check that the process is up and that its address in AVAX_NODES is correct. Then check DNS, firewalls and the node's --http-host: by default it listens only on its own host.",
+		service: "Check its address in the configuration, and DNS, firewall and proxy of the exporter's host. Check whether the service is down for others too.",
 	},
 	scrape.Timeout: {
 		What:    "No answer in time",
-		Do:      "It hangs or is overloaded, or a firewall drops packets: look at the node's CPU, disk and log. If it is merely slow, raise AVAX_TIMEOUT, or give the collector a longer period in AVAX_SCHEDULES.",
-		service: "It is slow, or a firewall drops packets. If it stays slow, raise AVAX_TIMEOUT.",
+		Do:      "The node hangs or is overloaded, or a firewall drops packets. Check the node's CPU, disk and log. If it is only slow, raise AVAX_TIMEOUT, or give the collector a longer period in AVAX_SCHEDULES.",
+		service: "The service is slow, or a firewall drops packets. If it stays slow, raise AVAX_TIMEOUT.",
 	},
 	scrape.Forbidden: {
 		What:    "Not allowed",
-		Do:      "A node refuses host names that it does not know: write its IP address into AVAX_NODES, set AVAX_NODE_HOST to a name that it allows, or start it with --http-allowed-hosts. A proxy before it wants credentials: in the URL, or in AVAX_NODE_HEADERS_FILE.",
-		service: "Put a key that the service accepts into AVAX_DATA_API_KEY_FILE, and check AVAX_DATA_API_KEY_HEADER and AVAX_DATA_URL: old keys work on glacier-api.avax.network alone.",
+		Do:      "A node rejects unknown host names: use its IP address in AVAX_NODES, set AVAX_NODE_HOST to an allowed name, or start it with --http-allowed-hosts. A proxy may require credentials: set them in the URL or in AVAX_NODE_HEADERS_FILE.",
+		service: "Put a valid key into AVAX_DATA_API_KEY_FILE. Check AVAX_DATA_API_KEY_HEADER and AVAX_DATA_URL: old keys work only on glacier-api.avax.network.",
 	},
 	scrape.Rejected: {
-		What:   "The question was refused",
-		Do:     "The reason is given above in the node's own words. If this release does not offer the method, turn the collector off with AVAX_COLLECTORS=-name.",
+		What:   "The call was rejected",
+		Do:     "The error above has the node's reason. If this release does not offer the method, disable the collector with AVAX_COLLECTORS=-name.",
 		ByText: true,
 	},
 	scrape.RateLimited: {
-		What:    "Asked too often",
-		Do:      "The exporter waits as long as it was told to. If it lasts, raise the limit of the proxy before the node, or give the collectors longer periods in AVAX_SCHEDULES.",
-		service: "The exporter waits as long as it was told to. If it lasts, give the collector a longer period in AVAX_SCHEDULES.",
+		What:    "Too many requests",
+		Do:      "The exporter pauses as requested. If it persists, raise the rate limit of the proxy, or give the collectors longer periods in AVAX_SCHEDULES.",
+		service: "The exporter pauses as requested. If it persists, give the collector a longer period in AVAX_SCHEDULES.",
 	},
 	scrape.Unavailable: {
-		What:    "It says that it cannot answer now",
-		Do:      "A proxy answers for a node that is down, or the node itself is in trouble: look at the node's log, then at the proxy's.",
-		service: "The service is in trouble. Wait: the exporter goes on asking.",
+		What:    "Temporarily unavailable",
+		Do:      "The node is down behind a proxy, or has a problem itself. Check the node's log, then the proxy's.",
+		service: "The service has a problem. Wait: the exporter retries.",
 	},
 	scrape.Bootstrapping: {
 		What: "The chain is still bootstrapping",
-		Do:   "Wait: it answers once that is done. The runbook tells how to see whether it moves.",
+		Do:   "Wait until it is done. The runbook shows how to check its progress.",
 	},
 	scrape.NotFound: {
-		What:    "There is no such chain or API there",
-		Do:      "Correct the chain in AVAX_CHAINS, let the node track its subnet with --track-subnets, or turn the API on.",
-		service: "Is its address right, and does it cover this network and chain?",
+		What:    "Unknown chain or API",
+		Do:      "Correct the chain in AVAX_CHAINS, let the node track its subnet with --track-subnets, or enable the API.",
+		service: "Check its address, and that it covers this network and chain.",
 		ByText:  true,
 	},
 	scrape.Malformed: {
-		What:    "Not the answer that was asked for",
-		Do:      "Is this the address of a node's API, by default on port 9650? A proxy or a login page may stand between. If the node itself says this, please report it: its release answers otherwise than is known.",
-		service: "Is this the address of the service? A proxy or a login page may stand between.",
+		What:    "Unexpected answer",
+		Do:      "Check that this is the address of a node's API, by default on port 9650. A proxy or login page may answer instead. If the node itself answers so, report it: its release is not supported yet.",
+		service: "Check that this is the address of the service. A proxy or login page may answer instead.",
 		ByText:  true,
 	},
 	scrape.LocalLimit: {
@@ -80,23 +80,23 @@ var remedies = map[scrape.Outcome]Remedy{
 
 // noNode is the remedy if even the API that identifies a node is missing.
 var noNode = Remedy{
-	What: "No node's API is at this address",
-	Do: "Write the node's address into AVAX_NODES without a path, such as http://host:9650, and with the node's own port. " +
+	What: "No node's API at this address",
+	Do: "Set the node's address in AVAX_NODES without a path and with the node's port, such as http://host:9650. " +
 		"If it is a node, its info API is off (--api-info-enabled).",
 }
 
 // mistake is the remedy for errors that no upstream causes.
 var mistake = Remedy{
 	What:   "The collector itself failed",
-	Do:     "The log has more. If it lasts, please report it with the text above.",
+	Do:     "The log has details. If it persists, report it with the text above.",
 	ByText: true,
 }
 
 // tooMany is the remedy for a collector that exceeds its series limit.
 var tooMany = Remedy{
-	What: "More series than the collector may serve",
-	Do: "Watch less (AVAX_VALIDATORS), leave out what you do not need (AVAX_METRICS_DENY), or raise AVAX_SERIES_LIMIT. " +
-		"The families named above are not served, the others are.",
+	What: "More series than the collector's limit",
+	Do: "Monitor fewer validators (AVAX_VALIDATORS), deny series (AVAX_METRICS_DENY), or raise AVAX_SERIES_LIMIT. " +
+		"The families above are not served; the others are.",
 	ByText: true,
 }
 

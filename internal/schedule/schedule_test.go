@@ -520,7 +520,7 @@ func TestCollectorAboveItsLimitFailsAndServesAggregates(t *testing.T) {
 				failed++
 			}
 		}
-		if failed != 1 || strings.Count(h.log.String(), "where the limit leaves") == 0 {
+		if failed != 1 || strings.Count(h.log.String(), "the limit leaves") == 0 {
 			t.Errorf("%d jobs fail, log:\n%s", failed, h.log)
 		}
 	})

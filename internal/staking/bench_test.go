@@ -58,7 +58,7 @@ func BenchmarkNetwork(b *testing.B) {
 		helicon := day0.AddDate(0, -6, 0)
 		reachable := 0
 		for _, v := range validators {
-			if staking.NewBudget(v.period, day0, v.uptime, staking.Requirement(v.period.Start, &helicon)).Reachable() {
+			if staking.NewDowntimeBudget(v.period, day0, v.uptime, staking.Requirement(v.period.Start, &helicon)).Reachable() {
 				reachable++
 			}
 		}

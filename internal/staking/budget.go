@@ -18,13 +18,13 @@ func Requirement(start time.Time, helicon *time.Time) float64 {
 // vote.
 type Period struct{ Start, End time.Time }
 
-// Budget is the downtime that a validation period allows, and the downtime used.
-type Budget struct {
+// DowntimeBudget is the downtime that a validation period allows, and the downtime used.
+type DowntimeBudget struct {
 	Requirement   float64
 	Allowed, Used time.Duration
 }
 
-// NewBudget returns the downtime budget at the time now, for a validator with this uptime ratio of its period so far:
+// NewDowntimeBudget returns the downtime budget at the time now, for a validator with this uptime ratio of its period so far:
 //
 //	Allowed = (1 - requirement) · (End - Start)
 //	Used    = (1 - uptime) · (now - Start)
@@ -33,7 +33,7 @@ type Budget struct {
 // Before its start a period has used nothing; after its end it does not change. A period that ends before it starts has no
 // length: nothing is allowed and nothing used. An uptime or requirement outside 0 to 1 is clamped. NaN counts as the worse
 // value: an uptime of 0, a requirement of 1.
-func NewBudget(p Period, now time.Time, uptime, requirement float64) Budget {
+func NewDowntimeBudget(p Period, now time.Time, uptime, requirement float64) DowntimeBudget {
 	if math.IsNaN(uptime) {
 		uptime = 0
 	}
@@ -43,7 +43,7 @@ func NewBudget(p Period, now time.Time, uptime, requirement float64) Budget {
 	uptime, requirement = bounded(uptime), bounded(requirement)
 	length := max(p.End.Sub(p.Start), 0)
 	elapsed := min(max(now.Sub(p.Start), 0), length)
-	return Budget{
+	return DowntimeBudget{
 		Requirement: requirement,
 		Allowed:     part(1-requirement, length),
 		Used:        part(1-uptime, elapsed),
@@ -59,4 +59,4 @@ func part(share float64, d time.Duration) time.Duration {
 }
 
 // Reachable reports whether the requirement is met at the end of the period without further downtime.
-func (b Budget) Reachable() bool { return b.Used <= b.Allowed }
+func (b DowntimeBudget) Reachable() bool { return b.Used <= b.Allowed }

@@ -45,7 +45,7 @@ func TestBudgetShrinksAsUptimeFalls(t *testing.T) {
 		high := rapid.Float64Range(0, 1).Draw(t, "uptime")
 		low := rapid.Float64Range(0, high).Draw(t, "lower uptime")
 
-		more, less := staking.NewBudget(p, now, high, requirement), staking.NewBudget(p, now, low, requirement)
+		more, less := staking.NewDowntimeBudget(p, now, high, requirement), staking.NewDowntimeBudget(p, now, low, requirement)
 		if left(less) > left(more) || less.Used < more.Used || less.Allowed != more.Allowed || less.Reachable() && !more.Reachable() {
 			t.Fatalf("at %v: %+v, at %v: %+v", high, more, low, less)
 		}
@@ -74,7 +74,7 @@ func TestBudgetMatchesASimulation(t *testing.T) {
 			}
 			return up*1000 >= thousandths*length
 		}
-		b := staking.NewBudget(staking.Period{Start: at(0), End: at(length)}, at(elapsed),
+		b := staking.NewDowntimeBudget(staking.Period{Start: at(0), End: at(length)}, at(elapsed),
 			float64(up)/float64(elapsed), float64(thousandths)/1000)
 
 		if b.Reachable() != paid(0) {
@@ -98,9 +98,9 @@ func TestRequirementExactlyMetIsReachable(t *testing.T) {
 			requirement float64
 			tenths      int
 		}{{0.9, 1}, {0.8, 2}}).Draw(t, "requirement")
-		budget := func(down int) staking.Budget {
+		budget := func(down int) staking.DowntimeBudget {
 			p := staking.Period{Start: at(0), End: at(length)}
-			return staking.NewBudget(p, at(elapsed), float64(elapsed-down)/float64(elapsed), c.requirement)
+			return staking.NewDowntimeBudget(p, at(elapsed), float64(elapsed-down)/float64(elapsed), c.requirement)
 		}
 
 		if b := budget(length / 10 * c.tenths); !b.Reachable() || left(b) != 0 || b.Used != b.Allowed {
@@ -120,12 +120,12 @@ func TestRequirementExactlyMetIsReachable(t *testing.T) {
 func TestBudgetOfInvalidInput(t *testing.T) {
 	nan := math.NaN()
 	ten := staking.Period{Start: at(0), End: at(10)}
-	type b = staking.Budget
+	type b = staking.DowntimeBudget
 	for name, c := range map[string]struct {
 		period              staking.Period
 		now                 time.Time
 		uptime, requirement float64
-		want                staking.Budget
+		want                staking.DowntimeBudget
 	}{
 		"before the start":    {ten, at(-5), 0.5, 0.9, b{0.9, time.Second, 0}},
 		"after the end":       {ten, at(1000), 0.5, 0.9, b{0.9, time.Second, 5 * time.Second}},
@@ -139,11 +139,11 @@ func TestBudgetOfInvalidInput(t *testing.T) {
 		"requirement below 0": {staking.Period{Start: at(0), End: at(0).Add(math.MaxInt64)}, at(0).Add(math.MaxInt64), 0, -1,
 			b{0, math.MaxInt64, math.MaxInt64}},
 	} {
-		if got := staking.NewBudget(c.period, c.now, c.uptime, c.requirement); got != c.want {
+		if got := staking.NewDowntimeBudget(c.period, c.now, c.uptime, c.requirement); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
 }
 
 // left returns the downtime that the period still allows.
-func left(b staking.Budget) time.Duration { return max(b.Allowed-b.Used, 0) }
+func left(b staking.DowntimeBudget) time.Duration { return max(b.Allowed-b.Used, 0) }

@@ -100,7 +100,7 @@ func (e *example) read(word string, args []string) string {
 		}
 		return number(staking.Requirement(e.time(named["start"]), helicon))
 	case "budget":
-		b := staking.NewBudget(e.period, e.period.Start.Add(e.duration(named["after"])), e.number(named["uptime"]), e.number(named["requirement"]))
+		b := staking.NewDowntimeBudget(e.period, e.period.Start.Add(e.duration(named["after"])), e.number(named["uptime"]), e.number(named["requirement"]))
 		verdict := "reachable"
 		if !b.Reachable() {
 			verdict = "not reachable"

@@ -103,7 +103,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("what was remembered of %s cannot be read and begins anew: %v", e.Key, e.Err)
+	return fmt.Sprintf("saved state of %s cannot be read, starting again: %v", e.Key, e.Err)
 }
 
 // Unwrap returns the cause.

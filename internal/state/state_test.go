@@ -153,7 +153,7 @@ func TestDamagedValueIsAnErrorUntilSaved(t *testing.T) {
 			if found || !errors.As(err, &damaged) || damaged.Key != "a" || got.Count != 0 || got.Seen != nil {
 				t.Errorf("%s: %+v, %v, %v", name, got, found, err)
 			}
-			if err != nil && !strings.HasPrefix(err.Error(), "what was remembered of a cannot be read and begins anew: ") {
+			if err != nil && !strings.HasPrefix(err.Error(), "saved state of a cannot be read, starting again: ") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

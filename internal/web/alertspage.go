@@ -53,10 +53,10 @@ func (s *Site) alertsPage(ctx context.Context, silence string, now time.Time) g.
 				g.Map(j.problems, func(p *problem) g.Node { return alertCard(p, now, s.Silences != nil) })),
 			s.silences(ctx, silence, now),
 			g.If(len(receivers) > 0, section("alertmanagers", "Alertmanagers", nil,
-				table("", "Alertmanagers that are sent alerts", []string{"Alertmanager", "State"}, g.Map(receivers, func(r alerting.Receiver) g.Node {
-					state := "takes alerts since " + clockTime(now, r.Since)
+				table("", "Alertmanagers", []string{"Alertmanager", "State"}, g.Map(receivers, func(r alerting.Receiver) g.Node {
+					state := "accepts alerts since " + clockTime(now, r.Since)
 					if !r.Up {
-						state = "takes no alerts since " + clockTime(now, r.Since) + ": " + r.Err
+						state = "does not accept alerts since " + clockTime(now, r.Since) + ": " + r.Err
 					}
 					return tableRow("", mark{}, g.Text(r.Name), textCell("State", state, j.about(subject{{"alertmanager", r.Name}})))
 				})))),

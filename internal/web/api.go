@@ -162,7 +162,7 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 }
 
 // errRemote protects the exporter's credentials for a Prometheus, which has more than this exporter's samples.
-var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: ask it")
+var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: query that")
 
 // exprOf returns the query, if it is allowed, and its source.
 func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {

@@ -12,7 +12,7 @@ import (
 
 var collectorMeanings = [][2]string{
 	{"State", "How many of the last runs succeeded. “Late” is a collector that has not run for three periods."},
-	{"Last run", "When the oldest of the last runs began, and the longest time that one took."},
+	{"Last run", "Start of the oldest last run, and the longest duration."},
 }
 
 // collectors shows the state of the collectors: failures and causes, then all collectors. It reads the store, so it does not

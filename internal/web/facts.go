@@ -115,9 +115,9 @@ func (s *Site) why(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) boo
 	case len(failing) > 0:
 		return strings.Join(failing, "; ")
 	case !ran:
-		return "no collector of it has run here: it may be switched off, or be that of shard 0"
+		return "its collector has not run here: it may be disabled, or run on shard 0"
 	}
-	return "the last runs did not tell"
+	return "the last runs did not report it"
 }
 
 func appendNew(list []string, item string) []string {

@@ -64,7 +64,7 @@ func (s *Site) inboxPage(now time.Time) g.Node {
 		h.Main(
 			verdictSection(v, []string{
 				"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC"),
-				"in the demo, alerts fire and are notified within seconds: `for` and the waits of groups are shortened",
+				"in the demo, `for` and the group waits are shortened, so alerts fire and are sent within seconds",
 			}),
 			h.Section(h.Aria("label", "Notifications"), h.Ul(h.Class("problems"), g.Map(messages, func(m notified) g.Node {
 				level, title := severityOf(m.Labels), m.Annotations["summary"]

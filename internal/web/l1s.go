@@ -10,12 +10,12 @@ import (
 )
 
 var l1Meanings = [][2]string{
-	{"Active weight", "Share of the whole weight whose validators can pay their fee. Inactive ones count in the whole."},
-	{"Connected weight", "Share of the whole weight that is connected, in the eyes of your node that sees least."},
-	{"80 %, 75 %, 67 %", "Facts of the protocol: below 80 % the nodes report unhealthy, below 75 % consensus stops, below 67 % no message to another chain is signed."},
-	{"Forecast", "The active weight if nobody tops up. Each step is a validator whose balance runs out."},
-	{"Top-up for 30 days", "The least that keeps every validator active for 30 days. The plan says whom to top up by how much."},
-	{"Safe to stop", "Whether 80 % of the weight stays active and connected once this validator stops."},
+	{"Active weight", "Share of the total weight, including inactive validators, that can pay its fee."},
+	{"Connected weight", "Share of the total weight that is connected, according to your node with the lowest share."},
+	{"80 %, 75 %, 67 %", "Limits of the protocol: below 80 % the nodes report unhealthy, below 75 % consensus stops, below 67 % no message to another chain is signed."},
+	{"Forecast", "The active weight without top-ups. Each step is a validator whose balance runs out."},
+	{"Top-up for 30 days", "Minimum amount that keeps every validator active for 30 days. The plan lists the amount for each validator."},
+	{"Safe to stop", "Yes if at least 80 % of the weight stays active and connected without this validator."},
 }
 
 // l1s shows each monitored L1 and permissioned subnet, worst first. Those without an alert are folded.
@@ -49,7 +49,7 @@ func (v *view) l1s() g.Node {
 	f.read(v, namesOf(open))
 	return section("l1s", "L1s and permissioned subnets", l1Meanings,
 		g.Map(rows, func(r row) g.Node { return v.l1Card(f, r, f.members[r.name] != nil) }),
-		more(left, " more without a worse alert: see ", link("metrics", "the metrics")),
+		more(left, " more, with no worse alert: see ", link("metrics", "the metrics")),
 	)
 }
 
@@ -158,7 +158,7 @@ func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 	shown := members[:min(len(members), mostRows)]
 	columns := []string{"Validator", "State", "Ends", "Weight", "Connected", "Safe to stop"}
 	if pays {
-		columns = []string{"Validator", "State", "Runs dry", "Balance", "Burn a day", "Weight", "Connected", "Safe to stop"}
+		columns = []string{"Validator", "State", "Runs out", "Balance", "Burn per day", "Weight", "Connected", "Safe to stop"}
 	}
 	plan := link("api/v1/l1/"+url.PathEscape(chain)+"/plan", "The top-up plan as JSON")
 	return g.Group{
@@ -167,7 +167,7 @@ func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 			if ratioOf(active, whole) == nil {
 				return nil
 			}
-			return h.Figure(h.FigCaption(g.Text("Forecast of the active weight if nobody tops up")), forecastDrawing(chain, v.now, forecast(left, weights, *active, *whole)))
+			return h.Figure(h.FigCaption(g.Text("Forecast of the active weight without top-ups")), forecastDrawing(chain, v.now, forecast(left, weights, *active, *whole)))
 		}),
 		table("l1", "Validators of "+chain+", worst first", columns, g.Map(shown, func(id string) g.Node {
 			about := subject{{"validation_id", id}, {"chain", chain}}
@@ -183,14 +183,14 @@ func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 			cells := []cell{state}
 			if pays {
 				cells = append(cells,
-					one("Runs dry", f.left.of(chain, id), func(after float64) string {
+					one("Runs out", f.left.of(chain, id), func(after float64) string {
 						if after <= 0 {
 							return "now"
 						}
 						return "in " + seconds(after)
 					}, "avax_l1_validator_runway_seconds"),
 					one("Balance", f.balance.of(chain, id), avax, "avax_l1_validator_balance_avax"),
-					one("Burn a day", f.burn.of(chain, id), avax, "avax_l1_validator_burn_avax_per_day"))
+					one("Burn per day", f.burn.of(chain, id), avax, "avax_l1_validator_burn_avax_per_day"))
 			} else {
 				cells = append(cells, textCell("Ends", moment(v.now, f.ends.of(chain, id)), v.value(about, "avax_l1_validator_end_timestamp_seconds")))
 			}

@@ -12,15 +12,15 @@ import (
 )
 
 var nodeMeanings = [][2]string{
-	{"History", "The strip covers the history that is kept, until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: not known."},
-	{"Chains", "Each chain, on a card with its height and the age of the newest block. “Behind” counts blocks to the node that is furthest."},
-	{"Votes for reward", "Share of all stake whose nodes would vote today that this node gets its reward."},
-	{"Weighted uptime", "Uptime as the connected peers saw it, weighted by their stake over all stake."},
-	{"Stake reached", "Share of all primary-network stake whose nodes this node is connected to."},
-	{"Peers", "Connections, and how many of them came in."},
-	{"Safe to stop", "Whether 80 % of the weight of each of its networks stays active and connected without it."},
-	{"Failing checks", "Health checks of the node itself, in its own words."},
-	{"–", "No fresh answer. A value that cannot be renewed for three periods is dropped."},
+	{"History", "The strip shows the stored history until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: not known."},
+	{"Chains", "Each chain. A card has its height and the age of its newest block. “Behind” is the number of blocks to the highest node."},
+	{"Votes for reward", "Share of all stake that would vote for this node’s reward today."},
+	{"Weighted uptime", "Uptime that the connected peers observed, weighted by their share of all stake."},
+	{"Stake reached", "Share of the primary network’s stake that this node is connected to."},
+	{"Peers", "Number of connections, and how many of them are inbound."},
+	{"Safe to stop", "Yes if at least 80 % of the weight of each of its networks stays active and connected without it."},
+	{"Failing checks", "Failing health checks of the node, with its error texts."},
+	{"–", "No recent answer. A value expires after three periods without a new one."},
 }
 
 // nodeFacts are the samples of the nodes section.
@@ -100,7 +100,7 @@ func (v *view) nodes() (g.Node, []string) {
 		return nil, []string{plural(v.observing, "observer", "observers") + ", no node"}
 	}
 	if v.noNodes {
-		return section("nodes", "Nodes", nil, dim("No sample about a node.")), nil
+		return section("nodes", "Nodes", nil, dim("No samples of nodes.")), nil
 	}
 	most := mostRows
 	if v.ask.allNodes {
@@ -122,7 +122,7 @@ func (v *view) nodes() (g.Node, []string) {
 		columns := []string{"Node", "State", "History", "Chains", "Votes for reward", "Stake reached", "Peers", "Safe to stop", "Version"}
 		body = table("nodes", "Nodes, worst first", columns, g.Map(rows, func(r row) g.Node { return v.nodeRow(f, r) }))
 	}
-	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more without a worse alert: ", link("?nodes=all#nodes", "show all"))),
+	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more, with no worse alert: ", link("?nodes=all#nodes", "show all"))),
 		[]string{number(isUp) + " of " + plural(len(names), "node", "nodes") + " up"}
 }
 

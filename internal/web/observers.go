@@ -8,10 +8,10 @@ import (
 )
 
 var observerMeanings = [][2]string{
-	{"State", "Whether the observer answered a request within the last 5 minutes. No alert about a node is about an observer."},
-	{"Heads", "The newest block of each chain that the observer told, and its age."},
-	{"Methods", "How many of the methods that were called the observer offers, and which it does not."},
-	{"Limit", "How many calls the exporter makes within any minute."},
+	{"State", "Whether the observer answered a request within the last 5 minutes. Alerts about nodes do not cover observers."},
+	{"Heads", "The newest block of each chain according to the observer, and its age."},
+	{"Methods", "How many of the called methods the observer offers, and which it does not."},
+	{"Limit", "The maximum number of calls within any minute."},
 }
 
 // observers shows the observers; nil if there are none.
@@ -66,7 +66,7 @@ func (v *view) observers() g.Node {
 			}
 			limit := "–"
 			if v.site.ObserverBudget > 0 {
-				limit = number(v.site.ObserverBudget) + " calls a minute"
+				limit = number(v.site.ObserverBudget) + " calls per minute"
 			}
 			return tableRow("observer-"+r.name, r.mark, named(r.name, ""),
 				textCell("State", state, v.value(subject{{"node", r.name}}, "avax_observer_up", "avax_observer_network_mismatch")),
@@ -77,7 +77,7 @@ func (v *view) observers() g.Node {
 				textCell("Limit", limit, mark{}),
 			)
 		})),
-		more(left, " more without a worse alert: see ", link("metrics", "the metrics")),
+		more(left, " more, with no worse alert: see ", link("metrics", "the metrics")),
 	)
 }
 

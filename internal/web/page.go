@@ -69,7 +69,7 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 }
 
 // errNoSource means that there is no source of alerts.
-var errNoSource = errors.New("this exporter evaluates no rules and knows no Prometheus: set AVAX_ALERTING=on or AVAX_PROMETHEUS_URL")
+var errNoSource = errors.New("no source of alerts: set AVAX_ALERTING=on or AVAX_PROMETHEUS_URL")
 
 // servePage serves a page that is rendered at most once a second. The key identifies the page.
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared, key string, build func(context.Context) g.Node) {
@@ -89,7 +89,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared,
 
 func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("page failed", "path", r.URL.Path, "err", err)
-	http.Error(w, "the page cannot be made, /metrics is not affected; the log has the cause", http.StatusInternalServerError)
+	http.Error(w, "page failed, /metrics is not affected: see the log", http.StatusInternalServerError)
 }
 
 // verdict is the headline of a page.
@@ -112,7 +112,7 @@ func (s *Site) verdictOf(j *judgement, err error, now time.Time) verdict {
 	case ran < of || of == 0:
 		return verdict{level: note, title: "Starting", text: fmt.Sprintf("%d of %d collectors have run.", ran, of), waiting: true}
 	case len(j.broken) > 0:
-		return verdict{level: bad, title: plural(len(j.broken), "alert rule", "alert rules") + " cannot be evaluated", text: "See the rules on the page of alerts."}
+		return verdict{level: bad, title: plural(len(j.broken), "alert rule", "alert rules") + " cannot be evaluated", text: "See the rules on the alerts page."}
 	case !j.evaluated:
 		return verdict{level: note, title: "Starting", text: "The alert rules have not been evaluated yet.", waiting: true}
 	}
@@ -165,7 +165,7 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 			verdictSection(verdict, append(sums, j.sums()...)),
 			g.If(len(j.problems) > 0, h.Section(h.Aria("label", "Problems"), problemList(j, now, mostLines))),
 			g.Iff(len(v.errs) > 0, func() g.Node {
-				return h.Article(h.Class("card bad"), h.P(h.Strong(g.Text("Samples cannot be read: what follows is incomplete."))), h.Code(h.Class("error"), g.Text(v.errs[0].Error())))
+				return h.Article(h.Class("card bad"), h.P(h.Strong(g.Text("Samples cannot be read: this page is incomplete."))), h.Code(h.Class("error"), g.Text(v.errs[0].Error())))
 			}),
 			nodes, validators, l1s, observers,
 			s.collectors(j, now),

@@ -94,7 +94,7 @@ func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 			problems: []string{"AvaxL1QuorumLossForecast: bad", "AvaxRewardStakeLow: bad"},
 			pending:  []string{"pending for", ", fires in", `<td data-name="Votes" class="bad pending">`},
 			firing: []string{`<td data-name="Votes" class="bad">`, ` class="bad"><th scope="row"><b>alpha</b><code>NodeID-`,
-				`id="l1-examplel1" open`, "forecast of the active weight if nobody tops up", "below 67 % in", `href="api/v1/l1/examplel1/plan"`},
+				`id="l1-examplel1" open`, "forecast of the active weight without top-ups", "below 67 % in", `href="api/v1/l1/examplel1/plan"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -623,7 +623,7 @@ func TestQueriesAreNotForwardedToPrometheus(t *testing.T) {
 	s.Source = source
 	for _, path := range []string{"/api/v1/query?query=up", "/api/v1/query_range?query=up&start=0&end=1&step=1"} {
 		answer := ask(t, s, http.MethodGet, path)
-		if body := read(t, answer.Body); answer.StatusCode != http.StatusNotFound || !strings.Contains(body, "AVAX_PROMETHEUS_URL: ask it") {
+		if body := read(t, answer.Body); answer.StatusCode != http.StatusNotFound || !strings.Contains(body, "AVAX_PROMETHEUS_URL: query that") {
 			t.Errorf("%s: %s %s", path, answer.Status, body)
 		}
 	}

@@ -55,8 +55,8 @@ func (n nanos) MarshalJSON() ([]byte, error) {
 	return []byte(strings.TrimSuffix(strings.TrimRight(text, "0"), ".")), nil
 }
 
-// refusal is the reason for a missing plan.
-type refusal struct {
+// planError is the reason for a missing plan.
+type planError struct {
 	status int
 	Error  string   `json:"error"`
 	L1s    []string `json:"l1s,omitempty"` // monitored L1s
@@ -73,7 +73,7 @@ func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("days"); text != "" {
 		var err error
 		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > mostDays {
-			writeJSON(w, http.StatusBadRequest, refusal{Error: fmt.Sprintf("days=%s: want a whole number from 1 to %d", text, mostDays)})
+			writeJSON(w, http.StatusBadRequest, planError{Error: fmt.Sprintf("days=%s: want a whole number from 1 to %d", text, mostDays)})
 			return
 		}
 	}
@@ -85,7 +85,7 @@ func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *refusal) {
+func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *planError) {
 	jobs := s.Store.Jobs()
 	l1 := l1sOf(jobs, now)[chain]
 	if l1 == nil || l1.At.IsZero() || l1.Unpriced {
@@ -125,7 +125,7 @@ func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *refu
 }
 
 // noPlan returns why there is no plan for a chain.
-func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now time.Time) *refusal {
+func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now time.Time) *planError {
 	var followed []string // L1s with a result
 	pending := false      // this one has no result yet
 	for _, j := range jobs {
@@ -142,14 +142,14 @@ func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now 
 		if known != nil {
 			what = "what the validators of " + chain + " burn is"
 		}
-		return &refusal{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + s.why(jobs, now, func(k snapshot.Key) bool {
+		return &planError{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + s.why(jobs, now, func(k snapshot.Key) bool {
 			return k.Collector == planCollector && k.Target.Chain == chain
 		})}
 	}
 	if ran, of := s.Progress(); ran < of || of == 0 {
-		return &refusal{status: http.StatusServiceUnavailable, Error: fmt.Sprintf("not known yet: %d of %d collectors have run", ran, of)}
+		return &planError{status: http.StatusServiceUnavailable, Error: fmt.Sprintf("not known yet: %d of %d collectors have run", ran, of)}
 	}
-	return &refusal{status: http.StatusNotFound, Error: fmt.Sprintf("no L1 %q is followed", chain), L1s: followed}
+	return &planError{status: http.StatusNotFound, Error: fmt.Sprintf("no L1 %q is monitored", chain), L1s: followed}
 }
 
 // planCollector exports the data of a plan.

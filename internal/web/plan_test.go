@@ -197,7 +197,7 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		keepUnpriced(s, "one", "a 100 5")
 		refused("l1_runway fails", "/api/v1/l1/one/plan", http.StatusServiceUnavailable,
 			"what the validators of one burn is not known at present", "platform.getCurrentValidators: timeout")
-		refused("no such L1", "/api/v1/l1/two/plan", http.StatusNotFound, `no L1 \"two\" is followed`, `"one"`)
+		refused("no such L1", "/api/v1/l1/two/plan", http.StatusNotFound, `no L1 \"two\" is monitored`, `"one"`)
 		refused("no L1 at all", "/api/v1/l1/C/plan", http.StatusNotFound)
 		unpriced := l1Told(0, "a 100 5", "b 5 legacy")
 		unpriced.Unpriced = true

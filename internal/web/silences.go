@@ -57,12 +57,12 @@ func (s *Site) silences(ctx context.Context, node string, now time.Time) g.Node 
 		return tableRow("", mark{}, h.Code(g.Text(one.Matches)), cells...)
 	})
 	return section("silences", "Silences", nil,
-		g.If(len(all) == 0, dim("Nothing is silenced.")),
+		g.If(len(all) == 0, dim("No silences.")),
 		g.If(len(all) > 0, table("", "Silences", columns, rows)),
 		g.If(s.maySilence(), silenceForm(node)),
 		g.If(!s.maySilence(), h.P(h.Class("dim"), g.Text("To silence a node, run "),
 			h.Code(g.Text("avax-exporter silence --comment \"why\" "+cmp.Or(node, "NODE")+" 30m")),
-			g.Text(". This page does it where AVAX_WEB_CONFIG_FILE asks for a password or a client certificate."))),
+			g.Text(". This page has a form if AVAX_WEB_CONFIG_FILE requires a password or a client certificate."))),
 	)
 }
 
@@ -113,7 +113,7 @@ func (s *Site) silenceNode(ctx context.Context, node, lasts, by, comment string)
 	}
 	nodes := nodesOf(s.Store.Jobs())
 	if !slices.Contains(nodes.all, node) {
-		return fmt.Errorf("there is no node %q: the nodes are %s", node, brief(nodes.all))
+		return fmt.Errorf("unknown node %q: the nodes are %s", node, brief(nodes.all))
 	}
 	return s.Silences.Silence(ctx, notify.NodeMatches(node, nodes.ids[node]), d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
 }

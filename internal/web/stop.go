@@ -99,7 +99,7 @@ const stopCollector = "safe_to_stop"
 
 func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer) {
 	if asked == "" {
-		a.Reason = "which node? /safe-to-stop?node=… takes a name of AVAX_NODES or a node ID"
+		a.Reason = "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"
 		return http.StatusBadRequest, a
 	}
 	jobs := s.Store.Jobs()
@@ -147,7 +147,7 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 			a.Reason = "not known: " + missed
 			break
 		}
-		a.Safe, a.Reason = &yes, "yes: it validates nothing that is followed"
+		a.Safe, a.Reason = &yes, "yes: it validates no monitored chain"
 		if len(found.leaves) > 0 {
 			least := found.leaves[0]
 			a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% are needed", percent(least.Leaves), least.whole(), least.Chain)
@@ -159,13 +159,13 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 	case own:
 		a.Reason = "not known: " + s.missingOf(a, jobs, now, verdicts)
 	case len(verdicts) > 0:
-		a.Reason = "not known: its L1s could do without it, but of the primary network it is told for the nodes of AVAX_NODES alone"
+		a.Reason = "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"
 	default:
 		if ran, of := s.Progress(); ran < of || of == 0 {
 			a.Reason = fmt.Sprintf("not known: %d of %d collectors have run", ran, of)
 			break
 		}
-		a.Reason = "there is no such node: the nodes are " + brief(nodes.all)
+		a.Reason = "unknown node: the nodes are " + brief(nodes.all)
 		return http.StatusNotFound, a
 	}
 	return http.StatusServiceUnavailable, a
@@ -187,7 +187,7 @@ func (s *Site) uncounted(jobs []snapshot.Job, now time.Time) string {
 		}
 		missed := slices.DeleteFunc(s.Away(oldest), func(name string) bool { return slices.Contains(*j.Good.Facts.Away, name) })
 		if len(missed) > 0 {
-			return brief(missed) + " stopped answering and is not yet counted as not connected: ask again in a few seconds"
+			return brief(missed) + " stopped answering and still counts as connected: retry in a few seconds"
 		}
 	}
 	return ""

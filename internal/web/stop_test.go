@@ -57,18 +57,18 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 		}{
 			{"?node=free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % are needed"},
 			{"?node=NodeID-free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % are needed"},
-			{"?node=idle", 200, "yes: it validates nothing that is followed"},
+			{"?node=idle", 200, "yes: it validates no monitored chain"},
 			{"?node=needed", 409, "no: one: 75 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed"},
 			{"?node=NodeID-needed", 409, "no: one: 75 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed"},
 			{"?node=NodeID-outsider", 409, "no: two: less than 80 % of weight would stay connected"},
-			{"?node=NodeID-stranger", 503, "not known: its L1s could do without it, but of the primary network it is told for the nodes of AVAX_NODES alone"},
+			{"?node=NodeID-stranger", 503, "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"},
 			{"?node=sharded", 200, "yes: without it 99 % of the stake of P would stay connected, 80 % are needed"},
 			{"?node=odd", 409, "no: avax_node_safe_to_stop is 0"},
-			{"?node=half", 503, "not known: how much of one would stay connected: the last runs did not tell"},
-			{"?node=silent", 503, "not known: how much of P would stay connected: the last runs did not tell"},
-			{"?node=nobody", 404, "there is no such node: the nodes are free, half, idle and 2 more"},
-			{"?node=", 400, "which node? /safe-to-stop?node=… takes a name of AVAX_NODES or a node ID"},
-			{"", 400, "which node? /safe-to-stop?node=… takes a name of AVAX_NODES or a node ID"},
+			{"?node=half", 503, "not known: how much of one would stay connected: the last runs did not report it"},
+			{"?node=silent", 503, "not known: how much of P would stay connected: the last runs did not report it"},
+			{"?node=nobody", 404, "unknown node: the nodes are free, half, idle and 2 more"},
+			{"?node=", 400, "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"},
+			{"", 400, "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"},
 		} {
 			status, body := asked(t, s, "/safe-to-stop"+test.query)
 			if status != test.status || body != test.want+"\n" {
@@ -107,7 +107,7 @@ func TestSafeToStopAnswersInJSON(t *testing.T) {
 			"half": `{
   "node": "half",
   "node_id": "NodeID-half",
-  "reason": "not known: how much of one would stay connected: the last runs did not tell",
+  "reason": "not known: how much of one would stay connected: the last runs did not report it",
   "chains": [
     {
       "chain": "P",
@@ -148,7 +148,7 @@ func TestSafeToStopIgnoresStaleSamples(t *testing.T) {
 
 func TestSafeToStopNamesTheRightShard(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
-	want := "not known: how much of P would stay connected: no collector of it has run here: it may be switched off, or be that of shard 0\n"
+	want := "not known: how much of P would stay connected: its collector has not run here: it may be disabled, or run on shard 0\n"
 	if status, body := asked(t, s, "/safe-to-stop?node=a"); status != 503 || body != want {
 		t.Errorf("%d %s", status, body)
 	}

@@ -181,7 +181,7 @@ func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
 	}
 	x := func(after float64) float64 { return left + (right-left)*min(1, after/horizon) }
 	y := func(share float64) float64 { return bottom - (bottom-top)*share }
-	text := fmt.Sprintf("%s: forecast of the active weight if nobody tops up: %s now", chain, percent(steps[0].share))
+	text := fmt.Sprintf("%s: forecast of the active weight without top-ups: %s now", chain, percent(steps[0].share))
 	parts := []g.Node{}
 	sides := [...]struct { // labels alternate between the sides, because the lines are close together
 		anchor string

@@ -11,10 +11,10 @@ import (
 
 var validatorMeanings = [][2]string{
 	{"State", "Whether the validator is in the primary network’s set, and how many of your nodes and observers are connected to it."},
-	{"Uptime", "Uptime as the peers saw it, weighted by their stake; else the lowest that one of your nodes or observers saw. Behind it what the reward requires."},
-	{"Downtime budget", "The bar is all downtime that the period allows. The filled part is used. The line marks how much of the period is over; the right edge is its end."},
-	{"Votes", "Share of all stake that would vote today that the validator is paid."},
-	{"Reward", "What the period pays at its end, without the delegators’ part."},
+	{"Uptime", "Uptime that the peers observed, weighted by stake; otherwise the lowest that one of your nodes or observers observed. After it, the required uptime."},
+	{"Downtime budget", "The bar is the downtime that the period allows. The filled part is used. The line marks the current time; the right edge is the end of the period."},
+	{"Votes", "Share of all stake that would vote for the validator’s reward today."},
+	{"Reward", "Reward at the end of the period, without the delegators’ part."},
 }
 
 // validators shows the monitored validators of the primary network in one table.
@@ -88,7 +88,7 @@ func (v *view) validators() g.Node {
 					textCell("Reward", rewardText, v.ofValidator(id, rewardFamilies)),
 				)
 			})),
-		more(left, " more without a worse alert: see ", link("metrics", "the metrics")),
+		more(left, " more, with no worse alert: see ", link("metrics", "the metrics")),
 	)
 }
 

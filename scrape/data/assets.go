@@ -169,7 +169,7 @@ func (c *Client) AssetTransactions(ctx context.Context, network, blockchainID, a
 	return walk(ctx, assetTransactions, a.MaxPages, func(ctx context.Context, token string) (AssetTransactionPage, error) {
 		page, err := c.AssetTransactionPage(ctx, network, blockchainID, assetID, a, token)
 		if named := page.ChainInfo.Network; err == nil && (named == Mainnet) != (network == Mainnet) {
-			err = &scrape.Error{Op: assetTransactions.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("asked about %s, the answer is about %s", network, quote(named))}
+			err = &scrape.Error{Op: assetTransactions.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, the answer is about %s", network, quote(named))}
 		}
 		return page, err
 	}, func(t AssetTransaction) string { return t.TxHash })

@@ -134,7 +134,7 @@ func (w *window) room(now time.Duration, units int) error {
 		return nil
 	}
 	if units > w.limit {
-		return fmt.Errorf("it costs %d compute units, and the budget has %d a %s: raise the budget", units, w.limit, w.name)
+		return fmt.Errorf("the call costs %d compute units, and the budget is %d per %s: raise the budget", units, w.limit, w.name)
 	}
 	left := w.spent
 	var wait time.Duration
@@ -146,7 +146,7 @@ func (w *window) room(now time.Duration, units int) error {
 		wait = s.leaves - now
 	}
 	wait = max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second)
-	return fmt.Errorf("it costs %d compute units, and of %d a %s %d are spent: wait %s, ask less often, or raise the budget",
+	return fmt.Errorf("the call costs %d compute units, and of %d per %s %d are spent: wait %s, call less often, or raise the budget",
 		units, w.limit, w.name, w.spent, wait)
 }
 
@@ -163,9 +163,9 @@ type Need struct {
 	PerDay    int // per day
 }
 
-// Plan sums the maximum cost of loads, without retries and shared answers. The requests of one run may take half the period,
+// Estimate sums the maximum cost of loads, without retries and shared answers. The requests of one run may take half the period,
 // so those of two runs can fall into one minute. The error names an invalid load.
-func Plan(loads ...Load) (Need, error) {
+func Estimate(loads ...Load) (Need, error) {
 	var need Need
 	var errs []error
 	for _, l := range loads {

@@ -43,7 +43,7 @@ func TestMinuteBudgetRejectsCalls(t *testing.T) {
 			}
 		}
 		_, err = c.Block(t.Context(), "1", "1")
-		if want := blockOp + ": rate_limited: it costs 10 compute units, and of 120 a minute 120 are spent: wait 41s, ask less often, or raise the budget"; err == nil || err.Error() != want || scrape.OutcomeOf(err) != scrape.RateLimited {
+		if want := blockOp + ": rate_limited: the call costs 10 compute units, and of 120 per minute 120 are spent: wait 41s, call less often, or raise the budget"; err == nil || err.Error() != want || scrape.OutcomeOf(err) != scrape.RateLimited {
 			t.Errorf("got %v", err)
 		}
 		if minute, day := b.Spent(); minute != 120 || day != 120 || requests != 12 || !u.Healthy() {
@@ -69,7 +69,7 @@ func TestDayBudgetRejectsCalls(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		err := b.Admit(t.Context(), rewardsOp)
-		if want := rewardsOp + ": rate_limited: it costs 100 compute units, and of 250 a day 200 are spent: wait 22h1m0s, ask less often, or raise the budget"; err == nil || err.Error() != want {
+		if want := rewardsOp + ": rate_limited: the call costs 100 compute units, and of 250 per day 200 are spent: wait 22h1m0s, call less often, or raise the budget"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
 		if err := b.Admit(t.Context(), nativeOp); err != nil {
@@ -87,7 +87,7 @@ func TestDayBudgetRejectsCalls(t *testing.T) {
 
 func TestCallAboveTheWholeBudgetNamesTheReason(t *testing.T) {
 	err := (&data.Budget{PerMinute: 50}).Admit(t.Context(), rewardsOp)
-	if want := rewardsOp + ": rate_limited: it costs 100 compute units, and the budget has 50 a minute: raise the budget"; err == nil || err.Error() != want {
+	if want := rewardsOp + ": rate_limited: the call costs 100 compute units, and the budget is 50 per minute: raise the budget"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 	if err := new(data.Budget).Admit(t.Context(), rewardsOp); err != nil {
@@ -165,8 +165,8 @@ func TestNoWindowExceedsTheBudget(t *testing.T) {
 	})
 }
 
-func TestPlanAddsUpLoads(t *testing.T) {
-	need, err := data.Plan(
+func TestEstimateAddsUpLoads(t *testing.T) {
+	need, err := data.Estimate(
 		data.Load{Op: rewardsOp, Calls: 3, Every: time.Hour},         // 300 at once, 24 times
 		data.Load{Op: nativeOp, Calls: 5, Every: 5 * time.Minute},    // 100 at once, 288 times
 		data.Load{Op: blockOp, Calls: 2, Every: 15 * time.Second},    // 80 a minute, and 20 of a run that started before
@@ -176,14 +176,14 @@ func TestPlanAddsUpLoads(t *testing.T) {
 	if want := (data.Need{PerMinute: 300 + 100 + 100 + 20, PerDay: 25*300 + 289*100 + 1440*80 + 20 + 20}); need != want || err != nil {
 		t.Errorf("got %+v, want %+v, %v", need, want, err)
 	}
-	_, err = data.Plan(data.Load{Op: "GET /v1/x", Calls: 1, Every: time.Hour}, data.Load{Op: blockOp, Calls: 1}, data.Load{Op: blockOp, Calls: -1, Every: time.Hour})
+	_, err = data.Estimate(data.Load{Op: "GET /v1/x", Calls: 1, Every: time.Hour}, data.Load{Op: blockOp, Calls: 1}, data.Load{Op: blockOp, Calls: -1, Every: time.Hour})
 	if want := "GET /v1/x: the data service has no such endpoint\n" + blockOp + ": every 0s is too often: write a second or more\n" + blockOp + ": -1 calls: write 0 or more"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestNoScheduleExceedsItsPlan simulates every tick of some days, with any start and duration of the loads.
-func TestNoScheduleExceedsItsPlan(t *testing.T) {
+// TestNoScheduleExceedsItsEstimate simulates every tick of some days, with any start and duration of the loads.
+func TestNoScheduleExceedsItsEstimate(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var loads []data.Load
 		var begins []time.Duration
@@ -201,7 +201,7 @@ func TestNoScheduleExceedsItsPlan(t *testing.T) {
 			}
 			loads, begins, units = append(loads, l), append(begins, begin), append(units, l.Calls*data.Units(l.Op))
 		}
-		need, err := data.Plan(loads...)
+		need, err := data.Estimate(loads...)
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -102,7 +102,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 				return nil
 			}
 		}
-		return errors.New("no rewards are told")
+		return errors.New("no rewards exported")
 	}
 	first := start(t, environment...)
 	before := first.until("rewards are told", rewards)
@@ -134,7 +134,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ".half.json1")); err == nil {
 		t.Error("incomplete file left")
 	}
-	if strings.Contains(second.log.String(), "begins anew") {
+	if strings.Contains(second.log.String(), "starting again") {
 		t.Errorf("state not restored:\n%s", second.log)
 	}
 	second.kill()
@@ -148,7 +148,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	}
 	third := start(t, environment...)
 	same("with damaged files", third)
-	third.told("cannot be read and begins anew")
+	third.told("cannot be read, starting again")
 }
 
 // mounts reports whether this machine allows mounts in tests.
@@ -185,7 +185,7 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 				return nil
 			}
 		}
-		return errors.New("no rewards are told")
+		return errors.New("no rewards exported")
 	})
 	e.told("a restart loses it|AVAX_STATE_DIR cannot be used")
 	if n := strings.Count(e.log.String(), "a restart loses it"); n > 3 {
