@@ -261,7 +261,7 @@ func TestNoMinuteExceedsThePlan(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
 		for line := range strings.Lines(out.String()) {
-			if words := strings.Fields(line); len(words) > 1 && words[0] == "together" {
+			if words := strings.Fields(line); len(words) > 1 && words[0] == "total" {
 				if plan, err = strconv.Atoi(words[1]); err != nil {
 					t.Fatal(err)
 				}

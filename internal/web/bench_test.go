@@ -87,7 +87,7 @@ func TestFleetIsATableWorstFirst(t *testing.T) {
 	if first := strings.Index(page, `id="node-node0007"`); first < 0 || first > strings.Index(page, `id="node-node0000"`) {
 		t.Error("node that is down is not first")
 	}
-	demand(t, page, "118 of 120 nodes up", "20 more without a worse alert", `<a href="?nodes=all#nodes">`, `<a href="?l1=chain0011#l1-chain0011">`)
+	demand(t, page, "118 of 120 nodes up", "20 more, with no worse alert", `<a href="?nodes=all#nodes">`, `<a href="?l1=chain0011#l1-chain0011">`)
 	page = read(t, ask(t, s, "GET", "/?nodes=all").Body)
 	if n := strings.Count(page, `id="node-node`); n != 120 {
 		t.Errorf("nodes=all: %d nodes shown", n)

@@ -109,7 +109,7 @@ func (v *view) l1Card(f *l1Facts, r row, shown bool) g.Node {
 		if *soonest > 0 {
 			text = "in " + seconds(*soonest)
 		}
-		facts = append(facts, textCell("Below 80 %", text, v.value(about, "avax_l1_quorum_loss_seconds")))
+		facts = append(facts, textCell("Active below 80 %", text, v.value(about, "avax_l1_quorum_loss_seconds")))
 	}
 	for l, amount := range f.topUp {
 		if l[0] == chain {

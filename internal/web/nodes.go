@@ -177,7 +177,7 @@ func (v *view) nodeFigures(f *nodeFacts, name string) []cell {
 	}
 	peers := one("Peers", f.peers, count, "avax_node_peers")
 	if in := f.inbound.of(name); in != nil {
-		peers = textCell("Peers", show(f.peers.of(name), count)+", "+count(*in)+" in", v.value(about, "avax_node_peers", "avax_node_peers_inbound"))
+		peers = textCell("Peers", show(f.peers.of(name), count)+", "+count(*in)+" inbound", v.value(about, "avax_node_peers", "avax_node_peers_inbound"))
 	}
 	cells := []cell{
 		one("Validating", f.validating, yesNo, "avax_node_validating"),

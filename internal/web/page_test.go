@@ -344,7 +344,7 @@ func TestAlertsAreShownWithoutSamples(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
 	source := sourced(t, s, group(rule("Down", "page", alerting.Firing, map[string]string{"node": "a", "summary": "a: down"})))
 	source.failing = errors.New("query timed out")
-	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `<h1 class="bad">a: down, since `, "what follows is incomplete", "query timed out", "!Alerts are unknown")
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `<h1 class="bad">a: down, since `, "this page is incomplete", "query timed out", "!Alerts are unknown")
 
 	quiet := told(t, `avax_node_up{node="a"} 1`)
 	sourced(t, quiet, group()).failing = errors.New("query timed out")

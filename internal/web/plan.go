@@ -140,7 +140,7 @@ func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now 
 	if pending || slices.Contains(followed, chain) {
 		what := "the validators of " + chain + " are"
 		if known != nil {
-			what = "what the validators of " + chain + " burn is"
+			what = "the burn rate of " + chain + "'s validators is"
 		}
 		return &planError{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + s.why(jobs, now, func(k snapshot.Key) bool {
 			return k.Collector == planCollector && k.Target.Chain == chain

@@ -196,13 +196,13 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		put(t, s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: "C"}}, `avax_l1_validators{chain="other",state="active"} 1`)
 		keepUnpriced(s, "one", "a 100 5")
 		refused("l1_runway fails", "/api/v1/l1/one/plan", http.StatusServiceUnavailable,
-			"what the validators of one burn is not known at present", "platform.getCurrentValidators: timeout")
+			"the burn rate of one's validators is not known at present", "platform.getCurrentValidators: timeout")
 		refused("no such L1", "/api/v1/l1/two/plan", http.StatusNotFound, `no L1 \"two\" is monitored`, `"one"`)
 		refused("no L1 at all", "/api/v1/l1/C/plan", http.StatusNotFound)
 		unpriced := l1Told(0, "a 100 5", "b 5 legacy")
 		unpriced.Unpriced = true
 		keepL1(s, "one", unpriced)
-		refused("burn not told", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "what the validators of one burn is not known at present", "did not tell")
+		refused("burn not told", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the burn rate of one's validators is not known at present", "did not report it")
 		keepL1(s, "one", l1Told(floor, "a 100 5", "b 5 legacy"))
 		if status, body := asked(t, s, "/api/v1/l1/one/plan"); status != http.StatusOK {
 			t.Errorf("with all data: %d: %s", status, body)
@@ -217,7 +217,7 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		refused("nobody says of when it is", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "connection refused")
 		s = newSite()
 		keepUnpriced(s, "one", "a 100 5")
-		refused("l1_runway is off", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "switched off")
+		refused("l1_runway is off", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "disabled")
 	})
 }
 

@@ -62,13 +62,13 @@ func TestAlertsPageCreatesAndEndsSilences(t *testing.T) {
 	silencing(t, true, func(s *scene) {
 		s.network.Node("bravo").Stop()
 		s.wait(3 * time.Minute)
-		demand(t, s.get("/alerts"), "Nothing is silenced", `href="alerts?silence=bravo#silences"`)
+		demand(t, s.get("/alerts"), "No silences", `href="alerts?silence=bravo#silences"`)
 		demand(t, s.get("/alerts?silence=bravo"), `name="node" value="bravo"`, `href="safe-to-stop?node=bravo"`)
 		if status, to, body := s.post("/alerts/silence", form, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther || to != "../alerts#silences" {
 			t.Fatalf("status %d, redirect %q: %s", status, to, body)
 		}
 		page := s.get("/alerts")
-		demand(t, page, `node="bravo"`, `node_id="NodeID-`, "olga", "upgrade <1.15>", "44 min left", "!Nothing is silenced")
+		demand(t, page, `node="bravo"`, `node_id="NodeID-`, "olga", "upgrade <1.15>", "44 min left", "!No silences")
 		ids := regexp.MustCompile(`name="id" value="([^"]+)"`).FindAllStringSubmatch(page, -1)
 		if len(ids) != 2 {
 			t.Fatalf("%d silences with an end button, want 2", len(ids))
@@ -78,7 +78,7 @@ func TestAlertsPageCreatesAndEndsSilences(t *testing.T) {
 				t.Fatalf("%d: %s", status, body)
 			}
 		}
-		demand(t, s.get("/alerts"), "Nothing is silenced")
+		demand(t, s.get("/alerts"), "No silences")
 		for _, wrong := range []url.Values{
 			{"node": {"nobody"}, "for": {"30m"}}, {"node": {"bravo"}, "for": {"-1h"}}, {"node": {"bravo"}, "for": {"tomorrow"}}, {"node": {""}, "for": {"1h"}},
 		} {
@@ -86,7 +86,7 @@ func TestAlertsPageCreatesAndEndsSilences(t *testing.T) {
 				t.Errorf("%v: status %d", wrong, status)
 			}
 		}
-		demand(t, s.get("/alerts"), "Nothing is silenced")
+		demand(t, s.get("/alerts"), "No silences")
 	})
 }
 
@@ -99,13 +99,13 @@ func TestSilencesRejectCrossSiteRequests(t *testing.T) {
 				t.Errorf("%s: %s: status %d", headers[0], headers[1], status)
 			}
 		}
-		demand(t, s.get("/alerts"), "Nothing is silenced")
+		demand(t, s.get("/alerts"), "No silences")
 		w := httptest.NewRecorder()
 		s.site.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/alerts/silence?"+form.Encode(), nil))
 		if w.Code == http.StatusSeeOther || w.Code == http.StatusOK {
 			t.Errorf("GET: status %d", w.Code)
 		}
-		demand(t, s.get("/alerts"), "Nothing is silenced")
+		demand(t, s.get("/alerts"), "No silences")
 	})
 }
 

@@ -66,7 +66,7 @@ func (v *view) validators() g.Node {
 				need := required.of(id)
 				uptimeText := show(seen, percent)
 				if need != nil {
-					uptimeText += " of " + percent(*need)
+					uptimeText += ", required " + percent(*need)
 				}
 				bar := []g.Node{g.Text("–")}
 				if a, u, from, to := budget.of(id), used.of(id), start.of(id), end.of(id); a != nil && u != nil && from != nil && to != nil && *to > *from {
