@@ -14,7 +14,7 @@ import (
 )
 
 // WriteText writes what the Prometheus library would write of the same families.
-func TestTextIsThatOfThePrometheusLibrary(t *testing.T) {
+func TestTextEqualsThatOfClientGolang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := scrape.NewMetrics()
 		for _, name := range []string{"bravo", `a"l\p` + "\nha"} {

@@ -44,7 +44,7 @@ func TestDowntimeDoesNotFallByRounding(t *testing.T) {
 }
 
 // A validator is up and down, and measured exactly or in whole percents.
-func TestDowntimeIsTheTruthPlusRounding(t *testing.T) {
+func TestDowntimeIsExactPlusRounding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d staking.Downtime
 		var down, most time.Duration
