@@ -48,12 +48,12 @@ func parseExplain(args []string) (w wanted, err error) {
 	case err != nil:
 		return w, err
 	case len(words) == 0:
-		return w, errors.New("name an alert or a family, and a target if one is meant")
+		return w, errors.New("name an alert or a family, and optionally a target")
 	case len(words) > 2:
 		return w, errors.New("name one target at most")
 	}
 	if u, err := url.Parse(w.from); w.from != "" && (err != nil || u.Host == "") {
-		return w, errors.New("--from: no address: write one like http://127.0.0.1:9865") // it may contain a password
+		return w, errors.New("--from: invalid URL: write one like http://127.0.0.1:9865") // it may contain a password
 	}
 	w.name = words[0]
 	if len(words) == 2 {

@@ -75,7 +75,7 @@ func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, 
 		return e.unknown(name)
 	}
 	if e.err == nil && target != "" && !e.found {
-		return UnknownError(fmt.Sprintf("nothing about %q: name a node, a chain or an ID as /metrics spells it", target))
+		return UnknownError(fmt.Sprintf("nothing about %q: name a node, a chain or an ID as in /metrics", target))
 	}
 	if e.err == nil {
 		_, e.err = io.WriteString(w, e.out.String())
@@ -346,7 +346,7 @@ func (e *explanation) whyNot(alerts []alerting.Rule) string {
 			samples, leftOut := e.fitting(c.left.String()), ""
 			if whole := e.unfiltered(c.left); len(samples) == 0 && whole != c.left {
 				if samples = e.fitting(whole.String()); len(samples) > 0 {
-					c.left, leftOut = whole, ", and "+c.left.String()+" leaves it out"
+					c.left, leftOut = whole, ", and "+c.left.String()+" excludes it"
 				}
 			}
 			if len(samples) == 0 && silent == "" {
@@ -478,7 +478,7 @@ func (e *explanation) explainFamilies(names []string) {
 		switch {
 		case len(samples) > 0:
 		case whose != "":
-			e.printf("    %s: not served here, ask Prometheus\n", whose)
+			e.printf("    %s: not served here; query Prometheus\n", whose)
 		default:
 			e.printf("    absent for %s\n", cmp.Or(e.target, "any target"))
 		}
@@ -502,14 +502,14 @@ func (e *explanation) agreeing(selector string, of model.Metric) (string, bool) 
 
 // explainRuns prints a collector's calls, the age of its last answer, its failures and the node's own messages.
 func (e *explanation) explainRuns(s *collectors.Spec) {
-	e.printf("    collector %s asks %s\n", s.Name, strings.Join(s.Calls, ", "))
+	e.printf("    collector %s calls %s\n", s.Name, strings.Join(s.Calls, ", "))
 	success := e.query(`avax_exporter_collector_success{collector="` + s.Name + `"}`)
 	runs := slices.DeleteFunc(slices.Clone(success), func(x *model.Sample) bool { return !e.isNear(x.Metric) })
 	if len(runs) == 0 {
 		runs = success
 	}
 	if len(runs) == 0 {
-		e.printf("    it has not run yet, or is not switched on\n")
+		e.printf("    it has not run yet, or is disabled\n")
 	}
 	answers := e.query(`avax_exporter_collector_last_success_timestamp_seconds{collector="` + s.Name + `"}`)
 	for i, run := range runs {
@@ -558,9 +558,9 @@ func (e *explanation) line(s *model.Sample) string {
 // explainElsewhere explains a shipped rule that this exporter does not evaluate.
 func (e *explanation) explainElsewhere(r shippedRule) {
 	e.found = true
-	where := "is in the shipped rules.yml, but not among the rules that run: the exporter has a rules file of its own"
+	where := "is in the shipped rules.yml, but not in the rules file of this exporter"
 	if r.companion {
-		where = "is of companion.yml, which a Prometheus evaluates: whether it fires is not known here"
+		where = "is in companion.yml, which a Prometheus evaluates: its state is unknown here"
 	}
 	e.printf("%s %s.\n\n%s, fires after %s:\n", r.Alert, where, r.Labels["severity"], cmp.Or(r.For, "0s"))
 	pretty, _ := filled(r.Expr, func(string) (string, bool) { return "", false })
@@ -581,7 +581,7 @@ func ofOthers(name string) string {
 		}
 	}
 	if name == "up" {
-		return "of Prometheus, which makes it of each scrape"
+		return "of Prometheus, which adds it to each scrape"
 	}
 	return ""
 }

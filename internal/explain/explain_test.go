@@ -136,14 +136,14 @@ func TestFirstLineIsTheAnswer(t *testing.T) {
 		"AvaxHealthCheckFailing for C, alpha: pending, fires in 3m",
 		"AvaxForkDetected: not firing: no sample of ",
 		"AvaxRewardStakeLow for charlie: not firing: 100 % is above 95 %.\n",
-		"AvaxRewardStakeLow for delta: not firing: 30 % is below 95 %, and avax:reward_vote_ratio leaves it out.\n",
+		"AvaxRewardStakeLow for delta: not firing: 30 % is below 95 %, and avax:reward_vote_ratio excludes it.\n",
 	} {
 		if !strings.HasPrefix(told[i], want) {
 			t.Errorf("want %q as first line of:\n%s", want, told[i])
 		}
 	}
 	demand(t, told[0], "0.42 and 1 <", "avax:reward_vote_ratio is recorded from:", `avax_node_uptime_rewarding_stake_ratio{node="alpha"} 0.42`,
-		"collector uptime asks info.uptime", "alpha: last answer ", "docs/runbooks/AvaxRewardStakeLow.md", "!bravo")
+		"collector uptime calls info.uptime", "alpha: last answer ", "docs/runbooks/AvaxRewardStakeLow.md", "!bravo")
 	demand(t, told[1], "active since 2000-01-01 00:0", "bravo: no answer since the exporter started",
 		"the last run failed: info.getNodeVersion: connection refused")
 	demand(t, told[3], ": 42 % is below 80 %.\n")
@@ -155,7 +155,7 @@ func TestFamilyIsExplainedWithItsFormula(t *testing.T) {
 		[2]string{"avax_validator_stake_avax", "alpha"})
 	demand(t, told[0], "= (1 - 0.9) * (1801000000 - 1799000000)", `{node_id="NodeID-A"} 200000 (2d7h)`)
 	demand(t, told[1], `{node_id="NodeID-A"} 1799000000 (2027-01-03 18:13:20 UTC)`, "!NodeID-B")
-	demand(t, told[2], "absent for alpha", "it has not run yet, or is not switched on")
+	demand(t, told[2], "absent for alpha", "it has not run yet, or is disabled")
 }
 
 func TestUnknownNameIsAnError(t *testing.T) {
@@ -171,7 +171,7 @@ func TestUnknownNameIsAnError(t *testing.T) {
 // The command also explains alerts of companion.yml, which a Prometheus evaluates.
 func TestAlertOfACompanionRuleNamesPrometheus(t *testing.T) {
 	told := ask(t, time.Minute, [2]string{"AvalancheGoDiskLow", "alpha"}, [2]string{"CompanionTargetDown", ""})
-	demand(t, told[0], "AvalancheGoDiskLow is of companion.yml", "of the node's own /ext/metrics: not served here, ask Prometheus", "docs/runbooks/AvalancheGoDiskLow.md", "!absent")
+	demand(t, told[0], "AvalancheGoDiskLow is of companion.yml", "of the node's own /ext/metrics: not served here; query Prometheus", "docs/runbooks/AvalancheGoDiskLow.md", "!absent")
 	demand(t, told[1], "up\n    of Prometheus")
 }
 
