@@ -21,7 +21,7 @@ type Family struct {
 	Labels     []string
 	// text appends the lines of one upstream.
 	text func(l *liner, m *measure)
-	// metrics yields the same for protobuf.
+	// metrics yields the same in protobuf
 	metrics func(m *measure, yield func(*dto.Metric))
 }
 
@@ -250,7 +250,7 @@ func (h *durations) histogram() *dto.Histogram {
 	count := h.count()
 	metric := &dto.Metric{}
 	constant := prometheus.MustNewConstNativeHistogram(durationDesc, count, h.sum, native, nil, 0, resolution, 0, h.since)
-	_ = constant.Write(metric) // fails on invalid labels alone, and there are none
+	_ = constant.Write(metric) // fails only with invalid labels
 	n := uint64(0)
 	for i, bound := range bounds {
 		n += h.classic[i]

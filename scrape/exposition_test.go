@@ -13,7 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// WriteText writes what the Prometheus library would write of the same families.
+// WriteText writes the same as client_golang for the same families.
 func TestTextEqualsThatOfClientGolang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := scrape.NewMetrics()
@@ -32,7 +32,7 @@ func TestTextEqualsThatOfClientGolang(t *testing.T) {
 			}
 		}
 		families, err := m.Gather()
-		if err != nil || len(families) != 4 { // of HTTPS there is nothing
+		if err != nil || len(families) != 4 { // without HTTPS
 			t.Fatalf("%d families, %v", len(families), err)
 		}
 		for _, format := range []expfmt.Format{expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics)} {

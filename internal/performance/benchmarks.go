@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// arithmetic runs the Go benchmark of what is reckoned of validators and L1s.
+// arithmetic runs the Go benchmark of package staking.
 func (b *bench) arithmetic() error {
 	results, err := b.goBench("./internal/staking", "BenchmarkNetwork")
 	if err != nil {
@@ -40,7 +40,7 @@ func (b *bench) alerting() error {
 	return nil
 }
 
-// calls runs the test that counts what a node is asked.
+// calls runs the test that counts the calls to a node.
 func (b *bench) calls() error {
 	results, err := b.goTest("BenchmarkCalls", "-count=1", "-v", "-run", "^TestCallsPerNodeAreLimited$", "./internal/app")
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *bench) statusPage() error {
 	return nil
 }
 
-// day runs the test that lets one node be watched for a simulated day.
+// day runs the test that monitors one node for a simulated day.
 func (b *bench) day() error {
 	results, err := b.goTest("BenchmarkDay", "-count=1", "-v", "-tags", "day", "-run", "^TestOneNodeForADay$", "-timeout", "60m", "./internal/app")
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *bench) goBench(pkg, name string) (map[string]map[string]float64, error)
 	return b.goTest(name, "-run", "^$", "-bench", "^"+name+"$", "-timeout", "20m", pkg)
 }
 
-// goTest runs go test and returns the figures of the benchmarks that it prints, by name and unit.
+// goTest runs go test and returns the figures of its benchmarks, by name and unit.
 func (b *bench) goTest(name string, args ...string) (map[string]map[string]float64, error) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(b.ctx, "go", append([]string{"test", "-trimpath", "-ldflags=-s -w"}, args...)...)

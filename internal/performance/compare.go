@@ -15,10 +15,10 @@ import (
 	"text/tabwriter"
 )
 
-// figures are the least of each benchmark's figures, by its name and unit.
+// figures are the lowest figures of each benchmark, by name and unit.
 type figures map[string]float64
 
-// figuresOf reads what Go's benchmarks print.
+// figuresOf parses the output of Go benchmarks.
 func figuresOf(text []byte) figures {
 	found := figures{}
 	for line := range strings.Lines(string(text)) {
@@ -37,11 +37,10 @@ func figuresOf(text []byte) figures {
 	return found
 }
 
-// worse is by how much a figure grows before it counts as worse.
+// worse is the factor above which a figure counts as worse.
 const worse = 1.1
 
-// compare prints how the figures of the last run differ from those that were committed last, and
-// fails where one is worse.
+// compare prints the differences between the last run and the committed figures. It fails if a figure is worse.
 func compare(to io.Writer) error {
 	committed, err := exec.CommandContext(context.Background(), "git", "show", "HEAD:"+committedPath).Output()
 	if err != nil {
@@ -79,7 +78,7 @@ func differences(to io.Writer, before, after figures) error {
 	return nil
 }
 
-// merged is a raw file in which the benchmarks of a run replace those of the same names.
+// merged returns a raw file in which the benchmarks of a run replace those with the same names.
 func merged(committed, run []byte) []byte {
 	names := map[string]bool{}
 	for line := range bytes.Lines(run) {

@@ -10,7 +10,7 @@ func TestCompareReportsWorseFigures(t *testing.T) {
 	for run, want := range map[string]string{
 		"BenchmarkA 3 109 cpu-ns/op 10 B/op":                                       "",
 		"BenchmarkA 3 111 cpu-ns/op 10 B/op":                                       "BenchmarkA cpu-ns/op",
-		"BenchmarkA 3 300 cpu-ns/op 10 B/op\nBenchmarkA 3 105 cpu-ns/op 10 B/op\n": "", // the least counts
+		"BenchmarkA 3 300 cpu-ns/op 10 B/op\nBenchmarkA 3 105 cpu-ns/op 10 B/op\n": "", // the lowest counts
 		"BenchmarkA 3 50 cpu-ns/op 12 B/op\nBenchmarkNew 1 7 B/op":                 "BenchmarkA B/op",
 	} {
 		var out strings.Builder

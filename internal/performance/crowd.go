@@ -14,11 +14,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// answersAfter is how long each of the many nodes takes to answer.
+// answersAfter is the time that each simulated node takes to answer.
 const answersAfter = 20 * time.Millisecond
 
-// crowd lets the few nodes of the simulated network play many, each with an ID
-// of its own, and plays their answers again for a while.
+// crowd simulates many nodes with the few of the simulated network, each with its own ID. It repeats their answers for a while.
 type crowd struct {
 	to    http.RoundTripper
 	nodes []*simnet.Node
@@ -42,7 +41,7 @@ var ownID = regexp.MustCompile(`NodeID-[A-Za-z0-9]+`)
 
 const answersAreKept = time.Minute
 
-// ServeHTTP answers a question to /n0000/ext/… and so on.
+// ServeHTTP answers requests to /n0000/ext/… and so on.
 func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := c.play(r)
 	if err != nil {
@@ -54,7 +53,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.body)
 }
 
-// RoundTrip answers in memory: without sockets, and in the process that asks.
+// RoundTrip answers in memory: without sockets, in the same process.
 func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := c.play(r)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// The fleet: so many nodes, and how it is watched.
+// The size of the fleet, and its configuration.
 const (
 	fleetPeriod   = 15 * time.Second
 	fleetPeriods  = 4
@@ -29,7 +29,7 @@ const (
 	eightSchedule = "up=@every 15s;bootstrap=@every 15s;uptime=@every 15s;peers=@every 15s;upgrades=@every 15s"
 )
 
-// fleetOfEight measures the program before a thousand nodes, over sockets.
+// fleetOfEight measures the program with a thousand nodes, over sockets.
 func (b *bench) fleetOfEight() error {
 	eight, err := b.fleet("eight", *size, "AVAX_COLLECTORS="+eightCalls, "AVAX_SCHEDULES="+eightSchedule)
 	if err != nil {
@@ -40,7 +40,7 @@ func (b *bench) fleetOfEight() error {
 	return nil
 }
 
-// fleetOfDefaults is the same with the collectors that run unless one says otherwise.
+// fleetOfDefaults is the same with the default collectors.
 func (b *bench) fleetOfDefaults() error {
 	all, err := b.fleet("defaults", *size)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *bench) fleetOfDefaults() error {
 	return nil
 }
 
-// fleetInMemory is the same without sockets: the nodes answer in the process that asks.
+// fleetInMemory is the same without sockets: the nodes answer in the same process.
 func (b *bench) fleetInMemory() error {
 	s, err := start(b.ctx, "fleet", *size)
 	if err != nil {
@@ -79,8 +79,8 @@ func (b *bench) fleetWithRules() error {
 	return nil
 }
 
-// shards compares ten processes that share 10,000 nodes with one that has 1,000.
-// Shard 0, which asks for the network as well, and one of the nine others are measured.
+// shards compares ten processes that share 10,000 nodes with one that has 1,000. It measures shard 0, which also exports the network,
+// and one of the nine others.
 func (b *bench) shards() error {
 	const of = 10
 	one, err := b.fleet("one", *size)
@@ -101,10 +101,10 @@ func (b *bench) shards() error {
 	return nil
 }
 
-// fleet is how the program fares before many nodes.
+// fleet is the resource usage of the program with many nodes.
 type fleet struct {
 	complete, first time.Duration // until the first complete page, and the CPU until then
-	peak            int64         // memory until it has settled
+	peak            int64         // until the memory is stable
 	core, calls     float64
 	resident        int64
 	skipped, series int
@@ -115,7 +115,7 @@ func (f fleet) String() string {
 		f.core, f.skipped, mb(f.resident), mb(f.peak), f.series, f.calls*float64(time.Minute/fleetPeriod))
 }
 
-// nodesAt lists so many nodes at an address.
+// nodesAt lists this number of nodes at an address.
 func nodesAt(url string, size int) string {
 	var nodes []string
 	for i := range size {
@@ -142,7 +142,7 @@ func (b *bench) fleet(name string, size int, env ...string) (f fleet, err error)
 	return b.watch(name, size, e, crowd, began)
 }
 
-// watch measures a process that watches a fleet: its first pass, and once it has settled.
+// watch measures a process that monitors a fleet: its first pass, and later its normal operation.
 func (b *bench) watch(name string, size int, e *subject, crowd *crowd, began time.Time) (f fleet, err error) {
 	if err := e.untilReady(); err != nil {
 		return f, err
@@ -208,7 +208,7 @@ func (b *bench) watch(name string, size int, e *subject, crowd *crowd, began tim
 	return f, lines.Err()
 }
 
-// nodesFile writes the list of nodes: a command line holds no 10,000.
+// nodesFile writes the list of nodes: a variable cannot hold 10,000.
 func (b *bench) nodesFile(url string, size int) (string, error) {
 	var list strings.Builder
 	for i := range size {
@@ -218,7 +218,7 @@ func (b *bench) nodesFile(url string, size int) (string, error) {
 	return path, os.WriteFile(path, []byte(list.String()), 0o600)
 }
 
-// serveFleet is the exporter with a crowd in its own process.
+// serveFleet is the exporter with a crowd in the same process.
 func serveFleet(args []string) (http.Handler, error) {
 	size, err := strconv.Atoi(args[0])
 	if err != nil {

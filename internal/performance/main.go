@@ -1,11 +1,10 @@
-// Performance measures the exporter against what one would write with
-// client_golang or configure with json_exporter, in one run on one machine, and
-// writes docs/performance.md: the bars, what was measured, and whether they are met.
+// Performance compares the exporter with one written with client_golang and with json_exporter, in one run on one machine. It
+// writes docs/performance.md: the limits, the figures, and whether the limits are met.
 //
-// CPU and memory decide. Each subject runs in a process of its own, which tells
-// its CPU time (getrusage) and its resident memory; this process does the asking.
+// CPU and memory count. Each subject runs in a separate process, which reports its CPU time (getrusage) and its resident memory;
+// this process sends the requests.
 //
-// With -only it measures some parts. It prints what it found, and with -write puts it into the page:
+// With -only it measures some parts. It prints the results, and with -write puts them into the page:
 //
 //	go run ./internal/performance -only fleet,fleet-defaults
 package main

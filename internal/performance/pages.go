@@ -19,8 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The series of the pages: what twelve nodes tell of their validators, twelve
-// gauges with four labels each. One job is what one node tells.
+// The series of the pages: the validators of twelve nodes, in twelve gauges with four labels each. One job is the part of one node.
 const (
 	jobs   = 12
 	gauges = 12
@@ -47,7 +46,7 @@ func each(series, job int, set func(family int, value float64, labels ...string)
 	}
 }
 
-// servePage is the exporter's page.
+// servePage serves the exporter's page.
 func servePage(args []string) (http.Handler, error) {
 	series, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -75,14 +74,14 @@ func servePage(args []string) (http.Handler, error) {
 	return mux, nil
 }
 
-// ownRegistry is what every exporter tells of itself.
+// ownRegistry has the metrics of every exporter about itself.
 func ownRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 
-// serveRegistry is the exporter as client_golang's documentation would write it.
+// serveRegistry is an exporter as in client_golang's documentation.
 func serveRegistry(args []string) (http.Handler, error) {
 	series, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -108,7 +107,7 @@ func serveRegistry(args []string) (http.Handler, error) {
 	return mux, nil
 }
 
-// serveFile serves a packed page that lies in a file.
+// serveFile serves a compressed page from a file.
 func serveFile(args []string) (http.Handler, error) {
 	if _, err := os.Stat(args[0]); err != nil {
 		return nil, err

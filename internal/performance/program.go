@@ -17,7 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// binaries are the program as it is handed out, with and without alerting.
+// binaries measures the released program, with and without alerting.
 func (b *bench) binaries() error {
 	for _, build := range []struct {
 		what, bar, tag string
@@ -39,7 +39,7 @@ func (b *bench) binaries() error {
 	return nil
 }
 
-// start measures how soon the program serves all that it can.
+// start measures the time until the program serves everything.
 func (b *bench) start() error {
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(b.ctx)
@@ -66,7 +66,7 @@ func (b *bench) start() error {
 	return nil
 }
 
-// program builds the program, once, and returns where it is.
+// program builds the program once and returns its path.
 func (b *bench) program(tag string) (string, error) {
 	path := filepath.Join(b.dir, "avax-exporter"+tag)
 	if _, err := os.Stat(path); err == nil {
@@ -81,7 +81,7 @@ func (b *bench) program(tag string) (string, error) {
 	return path, nil
 }
 
-// exporter starts the program itself.
+// exporter starts the program.
 func (b *bench) exporter(env ...string) (*subject, error) {
 	path, err := b.program("")
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *subject) processTime() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The name may hold anything: fields count from its closing bracket.
+	// The name may contain anything: fields count from its closing bracket.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	user, err := strconv.ParseInt(fields[11], 10, 64)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *subject) processTime() (time.Duration, error) {
 	return time.Duration(user+system) * tick, err
 }
 
-// profile writes a CPU profile of a time, and one of the heap, where profiles are asked for.
+// profile writes a CPU profile and a heap profile, if profiles are enabled.
 func (s *subject) profile(name string, of time.Duration) error {
 	if s.profiles == "" {
 		time.Sleep(of)

@@ -22,8 +22,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// serveRefresh asks the node at the address for a whole set, once for each
-// request: request, decode, batch, render and pack.
+// serveRefresh requests a whole set from the node for each request: request, decode, batch, render and compress.
 func serveRefresh(args []string) (http.Handler, error) {
 	upstream, err := scrape.New(scrape.Options{Name: "local", URL: args[0], MaxBody: 256 << 20, Timeout: time.Minute})
 	if err != nil {
@@ -36,7 +35,7 @@ func serveRefresh(args []string) (http.Handler, error) {
 	store := snapshot.New()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		batch := metric.NewBatch(spec.Families)
-		// What was told is kept for others that ask, as the scheduler has it.
+		// Answers are shared, as with the scheduler.
 		ctx, _ := scrape.Sharing(r.Context(), time.Nanosecond)
 		if err := job.Collect(ctx, batch); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -53,10 +52,8 @@ func serveRefresh(args []string) (http.Handler, error) {
 	}), nil
 }
 
-// serveJSONExporter does with the answer what json_exporter does with it: for
-// each of the nine values it decodes the whole answer, takes the list out,
-// encodes it, decodes it again, and for each validator decodes its own text
-// once for the value and once for the label.
+// serveJSONExporter processes the answer like json_exporter: for each of the nine values it decodes the whole answer, extracts the
+// list, encodes it and decodes it again. For each validator it decodes the text once for the value and once for the label.
 func serveJSONExporter(args []string) (http.Handler, error) {
 	values := []string{"startTime", "endTime", "weight", "potentialReward", "accruedDelegateeReward", "delegationFee", "uptime", "delegatorCount", "delegatorWeight"}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -138,8 +135,7 @@ func (m *jsonMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// extract decodes a text and walks to a value of it. A parsed path and a walk by
-// it, as json_exporter has them, take longer than this one.
+// extract decodes a text and returns a value in it. The parsed path of json_exporter takes longer than this.
 func extract(text []byte, asJSON bool, path ...string) (string, error) {
 	var value any
 	if err := json.Unmarshal(text, &value); err != nil {

@@ -18,27 +18,27 @@ import (
 	"time"
 )
 
-// Where a run leaves what it found, seen from the root of the repository.
+// The result files of a run, relative to the root of the repository.
 const (
 	pagePath      = "docs/performance.md"
 	rawPath       = "bin/bench.txt"                 // for benchstat
-	committedPath = "internal/performance/last.txt" // that of the last run that was written
+	committedPath = "internal/performance/last.txt" // figures of the last run that was written
 )
 
 // row is one line of the table.
 type row struct {
 	what, bar, before, measured string
-	on                          string // the day
+	on                          string // date
 	met                         bool
 }
 
 // bench is a run.
 type bench struct {
 	ctx  context.Context
-	dir  string // for files that nobody needs afterwards
+	dir  string // for temporary files
 	raw  bytes.Buffer
 	rows []row
-	also []string // what was measured beside the bars
+	also []string // further figures without a limit
 }
 
 func (b *bench) add(met bool, what, bar, measured string, args ...any) {
@@ -54,7 +54,7 @@ func verdict(met bool) string {
 	return "NOT MET"
 }
 
-// parts are what is measured, by the names that -only takes, in the order of the page.
+// parts are the measurements, by their names in -only, in page order.
 var parts = []struct {
 	name    string
 	measure func(*bench) error
@@ -83,7 +83,7 @@ func partNames() (names []string) {
 	return names
 }
 
-// run measures parts: all where none are named.
+// run measures parts, or all without names.
 func run(ctx context.Context, only []string) (*bench, error) {
 	if _, err := os.Stat("go.mod"); err != nil {
 		return nil, errors.New("run this at the root of the repository: make bench")
@@ -111,7 +111,7 @@ func run(ctx context.Context, only []string) (*bench, error) {
 	return b, nil
 }
 
-// some measures the named parts, or all, and prints what it found.
+// some measures the named parts, or all, and prints the results.
 func some(ctx context.Context, only []string) (*bench, error) {
 	b, err := run(ctx, only)
 	if err != nil {
@@ -123,8 +123,7 @@ func some(ctx context.Context, only []string) (*bench, error) {
 	return b, errors.Join(os.MkdirAll(filepath.Dir(rawPath), 0o755), os.WriteFile(rawPath, b.raw.Bytes(), 0o644), b.print(os.Stdout))
 }
 
-// write puts what was measured into the page and beside the committed figures. What was not
-// measured stays as it is there.
+// write writes the results to the page and to the committed figures. Parts that were not measured stay unchanged.
 func (b *bench) write() error {
 	page, err := os.ReadFile(pagePath)
 	if err != nil {
@@ -138,7 +137,7 @@ func (b *bench) write() error {
 	return errors.Join(os.WriteFile(pagePath, b.page(), 0o644), os.WriteFile(committedPath, merged(committed, b.raw.Bytes()), 0o644))
 }
 
-// readPage reads the rows of the page's table, and the lines below it.
+// readPage parses the rows of the page's table, and the lines below it.
 func readPage(page []byte) (rows []row, also []string) {
 	for line := range strings.Lines(string(page)) {
 		line = strings.TrimSpace(line)
@@ -154,7 +153,7 @@ func readPage(page []byte) (rows []row, also []string) {
 	return rows, also
 }
 
-// merge puts the rows of a run into those of the page.
+// merge merges the rows of a run into those of the page.
 func (b *bench) merge(rows []row, also []string) {
 	for _, r := range b.rows {
 		if i := slices.IndexFunc(rows, func(old row) bool { return old.what == r.what }); i >= 0 {
@@ -184,7 +183,7 @@ func (b *bench) print(to io.Writer) error {
 	return table.Flush()
 }
 
-// page is the table as documentation.
+// page returns the table as documentation.
 func (b *bench) page() []byte {
 	var p bytes.Buffer
 	fmt.Fprintf(&p, `# Performance
@@ -226,7 +225,7 @@ as it is, [a decision](decisions/page.md) tells.
 	return p.Bytes()
 }
 
-// processor is the machine's CPU, as the system names it.
+// processor returns the name of the machine's CPU.
 func processor() string {
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(info)) {
@@ -237,11 +236,10 @@ func processor() string {
 	return "an unknown processor"
 }
 
-// rounds is how often a figure is taken. The least counts: whatever else the
-// machine does only adds to it.
+// rounds is the number of measurements of a figure. The lowest counts, because other processes can only add to it.
 const rounds = 5
 
-// least measures what one time costs, in rounds of n.
+// least measures the cost of one call, in rounds of n.
 func (b *bench) least(name string, s *subject, n int, do func() error) (usage, error) {
 	var all []usage
 	for range rounds {
@@ -329,7 +327,7 @@ func (b *bench) pages() error {
 // growth compares pages of 12,000 and of 1,200,000 series.
 func (b *bench) growth() error {
 	const small, large = 12_000, 1_200_000
-	var each [2]time.Duration // CPU of one scrape, for one series, in 1/1000 ns
+	var each [2]time.Duration // CPU of one scrape per series, in 1/1000 ns
 	var resident [2]int64
 	for i, series := range []int{small, large} {
 		s, err := start(b.ctx, "page", series)
@@ -360,7 +358,7 @@ func (b *bench) growth() error {
 	return nil
 }
 
-// refreshes measures runs of the collector validators where all are watched.
+// refreshes measures runs of the collector validators with all validators monitored.
 func (b *bench) refreshes() error {
 	node := httptest.NewServer(http.HandlerFunc(serveSet))
 	defer node.Close()
@@ -418,7 +416,7 @@ func (b *bench) refreshes() error {
 	return nil
 }
 
-// peakOf refreshes once more and returns by how much memory rose above what was kept.
+// peakOf refreshes once more and returns the peak of memory above the kept memory.
 func peakOf(s *subject) (extra, kept int64, err error) {
 	if err := s.ask("/settle")(); err != nil {
 		return 0, 0, err
@@ -431,7 +429,7 @@ func peakOf(s *subject) (extra, kept int64, err error) {
 	return after.Peak - before.Resident, before.Resident, err
 }
 
-// counter counts what is written to it.
+// counter counts the bytes written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {

@@ -20,16 +20,16 @@ import (
 	"time"
 )
 
-// A subject is what is measured, in a process of its own, so that neither the
-// asking nor another subject counts: this program, run again with the subject's name.
+// subject is a measured process, separate so that neither the client nor another subject counts. It is this program, run again with the
+// subject's name.
 type subject struct {
 	cmd      *exec.Cmd
 	url      string
-	profiles string // where the program serves them
+	profiles string // address of its profiles
 	ctx      context.Context
 }
 
-// subjects are the processes by name. Each gets its arguments and returns what it serves.
+// subjects are the processes by name. Each gets its arguments and returns its handler.
 var subjects = map[string]func(args []string) (http.Handler, error){
 	"page":          servePage,
 	"registry":      serveRegistry,
@@ -72,7 +72,7 @@ func (s *subject) stop() {
 	_ = s.cmd.Wait()
 }
 
-// runSubject is the subject's side.
+// runSubject runs in the subject's process.
 func runSubject(ctx context.Context, name string, args []string) error {
 	handlerOf, known := subjects[name]
 	if !known {
@@ -87,7 +87,7 @@ func runSubject(ctx context.Context, name string, args []string) error {
 	mux.HandleFunc("/usage", serveUsage)
 	mux.HandleFunc("/settle", func(http.ResponseWriter, *http.Request) {
 		debug.FreeOSMemory()
-		// From here on, VmHWM is the peak from here on (proc(5), clear_refs).
+		// Resets VmHWM, the peak (proc(5), clear_refs).
 		_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 	})
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -98,7 +98,7 @@ func runSubject(ctx context.Context, name string, args []string) error {
 	return (&http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}).Serve(listener)
 }
 
-// usage is what a process has used.
+// usage is the resource usage of a process.
 type usage struct {
 	CPU            time.Duration
 	Allocated      uint64 // bytes
@@ -110,7 +110,7 @@ func serveUsage(w http.ResponseWriter, _ *http.Request) {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	var r syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r) // never fails for the process itself
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r) // never fails for the own process
 	resident, peak, _ := residentOf("self")
 	_ = json.NewEncoder(w).Encode(usage{
 		CPU:       time.Duration(r.Utime.Nano() + r.Stime.Nano()),
@@ -137,7 +137,7 @@ func residentOf(pid string) (now, peak int64, err error) {
 	return now, peak, nil
 }
 
-// get asks the subject and returns the body as it came, unpacked by nobody.
+// get requests a page and returns the body without decompression.
 func (s *subject) get(path string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(s.ctx, http.MethodGet, s.url+path, nil)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *subject) get(path string) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// What Prometheus 3 sends.
+// The Accept header of Prometheus 3.
 const acceptPrometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4," +
 	"text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
 
@@ -174,7 +174,7 @@ func (s *subject) usage() (u usage, err error) {
 	return u, json.Unmarshal(body, &u)
 }
 
-// measure does something n times and returns what one time costs.
+// measure calls do n times and returns the cost of one call.
 func (s *subject) measure(n int, do func() error) (each usage, err error) {
 	before, err := s.usage()
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *subject) measure(n int, do func() error) (each usage, err error) {
 	}, err
 }
 
-// ask asks for the paths in turn.
+// ask requests the paths in turn.
 func (s *subject) ask(paths ...string) func() error {
 	return func() error {
 		var errs []error

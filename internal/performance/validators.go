@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// writeSet writes platform.getCurrentValidators' answer for n validators, as
-// long as a real one: a bit more than a kilobyte each.
+// writeSet writes an answer of platform.getCurrentValidators with n validators, of realistic size: slightly more than a kilobyte each.
 func writeSet(to io.Writer, n int) error {
 	w := bufio.NewWriterSize(to, 1<<20)
-	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","result":{"validators":[`) // a bufio.Writer remembers its error
+	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","result":{"validators":[`) // a bufio.Writer keeps its error
 	for i := range n {
 		if i > 0 {
 			_ = w.WriteByte(',')
@@ -33,7 +32,7 @@ func writeSet(to io.Writer, n int) error {
 	return w.Flush()
 }
 
-// serveSet answers every question with a set of the size that its path names.
+// serveSet answers every request with a set of the size in its path.
 func serveSet(w http.ResponseWriter, r *http.Request) {
 	n, err := strconv.Atoi(strings.Split(strings.Trim(r.URL.Path, "/"), "/")[0])
 	if err != nil {
@@ -44,8 +43,7 @@ func serveSet(w http.ResponseWriter, r *http.Request) {
 	_ = writeSet(w, n)
 }
 
-// nodeID is the ID of the i-th of many nodes: base 58, with a checksum of four
-// bytes at the end.
+// nodeID returns the ID of the i-th node: base 58, with a checksum of four bytes at the end.
 func nodeID(i int) string {
 	id := sha256.Sum256(fmt.Appendf(nil, "node %d", i))
 	id[0] |= 1 // base 58 would lose a leading zero

@@ -23,8 +23,8 @@ import (
 
 var gauge = metric.New("avax_test_gauge", "A gauge.", "target")
 
-// house is a running scheduler and its store.
-type house struct {
+// harness is a running scheduler and its store.
+type harness struct {
 	*schedule.Scheduler
 	store *snapshot.Store
 	log   *strings.Builder
@@ -32,11 +32,11 @@ type house struct {
 }
 
 // inHouse runs the test in synthetic time with a running scheduler.
-func inHouse(t *testing.T, test func(t *testing.T, h house)) {
+func inHarness(t *testing.T, test func(t *testing.T, h harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		h := house{store: snapshot.New(), log: &strings.Builder{}, stop: cancel}
+		h := harness{store: snapshot.New(), log: &strings.Builder{}, stop: cancel}
 		h.Scheduler = schedule.Start(ctx, h.store, slog.New(slog.NewTextHandler(h.log, nil)))
 		defer h.Wait()
 		defer cancel()
@@ -44,7 +44,7 @@ func inHouse(t *testing.T, test func(t *testing.T, h house)) {
 	})
 }
 
-func (h house) served() string {
+func (h harness) served() string {
 	var page strings.Builder
 	_ = h.store.Write(&page, time.Now())
 	return page.String()
@@ -70,7 +70,7 @@ func counting(target string, runs *atomic.Int64) schedule.Job {
 }
 
 func TestFirstRunIsImmediateAndTicksFollow(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var runs atomic.Int64
 		h.Set([]schedule.Job{counting("alpha", &runs)})
 		time.Sleep(100 * time.Millisecond)
@@ -87,7 +87,7 @@ func TestFirstRunIsImmediateAndTicksFollow(t *testing.T) {
 // Reloads of nodes, credentials or chains create the jobs again. Collectors keep what they have measured: the first instance
 // stays.
 func TestSetKeepsCollectorStateOfUnchangedJobs(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		bound := 0
 		bind := func() schedule.Job {
 			bound++
@@ -135,7 +135,7 @@ func TestTicksAreSharedPerTargetAndSpread(t *testing.T) {
 }
 
 func TestRunEndsAfterHalfItsPeriod(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var under, most atomic.Int64
 		lasted := make(chan time.Duration, 10)
 		h.Set([]schedule.Job{job("slow", func(ctx context.Context, _ *metric.Batch) error {
@@ -158,7 +158,7 @@ func TestRunEndsAfterHalfItsPeriod(t *testing.T) {
 
 // A collector that ignores its context skips only its own ticks. Skipped ticks are counted.
 func TestTickDuringARunIsSkippedAndCounted(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var others atomic.Int64
 		h.Set([]schedule.Job{
 			job("stuck", func(context.Context, *metric.Batch) error { time.Sleep(35 * time.Second); return nil }),
@@ -180,7 +180,7 @@ avax_exporter_collector_skipped_total{collector="test",target="stuck"} 3
 }
 
 func TestSamplesExpireAfterThreePeriods(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var down atomic.Bool
 		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
 			if down.Load() {
@@ -209,7 +209,7 @@ func TestSamplesExpireAfterThreePeriods(t *testing.T) {
 }
 
 func TestPanicFailsOnlyItsJob(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var runs atomic.Int64
 		h.Set([]schedule.Job{
 			job("broken", func(context.Context, *metric.Batch) error { panic("out of cheese") }),
@@ -234,7 +234,7 @@ avax_exporter_collector_panics_total{collector="test",target="sound"} 0
 }
 
 func TestSetStartsNewAndRemovesOldJobs(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var kept, gone, added atomic.Int64
 		h.Set([]schedule.Job{counting("kept", &kept), counting("gone", &gone)})
 		time.Sleep(period / 2)
@@ -259,7 +259,7 @@ func TestSetStartsNewAndRemovesOldJobs(t *testing.T) {
 
 // A run that ends after its job was removed leaves no samples.
 func TestLateRunOfARemovedJobIsDiscarded(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		h.Set([]schedule.Job{job("late", func(_ context.Context, out *metric.Batch) error {
 			time.Sleep(time.Second)
 			out.Set(gauge, 1, "late")
@@ -279,7 +279,7 @@ func TestLateRunOfARemovedJobIsDiscarded(t *testing.T) {
 
 // A dead node is one failure, for any number of collectors and chains.
 func TestFailureIsLoggedOnceWithItsEnd(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var down atomic.Bool
 		down.Store(true)
 		var jobs []schedule.Job
@@ -311,7 +311,7 @@ func TestFailureIsLoggedOnceWithItsEnd(t *testing.T) {
 
 // An upstream that sends duplicates does so at every tick.
 func TestRejectedSamplesAreLoggedOnce(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
 			out.Set(gauge, 1, "alpha")
 			out.Set(gauge, 2, "alpha")
@@ -327,7 +327,7 @@ func TestRejectedSamplesAreLoggedOnce(t *testing.T) {
 }
 
 func TestProgressCountsFirstRuns(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var runs atomic.Int64
 		h.Set([]schedule.Job{
 			counting("quick", &runs),
@@ -345,7 +345,7 @@ func TestProgressCountsFirstRuns(t *testing.T) {
 }
 
 func TestUnevenScheduleKeepsSamplesForThreeTicks(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		timetable, err := schedule.Parse("0 0,1 * * *") // midnight and one o'clock
 		if err != nil {
 			t.Fatal(err)
@@ -395,7 +395,7 @@ func TestConfiguredPeriodIsSpreadOverTargets(t *testing.T) {
 }
 
 func TestNotOfferedDoesNotFailARun(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
 			out.Set(gauge, 1, "alpha")
 			return fmt.Errorf("%w: eth_feeConfig: no such method", collectors.ErrNotOffered)
@@ -416,7 +416,7 @@ func TestNotOfferedDoesNotFailARun(t *testing.T) {
 // The first run starts at any time. A tick during it does not count as skipped.
 func TestFirstRunSkipsNoTick(t *testing.T) {
 	for _, phase := range []time.Duration{time.Millisecond, time.Second, 4 * time.Second, 6 * time.Second} {
-		inHouse(t, func(t *testing.T, h house) {
+		inHarness(t, func(t *testing.T, h harness) {
 			var runs atomic.Int64
 			j := job("alpha", func(context.Context, *metric.Batch) error {
 				runs.Add(1)
@@ -451,7 +451,7 @@ func (p inPhase) Next(t time.Time) time.Time {
 	return next
 }
 
-func skippedTicks(t *testing.T, h house) (n float64) {
+func skippedTicks(t *testing.T, h harness) (n float64) {
 	t.Helper()
 	families, err := h.store.Gather()
 	if err != nil {
@@ -468,7 +468,7 @@ func skippedTicks(t *testing.T, h house) (n float64) {
 }
 
 func TestNoteIsLoggedOnceWhileItPersists(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var odd atomic.Bool
 		odd.Store(true)
 		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
@@ -491,7 +491,7 @@ func TestNoteIsLoggedOnceWhileItPersists(t *testing.T) {
 
 // The collector's jobs share its limit. A job above the limit fails and serves its aggregates.
 func TestCollectorAboveItsLimitFailsAndServesAggregates(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		many := metric.New("avax_test_many", "Many.", "target", "id")
 		of := func(target string) schedule.Job {
 			j := job(target, func(_ context.Context, out *metric.Batch) error {

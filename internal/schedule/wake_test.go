@@ -48,7 +48,7 @@ func TestFailedJobIsRetriedWithBackoff(t *testing.T) {
 		"success":       {nil, []int{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHouse(t, func(t *testing.T, h house) {
+			inHarness(t, func(t *testing.T, h harness) {
 				r := times{err: test.err}
 				j := r.job("test", "a", 24*time.Hour)
 				h.Set([]schedule.Job{j})
@@ -62,7 +62,7 @@ func TestFailedJobIsRetriedWithBackoff(t *testing.T) {
 }
 
 func TestRetriesStayWithinThePeriod(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		r := times{err: errors.New("no")}
 		h.Set([]schedule.Job{r.job("test", "a", time.Minute)})
 		time.Sleep(30 * time.Minute)
@@ -73,7 +73,7 @@ func TestRetriesStayWithinThePeriod(t *testing.T) {
 }
 
 func TestRecoveredNodeRunsItsFailingJobs(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var slow, other, well, network times
 		slow.err, other.err, network.err = errors.New("no"), errors.New("no"), errors.New("no")
 		jobs := []schedule.Job{
@@ -94,7 +94,7 @@ func TestRecoveredNodeRunsItsFailingJobs(t *testing.T) {
 }
 
 func TestChangeDuringARunStartsAnotherRun(t *testing.T) {
-	inHouse(t, func(t *testing.T, h house) {
+	inHarness(t, func(t *testing.T, h harness) {
 		var runs atomic.Int64
 		h.Set([]schedule.Job{{
 			Key: snapshot.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
