@@ -2,7 +2,7 @@
 // for the exporter's own alerting alike, and one for what else a Prometheus
 // server may scrape.
 //
-// The _test.yml beside each holds its tests, for promtool test rules, and
+// Each file has its tests in a _test.yml, for promtool test rules, and
 // docs/runbooks has a page for each alert.
 package alerts
 

@@ -21,7 +21,7 @@ func Profiles() []string { return []string{ProfileAll, "validator", "l1", "rpc",
 var recorded = regexp.MustCompile(`avax:\w+`)
 
 // Profile returns the part of rules.yml for one kind of operator, in the same format: the alerts whose annotation profiles names it, and the
-// recording rules that they need. The profile all is the whole file. The error tells the known names.
+// recording rules that they need. The profile all is the whole file. The error lists the known names.
 func Profile(name string) ([]byte, error) {
 	if name == ProfileAll {
 		return bytes.Clone(Rules), nil

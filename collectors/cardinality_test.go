@@ -54,8 +54,8 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 		if n := strings.Count(page, family+"{"); n != 21 {
 			t.Errorf("%d versions", n)
 		}
-		says(t, page, family+`{node="alpha",version="avalanchego/1.14.0"}`, "10")
-		says(t, page, family+`{node="alpha",version="avalanchego/1.14.1"}`, "10")
+		wantSeries(t, page, family+`{node="alpha",version="avalanchego/1.14.0"}`, "10")
+		wantSeries(t, page, family+`{node="alpha",version="avalanchego/1.14.1"}`, "10")
 		if n := sum(t, page, family); n != float64(len(list)) {
 			t.Errorf("%v of %d peers", n, len(list))
 		}
@@ -63,15 +63,15 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 		if n := strings.Count(page, benched+"{"); n != 21+2+len(w.ups.Chains()) {
 			t.Errorf("%d chains with benched peers", n)
 		}
-		says(t, page, benched+`{node="alpha",chain="C"}`, "26")
-		says(t, page, benched+`{node="alpha",chain="other"}`, "2980")
+		wantSeries(t, page, benched+`{node="alpha",chain="C"}`, "26")
+		wantSeries(t, page, benched+`{node="alpha",chain="other"}`, "2980")
 
 		*w.otherwise = nil
 		page, err = w.run(t, "peers", "alpha")
 		if err != nil {
 			t.Fatal(err)
 		}
-		silentOf(t, page, `"other"`)
+		wantNoSeries(t, page, `"other"`)
 	})
 }
 
@@ -97,7 +97,7 @@ func TestEndlessNamesFailTheRun(t *testing.T) {
 			if !errors.Is(err, metric.ErrTooMany) || !strings.Contains(err.Error(), c.family) {
 				t.Errorf("%s: %v", method, err)
 			}
-			silentOf(t, page, c.family)
+			wantNoSeries(t, page, c.family)
 		})
 	}
 }
@@ -116,8 +116,8 @@ func TestTooLongVersionDropsOnlyItsOwnSamples(t *testing.T) {
 		if err == nil || err.Error() != "avax_node_info: a value of the label version is longer than 256 bytes" {
 			t.Errorf("%.200v", err)
 		}
-		silentOf(t, page, "avax_node_info")
-		says(t, page, `avax_node_vm_info{node="alpha",vm="evm",version="v1"}`, "1")
+		wantNoSeries(t, page, "avax_node_info")
+		wantSeries(t, page, `avax_node_vm_info{node="alpha",vm="evm",version="v1"}`, "1")
 	})
 }
 
@@ -171,7 +171,7 @@ func TestICMLanesAreLimitedWithoutLosingMessages(t *testing.T) {
 			t.Errorf("%d lanes", n)
 		}
 		way := `{address="` + simnet.Account + `",source="other",destination="other"`
-		says(t, samples, "avax_icm_messages"+way+`,status="pending"}`, strconv.Itoa(chains-100))
+		wantSeries(t, samples, "avax_icm_messages"+way+`,status="pending"}`, strconv.Itoa(chains-100))
 		if at := valueOf(t, samples, "avax_icm_oldest_pending_timestamp_seconds"+way+"}"); at > float64(began.Unix()-100) {
 			t.Errorf("oldest other message sent %v before", float64(began.Unix())-at)
 		}

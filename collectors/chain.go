@@ -20,7 +20,7 @@ func (c Chain) Blockchain(ctx context.Context, t *Targets) (node.Blockchain, err
 	return c.find(scrape.MaxAge(ctx, slowFacts), t)
 }
 
-// find asks any node for the P-Chain's entry of the chain. The error is NotFound if the P-Chain has no
+// find requests from any node the P-Chain's entry of the chain. The error is NotFound if the P-Chain has no
 // such chain.
 func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
 	return first(ctx, t, func(ctx context.Context, n *Node) (node.Blockchain, error) {

@@ -315,7 +315,7 @@ func TestUnpaidValidatorHasTotalsFromItsFirstReward(t *testing.T) {
 		}
 		w.restart(t, path)
 		samples, _ := w.tell(t.Context(), t, "rewards", "foxtrot")
-		says(t, samples, `avax_rewards_avax_total{node_id="`+w.network.NodeID("foxtrot")+`",type="A_NEW_TYPE"}`, "3")
+		wantSeries(t, samples, `avax_rewards_avax_total{node_id="`+w.network.NodeID("foxtrot")+`",type="A_NEW_TYPE"}`, "3")
 	})
 }
 
@@ -452,11 +452,11 @@ func TestSubnetOwnerIsTheCurrentOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := w.network.Chain("examplel1").SubnetID
-		silentOf(t, samples, simnet.Owner)
-		says(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="custom1new"}`, "1")
-		says(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="custom1newer"}`, "1")
-		says(t, samples, `avax_subnet_owner_threshold{subnet_id="`+id+`"}`, "2")
-		says(t, samples, `avax_subnet_info{subnet_id="`+id+`",is_l1="true",manager_blockchain_id="`+w.network.Chain("C").ID+
+		wantNoSeries(t, samples, simnet.Owner)
+		wantSeries(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="custom1new"}`, "1")
+		wantSeries(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="custom1newer"}`, "1")
+		wantSeries(t, samples, `avax_subnet_owner_threshold{subnet_id="`+id+`"}`, "2")
+		wantSeries(t, samples, `avax_subnet_info{subnet_id="`+id+`",is_l1="true",manager_blockchain_id="`+w.network.Chain("C").ID+
 			`",manager_address="0x00000000000000000000000000000000000000ff"}`, "1")
 	})
 }
@@ -581,7 +581,7 @@ func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 			t.Errorf("%v still pending", n)
 		}
 		samples, _ = w.tell(t.Context(), t, "icm", simnet.Account)
-		silentOf(t, samples, "avax_icm_oldest_pending_timestamp_seconds"+lane)
+		wantNoSeries(t, samples, "avax_icm_oldest_pending_timestamp_seconds"+lane)
 		if n := all() - began; n != 25 { // the first at the start
 			t.Errorf("%v messages in four hours", n)
 		}
@@ -747,7 +747,7 @@ func TestUnknownICMStatusIsExportedUnchanged(t *testing.T) {
 			return `{"messages":[` + message("1", "delivered", "T", time.Time{}) + "," + message("2", "lost", w.network.Chain("C").ID, time.Now()) + `]}`
 		})
 		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
-		says(t, samples, `avax_icm_messages{address="`+simnet.Account+`",source="S",destination="C",status="lost"}`, "1")
+		wantSeries(t, samples, `avax_icm_messages{address="`+simnet.Account+`",source="S",destination="C",status="lost"}`, "1")
 		if n := sum(t, samples, "avax_icm_messages"); n != 1 {
 			t.Errorf("%v messages, want only the one with a known transaction:\n%s", n, samples)
 		}
@@ -791,7 +791,7 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 						return `{"collectibleBalances":[{"address":"` + contract + `","tokenId":"7","ercType":"ERC-721","chainId":"1","metadata":{"indexStatus":"` + c.status + `"}}]}`
 					})
 					samples, _ := w.tell(t.Context(), t, "nft_metadata", contract+"/7/C")
-					says(t, samples, `avax_nft_metadata_indexed{chain="C",contract="`+contract+`",token="7"}`, map[bool]string{true: "1", false: "0"}[c.status == "indexed"])
+					wantSeries(t, samples, `avax_nft_metadata_indexed{chain="C",contract="`+contract+`",token="7"}`, map[bool]string{true: "1", false: "0"}[c.status == "indexed"])
 					time.Sleep(10 * time.Minute)
 				}
 				if len(asked) != c.want {
@@ -881,8 +881,8 @@ func TestUnindexedChainIsCalledLessAndLessOften(t *testing.T) {
 		for time.Since(began) < 5*time.Hour {
 			w.network.ResetCalls()
 			page := w.page(t, "data_index")
-			says(t, page, state, "0")
-			silentOf(t, page, "avax_data_indexed_height")
+			wantSeries(t, page, state, "0")
+			wantNoSeries(t, page, "avax_data_indexed_height")
 			if w.asked("data", opBlock) > 0 {
 				asked = append(asked, time.Since(began)/time.Minute)
 			}
@@ -893,7 +893,7 @@ func TestUnindexedChainIsCalledLessAndLessOften(t *testing.T) {
 		}
 		w.network.DataService().Recover()
 		time.Sleep(time.Hour)
-		says(t, w.page(t, "data_index"), state, "1")
+		wantSeries(t, w.page(t, "data_index"), state, "1")
 	})
 }
 
@@ -1020,7 +1020,7 @@ func TestAmountsAreExactToTheNearestFloat64(t *testing.T) {
 		wei, _ := new(big.Int).SetString("123456789012345678901234567", 10)
 		w.network.SetNativeBalance("C", simnet.Account, wei)
 		samples, _ := w.tell(t.Context(), t, "native_balances", simnet.Account+"/C")
-		says(t, samples, `avax_address_balance_tokens{chain="C",address="`+simnet.Account+`",symbol="AVAX"}`, "1.2345678901234567e+08")
+		wantSeries(t, samples, `avax_address_balance_tokens{chain="C",address="`+simnet.Account+`",symbol="AVAX"}`, "1.2345678901234567e+08")
 	})
 }
 
@@ -1032,7 +1032,7 @@ func TestFailingItemLeavesOtherItems(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		samples, _ := w.tell(t.Context(), t, "signatures", "conversion")
-		says(t, samples, `avax_signature_aggregation_up{probe="conversion"}`, "1")
+		wantSeries(t, samples, `avax_signature_aggregation_up{probe="conversion"}`, "1")
 	})
 }
 
@@ -1044,8 +1044,8 @@ func TestProbeFailsWithTooFewSigners(t *testing.T) {
 			w.network.SetSigning(name, false)
 		}
 		samples, notes := w.tell(ctx, t, "signatures", "conversion")
-		says(t, samples, `avax_signature_aggregation_up{probe="conversion"}`, "0")
-		silentOf(t, samples, "avax_signature_aggregation_seconds")
+		wantSeries(t, samples, `avax_signature_aggregation_up{probe="conversion"}`, "0")
+		wantNoSeries(t, samples, "avax_signature_aggregation_seconds")
 		if len(notes) != 1 || !strings.Contains(notes[0], "signature weight is insufficient") {
 			t.Errorf("%q", notes)
 		}
@@ -1062,7 +1062,7 @@ func TestRejectedKeyIsNotAnOutage(t *testing.T) {
 			}
 			w.ups.Data.Client = data.New(up)
 			samples, notes := w.tell(t.Context(), t, "data_up", "data")
-			says(t, samples, "avax_data_up", "1")
+			wantSeries(t, samples, "avax_data_up", "1")
 			if len(notes) != 1 || !strings.Contains(notes[0], "the key is not accepted") {
 				t.Errorf("%q", notes)
 			}
@@ -1085,7 +1085,7 @@ func TestDataUpIsTrueWithoutCalls(t *testing.T) {
 			notes := map[string]bool{}
 			for range 20 {
 				samples, said := w.tell(t.Context(), t, "data_up", "data")
-				says(t, samples, "avax_data_up", "0")
+				wantSeries(t, samples, "avax_data_up", "0")
 				for _, note := range said {
 					notes[note] = true
 				}
@@ -1097,7 +1097,7 @@ func TestDataUpIsTrueWithoutCalls(t *testing.T) {
 			w.network.DataService().Recover()
 			time.Sleep(5 * time.Minute)
 			samples, _ := w.tell(t.Context(), t, "data_up", "data")
-			says(t, samples, "avax_data_up", "1")
+			wantSeries(t, samples, "avax_data_up", "1")
 		})
 	}
 }

@@ -84,7 +84,7 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 // weiDecimals are the decimal places of the native token of every EVM chain.
 const weiDecimals = 18
 
-// maxLookups is the maximum number of blocks that one run asks for. A run needs two while the lag of the service does
+// maxLookups is the maximum number of blocks that one run requests. A run needs two while the lag of the service does
 // not change, and three while the service makes no progress.
 const maxLookups = 4
 
@@ -106,7 +106,7 @@ type search struct {
 	err     error  // what ended the search
 }
 
-// knows asks for a block, unless the run has used up its lookups.
+// knows requests a block, unless the run has used up its lookups.
 func (s *search) knows(n uint64) bool {
 	if s.left == 0 || s.err != nil {
 		return false

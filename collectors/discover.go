@@ -107,7 +107,7 @@ func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Bl
 	return slices.DeleteFunc(slices.Clone(chains), func(b node.Blockchain) bool { return !ids[b.ID] }), nil
 }
 
-// syncing asks the node's P-Chain about each of the chains, which takes its lock. A chain that could not
+// syncing calls the node's P-Chain for each of the chains, which takes its lock. A chain that could not
 // be started looks like one that is not tracked.
 func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked []node.Blockchain, err error) {
 	for _, b := range chains {

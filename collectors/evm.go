@@ -19,7 +19,7 @@ func evmChainID(ctx context.Context, t *Targets, c Chain) (uint64, error) {
 	})
 }
 
-// evmConfig asks a node for the configuration of an EVM chain.
+// evmConfig requests from a node the configuration of an EVM chain.
 func evmConfig(ctx context.Context, n *Node, c Chain) (node.ChainConfig, error) {
 	return ask(n, "eth_getChainConfig "+c.Ref, func() (node.ChainConfig, error) { return n.EthChainConfig(ctx, c.Ref) })
 }

@@ -112,7 +112,7 @@ type moment struct {
 	apart bool
 }
 
-// momentOf asks one node for the time, the set, and the time again, without shared answers.
+// momentOf requests from one node the time, the set, and the time again, without shared answers.
 func momentOf(ctx context.Context, n *Node, subnetID string) (m moment, err error) {
 	ctx = scrape.MaxAge(ctx, 0)
 	const attempts = 3

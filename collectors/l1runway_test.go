@@ -51,7 +51,7 @@ func TestRunwayIsBalanceDividedByPrice(t *testing.T) {
 		w.network.SetFeePrice(1000)
 		run, of := w.runway(t)
 		page := run()
-		says(t, page, of("burn_avax_per_day", "echo"), "0.0864")
+		wantSeries(t, page, of("burn_avax_per_day", "echo"), "0.0864")
 		if got := valueOf(t, page, of("runway_seconds", "echo")); math.Abs(got-500_000) > 15 {
 			t.Errorf("runway of half an AVAX: %v s", got)
 		}
@@ -68,10 +68,10 @@ func TestFreeValidationHasNoRunway(t *testing.T) {
 		w.network.SetFeePrice(0)
 		run, of := w.runway(t)
 		page := run()
-		says(t, page, of("burn_avax_per_day", "echo"), "0")
-		says(t, page, `avax_l1_top_up_avax{chain="examplel1",days="30"}`, "0")
-		silentOf(t, page, "runway_seconds")
-		silentOf(t, page, "quorum_loss")
+		wantSeries(t, page, of("burn_avax_per_day", "echo"), "0")
+		wantSeries(t, page, `avax_l1_top_up_avax{chain="examplel1",days="30"}`, "0")
+		wantNoSeries(t, page, "runway_seconds")
+		wantNoSeries(t, page, "quorum_loss")
 	})
 }
 
@@ -126,12 +126,12 @@ func TestBurnIsMeasuredWithoutAPrice(t *testing.T) {
 				unpriced(w, "alpha", "foxtrot")
 				run, of := w.runway(t)
 				page := run()
-				silentOf(t, page, "burn_avax_per_day")
-				silentOf(t, page, "top_up")
-				silentOf(t, page, of("runway_seconds", "alpha"))
-				says(t, page, of("runway_seconds", "foxtrot"), "0")
-				says(t, page, `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`, "0") // independent of the burn: 270 of 370 are active
-				silentOf(t, page, `quorum="0.67"`)
+				wantNoSeries(t, page, "burn_avax_per_day")
+				wantNoSeries(t, page, "top_up")
+				wantNoSeries(t, page, of("runway_seconds", "alpha"))
+				wantSeries(t, page, of("runway_seconds", "foxtrot"), "0")
+				wantSeries(t, page, `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`, "0") // independent of the burn: 270 of 370 are active
+				wantNoSeries(t, page, `quorum="0.67"`)
 				for range 3 {
 					time.Sleep(2 * time.Minute)
 					w.network.TopUp("examplel1", "bravo", 5e9) // must not count as burn
@@ -160,13 +160,13 @@ func TestMainnetBurnIsAtLeastTheFloor(t *testing.T) {
 			run, of := w.runway(t)
 			page := run() // without measurements
 			if want == "" {
-				silentOf(t, page, "burn_avax_per_day")
+				wantNoSeries(t, page, "burn_avax_per_day")
 				want = "0.00864"
 			} else {
-				says(t, page, of("burn_avax_per_day", "alpha"), want)
+				wantSeries(t, page, of("burn_avax_per_day", "alpha"), want)
 			}
 			time.Sleep(10 * time.Minute)
-			says(t, run(), of("burn_avax_per_day", "alpha"), want)
+			wantSeries(t, run(), of("burn_avax_per_day", "alpha"), want)
 		})
 	}
 }
@@ -179,7 +179,7 @@ func TestBalancesAndTheirTimeAreReadTogether(t *testing.T) {
 		collect(shared, t, specOf(t, "l1"), w.ups)
 		time.Sleep(50 * time.Second)
 		page := collect(shared, t, specOf(t, "l1_runway"), w.ups)
-		says(t, w.page(t, "l1_runway"), of("runway_seconds", "alpha"), fmt.Sprint(valueOf(t, page, of("runway_seconds", "alpha"))))
+		wantSeries(t, w.page(t, "l1_runway"), of("runway_seconds", "alpha"), fmt.Sprint(valueOf(t, page, of("runway_seconds", "alpha"))))
 	})
 }
 
@@ -198,7 +198,7 @@ func TestOnlyConsistentReadingsAreMeasured(t *testing.T) {
 		}
 		run, _ := w.runway(t)
 		for range 5 {
-			silentOf(t, run(), "burn_avax_per_day")
+			wantNoSeries(t, run(), "burn_avax_per_day")
 			time.Sleep(2 * time.Minute)
 		}
 		if asked != 5*4 {
@@ -217,7 +217,7 @@ func TestLegacyValidatorsPayNothingAndStayActive(t *testing.T) {
 		if page, err = w.run(t, "l1_runway", "examplepoa"); err != nil {
 			t.Fatal(err)
 		}
-		silentOf(t, page, w.network.NodeID("alpha"))
+		wantNoSeries(t, page, w.network.NodeID("alpha"))
 		runway := valueOf(t, page, fmt.Sprintf(`avax_l1_validator_runway_seconds{chain="examplepoa",node_id="%s",validation_id="%s"}`,
 			w.network.NodeID("hotel"), w.network.ValidationID("examplepoa", "hotel")))
 		for quorum, want := range map[string]float64{"0.80": runway, "0.75": runway} { // 60 of 90 are legacy weight
@@ -250,9 +250,9 @@ func TestQuorumDenominatorIncludesInactiveWeight(t *testing.T) {
 		}
 		w.network.SetBalance("examplel1", "foxtrot", 0)
 		page = run() // 200 of 370
-		says(t, page, quorum("0.80"), "0")
-		says(t, page, quorum("0.67"), "0")
-		says(t, page, of("runway_seconds", "foxtrot"), "0")
+		wantSeries(t, page, quorum("0.80"), "0")
+		wantSeries(t, page, quorum("0.67"), "0")
+		wantSeries(t, page, of("runway_seconds", "foxtrot"), "0")
 	})
 }
 
@@ -263,7 +263,7 @@ func TestRemovedValidatorLosesItsMeasurements(t *testing.T) {
 		run, of := w.runway(t)
 		run()
 		time.Sleep(2 * time.Minute)
-		says(t, run(), of("burn_avax_per_day", "echo"), "0.0442368")
+		wantSeries(t, run(), of("burn_avax_per_day", "echo"), "0.0442368")
 		for _, validator := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
 			w.network.RemoveValidator("examplel1", validator)
 		}

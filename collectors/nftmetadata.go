@@ -107,7 +107,7 @@ func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, ou
 // reindexEvery is the minimum time between two requests to index one token again.
 const reindexEvery = time.Hour
 
-// reindex asks the service to read the metadata again, once an hour at most. The time is stored before
+// reindex makes the service read the metadata again, at most once an hour. The time is stored before
 // the call, so that a restart does not repeat it.
 func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out *metric.Batch) {
 	name := ups.Data.entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)

@@ -78,8 +78,8 @@ func TestWithheldMethodIsCalledOnceAnHour(t *testing.T) {
 			}
 		}
 		page := w.page(t, "observer")
-		says(t, page, `avax_observer_method_offered{node="observer",method="avm.getHeight"}`, "0")
-		says(t, page, `avax_observer_method_offered{node="observer",method="platform.getHeight"}`, "1")
+		wantSeries(t, page, `avax_observer_method_offered{node="observer",method="avm.getHeight"}`, "0")
+		wantSeries(t, page, `avax_observer_method_offered{node="observer",method="platform.getHeight"}`, "1")
 		time.Sleep(time.Hour)
 		before := w.asked("observer", "avm.getHeight")
 		w.runAll(t)
@@ -97,7 +97,7 @@ func TestSingleRejectionPausesAMethodBriefly(t *testing.T) {
 		w.network.Observer().Recover()
 		time.Sleep(2 * time.Minute)
 		valueOf(t, w.page(t, "heads"), `avax_chain_height{node="observer",chain="P"}`)
-		says(t, w.page(t, "observer"), `avax_observer_method_offered{node="observer",method="platform.getHeight"}`, "1")
+		wantSeries(t, w.page(t, "observer"), `avax_observer_method_offered{node="observer",method="platform.getHeight"}`, "1")
 	})
 }
 
@@ -110,9 +110,9 @@ func TestObserverOfAnotherNetworkExportsNothing(t *testing.T) {
 			return ""
 		}
 		w.observe(t, "alpha")
-		says(t, w.page(t, "observer"), `avax_observer_network_mismatch{node="observer"}`, "1")
+		wantSeries(t, w.page(t, "observer"), `avax_observer_network_mismatch{node="observer"}`, "1")
 		for _, collector := range []string{"heads", "validator_views", "forks"} {
-			silentOf(t, w.page(t, collector), `node="observer"`)
+			wantNoSeries(t, w.page(t, collector), `node="observer"`)
 		}
 		w.network.Node("alpha").Stop()
 		if _, err := w.run(t, "validators", "network"); err == nil {
@@ -144,7 +144,7 @@ func TestObserverAnswersWhileNodesAreDown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		says(t, page, `avax_validator_connected{node="observer",node_id="`+alpha+`"}`, "0")
+		wantSeries(t, page, `avax_validator_connected{node="observer",node_id="`+alpha+`"}`, "0")
 	})
 }
 
@@ -152,12 +152,12 @@ func TestForkIsDetectedWithOneNodeAndOneObserver(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha")
 		for range 50 {
-			says(t, w.page(t, "forks"), `avax_chain_fork_detected{node="alpha",chain="C"}`, "0")
+			wantSeries(t, w.page(t, "forks"), `avax_chain_fork_detected{node="alpha",chain="C"}`, "0")
 			time.Sleep(time.Minute)
 		}
 		w.network.Node("alpha").Fork("C")
 		time.Sleep(time.Minute)
-		says(t, w.page(t, "forks"), `avax_chain_fork_detected{node="alpha",chain="C"}`, "1")
+		wantSeries(t, w.page(t, "forks"), `avax_chain_fork_detected{node="alpha",chain="C"}`, "1")
 	})
 }
 
@@ -184,25 +184,25 @@ func TestObserversSufficeWithoutNodes(t *testing.T) {
 		if failed := w.runAll(t); len(failed) > 0 {
 			t.Error(failed)
 		}
-		says(t, w.page(t, "validators"), `avax_validator_present{node_id="`+alpha+`"}`, "1")
+		wantSeries(t, w.page(t, "validators"), `avax_validator_present{node_id="`+alpha+`"}`, "1")
 		budget := w.page(t, "reward_budget")
-		says(t, budget, `avax_validator_views_stake_ratio{node_id="`+alpha+`"}`, "0")
+		wantSeries(t, budget, `avax_validator_views_stake_ratio{node_id="`+alpha+`"}`, "0")
 		if uptime := valueOf(t, budget, `avax_validator_weighted_uptime_ratio{node_id="`+alpha+`"}`); uptime < 0.99 {
 			t.Errorf("observed uptime of alpha %g", uptime)
 		}
-		silentOf(t, budget, "avax_validator_votes_yes_ratio")
+		wantNoSeries(t, budget, "avax_validator_votes_yes_ratio")
 	})
 }
 
 func TestObserverIsDownAfterFiveMinutes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha")
-		says(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "1")
+		wantSeries(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "1")
 		w.network.Observer().Suffer(simnet.RateLimited(time.Minute))
 		time.Sleep(4 * time.Minute)
-		says(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "1")
+		wantSeries(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "1")
 		time.Sleep(2 * time.Minute)
-		says(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "0")
-		says(t, w.page(t, "observer"), `avax_observer_info{node="observer"}`, "1")
+		wantSeries(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "0")
+		wantSeries(t, w.page(t, "observer"), `avax_observer_info{node="observer"}`, "1")
 	})
 }

@@ -49,7 +49,7 @@ func TestBudgetFollowsTheViewsOfPeers(t *testing.T) {
 		if got := alpha("downtime_used_seconds"); !near(got, (1-want)*200*24*3600) {
 			t.Errorf("used %v s, want %v", got, (1-want)*200*24*3600)
 		}
-		says(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`, "6.3072e+06") // 20 % of 365 days
+		wantSeries(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`, "6.3072e+06") // 20 % of 365 days
 		for requirement, want := range map[string]float64{"0.8": others / all, "0.9": (others - 2_050_000 - 1_950_500) / all} {
 			if got := valueOf(t, page, fmt.Sprintf(`avax_validator_votes_yes_ratio{node_id="%s",requirement="%s"}`, w.network.NodeID("alpha"), requirement)); !near(got, want) {
 				t.Errorf("yes votes %v at %s, want %v", got, requirement, want)
@@ -68,7 +68,7 @@ func TestFalseViewWithLittleStakeHasLittleEffect(t *testing.T) {
 		if after == before || before-after > 0.001 {
 			t.Errorf("changed from %v to %v", before, after)
 		}
-		says(t, page, `avax_validator_reward_reachable{node_id="`+w.network.NodeID("alpha")+`"}`, "1")
+		wantSeries(t, page, `avax_validator_reward_reachable{node_id="`+w.network.NodeID("alpha")+`"}`, "1")
 	})
 }
 
@@ -80,10 +80,10 @@ func TestOwnViewNeverCountsAsVote(t *testing.T) {
 		time.Sleep(time.Hour)
 		page := w.page(t, "reward_budget")
 		id := `{node_id="` + w.network.NodeID("alpha") + `"`
-		silentOf(t, page, "avax_validator_views_stake_ratio"+id+"}")
-		says(t, page, "avax_validator_uptime_requirement_ratio"+id+"}", "0.8")
+		wantNoSeries(t, page, "avax_validator_views_stake_ratio"+id+"}")
+		wantSeries(t, page, "avax_validator_uptime_requirement_ratio"+id+"}", "0.8")
 		for _, family := range []string{"weighted_uptime_ratio", "downtime_used_seconds", "reward_reachable", "reward_reachable_at", "votes_yes_ratio"} {
-			silentOf(t, page, "avax_validator_"+family+id)
+			wantNoSeries(t, page, "avax_validator_"+family+id)
 		}
 
 		w.ask(t, "alpha", "bravo") // only bravo has a view
@@ -231,11 +231,11 @@ func TestRestartDoesNotChangeTheBudget(t *testing.T) {
 				continue
 			}
 			if !strings.Contains(page, "avax_validator_views_stake_ratio"+id) {
-				silentOf(t, page, "avax_validator_weighted_uptime_ratio"+id)
+				wantNoSeries(t, page, "avax_validator_weighted_uptime_ratio"+id)
 				continue
 			}
 			told++
-			says(t, page, "avax_validator_reward_reachable"+id, "1")
+			wantSeries(t, page, "avax_validator_reward_reachable"+id, "1")
 			if got := valueOf(t, page, "avax_validator_weighted_uptime_ratio"+id); math.Abs(got-before) > 0.01 {
 				t.Errorf("weighted uptime %v, was %v", got, before)
 			}
@@ -264,7 +264,7 @@ func TestRequirementRisesExactlyAtHelicon(t *testing.T) {
 			w.network.SetStakeStart("alpha", step.start)
 			time.Sleep(slowFacts)
 			page := w.page(t, "reward_budget")
-			says(t, page, `avax_validator_uptime_requirement_ratio{node_id="`+w.network.NodeID("alpha")+`"}`, step.want)
+			wantSeries(t, page, `avax_validator_uptime_requirement_ratio{node_id="`+w.network.NodeID("alpha")+`"}`, step.want)
 			budget := valueOf(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`)
 			share := map[string]float64{"0.8": 0.2, "0.9": 0.1}[step.want]
 			// It ends 165 days after the start of the network, minutes ago.
@@ -289,7 +289,7 @@ func TestOutdatedNodeDoesNotLowerTheRequirement(t *testing.T) {
 				}
 				return ""
 			}
-			says(t, w.page(t, "reward_budget"), `avax_validator_uptime_requirement_ratio{node_id="`+w.network.NodeID("bravo")+`"}`, "0.9")
+			wantSeries(t, w.page(t, "reward_budget"), `avax_validator_uptime_requirement_ratio{node_id="`+w.network.NodeID("bravo")+`"}`, "0.9")
 		})
 	}
 }
@@ -311,7 +311,7 @@ func TestAutoRenewedBudgetIsOfTheCurrentPeriod(t *testing.T) {
 		w.network.Disconnect("golf")
 		time.Sleep(8 * 24 * time.Hour)
 		page := w.page(t, "reward_budget")
-		says(t, page, `avax_validator_reward_reachable{node_id="`+w.network.NodeID("golf")+`"}`, "0")
+		wantSeries(t, page, `avax_validator_reward_reachable{node_id="`+w.network.NodeID("golf")+`"}`, "0")
 		w.network.Reconnect("golf")
 		time.Sleep(2 * 24 * time.Hour) // a new period has started
 		golf = w.of(t, w.page(t, "reward_budget"), "golf")

@@ -228,8 +228,8 @@ type setOutlook struct {
 	err     error           // why they are unknown
 }
 
-// outlooksOf asks the nodes that track the chain for their views of its validators. Without such a node it
-// asks the P-Chain for the validators.
+// outlooksOf requests the views of its validators from the nodes that track the chain. Without such a node it
+// requests the validators from the P-Chain.
 func outlooksOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) setOutlook {
 	at := setOutlook{members: map[string]bool{}}
 	b, err := c.Blockchain(ctx, t)

@@ -29,13 +29,13 @@ func TestStopLeavesTheOtherMembers(t *testing.T) {
 		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 270/370.0) {
 			t.Errorf("%v of the L1 left without alpha", got)
 		}
-		says(t, page, leaves("foxtrot", "P"), "1") // without stake
-		silentOf(t, page, `node="echo",chain="examplepoa"`)
-		says(t, page, `avax_node_safe_to_stop{node="alpha"}`, "0")
-		says(t, page, `avax_node_safe_to_stop{node="foxtrot"}`, "0")
-		says(t, page, `avax_node_safe_to_stop{node="echo"}`, "1") // 8.04 of 10.04 million, 350 of 370
+		wantSeries(t, page, leaves("foxtrot", "P"), "1") // without stake
+		wantNoSeries(t, page, `node="echo",chain="examplepoa"`)
+		wantSeries(t, page, `avax_node_safe_to_stop{node="alpha"}`, "0")
+		wantSeries(t, page, `avax_node_safe_to_stop{node="foxtrot"}`, "0")
+		wantSeries(t, page, `avax_node_safe_to_stop{node="echo"}`, "1") // 8.04 of 10.04 million, 350 of 370
 		for validator, want := range map[string]string{"alpha": "0", "bravo": "0", "foxtrot": "0", "charlie": "1", "echo": "1"} {
-			says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID(validator)+`"}`, want)
+			wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID(validator)+`"}`, want)
 		}
 	})
 }
@@ -48,13 +48,13 @@ func TestOfflineAndInactiveWeightDoesNotCount(t *testing.T) {
 		w.network.SetBalance("examplel1", "echo", 0)
 		time.Sleep(2 * time.Minute)
 		page := w.page(t, "safe_to_stop") // 300 of 370 are active and connected
-		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("charlie")+`"}`, "1")
-		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("echo")+`"}`, "1")
-		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"}`, "0")
+		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("charlie")+`"}`, "1")
+		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("echo")+`"}`, "1")
+		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"}`, "0")
 		if got := valueOf(t, page, leaves("echo", "examplel1")); !near(got, 300/370.0) {
 			t.Errorf("%v left without echo", got)
 		}
-		says(t, page, `avax_node_safe_to_stop{node="echo"}`, "0") // 60 % of the primary network would be left
+		wantSeries(t, page, `avax_node_safe_to_stop{node="echo"}`, "0") // 60 % of the primary network would be left
 	})
 }
 
@@ -71,9 +71,9 @@ func TestLowestViewDecidesSafeToStop(t *testing.T) {
 		if got := valueOf(t, page, leaves("foxtrot", "examplel1")); !near(got, 270/370.0) {
 			t.Errorf("%v left without foxtrot, want the view of the others", got)
 		}
-		says(t, page, leaves("echo", "P"), "0") // foxtrot has no stake and no peers
-		says(t, page, leaves("foxtrot", "P"), "1")
-		says(t, page, `avax_node_safe_to_stop{node="echo"}`, "0")
+		wantSeries(t, page, leaves("echo", "P"), "0") // foxtrot has no stake and no peers
+		wantSeries(t, page, leaves("foxtrot", "P"), "1")
+		wantSeries(t, page, `avax_node_safe_to_stop{node="echo"}`, "0")
 	})
 }
 
@@ -84,7 +84,7 @@ func TestSingleNodeUsesItsOwnView(t *testing.T) {
 		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 270/370.0) {
 			t.Errorf("%v left without alpha", got)
 		}
-		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("echo")+`"}`, "1")
+		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("echo")+`"}`, "1")
 	})
 }
 
@@ -102,8 +102,8 @@ func TestNodeCountsAsConnectedToItself(t *testing.T) {
 		}
 		w.ups.SetChains([]collectors.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
 		page := w.page(t, "safe_to_stop")
-		says(t, page, leaves("alpha", "examplel1"), "0.15")
-		says(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"}`, "1")
+		wantSeries(t, page, leaves("alpha", "examplel1"), "0.15")
+		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"}`, "1")
 	})
 }
 
@@ -111,30 +111,30 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "delta", "echo")
 		w.page(t, "up")
-		says(t, w.page(t, "safe_to_stop"), `avax_node_safe_to_stop{node="echo"}`, "1")
+		wantSeries(t, w.page(t, "safe_to_stop"), `avax_node_safe_to_stop{node="echo"}`, "1")
 
 		// The only node that tracks the L1 does not answer for it; echo validates it.
 		w.network.Node("echo").Suffer(simnet.Refused(-32000, "failed to get uptime for validation ID x: validationID not found"), "validators.getCurrentValidators")
 		page := w.page(t, "safe_to_stop")
-		silentOf(t, page, "avax_l1_safe_to_stop")
-		silentOf(t, page, `avax_node_safe_to_stop{node="echo"}`)
-		silentOf(t, page, leaves("echo", "examplel1"))
+		wantNoSeries(t, page, "avax_l1_safe_to_stop")
+		wantNoSeries(t, page, `avax_node_safe_to_stop{node="echo"}`)
+		wantNoSeries(t, page, leaves("echo", "examplel1"))
 		if got := valueOf(t, page, leaves("echo", "P")); got < 0.8 {
 			t.Errorf("%v of the primary network left without echo", got)
 		}
-		says(t, page, `avax_node_safe_to_stop{node="delta"}`, "1") // according to the P-Chain, delta does not validate it
+		wantSeries(t, page, `avax_node_safe_to_stop{node="delta"}`, "1") // according to the P-Chain, delta does not validate it
 
 		// Without an answer of the P-Chain, any node may validate it.
 		w.network.Node("delta").Suffer(simnet.Unavailable(), "platform.getCurrentValidators")
 		w.network.Node("echo").Suffer(simnet.Unavailable(), "platform.getCurrentValidators")
-		silentOf(t, w.page(t, "safe_to_stop"), "avax_node_safe_to_stop")
+		wantNoSeries(t, w.page(t, "safe_to_stop"), "avax_node_safe_to_stop")
 
 		// The validators of an unknown chain are unknown.
 		w.network.Node("delta").Recover()
 		w.network.Node("echo").Recover()
 		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "nope"}})
 		page, notes := w.tell(t.Context(), t, "safe_to_stop", "network")
-		silentOf(t, page, "avax_node_safe_to_stop")
+		wantNoSeries(t, page, "avax_node_safe_to_stop")
 		if text := strings.Join(notes, "\n"); !strings.Contains(text, "mine") || !strings.Contains(text, "correct the chains") {
 			t.Errorf("note %q", text)
 		}
@@ -154,7 +154,7 @@ func TestNextNodeMayStopAfterTheLastIsBack(t *testing.T) {
 		w.ups.SetChains([]collectors.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
 		w.ask(t, "charlie", "echo", "foxtrot")
 		const echo = `avax_node_safe_to_stop{node="echo"}`
-		says(t, w.page(t, "safe_to_stop"), echo, "1")
+		wantSeries(t, w.page(t, "safe_to_stop"), echo, "1")
 		w.network.Node("charlie").Start()
 		was, changes := "1", 0
 		for range 60 {
@@ -179,7 +179,7 @@ func TestStoppedNodeHasNoSafeToStop(t *testing.T) {
 		w.ask(t, "alpha", "bravo")
 		w.network.Node("bravo").Stop()
 		page := w.page(t, "safe_to_stop")
-		silentOf(t, page, `node="bravo"`)
+		wantNoSeries(t, page, `node="bravo"`)
 		if got := valueOf(t, page, leaves("alpha", "P")); !near(got, (10_040_600-2_035_000-2_050_000)/10_040_600.0) {
 			t.Errorf("%v left without alpha as well", got)
 		}
@@ -204,8 +204,8 @@ func TestViewOfAnotherNetworkIsIgnored(t *testing.T) {
 			return ""
 		}
 		w.page(t, "fleet")
-		silentOf(t, w.page(t, "safe_to_stop"), `node="bravo"`)
-		says(t, w.page(t, "variants"), `avax_fleet_variants{fact="version",subject="network"}`, "1")
+		wantNoSeries(t, w.page(t, "safe_to_stop"), `node="bravo"`)
+		wantSeries(t, w.page(t, "variants"), `avax_fleet_variants{fact="version",subject="network"}`, "1")
 		if got := w.of(t, w.page(t, "reward_budget"), "alpha")("views_stake_ratio"); got < 0.7 {
 			t.Errorf("views of %v", got)
 		}

@@ -80,7 +80,7 @@ func primarySet(ctx context.Context, t *Targets) (*node.ValidatorSet, error) {
 }
 
 // observedSetEvery is the minimum time between requests to an observer for a whole validator set, since an
-// observer may belong to somebody else.
+// observer may belong to another operator.
 const observedSetEvery = 30 * time.Minute
 
 // primarySet requests the primary network's validators.
@@ -92,7 +92,7 @@ func (n *Node) primarySet(ctx context.Context) (*node.ValidatorSet, error) {
 }
 
 // primaryStake returns the stake of every primary-network validator in nAVAX, with delegations, and the
-// sum. It asks any node, as often as whole sets may be requested.
+// sum. It calls any node, as often as whole sets may be requested.
 func primaryStake(ctx context.Context, t *Targets) (byNode map[string]uint64, all uint64, err error) {
 	set, err := primarySet(scrape.MaxAge(ctx, fullSetEvery), t)
 	if err != nil {

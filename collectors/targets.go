@@ -101,7 +101,7 @@ func (t *Targets) allChains() []Chain {
 func (t *Targets) SetChains(chains []Chain) { t.chains.Store(&chains) }
 
 // reports returns whether this reporter, a node or a chain, sets the series of a fact that several reporters
-// find. Only one may set them: the first that asks, while present returns true for it.
+// find. Only one may set them: the first caller, while present returns true for it.
 func (t *Targets) reports(fact, reporter string, present func(reporter string) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,7 +147,7 @@ func (t *Targets) chainName(ref string) string {
 	return ref
 }
 
-// identified returns the nodes with a known ID. It asks healthy nodes for a missing ID, and unhealthy ones
+// identified returns the nodes with a known ID. It requests a missing ID from healthy nodes, and unhealthy ones
 // only if there are no others: it is called often, and must not wait for a node that does not answer.
 func (t *Targets) identified(ctx context.Context) ([]*Node, error) {
 	var known, unknown []*Node

@@ -34,7 +34,7 @@ type fact struct{ name, subject string }
 // value is a node's value of a fact, by its parts.
 type value map[string]string
 
-// says is the value of one node.
+// nodeValues are the values of one node.
 type nodeValues struct {
 	node   string
 	values map[fact]value

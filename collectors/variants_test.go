@@ -48,9 +48,9 @@ func TestDifferentChainConfigIsDetected(t *testing.T) {
 		w.network.Node("bravo").SetPrecompile("examplel1", "txAllowListConfig", true, at)
 		w.network.Node("bravo").SetPrecompile("examplel1", "feeManagerConfig", false, at)
 		page, rows := w.variants(t)
-		says(t, page, variantsOf("chain_config", "examplel1"), "2")
-		says(t, page, variantsOf("precompiles", "examplel1"), "2")
-		says(t, page, variantsOf("chain_config", "examplepoa"), "1")
+		wantSeries(t, page, variantsOf("chain_config", "examplel1"), "2")
+		wantSeries(t, page, variantsOf("precompiles", "examplel1"), "2")
+		wantSeries(t, page, variantsOf("chain_config", "examplepoa"), "1")
 		if len(rows) != 4 || !strings.HasPrefix(rows[0], "chain_config | examplel1 | ") || !strings.HasSuffix(rows[0], " | bravo") ||
 			!strings.HasSuffix(rows[1], " | alpha, charlie") {
 			t.Errorf("%q", rows)
@@ -84,10 +84,10 @@ func TestDifferentVersionsAndUpgradesAreDetected(t *testing.T) {
 			return ""
 		}
 		page, rows := w.variants(t)
-		says(t, page, variantsOf("version", "network"), "2")
-		says(t, page, variantsOf("vm_version", vm), "3") // charlie has the version of its own release
-		says(t, page, variantsOf("rpc_protocol", "network"), "1")
-		says(t, page, variantsOf("upgrades", "network"), "2")
+		wantSeries(t, page, variantsOf("version", "network"), "2")
+		wantSeries(t, page, variantsOf("vm_version", vm), "3") // charlie has the version of its own release
+		wantSeries(t, page, variantsOf("rpc_protocol", "network"), "1")
+		wantSeries(t, page, variantsOf("upgrades", "network"), "2")
 		for _, want := range []string{
 			"version | network | avalanchego/1.14.2 | charlie",
 			"version | network | avalanchego/1.15.0 | alpha, bravo",
@@ -108,9 +108,9 @@ func TestNodesThatDoNotAnswerAreNotCompared(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha", "bravo")
 		w.network.SetVersion("bravo", "1.14.2")
-		says(t, w.page(t, "variants"), variantsOf("version", "network"), "2")
+		wantSeries(t, w.page(t, "variants"), variantsOf("version", "network"), "2")
 		w.network.Node("bravo").Stop()
-		says(t, w.page(t, "variants"), variantsOf("version", "network"), "1")
+		wantSeries(t, w.page(t, "variants"), variantsOf("version", "network"), "1")
 		w.network.Node("alpha").Stop()
 		if page, err := w.run(t, "variants", "network"); err == nil || page != "" {
 			t.Errorf("no node answers: %q, %v", page, err)
@@ -131,13 +131,13 @@ func TestStakeOnNewerVersionsIsExportedPerNode(t *testing.T) {
 		if got := valueOf(t, page, newer("alpha")); !near(got, (2_050_000+1_950_500)/10_040_600.0) {
 			t.Errorf("stake on newer versions than alpha's: %v", got)
 		}
-		says(t, page, newer("bravo"), "0")
+		wantSeries(t, page, newer("bravo"), "0")
 
 		// Versions that cannot be compared are neither newer nor older.
 		w.network.SetVersion("charlie", "1.16.0-rc.1")
 		w.network.SetVersion("bravo", "")
 		page = w.page(t, "connected_stake")
-		says(t, page, newer("alpha"), "0")
-		silentOf(t, page, newer("bravo"))
+		wantSeries(t, page, newer("alpha"), "0")
+		wantNoSeries(t, page, newer("bravo"))
 	})
 }

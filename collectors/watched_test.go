@@ -34,7 +34,7 @@ func (w world) idsAsked(t *testing.T) []string {
 func TestSingleValidatorRequestOmitsDelegators(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ask(t, "alpha")
-		says(t, w.page(t, "validators"), `avax_validator_present{node_id="`+w.network.NodeID("alpha")+`"}`, "1")
+		wantSeries(t, w.page(t, "validators"), `avax_validator_present{node_id="`+w.network.NodeID("alpha")+`"}`, "1")
 		if ids := w.idsAsked(t); len(ids) != 2 {
 			t.Errorf("requested %v", ids)
 		}
@@ -46,13 +46,13 @@ func TestOnlyListedValidatorsAreMonitored(t *testing.T) {
 		const stranger = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"
 		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("charlie"), stranger}}
 		page := w.page(t, "validators")
-		says(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
-		says(t, page, `avax_validator_present{node_id="`+stranger+`"}`, "0")
+		wantSeries(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
+		wantSeries(t, page, `avax_validator_present{node_id="`+stranger+`"}`, "0")
 		if strings.Contains(page, w.network.NodeID("alpha")) {
 			t.Error("own node exported although it is not listed")
 		}
 		views := w.page(t, "validator_views")
-		says(t, views, `avax_validator_connected{node="alpha",node_id="`+w.network.NodeID("charlie")+`"}`, "1")
+		wantSeries(t, views, `avax_validator_connected{node="alpha",node_id="`+w.network.NodeID("charlie")+`"}`, "1")
 		if strings.Contains(views, w.network.NodeID("hotel")) {
 			t.Error("unlisted validator exported")
 		}
@@ -82,11 +82,11 @@ func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 		w.ask(t, "alpha")
 		alpha := w.network.NodeID("alpha")
 		for _, j := range specOf(t, "validators").Bind(w.ups) {
-			says(t, w.once(t, "validators", j), `avax_validator_present{node_id="`+alpha+`"}`, "1")
+			wantSeries(t, w.once(t, "validators", j), `avax_validator_present{node_id="`+alpha+`"}`, "1")
 			w.ask(t, "charlie") // the same name in the operator's configuration
 			page := w.once(t, "validators", j)
-			says(t, page, `avax_validator_present{node_id="`+alpha+`"}`, "1")
-			says(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
+			wantSeries(t, page, `avax_validator_present{node_id="`+alpha+`"}`, "1")
+			wantSeries(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
 		}
 	})
 }
@@ -101,13 +101,13 @@ func TestNodesOfAnotherNetworkGetNoValidatorCalls(t *testing.T) {
 			}
 			return ""
 		}
-		says(t, w.page(t, "fleet"), `avax_node_network_mismatch{node="bravo"}`, "1")
+		wantSeries(t, w.page(t, "fleet"), `avax_node_network_mismatch{node="bravo"}`, "1")
 		w.network.ResetCalls()
 		w.page(t, "network")
 		if n := w.asked("bravo", "platform.getCurrentValidators"); n != 0 {
 			t.Errorf("%d calls to bravo", n)
 		}
-		silentOf(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="bravo"}`)
+		wantNoSeries(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="bravo"}`)
 	})
 }
 
@@ -182,8 +182,8 @@ func TestHealthChecksRevealTrackedChains(t *testing.T) {
 			t.Errorf("calls %v", calls)
 		}
 		w.ups.SetChains(found)
-		says(t, w.page(t, "health"), `avax_node_chain_start_failed{node="alpha",chain="examplel1"}`, "1")
-		says(t, w.page(t, "bootstrap"), `avax_node_chain_present{node="alpha",chain="examplel1"}`, "0")
+		wantSeries(t, w.page(t, "health"), `avax_node_chain_start_failed{node="alpha",chain="examplel1"}`, "1")
+		wantSeries(t, w.page(t, "bootstrap"), `avax_node_chain_present{node="alpha",chain="examplel1"}`, "0")
 		tables := w.tables(t, "health", "alpha")
 		if len(tables) == 0 || !strings.Contains(fmt.Sprint(tables[0].Rows), "warp cannot be activated before Durango") {
 			t.Errorf("text of the node missing: %v", tables)
@@ -197,17 +197,17 @@ func TestPartialSyncNodeHasNoXOrC(t *testing.T) {
 		w.network.Node("foxtrot").SetPartialSync(true)
 		time.Sleep(time.Minute)
 		page := w.page(t, "bootstrap") + w.page(t, "health") + w.page(t, "chain_status") + w.page(t, "heads")
-		says(t, page, `avax_node_partial_sync{node="foxtrot"}`, "1")
-		says(t, page, `avax_node_partial_sync{node="alpha"}`, "0")
-		says(t, page, `avax_node_healthy{node="foxtrot"}`, "1")
-		says(t, page, `avax_node_chain_bootstrapped{node="foxtrot",chain="P"}`, "1")
-		says(t, page, `avax_node_chain_bootstrapped{node="foxtrot",chain="examplel1"}`, "1")
-		says(t, page, `avax_node_chain_bootstrapped{node="alpha",chain="C"}`, "1")
+		wantSeries(t, page, `avax_node_partial_sync{node="foxtrot"}`, "1")
+		wantSeries(t, page, `avax_node_partial_sync{node="alpha"}`, "0")
+		wantSeries(t, page, `avax_node_healthy{node="foxtrot"}`, "1")
+		wantSeries(t, page, `avax_node_chain_bootstrapped{node="foxtrot",chain="P"}`, "1")
+		wantSeries(t, page, `avax_node_chain_bootstrapped{node="foxtrot",chain="examplel1"}`, "1")
+		wantSeries(t, page, `avax_node_chain_bootstrapped{node="alpha",chain="C"}`, "1")
 		for _, c := range []string{"X", "C"} {
-			silentOf(t, page, `avax_node_chain_bootstrapped{node="foxtrot",chain="`+c+`"}`)
-			silentOf(t, page, `avax_node_chain_present{node="foxtrot",chain="`+c+`"}`)
-			silentOf(t, page, `avax_chain_height{node="foxtrot",chain="`+c+`"}`)
-			says(t, page, `avax_chain_status{node="foxtrot",chain="`+c+`",status="Created"}`, "1")
+			wantNoSeries(t, page, `avax_node_chain_bootstrapped{node="foxtrot",chain="`+c+`"}`)
+			wantNoSeries(t, page, `avax_node_chain_present{node="foxtrot",chain="`+c+`"}`)
+			wantNoSeries(t, page, `avax_chain_height{node="foxtrot",chain="`+c+`"}`)
+			wantSeries(t, page, `avax_chain_status{node="foxtrot",chain="`+c+`",status="Created"}`, "1")
 		}
 	})
 }

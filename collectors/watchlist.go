@@ -50,7 +50,7 @@ type Token struct {
 	Chain    string // name of a monitored chain
 	Contract string // address of its collection, such as 0x1f…
 	ID       string // decimal
-	// Reindex asks the Data service to read the metadata again, once an hour at most, while it has no good
+	// Reindex makes the Data service read the metadata again, at most once an hour, while it has no good
 	// copy.
 	Reindex bool
 }

@@ -140,7 +140,7 @@ func specOf(t *testing.T, name string) *collectors.Spec {
 }
 
 // says fails the test unless the samples contain the series with this value.
-func says(t *testing.T, page, series, value string) {
+func wantSeries(t *testing.T, page, series, value string) {
 	t.Helper()
 	if !strings.Contains("\n"+page, "\n"+series+" "+value+"\n") {
 		t.Errorf("missing: %s %s\nsamples:\n%s", series, value, page)
@@ -164,7 +164,7 @@ func valueOf(t *testing.T, page, series string) float64 {
 }
 
 // silentOf fails the test if a sample contains the words.
-func silentOf(t *testing.T, page, words string) {
+func wantNoSeries(t *testing.T, page, words string) {
 	t.Helper()
 	for line := range strings.Lines(page) {
 		if !strings.HasPrefix(line, "#") && strings.Contains(line, words) {

@@ -22,7 +22,7 @@ const (
 	Forbidden     Outcome = "forbidden"     // credentials missing, wrong or not enough; host name not allowed
 	Rejected      Outcome = "rejected"      // understood and refused: an error body (RPCError), or 400, 405, 415, …
 	RateLimited   Outcome = "rate_limited"  // too many requests, or still in a pause that the upstream requested
-	Unavailable   Outcome = "unavailable"   // the upstream, or what stands before it, says that it cannot answer now
+	Unavailable   Outcome = "unavailable"   // the upstream, or a proxy in front of it, is temporarily unavailable
 	Bootstrapping Outcome = "bootstrapping" // the node knows the chain and is not done bootstrapping it
 	NotFound      Outcome = "not_found"     // no such path: chain unknown or not tracked, API off, no such resource
 	Malformed     Outcome = "malformed"     // answered, but not with what was asked for

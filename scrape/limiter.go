@@ -38,7 +38,7 @@ type aheadKey struct{}
 
 // Ahead exempts calls with ctx from the limits of concurrency and rate. It is for the one call that checks whether the
 // upstream answers. In the queue its duration would depend on other calls, and a slow upstream would pass for a dead
-// one. It is sent even while the upstream, or a load balancer, asks for a pause.
+// one. It is sent even while the upstream, or a load balancer, requests a pause.
 func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
 
 // turn waits until a request may be sent. Every turn taken ends with a call of done.
@@ -99,7 +99,7 @@ func (p *limiter) wait(op string) time.Duration {
 	return max(0, time.Until(p.until[op]), time.Until(p.until[allOps]))
 }
 
-// obey stores the pause that an answer asks for, and returns its end and its ops. 429 is about the caller and pauses all
+// obey stores the pause that an answer requests, and returns its end and its ops. 429 is about the caller and pauses all
 // ops. 503 is about the method and pauses the op. So does 429 for a request that changes something, which has a lower
 // limit than others. until is zero without a pause.
 func (p *limiter) obey(op string, once bool, status int, h http.Header) (what string, until time.Time) {

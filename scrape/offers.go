@@ -15,7 +15,7 @@ type Offer struct {
 
 // offers stores which methods an upstream offers.
 type offers struct {
-	withholds func(error) bool // nil: nothing is remembered
+	withholds func(error) bool // nil: nothing is stored
 	mu        sync.Mutex
 	known     map[[2]string]offer
 }

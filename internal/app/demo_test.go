@@ -105,7 +105,7 @@ func (b bubble) ask(t *testing.T, path string) (status int, body string) {
 }
 
 // tells fails the test unless the page contains all of these words, and none that start with an exclamation mark.
-func (b bubble) tells(t *testing.T, path string, status int, words ...string) {
+func (b bubble) wantPage(t *testing.T, path string, status int, words ...string) {
 	t.Helper()
 	got, body := b.ask(t, path)
 	if got != status {
@@ -143,14 +143,14 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 		lost := func(page map[string]float64) float64 {
 			return page[`avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`]
 		}
-		b.tells(t, plan, http.StatusOK, `"total_avax": 0,`)
+		b.wantPage(t, plan, http.StatusOK, `"total_avax": 0,`)
 
 		end := b.suffer(t, "nobody has topped up examplel1")
 		time.Sleep(round)
 		if got := lost(b.page(t)); got <= 50 || got >= 110 {
 			t.Errorf("quorum loss in %v s, want 110 s minus the age of the answer", got)
 		}
-		b.tells(t, plan, http.StatusOK, `"chain": "examplel1"`, `"quorum": "0.80",`, "!\"seconds\": null", `"total_avax": 3.9`)
+		b.wantPage(t, plan, http.StatusOK, `"chain": "examplel1"`, `"quorum": "0.80",`, "!\"seconds\": null", `"total_avax": 3.9`)
 
 		time.Sleep(105 * time.Second)
 		page := b.page(t)
@@ -174,11 +174,11 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 			answer.Total < needed || answer.Total > needed+0.001 || *answer.QuorumLoss[0].Seconds != 0 {
 			t.Errorf("plan:\n%s", body)
 		}
-		b.tells(t, "/safe-to-stop?node=alpha", http.StatusConflict, "no: examplel1: ")
+		b.wantPage(t, "/safe-to-stop?node=alpha", http.StatusConflict, "no: examplel1: ")
 
 		end()
 		time.Sleep(round + 30*time.Second) // an L1's nodes process a change within half a minute
-		b.tells(t, plan, http.StatusOK, `"total_avax": 0,`, `!"active": false`)
+		b.wantPage(t, plan, http.StatusOK, `"total_avax": 0,`, `!"active": false`)
 	})
 }
 

@@ -117,7 +117,7 @@ func (d *detour) RoundTrip(req *http.Request) (*http.Response, error) {
 var oneStarts sync.Mutex
 
 // watched runs the app on a stage, with a pager.
-func watched(t *testing.T, d drill, test func(s *stage, p *pager)) {
+func onStage(t *testing.T, d drill, test func(s *stage, p *pager)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(d.startup)
@@ -183,7 +183,7 @@ type outcome struct {
 func (d drill) play(t *testing.T) outcome {
 	t.Helper()
 	o := outcome{drill: d}
-	watched(t, d, func(s *stage, p *pager) {
+	onStage(t, d, func(s *stage, p *pager) {
 		wait := func(most time.Duration, until func() bool) {
 			for end := time.Now().Add(most); time.Now().Before(end) && !until(); {
 				time.Sleep(15 * time.Second)

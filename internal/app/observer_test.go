@@ -43,7 +43,7 @@ func (y story) fired(t *testing.T, observed bool, last time.Duration) (alerts []
 			env.Observers = "public=http://observer.sim"
 		}
 	}}
-	watched(t, d, func(s *stage, p *pager) {
+	onStage(t, d, func(s *stage, p *pager) {
 		time.Sleep(10 * time.Minute)
 		began := time.Now()
 		y.begin(s)
@@ -134,7 +134,7 @@ func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
 		env.Observers, env.ObserverBudget = "public=http://observer.sim", fmt.Sprint(budget)
 		env.Collectors = config.Defaults().Collectors
 	}}
-	watched(t, d, func(s *stage, p *pager) {
+	onStage(t, d, func(s *stage, p *pager) {
 		calls, most, refused, minutes := 0, 0, 0, int(long/time.Minute)
 		for minute := range minutes {
 			if minute%60 == 30 { // once an hour it is rate-limited
@@ -177,7 +177,7 @@ func delegator(of string) drill {
 func TestStatusPageOfADelegator(t *testing.T) {
 	t.Parallel()
 	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
-	watched(t, delegator(of), func(s *stage, p *pager) {
+	onStage(t, delegator(of), func(s *stage, p *pager) {
 		time.Sleep(12 * time.Minute)
 		w := httptest.NewRecorder()
 		s.exporter.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
@@ -206,7 +206,7 @@ func TestDelegatorIsAlertedOfADownValidator(t *testing.T) {
 	t.Parallel()
 	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
 	var network string
-	watched(t, delegator(of), func(s *stage, p *pager) {
+	onStage(t, delegator(of), func(s *stage, p *pager) {
 		if network = s.NodeID("charlie"); network != of {
 			t.Fatal("stage with other IDs")
 		}

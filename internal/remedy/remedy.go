@@ -17,7 +17,7 @@ type Remedy struct {
 	Do   string
 	// service replaces Do if the upstream is a service instead of a node.
 	service string
-	// ByText says that two errors are the same problem only if their texts are equal.
+	// ByText means that two errors are the same problem only if their texts are equal.
 	ByText bool
 }
 

@@ -87,7 +87,7 @@ type job struct {
 	// What follows is guarded by Scheduler.mu.
 	running  bool               // a run is in progress
 	cancel   context.CancelFunc // ends it
-	again    bool               // it is to be followed by another
+	again    bool               // another run must follow
 	began    time.Time          // the last run
 	failures int                // runs without an answer, one after the other
 	woken    *time.Timer

@@ -336,7 +336,7 @@ func prose(text string) g.Node {
 
 func dim(text string) g.Node { return h.P(h.Class("dim"), g.Text(text)) }
 
-// more says how many are not shown, and where they are.
+// more returns how many rows are not shown, and where they are.
 func more(n int, of string, where ...g.Node) g.Node {
 	return g.If(n > 0, h.P(h.Class("dim"), g.Text("and "+number(n)+of), g.Group(where)))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// dear are queries that take much for their size: time, samples, stack, regular expressions, labels.
-func dear() []string {
+// expensiveQueries are short queries that need much: time, samples, stack, regular expressions, labels.
+func expensiveQueries() []string {
 	double := `{__name__=~".+"}`
 	for range 40 {
 		double = `label_replace(` + double + `, "a", "$1$1", "node", "(.*)")`
@@ -33,7 +33,7 @@ func dear() []string {
 	}
 }
 
-// querying asks them all, eight at once.
+// querying sends all of them, eight at a time.
 func querying(e *exporter, stop <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -46,7 +46,7 @@ func querying(e *exporter, stop <-chan struct{}) {
 			client := &http.Client{Timeout: answered, Transport: &http.Transport{}}
 			defer client.CloseIdleConnections()
 			for n := first; ; n++ {
-				queries := dear()
+				queries := expensiveQueries()
 				for _, path := range []string{"/api/v1/query", "/api/v1/query_range?start=0&end=1e10&step=1e6"} {
 					form := strings.NewReader(url.Values{"query": {queries[n%len(queries)]}}.Encode())
 					request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+path, form)

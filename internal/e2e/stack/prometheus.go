@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// PrometheusConfig says what a Prometheus scrapes, evaluates and notifies.
+// PrometheusConfig configures what a Prometheus scrapes, evaluates and notifies.
 type PrometheusConfig struct {
 	Targets            []string          // base URLs; scraped at /metrics under the job avax-exporter
 	RuleFiles          []string          // paths
@@ -68,7 +68,7 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 	})}
 }
 
-// Query evaluates expr now and returns the instant vector that it yields; the error is Prometheus' own, or says that it did not answer.
+// Query evaluates expr now and returns the instant vector. The error is that of Prometheus, or that of the connection.
 func (p *PrometheusServer) Query(ctx context.Context, expr string) (model.Vector, error) {
 	query := p.URL + "/api/v1/query?" + url.Values{"query": {expr}}.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, query, nil)
