@@ -171,7 +171,7 @@ func TestUnknownNameIsAnError(t *testing.T) {
 // The command also explains alerts of companion.yml, which a Prometheus evaluates.
 func TestAlertOfACompanionRuleNamesPrometheus(t *testing.T) {
 	told := ask(t, time.Minute, [2]string{"AvalancheGoDiskLow", "alpha"}, [2]string{"CompanionTargetDown", ""})
-	demand(t, told[0], "AvalancheGoDiskLow is of companion.yml", "of the node's own /ext/metrics: not served here; query Prometheus", "docs/runbooks/AvalancheGoDiskLow.md", "!absent")
+	demand(t, told[0], "AvalancheGoDiskLow is in companion.yml", "of the node's own /ext/metrics: not served here; query Prometheus", "docs/runbooks/AvalancheGoDiskLow.md", "!absent")
 	demand(t, told[1], "up\n    of Prometheus")
 }
 
