@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -17,10 +18,17 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
+// gcPercent is less than Go's default of 100. It takes a little more CPU and a sixth less memory,
+// of which a fleet needs more. The variable GOGC overrides it.
+const gcPercent = 60
+
 func main() {
 	// Before any secret is read.
 	if err := disableCoreDumps(); err != nil {
 		fmt.Fprintln(os.Stderr, "avax-exporter: core dumps stay enabled, and one would contain secrets: prctl:", err)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
