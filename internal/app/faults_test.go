@@ -86,9 +86,10 @@ func live(t *testing.T, c *config.Config, log io.Writer) *app.App {
 	return h
 }
 
-// page requests /metrics. The answer must be immediate: on this clock, any wait for an upstream would show.
+// page requests /metrics after the runs that are due now. The answer must be immediate: on this clock, any wait for an upstream would show.
 func (b bubble) page(t *testing.T) map[string]float64 {
 	t.Helper()
+	synctest.Wait()
 	asked := time.Now()
 	w := httptest.NewRecorder()
 	b.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))

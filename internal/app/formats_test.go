@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,9 +34,10 @@ const (
 	acceptBrowser     = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 )
 
-// fetch requests /metrics like a scraper.
+// fetch requests /metrics like a scraper, after the runs that are due now.
 func (b bubble) fetch(t *testing.T, accept, encoding string) (contentType string, body []byte) {
 	t.Helper()
+	synctest.Wait()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	r.Header.Set("Accept", accept)
 	r.Header.Set("Accept-Encoding", encoding)
