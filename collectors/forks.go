@@ -32,9 +32,11 @@ func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) e
 		return nil
 	}
 	var nodes []*Node
+	newestOf := map[*Node]nodeBlock{}
 	height := newest[0].Number
 	for _, b := range newest {
 		nodes = append(nodes, b.of)
+		newestOf[b.of] = b
 		if b.of.observer {
 			b.Number -= min(b.Number, observedBehind)
 		}
@@ -42,6 +44,9 @@ func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) e
 	}
 	// A node that no longer has the block, or does not answer, is not compared.
 	same, err := each(ctx, nodes, func(ctx context.Context, n *Node) (nodeBlock, error) {
+		if b := newestOf[n]; b.Number == height { // accepted blocks do not change
+			return b, nil
+		}
 		b, err := n.EthBlockByNumber(ctx, c.Ref, (*uint64)(&height))
 		return nodeBlock{n, b}, err
 	})

@@ -47,8 +47,7 @@ func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, e
 		if height, err = n.PlatformHeight(ctx); err == nil {
 			at, err = n.PlatformTimestamp(ctx)
 		}
-	case "X": // changes rarely
-		ctx, _ = scrape.Sharing(ctx, time.Minute)
+	case "X":
 		height, err = ask(n, "avm.getHeight", func() (uint64, error) { return n.AVMHeight(ctx, c.Ref) })
 		if err == nil && height > 0 {
 			at, err = blockTime(ctx, n, c, height)

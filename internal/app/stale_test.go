@@ -7,6 +7,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
 // Shared answers do not extend the life of a dead node's samples: after three periods of the slowest collector none is left.
@@ -29,6 +30,26 @@ func TestSamplesOfADeadNodeExpireAfterThreePeriods(t *testing.T) {
 			})
 		}
 	}
+}
+
+// While all calls succeed, no sample of a node expires between two runs, even if a call takes a second and the runs accept shared answers.
+func TestNoSampleOfASlowNodeExpiresBetweenRuns(t *testing.T) {
+	inBubble(t, func(t *testing.T, b bubble) {
+		b.network.Node("bravo").Suffer(simnet.Slow(time.Second))
+		time.Sleep(5 * time.Minute) // the collectors have settled
+		before := about(b.page(t), "bravo")
+		lost := map[string]bool{}
+		for range 5 * 60 * 2 {
+			time.Sleep(time.Second / 2)
+			page := b.page(t)
+			for _, series := range before {
+				if _, there := page[series]; !there && strings.HasPrefix(series, "avax_") && !lost[series] {
+					lost[series] = true
+					t.Errorf("%s missing at %s", series, time.Now().Format(time.TimeOnly))
+				}
+			}
+		}
+	})
 }
 
 // A change upstream is exported at the next tick, from an answer that is at most half a period old.
