@@ -9,9 +9,10 @@ import (
 // peersNotice is the time that peers may take to notice that a node has stopped or hangs. The longest measured was 50 s.
 const peersNotice = time.Minute
 
-// Away returns the names of the nodes that do not answer now. A node does not answer if the collector up
-// says so or, if that does not run, if the last call failed. A last answer older than within also
-// counts (0: any age is accepted). Peers may see such a node as connected for up to a minute more.
+// Away returns the names of the nodes that do not answer now. A node is listed if the latest run of the
+// collector up got no answer. If that collector does not run, a node is listed if the last call failed. A node whose last
+// answer is older than within is listed too (0: any age is accepted). Peers may report such a node as connected for up to
+// a minute more.
 func (t *Targets) Away(within time.Duration) []string {
 	names := []string{}
 	for _, n := range t.Nodes() {
@@ -77,13 +78,13 @@ func (n *Node) untilAway(ctx context.Context) (context.Context, context.CancelFu
 
 // away holds the configured nodes that do not answer, for one run.
 type away struct {
-	names []string        // for which it is certain that no view counts them as connected
-	ids   map[string]bool // node IDs, all of whose names do not answer
+	names []string        // without nodes that a view may still count as connected
+	ids   map[string]bool // node IDs of which no configured name answers
 	nodes map[*Node]bool
 }
 
-// away returns the nodes that do not answer. The ID of a node that has never answered is not known. After
-// peers must have noticed, its name is returned.
+// away returns the nodes that do not answer. The ID of a node that has never answered is not
+// known. The name of such a node is returned after peersNotice.
 func (t *Targets) away(within time.Duration) away {
 	found := away{names: []string{}}
 	for _, n := range t.Nodes() {
@@ -103,7 +104,7 @@ func (t *Targets) away(within time.Duration) away {
 		}
 	}
 	if len(found.ids) == 0 {
-		return found // as a rule; a fleet calls this for each of its nodes
+		return found // the usual case; return early, because this is called for each node of a fleet
 	}
 	for _, n := range t.Nodes() {
 		if !found.nodes[n] {

@@ -23,13 +23,13 @@ type Spec struct {
 	// EveryFor, if not nil, returns the default period if it depends on the monitored validators.
 	EveryFor func(Validators) time.Duration
 	// Shares lets its runs use answers that other collectors got up to a period ago, instead of half a
-	// period. Use it for a collector that calls every node for what others call each node anyway.
+	// period. Use it for a collector whose calls to every node are also made by other collectors.
 	Shares bool
-	// Off leaves it out of the defaults.
+	// Off removes the collector from the defaults.
 	Off bool
 	// Probe also runs a node's job when calls to the node begin to fail or to succeed.
 	Probe bool
-	// OnChange also runs it when a node has stopped or begun to answer.
+	// OnChange also runs the collector when a node stops or begins to answer.
 	OnChange bool
 	// Families are all families that Collect may set.
 	Families []*metric.Family
@@ -37,9 +37,9 @@ type Spec struct {
 	Scope metric.Scope
 	// Bind makes the jobs, each with its own target. It makes no calls.
 	Bind func(*Upstreams) []Job
-	// Cost returns the calls of one run of this many jobs to the Data service, by the names in Calls, on a
-	// usual day: no history to read, and each list on one page unless the collector says otherwise. Nil: it
-	// does not call the Data service.
+	// Cost returns the number of calls to the Data service that one run of this many jobs makes, by the names in
+	// Calls. It assumes that no history must be read, and that each list has one page unless the collector says
+	// otherwise. Nil: the collector does not call the Data service.
 	Cost func(w Watchlist, jobs int) map[string]int
 }
 
@@ -136,8 +136,8 @@ func All() []*Spec {
 	}
 }
 
-// fullSetEvery is the minimum time between requests for a whole validator set. On Mainnet that answer
-// has more than a megabyte, and the node walks every staker for it.
+// fullSetEvery is the minimum time between requests for a whole validator set. On Mainnet the
+// answer is larger than 1 MB, and the node iterates over all stakers to build it.
 const fullSetEvery = 5 * time.Minute
 
 // slowFacts is the maximum age of answers that change only with an upgrade or a transaction, such as

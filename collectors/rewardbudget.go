@@ -281,7 +281,7 @@ func (p polling) observed(ctx context.Context, validators []node.Validator) map[
 }
 
 // viewsFromPeers returns what the peers of a configured node report about it. A peer that has not reported
-// since it connected reads 0.
+// since it connected counts as 0 % uptime.
 func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, error) {
 	answer, err := n.Peers(ctx)
 	if err != nil {
@@ -298,7 +298,7 @@ func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, e
 	return views, nil
 }
 
-// seen returns the votes on these validators that the configured nodes know.
+// seen returns the votes on these validators according to what the configured nodes observed.
 func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 	voters := p.voters()
 	if len(validators) == 0 || len(voters) == 0 {

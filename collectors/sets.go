@@ -13,7 +13,7 @@ import (
 )
 
 // mostViews is the maximum number of nodes to ask for their views of the monitored validators. Each answer
-// lists all of these, so in a large fleet each node would list the whole fleet.
+// lists all monitored validators. Without this limit, every node of a large fleet would list the whole fleet.
 const mostViews = 25
 
 // monitored is the set of monitored validators of the primary network.
@@ -56,8 +56,8 @@ func (w monitored) entries(ctx context.Context, n *Node, others ...string) (iter
 	ids = slices.Concat(ids, others)
 	slices.Sort(ids)
 	if ids = slices.Compact(ids); len(ids) == 1 {
-		// For a single entry a node returns all delegators, which may be thousands. An ID that does not exist
-		// makes it two entries.
+		// For a single ID a node also returns all delegators, which may be thousands. A second ID, which does not exist,
+		// prevents that.
 		ids = append(ids, unusedNodeID)
 	}
 	entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)

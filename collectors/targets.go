@@ -100,8 +100,9 @@ func (t *Targets) allChains() []Chain {
 // SetChains replaces the chains.
 func (t *Targets) SetChains(chains []Chain) { t.chains.Store(&chains) }
 
-// reports returns whether this reporter, a node or a chain, sets the series of a fact that several reporters
-// find. Only one may set them: the first caller, while present returns true for it.
+// reports returns whether this reporter, a node or a chain, sets the series of a fact. Several reporters may find
+// the same fact, but only one may set its series. That is the first one to call, as long as present returns true
+// for it.
 func (t *Targets) reports(fact, reporter string, present func(reporter string) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -117,8 +117,9 @@ func (u *Upstream) closeIdle(a *access) {
 	}
 }
 
-// secretsOf lists the secrets that an upstream could repeat: values of the configured headers, with and without their
-// scheme, the text of basic authentication, and the password, or a user name alone, which is a token.
+// secretsOf lists the secrets that an upstream could repeat in an error: the values of the configured headers, with and
+// without their scheme, the decoded text of basic authentication, and the password. A user name without a password
+// counts as a token.
 func secretsOf(user *url.Userinfo, h http.Header) []string {
 	var secrets []string
 	if user != nil {
@@ -141,7 +142,8 @@ func secretsOf(user *url.Userinfo, h http.Header) []string {
 	return secrets
 }
 
-// redacting replaces secrets, longest first. It keeps those under four characters, which would hide half a text.
+// redacting replaces secrets, longest first. It does not replace secrets shorter than four characters, because they occur in
+// ordinary text.
 func redacting(secrets []string) *strings.Replacer {
 	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < 4 })
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })

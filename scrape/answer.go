@@ -18,8 +18,8 @@ import (
 // errTooLarge ends the reading of an answer above the limit.
 var errTooLarge = errors.New("too large")
 
-// bounded reads at most left bytes and stores why reading ended. So an answer that was cut off differs from one that is
-// incomplete in itself.
+// bounded reads at most left bytes and stores why reading ended. This tells an answer that exceeds the limit, or whose
+// connection broke, from one that the upstream sent incomplete.
 type bounded struct {
 	from io.Reader
 	left int64

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// call sends requests until there is an answer, no hope, or no time.
+// call sends requests until one is answered, a retry is useless, or no time is left.
 func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	var cancel context.CancelFunc
 	for n := 1; ; n++ {
@@ -39,7 +39,7 @@ func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	}
 }
 
-// turn waits until a request may be sent, and checks the budget. Every turn taken ends with a call of done.
+// turn waits until a request may be sent, and checks the budget. The caller must call done after the request.
 func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error) {
 	done, err = u.limiter.turn(ctx, op)
 	if err != nil || u.admit == nil {
@@ -70,7 +70,7 @@ func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error
 	took := time.Since(began)
 	outcome := OutcomeOf(err)
 	if outcome == Unreachable && errors.Is(context.Cause(ctx), context.Canceled) {
-		return nil, ctx.Err() // given up: says nothing about the upstream, as its callers' time being up does
+		return nil, ctx.Err() // cancelled by the caller, which says nothing about the upstream; a passed deadline does
 	}
 	if outcome == Unreachable && ctx.Err() != nil {
 		outcome = Timeout
@@ -93,7 +93,7 @@ func answered(o Outcome) bool {
 	return false
 }
 
-// brief formats d with as many digits as a reader needs.
+// brief rounds d to milliseconds below a second, and to tenths of a second above.
 func brief(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()
@@ -136,7 +136,7 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 		u.metrics.waits(what, until)
 	}
 	if response.StatusCode == c.evenAt {
-		var read bytes.Buffer // for the words of a refusal, if it is one
+		var read bytes.Buffer // kept for the error message, if the body is not an answer
 		value, err := u.decode(c, io.TeeReader(response.Body, &read))
 		if OutcomeOf(err) != Malformed {
 			return value, err

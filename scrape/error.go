@@ -67,8 +67,8 @@ func (e *StatusError) Error() string { return e.text }
 
 // RPCError is the error of a JSON-RPC answer. An Error with the outcome Rejected wraps it.
 type RPCError struct {
-	Code    int    // a node's own services know one code, -32000, for almost everything
-	Message string // as the upstream wrote it, cut to a sane length
+	Code    int    // a node's own services use one code, -32000, for almost every error
+	Message string // as the upstream wrote it, shortened to longestText
 }
 
 // Error returns the upstream's message.
@@ -114,7 +114,7 @@ var localLimits = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUF
 
 func isLocalLimit(err error) bool {
 	var lookup *net.DNSError
-	named := errors.As(err, &lookup) // it keeps the text alone of what went wrong
+	named := errors.As(err, &lookup) // a DNSError keeps only the text of its cause
 	for _, limit := range localLimits {
 		if errors.Is(err, limit) || named && strings.Contains(lookup.Err, limit.Error()) {
 			return true

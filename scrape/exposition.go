@@ -203,7 +203,8 @@ func (l *liner) float(v float64) string {
 	return s
 }
 
-// Each yields the families for a scrape in protobuf, one at a time: in this form a sample takes many times its line.
+// Each yields the families for a scrape in protobuf, one at a time, because a sample in this form takes many times the memory of its
+// text line.
 func (m *Metrics) Each() iter.Seq[*dto.MetricFamily] {
 	return func(yield func(*dto.MetricFamily) bool) {
 		upstreams := m.all()

@@ -21,14 +21,14 @@ const (
 	waitUnasked = 10 * time.Second       // after a 429 that does not say how long
 )
 
-// limiter limits requests: concurrent ones, their rate, and none before the time that the upstream asked for.
+// limiter limits the concurrency and the rate of requests, and delays them if the upstream asks for a pause.
 type limiter struct {
 	slots   chan struct{}
 	bucket  *rate.Limiter
 	maxWait time.Duration
 
 	mu    sync.Mutex
-	until map[string]time.Time // when an op may be asked again, as the upstream asked; by op, allOps for every one
+	until map[string]time.Time // end of the pause that the upstream asked for, by op or allOps
 }
 
 // allOps means every op of an upstream.
@@ -37,11 +37,11 @@ const allOps = "all"
 type aheadKey struct{}
 
 // Ahead exempts calls with ctx from the limits of concurrency and rate. It is for the one call that checks whether the
-// upstream answers. In the queue its duration would depend on other calls, and a slow upstream would pass for a dead
-// one. It is sent even while the upstream, or a load balancer, requests a pause.
+// upstream answers. In the queue its duration would depend on other calls, and a slow upstream would look as if it
+// were down. It is sent even while the upstream, or a load balancer, requests a pause.
 func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
 
-// turn waits until a request may be sent. Every turn taken ends with a call of done.
+// turn waits until a request may be sent. The caller must call done after the request.
 func (p *limiter) turn(ctx context.Context, op string) (done func(), err error) {
 	if ahead, _ := ctx.Value(aheadKey{}).(bool); ahead {
 		p.bucket.Reserve() // later calls wait longer in return

@@ -27,8 +27,8 @@ type offer struct {
 	until time.Time
 }
 
-// The time before a withheld call is sent again: after the first refusal, and at most. Each refusal in a row doubles it, so
-// that a stray one silences a method for a minute only.
+// The time before a withheld call is sent again: after the first refusal, and the maximum. Each further refusal in a row
+// doubles it, so a single wrong refusal withholds a method for only a minute.
 const (
 	firstWithheld = time.Minute
 	mostWithheld  = time.Hour

@@ -10,7 +10,7 @@ import (
 )
 
 // Replay returns an upstream that sends nothing. It answers every request with answer, as the result of a JSON-RPC call, or
-// as the whole body of another request. A method of a typed client can so check an answer that was already received.
+// as the whole body of another request. With it, a method of a typed client can check an answer that was received before.
 func Replay(answer jsontext.Value) (*Upstream, error) {
 	return New(Options{URL: "http://replay.invalid", Transport: replay(answer), MaxBody: memoryFactor*int64(len(answer)) + maxEnvelope})
 }

@@ -44,15 +44,15 @@ type Options struct {
 	Burst       int           // burst of requests after an idle time; default twice the Rate
 	MaxBody     int64         // maximum answer size in bytes, after decompression; default 16 MiB
 
-	// Admit, if set, is called before each request and each retry: it is a budget. Its error, a new *Error each time, ends
-	// the call; its Op is filled in.
+	// Admit, if set, is called before each request and each retry, to check a budget. If it returns an error, the call ends
+	// with this error. The error must be a new *Error each time, because the call sets its Op.
 	Admit func(ctx context.Context, op string) error
 
-	// Withholds, if set, reports whether an error means that the upstream does not offer the call. The call, identified by
-	// method and path, is then not sent for a minute, and after each further refusal for twice as long, an hour at most; the
-	// error counts as its answer. See Offers.
+	// Withholds, if set, reports whether an error means that the upstream does not offer the call. A call is identified by
+	// method and path. After such an error the call is not sent for a minute, and returns this error. Each further refusal
+	// doubles that time, up to an hour. See Offers.
 	Withholds func(error) bool
-	// Share is the minimum age up to which answers are shared, if the caller allows any age but 0 (see MaxAge).
+	// Share is the smallest MaxAge in effect: a smaller MaxAge than this counts as this, except 0, which shares nothing.
 	Share time.Duration
 
 	// Changed, if set, is called when Healthy has changed. It must not block.
@@ -67,7 +67,7 @@ const (
 	defaultTimeout     = 10 * time.Second
 	defaultConcurrency = 4
 	defaultRate        = 100
-	defaultMaxWait     = time.Minute // load balancers ask for hours, and the node is back in seconds
+	defaultMaxWait     = time.Minute // load balancers ask for hours, although the node is back in seconds
 	defaultMaxBody     = 16 << 20
 )
 
@@ -149,7 +149,7 @@ func (u *Upstream) Answered() time.Time {
 	return time.Time{}
 }
 
-// ended stores the result of a call that says something about the upstream.
+// ended updates Healthy and Answered after a request. The caller leaves out an outcome that says nothing about the upstream.
 func (u *Upstream) ended(outcome Outcome) {
 	good := answered(outcome)
 	if good {
@@ -236,9 +236,9 @@ func (u *Upstream) ask(ctx context.Context, c call) (any, error) {
 	return value, err
 }
 
-// as holds the code that the compiler repeats for each answer type.
+// as converts an answer to T. Only this function is generic, because the compiler repeats its code for each T.
 func as[T any](value any, err error) (T, error) {
-	answer, _ := value.(T) // not ok only without an answer, or if T is an interface and the answer null
+	answer, _ := value.(T) // fails only if there is no answer, or if T is an interface and the answer is null
 	return answer, err
 }
 

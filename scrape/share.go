@@ -26,9 +26,9 @@ func maxAge(ctx context.Context) time.Duration {
 	return d
 }
 
-// Sharing is MaxAge for all calls of a run. The function returns when the oldest of the run's answers was requested, so
-// that the run's samples are not dated later. Answers that a single call accepted with a longer MaxAge of its own do
-// not count, unless a Sharing within the run includes them. It returns zero if no answer was shared.
+// Sharing is MaxAge for all calls of a run. The returned function reports the time at which the oldest shared answer of the
+// run was requested: samples must not have a later timestamp. It reports zero if no answer was shared. It leaves out answers
+// of a call with a longer MaxAge of its own, unless a Sharing within the run covers that MaxAge.
 func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time.Time) {
 	within, _ := ctx.Value(runKey{}).(*run)
 	r := &run{granted: d, within: within}
@@ -81,7 +81,7 @@ type shared struct {
 	asked   time.Time // age counts from the request, so that no answer is older than it claims
 	keep    time.Duration
 	waiting int                     // callers that wait; the last to leave cancels the call
-	leave   context.CancelCauseFunc // with why the last one left; nil once the call has ended
+	leave   context.CancelCauseFunc // cancels the call, with a cause; nil once the call has ended
 
 	done  chan struct{} // closed when value and err are set
 	value any
@@ -90,8 +90,8 @@ type shared struct {
 
 type callerDeadlineKey struct{}
 
-// withPatience stores the caller's deadline for a call that outlives its caller: there is no retry after it, so the caller
-// gets the outcome of the call instead of its own timeout.
+// withCallerDeadline stores the caller's deadline for a shared call, which may outlive that caller. No retry starts after
+// this deadline, so the caller gets the outcome of the call instead of its own timeout.
 func withCallerDeadline(ctx, caller context.Context) context.Context {
 	deadline, ok := caller.Deadline()
 	if !ok {
@@ -199,8 +199,8 @@ func (a *answers) remember(q shareKey, s *shared) {
 	a.byKey[q] = s
 }
 
-// ForgetAnswers deletes the shared answers of an upstream that has stopped: after its return they may be wrong. Answers in
-// progress stay.
+// ForgetAnswers deletes the shared answers of an upstream that has stopped. They may be wrong when it answers again.
+// Calls in progress continue.
 func (u *Upstream) ForgetAnswers() {
 	a := &u.answers
 	a.mu.Lock()

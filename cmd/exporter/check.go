@@ -10,7 +10,7 @@ import (
 
 const checkHelp = `
 Prints for each node its version, network, node ID, bootstrapped chains and
-validator, then what is missing and how to fix it. Uses the same environment
+validator status. Then prints what is missing and how to fix it. Uses the same environment
 variables as run.
 
 Examples:

@@ -21,7 +21,7 @@ import (
 type Config struct {
 	// On: the rules are evaluated in this process.
 	On bool
-	// Rules are evaluated unless RulesFile names a file that replaces them.
+	// Rules are the built-in rules in YAML. If RulesFile is set, that file replaces them.
 	Rules     []byte
 	RulesFile string
 	// Alertmanagers are URLs. AlertmanagerFile is a file with the alerting section of a Prometheus
@@ -29,14 +29,14 @@ type Config struct {
 	Alertmanagers    []string
 	AlertmanagerFile string
 	ExternalLabels   map[string]string
-	// Job and Instance are the labels that a Prometheus would set when it scrapes this exporter, so that alerts
-	// of both are the same to Alertmanager.
+	// Job and Instance are the labels that a Prometheus would set when it scrapes this exporter, so that
+	// Alertmanager deduplicates the alerts of this process and of that Prometheus.
 	Job, Instance string
 	// URL is the address of this exporter for links in notifications.
 	URL      string
 	Interval time.Duration // between samples, and between evaluations
-	// History is how long samples are kept, MinHistory at least; 0: up to a day, if they take less than 64
-	// MB.
+	// History is how long samples are kept, at least MinHistory. 0 means a day, or less if a day of samples takes
+	// more than 64 MB.
 	History time.Duration
 }
 
@@ -51,7 +51,8 @@ type Options struct {
 	Config
 	// Metrics serves /metrics, which is sampled.
 	Metrics http.Handler
-	// Ready reports whether a family that is absent from /metrics is absent from the upstreams.
+	// Ready reports whether /metrics is complete: every collector has run. Rules are evaluated from then on, or after
+	// Patience.
 	Ready      func() bool
 	State      *state.Dir // keeps for how long alerts have been active; may be nil
 	Registerer prometheus.Registerer
@@ -63,10 +64,10 @@ type Options struct {
 	// The delays are those of Prometheus; tests change them.
 	ResendDelay    time.Duration // 0: a minute
 	ForGracePeriod time.Duration // 0: a minute
-	Patience       time.Duration // with an exporter that does not become ready; 0: two minutes
+	Patience       time.Duration // maximum wait for Ready; 0: two minutes
 	// Transport replaces the network to Alertmanager in tests.
 	Transport http.RoundTripper
-	// clockStep returns by how much the wall clock was set forward since a time; nil: that of the machine.
+	// clockStep returns by how much the wall clock was set forward since a time; nil: the machine's clock is read.
 	clockStep func(since time.Time) time.Duration
 }
 
@@ -82,7 +83,7 @@ type Source interface {
 	QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error)
 }
 
-// Requested is a Source that also answers requests of others, with lower limits of time and samples.
+// Requested is a Source with a second Source for queries from HTTP clients, which has lower limits of time and samples.
 type Requested interface {
 	Source
 	Requests() Source
@@ -128,7 +129,7 @@ type Alert struct {
 	Annotations     map[string]string
 	State           string
 	ActiveAt        time.Time
-	KeepFiringSince time.Time // zero: its cause still holds
+	KeepFiringSince time.Time // zero: the expression still holds
 	Value           float64
 }
 
@@ -137,7 +138,7 @@ type Receiver struct {
 	Name string // host and port
 	// Asked is false before the first notification.
 	Asked, Up bool
-	Since     time.Time // when Up became what it is
+	Since     time.Time // the time of the last change of Up
 	Err       string    // why it is not up
 }
 

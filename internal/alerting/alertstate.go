@@ -24,7 +24,7 @@ const (
 	// outage is the maximum age of saved alert state, as in Prometheus.
 	outage = time.Hour
 	// rewrite is the number of intervals after which unchanged state is written again. A killed process loses
-	// no more of a `for` than that.
+	// at most that much of a `for`.
 	rewrite = 4
 )
 
@@ -95,8 +95,8 @@ func (s *alertState) update(groups []*rules.Group, last bool) (wrote bool, err e
 	return true, s.dir.Save(stateKey, active)
 }
 
-// asOf keeps how long these alerts have been active, as of now. Times of a wall clock that was set since
-// mean nothing.
+// asOf moves the times of these alerts so that each was last seen now and keeps its active duration. It is needed because
+// the wall clock was set since.
 func asOf(now time.Time, alerts []activeAlert) []activeAlert {
 	moved := slices.Clone(alerts)
 	for i, a := range moved {

@@ -27,13 +27,13 @@ type delivery struct {
 	metrics   *Metrics
 	log       *slog.Logger
 	transport http.RoundTripper // nil: that of the notifier
-	url       string            // where a page leads
-	stopping  context.Context   // ended: nothing is waited for any longer
+	url       string            // base URL of the links in alerts
+	stopping  context.Context   // when it ends, sends in progress are cancelled
 
 	mu        sync.Mutex
 	receivers map[string]Receiver
-	// accepted are alerts that some Alertmanager has accepted, unsent those that none has, by their labels, with
-	// the time until which they are valid.
+	// accepted holds the alerts that at least one Alertmanager has accepted, unsent those that none has. The key is
+	// the labels, the value is the end of validity.
 	accepted, unsent map[string]time.Time
 }
 
@@ -44,7 +44,7 @@ func newDelivery(o Options, m *Metrics, stopping context.Context) *delivery {
 	}
 }
 
-// sender replaces Prometheus' link of an alert by the link to its page here, and sends it.
+// sender sends alerts. It first replaces the link of each alert with a link to this exporter's page /alerts.
 type sender struct {
 	alertmanagers *notifier.Manager                           // nil: none
 	notify        func(context.Context, ...model.Alert) error // nil: none

@@ -19,8 +19,9 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
-// Limits of one query: its time, and its samples in memory at once, of 16 bytes each. A rule that needs more fails, which is
-// logged, counted and shown on /alerts. A request (/api/v1/query) may be anybody's, so its limits are the lowest.
+// Limits of one query: its duration, and the samples that it holds in memory, of 16 bytes each. A rule that exceeds them
+// fails. The failure is logged, counted and shown on /alerts. A request (/api/v1/query) has the lowest limits, because any
+// client may send it.
 const (
 	ruleTimeout    = 30 * time.Second
 	ruleSamples    = 2_000_000
@@ -46,7 +47,7 @@ type engine struct {
 	parts    sync.WaitGroup
 
 	evaluating bool          // the rules run; guarded by Alerting.mu
-	sampled    chan struct{} // closed when a page is in the store
+	sampled    chan struct{} // closed when the samples of the first scrape are in the store
 	once       sync.Once
 }
 
@@ -120,8 +121,8 @@ func (e *engine) evaluate(a *Alerting, set *ruleSet) error {
 	return nil
 }
 
-// iteration evaluates a group, unless the clock was set: then every `for` would have elapsed, or no sample
-// of the last hour would count.
+// iteration evaluates a group. It does nothing after the clock was set: forward, every `for` would have elapsed; back, recent
+// samples would not count.
 func (e *engine) iteration(ctx context.Context, g *rules.Group, at time.Time) {
 	if !e.clock.wasSet() {
 		rules.DefaultEvalIterationFunc(ctx, g, at)

@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// listener listens within the process: the scraper requests /metrics as any other client, and needs no port,
-// certificate or password.
+// listener listens within the process. The scraper requests /metrics over it like any other client, but needs no
+// port, certificate or password.
 type listener struct {
 	dialed chan net.Conn
 	closed context.Context

@@ -21,7 +21,7 @@ type Metrics struct {
 	remembered    prometheus.Gauge
 }
 
-// NewMetrics registers them.
+// NewMetrics registers the families and returns them.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		alerts: prometheus.NewGaugeVec(prometheus.GaugeOpts{

@@ -29,11 +29,11 @@ import (
 // Built reports that this program can evaluate rules.
 const Built = true
 
-// ErrNotBuilt reports that the program cannot evaluate rules: never if Built is true.
+// ErrNotBuilt is the error of a program that cannot evaluate rules. It is nil because Built is true.
 var ErrNotBuilt error
 
 const (
-	dropEvery = 10 * time.Minute // samples older than the history
+	dropEvery = 10 * time.Minute // how often samples older than the history are dropped
 	// drainFor is how long the shutdown waits for notifications in the queue.
 	drainFor = 5 * time.Second
 	// queueCapacity is Prometheus' default.
@@ -97,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 			return nil, fmt.Errorf("list of Alertmanagers: %w", err)
 		}
 	}
-	// Stopping is drainFor after ctx: notifications in the queue are sent if possible.
+	// stopping ends drainFor later than ctx, so that notifications in the queue can still be sent.
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.delivery = newDelivery(o, a.metrics, stopping)
 	if o.Notifies() {
@@ -293,9 +293,9 @@ func (a *Alerting) scrapeConfig(set *ruleSet) (*config.Config, error) {
 	return cfg, nil
 }
 
-// kept is the relabelling that selects the samples to keep: families that rules name, and those that pages
-// show, which is everything about the network and the collectors. The exporter's own histograms, of which
-// every upstream has some, are kept only if a rule names them.
+// kept returns the relabelling that selects the samples to keep: the families that rules name, and all avax_
+// families, which pages show. Histograms of the exporter, which have many series, are kept only if a rule
+// names them.
 func kept(named string) []map[string]any {
 	const bulk = "__tmp_bulk"
 	of := func(label, regex string, rest map[string]any) map[string]any {
@@ -323,7 +323,7 @@ func scrapeTargets(c *config.Config) map[string][]*targetgroup.Group {
 	return groups
 }
 
-// Reload reads the rules again. If they are invalid, the previous ones stay.
+// Reload reloads the rules. If they are invalid, it keeps the previous ones.
 func (a *Alerting) Reload() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -27,7 +27,7 @@ type store struct{ *tsdb.Head }
 // openStore opens an empty store.
 func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb.HeadOptions)) (*store, error) {
 	options := tsdb.DefaultHeadOptions()
-	options.StripeSize = 1 << 9 // of 2^14: a few thousand series, not millions
+	options.StripeSize = 1 << 9 // instead of 2^14: the store has a few thousand series, not millions
 	options.ChunkWriteQueueSize = 0
 	// The head needs an empty directory when it is opened, and does not use it afterwards.
 	dir, err := emptyDir()
@@ -49,8 +49,8 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb
 	return &store{head}, nil
 }
 
-// emptyDir creates a directory for a moment, wherever possible: a full disk must not keep a restarted
-// exporter from paging.
+// emptyDir creates a temporary directory in the first place that allows it, because a restarted exporter must alert
+// even if a disk is full.
 func emptyDir() (string, error) {
 	var errs []error
 	for _, parent := range []string{"/dev/shm", os.Getenv("RUNTIME_DIRECTORY"), os.TempDir(), os.Getenv("STATE_DIRECTORY")} {

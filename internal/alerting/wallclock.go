@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clockTolerance is the largest step of the wall clock without a new engine. Samples and evaluations of that
+// clockTolerance is the largest step of the wall clock that does not cause a new engine. Samples and evaluations of that
 // time are lost, as in Prometheus.
 const clockTolerance = time.Minute
 

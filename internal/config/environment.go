@@ -17,15 +17,15 @@ type Environment struct {
 	Nodes          string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" subject:"Nodes and chains" desc:"Nodes to monitor, as name=url, comma-separated. The name becomes the label node. User and password in the URL are sent as basic authentication."`
 	NodesFile      string `split_words:"true" name:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml). Reloaded when it changes; see fleets.md. If it is set and AVAX_NODES is not, only its nodes are monitored."`
 	NodeNetworkID  string `split_words:"true" name:"NODE_NETWORK_ID" desc:"Network of the nodes: mainnet, fuji or a number. Empty: the network of most nodes. avax_node_network_mismatch reports nodes of other networks."`
-	Observers      string `split_words:"true" name:"OBSERVERS" desc:"Endpoints to compare the nodes with, such as public ones, as name=url, comma-separated. They are not judged as nodes are, and no AVAX_NODE_ variable applies to them; see observers.md. With AVAX_NODES empty, they alone are asked."`
-	ObserverBudget string `split_words:"true" name:"OBSERVER_BUDGET" default:"60" desc:"Limit of calls to one observer, within any minute."`
+	Observers      string `split_words:"true" name:"OBSERVERS" desc:"Endpoints to compare the nodes with, such as public ones, as name=url, comma-separated. Alerts about nodes and the AVAX_NODE_ variables do not apply to them; see observers.md. If AVAX_NODES is empty, the exporter calls only observers."`
+	ObserverBudget string `split_words:"true" name:"OBSERVER_BUDGET" default:"60" desc:"Maximum number of calls to one observer within any minute."`
 	Chains         string `split_words:"true" name:"CHAINS" default:"C" desc:"Chains to monitor in addition to P and X, comma-separated: an alias, name=alias or name=blockchainID. The name becomes the label chain. auto adds the chains that the nodes track."`
 	Validators     string `split_words:"true" name:"VALIDATORS" default:"own" desc:"Primary-network validators to export: own (those of the nodes above), all, or node IDs, comma-separated."`
 
-	NodeHost          string `split_words:"true" name:"NODE_HOST" subject:"Requests to nodes" desc:"Host header for the nodes. Set it, for example to localhost, if a node answers 403 to the name in its URL (--http-allowed-hosts)."`
+	NodeHost          string `split_words:"true" name:"NODE_HOST" subject:"Requests to nodes" desc:"Host header for the nodes. Set it, for example to localhost, if a node rejects the host name in its URL with 403 (see its flag --http-allowed-hosts)."`
 	NodeHeadersFile   string `split_words:"true" name:"NODE_HEADERS_FILE" desc:"File with headers for the nodes, one Name: value per line, such as Authorization for nodes behind a proxy."`
 	NodeCAFile        string `split_words:"true" name:"NODE_CA_FILE" desc:"File with PEM certificates that verify the nodes' certificates. Empty: those of the system."`
-	NodeBearerFile    string `split_words:"true" name:"NODE_BEARER_FILE" desc:"File with a token that is sent to the nodes as Authorization: Bearer. Reloaded when it changes, as all files of nodes are."`
+	NodeBearerFile    string `split_words:"true" name:"NODE_BEARER_FILE" desc:"File with a token that is sent to the nodes as Authorization: Bearer. Reloaded when it changes, as are all AVAX_NODE_…_FILE files."`
 	NodeBasicAuthFile string `split_words:"true" name:"NODE_BASIC_AUTH_FILE" desc:"File with user:password, sent to the nodes as basic authentication."`
 	NodeCertFile      string `split_words:"true" name:"NODE_CERT_FILE" desc:"File with the PEM client certificate for nodes that require one (mTLS)."`
 	NodeKeyFile       string `split_words:"true" name:"NODE_KEY_FILE" desc:"File with the PEM key of AVAX_NODE_CERT_FILE."`
@@ -33,29 +33,29 @@ type Environment struct {
 	Collectors  string `split_words:"true" name:"COLLECTORS" subject:"Collectors" desc:"Collectors to run: a comma-separated list, or changes to the defaults as +name and -name."`
 	Schedules   string `split_words:"true" name:"SCHEDULES" desc:"Schedules of collectors, as collector=expression, semicolon-separated. The expression is cron's, such as @every 30s or */5 * * * *."`
 	Timeout     string `split_words:"true" name:"TIMEOUT" default:"10s" desc:"Timeout of one call to a node or service, as a duration."`
-	Concurrency string `split_words:"true" name:"CONCURRENCY" default:"4" desc:"Concurrent calls to one node or service. The up probe is not counted against this limit."`
+	Concurrency string `split_words:"true" name:"CONCURRENCY" default:"4" desc:"Maximum number of concurrent calls to one node or service. The up probe is not counted against this limit."`
 	MaxBody     string `split_words:"true" name:"MAX_BODY" default:"16MiB" desc:"Size limit of an answer, as bytes, KiB, MiB or GiB. 1,500 validators take 1.4 MiB."`
 
-	WatchAddresses  string `split_words:"true" name:"WATCH_ADDRESSES" subject:"Addresses, assets and contracts" desc:"Addresses to monitor, comma-separated. P- and X-Chain addresses, such as P-avax1…, are requested from the nodes. EVM addresses, such as 0x1f…, are requested from the Data service, on each of AVAX_CHAINS."`
+	WatchAddresses  string `split_words:"true" name:"WATCH_ADDRESSES" subject:"Addresses, assets and contracts" desc:"Addresses to monitor, comma-separated. Data about P- and X-Chain addresses, such as P-avax1…, comes from the nodes. Data about EVM addresses, such as 0x1f…, comes from the Data service, for each chain in AVAX_CHAINS."`
 	WatchAssets     string `split_words:"true" name:"WATCH_ASSETS" desc:"X-Chain assets to monitor, as asset IDs, comma-separated."`
-	WatchContracts  string `split_words:"true" name:"WATCH_CONTRACTS" desc:"Addresses whose deployed contracts are counted, on each EVM chain of AVAX_CHAINS, comma-separated, such as 0x1f…. Needs the Data service."`
+	WatchContracts  string `split_words:"true" name:"WATCH_CONTRACTS" desc:"Deployer addresses, comma-separated, such as 0x1f…. Counts the contracts that they deployed on each EVM chain of AVAX_CHAINS. Needs the Data service."`
 	WatchTokens     string `split_words:"true" name:"WATCH_TOKENS" desc:"NFTs whose owner and metadata are checked, as chain/contract/id, comma-separated, such as C/0x1f…/7. The owner is one of AVAX_WATCH_ADDRESSES. A suffix :reindex asks the Data service to index missing metadata again, once an hour at most."`
-	WatchSignatures string `split_words:"true" name:"WATCH_SIGNATURES" desc:"Probes of the signature aggregator, as name=txHash, comma-separated. txHash is a P- or X-Chain transaction that sends a message to an L1. The name becomes the label probe."`
+	WatchSignatures string `split_words:"true" name:"WATCH_SIGNATURES" desc:"Transactions to probe the signature aggregator with, as name=txHash, comma-separated. txHash is a P- or X-Chain transaction that sends a message to an L1. The name becomes the label probe."`
 
 	DataURL          string `split_words:"true" name:"DATA_URL" subject:"Data and Metrics services" desc:"Address of the Data service, such as https://data-api.avax.network. Empty: it is not used; see data-service.md."`
 	DataAPIKeyFile   string `split_words:"true" name:"DATA_API_KEY_FILE" desc:"File with the API key of the Data service. Reloaded when it changes. Empty: no key."`
 	DataAPIKeyHeader string `split_words:"true" name:"DATA_API_KEY_HEADER" default:"x-service-api-key" desc:"Header for the API key. Some addresses of the service need x-glacier-api-key."`
-	DataBudget       string `split_words:"true" name:"DATA_BUDGET" default:"6000/m,1200000/d" desc:"Compute units to spend at the Data service, as units/m for any minute and units/d for any day. The default is the limit without a key; that of a free key is 8000/m,2000000/d. A part that is missing has no limit."`
+	DataBudget       string `split_words:"true" name:"DATA_BUDGET" default:"6000/m,1200000/d" desc:"Limit of compute units at the Data service, as units/m within any minute and units/d within any day. The default is the limit without a key; that of a free key is 8000/m,2000000/d. If you leave out a part, it has no limit."`
 	MetricsURL       string `split_words:"true" name:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network. Empty: it is not used."`
 	Network          string `split_words:"true" name:"NETWORK" desc:"Network for requests to the Data service: mainnet, fuji or testnet. It must be that of the nodes. Empty: the network of the nodes."`
 	Currency         string `split_words:"true" name:"CURRENCY" default:"usd" desc:"Currency of prices from the Data service: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
 
-	MetricsAllow string `split_words:"true" name:"METRICS_ALLOW" subject:"Exported metrics" desc:"Families to export, comma-separated; * matches any text, such as avax_node_*. {label=value} after a family selects series, such as avax_node_peers*{node=alpha}. Empty: all. The exporter's own families (avax_exporter_…, go_…, process_…) are always exported. The status page has no other data, except the validators and balances of L1s."`
+	MetricsAllow string `split_words:"true" name:"METRICS_ALLOW" subject:"Exported metrics" desc:"Families to export, comma-separated; * matches any text, such as avax_node_*. {label=value} after a family selects series, such as avax_node_peers*{node=alpha}. Empty: all. The exporter's own families (avax_exporter_…, go_…, process_…) are always exported. The status page shows only exported families, and the validators and balances of L1s."`
 	MetricsDeny  string `split_words:"true" name:"METRICS_DENY" desc:"Families or series to drop from those allowed, in the format of AVAX_METRICS_ALLOW. {label} alone drops the label; of series that become identical, the first is exported."`
 	SeriesLimit  string `split_words:"true" name:"SERIES_LIMIT" default:"1000000" desc:"Series limit of one collector, over all its targets. A run beyond it fails, and its largest families are dropped until the rest fits. 0: no limit."`
 
 	Listen           string `split_words:"true" name:"LISTEN" default:":9865" subject:"Web server" desc:"Address of /metrics and the status page, as host:port."`
-	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Connections from clients at the same time. Beyond this limit, the client address with the most connections loses the one that was idle longest. A low limit of open files reduces it."`
+	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Maximum number of concurrent client connections. Beyond it, the exporter closes the longest idle connection of the client address that has the most. A low limit of open files reduces the maximum."`
 	WebConfigFile    string `split_words:"true" name:"WEB_CONFIG_FILE" desc:"File with TLS, client certificates and passwords for AVAX_LISTEN, in the format of Prometheus exporters (web.config.file). Reloaded for every connection; see operating.md."`
 	WebSystemdSocket string `split_words:"true" name:"WEB_SYSTEMD_SOCKET" default:"false" desc:"true: serve on the socket of systemd instead of AVAX_LISTEN."`
 	ReloadEndpoint   string `split_words:"true" name:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reloads the nodes and their credentials, as SIGHUP does. Every client that reaches the port may then use it."`
@@ -66,7 +66,7 @@ type Environment struct {
 	RulesProfile         string `split_words:"true" name:"RULES_PROFILE" default:"all" desc:"Built-in alert rules to evaluate: validator, l1, rpc, delegator or all; see alerting.md."`
 	RulesFile            string `split_words:"true" name:"RULES_FILE" desc:"File with alert rules that replace the built-in ones, in Prometheus' format. Reloaded on SIGHUP."`
 	AlertingInterval     string `split_words:"true" name:"ALERTING_INTERVAL" default:"15s" desc:"Interval at which rules are evaluated and metrics are sampled for them, as a duration."`
-	History              string `split_words:"true" name:"HISTORY" default:"auto" desc:"Duration for which samples are kept in memory, for rules and pages: 2h or more, or auto. auto is 24h, and less (down to 2h) if that would take more than 64 MB; see alerting.md."`
+	History              string `split_words:"true" name:"HISTORY" default:"auto" desc:"Duration for which samples are kept in memory, for rules and pages: 2h or more, or auto. auto is 24h, or less (at least 2h) if 24h of samples would take more than 64 MB; see alerting.md."`
 	AlertingJob          string `split_words:"true" name:"ALERTING_JOB" default:"avax-exporter" desc:"Label job of alerts: the job under which a Prometheus scrapes this exporter."`
 	AlertingInstance     string `split_words:"true" name:"ALERTING_INSTANCE" desc:"Label instance of alerts: the target as in Prometheus. Empty: the name of this machine with the port of AVAX_LISTEN."`
 	ExternalLabels       string `split_words:"true" name:"EXTERNAL_LABELS" desc:"Labels to add to every alert, as name=value, comma-separated."`
@@ -77,14 +77,14 @@ type Environment struct {
 	Alertmanagers          string `split_words:"true" name:"ALERTMANAGERS" subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated. Empty: alerts are evaluated and shown, but not sent."`
 	AlertmanagerConfigFile string `split_words:"true" name:"ALERTMANAGER_CONFIG_FILE" desc:"File with the alerting section of a Prometheus configuration: TLS, credentials and relabelling for the Alertmanagers, or more of them."`
 	NotifyFile             string `split_words:"true" name:"NOTIFY_FILE" desc:"File with receivers and routes for notifications from this process, in Alertmanager's format; no Alertmanager is needed. avax-exporter notify init prints an example. Reloaded on SIGHUP."`
-	HeartbeatURL           string `split_words:"true" name:"HEARTBEAT_URL" desc:"URL to request every minute while collectors run, rules are evaluated and notifications are accepted, such as a check of healthchecks.io. It is secret and never logged or shown."`
+	HeartbeatURL           string `split_words:"true" name:"HEARTBEAT_URL" desc:"URL to request every minute, such as a check of healthchecks.io. Requested only while collectors run, rules are evaluated and notifications are accepted. The URL is secret: it is never logged or shown."`
 	NotifyListen           string `split_words:"true" name:"NOTIFY_LISTEN" default:":9866" desc:"Address for gossip between replicas that notify, as host:port. Used only with AVAX_NOTIFY_PEERS. Not authenticated: keep it inside your network."`
-	NotifyPeers            string `split_words:"true" name:"NOTIFY_PEERS" desc:"Gossip addresses of the other replicas, as host:port, comma-separated. Replicas with the same AVAX_NOTIFY_FILE notify once."`
+	NotifyPeers            string `split_words:"true" name:"NOTIFY_PEERS" desc:"Gossip addresses of the other replicas, as host:port, comma-separated. Replicas with the same AVAX_NOTIFY_FILE send each notification once."`
 	Digest                 string `split_words:"true" name:"DIGEST" default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. A route of AVAX_NOTIFY_FILE or of an Alertmanager sends it; see notifications.md."`
 
 	Shard       string `split_words:"true" name:"SHARD" default:"0" subject:"Shards, state and log" desc:"Zero-based index of this shard; see fleets.md."`
 	TotalShards string `split_words:"true" name:"TOTAL_SHARDS" default:"1" desc:"Number of shards: processes that share the nodes."`
-	StateDir    string `split_words:"true" name:"STATE_DIR" desc:"Directory, which must exist, for totals from the Data service, downtimes of validators and the state of alerts. They survive a restart. Empty: they start again after a restart."`
+	StateDir    string `split_words:"true" name:"STATE_DIR" desc:"Directory for state that survives a restart: totals from the Data service, downtimes of validators and the state of alerts. It must exist. Empty: a restart loses this state."`
 	LogLevel    string `split_words:"true" name:"LOG_LEVEL" default:"INFO" desc:"Log level: DEBUG, INFO, WARN or ERROR."`
 	LogFormat   string `split_words:"true" name:"LOG_FORMAT" default:"auto" desc:"Log format: text, json or auto. auto is text on a terminal and JSON otherwise."`
 }
