@@ -10,8 +10,8 @@ import (
 
 const checkHelp = `
 Prints for each node its version, network, node ID, bootstrapped chains and
-validator status. Then prints what is missing and how to fix it. Uses the same environment
-variables as run.
+validator status. Then prints what is missing and how to fix it. Uses the same
+environment variables as run.
 
 Examples:
   AVAX_NODES=mine=http://127.0.0.1:9650 avax-exporter check
