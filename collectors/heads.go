@@ -47,7 +47,8 @@ func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, e
 		if height, err = n.PlatformHeight(ctx); err == nil {
 			at, err = n.PlatformTimestamp(ctx)
 		}
-	case "X":
+	case "X": // changes rarely; a minute is too long for Sharing: the samples would expire between two runs
+		ctx = scrape.MaxAge(ctx, time.Minute)
 		height, err = ask(n, "avm.getHeight", func() (uint64, error) { return n.AVMHeight(ctx, c.Ref) })
 		if err == nil && height > 0 {
 			at, err = blockTime(ctx, n, c, height)
