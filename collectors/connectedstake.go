@@ -17,7 +17,7 @@ var (
 	nodeConnectedStake = metric.New("avax_node_connected_stake_ratio",
 		"Share of all primary-network stake (0 to 1) that this node is connected to, including its own.", "node")
 	nodeVersionStake = metric.New("avax_node_version_stake_ratio",
-		"Share of all primary-network stake (0 to 1) that is connected to this node and reports this version, including its own. Only the 20 versions with the most stake have series, and the rest is other.",
+		"Share of all primary-network stake (0 to 1) that is connected to this node and reports this version, including its own. Only the 20 versions with the most stake have series, and the sum of the others has the version other.",
 		"node", "version")
 	newerVersionStake = metric.New("avax_node_newer_version_stake_ratio",
 		"Share of all primary-network stake (0 to 1) that is connected to this node and runs a newer version.", "node")

@@ -18,14 +18,14 @@ import (
 
 var (
 	validatorRequirement = metric.New("avax_validator_uptime_requirement_ratio",
-		"Uptime (0 to 1) that the validator needs for its reward: 0.9 if its period started at or after Helicon, 0.8 otherwise. For an auto-renewed validator, this family and the following are about the current period.", "node_id")
+		"Uptime (0 to 1) that the validator needs for its reward: 0.9 if its period started at or after Helicon, 0.8 otherwise. For an auto-renewed validator, every family about the reward is about the current period.", "node_id")
 	validatorDowntimeBudget = metric.New("avax_validator_downtime_budget_seconds",
 		"Downtime that the reward allows in the whole period: (1 - requirement) times its length.", "node_id").
 		By("(1 - avax_validator_uptime_requirement_ratio) * (avax_validator_end_timestamp_seconds - avax_validator_start_timestamp_seconds)")
 	validatorDowntimeUsed = metric.New("avax_validator_downtime_used_seconds",
-		"Downtime so far: (1 - weighted uptime) times the elapsed time. Within a period it falls only to correct a false report. The real downtime may be less, by up to avax_validator_downtime_used_uncertainty_seconds.", "node_id")
+		"Downtime so far: (1 - weighted uptime) times the elapsed time. Within a period it decreases only when a false report is corrected. The real downtime may be less, by up to avax_validator_downtime_used_uncertainty_seconds.", "node_id")
 	validatorDowntimeUncertainty = metric.New("avax_validator_downtime_used_uncertainty_seconds",
-		"By how much avax_validator_downtime_used_seconds may be too long. Peers report whole percents, rounded down: up to 1 % of the elapsed time.", "node_id")
+		"By how many seconds avax_validator_downtime_used_seconds may be too high. Peers report whole percents, rounded down: up to 1 % of the elapsed time.", "node_id")
 	validatorReachable = metric.New("avax_validator_reward_reachable",
 		"1 if the validator meets its requirement at the end of the period without further downtime, 0 if its budget is exceeded.", "node_id").
 		By("(1 - avax_validator_weighted_uptime_ratio) * (time() - avax_validator_start_timestamp_seconds) <= bool avax_validator_downtime_budget_seconds")
@@ -34,7 +34,7 @@ var (
 	validatorWeightedUptime = metric.New("avax_validator_weighted_uptime_ratio",
 		"Share of the elapsed period (0 to 1) in which the validator's peers saw it up, weighted by their stake. The validator's view of itself is left out. If only observers have a view, their average. Absent if no view is known.", "node_id")
 	validatorViewsStake = metric.New("avax_validator_views_stake_ratio",
-		"Share of all stake (0 to 1) whose view of the validator is known. It is low for half a minute after a restart, and if only other configured nodes report a view. 0 if only observers do. Absent if no view is known.", "node_id")
+		"Share of all stake (0 to 1) whose view of the validator is known. It is low for half a minute after a restart, and if only other configured nodes report a view. 0 if only observers report one. Absent if no view is known.", "node_id")
 	validatorVotesYes = metric.New("avax_validator_votes_yes_ratio",
 		"Share of all stake (0 to 1) that would vote today for the validator's reward, for this requirement. The validator's own stake, and stake without a known view, do not vote.", "node_id", "requirement")
 )
@@ -188,7 +188,7 @@ type vote struct {
 	dissenters []staking.View
 }
 
-// mostDissenters is the maximum number of listed validators that would vote no.
+// mostDissenters is the maximum number of listed validators whose observed uptime is below the requirement.
 const mostDissenters = 10
 
 // count counts the views of a validator.
@@ -338,11 +338,12 @@ func (p polling) voters() []*Node {
 	return able[:min(len(able), mostViews)]
 }
 
-// tellDissenters lists the validators that would vote no, for the validators with the fewest votes first.
+// tellDissenters lists the validators whose observed uptime is below the requirement. Those of the validators with the
+// fewest yes votes come first.
 // With AVAX_VALIDATORS=all, it lists them only for your own validators.
 func (p polling) tellDissenters(out *metric.Batch, votes map[string]vote) {
 	t := metric.Table{
-		About:   fmt.Sprintf("Who would vote no on a validator's reward today: of each the %d with the most stake.", mostDissenters),
+		About:   fmt.Sprintf("Validators that observed less uptime than the reward of a validator requires: for each validator, the %d with the most stake.", mostDissenters),
 		Columns: []string{"Validator", "Peer", "Its stake in AVAX", "Saw the validator up"},
 	}
 	shown := make([]vote, 0, len(votes))

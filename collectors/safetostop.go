@@ -17,7 +17,7 @@ import (
 
 var (
 	l1SafeToStop = metric.New("avax_l1_safe_to_stop",
-		"1 if at least 80 % of the chain's weight stays active and connected without this validator, 0 if not. Every configured node that tracks the chain, and every observer with a view, must see that. A configured node that does not answer counts as not connected. A validator's own view counts only if there is no other. Absent if no configured node has a view.",
+		"1 if at least 80 % of the chain's weight stays active and connected without this validator, 0 if not. Every configured node that tracks the chain, and every observer with a view, must report that. A configured node that does not answer counts as not connected. A validator's own view counts only if there is no other. Absent if no configured node has a view.",
 		"chain", "node_id")
 	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
 		"Share of a set's weight (0 to 1) that stays active and connected if this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. The configured node or observer that sees the least weight counts. A configured node that does not answer counts as not connected. Absent if no configured node has a view, or this node does not answer.",
