@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,7 +31,7 @@ type phones struct {
 	server *http.Server
 
 	mu   sync.Mutex
-	sent map[string][]string // received notifications: receiver, group, status and labels of an alert
+	sent map[string][]string // received notifications: time, receiver, group, status and labels of an alert
 }
 
 const (
@@ -78,7 +79,7 @@ func (p *phones) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, a := range n.Alerts {
-		p.sent[r.Host] = append(p.sent[r.Host], fmt.Sprint(n.Receiver, " ", n.GroupKey, " ", a.Status, " ", a.Labels))
+		p.sent[r.Host] = append(p.sent[r.Host], fmt.Sprint(time.Now().UTC().Format(time.DateTime), " ", n.Receiver, " ", n.GroupKey, " ", a.Status, " ", a.Labels))
 	}
 }
 
@@ -99,7 +100,7 @@ func (e external) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // both sends notifications from the exporter and from an external Alertmanager with the same configuration. The returned function
-// compares them.
+// compares them: the same alerts, at the same times.
 func both(t *testing.T, ctx context.Context, c *config.Config) (compare func()) {
 	t.Helper()
 	p := newPhones()
@@ -125,7 +126,11 @@ func both(t *testing.T, ctx context.Context, c *config.Config) (compare func()) 
 	}
 }
 
-// shippedFile is the shipped configuration with a webhook for each receiver.
+// betweenEvaluations is the group wait. A group that waits for a multiple of the evaluation interval is notified in the instant at
+// which an evaluation adds alerts to it, with them or without them.
+const betweenEvaluations = every + every/2
+
+// shippedFile is the shipped configuration with a webhook for each receiver, and with betweenEvaluations.
 func shippedFile(t *testing.T, host string) []byte {
 	t.Helper()
 	file := map[string]any{}
@@ -135,6 +140,7 @@ func shippedFile(t *testing.T, host string) []byte {
 	for _, r := range file["receivers"].([]any) {
 		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url": "http://" + host}}
 	}
+	file["route"].(map[string]any)["group_wait"] = betweenEvaluations.String()
 	text, err := yaml.Marshal(file)
 	if err != nil {
 		t.Fatal(err)
