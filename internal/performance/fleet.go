@@ -199,7 +199,7 @@ func (b *bench) watch(name string, size int, e *subject, crowd *crowd, began tim
 		if !strings.HasPrefix(line, "#") {
 			f.series++
 		}
-		if strings.HasPrefix(line, "avax_exporter_collector_skipped_total{") && !strings.HasSuffix(line, " 0.0") {
+		if strings.HasPrefix(line, "avax_exporter_collector_skipped_total{") && !strings.HasSuffix(line, " 0") {
 			f.skipped++
 		}
 	}
