@@ -22,9 +22,9 @@ func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 }
 
 // first returns the first answer of a node or, if no node answers, of an observer. It calls one after the
-// other, healthy ones first. An unknown method is an answer. A chain that the node does not run is not,
-// because another node may run it. Each but the last has half of the remaining time, so that a node that
-// hangs leaves time for the others.
+// other, healthy ones first. The error that a method is unknown counts as an answer. The error that a node
+// does not run the chain does not count, because another node may run it. Each but the last has half of the
+// remaining time, so that a node that hangs leaves time for the others.
 func first[T any](ctx context.Context, t *Targets, put func(context.Context, *Node) (T, error)) (T, error) {
 	return firstOf(ctx, t.ofThisNetwork(), put)
 }
@@ -105,12 +105,12 @@ func noAnswerError(errs []error) error {
 	case 1:
 		return errs[0]
 	}
-	// The failing node may be the one that runs the chain.
+	// Prefer an error other than ErrNotOffered: that node may be the one that runs the chain.
 	worst := max(0, slices.IndexFunc(errs, func(err error) bool { return !errors.Is(err, ErrNotOffered) }))
 	return fmt.Errorf("none of %d nodes answered; %w", len(errs), errs[worst])
 }
 
-// rank orders by health, and the healthy ones with nodes before observers.
+// rank sorts healthy nodes first, then healthy observers, then the rest.
 func rank(n *Node) int {
 	switch {
 	case !n.Healthy():

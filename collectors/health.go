@@ -95,8 +95,8 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 // startFailed occurs in the error of the health check for a chain that the node could not start.
 const startFailed = "failed to create chain"
 
-// isPartialSync reports whether the node runs only P of the primary network. Only such a node has a check
-// that it does not validate the primary network.
+// isPartialSync reports whether the node runs only P of the primary network. Only such a node has the
+// health check validation, which tests that the node does not validate the primary network.
 func isPartialSync(h node.Health) bool {
 	_, checks := h.Checks["validation"]
 	return checks

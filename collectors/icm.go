@@ -103,7 +103,7 @@ type icmLane struct {
 const (
 	// icmBegins is how far back the first run reads.
 	icmBegins = 24 * time.Hour
-	// icmRecent is how much later than others a message, or its sending, may become known.
+	// icmRecent is the maximum delay until the service lists a message and the time at which it was sent.
 	icmRecent = time.Hour
 	// icmPage is the number of messages per call.
 	icmPage = 100
@@ -119,8 +119,8 @@ const (
 	icmMostLanes = 100
 )
 
-// read reads from the newest message down to where no message can have changed. It looks for pending
-// messages on the first page, and further down at times.
+// read reads from the newest message down to where no message can have changed. It updates the
+// pending messages that it finds there. Once per icmDeepEvery it reads on, down to the oldest pending message.
 func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool, err error) {
 	now := time.Now()
 	if b.Newest.IsZero() {
@@ -130,7 +130,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 		b.Recent = map[string]icmMessage{}
 	}
 	b.Lanes = slices.DeleteFunc(b.Lanes, func(l icmLane) bool { return l.Counts == nil }) // the file was edited
-	from := b.Newest.Add(-icmRecent)                                                      // older messages are read
+	from := b.Newest.Add(-icmRecent)                                                      // older messages were read before
 	down := from
 	for _, m := range b.Recent {
 		down = earlier(down, m.At)
@@ -141,7 +141,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	}
 
 	listed := map[string]bool{}
-	var reached time.Time // later messages are read
+	var reached time.Time // all later messages have been read
 	read := 0
 	for message, err := range newest {
 		if data.IsTruncated(err) {
@@ -153,7 +153,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 		}
 		m := icmMessageOf(message)
 		if m.At.IsZero() || len(message.MessageID) > metric.MostValue {
-			continue // without a known transaction, or not a message
+			continue // it has no transaction, or its ID is too long
 		}
 		if reached = m.At; m.At.Before(down) {
 			break
@@ -176,7 +176,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	return truncated, nil
 }
 
-// The statuses of a message that the service does not have.
+// Statuses that the exporter adds to those of the service.
 const (
 	icmGivenUp         = "given_up"
 	icmExecutionFailed = "execution_failed"
@@ -228,7 +228,7 @@ func (b *icmTotals) settle(now time.Time) {
 	}
 }
 
-// close adds a message to the sums and deletes its identity.
+// close adds a message to the sums and stops tracking it.
 func (b *icmTotals) close(id string) {
 	m := b.Recent[id]
 	if m.Status == data.ICMPending {

@@ -129,7 +129,7 @@ func momentOf(ctx context.Context, n *Node, subnetID string) (m moment, err erro
 
 // burns returns the burn of each L1 validator of the set in nAVAX per second, by validation ID: the fee
 // that a node reports, or the measured burn. All validators pay the same fee, so one that is not measured
-// yet has the highest measured burn. The map is empty while nothing is known.
+// yet gets the highest measured burn. The map is empty while nothing is known.
 func (m meters) burns(ctx context.Context, t *Targets, found moment) (map[string]float64, error) {
 	network, err := first(ctx, t, func(ctx context.Context, n *Node) (uint64, error) {
 		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))

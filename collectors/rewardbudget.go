@@ -131,7 +131,7 @@ func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, ledger *
 	return nil
 }
 
-// downtimeEntry is the entry of the ledger with the downtime of each validator in its period, by node ID.
+// downtimeEntry is the name of the ledger entry that holds the downtime of each validator in its period, by node ID.
 const downtimeEntry = "downtime"
 
 func periodOf(v node.Validator) staking.Period {
@@ -182,13 +182,13 @@ type vote struct {
 	uptime     float64
 	percents   bool // uptime is of whole percents, rounded down
 	known      bool
-	views      float64    // share of all stake with a view
+	views      float64    // share of the total stake whose view is known
 	yes        [2]float64 // by requirements
 	inFavour   float64    // yes votes under the validator's own requirement
 	dissenters []staking.View
 }
 
-// mostDissenters is the maximum number of listed validators whose observed uptime is below the requirement.
+// mostDissenters is the maximum number of peers to list for one validator. They observed less uptime than its reward requires.
 const mostDissenters = 10
 
 // count counts the views of a validator.
@@ -206,10 +206,10 @@ func (p polling) count(v node.Validator, views []staking.View) vote {
 	return c
 }
 
-// votes returns the votes on each validator, by node ID. For a configured node it uses what its peers
-// report to it. If that covers less than half of the stake, because the node is down, has just started or is
-// not configured, the other configured nodes report what they saw themselves. The source with more stake
-// counts. If no node with stake reports, the observers do.
+// votes returns the votes on each validator, by node ID. A configured node reports what its peers observed.
+// If that covers less than half of the stake, or the validator is not a configured node, the other configured
+// nodes report what they observed. The first source is short while the node is down or has just started. The
+// source with more stake counts. If no node with stake reports, the observers do.
 func (p polling) votes(ctx context.Context, entries []node.Validator) map[string]vote {
 	byID := make(map[string]node.Validator, len(entries))
 	for _, v := range entries {
@@ -227,7 +227,7 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 	for _, n := range monitored {
 		keep(vote{of: p.ids[n], own: true})
 	}
-	told, _ := each(ctx, monitored, func(ctx context.Context, n *Node) (vote, error) { // other nodes report about one that is down
+	told, _ := each(ctx, monitored, func(ctx context.Context, n *Node) (vote, error) { // p.seen covers a node that is down
 		views, err := p.viewsFromPeers(ctx, n)
 		v := p.count(byID[p.ids[n]], views)
 		v.percents = true
@@ -327,8 +327,8 @@ func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 	return votes
 }
 
-// voters returns the nodes whose own view has a vote, without duplicate IDs: at most mostViews, those with
-// the most stake.
+// voters returns the configured nodes that have stake, and therefore a vote, without duplicate IDs. If they
+// are more than mostViews, it returns those with the most stake.
 func (p polling) voters() []*Node {
 	able := slices.DeleteFunc(wellOf(p.nodes), func(n *Node) bool { return p.stake[p.ids[n]] == 0 })
 	slices.SortStableFunc(able, func(a, b *Node) int {
@@ -338,9 +338,8 @@ func (p polling) voters() []*Node {
 	return able[:min(len(able), mostViews)]
 }
 
-// tellDissenters lists the validators whose observed uptime is below the requirement. Those of the validators with the
-// fewest yes votes come first.
-// With AVAX_VALIDATORS=all, it lists them only for your own validators.
+// tellDissenters lists for each validator the peers that observed less uptime than its reward requires.
+// Validators with the fewest yes votes come first. With AVAX_VALIDATORS=all, it lists only your own validators.
 func (p polling) tellDissenters(out *metric.Batch, votes map[string]vote) {
 	t := metric.Table{
 		About:   fmt.Sprintf("Validators that observed less uptime than the reward of a validator requires: for each validator, the %d with the most stake.", mostDissenters),

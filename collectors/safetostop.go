@@ -39,7 +39,7 @@ var safeToStop = &Spec{
 	Bind:     perNetwork(collectSafeToStop),
 }
 
-// outlook is a set as one node sees it: the node itself, and its connected validators.
+// outlook is one node's view of a validator set: which validators the node is connected to.
 type outlook struct {
 	node *Node
 	id   string
@@ -63,8 +63,8 @@ func (all outlooks) without(gone away) outlooks {
 	return all
 }
 
-// leaves returns the minimum share that stays up without this node, over the views of all other nodes. The
-// node's own view counts only if there is no other.
+// leaves returns the share of the weight that stays up without this node: the minimum over the views of all
+// other nodes. The node's own view counts only if there is no other.
 func (all outlooks) leaves(nodeID string) (share float64, known bool) {
 	var alone float64
 	var itself bool
@@ -189,8 +189,8 @@ func primaryOutlooks(ctx context.Context, t *Targets, ids map[*Node]string, own 
 }
 
 // connectedTo returns the IDs of the nodes that a node is connected to: its peers. An observer does not list
-// its peers. It lists the connected validators: your own as of now, the others as of the last request for
-// the whole set.
+// its peers. For an observer, connectedTo returns the connected validators. It requests your own validators
+// now. The others are from the last request for the whole set, which may be older.
 func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string]bool, error) {
 	connected := map[string]bool{}
 	if !n.observer {
@@ -228,8 +228,8 @@ type setOutlook struct {
 	err     error           // why they are unknown
 }
 
-// outlooksOf requests the views of its validators from the nodes that track the chain. Without such a node it
-// requests the validators from the P-Chain.
+// outlooksOf requests from each node that tracks the chain its view of the chain's validators. If no node
+// tracks the chain, it requests the validators from the P-Chain.
 func outlooksOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) setOutlook {
 	at := setOutlook{members: map[string]bool{}}
 	b, err := c.Blockchain(ctx, t)

@@ -104,7 +104,7 @@ func (u *Upstream) Renew(header http.Header, tls *tls.Config) error {
 	return nil
 }
 
-// Close ends the upstream's series, and its connections after the calls in progress.
+// Close deletes the upstream's series and closes its idle connections. Connections in use are closed after use.
 func (u *Upstream) Close() {
 	u.metrics.forget()
 	u.closeIdle(u.access.Load())

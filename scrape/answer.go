@@ -18,8 +18,8 @@ import (
 // errTooLarge ends the reading of an answer above the limit.
 var errTooLarge = errors.New("too large")
 
-// bounded reads at most left bytes and stores why reading ended. This tells an answer that exceeds the limit, or whose
-// connection broke, from one that the upstream sent incomplete.
+// bounded reads at most left bytes. It stores an error if the answer exceeds the limit or the connection breaks. Without
+// such an error, an incomplete answer was sent incomplete.
 type bounded struct {
 	from io.Reader
 	left int64

@@ -100,8 +100,8 @@ func (p *limiter) wait(op string) time.Duration {
 }
 
 // obey stores the pause that an answer requests, and returns its end and its ops. 429 is about the caller and pauses all
-// ops. 503 is about the method and pauses the op. So does 429 for a request that changes something, which has a lower
-// limit than others. until is zero without a pause.
+// ops. 503 is about the method and pauses the op. A 429 for a request that changes something also pauses only the op,
+// because such requests have a lower limit. Without a pause, until is zero.
 func (p *limiter) obey(op string, once bool, status int, h http.Header) (what string, until time.Time) {
 	var d time.Duration
 	switch said, ok := p.parseWait(h.Get("Retry-After")); {

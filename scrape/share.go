@@ -27,8 +27,8 @@ func maxAge(ctx context.Context) time.Duration {
 }
 
 // Sharing is MaxAge for all calls of a run. The returned function reports the time at which the oldest shared answer of the
-// run was requested: samples must not have a later timestamp. It reports zero if no answer was shared. It leaves out answers
-// of a call with a longer MaxAge of its own, unless a Sharing within the run covers that MaxAge.
+// run was requested: samples must not have a later timestamp. It reports zero if no answer was shared. An answer of a
+// call with its own MaxAge longer than d does not count. It counts if the call is in an inner Sharing that allows its MaxAge.
 func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time.Time) {
 	within, _ := ctx.Value(runKey{}).(*run)
 	r := &run{granted: d, within: within}
@@ -59,7 +59,7 @@ func (r *run) note(asked time.Time) {
 	}
 }
 
-// given stores the time at which an answer was requested, with a MaxAge of d.
+// given notes, for the runs of ctx, when the answer of a call with MaxAge d was requested.
 func given(ctx context.Context, d time.Duration, asked time.Time) {
 	r, _ := ctx.Value(runKey{}).(*run)
 	if r == nil || d > r.granted {

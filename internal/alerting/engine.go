@@ -53,7 +53,7 @@ type engine struct {
 
 // newEngine returns an engine with the alerts that were active before.
 func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeAlert) (*engine, error) {
-	registry := prometheus.NewRegistry() // their own metrics are not served
+	registry := prometheus.NewRegistry() // for the metrics of Prometheus' packages, which are not served
 	log := slog.New(leveled{a.log.Handler(), slog.LevelError})
 	e := &engine{clock: newWallClock(a.o.clockStep), page: newListener(), loader: &loader{set}, sampled: make(chan struct{})}
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}

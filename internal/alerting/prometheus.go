@@ -79,8 +79,8 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 // quoted matches a value that the libraries for YAML and URLs quote in errors; it may be a password.
 var quoted = regexp.MustCompile("`[^`]*`|parse \"[^\"]*\"")
 
-// Groups implements Source, for the rules about this exporter's families, since a Prometheus may have other
-// rules. What the API does not return (limit, keep_firing_for) is zero.
+// Groups implements Source. It returns only rules about this exporter's families, because a Prometheus may
+// have others. What the API does not return (limit, keep_firing_for) is zero.
 func (p *Prometheus) Groups(ctx context.Context) ([]Group, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()

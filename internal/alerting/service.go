@@ -60,8 +60,8 @@ type Alerting struct {
 	stopped chan struct{}
 }
 
-// Start starts sampling, and the evaluation of rules after a complete scrape. It stops when ctx ends; Wait
-// waits for that.
+// Start starts sampling, and the evaluation of rules after a complete scrape. Both stop when ctx ends.
+// Wait returns when they have stopped.
 func Start(ctx context.Context, o Options) (*Alerting, error) {
 	o.ResendDelay = cmp.Or(o.ResendDelay, time.Minute)
 	o.ForGracePeriod = cmp.Or(o.ForGracePeriod, time.Minute)
@@ -83,7 +83,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		set: set, state: alertState{dir: o.State, every: o.Interval}, failing: map[string]string{}, stopped: make(chan struct{}),
 	}
 	if a.state.dir == nil {
-		a.state.dir = &state.Dir{} // kept until the process ends
+		a.state.dir = &state.Dir{} // in memory: lost at a restart
 		o.Registerer.Unregister(a.metrics.remembered)
 	}
 	if err := a.state.load(time.Now()); err != nil {

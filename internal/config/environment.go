@@ -39,7 +39,7 @@ type Environment struct {
 	WatchAddresses  string `split_words:"true" name:"WATCH_ADDRESSES" subject:"Addresses, assets and contracts" desc:"Addresses to monitor, comma-separated. Data about P- and X-Chain addresses, such as P-avax1…, comes from the nodes. Data about EVM addresses, such as 0x1f…, comes from the Data service, for each chain in AVAX_CHAINS."`
 	WatchAssets     string `split_words:"true" name:"WATCH_ASSETS" desc:"X-Chain assets to monitor, as asset IDs, comma-separated."`
 	WatchContracts  string `split_words:"true" name:"WATCH_CONTRACTS" desc:"Deployer addresses, comma-separated, such as 0x1f…. Counts the contracts that they deployed on each EVM chain of AVAX_CHAINS. Needs the Data service."`
-	WatchTokens     string `split_words:"true" name:"WATCH_TOKENS" desc:"NFTs whose owner and metadata are checked, as chain/contract/id, comma-separated, such as C/0x1f…/7. The owner is one of AVAX_WATCH_ADDRESSES. A suffix :reindex asks the Data service to index missing metadata again, once an hour at most."`
+	WatchTokens     string `split_words:"true" name:"WATCH_TOKENS" desc:"NFTs whose owner and metadata are checked, as chain/contract/id, comma-separated, such as C/0x1f…/7. Add the owner to AVAX_WATCH_ADDRESSES. A suffix :reindex asks the Data service to index missing metadata again, once an hour at most."`
 	WatchSignatures string `split_words:"true" name:"WATCH_SIGNATURES" desc:"Transactions to probe the signature aggregator with, as name=txHash, comma-separated. txHash is a P- or X-Chain transaction that sends a message to an L1. The name becomes the label probe."`
 
 	DataURL          string `split_words:"true" name:"DATA_URL" subject:"Data and Metrics services" desc:"Address of the Data service, such as https://data-api.avax.network. Empty: it is not used; see data-service.md."`
@@ -51,8 +51,8 @@ type Environment struct {
 	Currency         string `split_words:"true" name:"CURRENCY" default:"usd" desc:"Currency of prices from the Data service: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
 
 	MetricsAllow string `split_words:"true" name:"METRICS_ALLOW" subject:"Exported metrics" desc:"Families to export, comma-separated; * matches any text, such as avax_node_*. {label=value} after a family selects series, such as avax_node_peers*{node=alpha}. Empty: all. The exporter's own families (avax_exporter_…, go_…, process_…) are always exported. The status page shows only exported families, and the validators and balances of L1s."`
-	MetricsDeny  string `split_words:"true" name:"METRICS_DENY" desc:"Families or series to drop from those allowed, in the format of AVAX_METRICS_ALLOW. {label} alone drops the label; of series that become identical, the first is exported."`
-	SeriesLimit  string `split_words:"true" name:"SERIES_LIMIT" default:"1000000" desc:"Series limit of one collector, over all its targets. A run beyond it fails, and its largest families are dropped until the rest fits. 0: no limit."`
+	MetricsDeny  string `split_words:"true" name:"METRICS_DENY" desc:"Families or series to drop from those allowed, in the format of AVAX_METRICS_ALLOW. {label} without =value after a family drops that label from its series. If series become identical, only the first is exported."`
+	SeriesLimit  string `split_words:"true" name:"SERIES_LIMIT" default:"1000000" desc:"Series limit of one collector, over all its targets. A run with more counts as failed: its largest families are dropped, and the rest is exported. 0: no limit."`
 
 	Listen           string `split_words:"true" name:"LISTEN" default:":9865" subject:"Web server" desc:"Address of /metrics and the status page, as host:port."`
 	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Maximum number of concurrent client connections. Beyond it, the exporter closes the longest idle connection of the client address that has the most. A low limit of open files reduces the maximum."`
