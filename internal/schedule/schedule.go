@@ -55,6 +55,7 @@ type Scheduler struct {
 	failing map[cause]int
 	tickers map[cron.Schedule]*ticker
 	runs    sync.WaitGroup
+	limited sync.Mutex // held by a job with a limit while it stores its run
 }
 
 // ticker holds the jobs of one schedule; a fleet has tens of thousands of jobs. Its timer uses
@@ -317,6 +318,11 @@ func (s *Scheduler) run(j *job, woken bool) {
 	}
 	limit()
 	err := s.collect(ctx, j, batch)
+	if j.Limit > 0 {
+		// Between the count of the other jobs' series and put, no other job may put its own.
+		s.limited.Lock()
+		defer s.limited.Unlock()
+	}
 	limit() // others have run meanwhile
 	// A chain that is not found may appear soon, while the node starts.
 	missing := scrape.OutcomeOf(err) == scrape.NotFound

@@ -56,8 +56,15 @@ func (s *Scheduler) ChainsChanged() {
 // wakeFailing wakes failing jobs that may succeed now that the node answers. The caller holds s.mu.
 func (s *Scheduler) wakeFailing(node string) {
 	failing := func(j *job) bool { return j.Retry && j.failures > 0 }
-	s.wakeAll(maps.Keys(s.byNode[node]), failing, failingGap)
-	s.wakeAll(maps.Keys(s.byNode[""]), failing, failingGap)
+	s.wakeAll(func(yield func(*job) bool) {
+		for _, jobs := range []map[*job]bool{s.byNode[node], s.byNode[""]} {
+			for j := range jobs {
+				if !yield(j) {
+					return
+				}
+			}
+		}
+	}, failing, failingGap)
 }
 
 // wakeAll wakes some of these jobs in the order of their keys. The caller holds s.mu.
