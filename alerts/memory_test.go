@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
@@ -51,7 +52,7 @@ func (m *memory) clone() *memory {
 	for key, s := range m.byLabels {
 		one := &stored{s.labels, slices.Clip(s.samples)}
 		c.byLabels[key] = one
-		name := s.labels.Get(labels.MetricName)
+		name := s.labels.Get(model.MetricNameLabel)
 		c.byName[name] = append(c.byName[name], one)
 	}
 	return c
@@ -64,7 +65,7 @@ func (m *memory) append(of labels.Labels, s sample) {
 	if series == nil {
 		series = &stored{labels: of}
 		m.byLabels[key] = series
-		name := of.Get(labels.MetricName)
+		name := of.Get(model.MetricNameLabel)
 		m.byName[name] = append(m.byName[name], series)
 	}
 	if n := len(series.samples); n == 0 || series.samples[n-1].T() < s.t {
@@ -90,7 +91,7 @@ func (q *querier) Select(_ context.Context, _ bool, hints *storage.SelectHints, 
 	}
 	candidates := []*stored(nil)
 	named := slices.IndexFunc(matchers, func(m *labels.Matcher) bool {
-		return m.Name == labels.MetricName && m.Type == labels.MatchEqual
+		return m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual
 	})
 	if named >= 0 {
 		candidates = q.byName[matchers[named].Value]

@@ -227,8 +227,8 @@ func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return slices.Collect(
 
 func labels(pairs ...string) []*dto.LabelPair {
 	all := make([]*dto.LabelPair, 0, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		all = append(all, &dto.LabelPair{Name: &pairs[i], Value: &pairs[i+1]})
+	for pair := range slices.Chunk(pairs, 2) {
+		all = append(all, &dto.LabelPair{Name: &pair[0], Value: &pair[1]})
 	}
 	return all
 }

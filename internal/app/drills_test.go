@@ -16,7 +16,7 @@ func drills() []drill {
 	return slices.Concat(nodeDrills, networkDrills, stakeDrills, l1Drills, serviceDrills, quietDrills)
 }
 
-// most of the stake, without our nodes
+// most are nodes with most of the stake, without our nodes.
 var most = append([]string{"delta", "golf"}, large...)
 
 var nodeDrills = []drill{

@@ -47,7 +47,7 @@ func eventually(t *testing.T, url string, satisfies func(body string, err error)
 	t.Helper()
 	stack.Await(t, url, func() error {
 		if body, err := get(t.Context(), url); !satisfies(body, err) {
-			return fmt.Errorf("still %q, %v", body, err)
+			return errors.Join(fmt.Errorf("still %q", body), err)
 		}
 		return nil
 	})
