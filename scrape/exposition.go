@@ -73,36 +73,20 @@ var Exported = []Family{
 		},
 	},
 	{
-		Name:   "avax_exporter_upstream_requests_total",
-		Help:   "Requests to an upstream by outcome. A retry counts again, a shared answer does not.",
-		Type:   dto.MetricType_COUNTER,
-		Labels: []string{"upstream", "op", "outcome"},
-		text: func(l *liner, m *measure) {
-			for _, c := range m.ops {
-				l.tallies(c.requests, c.op, m.upstream)
-			}
-		},
-		metrics: func(m *measure, yield func(*dto.Metric)) {
-			for _, c := range m.ops {
-				counters(c.requests, c.op, m.upstream, yield)
-			}
-		},
+		Name:    "avax_exporter_upstream_requests_total",
+		Help:    "Requests to an upstream by outcome. A retry counts again, a shared answer does not.",
+		Type:    dto.MetricType_COUNTER,
+		Labels:  []string{"upstream", "op", "outcome"},
+		text:    talliesAsText(func(c *opCounts) []tally { return c.requests }),
+		metrics: talliesAsMetrics(func(c *opCounts) []tally { return c.requests }),
 	},
 	{
-		Name:   "avax_exporter_upstream_unsent_total",
-		Help:   "Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the queue was too long.",
-		Type:   dto.MetricType_COUNTER,
-		Labels: []string{"upstream", "op", "outcome"},
-		text: func(l *liner, m *measure) {
-			for _, c := range m.ops {
-				l.tallies(c.unsent, c.op, m.upstream)
-			}
-		},
-		metrics: func(m *measure, yield func(*dto.Metric)) {
-			for _, c := range m.ops {
-				counters(c.unsent, c.op, m.upstream, yield)
-			}
-		},
+		Name:    "avax_exporter_upstream_unsent_total",
+		Help:    "Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the queue was too long.",
+		Type:    dto.MetricType_COUNTER,
+		Labels:  []string{"upstream", "op", "outcome"},
+		text:    talliesAsText(func(c *opCounts) []tally { return c.unsent }),
+		metrics: talliesAsMetrics(func(c *opCounts) []tally { return c.unsent }),
 	},
 	{
 		Name:   "avax_exporter_upstream_wait_until_timestamp_seconds",
@@ -184,12 +168,17 @@ func (l *liner) count(suffix string, n uint64, labels ...string) {
 	l.line = append(strconv.AppendUint(l.line, n, 10), '\n')
 }
 
-func (l *liner) tallies(of []tally, op, upstream string) {
-	for _, t := range of {
+// talliesAsText writes counters of each op.
+func talliesAsText(of func(*opCounts) []tally) func(*liner, *measure) {
+	return func(l *liner, m *measure) {
+		write := func(n uint64, labels ...string) { l.count("", n, labels...) }
 		if l.openMetrics {
-			l.value("", float64(t.n), "op", op, "outcome", string(t.outcome), "upstream", upstream)
-		} else {
-			l.count("", t.n, "op", op, "outcome", string(t.outcome), "upstream", upstream)
+			write = func(n uint64, labels ...string) { l.value("", float64(n), labels...) }
+		}
+		for _, c := range m.ops {
+			for _, t := range of(c) {
+				write(t.n, "op", c.op, "outcome", string(t.outcome), "upstream", m.upstream)
+			}
 		}
 	}
 }
@@ -233,12 +222,17 @@ func labels(pairs ...string) []*dto.LabelPair {
 	return all
 }
 
-func counters(of []tally, op, upstream string, yield func(*dto.Metric)) {
-	for _, t := range of {
-		yield(&dto.Metric{
-			Label:   labels("op", op, "outcome", string(t.outcome), "upstream", upstream),
-			Counter: &dto.Counter{Value: proto.Float64(float64(t.n)), CreatedTimestamp: timestamppb.New(t.since)},
-		})
+// talliesAsMetrics yields the same for protobuf.
+func talliesAsMetrics(of func(*opCounts) []tally) func(*measure, func(*dto.Metric)) {
+	return func(m *measure, yield func(*dto.Metric)) {
+		for _, c := range m.ops {
+			for _, t := range of(c) {
+				yield(&dto.Metric{
+					Label:   labels("op", c.op, "outcome", string(t.outcome), "upstream", m.upstream),
+					Counter: &dto.Counter{Value: proto.Float64(float64(t.n)), CreatedTimestamp: timestamppb.New(t.since)},
+				})
+			}
+		}
 	}
 }
 

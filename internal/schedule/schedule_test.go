@@ -31,7 +31,7 @@ type harness struct {
 	stop  func()
 }
 
-// inHouse runs the test in synthetic time with a running scheduler.
+// inHarness runs the test in synthetic time with a running scheduler.
 func inHarness(t *testing.T, test func(t *testing.T, h harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,6 +67,39 @@ func counting(target string, runs *atomic.Int64) schedule.Job {
 		out.Set(gauge, float64(runs.Add(1)), target)
 		return nil
 	})
+}
+
+func TestFirstRunsOfALargeFleetAreSpread(t *testing.T) {
+	for name, test := range map[string]struct {
+		lasts  time.Duration
+		at     time.Duration
+		atOnce int64 // runs in progress
+		ended  int64
+	}{
+		"at first":                 {lasts: 4 * time.Second, at: 10 * time.Millisecond, atOnce: 64},
+		"nodes that do not answer": {lasts: 4 * time.Second, at: 2010 * time.Millisecond, atOnce: 64 + 100},
+		"nodes that answer":        {lasts: time.Millisecond, at: 10 * time.Millisecond, ended: 300},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHarness(t, func(t *testing.T, h harness) {
+				var started, ended atomic.Int64
+				var jobs []schedule.Job
+				for i := range 300 {
+					jobs = append(jobs, job(fmt.Sprint(i), func(context.Context, *metric.Batch) error {
+						started.Add(1)
+						time.Sleep(test.lasts)
+						ended.Add(1)
+						return nil
+					}))
+				}
+				h.Set(jobs)
+				time.Sleep(test.at)
+				if atOnce := started.Load() - ended.Load(); atOnce != test.atOnce || ended.Load() != test.ended {
+					t.Errorf("%d runs in progress and %d ended, want %d and %d", atOnce, ended.Load(), test.atOnce, test.ended)
+				}
+			})
+		})
+	}
 }
 
 func TestFirstRunIsImmediateAndTicksFollow(t *testing.T) {

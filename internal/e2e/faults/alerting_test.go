@@ -80,7 +80,7 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 	e.until("charlie came and went", is(told("missed"), 1))
 	holds(t, prometheus, up+" == 0")
 	time.Sleep(*outage - time.Since(down))
-	during := e.until("it is told that Alertmanager is down", func(p page) error {
+	during := e.until("the metrics show that Alertmanager is down", func(p page) error {
 		if p[told("failed")] < 3 {
 			return fmt.Errorf("%v failed", p[told("failed")])
 		}

@@ -104,7 +104,7 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 	gates["bravo"].shut() // stays down
 	gates["charlie"].shut()
 	e.until("both fire", is(`avax_exporter_alerts{state="firing"}`, 3)) // with the watchdog
-	e.until("it is told that the receiver is down", is(up, 0))
+	e.until("the metrics show that the receiver is down", is(up, 0))
 	gates["charlie"].open()
 	e.until("charlie came and went", is(`avax_exporter_alerts{state="firing"}`, 2))
 	time.Sleep(*outage - time.Since(down))
