@@ -244,7 +244,7 @@ func TestFactsExpireWithTheirRun(t *testing.T) {
 		partial.Facts.L1, partial.Err = two, metric.ErrTooMany
 		partial.Tables = []metric.Table{{About: "second"}}
 		s.Put(partial)
-		if tables := s.Tables(time.Now()); facts() != two || len(tables) != 1 || tables[0].Key != alpha {
+		if tables := snapshot.Tables(s.Jobs(), time.Now()); facts() != two || len(tables) != 1 || tables[0].Key != alpha {
 			t.Errorf("run above its limit: %v, %v", facts(), tables)
 		}
 		s.Put(run(alpha, 12)) // without facts
@@ -266,7 +266,7 @@ func TestTablesExpireWithTheirRun(t *testing.T) {
 		}
 		all := []string{"other network first", "other network second", "test alpha first", "test alpha second", "test bravo first", "test bravo second"}
 		told := func() (words []string) {
-			for _, table := range s.Tables(time.Now()) {
+			for _, table := range snapshot.Tables(s.Jobs(), time.Now()) {
 				if table.Target.String() != table.Rows[0][0] {
 					t.Errorf("%s has the rows of %s", table.Target, table.Rows[0][0])
 				}

@@ -196,14 +196,14 @@ func (s *Store) Len() int {
 }
 
 // Jobs returns every job that has run, ordered by collector and target.
-func (s *Store) Jobs() []Job {
+func (s *Store) Jobs() []*Job {
 	s.mu.RLock()
-	jobs := make([]Job, 0, len(s.jobs))
+	jobs := make([]*Job, 0, len(s.jobs))
 	for _, j := range s.jobs {
-		jobs = append(jobs, *j)
+		jobs = append(jobs, j)
 	}
 	s.mu.RUnlock()
-	slices.SortFunc(jobs, func(a, b Job) int { return a.Last.compare(b.Last.Key) })
+	slices.SortFunc(jobs, func(a, b *Job) int { return a.Last.compare(b.Last.Key) })
 	return jobs
 }
 
@@ -223,10 +223,10 @@ type Table struct {
 	metric.Table
 }
 
-// Tables returns the tables that are valid at t, ordered by collector and target. Tables of one run keep its order.
-func (s *Store) Tables(t time.Time) []Table {
+// Tables returns the tables of these jobs that are valid at t. Tables of one run keep its order.
+func Tables(jobs []*Job, t time.Time) []Table {
 	var tables []Table
-	for _, j := range s.Jobs() {
+	for _, j := range jobs {
 		if !t.Before(j.Good.Until) {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
 // Limits of queries: concurrency, time and steps. Package alerting limits their samples.
@@ -337,7 +338,7 @@ func (s *Site) apiTargets(*http.Request) (any, error) {
 // apiTables returns facts without samples, such as a node's error text of a failing health check.
 func (s *Site) apiTables(*http.Request) (any, error) {
 	tables := []apiTable{}
-	for _, t := range s.Store.Tables(time.Now()) {
+	for _, t := range snapshot.Tables(s.Store.Jobs(), time.Now()) {
 		tables = append(tables, apiTable{t.Collector, t.Target.String(), t.About, t.Columns, t.Rows, t.LeftOut})
 	}
 	return tables, nil

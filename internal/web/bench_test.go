@@ -3,13 +3,12 @@ package web
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	promlabels "github.com/prometheus/prometheus/model/labels"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -108,26 +107,43 @@ func TestQueryCountIsIndependentOfRows(t *testing.T) {
 	}
 }
 
+// A node's strip has the worst state of each minute: while it was down, and while one of its chains was bootstrapping.
+func TestStripShowsTheHistoryOfANode(t *testing.T) {
+	s := fleet(t, 2, 1)
+	source := newSource(t)
+	during := func(from, to time.Duration) func(time.Duration) float64 { // ago
+		return func(ago time.Duration) float64 {
+			if ago <= from && ago > to {
+				return 0
+			}
+			return 1
+		}
+	}
+	source.past(t, usualHistory, during(0, 0), "__name__", "avax_node_up", "node", "node0000")
+	source.past(t, usualHistory, during(30*time.Minute, 20*time.Minute), "__name__", "avax_node_up", "node", "node0001")
+	source.past(t, usualHistory, during(20*time.Minute, 15*time.Minute), "__name__", "avax_node_chain_bootstrapped", "node", "node0001", "chain", "C")
+	source.read(t, s)
+	page := read(t, ask(t, s, "GET", "/").Body)
+	for _, want := range []string{`node0000\. Last 2 h: up 2 h"`, `node0001\. Last 2 h: up 1 h, bootstrapping [4-6] min, down 1[0-2] min"`} { // a part begins 30 s early
+		if !regexp.MustCompile(want).MatchString(page) {
+			t.Errorf("no strip %s", want)
+		}
+	}
+}
+
 func BenchmarkPageOfAThousandNodesAndL1s(b *testing.B) {
 	s := fleet(b, 1000, 1000)
 	// Two hours of the families with a history on the page.
-	appender := s.Source.(*stored).storage.Appender(b.Context())
+	source := newSource(b, s.Source.(*stored).groups...)
+	always := func(time.Duration) float64 { return 1 }
 	for i := range 1000 {
-		for _, series := range [][]string{{"avax_node_up"}, {"avax_node_chain_bootstrapped", "P"}, {"avax_node_chain_bootstrapped", "X"}, {"avax_node_chain_bootstrapped", "C"}} {
-			l := promlabels.FromStrings("__name__", series[0], "node", fmt.Sprintf("node%04d", i), "past", "1")
-			if len(series) > 1 {
-				l = promlabels.FromStrings("__name__", series[0], "node", fmt.Sprintf("node%04d", i), "chain", series[1], "past", "1")
-			}
-			for at := usualHistory; at > time.Minute; at -= 15 * time.Second {
-				if _, err := appender.Append(0, l, time.Now().Add(-at).UnixMilli(), 1); err != nil {
-					b.Fatal(err)
-				}
-			}
+		node := fmt.Sprintf("node%04d", i)
+		source.past(b, usualHistory, always, "__name__", "avax_node_up", "node", node)
+		for _, chain := range []string{"P", "X", "C"} {
+			source.past(b, usualHistory, always, "__name__", "avax_node_chain_bootstrapped", "node", node, "chain", chain)
 		}
 	}
-	if err := appender.Commit(); err != nil {
-		b.Fatal(err)
-	}
+	source.read(b, s)
 	b.ReportAllocs()
 	spent := func() (total time.Duration) {
 		var usage syscall.Rusage

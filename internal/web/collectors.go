@@ -15,13 +15,11 @@ var collectorMeanings = [][2]string{
 	{"Last run", "Start of the oldest last run, and the longest duration."},
 }
 
-// collectors shows the state of the collectors: failures and causes, then all collectors. It reads the store, so it does not
-// depend on the source.
-func (s *Site) collectors(j *judgement, now time.Time) g.Node {
-	jobs := s.Store.Jobs()
+// collectorSections shows the state of the collectors: failures and causes, then all collectors. It does not depend on the source.
+func collectorSections(jobs []*snapshot.Job, j *judgement, now time.Time) g.Node {
 	failing := failures(jobs)
 	shown := failing[:min(len(failing), mostRows)]
-	tables := ownTables(s.Store.Tables(now))
+	tables := ownTables(snapshot.Tables(jobs, now))
 	return g.Group{
 		g.If(len(failing) > 0, section("failing", "Failing collectors", nil,
 			h.Div(h.Class("cards"), g.Map(shown, func(f *failure) g.Node {
@@ -48,7 +46,7 @@ func factTable(t snapshot.Table) g.Node {
 	})), more(t.LeftOut+len(t.Rows)-len(shown), " more"))
 }
 
-func collectorSum(jobs []snapshot.Job) string {
+func collectorSum(jobs []*snapshot.Job) string {
 	good := 0
 	for _, j := range jobs {
 		if j.Last.Err == nil {
@@ -61,7 +59,7 @@ func collectorSum(jobs []snapshot.Job) string {
 	return number(good) + " of " + plural(len(jobs), "collector run", "collector runs") + " succeeded"
 }
 
-func collectorTable(j *judgement, jobs []snapshot.Job, now time.Time) g.Node {
+func collectorTable(j *judgement, jobs []*snapshot.Job, now time.Time) g.Node {
 	type runs struct {
 		name                         string
 		targets, series, fails, late int
@@ -127,7 +125,7 @@ func (f *failure) lastGood(now time.Time) string {
 func failureOf(err error) *failure { return &failure{Remedy: remedy.Of(err), err: err.Error()} }
 
 // failures groups jobs by cause: the same outcome at one upstream.
-func failures(jobs []snapshot.Job) []*failure {
+func failures(jobs []*snapshot.Job) []*failure {
 	byCause := map[string]*failure{}
 	var all []*failure
 	for _, j := range jobs {

@@ -19,7 +19,7 @@ type family struct {
 	samples [][]metric.Sample // by chunk
 }
 
-func factsOf(jobs []snapshot.Job, now time.Time) facts {
+func factsOf(jobs []*snapshot.Job, now time.Time) facts {
 	f := facts{}
 	for _, j := range jobs {
 		for _, c := range j.Fresh(now) {
@@ -73,7 +73,7 @@ type nodes struct {
 	called map[string][]string // names by node ID; two may have one ID
 }
 
-func nodesOf(jobs []snapshot.Job) nodes {
+func nodesOf(jobs []*snapshot.Job) nodes {
 	n := nodes{ids: map[string]string{}, called: map[string][]string{}}
 	ever := factsOf(jobs, time.Time{}) // every sample is valid at the zero time
 	ever.each("avax_node_info", []string{"node", "node_id"}, func(l labels, _ float64) {
@@ -85,7 +85,7 @@ func nodesOf(jobs []snapshot.Job) nodes {
 }
 
 // oldest returns the start of the oldest good run among these jobs whose samples are valid; nil without one.
-func oldest(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) bool) *time.Time {
+func oldest(jobs []*snapshot.Job, now time.Time, of func(snapshot.Key) bool) *time.Time {
 	var at *time.Time
 	for _, j := range jobs {
 		if of(j.Last.Key) && now.Before(j.Good.Until) && (at == nil || j.Good.At.Before(*at)) {
@@ -96,7 +96,7 @@ func oldest(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) bool) *tim
 }
 
 // why returns why these jobs have no valid samples.
-func (s *Site) why(jobs []snapshot.Job, now time.Time, of func(snapshot.Key) bool) string {
+func (s *Site) why(jobs []*snapshot.Job, now time.Time, of func(snapshot.Key) bool) string {
 	var failing []string
 	ran := false
 	for _, j := range jobs {

@@ -41,7 +41,7 @@ func (v *view) l1s() g.Node {
 	f := &l1Facts{
 		weight: s.by("avax_l1_weight", "chain"), active: s.by("avax_l1_active_weight", "chain"), validators: s.by("avax_l1_validators", "chain", "state"),
 		loss: s.by("avax_l1_quorum_loss_seconds", "chain", "quorum"), topUp: s.by("avax_l1_top_up_avax", "chain", "days"), subnets: map[string]string{},
-		connected: v.query(`min by (chain) (avax_l1_connected_weight{chain!=""`+matchers+`})`).by("", "chain"),
+		connected: v.query(`min by (chain) (avax_l1_connected_weight{`+matchers+`})`).by("", "chain"),
 		members:   map[string][]string{},
 	}
 	s.each("avax_chain_info", []string{"chain", "subnet_id"}, func(l labels, _ float64) { f.subnets[l[0]] = l[1] })
@@ -71,8 +71,8 @@ func (f *l1Facts) read(v *view, chains []string) {
 	f.ofOne, f.isActive, f.balance, f.left = of("weight"), of("active"), of("balance_avax"), of("runway_seconds")
 	f.burn, f.ends = of("burn_avax_per_day"), of("end_timestamp_seconds")
 	f.safe = s.by("avax_l1_safe_to_stop", "chain", "node_id")
-	f.seen = v.query(`sum by (chain, validation_id) (avax_l1_validator_connected{node!=""`+matchers+`})`).by("", "chain", "validation_id")
-	f.seers = v.query(`count by (chain, validation_id) (avax_l1_validator_connected{node!=""`+matchers+`})`).by("", "chain", "validation_id")
+	f.seen = v.query(`sum by (chain, validation_id) (avax_l1_validator_connected{`+matchers+`})`).by("", "chain", "validation_id")
+	f.seers = v.query(`count by (chain, validation_id) (avax_l1_validator_connected{`+matchers+`})`).by("", "chain", "validation_id")
 	f.nodeIDs = map[string]string{}
 	s.each("avax_l1_validator_weight", []string{"chain", "validation_id", "node_id"}, func(l labels, _ float64) {
 		f.members[l[0]] = append(f.members[l[0]], l[1])

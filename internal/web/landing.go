@@ -12,7 +12,7 @@ import (
 // landing serves the start page of an exporter without rules and without a Prometheus: links, and the state of the collectors.
 func (s *Site) landing(w http.ResponseWriter, r *http.Request) error {
 	var state bytes.Buffer
-	if err := h.Div(dim("Alerts are not evaluated here: "+errNoSource.Error()+"."), s.collectors(judge(nil, nil), time.Now())).Render(&state); err != nil {
+	if err := h.Div(dim("Alerts are not evaluated here: "+errNoSource.Error()+"."), collectorSections(s.Store.Jobs(), judge(nil, nil), time.Now())).Render(&state); err != nil {
 		return err
 	}
 	page, err := toolkit.NewLandingPage(toolkit.LandingConfig{

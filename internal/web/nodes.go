@@ -67,14 +67,14 @@ func (v *view) nodeFacts(matchers string) *nodeFacts {
 			f.checks[l[0]] = append(f.checks[l[0]], l[1])
 		}
 	})
-	for _, t := range v.site.Store.Tables(v.now) {
+	for _, t := range snapshot.Tables(v.jobs, v.now) {
 		if t.Collector == healthCollector {
 			for _, words := range t.Rows {
 				f.words[[2]string{words[0], words[1]}] = words[len(words)-1]
 			}
 		}
 	}
-	for _, j := range v.site.Store.Jobs() {
+	for _, j := range v.jobs {
 		if node := j.Last.Target.Node; j.Last.Err != nil && f.up.is(0, node) && f.errors[node] == nil {
 			f.errors[node] = failureOf(j.Last.Err)
 		}
@@ -112,7 +112,7 @@ func (v *view) nodes() (g.Node, []string) {
 		matchers = among("node", namesOf(rows))
 	}
 	f := v.nodeFacts(matchers)
-	for l := range v.query("group by (node, node_id) (last_over_time(avax_node_info{"+strings.TrimPrefix(matchers, ",")+"}[1h]))").by("", "node", "node_id") {
+	for l := range v.query("group by (node, node_id) (last_over_time(avax_node_info{"+matchers+"}[1h]))").by("", "node", "node_id") {
 		v.ids[l[0]], v.own[l[1]] = l[1], l[0]
 	}
 	var body g.Node

@@ -16,6 +16,8 @@ import (
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
 // Limits of a page. Beyond them the rest is counted.
@@ -132,6 +134,7 @@ type view struct {
 	*reading
 	*judgement
 	site *Site
+	jobs []*snapshot.Job
 	ask  choice
 	ids  map[string]string // node IDs by the names of the configured nodes
 	own  map[string]string // names by node ID
@@ -144,7 +147,7 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 	groups, err := s.Source.Groups(ctx)
 	j := judge(groups, shippedInhibitions())
 	v := &view{
-		reading: &reading{ctx: ctx, source: s.Source, now: now}, judgement: j, site: s, ask: ask, ids: map[string]string{}, own: map[string]string{},
+		reading: &reading{ctx: ctx, source: s.Source, now: now}, judgement: j, site: s, jobs: s.Store.Jobs(), ask: ask, ids: map[string]string{}, own: map[string]string{},
 	}
 	observers := v.observers()
 	nodes, nodeSums := v.nodes()
@@ -168,7 +171,7 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 				return h.Article(h.Class("card bad"), h.P(h.Strong(g.Text("Samples cannot be read: this page is incomplete."))), h.Code(h.Class("error"), g.Text(v.errs[0].Error())))
 			}),
 			nodes, validators, l1s, observers,
-			s.collectors(j, now),
+			collectorSections(v.jobs, j, now),
 		),
 		bottom(s.Version, link("-/ready", "ready"), link("-/healthy", "healthy")),
 	)

@@ -125,7 +125,7 @@ func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *plan
 }
 
 // noPlan returns why there is no plan for a chain.
-func (s *Site) noPlan(jobs []snapshot.Job, chain string, known *staking.L1, now time.Time) *planError {
+func (s *Site) noPlan(jobs []*snapshot.Job, chain string, known *staking.L1, now time.Time) *planError {
 	var followed []string // L1s with a result
 	pending := false      // this one has no result yet
 	for _, j := range jobs {
@@ -176,7 +176,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 }
 
 // l1sOf returns the validators of the monitored L1s by chain, from l1_runway or else from l1, which has no burn rates.
-func l1sOf(jobs []snapshot.Job, now time.Time) map[string]*staking.L1 {
+func l1sOf(jobs []*snapshot.Job, now time.Time) map[string]*staking.L1 {
 	l1s := map[string]*staking.L1{}
 	for _, j := range jobs { // l1 is first
 		if l1 := j.Good.Facts.L1; l1 != nil && now.Before(j.Good.Until) {

@@ -44,7 +44,7 @@ func (r *reading) query(expr string) samples {
 
 // families queries several families at once, filtered by the matchers.
 func (r *reading) families(matchers string, names ...string) samples {
-	return r.query(`{__name__=~"` + strings.Join(names, "|") + `"` + matchers + `}`)
+	return r.query(`{__name__=~"` + strings.Join(names, "|") + `",` + matchers + `}`)
 }
 
 // among returns a matcher of these values.
@@ -53,7 +53,7 @@ func among(label string, values []string) string {
 	for i, v := range values {
 		quoted[i] = regexp.QuoteMeta(v)
 	}
-	return "," + label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
+	return label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
 }
 
 // The history of the page: two hours, or all that the source has, if it reports that.

@@ -28,10 +28,38 @@ type stored struct {
 // sourced sets a source with the current samples of the site's store.
 func sourced(t testing.TB, s *Site, groups ...alerting.Group) *stored {
 	t.Helper()
+	source := newSource(t, groups...)
+	source.read(t, s)
+	return source
+}
+
+// newSource returns a source without samples.
+func newSource(t testing.TB, groups ...alerting.Group) *stored {
+	t.Helper()
 	storage := teststorage.New(t)
 	t.Cleanup(func() { storage.Close() })
-	appender := storage.Appender(t.Context())
-	for family := range s.Store.Families(time.Now()) {
+	return &stored{groups: groups, engine: promqltest.NewTestEngine(t, false, 5*time.Minute, 50_000_000), storage: storage}
+}
+
+// past adds a sample every 15 s until a minute ago, since this duration ago. Call it before read.
+func (s *stored) past(t testing.TB, long time.Duration, value func(ago time.Duration) float64, labels ...string) {
+	t.Helper()
+	appender, l := s.storage.Appender(t.Context()), promlabels.FromStrings(labels...)
+	for ago := long; ago > time.Minute; ago -= 15 * time.Second {
+		if _, err := appender.Append(0, l, time.Now().Add(-ago).UnixMilli(), value(ago)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := appender.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read adds the current samples of the site's store, and becomes the site's source.
+func (s *stored) read(t testing.TB, site *Site) {
+	t.Helper()
+	appender := s.storage.Appender(t.Context())
+	for family := range site.Store.Families(time.Now()) {
 		for _, m := range family.GetMetric() {
 			b := promlabels.NewBuilder(promlabels.EmptyLabels())
 			b.Set(model.MetricNameLabel, family.GetName())
@@ -46,9 +74,7 @@ func sourced(t testing.TB, s *Site, groups ...alerting.Group) *stored {
 	if err := appender.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	source := &stored{groups: groups, engine: promqltest.NewTestEngine(t, false, 5*time.Minute, 50_000_000), storage: storage}
-	s.Source = source
-	return source
+	site.Source = s
 }
 
 func (s *stored) Requests() alerting.Source { return s }

@@ -173,7 +173,7 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 
 // uncounted returns why the last good run may be outdated: nodes that do not answer and that it counted as connected, or its
 // age. It is empty otherwise.
-func (s *Site) uncounted(jobs []snapshot.Job, now time.Time) string {
+func (s *Site) uncounted(jobs []*snapshot.Job, now time.Time) string {
 	for _, j := range jobs {
 		if j.Last.Collector != stopCollector {
 			continue
@@ -194,7 +194,7 @@ func (s *Site) uncounted(jobs []snapshot.Job, now time.Time) string {
 }
 
 // missingOf returns what has no valid sample, and why.
-func (s *Site) missingOf(a stopAnswer, jobs []snapshot.Job, now time.Time, verdicts map[string]float64) string {
+func (s *Site) missingOf(a stopAnswer, jobs []*snapshot.Job, now time.Time, verdicts map[string]float64) string {
 	chains := slices.Sorted(maps.Keys(verdicts))
 	chains = slices.DeleteFunc(append([]string{"P"}, chains...), func(chain string) bool {
 		return slices.ContainsFunc(a.Chains, func(l setShare) bool { return l.Chain == chain })

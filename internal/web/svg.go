@@ -49,6 +49,9 @@ var stateClasses = [...]string{"unknown", "up", "bootstrapping", "down"}
 // stripParts is the number of parts of the history in a strip.
 const stripParts = 120
 
+// lookback is how old a sample may be that PromQL uses at a time.
+const lookback = 5 * time.Minute
+
 // strip is the history of one node.
 type strip struct {
 	states [stripParts]uint8
@@ -60,10 +63,10 @@ func (r *reading) strips(matchers string) map[string]*strip {
 	all := map[string]*strip{}
 	var step time.Duration
 	from := time.Time{}
-	read := func(family string, bad, good uint8) {
+	read := func(family, matchers string, bad, good uint8) {
 		matrix := r.past(func(s time.Duration) string {
 			step = s
-			series := family + `{node!=""` + matchers + `}`
+			series := family + `{` + matchers + `}`
 			if s < time.Minute { // samples may be further apart
 				return "min by (node) (" + series + ")"
 			}
@@ -89,8 +92,15 @@ func (r *reading) strips(matchers string) map[string]*strip {
 			}
 		}
 	}
-	read("avax_node_up", isDown, isUp)
-	read("avax_node_chain_bootstrapped", bootstrapping, unknown)
+	read("avax_node_up", matchers, isDown, isUp)
+	const chains = "avax_node_chain_bootstrapped"
+	var nodes []string // with a chain that was bootstrapping: a range query of all nodes is expensive
+	for l := range r.query(fmt.Sprintf("min by (node) (min_over_time(%s{%s}[%s])) == 0", chains, matchers, model.Duration(step*stripParts+lookback))).by("", "node") {
+		nodes = append(nodes, l[0])
+	}
+	if len(nodes) > 0 {
+		read(chains, among("node", nodes), bootstrapping, unknown)
+	}
 	return all
 }
 

@@ -35,15 +35,21 @@ func (v *view) validators() g.Node {
 		"avax_validator_uptime_requirement_ratio", "avax_validator_downtime_budget_seconds", "avax_validator_downtime_used_seconds",
 		"avax_validator_weighted_uptime_ratio", "avax_validator_votes_yes_ratio", "avax_validator_potential_reward_avax",
 		"avax_validator_reward_reachable")
-	views := v.query(`label_replace(min by (node_id) (avax_validator_uptime_ratio{node_id!=""`+matchers+`}), "is", "uptime", "", "") or `+
-		`label_replace(sum by (node_id) (avax_validator_connected{node_id!=""`+matchers+`}), "is", "connected", "", "") or `+
-		`label_replace(count by (node_id) (avax_validator_connected{node_id!=""`+matchers+`}), "is", "nodes", "", "")`).by("", "node_id", "is")
+	views := v.query(`label_replace(min by (node_id) (avax_validator_uptime_ratio{`+matchers+`}), "is", "uptime", "", "") or `+
+		`label_replace(sum by (node_id) (avax_validator_connected{`+matchers+`}), "is", "connected", "", "") or `+
+		`label_replace(count by (node_id) (avax_validator_connected{`+matchers+`}), "is", "nodes", "", "")`).by("", "node_id", "is")
 	of := func(family string) values { return s.by("avax_validator_"+family, "node_id") }
 	present, start, end, required := of("present"), of("start_timestamp_seconds"), of("end_timestamp_seconds"), of("uptime_requirement_ratio")
 	budget, used, uptime := of("downtime_budget_seconds"), of("downtime_used_seconds"), of("weighted_uptime_ratio")
 	reward, reachable := of("potential_reward_avax"), of("reward_reachable")
 	votes := s.by("avax_validator_votes_yes_ratio", "node_id", "requirement")
-	ownVotes := v.query(`max by (node) (avax_node_uptime_rewarding_stake_ratio)`).by("", "node")
+	var own []string // nodes of the rows
+	for _, r := range rows {
+		if name := v.own[r.name]; name != "" {
+			own = append(own, name)
+		}
+	}
+	ownVotes := v.query(`max by (node) (avax_node_uptime_rewarding_stake_ratio{`+among("node", own)+`})`).by("", "node")
 
 	return section("validators", "Validators of the primary network", validatorMeanings,
 		table("", "Monitored validators, worst first", []string{"Validator", "State", "Ends", "Uptime", "Downtime budget", "Votes", "Reward"},
