@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
@@ -545,4 +546,27 @@ func shift(t *testing.T, path string, by time.Duration) {
 	if err := dir.Save(stateKey, known); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Prometheus' scrape manager may start a scrape loop after its Stop.
+func TestNoScrapeLoopRunsAfterAnEarlyStop(t *testing.T) {
+	w := newWorld(t, down(5*time.Minute))
+	a, stop := w.startNow()
+	defer stop()
+	running := goleak.IgnoreCurrent()
+	for range 100 {
+		e, err := a.newEngine(t.Context(), a.set, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := a.scrapeConfig(a.set)
+		if err == nil {
+			err = e.sample(cfg)
+		}
+		if err := errors.Join(err, e.close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	goleak.VerifyNone(t, running)
 }

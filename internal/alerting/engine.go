@@ -46,16 +46,30 @@ type engine struct {
 	server   *http.Server
 	parts    sync.WaitGroup
 
-	evaluating bool          // the rules run; guarded by Alerting.mu
-	sampled    chan struct{} // closed when the samples of the first scrape are in the store
-	once       sync.Once
+	evaluating  bool            // the rules run; guarded by Alerting.mu
+	sampling    bool            // the scraper runs
+	scrapeBegan func()          // called at each scrape
+	scraping    <-chan struct{} // closed at the first scrape
+	scrapeDone  func()          // called when the samples of a scrape are in the store
+	sampled     <-chan struct{} // closed when those of the first scrape are in the store
+}
+
+// maxStart is the maximum time that close waits for the first scrape.
+const maxStart = 10 * time.Second
+
+// once returns a function that closes a channel when it is called for the first time.
+func once() (func(), <-chan struct{}) {
+	c := make(chan struct{})
+	return sync.OnceFunc(func() { close(c) }), c
 }
 
 // newEngine returns an engine with the alerts that were active before.
 func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeAlert) (*engine, error) {
 	registry := prometheus.NewRegistry() // for the metrics of Prometheus' packages, which are not served
 	log := slog.New(leveled{a.log.Handler(), slog.LevelError})
-	e := &engine{clock: newWallClock(a.o.clockStep), page: newListener(), loader: &loader{set}, sampled: make(chan struct{})}
+	e := &engine{clock: newWallClock(a.o.clockStep), page: newListener(), loader: &loader{set}}
+	e.scrapeBegan, e.scraping = once()
+	e.scrapeDone, e.sampled = once()
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	var err error
 	if e.store, err = openStore(log, registry, nil); err != nil {
@@ -68,7 +82,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 		DiscoveryReloadOnStartup: true,
 		InitialScrapeOffset:      -a.o.Interval, // at once: there is one target, and no load to spread
 		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(e.page.dial), httpconfig.WithHTTP2Disabled()},
-	}, log, nil, nil, scraped{e.store, e.committed}, registry)
+	}, log, nil, nil, scraped{e.store, e.scrapeBegan, e.scrapeDone}, registry)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +118,7 @@ func (e *engine) sample(c *config.Config) error {
 	e.parts.Go(func() { _ = e.server.Serve(e.page) })
 	targets := make(chan map[string][]*targetgroup.Group, 1)
 	targets <- scrapeTargets(c)
+	e.sampling = true
 	e.parts.Go(func() { _ = e.scraper.Run(targets) })
 	return nil
 }
@@ -131,6 +146,13 @@ func (e *engine) iteration(ctx context.Context, g *rules.Group, at time.Time) {
 
 // close stops sampling and releases the memory.
 func (e *engine) close() error {
+	if e.sampling {
+		// The manager starts the scrape loop in the background. A loop that starts after Stop would never end.
+		select {
+		case <-e.scraping:
+		case <-time.After(maxStart):
+		}
+	}
 	e.scraper.Stop()
 	_ = e.server.Close()
 	_ = e.page.Close()
@@ -138,17 +160,15 @@ func (e *engine) close() error {
 	return e.store.Close()
 }
 
-// committed is called when the samples of a scrape are in the store.
-func (e *engine) committed() { e.once.Do(func() { close(e.sampled) }) }
-
-// scraped is the store with a hook for the scraper.
+// scraped is the store with hooks for the scraper.
 type scraped struct {
 	*store
-	committed func()
+	began, done func()
 }
 
 func (s scraped) AppenderV2(ctx context.Context) storage.AppenderV2 {
-	return scrapedAppender{s.store.AppenderV2(ctx), s.committed}
+	s.began()
+	return scrapedAppender{s.store.AppenderV2(ctx), s.done}
 }
 
 type scrapedAppender struct {

@@ -151,8 +151,16 @@ func (w *world) Write(line []byte) (int, error) {
 	return w.log.Write(line)
 }
 
-// start runs alerting. The returned function stops it and waits.
+// start runs alerting in synthetic time. The returned function stops it and waits.
 func (w *world) start(change ...func(*Options)) (*Alerting, func()) {
+	w.t.Helper()
+	a, stop := w.startNow(change...)
+	synctest.Wait() // until it has looked up its name
+	return a, stop
+}
+
+// startNow is start without synthetic time.
+func (w *world) startNow(change ...func(*Options)) (*Alerting, func()) {
 	w.t.Helper()
 	// The scraper looks up this host's name to spread its work over time. A shared lookup would not end within synthetic time.
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -185,15 +193,10 @@ func (w *world) start(change ...func(*Options)) (*Alerting, func()) {
 		cancel()
 		w.t.Fatal(err)
 	}
-	synctest.Wait() // until it has looked up its name
-	var once sync.Once
-	stop := func() {
-		once.Do(func() {
-			cancel()
-			a.Wait()
-		})
-	}
-	return a, stop
+	return a, sync.OnceFunc(func() {
+		cancel()
+		a.Wait()
+	})
 }
 
 // metric returns one of the exporter's own families as text.
