@@ -9,7 +9,7 @@ import (
 )
 
 var acpStake = metric.New("avax_acp_stake_avax",
-	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as the node's peers report it. The stake of the node itself counts as abstain.", "node", "acp", "position").AtMost(mostNamed)
+	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as reported by the node's peers. The node's own stake counts as abstain.", "node", "acp", "position").AtMost(maxNamed)
 
 var acps = &Spec{
 	Name:     "acps",

@@ -13,13 +13,13 @@ import (
 
 var (
 	platformBalance = metric.New("avax_platform_balance_avax",
-		"P-Chain balance of a monitored address in AVAX: unlocked, locked_stakeable (may be staked, not spent) or locked_not_stakeable.",
+		"P-Chain balance of a monitored address in AVAX, by state: unlocked, locked_stakeable (may be staked but not spent) or locked_not_stakeable.",
 		"address", "state")
 	assetBalance = metric.New("avax_asset_balance_tokens",
-		"X-Chain balance of a monitored address in AVAX and in each monitored asset, with the asset's decimal places. Only outputs that the address can spend alone and now count.",
+		"X-Chain balance of a monitored address in AVAX and in each monitored asset, with the asset's decimal places. An output counts only if the address can spend it now and without other signers.",
 		"address", "asset_id")
 	utxos = metric.New("avax_utxos",
-		"Unspent outputs that refer to a monitored address.", "chain", "address")
+		"Unspent transaction outputs (UTXOs) that name a monitored address as owner.", "chain", "address")
 )
 
 var addresses = &Spec{
@@ -41,7 +41,7 @@ func collectAddress(ctx context.Context, ups *Upstreams, address string, out *me
 
 func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	has, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.PlatformBalance, error) {
-		return ask(n, "platform.getBalance", func() (node.PlatformBalance, error) {
+		return callNode(n, "platform.getBalance", func() (node.PlatformBalance, error) {
 			return n.PlatformBalance(ctx, address) //nolint:staticcheck // deprecated without a replacement
 		})
 	})
@@ -63,7 +63,7 @@ func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *m
 
 func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	count, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (int, error) {
-		return ask(n, "avm.getUTXOs", func() (count int, err error) {
+		return callNode(n, "avm.getUTXOs", func() (count int, err error) {
 			for _, err := range n.AVMUTXOs(ctx, "X", node.UTXOQuery{Addresses: []string{address}}) {
 				if err != nil {
 					return 0, err
@@ -84,7 +84,7 @@ func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *m
 	}
 	for _, a := range monitored {
 		has, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.AVMBalance, error) {
-			return ask(n, "avm.getBalance", func() (node.AVMBalance, error) {
+			return callNode(n, "avm.getBalance", func() (node.AVMBalance, error) {
 				return n.AVMBalance(ctx, "X", address, a.AssetID) //nolint:staticcheck // deprecated without a replacement for sums
 			})
 		})

@@ -11,10 +11,10 @@ import (
 
 var (
 	nodeLogLevel = metric.New("avax_node_log_level",
-		"Lowest level that a logger of the node writes to its file (log) or to the terminal (display). The logger of a chain has the name of the chain. Always 1.",
-		"node", "logger", "output", "level").AtMost(mostNamed)
+		"Lowest level that a logger of the node writes to its file (log) or to the terminal (display); always 1. A chain's logger has the chain's name.",
+		"node", "logger", "output", "level").AtMost(maxNamed)
 	nodeChainAlias = metric.New("avax_node_chain_alias_info",
-		"An alias of P, X or a monitored chain on the node, or its blockchain ID; always 1.", "node", "chain", "alias").AtMost(mostNamed)
+		"An alias of P, X or a monitored chain on the node, or its blockchain ID; always 1.", "node", "chain", "alias").AtMost(maxNamed)
 )
 
 var admin = &Spec{
@@ -29,7 +29,7 @@ var admin = &Spec{
 }
 
 func collectAdmin(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-	levels, err := ask(n, "admin.getLoggerLevel", func() (map[string]node.LoggerLevel, error) { return n.AdminLoggerLevel(ctx, "") })
+	levels, err := callNode(n, "admin.getLoggerLevel", func() (map[string]node.LoggerLevel, error) { return n.AdminLoggerLevel(ctx, "") })
 	if err != nil {
 		return err
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// describeAssets returns AVAX and the monitored assets without duplicates.
+// describeAssets requests the descriptions of AVAX and of the monitored assets. The result has no duplicates.
 func (ups *Upstreams) describeAssets(ctx context.Context) ([]node.Asset, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
 	var found []node.Asset
 	for _, id := range append([]string{"AVAX"}, ups.Watch.Assets...) {
 		a, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.Asset, error) {
-			return ask(n, "avm.getAssetDescription", func() (node.Asset, error) { return n.AVMAssetDescription(ctx, "X", id) })
+			return callNode(n, "avm.getAssetDescription", func() (node.Asset, error) { return n.AVMAssetDescription(ctx, "X", id) })
 		})
 		if err != nil {
 			return nil, ifRejected(err, SettingAssets)

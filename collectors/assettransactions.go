@@ -9,7 +9,7 @@ import (
 )
 
 var assetTransactionsFamily = metric.NewCounter("avax_asset_transactions_total",
-	"X-Chain transactions of a monitored asset by type, from a day before it was first monitored.", "asset_id", "type")
+	"X-Chain transactions of a monitored asset by type. Counted from one day before the asset was first monitored.", "asset_id", "type")
 
 var assetTransactions = &Spec{
 	Name:     "asset_transactions",
@@ -22,11 +22,11 @@ var assetTransactions = &Spec{
 	Cost:     calls(opAssetTransactions, 1),
 }
 
-// transactionCounts holds the counts of an asset since it is monitored.
+// transactionCounts holds the counts of an asset's transactions since the asset is monitored.
 type transactionCounts struct {
-	Newest time.Time       // of the newest transaction
-	Seen   map[string]bool // IDs of the transactions at that time
-	Counts map[string]int  // by type
+	Newest time.Time       // time of the newest transaction
+	Seen   map[string]bool // IDs of the counted transactions at the time Newest
+	Counts map[string]int  // transactions by type
 }
 
 func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
@@ -39,11 +39,11 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 		counts.Counts = map[string]int{}
 	}
 	newest, seen := counts.Newest, counts.Seen
-	// It is not documented whether the range includes its start.
+	// One second earlier, because it is not documented whether the range includes its start.
 	news := data.AssetTransactionQuery{Start: counts.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: maxNewPages}}
 	for t, err := range readable(out, ups.Data.AssetTransactions(ctx, ups.Data.networkName(), data.XChain, asset, news)) {
 		if data.IsTruncated(err) {
-			out.Note("of %s there are more transactions than are read in one run: not all of them are counted", asset)
+			out.Note("%s has more transactions than one run reads: some are not counted", asset)
 			break
 		}
 		if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// A binder defines the targets of a collector's jobs. perNode and perNodeAndChain: facts about a node.
-// perNodeOrObserver and perNodeOrObserverAndChain: facts about the network as a node or an observer sees
-// it. The others: facts about the network or a chain, whichever node answers.
+// The functions below bind a collector: they define the targets of its jobs. perNode and perNodeAndChain are for
+// facts about a node. perNodeOrObserver and perNodeOrObserverAndChain are for facts about the network that each node
+// and observer reports separately. perNetwork and perChain are for facts that any node can report.
 
 type (
 	nodeCollect      func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error
@@ -21,7 +21,7 @@ func perNode(collect nodeCollect) func(*Upstreams) []Job { return collect.bind((
 // perNodeOrObserver binds a collector to every node and every observer.
 func perNodeOrObserver(collect nodeCollect) func(*Upstreams) []Job {
 	return nodeCollect(func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-		return n.tell(func() error { return collect(ctx, t, n, out) })
+		return n.runCollector(func() error { return collect(ctx, t, n, out) })
 	}).bind((*Targets).nodesAndObservers)
 }
 
@@ -30,10 +30,10 @@ func perObserver(collect nodeCollect) func(*Upstreams) []Job {
 	return collect.bind((*Targets).Observers)
 }
 
-func (collect nodeCollect) bind(asked func(*Targets) []*Node) func(*Upstreams) []Job {
+func (collect nodeCollect) bind(nodesOf func(*Targets) []*Node) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
-		for _, n := range asked(ups.Targets) {
+		for _, n := range nodesOf(ups.Targets) {
 			jobs = append(jobs, Job{metric.Target{Node: n.Name()}, func(ctx context.Context, out *metric.Batch) error {
 				return collect(ctx, ups.Targets, n, out)
 			}})
@@ -50,14 +50,14 @@ func perNodeAndChain(chains func(*Targets) []Chain, collect nodeChainCollect) fu
 // perNodeOrObserverAndChain binds a collector to every node and observer and each of the chains.
 func perNodeOrObserverAndChain(chains func(*Targets) []Chain, collect nodeChainCollect) func(*Upstreams) []Job {
 	return nodeChainCollect(func(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {
-		return n.tell(func() error { return collect(ctx, t, n, c, out) })
+		return n.runCollector(func() error { return collect(ctx, t, n, c, out) })
 	}).bind((*Targets).nodesAndObservers, chains)
 }
 
-func (collect nodeChainCollect) bind(asked func(*Targets) []*Node, chains func(*Targets) []Chain) func(*Upstreams) []Job {
+func (collect nodeChainCollect) bind(nodesOf func(*Targets) []*Node, chains func(*Targets) []Chain) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
-		for _, n := range asked(ups.Targets) {
+		for _, n := range nodesOf(ups.Targets) {
 			for _, c := range chains(ups.Targets) {
 				jobs = append(jobs, Job{metric.Target{Node: n.Name(), Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
 					return collect(ctx, ups.Targets, n, c, out)
@@ -68,14 +68,14 @@ func (collect nodeChainCollect) bind(asked func(*Targets) []*Node, chains func(*
 	}
 }
 
-// perChain binds a collector to every monitored chain. Any node or observer may answer.
+// perChain binds a collector to every monitored chain. A job may call any node or observer.
 func perChain(collect func(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
 	return perServiceChain(func(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
 		return collect(ctx, ups.Targets, c, out)
 	})
 }
 
-// perServiceChain binds a collector to every monitored chain. A service answers.
+// perServiceChain binds a collector of a service to every monitored chain.
 func perServiceChain(collect func(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
@@ -88,7 +88,7 @@ func perServiceChain(collect func(ctx context.Context, ups *Upstreams, c Chain, 
 	}
 }
 
-// perNetwork binds a collector to the network. Any node or observer may answer.
+// perNetwork binds a collector to the network. The only job may call any node or observer.
 func perNetwork(collect func(ctx context.Context, t *Targets, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		return []Job{{metric.Target{}, func(ctx context.Context, out *metric.Batch) error {
@@ -125,7 +125,8 @@ func perItemAndChain(items func(Watchlist) []string, collect func(ctx context.Co
 	}
 }
 
-// withData makes no jobs without the Data service. Each job finds the network before its first call.
+// withData adapts Bind of a collector that calls the Data service. If that service is not configured, there are no
+// jobs. Each job determines the network before it calls the service.
 func withData(bind func(*Upstreams) []Job) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		if ups.Data == nil {

@@ -10,13 +10,13 @@ import (
 
 var (
 	headGasUsed = metric.New("avax_chain_head_gas_used",
-		"Gas used in the newest block of all nodes.", "chain")
+		"Gas used in the newest block that any node has.", "chain")
 	headGasLimit = metric.New("avax_chain_head_gas_limit",
-		"Gas limit of the newest block.", "chain")
+		"Gas limit of the newest block that any node has.", "chain")
 	headTransactions = metric.New("avax_chain_head_transactions",
-		"Transactions in the newest block.", "chain")
+		"Transactions in the newest block that any node has.", "chain")
 	headBaseFee = metric.New("avax_chain_head_base_fee_wei",
-		"Base fee of the newest block in wei per gas.", "chain")
+		"Base fee of the newest block that any node has, in wei per gas.", "chain")
 )
 
 var blocks = &Spec{

@@ -10,10 +10,10 @@ import (
 
 var (
 	chainBootstrapped = metric.New("avax_node_chain_bootstrapped",
-		"1 if the chain is bootstrapped on the node, 0 if it is bootstrapping. Absent if the node does not run the chain, and for X and C if avax_node_partial_sync is 1.",
+		"1 if the chain is bootstrapped on the node, 0 if the chain is bootstrapping. Absent if the node does not run the chain, and for X and C if avax_node_partial_sync is 1.",
 		"node", "chain")
 	chainPresent = metric.New("avax_node_chain_present",
-		"1 if the node runs the chain, 0 if it does not know it: not tracked, not created yet, or its VM did not start. Absent for X and C if avax_node_partial_sync is 1.",
+		"1 if the node runs the chain. 0 if not: the node does not track the chain, has not created it yet, or its VM did not start. Absent for X and C if avax_node_partial_sync is 1.",
 		"node", "chain")
 )
 
@@ -35,7 +35,7 @@ func collectBootstrap(ctx context.Context, t *Targets, n *Node, out *metric.Batc
 			out.Set(chainPresent, 0, n.Name(), c.Name)
 		case err != nil:
 			return err
-		case !done && n.leavesOut(ctx, c): // it never becomes true
+		case !done && n.omits(ctx, c): // with partial sync the chain is never bootstrapped
 		default:
 			out.Set(chainPresent, 1, n.Name(), c.Name)
 			out.SetBool(chainBootstrapped, done, n.Name(), c.Name)

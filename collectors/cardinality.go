@@ -11,26 +11,27 @@ import (
 // Limits on label values that peers, services and senders of messages choose. They limit the number of
 // series.
 const (
-	// other is the label value for everything without series of its own.
+	// other is the label value of the series for all names beyond a limit.
 	other = "other"
-	// mostNamed is the maximum number of series per run of a family in which an upstream chooses the names,
-	// such as checks, virtual machines and upgrades.
-	mostNamed = 2000
-	// mostCommon is the maximum number of values that peers choose and that have series of their own.
-	mostCommon = 20
-	// mostKinds is the maximum number of kinds that a service chooses and that have sums of their own.
-	mostKinds = 20
+	// maxNamed is the maximum number of series per run of a family whose label values an upstream chooses, such as
+	// names of checks, virtual machines and upgrades.
+	maxNamed = 2000
+	// maxCommon is the maximum number of series of a family whose label values peers choose, without other.
+	maxCommon = 20
+	// maxKinds is the maximum number of kinds, such as transaction types, that a service chooses and that are counted
+	// separately.
+	maxKinds = 20
 )
 
-// commonest returns the largest counts by name, and the sum of the others. Of equal counts the first by
-// name are returned, so that the names do not change between runs. A name that is too long for a label
-// counts among the others.
-func commonest[N cmp.Ordered](counts map[string]N) map[string]N {
+// topCounts returns the maxCommon largest counts by name. The sum of the rest has the name other. Equal counts are
+// sorted by name, so that the same names are returned in each run. A name that is too long for a label value counts
+// as other.
+func topCounts[N cmp.Ordered](counts map[string]N) map[string]N {
 	fit := slices.DeleteFunc(slices.Collect(maps.Keys(counts)), func(name string) bool { return len(name) > metric.MostValue })
 	slices.SortFunc(fit, func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
-	fit = fit[:min(len(fit), mostCommon)]
+	fit = fit[:min(len(fit), maxCommon)]
 	common := make(map[string]N, len(fit)+1)
 	for name, n := range counts {
 		if !slices.Contains(fit, name) {
@@ -41,10 +42,10 @@ func commonest[N cmp.Ordered](counts map[string]N) map[string]N {
 	return common
 }
 
-// kindOrOther returns the kind under which something is counted: its own kind, or other if there are too
-// many kinds or the name is too long for a label.
+// kindOrOther returns the key of sums for an item of this kind. That is the kind itself, or other if sums has
+// maxKinds keys or the kind is too long for a label value.
 func kindOrOther[S any](sums map[string]S, kind string) string {
-	if _, known := sums[kind]; known || len(sums) < mostKinds && len(kind) <= metric.MostValue {
+	if _, known := sums[kind]; known || len(sums) < maxKinds && len(kind) <= metric.MostValue {
 		return kind
 	}
 	return other

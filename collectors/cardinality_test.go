@@ -23,7 +23,7 @@ func answered(result string) string { return `{"jsonrpc":"2.0","id":1,"result":`
 // A peer sends its version, and may send another one each time.
 func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		now := time.Now().UTC().Format(time.RFC3339)
 		var list []string
 		peer := func(id, version, benched string) {
@@ -82,7 +82,7 @@ func TestEndlessNamesFailTheRun(t *testing.T) {
 		"info.upgrades": {"upgrades", "avax_upgrade_timestamp_seconds", `"u%dTime":"2025-01-01T00:00:00Z"`, `{%s}`},
 	} {
 		inWorld(t, func(t *testing.T, w world) {
-			w.ask(t, "alpha")
+			w.setNodes(t, "alpha")
 			var entries []string
 			for i := range 5000 {
 				entries = append(entries, fmt.Sprintf(c.entry, i))
@@ -105,7 +105,7 @@ func TestEndlessNamesFailTheRun(t *testing.T) {
 // A version of a megabyte is invalid: the node's other samples stay.
 func TestTooLongVersionDropsOnlyItsOwnSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		*w.otherwise = func(_, method string, _ []any) string {
 			if method != "info.getNodeVersion" {
 				return ""
@@ -124,7 +124,7 @@ func TestTooLongVersionDropsOnlyItsOwnSamples(t *testing.T) {
 // Behind a load balancer, each answer may come from another machine.
 func TestEndlessIdentityChangesKeepTheLastNotes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		var i int
 		*w.otherwise = func(_, method string, _ []any) string {
 			if method != "info.getNodeID" {
@@ -163,7 +163,7 @@ func TestICMLanesAreLimitedWithoutLosingMessages(t *testing.T) {
 			}
 			return `{"messages":[` + strings.Join(list, ",") + `]}`
 		})
-		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+		samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
 		if n := sum(t, samples, "avax_icm_messages"); n != chains {
 			t.Errorf("%v messages", n)
 		}
@@ -192,7 +192,7 @@ func TestOldestPendingICMMessagesAreGivenUp(t *testing.T) {
 		const pending = "avax_icm_oldest_pending_timestamp_seconds"
 		way := pending + `{address="` + simnet.Account + `",source="S",destination="T"}`
 		for run = range 8 {
-			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+			samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
 			if n := sum(t, samples, "avax_icm_messages"); n != float64((run+1)*each) {
 				t.Errorf("run %d: %v messages counted", run+1, n)
 			}
@@ -210,10 +210,10 @@ func TestOldestPendingICMMessagesAreGivenUp(t *testing.T) {
 func TestDiscoveredChainsAreLimited(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		var list []string
-		for i := range collectors.MostChains + 500 {
+		for i := range collectors.MaxChains + 500 {
 			list = append(list, fmt.Sprintf(`{"id":"id%04d","name":"chain%[1]d","subnetID":"s","vmID":"v"}`, i))
 		}
-		w.shutHealth()
+		w.blockHealthAPI()
 		*w.otherwise = func(_, method string, _ []any) string {
 			switch method {
 			case "platform.getBlockchains":
@@ -226,12 +226,12 @@ func TestDiscoveredChainsAreLimited(t *testing.T) {
 		for range 2 {
 			known := w.ups.Chains()
 			found, err := collectors.Discover(t.Context(), w.ups.Targets, known)
-			if err == nil && len(found) != collectors.MostChains || !slices.Equal(found[:len(known)], known) {
+			if err == nil && len(found) != collectors.MaxChains || !slices.Equal(found[:len(known)], known) {
 				t.Fatalf("%d chains, %v", len(found), err)
 			}
 			w.ups.SetChains(found)
 		}
-		if n := len(w.ups.Chains()); n != collectors.MostChains {
+		if n := len(w.ups.Chains()); n != collectors.MaxChains {
 			t.Errorf("%d chains", n)
 		}
 	})
@@ -246,7 +246,7 @@ func TestInventedTransactionTypesAreSummedAsOther(t *testing.T) {
 			}
 			return `{"transactions":[` + strings.Join(list, ",") + `],"chainInfo":{"chainName":"x-chain","network":"mainnet"}}`
 		})
-		samples, _ := w.tell(t.Context(), t, "asset_transactions", exm)
+		samples, _ := w.runJob(t.Context(), t, "asset_transactions", exm)
 		kinds := map[string]bool{}
 		for line := range strings.Lines(samples) {
 			kinds[line] = true

@@ -12,7 +12,7 @@ import (
 // Chain is a monitored chain.
 type Chain struct {
 	Name string // the label chain
-	Ref  string // alias or blockchain ID for calls to nodes
+	Ref  string // alias or blockchain ID, for calls to nodes
 }
 
 // Blockchain returns the P-Chain's entry of the chain. The answer may be as old as slowFacts.
@@ -20,7 +20,7 @@ func (c Chain) Blockchain(ctx context.Context, t *Targets) (node.Blockchain, err
 	return c.find(scrape.MaxAge(ctx, slowFacts), t)
 }
 
-// find requests from any node the P-Chain's entry of the chain. The error is NotFound if the P-Chain has no
+// find requests the P-Chain's entry of the chain from any node. The error's outcome is NotFound if the P-Chain has no
 // such chain.
 func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
 	return first(ctx, t, func(ctx context.Context, n *Node) (node.Blockchain, error) {
@@ -29,7 +29,7 @@ func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
 			return node.Blockchain{}, err
 		}
 		id := c.Ref
-		for range 2 { // first as an ID, then as an alias
+		for range 2 { // c.Ref may be a blockchain ID, else it is an alias
 			if i := slices.IndexFunc(all, func(b node.Blockchain) bool { return b.ID == id }); i >= 0 {
 				return all[i], nil
 			}
@@ -44,8 +44,8 @@ func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
 	})
 }
 
-// knownBlockchain returns the P-Chain's entry of the chain. It calls a node only once, so that the Data
-// service can be called about the chain while all nodes are down.
+// knownBlockchain returns the P-Chain's entry of the chain. It calls a node only while the entry is not known. So
+// collectors can call the Data service about the chain while all nodes are down.
 func (t *Targets) knownBlockchain(ctx context.Context, c Chain) (node.Blockchain, error) {
 	t.mu.Lock()
 	b, known := t.found[c.Ref]

@@ -10,11 +10,11 @@ import (
 
 var (
 	chainConfigInfo = metric.New("avax_chain_config_info",
-		"Hash of an EVM chain's configuration on the node, with its upgrades; always 1. Nodes that agree have the same hash. A node with another hash may fork.",
+		"Hash of an EVM chain's configuration on the node, including upgrades; always 1. Nodes with the same configuration have the same hash. A node with a different hash may fork.",
 		"node", "chain", "evm_chain_id", "hash")
 	chainUpgradeTimestamp = metric.New("avax_chain_upgrade_timestamp_seconds",
-		"Activation time of an upgrade of the chain in Unix seconds, as configured on the node: a network upgrade (etna), a precompile (feeManagerConfig), or its end (feeManagerConfig:disable). Of several the last counts. Absent while it is not scheduled.",
-		"node", "chain", "upgrade").AtMost(mostNamed)
+		"Activation time of an upgrade of the chain in Unix seconds, as configured on the node. Upgrades are network upgrades (etna), the activation of a precompile (feeManagerConfig) and its deactivation (feeManagerConfig:disable). If a precompile is activated several times, the last time counts. Absent if the upgrade is not scheduled.",
+		"node", "chain", "upgrade").AtMost(maxNamed)
 )
 
 var chainConfig = &Spec{

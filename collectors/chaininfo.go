@@ -10,7 +10,7 @@ import (
 )
 
 var chainInfoFamily = metric.New("avax_chain_info",
-	"IDs and VM of a monitored chain; always 1. evm_chain_id is empty if no node has reported it.",
+	"IDs and VM of a monitored chain; always 1. The label evm_chain_id is empty if no node has reported this ID.",
 	"chain", "blockchain_id", "subnet_id", "vm_id", "name", "evm_chain_id")
 
 var chainInfo = &Spec{
@@ -23,7 +23,7 @@ var chainInfo = &Spec{
 	Bind: func(ups *Upstreams) []Job {
 		var jobs []Job
 		for _, c := range ups.Chains() {
-			evm := "" // constant: once known, it is kept while no node runs the chain
+			evm := "" // the EVM chain ID; it never changes, so it is kept while no node runs the chain
 			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
 				b, err := c.find(ctx, ups.Targets)
 				if err != nil {

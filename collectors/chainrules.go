@@ -11,10 +11,10 @@ import (
 
 var (
 	precompileActive = metric.New("avax_chain_precompile_active",
-		"1 if the precompiled contract is active in the newest block, 0 if it is configured for later or disabled.",
-		"chain", "precompile").AtMost(mostNamed)
+		"1 if the precompiled contract is active in the newest block, 0 if it is scheduled or disabled.",
+		"chain", "precompile").AtMost(maxNamed)
 	ruleActive = metric.New("avax_chain_rule_active",
-		"1 if the rule, such as IsEtna, is active in the newest block, 0 if not.", "chain", "rule").AtMost(mostNamed)
+		"1 if the rule, such as IsEtna, is active in the newest block, 0 if not.", "chain", "rule").AtMost(maxNamed)
 )
 
 var chainRules = &Spec{

@@ -9,7 +9,7 @@ import (
 )
 
 var chainStatusFamily = metric.New("avax_chain_status",
-	"1 for the current status of the chain on the node, 0 for the others. Validating or Syncing: the node runs the chain. Created: it does not, because it does not track it, its VM failed (avax_node_chain_start_failed), or it runs with partial sync (X and C). P is left out, because nodes always report Syncing for it.",
+	"1 for the current status of the chain on the node, 0 for every other status. Validating or Syncing: the node runs the chain. Created: the node does not run the chain. It does not track the chain, the chain's VM failed (avax_node_chain_start_failed), or the node has partial sync (X and C). Absent for P, because nodes always report Syncing for P.",
 	"node", "chain", "status")
 
 var chainStatus = &Spec{
@@ -28,8 +28,8 @@ func collectChainStatus(ctx context.Context, t *Targets, n *Node, out *metric.Ba
 			continue
 		}
 		is, err := n.PlatformBlockchainStatus(ctx, c.Ref)
-		if err == nil && is == "Syncing" && n.leavesOut(ctx, c) {
-			// Created is the answer for the alias of a chain that the node does not run. The answer for the ID is correct.
+		if err == nil && is == "Syncing" && n.omits(ctx, c) {
+			// For an alias, the answer is wrongly Syncing. For the blockchain ID it is Created, which is correct.
 			var id string
 			if id, err = n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref); err == nil {
 				is, err = n.PlatformBlockchainStatus(ctx, id)

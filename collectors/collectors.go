@@ -1,6 +1,5 @@
-// Package collectors makes the calls to nodes and services and turns the answers into samples. Each
-// collector is one file with its families, its Spec and one function. All lists the collectors; there is
-// no other registration.
+// Package collectors calls nodes and services and converts their answers into samples. Each collector is one file:
+// its metric families, its Spec and its collect function. All lists the collectors; there is no other registration.
 package collectors
 
 import (
@@ -12,34 +11,34 @@ import (
 
 // Spec declares a collector.
 type Spec struct {
-	// Name is the key in the configuration and the log, and the label collector.
+	// Name identifies the collector in the configuration and the log. It is the value of the label collector.
 	Name string
 	// Help describes in one sentence what the collector exports.
 	Help string
-	// Calls are the upstream methods that it calls, by their names in the API.
+	// Calls are the methods that the collector calls, by their names in the upstream's API.
 	Calls []string
-	// Every is the default period. A cron expression may replace it.
+	// Every is the default period. The configuration may replace it with a cron expression.
 	Every time.Duration
-	// EveryFor, if not nil, returns the default period if it depends on the monitored validators.
+	// EveryFor, if set, replaces Every: it returns the default period for these monitored validators.
 	EveryFor func(Validators) time.Duration
-	// Shares lets its runs use answers that other collectors got up to a period ago, instead of half a
-	// period. Use it for a collector whose calls to every node are also made by other collectors.
+	// Shares lets a run use shared answers that are up to one period old. Otherwise the limit is half a period. Set
+	// Shares if other collectors make the same calls to every node.
 	Shares bool
-	// Off removes the collector from the defaults.
+	// Off disables the collector by default.
 	Off bool
-	// Probe also runs a node's job when calls to the node begin to fail or to succeed.
+	// Probe also runs the job of a node when calls to that node start to fail or start to succeed.
 	Probe bool
-	// OnChange also runs the collector when a node stops or begins to answer.
+	// OnChange also runs the collector when a node stops answering or starts to answer.
 	OnChange bool
-	// Families are all families that Collect may set.
+	// Families are the metric families of the collector's samples.
 	Families []*metric.Family
-	// Scope is the kind of target of its jobs.
+	// Scope has the kinds of targets of the collector's jobs.
 	Scope metric.Scope
-	// Bind makes the jobs, each with its own target. It makes no calls.
+	// Bind returns the collector's jobs, each with a different target. It calls no upstream.
 	Bind func(*Upstreams) []Job
 	// Cost returns the number of calls to the Data service that one run of this many jobs makes, by the names in
-	// Calls. It assumes that no history must be read, and that each list has one page unless the collector says
-	// otherwise. Nil: the collector does not call the Data service.
+	// Calls. The number is an estimate for a run without a history to read. A list counts as one page unless the
+	// collector knows a larger number. Nil: the collector does not call the Data service.
 	Cost func(w Watchlist, jobs int) map[string]int
 }
 
@@ -51,8 +50,8 @@ func (s *Spec) Period(v Validators) time.Duration {
 	return s.Every
 }
 
-// Jobs binds the collector: jobs about a node to the nodes of this shard, the others to the nodes of all
-// shards. all is nil if another shard runs the others.
+// Jobs returns the jobs that this shard runs. Jobs about a node use the nodes of this shard. All other jobs use the
+// nodes of all shards; if another shard runs these jobs, all is nil.
 func (s *Spec) Jobs(shard, all *Upstreams) []Job {
 	const perNode = metric.ScopeNode | metric.ScopeNodeChain
 	if shard == all {
@@ -77,12 +76,12 @@ func (s *Spec) Jobs(shard, all *Upstreams) []Job {
 // Job is a collector bound to a target.
 type Job struct {
 	Target metric.Target
-	// Collect makes the calls and fills the batch. After an error the batch is dropped, except after
-	// ErrNotOffered.
+	// Collect calls the upstreams and fills the batch. If it returns an error other than ErrNotOffered, the batch is
+	// dropped.
 	Collect func(ctx context.Context, out *metric.Batch) error
 }
 
-// All returns every collector, in the order of the pages.
+// All returns all collectors, in the order in which documents and the status page list them.
 func All() []*Spec {
 	return []*Spec{
 		up,
@@ -136,8 +135,8 @@ func All() []*Spec {
 	}
 }
 
-// fullSetEvery is the minimum time between requests for a whole validator set. On Mainnet the
-// answer is larger than 1 MB, and the node iterates over all stakers to build it.
+// fullSetEvery is the minimum time between two requests for a whole validator set. On Mainnet the answer is larger
+// than 1 MB, and the node iterates over all stakers to build the answer.
 const fullSetEvery = 5 * time.Minute
 
 // slowFacts is the maximum age of answers that change only with an upgrade or a transaction, such as

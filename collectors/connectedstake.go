@@ -15,14 +15,14 @@ import (
 
 var (
 	nodeConnectedStake = metric.New("avax_node_connected_stake_ratio",
-		"Share of all primary-network stake (0 to 1) that this node is connected to, including its own.", "node")
+		"Share of all primary-network stake (0 to 1) that this node is connected to, including the node's own stake.", "node")
 	nodeVersionStake = metric.New("avax_node_version_stake_ratio",
-		"Share of all primary-network stake (0 to 1) that is connected to this node and reports this version, including its own. Only the 20 versions with the most stake have series, and the sum of the others has the version other.",
+		"Share of all primary-network stake (0 to 1) that is connected to this node and has this version, including the node's own stake. Only the 20 versions with the most stake have series. The sum of all others has the version other.",
 		"node", "version")
 	newerVersionStake = metric.New("avax_node_newer_version_stake_ratio",
 		"Share of all primary-network stake (0 to 1) that is connected to this node and runs a newer version.", "node")
 	unknownUpgrade = metric.New("avax_node_unknown_upgrade_timestamp_seconds",
-		"Time in Unix seconds of an upgrade that most of the connected stake announces and this node does not know. Absent if the node knows it.", "node")
+		"Time in Unix seconds of an upgrade that most of the connected stake announces but this node does not know. Absent if there is no such upgrade.", "node")
 )
 
 var connectedStake = &Spec{
@@ -59,7 +59,7 @@ func collectConnectedStake(ctx context.Context, t *Targets, n *Node, out *metric
 	out.Set(nodeConnectedStake, float64(r.connected)/float64(all), n.Name())
 	runs, comparable := releaseOf(own.Version)
 	maps.DeleteFunc(byVersion, func(_ string, s uint64) bool { return s == 0 })
-	for version, s := range commonest(byVersion) {
+	for version, s := range topCounts(byVersion) {
 		out.Set(nodeVersionStake, float64(s)/float64(all), n.Name(), version)
 	}
 	for version, s := range byVersion {
@@ -108,8 +108,8 @@ func (r release) newer(than release) bool {
 	return r.name == than.name && slices.Compare(r.numbers[:], than.numbers[:]) > 0
 }
 
-// announced returns the upgrade time that more than half of the connected stake announces, and false if
-// there is none.
+// announced returns the upgrade time that more than half of the connected stake announces. most is false if there is
+// no such time.
 func announced(peers []node.Peer, stake map[string]uint64) (at time.Time, most bool) {
 	var connected uint64
 	votes := map[int64]uint64{}

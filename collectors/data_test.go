@@ -51,8 +51,8 @@ func (w *world) restart(t *testing.T, path string) {
 	w.ups.Data.Ledger.State = dir
 }
 
-// tell runs a job once, and returns its samples and its notes.
-func (w *world) tell(ctx context.Context, t *testing.T, collector, target string) (samples string, notes []string) {
+// runJob runs a job once, and returns its samples and its notes.
+func (w *world) runJob(ctx context.Context, t *testing.T, collector, target string) (samples string, notes []string) {
 	t.Helper()
 	spec := specOf(t, collector)
 	i := slices.IndexFunc(spec.Bind(w.ups), func(j collectors.Job) bool { return j.Target.String() == target })
@@ -96,7 +96,7 @@ func TestRewardTotalsContinueAfterARestart(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		path := t.TempDir()
 		w.restart(t, path)
-		before, _ := w.tell(t.Context(), t, "rewards", "alpha")
+		before, _ := w.runJob(t.Context(), t, "rewards", "alpha")
 		if n := sum(t, before, "avax_rewards_total"); n != 8 {
 			t.Fatalf("%v rewards", n)
 		}
@@ -104,14 +104,14 @@ func TestRewardTotalsContinueAfterARestart(t *testing.T) {
 			for range 2 {
 				w.restart(t, path)
 				w.network.ResetCalls()
-				now, notes := w.tell(t.Context(), t, "rewards", "alpha")
+				now, notes := w.runJob(t.Context(), t, "rewards", "alpha")
 				if got, want := sum(t, now, "avax_rewards_total"), 8+float64(2*paid); got != want {
 					t.Errorf("%v rewards, want %v", got, want)
 				}
 				if got := sum(t, now, "avax_rewards_avax_total", `"DELEGATOR`) - sum(t, before, "avax_rewards_avax_total", `"DELEGATOR`); got != float64(2*paid) {
 					t.Errorf("%v AVAX, want %v", got, 2*paid)
 				}
-				if calls := w.asked("data", opRewards); calls != 1 || len(notes) > 0 {
+				if calls := w.callCount("data", opRewards); calls != 1 || len(notes) > 0 {
 					t.Errorf("%d calls, %q: history read again", calls, notes)
 				}
 			}
@@ -132,7 +132,7 @@ func TestRewardsCountOnceInAnyOrder(t *testing.T) {
 				w.network.OrderRewards(order)
 				counted := func() float64 {
 					t.Helper()
-					samples, _ := w.tell(t.Context(), t, "rewards", "alpha")
+					samples, _ := w.runJob(t.Context(), t, "rewards", "alpha")
 					return sum(t, samples, "avax_rewards_total")
 				}
 				if n := counted(); n != 8 {
@@ -219,7 +219,7 @@ func TestLongRewardHistoryIsReadInParts(t *testing.T) {
 						enough = 10 * time.Second
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), enough)
-					samples, notes := w.tell(ctx, t, "rewards", "alpha")
+					samples, notes := w.runJob(ctx, t, "rewards", "alpha")
 					cancel()
 					if samples == "" && run < 10 {
 						if len(notes) != 1 || !strings.Contains(notes[0], "takes several runs") {
@@ -296,7 +296,7 @@ func TestLateRewardsAreCounted(t *testing.T) {
 			w.page(t, "rewards")
 		}
 		w.network.SetIndexLag("P", 2*time.Second)
-		if samples, _ := w.tell(t.Context(), t, "rewards", "alpha"); sum(t, samples, "avax_rewards_total") != 8+9 {
+		if samples, _ := w.runJob(t.Context(), t, "rewards", "alpha"); sum(t, samples, "avax_rewards_total") != 8+9 {
 			t.Errorf("rewards missing:\n%s", samples)
 		}
 	})
@@ -306,7 +306,7 @@ func TestUnpaidValidatorHasTotalsFromItsFirstReward(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		path := t.TempDir()
 		w.restart(t, path)
-		if samples, notes := w.tell(t.Context(), t, "rewards", "foxtrot"); samples != "" || len(notes) > 0 {
+		if samples, notes := w.runJob(t.Context(), t, "rewards", "foxtrot"); samples != "" || len(notes) > 0 {
 			t.Errorf("%s, %q", samples, notes)
 		}
 		for range 3 {
@@ -314,7 +314,7 @@ func TestUnpaidValidatorHasTotalsFromItsFirstReward(t *testing.T) {
 			time.Sleep(5 * 24 * time.Hour)
 		}
 		w.restart(t, path)
-		samples, _ := w.tell(t.Context(), t, "rewards", "foxtrot")
+		samples, _ := w.runJob(t.Context(), t, "rewards", "foxtrot")
 		wantSeries(t, samples, `avax_rewards_avax_total{node_id="`+w.network.NodeID("foxtrot")+`",type="A_NEW_TYPE"}`, "3")
 	})
 }
@@ -346,12 +346,12 @@ func TestDamagedOrLostLedgerIsRebuilt(t *testing.T) {
 			inWorld(t, func(t *testing.T, w world) {
 				path := t.TempDir()
 				w.restart(t, path)
-				before, _ := w.tell(t.Context(), t, "rewards", "alpha")
+				before, _ := w.runJob(t.Context(), t, "rewards", "alpha")
 				damage(t, path, c.spoil)
 				time.Sleep(time.Hour)
 				w.restart(t, path)
 				for run := range 2 {
-					after, notes := w.tell(t.Context(), t, "rewards", "alpha")
+					after, notes := w.runJob(t.Context(), t, "rewards", "alpha")
 					if after != before {
 						t.Errorf("run %d:\n%s\nwant\n%s", run, after, before)
 					}
@@ -393,10 +393,10 @@ func TestLedgerWorksWithAnUnwritableDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.ups.Data.Ledger.State, _ = state.Open(full)
-		_, told := w.tell(t.Context(), t, "rewards", "alpha")
+		_, told := w.runJob(t.Context(), t, "rewards", "alpha")
 		w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
 		time.Sleep(time.Hour)
-		samples, toldAgain := w.tell(t.Context(), t, "rewards", "alpha")
+		samples, toldAgain := w.runJob(t.Context(), t, "rewards", "alpha")
 		if sum(t, samples, "avax_rewards_total") != 9 || len(toldAgain) != 1 || !slices.Contains(told, toldAgain[0]) {
 			t.Errorf("%s\nnotes %q, then %q", samples, told, toldAgain)
 		}
@@ -476,13 +476,13 @@ func TestTransfersCountOnceWhenIndexedLate(t *testing.T) {
 			if run%3 == 0 {
 				w.restart(t, path)
 			}
-			samples, _ = w.tell(t.Context(), t, "transfers", target)
+			samples, _ = w.runJob(t.Context(), t, "transfers", target)
 			if run == 0 && sum(t, samples, "avax_address_transfers_total") != 0 {
 				t.Errorf("transfers from before the start:\n%s", samples)
 			}
 			time.Sleep(10 * time.Minute)
 		}
-		samples, _ = w.tell(t.Context(), t, "transfers", target)
+		samples, _ = w.runJob(t.Context(), t, "transfers", target)
 		// One every half hour, the first in the newest block at the start.
 		if n := sum(t, samples, "avax_address_transfers_total"); n != 14 {
 			t.Errorf("%v transfers in 400 minutes:\n%s", n, samples)
@@ -507,7 +507,7 @@ func TestEqualCallsOfOneTransactionAllCount(t *testing.T) {
 		})
 		for _, c := range []struct{ calls, head, want int }{{3, 1_250_010, 2}, {3, 1_250_010, 2}, {5, 1_250_010, 4}, {2, 1_250_011, 5}} {
 			calls, head = c.calls, c.head
-			samples, _ := w.tell(t.Context(), t, "internal_transactions", simnet.Account+"/C")
+			samples, _ := w.runJob(t.Context(), t, "internal_transactions", simnet.Account+"/C")
 			if n := sum(t, samples, "avax_address_internal_transactions_total", "out"); n != float64(c.want) {
 				t.Errorf("%+v: counted %v", c, n)
 			}
@@ -542,7 +542,7 @@ func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 		count := func(status string) float64 {
 			t.Helper()
 			w.restart(t, path)
-			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+			samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
 			return sum(t, samples, "avax_icm_messages", `source="C`, `"`+status)
 		}
 		all := func() float64 {
@@ -570,7 +570,7 @@ func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 		if n := count(data.ICMPending); n != 18 {
 			t.Errorf("%v pending", n)
 		}
-		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+		samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
 		const lane = `{address="` + simnet.Account + `",source="C",destination="examplel1"}`
 		if oldest := sum(t, samples, "avax_icm_oldest_pending_timestamp_seconds", `source="C`); oldest < float64(held.Unix()) || oldest > float64(held.Unix())+600 {
 			t.Errorf("oldest from %v, relayer stopped at %v", oldest, held.Unix())
@@ -580,15 +580,15 @@ func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 		if n := count(data.ICMPending); n != 0 {
 			t.Errorf("%v still pending", n)
 		}
-		samples, _ = w.tell(t.Context(), t, "icm", simnet.Account)
+		samples, _ = w.runJob(t.Context(), t, "icm", simnet.Account)
 		wantNoSeries(t, samples, "avax_icm_oldest_pending_timestamp_seconds"+lane)
 		if n := all() - began; n != 25 { // the first at the start
 			t.Errorf("%v messages in four hours", n)
 		}
 		w.network.ResetCalls()
 		w.restart(t, path)
-		if w.page(t, "icm"); w.asked("data", opMessages) != 2 {
-			t.Errorf("%d calls for two addresses", w.asked("data", opMessages))
+		if w.page(t, "icm"); w.callCount("data", opMessages) != 2 {
+			t.Errorf("%d calls for two addresses", w.callCount("data", opMessages))
 		}
 	})
 }
@@ -617,8 +617,8 @@ func TestMalformedItemIsSkippedAndNoted(t *testing.T) {
 			return `{"collectibleBalances":[` + good + `,{"address":"0x1","tokenId":"2","ercType":"ERC-1155","metadata":{"indexStatus":"INDEXED","decimals":1.5}},` +
 				strings.ReplaceAll(good, `"1"`, `"3"`) + `]}`
 		})
-		samples, notes := w.tell(t.Context(), t, "collectibles", simnet.Account+"/C")
-		if n := sum(t, samples, "avax_address_collectibles", "ERC-721"); n != 2 || len(notes) != 1 || !strings.Contains(notes[0], "cannot be read") {
+		samples, notes := w.runJob(t.Context(), t, "collectibles", simnet.Account+"/C")
+		if n := sum(t, samples, "avax_address_collectibles", "ERC-721"); n != 2 || len(notes) != 1 || !strings.Contains(notes[0], "skipped malformed items") {
 			t.Errorf("%v, %q\n%s", n, notes, samples)
 		}
 	})
@@ -645,7 +645,7 @@ func TestPendingICMMessageIsGivenUpAfterAWeek(t *testing.T) {
 			return `{"messages":[` + strings.Join(list, ",") + `]}`
 		})
 		for sent = range week + 12 {
-			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+			samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
 			status := "pending"
 			if sent >= week {
 				status = "given_up"
@@ -665,7 +665,7 @@ func TestICMDeliveryWithAFailedCallCountsAsFailed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		count := func(status string) float64 {
 			t.Helper()
-			samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+			samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
 			return sum(t, samples, "avax_icm_messages", `source="C`, `"`+status)
 		}
 		delivered, failed := count("delivered"), count("execution_failed")
@@ -680,7 +680,7 @@ func TestICMDeliveryWithAFailedCallCountsAsFailed(t *testing.T) {
 		if f := count("execution_failed") - failed; f < 5 {
 			t.Errorf("%v failed after a week", f)
 		}
-		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+		samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
 		all := sum(t, samples, "avax_icm_messages", `source="C`)
 		if by := sum(t, samples, "avax_icm_deliveries", `source="C`, `deliverer="`+simnet.Relayer); by != all {
 			t.Errorf("%v deliveries of %v messages", by, all)
@@ -696,11 +696,11 @@ func TestRemovedICMMessageIsNotPending(t *testing.T) {
 		began, list := time.Now(), ""
 		w.data(func(*http.Request) string { return `{"messages":[` + list + `]}` })
 		list = message("2", data.ICMPending, "T", began) + "," + message("1", data.ICMDelivered, "T", began.Add(-time.Minute))
-		if samples, _ := w.tell(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 1 {
+		if samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 1 {
 			t.Errorf("message not pending:\n%s", samples)
 		}
 		list = message("1", data.ICMDelivered, "T", began.Add(-time.Minute))
-		if samples, _ := w.tell(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 0 || sum(t, samples, "avax_icm_messages") != 1 {
+		if samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 0 || sum(t, samples, "avax_icm_messages") != 1 {
 			t.Errorf("message still pending:\n%s", samples)
 		}
 	})
@@ -727,7 +727,7 @@ func TestAssetTransactionsCountOnceAtRangeStart(t *testing.T) {
 			for range 20 {
 				now := time.Now()
 				times = append(times, now.Add(-time.Second), now, now)
-				samples, _ := w.tell(t.Context(), t, "asset_transactions", exm)
+				samples, _ := w.runJob(t.Context(), t, "asset_transactions", exm)
 				if n := sum(t, samples, "avax_asset_transactions_total"); n != float64(len(times)) {
 					t.Errorf("counted %v of %d", n, len(times))
 				}
@@ -746,7 +746,7 @@ func TestUnknownICMStatusIsExportedUnchanged(t *testing.T) {
 			}
 			return `{"messages":[` + message("1", "delivered", "T", time.Time{}) + "," + message("2", "lost", w.network.Chain("C").ID, time.Now()) + `]}`
 		})
-		samples, _ := w.tell(t.Context(), t, "icm", simnet.Account)
+		samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
 		wantSeries(t, samples, `avax_icm_messages{address="`+simnet.Account+`",source="S",destination="C",status="lost"}`, "1")
 		if n := sum(t, samples, "avax_icm_messages"); n != 1 {
 			t.Errorf("%v messages, want only the one with a known transaction:\n%s", n, samples)
@@ -790,7 +790,7 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 						}
 						return `{"collectibleBalances":[{"address":"` + contract + `","tokenId":"7","ercType":"ERC-721","chainId":"1","metadata":{"indexStatus":"` + c.status + `"}}]}`
 					})
-					samples, _ := w.tell(t.Context(), t, "nft_metadata", contract+"/7/C")
+					samples, _ := w.runJob(t.Context(), t, "nft_metadata", contract+"/7/C")
 					wantSeries(t, samples, `avax_nft_metadata_indexed{chain="C",contract="`+contract+`",token="7"}`, map[bool]string{true: "1", false: "0"}[c.status == "indexed"])
 					time.Sleep(10 * time.Minute)
 				}
@@ -810,8 +810,8 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 func TestTokenWithoutMonitoredHolderIsNoted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Tokens = []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "12345", Reindex: true}}
-		samples, notes := w.tell(t.Context(), t, "nft_metadata", simnet.Collection+"/12345/C")
-		if samples != "" || len(notes) != 1 || !strings.Contains(notes[0], "add its holder") {
+		samples, notes := w.runJob(t.Context(), t, "nft_metadata", simnet.Collection+"/12345/C")
+		if samples != "" || len(notes) != 1 || !strings.Contains(notes[0], "add the holder") {
 			t.Errorf("%s, %q", samples, notes)
 		}
 	})
@@ -839,7 +839,7 @@ func TestNewestIndexedBlockNeedsFewCalls(t *testing.T) {
 			if err == nil {
 				found = uint64(sum(t, samples, "avax_data_indexed_height"))
 			}
-			if calls = w.asked("data", opBlock); calls > limit {
+			if calls = w.callCount("data", opBlock); calls > limit {
 				t.Errorf("%d calls, want at most %d", calls, limit)
 			}
 			return found, calls
@@ -883,7 +883,7 @@ func TestUnindexedChainIsCalledLessAndLessOften(t *testing.T) {
 			page := w.page(t, "data_index")
 			wantSeries(t, page, state, "0")
 			wantNoSeries(t, page, "avax_data_indexed_height")
-			if w.asked("data", opBlock) > 0 {
+			if w.callCount("data", opBlock) > 0 {
 				asked = append(asked, time.Since(began)/time.Minute)
 			}
 			time.Sleep(time.Minute)
@@ -1019,7 +1019,7 @@ func TestAmountsAreExactToTheNearestFloat64(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		wei, _ := new(big.Int).SetString("123456789012345678901234567", 10)
 		w.network.SetNativeBalance("C", simnet.Account, wei)
-		samples, _ := w.tell(t.Context(), t, "native_balances", simnet.Account+"/C")
+		samples, _ := w.runJob(t.Context(), t, "native_balances", simnet.Account+"/C")
 		wantSeries(t, samples, `avax_address_balance_tokens{chain="C",address="`+simnet.Account+`",symbol="AVAX"}`, "1.2345678901234567e+08")
 	})
 }
@@ -1031,7 +1031,7 @@ func TestFailingItemLeavesOtherItems(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), opSignature+": not_found: ") || !strings.HasSuffix(err.Error(), ": correct the signature probes") {
 			t.Errorf("%v", err)
 		}
-		samples, _ := w.tell(t.Context(), t, "signatures", "conversion")
+		samples, _ := w.runJob(t.Context(), t, "signatures", "conversion")
 		wantSeries(t, samples, `avax_signature_aggregation_up{probe="conversion"}`, "1")
 	})
 }
@@ -1039,11 +1039,11 @@ func TestFailingItemLeavesOtherItems(t *testing.T) {
 func TestProbeFailsWithTooFewSigners(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		ctx := scrape.MaxAge(t.Context(), time.Hour)
-		w.tell(ctx, t, "signatures", "conversion")
+		w.runJob(ctx, t, "signatures", "conversion")
 		for _, name := range []string{"alpha", "bravo"} {
 			w.network.SetSigning(name, false)
 		}
-		samples, notes := w.tell(ctx, t, "signatures", "conversion")
+		samples, notes := w.runJob(ctx, t, "signatures", "conversion")
 		wantSeries(t, samples, `avax_signature_aggregation_up{probe="conversion"}`, "0")
 		wantNoSeries(t, samples, "avax_signature_aggregation_seconds")
 		if len(notes) != 1 || !strings.Contains(notes[0], "signature weight is insufficient") {
@@ -1061,7 +1061,7 @@ func TestRejectedKeyIsNotAnOutage(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.ups.Data.Client = data.New(up)
-			samples, notes := w.tell(t.Context(), t, "data_up", "data")
+			samples, notes := w.runJob(t.Context(), t, "data_up", "data")
 			wantSeries(t, samples, "avax_data_up", "1")
 			if len(notes) != 1 || !strings.Contains(notes[0], "the key is not accepted") {
 				t.Errorf("%q", notes)
@@ -1084,7 +1084,7 @@ func TestDataUpIsTrueWithoutCalls(t *testing.T) {
 			w.network.DataService().Suffer(fault)
 			notes := map[string]bool{}
 			for range 20 {
-				samples, said := w.tell(t.Context(), t, "data_up", "data")
+				samples, said := w.runJob(t.Context(), t, "data_up", "data")
 				wantSeries(t, samples, "avax_data_up", "0")
 				for _, note := range said {
 					notes[note] = true
@@ -1096,7 +1096,7 @@ func TestDataUpIsTrueWithoutCalls(t *testing.T) {
 			}
 			w.network.DataService().Recover()
 			time.Sleep(5 * time.Minute)
-			samples, _ := w.tell(t.Context(), t, "data_up", "data")
+			samples, _ := w.runJob(t.Context(), t, "data_up", "data")
 			wantSeries(t, samples, "avax_data_up", "1")
 		})
 	}
@@ -1226,7 +1226,7 @@ func TestDataCallsStayWithinCost(t *testing.T) {
 				if strings.HasPrefix(op, "GET /v1/") && cost[op] == 0 {
 					t.Errorf("%s: no cost for %s", spec.Name, op)
 				}
-				if n := w.asked("data", op); n > cost[op] {
+				if n := w.callCount("data", op); n > cost[op] {
 					t.Errorf("%s: %d calls of %s, cost %d", spec.Name, n, op, cost[op])
 				}
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 var dataBlockchainsFamily = metric.New("avax_data_blockchains",
-	"Blockchains that the Data service lists, including those of the primary network.", "network")
+	"Number of blockchains that the Data service lists, including those of the primary network.", "network")
 
 var dataBlockchains = &Spec{
 	Name:     "data_blockchains",
@@ -22,7 +22,7 @@ var dataBlockchains = &Spec{
 	Cost:     calls(opBlockchains, blockchainPages),
 }
 
-// blockchainPages is the number of pages for a network with 2,000 chains.
+// blockchainPages is the number of pages that the Data service needs to list 2,000 chains.
 const blockchainPages = 4
 
 func bindDataBlockchains(ups *Upstreams) []Job {

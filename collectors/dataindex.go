@@ -15,15 +15,15 @@ import (
 
 var (
 	dataIndexedHeight = metric.New("avax_data_indexed_height",
-		"Height of the newest block of the chain that the Data service knows. It is searched in a few steps per minute, so it may be some minutes late if the service falls behind or catches up.", "chain")
+		"Height of the newest block of the chain that the Data service knows. The exporter searches for this block with a few calls per minute. So the value may be several minutes late when the service falls behind or catches up.", "chain")
 	dataIndexedTimestamp = metric.New("avax_data_indexed_timestamp_seconds",
-		"Time of that block, in Unix seconds.", "chain")
+		"Time of the newest block of the chain that the Data service knows, in Unix seconds.", "chain")
 	dataTransactions = metric.NewCounter("avax_data_cumulative_transactions_total",
-		"Transactions on the chain up to that block, as counted by the Data service.", "chain")
+		"Transactions on the chain up to the newest block that the Data service knows, as counted by the service.", "chain")
 	dataChainIndexed = metric.New("avax_data_chain_indexed",
-		"1 if the Data service knows blocks of the chain, 0 if it knows none. With 0, data of the chain that only this service has is absent.", "chain")
+		"1 if the Data service knows blocks of the chain, 0 if not. If 0, families that need data of this chain from the service have no series.", "chain")
 	dataFees = metric.New("avax_data_fees_spent_tokens",
-		"Fees of that block, in tokens of the chain.", "chain")
+		"Fees of the newest block that the Data service knows, in tokens of the chain.", "chain")
 )
 
 var dataIndex = &Spec{
@@ -48,18 +48,18 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 		return err
 	}
 	b, err := ofChain(ctx, ups, c, opBlock, func(chainID string) (data.Block, error) {
-		s := search{left: maxLookups, above: head + 1, look: func(n uint64) (data.Block, error) {
+		s := search{left: maxLookups, above: head + 1, request: func(n uint64) (data.Block, error) {
 			b, err := ups.Data.Block(ctx, chainID, strconv.FormatUint(n, 10))
 			if err == nil && uint64(b.BlockNumber) != n {
-				err = anotherAnswer(opBlock, fmt.Sprintf("block %d", n), fmt.Sprintf("block %d", b.BlockNumber))
+				err = wrongAnswer(opBlock, fmt.Sprintf("block %d", n), fmt.Sprintf("block %d", b.BlockNumber))
 			}
 			if err == nil {
 				err = ups.checkChain(ctx, opBlock, c, b.ChainID)
 			}
 			return b, err
 		}}
-		if !known && !s.knows(head) && s.err == nil && !s.knows(0) && s.err == nil {
-			return data.Block{}, s.unknown // it has indexed the first block of every known chain
+		if !known && !s.lookUp(head) && s.err == nil && !s.lookUp(0) && s.err == nil {
+			return data.Block{}, s.unknown // without block 0 the service does not index the chain
 		}
 		err := s.run(head, &was)
 		if err := ups.Data.Ledger.memory.Save(entry, was); err != nil {
@@ -81,38 +81,38 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 	return nil
 }
 
-// weiDecimals are the decimal places of the native token of every EVM chain.
+// weiDecimals is the number of decimal places of the native token of every EVM chain.
 const weiDecimals = 18
 
-// maxLookups is the maximum number of blocks that one run requests. A run needs two while the lag of the service does
-// not change, and three while the service makes no progress.
+// maxLookups is the maximum number of blocks that one run requests. A run needs two if the service's lag has not
+// changed, and three if the service has indexed no new block.
 const maxLookups = 4
 
-// indexed is the result of the last run.
+// indexed is the result of the last run: block numbers.
 type indexed struct {
-	Newest uint64 // a known block; 0: none was found
-	Above  uint64 // an unknown block above it
-	Head   uint64 // the newest block of the nodes
+	Newest uint64 // a block that the service knows; 0: none was found
+	Above  uint64 // a block above Newest that the service does not know
+	Head   uint64 // newest block of the nodes
 }
 
 // search looks for the newest block that the service knows.
 type search struct {
-	look    func(n uint64) (data.Block, error)
-	left    int
+	request func(n uint64) (data.Block, error)
+	left    int // remaining lookups
 	found   bool
-	newest  data.Block
-	above   uint64 // lowest unknown block
-	unknown error  // error of the last unknown block
-	err     error  // what ended the search
+	newest  data.Block // highest known block, if found is true
+	above   uint64     // lowest block that the service does not know
+	unknown error      // the service's error for the last block that it does not know
+	err     error      // error that ended the search
 }
 
-// knows requests a block, unless the run has used up its lookups.
-func (s *search) knows(n uint64) bool {
+// lookUp requests a block and reports whether the service knows it. If no lookup is left, it requests nothing.
+func (s *search) lookUp(n uint64) bool {
 	if s.left == 0 || s.err != nil {
 		return false
 	}
 	s.left--
-	b, err := s.look(n)
+	b, err := s.request(n)
 	switch {
 	case err == nil:
 		s.found, s.newest = true, b
@@ -125,19 +125,21 @@ func (s *search) knows(n uint64) bool {
 	return false
 }
 
-// run looks for both blocks of the last run, first where they are if the service keeps up with the chain, then where they
-// are if it makes no progress. The first run searches downwards from the head. Then it searches between the block that is
-// known and the one that is not. A run without lookups left keeps its result, and the next run continues from there.
+// run searches for the newest block that the service knows. It starts with the two blocks of the last run, which are
+// likely still next to the boundary. It first assumes that the service keeps up with the chain, and adds the number
+// of new blocks. If that is wrong, it assumes that the service has indexed no new block. The first run searches from
+// the head downwards. Then a binary search follows between a known and an unknown block. If no lookup is left, the
+// next run continues with the result.
 func (s *search) run(head uint64, was *indexed) error {
 	s.found = s.found && s.newest.BlockNumber > 0
 	caughtUp := false
 	if moved := head - min(head, was.Head); was.Newest > 0 {
 		switch {
-		case s.knows(was.Newest + moved):
-			caughtUp = was.Above+moved <= head && s.knows(was.Above+moved)
-		case was.Above < s.above && s.knows(was.Above):
+		case s.lookUp(was.Newest + moved):
+			caughtUp = was.Above+moved <= head && s.lookUp(was.Above+moved)
+		case was.Above < s.above && s.lookUp(was.Above):
 		case was.Newest < s.above:
-			s.knows(was.Newest)
+			s.lookUp(was.Newest)
 		}
 	} else if was.Above > 0 {
 		s.above = min(s.above, was.Above)
@@ -145,31 +147,31 @@ func (s *search) run(head uint64, was *indexed) error {
 	for !s.found && s.left > 0 && s.err == nil {
 		switch below := head - min(head, s.above); {
 		case s.above > head:
-			s.knows(head)
+			s.lookUp(head)
 		case below == 0:
-			s.knows(head - min(head, 1))
+			s.lookUp(head - min(head, 1))
 		default:
-			s.knows(head - min(head, lookBelow*below))
+			s.lookUp(head - min(head, searchFactor*below))
 		}
 	}
 	for s.found && s.left > 0 && s.err == nil && uint64(s.newest.BlockNumber)+1 < s.above {
 		low := uint64(s.newest.BlockNumber)
 		middle := low + (s.above-low)/2
-		if caughtUp { // most likely all of it
-			middle, caughtUp = max(middle, head-(head-low)/lookBelow), false
+		if caughtUp { // the service has probably indexed almost all blocks
+			middle, caughtUp = max(middle, head-(head-low)/searchFactor), false
 		}
-		s.knows(middle)
+		s.lookUp(middle)
 	}
 	if s.err != nil {
 		return s.err
 	}
 	*was = indexed{Above: s.above, Head: head}
 	if !s.found {
-		return fmt.Errorf("the Data service knows none of the newest %d blocks; the next run looks below", head+1-s.above)
+		return fmt.Errorf("the Data service knows none of the newest %d blocks: the next run searches older blocks", head+1-s.above)
 	}
 	was.Newest = uint64(s.newest.BlockNumber)
 	return nil
 }
 
-// lookBelow is the factor by which each step goes further from the head.
-const lookBelow = 16
+// searchFactor is the factor by which the distance from the head grows in each step of a search.
+const searchFactor = 16

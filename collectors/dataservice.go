@@ -15,43 +15,44 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// DataService is the Data service, with what its collectors store between runs.
+// DataService is the client of the Data service, with the state that its collectors keep between runs.
 type DataService struct {
 	*data.Client
-	// Network is the service's name of the network: mainnet, fuji or testnet. Empty: the network of the nodes.
+	// Network is the network for calls, by the name that the service uses: mainnet, fuji or testnet. Empty: the
+	// network of the nodes.
 	Network string
-	// Currency is that of prices and values, such as usd.
+	// Currency is the currency of prices and values, such as usd.
 	Currency string
 	Ledger   Ledger
 
-	unknown rejections // calls that the service cannot answer
-	history lock       // held by the run that reads a long history
+	unknown rejections // calls for which the service has no data
+	history lock       // held by the only run that may read a long history
 
 	mu       sync.Mutex
-	answered map[string]bool // calls that were answered
-	network  string          // the name in use; empty until it is known
-	checked  time.Time       // when a node last confirmed it
-	evmIDs   map[string]uint64
+	answered map[string]bool   // calls that the service has answered at least once, by name
+	network  string            // result of FindNetwork; empty if not known
+	checked  time.Time         // time at which a node last confirmed network
+	evmIDs   map[string]uint64 // EVM chain IDs, by blockchain ID
 }
 
-// entry returns the name of an entry in the ledger.
+// entry returns the name of the ledger entry for these parts.
 func (s *DataService) entry(parts ...string) string {
 	return s.networkName() + " " + strings.Join(parts, " ")
 }
 
-// networkName returns the name of the network after FindNetwork has found it.
+// networkName returns the last result of FindNetwork.
 func (s *DataService) networkName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.network
 }
 
-// dataNetworks are the networks that the Data service knows, by ID.
+// dataNetworks are the names of the networks that the Data service covers, by network ID.
 var dataNetworks = map[uint64]string{1: data.Mainnet, 5: data.Fuji}
 
-// FindNetwork determines the network for calls to the Data service: DataService.Network or, if that is empty, the network
-// of the nodes. A contradiction between the two is an error. While no node answers, the previous result counts, and
-// Network counts without confirmation.
+// FindNetwork determines the network for calls to the Data service. That is DataService.Network if it is set, else
+// the network of the nodes. It is an error if the nodes belong to a different network than DataService.Network. If no
+// node answers, FindNetwork returns the previous result, or DataService.Network if there is none.
 func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	s := ups.Data
 	s.mu.Lock()
@@ -91,7 +92,8 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	return s.network, nil
 }
 
-// checkChain returns an error if an answer about a chain names another chain. An answer may name none.
+// checkChain returns an error if an answer for chain c names another chain. named is the chain in the answer, as EVM
+// chain ID or blockchain ID; empty if the answer names no chain.
 func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, named string) error {
 	b, err := ups.knownBlockchain(ctx, c)
 	if named == "" || err != nil || named == b.ID {
@@ -102,7 +104,7 @@ func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, named 
 	ups.Data.mu.Unlock()
 	if !known {
 		if id, err = evmChainID(ctx, ups.Targets, c); err != nil {
-			return nil // no node answers
+			return nil // no node answers, so the answer cannot be checked
 		}
 		ups.Data.mu.Lock()
 		if ups.Data.evmIDs == nil {
@@ -112,34 +114,34 @@ func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, named 
 		ups.Data.mu.Unlock()
 	}
 	if named != strconv.FormatUint(id, 10) {
-		return anotherAnswer(op, fmt.Sprintf("chain %s (%d)", b.ID, id), "chain "+named)
+		return wrongAnswer(op, fmt.Sprintf("chain %s (%d)", b.ID, id), "chain "+named)
 	}
 	return nil
 }
 
-// anotherAnswer is the error for an answer that does not belong to the question.
-func anotherAnswer(op, asked, answered string) error {
+// wrongAnswer returns the error for an answer that does not belong to the request.
+func wrongAnswer(op, requested, answered string) error {
 	if len(answered) > metric.MostValue {
 		answered = answered[:metric.MostValue]
 	}
-	return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, the answer is about %q", asked, answered)}
+	return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, the answer is about %q", requested, answered)}
 }
 
-// ofChain calls the Data service about a chain, which the service knows by its blockchain ID. The error is
-// ErrNotOffered if the service does not know the answer, such as for chains that it does not index. The
-// call is then repeated after a minute, and then less and less often, up to an hour. If the service has known
-// the answer before, the error is that of the service.
-func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, callName string, put func(chainID string) (T, error)) (T, error) {
+// ofChain runs call, which calls the Data service about a chain by its blockchain ID. If the service answers not
+// found, the error is ErrNotOffered, because the service does not index every chain. The call is then repeated after
+// a minute. Each further such error doubles the wait, up to an hour. But if the service answered this call before,
+// the run fails with the service's error.
+func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, callName string, call func(chainID string) (T, error)) (T, error) {
 	var none T
 	callName += " " + c.Name
-	if err := ups.Data.unknown.refused(callName); err != nil {
+	if err := ups.Data.unknown.lastRejection(callName); err != nil {
 		return none, err
 	}
 	b, err := ups.knownBlockchain(ctx, c)
 	if err != nil {
 		return none, err
 	}
-	answer, err := put(b.ID)
+	answer, err := call(b.ID)
 	ups.Data.mu.Lock()
 	defer ups.Data.mu.Unlock()
 	switch {
@@ -151,23 +153,23 @@ func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, callName strin
 		ups.Data.unknown.accept(callName)
 	case scrape.OutcomeOf(err) == scrape.NotFound && !ups.Data.answered[callName]:
 		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
-		ups.Data.unknown.refuse(callName, err, unknownHolds)
+		ups.Data.unknown.reject(callName, err, firstUnknownWait)
 	}
 	return answer, err
 }
 
-// unknownHolds is the time before the first repetition of a call that the Data service could not answer. It may be
-// starting, or about to index the chain.
-const unknownHolds = time.Minute
+// firstUnknownWait is the time until a call is repeated after the Data service first answered not found. The service
+// may be starting, or about to index the chain.
+const firstUnknownWait = time.Minute
 
-// readable leaves out the items of a list that cannot be read; a note of the run says so.
+// readable removes malformed items from a list. The run gets a note about the first malformed item.
 func readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		noted := false
 		for item, err := range list {
 			if data.IsItem(err) {
 				if !noted {
-					out.Note("left out what cannot be read: %v", err)
+					out.Note("skipped malformed items: %v", err)
 				}
 				noted = true
 				continue
@@ -179,12 +181,12 @@ func readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, e
 	}
 }
 
-// calls is the Cost of a collector whose jobs call op this many times each.
+// calls returns the Cost of a collector whose jobs each call op this many times.
 func calls(op string, each int) func(Watchlist, int) map[string]int {
 	return func(_ Watchlist, jobs int) map[string]int { return map[string]int{op: each * jobs} }
 }
 
-// lock is a mutex. Waiting for it ends with a context.
+// lock is a mutex. Waiting for the lock ends when a context ends.
 type lock struct {
 	once sync.Once
 	turn chan struct{}
@@ -200,7 +202,7 @@ func (l *lock) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// Operations of the Data service, by their names in its client.
+// Operations of the Data service. The values are the names in the client.
 const (
 	opBlockchains          = "GET /v1/networks/{network}/blockchains"
 	opSubnet               = "GET /v1/networks/{network}/subnets/{subnetId}"

@@ -11,13 +11,13 @@ import (
 )
 
 var dataUpFamily = metric.New("avax_data_up",
-	"1 if the Data service answered the last probe, even with a rejection of the key. 0 if it did not, or during a pause that it requested.")
+	"1 if the Data service answered the last probe, even if it rejected the key. 0 if it did not answer, or during a pause that it requested.")
 
-// dataUp is 0 for a dead service, and so it fails only if the exporter itself did not probe. A rejected key is no failure of
-// the service: the log reports it, and the other collectors fail.
+// dataUp sets 0 if the service does not answer. It fails only if the exporter could not send the probe. A rejected
+// key does not make the service down: the run notes the rejection, and the other collectors of the service fail.
 var dataUp = &Spec{
 	Name:     "data_up",
-	Help:     "Whether the Data service answers. This collector and those below need AVAX_DATA_URL.",
+	Help:     "Whether the Data service answers. This collector and those below it need AVAX_DATA_URL.",
 	Calls:    []string{opBlockchains},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataUpFamily},
@@ -39,7 +39,7 @@ func bindDataUp(ups *Upstreams) []Job {
 		case outcome == scrape.LocalLimit || data.IsOverBudget(err):
 			return err
 		case outcome == scrape.RateLimited:
-			out.Note("the Data service asks to be left alone, for five minutes at most at a time: see avax_exporter_upstream_wait_until_timestamp_seconds")
+			out.Note("the Data service requested a pause: see avax_exporter_upstream_wait_until_timestamp_seconds")
 		}
 		out.SetBool(dataUpFamily, err == nil)
 		return nil

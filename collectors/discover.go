@@ -14,16 +14,16 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// MostChains is the maximum number of chains with AVAX_CHAINS=auto.
-const MostChains = 1000
+// MaxChains is the maximum number of monitored chains with AVAX_CHAINS=auto.
+const MaxChains = 1000
 
-// Discover adds the chains of subnets that at least one node tracks to the known chains. One node
-// returns the list of chains. The health checks of a node show which of them it tracks: there is one
-// check for each chain that it runs or could not start. A chain that was found stays, so that the chains of
-// a node do not disappear when it goes down. Beyond MostChains no more calls are made. The error names
-// nodes that did not answer; the returned chains are valid nevertheless.
+// Discover returns the known chains and the discovered chains. It discovers the chains of all subnets that at least
+// one node tracks. The list of all chains is from any node. The health checks of each node show which chains it
+// tracks: there is one check for each chain that the node runs or could not start. Discover never removes a chain, so
+// the chains of a node do not disappear when the node goes down. With MaxChains known chains, it makes no calls. If
+// some nodes do not answer, Discover returns an error that names them, and valid chains.
 func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
-	if len(known) >= MostChains {
+	if len(known) >= MaxChains {
 		return known, nil
 	}
 	found := slices.Clone(known)
@@ -55,7 +55,7 @@ func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	tracked := make([][]node.Blockchain, len(nodes))
 	failed := make([]error, len(nodes))
 	var wg sync.WaitGroup
-	for i, n := range nodes { // concurrently: a node that does not answer delays no other
+	for i, n := range nodes { // concurrently, so that a node that does not answer does not delay the others
 		wg.Go(func() { tracked[i], failed[i] = n.tracked(ctx, others) })
 	}
 	wg.Wait()
@@ -64,7 +64,7 @@ func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 			errs = append(errs, fmt.Errorf("node %s: %w", n.Name(), failed[i]))
 		}
 		for _, b := range tracked[i] {
-			if len(found) < MostChains && !slices.ContainsFunc(found, func(c Chain) bool { return c.Ref == b.ID }) {
+			if len(found) < MaxChains && !slices.ContainsFunc(found, func(c Chain) bool { return c.Ref == b.ID }) {
 				found = append(found, Chain{Name: nameFor(b, found, nodes), Ref: b.ID})
 			}
 		}
@@ -72,12 +72,12 @@ func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	return found, errors.Join(errs...)
 }
 
-// ownChecks are the health checks that do not belong to a chain.
+// ownChecks are the health checks that do not belong to a chain of a subnet.
 var ownChecks = []string{
 	"bls", "bootstrapped", "database", "diskspace", "futureupgrade", "network", "router", "shuttingDown", "validation", "P", "X", "C",
 }
 
-// tracked returns the chains that the node tracks, in their order. With an error the list is
+// tracked returns the chains that the node tracks, in the order of chains. If it returns an error, the list is
 // incomplete.
 func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Blockchain, error) {
 	if len(chains) == 0 {
@@ -86,7 +86,7 @@ func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Bl
 	health, err := n.Health(scrape.MaxAge(ctx, time.Minute))
 	switch scrape.OutcomeOf(err) {
 	case scrape.OK:
-	case scrape.Forbidden, scrape.NotFound: // a proxy in front of the node blocks it
+	case scrape.Forbidden, scrape.NotFound: // a proxy in front of the node blocks the health API
 		return n.syncing(scrape.MaxAge(ctx, 0), chains)
 	default:
 		return nil, err
@@ -107,8 +107,8 @@ func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Bl
 	return slices.DeleteFunc(slices.Clone(chains), func(b node.Blockchain) bool { return !ids[b.ID] }), nil
 }
 
-// syncing calls the node's P-Chain for each of the chains, which takes its lock. A chain that could not
-// be started looks like one that is not tracked.
+// syncing returns the chains that the node tracks, without the health API. It calls the node's P-Chain once for each
+// chain, and each call takes the P-Chain's lock. A chain that the node could not start is missing in the result.
 func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked []node.Blockchain, err error) {
 	for _, b := range chains {
 		status, err := n.PlatformBlockchainStatus(ctx, b.ID)
@@ -118,15 +118,15 @@ func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked [
 		if status == "Validating" || status == "Syncing" {
 			tracked = append(tracked, b)
 		}
-		if len(tracked) == MostChains {
+		if len(tracked) == MaxChains {
 			break
 		}
 	}
 	return tracked, nil
 }
 
-// nameFor gives a discovered chain its own name if that is valid as a label and not taken. Anybody may
-// name a chain anything.
+// nameFor returns the configured name for a discovered chain: its name on the P-Chain, else its blockchain ID.
+// Anybody may create a chain with any name, so the name must be a plain label value that nothing else uses.
 func nameFor(b node.Blockchain, taken []Chain, nodes []*Node) string {
 	if !plainName.MatchString(b.Name) || slices.Contains([]string{"P", "X", "C", "network", other}, b.Name) ||
 		slices.ContainsFunc(taken, func(c Chain) bool { return c.Name == b.Name }) ||

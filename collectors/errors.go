@@ -10,82 +10,84 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// ErrNotOffered means that the upstream does not offer this call: a release without the method, a chain of
-// another kind, a chain that the node does not run, or an API that is off. The run has not failed, and the
-// samples in its batch count.
+// ErrNotOffered means that the upstream does not offer a call. Its release lacks the method, the chain is of another
+// kind, the node does not run the chain, or the API is disabled. The run counts as successful, and the samples in its
+// batch are exported.
 var ErrNotOffered = errors.New("not offered here")
 
-// errNobodyAnswers means that no configured node answers. Then earlier samples of what nodes see are no
-// longer valid.
-var errNobodyAnswers = errors.New("no own node answers")
+// errNoNodeAnswers means that no configured node answers. It ends the samples of earlier runs, because they are views
+// of nodes that have stopped.
+var errNoNodeAnswers = errors.New("no configured node answers")
 
-// EndsSamples reports whether this error ends the samples of earlier runs.
-func EndsSamples(err error) bool { return errors.Is(err, errNobodyAnswers) }
+// EndsSamples reports whether a run with this error ends the samples of earlier runs, before they expire.
+func EndsSamples(err error) bool { return errors.Is(err, errNoNodeAnswers) }
 
-// refusalHolds is the time before a call is repeated that an upstream does not know. Upgrades are rare.
-const refusalHolds = time.Hour
+// maxRejectionWait is the maximum time before a rejected call is repeated. An upstream offers a new method only after
+// an upgrade.
+const maxRejectionWait = time.Hour
 
-// rejections are the calls that an upstream does not know, by name.
+// rejections are the calls that an upstream has rejected, by name.
 type rejections struct {
-	refusalsMu sync.Mutex
-	byCall     map[string]rejection
+	rejectionsMu sync.Mutex
+	byCall       map[string]rejection
 }
 
-// rejection is the error of a call, and the time until it may be repeated.
+// rejection is the error of a rejected call. The call is not repeated before until.
 type rejection struct {
 	err   error
 	until time.Time
-	wait  time.Duration
+	wait  time.Duration // from the rejection to until
 }
 
-// ask calls the node, named by method and chain. The error is ErrNotOffered if the node does not know the
-// method; then the call is not repeated for an hour. It is also ErrNotOffered if the path does not exist; then
-// the call is repeated at the next run, because a node that starts has no chains yet.
-func ask[T any](n *Node, callName string, put func() (T, error)) (T, error) {
-	if err := n.refused(callName); err != nil {
+// callNode runs call, which calls a method of the node. callName names the method and the chain. If the node does not
+// know the method, the error is ErrNotOffered, and the call is not repeated for an hour. If the path does not exist,
+// the error is ErrNotOffered too, but the next run repeats the call: a starting node has no chains yet.
+func callNode[T any](n *Node, callName string, call func() (T, error)) (T, error) {
+	if err := n.lastRejection(callName); err != nil {
 		var none T
 		return none, err
 	}
-	answer, err := put()
+	answer, err := call()
 	switch {
 	case node.IsNotOffered(err):
 		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
-		n.refuse(callName, err, refusalHolds)
+		n.reject(callName, err, maxRejectionWait)
 	case scrape.OutcomeOf(err) == scrape.NotFound:
 		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
 	}
 	return answer, err
 }
 
-// refused returns the error of a call that must not be repeated yet.
-func (r *rejections) refused(callName string) error {
-	r.refusalsMu.Lock()
-	defer r.refusalsMu.Unlock()
+// lastRejection returns the error of a rejected call. It returns nil if the call may be sent.
+func (r *rejections) lastRejection(callName string) error {
+	r.rejectionsMu.Lock()
+	defer r.rejectionsMu.Unlock()
 	if known := r.byCall[callName]; time.Now().Before(known.until) {
 		return known.err
 	}
 	return nil
 }
 
-// refuse delays the next repetition of a call: by this time at first, then twice as long each time, an hour at most.
-func (r *rejections) refuse(callName string, err error, first time.Duration) {
-	r.refusalsMu.Lock()
-	defer r.refusalsMu.Unlock()
+// reject stores the error of a call and delays the next one. The first delay is first. Each further rejection doubles
+// the delay, up to maxRejectionWait.
+func (r *rejections) reject(callName string, err error, first time.Duration) {
+	r.rejectionsMu.Lock()
+	defer r.rejectionsMu.Unlock()
 	if r.byCall == nil {
 		r.byCall = map[string]rejection{}
 	}
-	wait := min(max(first, 2*r.byCall[callName].wait), refusalHolds)
+	wait := min(max(first, 2*r.byCall[callName].wait), maxRejectionWait)
 	r.byCall[callName] = rejection{err, time.Now().Add(wait), wait}
 }
 
-// accept records that a call was answered.
+// accept deletes the rejection of a call that was answered.
 func (r *rejections) accept(callName string) {
-	r.refusalsMu.Lock()
-	defer r.refusalsMu.Unlock()
+	r.rejectionsMu.Lock()
+	defer r.rejectionsMu.Unlock()
 	delete(r.byCall, callName)
 }
 
-// Setting describes something that the operator configures.
+// Setting is the name of a part of the configuration. Errors contain it.
 type Setting string
 
 // Settings that an upstream may reject.
@@ -98,7 +100,7 @@ const (
 	SettingServiceNetwork Setting = "network of the Data service"
 )
 
-// SettingError is an error that the operator fixes by correcting a setting.
+// SettingError is an error that the operator can resolve by correcting a setting.
 type SettingError struct {
 	Setting Setting
 	Err     error
@@ -109,7 +111,7 @@ func (e *SettingError) Error() string { return fmt.Sprintf("%v: correct the %s",
 // Unwrap returns the cause.
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// ifRejected attributes an error to a setting if the upstream rejects its value.
+// ifRejected attributes an error to a setting if the upstream rejects the setting's value.
 func ifRejected(err error, s Setting) error {
 	if scrape.OutcomeOf(err) == scrape.Rejected && !errors.Is(err, ErrNotOffered) {
 		return &SettingError{s, err}
@@ -117,7 +119,7 @@ func ifRejected(err error, s Setting) error {
 	return err
 }
 
-// ifUnknown attributes an error to a setting if the service rejects or does not know its value.
+// ifUnknown attributes an error to a setting if the service rejects the setting's value or does not know it.
 func ifUnknown(err error, s Setting) error {
 	if scrape.OutcomeOf(err) == scrape.NotFound {
 		return &SettingError{s, err}

@@ -17,12 +17,12 @@ func TestUnknownMethodIsCalledOnceAnHour(t *testing.T) {
 			if page, err := w.run(t, "fee_config", "C"); !errors.Is(err, collectors.ErrNotOffered) || page != "" {
 				t.Fatalf("after %d minutes: %q, %v", minute, page, err)
 			}
-			if got, want := w.asked("alpha", "eth_feeConfig"), 1+minute/60; got != want {
+			if got, want := w.callCount("alpha", "eth_feeConfig"), 1+minute/60; got != want {
 				t.Fatalf("after %d minutes: %d calls, want %d", minute, got, want)
 			}
 			time.Sleep(time.Minute)
 		}
-		if got := w.asked("foxtrot", "eth_feeConfig"); got != 0 {
+		if got := w.callCount("foxtrot", "eth_feeConfig"); got != 0 {
 			t.Errorf("the other node got %d calls: an unknown method is an answer", got)
 		}
 	})
@@ -49,7 +49,7 @@ func TestMissingChainIsRetried(t *testing.T) {
 
 func TestNextNodeAnswersForAnUntrackedChain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "delta", "foxtrot") // delta tracks no subnet
+		w.setNodes(t, "delta", "foxtrot") // delta tracks no subnet
 		if page, err := w.run(t, "fee_config", "examplel1"); err != nil || page == "" {
 			t.Errorf("one node runs it: %q, %v", page, err)
 		}
@@ -57,7 +57,7 @@ func TestNextNodeAnswersForAnUntrackedChain(t *testing.T) {
 		if _, err := w.run(t, "fee_config", "examplel1"); scrape.OutcomeOf(err) != scrape.Unreachable || errors.Is(err, collectors.ErrNotOffered) {
 			t.Errorf("the node that runs it is down: %v", err)
 		}
-		w.ask(t, "delta")
+		w.setNodes(t, "delta")
 		if _, err := w.run(t, "fee_config", "examplel1"); !errors.Is(err, collectors.ErrNotOffered) {
 			t.Errorf("no node runs it: %v", err)
 		}

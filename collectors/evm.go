@@ -15,13 +15,13 @@ import (
 func evmChainID(ctx context.Context, t *Targets, c Chain) (uint64, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
 	return first(ctx, t, func(ctx context.Context, n *Node) (uint64, error) {
-		return ask(n, "eth_chainId "+c.Ref, func() (uint64, error) { return n.EthChainID(ctx, c.Ref) })
+		return callNode(n, "eth_chainId "+c.Ref, func() (uint64, error) { return n.EthChainID(ctx, c.Ref) })
 	})
 }
 
-// evmConfig requests from a node the configuration of an EVM chain.
+// evmConfig requests the configuration of an EVM chain from a node.
 func evmConfig(ctx context.Context, n *Node, c Chain) (node.ChainConfig, error) {
-	return ask(n, "eth_getChainConfig "+c.Ref, func() (node.ChainConfig, error) { return n.EthChainConfig(ctx, c.Ref) })
+	return callNode(n, "eth_getChainConfig "+c.Ref, func() (node.ChainConfig, error) { return n.EthChainConfig(ctx, c.Ref) })
 }
 
 // configHash returns a short hash of a configuration.
@@ -30,7 +30,8 @@ func configHash(config node.ChainConfig) string {
 	return hex.EncodeToString(hash[:8])
 }
 
-// upgradeTimes returns the last time of every upgrade that has one.
+// upgradeTimes returns the activation time of each scheduled upgrade, by name. If a precompile is enabled several
+// times, it returns the last time.
 func upgradeTimes(config node.ChainConfig) map[string]time.Time {
 	last := map[string]time.Time{}
 	add := func(upgrade string, at time.Time) {
@@ -41,7 +42,7 @@ func upgradeTimes(config node.ChainConfig) map[string]time.Time {
 	}
 	for member, at := range config.Times {
 		name := member
-		// etnaTimestamp, cancunTime, and on the C-Chain durangoBlockTimestamp.
+		// Examples of members: etnaTimestamp, cancunTime, and on the C-Chain durangoBlockTimestamp.
 		for _, end := range []string{"Timestamp", "Time", "Block"} {
 			name = strings.TrimSuffix(name, end)
 		}
@@ -68,10 +69,10 @@ func upgradeTimes(config node.ChainConfig) map[string]time.Time {
 
 // evmRules returns the rules and precompiles that are active in the newest block.
 func evmRules(ctx context.Context, n *Node, c Chain) (node.Rules, error) {
-	return ask(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref, nil) })
+	return callNode(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref, nil) })
 }
 
-// precompileStates returns, for each precompile of a chain, whether it is active.
+// precompileStates returns whether each precompile of a chain is active, by name.
 func precompileStates(config node.ChainConfig, rules node.Rules) map[string]bool {
 	active := map[string]bool{}
 	for name := range config.Precompiles {

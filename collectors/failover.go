@@ -12,7 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// share returns a context with one n-th of the remaining time.
+// share returns a context that ends after the remaining time divided by n.
 func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -21,16 +21,16 @@ func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(n))
 }
 
-// first returns the first answer of a node or, if no node answers, of an observer. It calls one after the
-// other, healthy ones first. The error that a method is unknown counts as an answer. The error that a node
-// does not run the chain does not count, because another node may run it. Each but the last has half of the
-// remaining time, so that a node that hangs leaves time for the others.
-func first[T any](ctx context.Context, t *Targets, put func(context.Context, *Node) (T, error)) (T, error) {
-	return firstOf(ctx, t.ofThisNetwork(), put)
+// first calls the nodes and observers one after the other, in the order of rank, and returns the first answer. If a
+// node does not know the method, this error counts as an answer. If a node does not run the chain, the next node is
+// called, because it may run the chain. Each call except the last may take half of the remaining time, so that a
+// hanging node leaves time for the next call.
+func first[T any](ctx context.Context, t *Targets, call func(context.Context, *Node) (T, error)) (T, error) {
+	return firstOf(ctx, t.ofThisNetwork(), call)
 }
 
-// firstOf is first for these nodes.
-func firstOf[T any](ctx context.Context, order []*Node, put func(context.Context, *Node) (T, error)) (T, error) {
+// firstOf is like first, but calls only these nodes.
+func firstOf[T any](ctx context.Context, order []*Node, call func(context.Context, *Node) (T, error)) (T, error) {
 	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
 	var zero T
 	var errs []error
@@ -41,7 +41,7 @@ func firstOf[T any](ctx context.Context, order []*Node, put func(context.Context
 		}
 		turn, cancel := share(ctx, parts)
 		wait, leave := n.wait(turn, parts > 1)
-		v, err := put(wait, n)
+		v, err := call(wait, n)
 		leave()
 		cancel()
 		if err == nil || node.IsNotOffered(err) && !n.observer {
@@ -56,18 +56,18 @@ func firstOf[T any](ctx context.Context, order []*Node, put func(context.Context
 	return zero, noAnswerError(errs)
 }
 
-// wait returns the context for a call to a node. If there are other nodes to call, it ends when this node
-// is found not to answer.
+// wait returns the context for a call to the node. If there are other nodes to call, the context also ends when the
+// collector up gets no answer from this node.
 func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.CancelFunc) {
 	if !others {
 		return ctx, func() {}
 	}
-	return n.untilAway(ctx)
+	return n.untilUnreachable(ctx)
 }
 
-// each calls all nodes at once and returns their answers in order, without the nodes that fail. They have
-// half of the remaining time. It fails only if all nodes fail.
-func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *Node) (T, error)) ([]T, error) {
+// each calls all nodes concurrently and returns the answers in the order of the nodes. It omits nodes whose call
+// fails, and returns an error only if all calls fail. The calls may take half of the remaining time.
+func each[T any](ctx context.Context, nodes []*Node, call func(context.Context, *Node) (T, error)) ([]T, error) {
 	ctx, cancel := share(ctx, 2)
 	defer cancel()
 	answers := make([]T, len(nodes))
@@ -77,7 +77,7 @@ func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *
 		wg.Go(func() {
 			wait, leave := n.wait(ctx, len(nodes) > 1)
 			defer leave()
-			answers[i], missing[i] = put(wait, n)
+			answers[i], missing[i] = call(wait, n)
 			missing[i] = n.explain(missing[i])
 		})
 	}
@@ -97,20 +97,20 @@ func each[T any](ctx context.Context, nodes []*Node, put func(context.Context, *
 	return found, nil
 }
 
-// noAnswerError joins the errors of nodes into one.
+// noAnswerError returns one error for the failed calls to one or more nodes.
 func noAnswerError(errs []error) error {
 	switch len(errs) {
 	case 0:
-		return &SettingError{SettingNodes, errors.New("no node to ask")}
+		return &SettingError{SettingNodes, errors.New("no node to call")}
 	case 1:
 		return errs[0]
 	}
-	// Prefer an error other than ErrNotOffered: that node may be the one that runs the chain.
+	// Prefer an error other than ErrNotOffered: it may be from the node that runs the chain.
 	worst := max(0, slices.IndexFunc(errs, func(err error) bool { return !errors.Is(err, ErrNotOffered) }))
 	return fmt.Errorf("none of %d nodes answered; %w", len(errs), errs[worst])
 }
 
-// rank sorts healthy nodes first, then healthy observers, then the rest.
+// rank is the order of calls: healthy nodes, then healthy observers, then unhealthy nodes and observers.
 func rank(n *Node) int {
 	switch {
 	case !n.Healthy():
@@ -121,8 +121,9 @@ func rank(n *Node) int {
 	return 0
 }
 
-// tell describes the node or observer in an error.
-func (n *Node) tell(collect func() error) error {
+// runCollector runs a collect function that calls the node or observer. It returns an error if the observer belongs
+// to another network.
+func (n *Node) runCollector(collect func() error) error {
 	if n.observer && n.otherNetwork.Load() {
 		return fmt.Errorf("%w: the observer belongs to another network than the nodes: configure an observer of their network", ErrNotOffered)
 	}
@@ -137,7 +138,7 @@ func (n *Node) explain(err error) error {
 	return err
 }
 
-// role is the word for the upstream in errors.
+// role returns "node" or "observer", for errors.
 func (n *Node) role() string {
 	if n.observer {
 		return "observer"

@@ -12,13 +12,13 @@ var (
 	feeGasLimit = metric.New("avax_chain_fee_config_gas_limit",
 		"Gas limit of a block.", "chain")
 	feeTargetGas = metric.New("avax_chain_fee_config_target_gas",
-		"Target of gas use in ten seconds. Above it the base fee rises.", "chain")
+		"Target of gas use in ten seconds. If more gas is used, the base fee rises.", "chain")
 	feeTargetBlockRate = metric.New("avax_chain_fee_config_target_block_rate_seconds",
 		"Target of the time between blocks.", "chain")
 	feeMinBaseFee = metric.New("avax_chain_fee_config_min_base_fee_wei",
 		"Minimum base fee in wei per gas.", "chain")
 	feeBaseFeeChangeDenominator = metric.New("avax_chain_fee_config_base_fee_change_denominator",
-		"Divisor that limits changes of the base fee. A larger value means slower changes.", "chain")
+		"Divisor that limits how fast the base fee changes. A larger value means slower changes.", "chain")
 	feeMinBlockGasCost = metric.New("avax_chain_fee_config_min_block_gas_cost",
 		"Minimum gas cost of producing a block.", "chain")
 	feeMaxBlockGasCost = metric.New("avax_chain_fee_config_max_block_gas_cost",
@@ -45,7 +45,7 @@ var feeConfig = &Spec{
 func collectFeeConfig(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
 	// Only Subnet-EVM has a fee configuration; the C-Chain has none.
 	answer, err := first(ctx, t, func(ctx context.Context, n *Node) (node.FeeConfig, error) {
-		return ask(n, "eth_feeConfig "+c.Ref, func() (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
+		return callNode(n, "eth_feeConfig "+c.Ref, func() (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
 	})
 	if err != nil {
 		return err

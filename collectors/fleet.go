@@ -13,13 +13,13 @@ import (
 
 var (
 	nodeIdentityChanges = metric.NewCounter("avax_node_identity_changes_total",
-		"Changes of the node ID or BLS key since the exporter started. After a change, another machine answers at this name, or the node has new keys.",
+		"Changes of the node ID or BLS key since the exporter started. After a change, another machine answers at the node's address, or the node has new keys.",
 		"node")
 	nodeDuplicate = metric.New("avax_node_duplicate",
-		"1 if another configured node has the same node ID, 0 if not. 1 means that two names lead to one machine, or that two machines use one key.",
+		"1 if another configured node has the same node ID, 0 if not. If 1, two names have addresses of one machine, or two machines use the same key.",
 		"node")
 	nodeNetworkMismatch = metric.New("avax_node_network_mismatch",
-		"1 if the node belongs to another network than AVAX_NODE_NETWORK_ID, or than most nodes if that is not set; 0 if not.",
+		"1 if the node does not belong to the expected network, 0 if it does. The expected network is AVAX_NODE_NETWORK_ID. If that is not set, it is the network of most nodes.",
 		"node")
 )
 
@@ -28,34 +28,34 @@ var fleet = &Spec{
 	Help:     "Identity changes, duplicate node IDs and wrong networks.",
 	Calls:    []string{"info.getNodeID", "info.getNetworkID"},
 	Every:    time.Minute,
-	Shares:   true, // answers of the collector identity
+	Shares:   true, // uses the answers that the collector identity got
 	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
 	Scope:    metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
-		s := &seenNodes{byName: map[string]*seenNode{}}
+		s := &knownNodes{byName: map[string]*knownNode{}}
 		return perNetwork(s.collect)(ups)
 	},
 }
 
-// seenNodes are the last known identities of the nodes, by their configured names.
-type seenNodes struct {
+// knownNodes holds the last known identity of each node, by its configured name.
+type knownNodes struct {
 	mu     sync.Mutex
-	byName map[string]*seenNode
+	byName map[string]*knownNode
 }
 
-type seenNode struct {
+type knownNode struct {
 	id, key string
 	changes int
-	notes   []string // the last notes
+	notes   []string // one for each of the last different changes
 }
 
-// mostChanges is the maximum number of changes to log for one node: behind a load balancer its identity
-// changes with every call.
-const mostChanges = 10
+// maxChangeNotes is the maximum number of notes about changes of one node. A limit is needed, because behind a load
+// balancer the identity may change with every call.
+const maxChangeNotes = 10
 
-// changed stores the reported identity of the node. A key that an old release does not report is not a
-// change.
-func (s *seenNode) changed(name, what string, was *string, is string) bool {
+// changed stores the reported ID or key in was, and reports whether it changed. An empty text is not a change: an old
+// release does not report the key.
+func (s *knownNode) changed(name, what string, was *string, is string) bool {
 	if is == "" || is == *was {
 		return false
 	}
@@ -64,10 +64,10 @@ func (s *seenNode) changed(name, what string, was *string, is string) bool {
 	if before == "" {
 		return false
 	}
-	// Behind a load balancer the identity alternates. Each one is logged once.
+	// Behind a load balancer the identity alternates between a few values. Each different change is logged once.
 	note := fmt.Sprintf("the %s of %s changed from %s to %s", what, name, before, is)
 	if !slices.Contains(s.notes, note) {
-		s.notes = append(s.notes[max(0, len(s.notes)+1-mostChanges):], note)
+		s.notes = append(s.notes[max(0, len(s.notes)+1-maxChangeNotes):], note)
 	}
 	return true
 }
@@ -79,7 +79,7 @@ type found struct {
 	network       uint64
 }
 
-func (seen *seenNodes) collect(ctx context.Context, t *Targets, out *metric.Batch) error {
+func (seen *knownNodes) collect(ctx context.Context, t *Targets, out *metric.Batch) error {
 	if len(t.Nodes()) == 0 {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (seen *seenNodes) collect(ctx context.Context, t *Targets, out *metric.Batc
 	for _, f := range all {
 		s := seen.byName[f.name]
 		if s == nil {
-			s = &seenNode{}
+			s = &knownNode{}
 			seen.byName[f.name] = s
 		}
 		idChanged := s.changed(f.name, "node ID", &s.id, f.id)
@@ -127,19 +127,19 @@ func (seen *seenNodes) collect(ctx context.Context, t *Targets, out *metric.Batc
 		out.Set(nodeIdentityChanges, float64(s.changes), f.name)
 		out.SetBool(nodeDuplicate, len(names[f.id]) > 1, f.name)
 		if same := names[f.id]; len(same) > 1 && same[0] == f.name {
-			out.Note("%s answer with one node ID, %s", strings.Join(same, " and "), f.id)
+			out.Note("%s have the same node ID, %s", strings.Join(same, " and "), f.id)
 		}
 		f.node.otherNetwork.Store(f.network != expected)
 		out.SetBool(nodeNetworkMismatch, f.network != expected, f.name)
 		if f.network != expected {
-			out.Note("%s belongs to network %d, not to network %d", f.name, f.network, expected)
+			out.Note("%s belongs to network %d, expected network %d", f.name, f.network, expected)
 		}
 	}
 	return nil
 }
 
 // forget removes the nodes that are no longer configured.
-func (seen *seenNodes) forget(present []*Node) {
+func (seen *knownNodes) forget(present []*Node) {
 	wanted := map[string]bool{}
 	for _, n := range present {
 		wanted[n.Name()] = true

@@ -118,7 +118,7 @@ func TestDuplicateNodeIDsAreDetected(t *testing.T) {
 		if diff := cmp.Diff(want, values); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]string{"alpha and bravo answer with one node ID, " + network.NodeID("alpha")}, notes); diff != "" {
+		if diff := cmp.Diff([]string{"alpha and bravo have the same node ID, " + network.NodeID("alpha")}, notes); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -137,7 +137,7 @@ func TestNetworkMismatchIsDetected(t *testing.T) {
 					t.Errorf("expected %d: %v", expected, values)
 				}
 			}
-			if expected != 5 && (len(notes) != 1 || notes[0] != "charlie belongs to network 5, not to network 1337") {
+			if expected != 5 && (len(notes) != 1 || notes[0] != "charlie belongs to network 5, expected network 1337") {
 				t.Errorf("notes %q", notes)
 			}
 		}

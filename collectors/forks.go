@@ -8,7 +8,7 @@ import (
 )
 
 var forkDetected = metric.New("avax_chain_fork_detected",
-	"1 if the node's block differs from that of more than half of the nodes and observers, 0 if not. Blocks are compared at the height of the node that is furthest behind. Without a majority all nodes have 1. Absent if there are no two nodes to compare.", "node", "chain")
+	"1 if the node's block is not the block of the majority, 0 if it is. The majority is more than half of the nodes and observers that have the block. Blocks are compared at the height of the node that is furthest behind. If there is no majority, all nodes have 1. Absent if fewer than two nodes and observers can be compared.", "node", "chain")
 
 var forks = &Spec{
 	Name:     "forks",
@@ -20,8 +20,9 @@ var forks = &Spec{
 	Bind:     perChain(collectForks),
 }
 
-// observedBehind is the maximum number of blocks between two answers of an observer, which may come from different machines.
-const observedBehind = 16
+// maxObserverLag is the maximum number of blocks by which two answers of an observer may differ. They may come from
+// different machines.
+const maxObserverLag = 16
 
 func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
 	newest, err := newestBlocks(ctx, t, c)
@@ -38,11 +39,11 @@ func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) e
 		nodes = append(nodes, b.of)
 		newestOf[b.of] = b
 		if b.of.observer {
-			b.Number -= min(b.Number, observedBehind)
+			b.Number -= min(b.Number, maxObserverLag)
 		}
 		height = min(height, b.Number)
 	}
-	// A node that no longer has the block, or does not answer, is not compared.
+	// Nodes that do not answer, or do not have the block, are not compared.
 	same, err := each(ctx, nodes, func(ctx context.Context, n *Node) (nodeBlock, error) {
 		if b := newestOf[n]; b.Number == height { // accepted blocks do not change
 			return b, nil

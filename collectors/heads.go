@@ -11,10 +11,10 @@ import (
 
 var (
 	chainHeight = metric.New("avax_chain_height",
-		"Height of the newest block that the node has accepted. It does not change on a chain without transactions, such as often the X-Chain.",
+		"Height of the newest block that the node has accepted. On a chain without transactions, often the X-Chain, it does not change.",
 		"node", "chain")
 	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
-		"Time of the newest accepted block, in Unix seconds; for P the time of the chain. Absent if the X-Chain has only its first block.",
+		"Time of the newest accepted block, in Unix seconds. For P it is the time of the chain. Absent for X if the X-Chain has only its first block.",
 		"node", "chain")
 )
 
@@ -40,16 +40,18 @@ func collectHeads(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric
 	return nil
 }
 
-// head returns the height of the newest block and its time; zero if unknown.
+// head returns the height and the time of the newest block. The time is zero if it is not known.
 func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, err error) {
 	switch c.Ref {
 	case "P":
 		if height, err = n.PlatformHeight(ctx); err == nil {
 			at, err = n.PlatformTimestamp(ctx)
 		}
-	case "X": // changes rarely; a minute is too long for Sharing: the samples would expire between two runs
+	case "X":
+		// The X-Chain changes rarely, so the answer may be a minute old. Not with Sharing: the samples would be dated a
+		// minute back, and expire between two runs.
 		ctx = scrape.MaxAge(ctx, time.Minute)
-		height, err = ask(n, "avm.getHeight", func() (uint64, error) { return n.AVMHeight(ctx, c.Ref) })
+		height, err = callNode(n, "avm.getHeight", func() (uint64, error) { return n.AVMHeight(ctx, c.Ref) })
 		if err == nil && height > 0 {
 			at, err = blockTime(ctx, n, c, height)
 		}
@@ -61,7 +63,8 @@ func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, e
 	return height, at, err
 }
 
-// blockTime returns the time of an X-Chain block, which never changes.
+// blockTime returns the time of an X-Chain block. A block's time never changes, so the answer may be as old as
+// slowFacts.
 func blockTime(ctx context.Context, n *Node, c Chain, height uint64) (at time.Time, err error) {
 	b, err := n.AVMBlockByHeight(scrape.MaxAge(ctx, slowFacts), c.Ref, height, node.JSON)
 	if err == nil && b.JSON != nil && b.JSON.Time != nil {

@@ -15,22 +15,22 @@ import (
 
 var (
 	healthCheckFailing = metric.New("avax_node_health_check_failing",
-		"1 if the last run of this health check failed, 0 if not. A check belongs to the node (network, diskspace) or to a chain, and runs every 30 s. Absent until the first run, and without the health API.",
-		"node", "check").AtMost(mostNamed)
+		"1 if the last run of this health check failed, 0 if not. A check belongs to the node (network, diskspace) or to a chain, and runs every 30 s. Absent until the check has run, and if the node does not offer the health API.",
+		"node", "check").AtMost(maxNamed)
 	chainProcessing = metric.New("avax_chain_processing_blocks",
-		"Blocks of the chain that the node votes on, neither accepted nor rejected. Without new blocks, 0 means that the chain is idle, and more means that it is stuck.",
-		"node", "chain").AtMost(mostNamed)
+		"Blocks of the chain in processing: the node votes on them and has not decided yet. If no new block is accepted, 0 means that the chain is idle. A higher value means that the chain is stuck.",
+		"node", "chain").AtMost(maxNamed)
 	chainLongestProcessing = metric.New("avax_chain_longest_processing_seconds",
-		"How long the node has voted on the oldest of these blocks.", "node", "chain").AtMost(mostNamed)
+		"Time in seconds for which the node has voted on the oldest block in processing.", "node", "chain").AtMost(maxNamed)
 
 	nodeHealthy = metric.New("avax_node_healthy",
-		"1 if all health checks of the node pass, 0 if one fails. Absent until all have run, and without the health API.",
+		"1 if all health checks of the node pass, 0 if one fails. Absent until all checks have run, and if the node does not offer the health API.",
 		"node")
 	nodePartialSync = metric.New("avax_node_partial_sync",
-		"1 if the node runs with partial-sync-primary-network, 0 if not. Such a node validates L1s only: of the primary network it runs P, and neither X nor C.",
+		"1 if the node runs with partial-sync-primary-network, 0 if not. Such a node validates only L1s. It runs P, but not X and C.",
 		"node")
 	chainStartFailed = metric.New("avax_node_chain_start_failed",
-		"1 if the node tracks the monitored chain and could not start it, 0 if it started. Absent if the node does not track the chain. The log, the status page and /api/v1/tables have the node's error text.",
+		"1 if the node tracks the monitored chain but could not start it, 0 if the chain started. Absent if the node does not track the chain. The log, the status page and /api/v1/tables show the node's error text.",
 		"node", "chain")
 )
 
@@ -45,14 +45,14 @@ var health = &Spec{
 }
 
 func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-	answer, err := ask(n, "health", func() (node.Health, error) { return n.Health(ctx) })
-	if scrape.OutcomeOf(err) == scrape.Forbidden { // a proxy in front of the node blocks it
+	answer, err := callNode(n, "health", func() (node.Health, error) { return n.Health(ctx) })
+	if scrape.OutcomeOf(err) == scrape.Forbidden { // a proxy in front of the node blocks the health API
 		return fmt.Errorf("%w: %w", ErrNotOffered, err)
 	}
 	if err != nil {
 		return err
 	}
-	words := metric.Table{About: "Failing health checks of " + n.Name() + ", in its own words.", Columns: []string{"Node", "Check", "Error"}}
+	words := metric.Table{About: "Failing health checks of " + n.Name() + ", with the error text of the node.", Columns: []string{"Node", "Check", "Error"}}
 	failing := map[string]string{}
 	waiting := false
 	out.SetBool(nodePartialSync, isPartialSync(answer), n.Name())
@@ -62,7 +62,7 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 		if slices.ContainsFunc(t.subnetChains(), func(c Chain) bool { return c.Ref == called }) && !check.Timestamp.IsZero() {
 			out.SetBool(chainStartFailed, strings.Contains(check.Error, startFailed), n.Name(), name)
 		}
-		if !check.Timestamp.IsZero() { // it has run
+		if !check.Timestamp.IsZero() { // the check has run
 			out.SetBool(healthCheckFailing, check.Error != "", n.Name(), name)
 			if check.Error != "" {
 				failing[name] = check.Error
@@ -92,19 +92,18 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 	return nil
 }
 
-// startFailed occurs in the error of the health check for a chain that the node could not start.
+// startFailed is part of the error of a chain's health check if the node could not start the chain.
 const startFailed = "failed to create chain"
 
-// isPartialSync reports whether the node runs only P of the primary network. Only such a node has the
-// health check validation, which tests that the node does not validate the primary network.
+// isPartialSync reports whether the node runs only P of the primary network. Only a node with partial sync has the
+// health check named validation. That check fails if the node validates the primary network.
 func isPartialSync(h node.Health) bool {
 	_, checks := h.Checks["validation"]
 	return checks
 }
 
-// leavesOut reports whether the node does not run the chain because of partial sync. It calls the health
-// API.
-func (n *Node) leavesOut(ctx context.Context, c Chain) bool {
+// omits reports whether partial sync is the reason that the node does not run the chain. It calls the health API.
+func (n *Node) omits(ctx context.Context, c Chain) bool {
 	if c.Ref != "X" && c.Ref != "C" {
 		return false
 	}
@@ -112,8 +111,8 @@ func (n *Node) leavesOut(ctx context.Context, c Chain) bool {
 	return err == nil && isPartialSync(h)
 }
 
-// firstErrors returns the first error of each failing check. The text often changes while the check
-// fails; only the first is logged.
+// firstErrors returns the first error text of each failing check. The text often changes while a check fails, and
+// only the first text is logged.
 func (n *Node) firstErrors(failing map[string]string) map[string]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

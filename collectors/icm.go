@@ -14,18 +14,18 @@ import (
 
 var (
 	icmMessages = metric.New("avax_icm_messages",
-		"Messages between chains that a monitored address sent or received, by status, from a day before it was first monitored. Status pending: not delivered. Status given_up: pending for a week, no longer followed. Status delivered: delivered and executed. Status delivered_source_not_indexed: delivered, but the Data service does not know the sending. Status execution_failed: delivered, but its call failed. Chains have their configured names or their blockchain IDs. Beyond 100 pairs of chains, the rest is other.",
+		"Messages between chains that a monitored address sent or received, by status. Counted from one day before the address was first monitored. Status pending: not delivered. Status given_up: pending for a week, no longer tracked. Status delivered: delivered and executed. Status delivered_source_not_indexed: delivered, but the Data service does not know the source transaction. Status execution_failed: delivered, but the call on the destination chain failed. The labels source and destination have configured names, else blockchain IDs. Only 100 pairs of chains have series. The sum of all others has other in both labels.",
 		"address", "source", "destination", "status")
 	icmOldestPending = metric.New("avax_icm_oldest_pending_timestamp_seconds",
-		"Time at which the oldest pending message was sent, in Unix seconds. Absent if none is pending. A message is given up after a week.", "address", "source", "destination")
+		"Time at which the oldest pending message was sent, in Unix seconds. Absent if no message is pending. After a week, a pending message gets the status given_up and no longer counts.", "address", "source", "destination")
 	icmDeliveries = metric.New("avax_icm_deliveries",
-		"Messages delivered, by the address that delivered them, if the Data service knows it. Beyond 20 addresses per pair of chains, the rest is other.",
+		"Delivered messages by the address that delivered them. A message counts only if the Data service knows that address. Only 20 addresses per pair of chains have series. The sum of all others has the deliverer other.",
 		"address", "source", "destination", "deliverer")
 	icmReceipts = metric.New("avax_icm_receipts",
-		"Messages delivered whose receipt was back at the source when they were last read, about an hour after sending.",
+		"Delivered messages whose receipt had arrived at the source chain when the message was last read. The last read is about an hour after the message was sent.",
 		"address", "source", "destination")
 	icmLastDelivery = metric.New("avax_icm_last_delivery_seconds",
-		"Duration of the last delivery, from sending to delivery.", "address", "source", "destination")
+		"Time in seconds between the sending and the delivery of the message that was delivered last.", "address", "source", "destination")
 )
 
 var icm = &Spec{
@@ -48,7 +48,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 		return ifRejected(err, SettingAddresses)
 	}
 	if truncated {
-		out.Note("of %s there are more messages than are read in one run: not all of them are counted", address)
+		out.Note("%s has more messages than one run reads: some are not counted", address)
 	}
 	ups.Data.Ledger.save(out, name, totals)
 
@@ -58,7 +58,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 		case err == nil:
 			names[b.ID] = c.Name
 		case scrape.OutcomeOf(err) != scrape.NotFound:
-			return err // the ID would be another label value for the same chain
+			return err // the label would change from the chain's name to its ID
 		}
 	}
 	totals.set(out, address, func(blockchainID string) string {
@@ -70,12 +70,12 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	return nil
 }
 
-// icmTotals holds the counts of an address' messages since it is monitored.
+// icmTotals holds the messages of an address since the address is monitored.
 type icmTotals struct {
-	Newest time.Time             // of the newest message
-	Deep   time.Time             // time of the last read down to the oldest pending message
+	Newest time.Time             // time at which the newest message was sent
+	Deep   time.Time             // time of the last run that read down to the oldest pending message
 	Recent map[string]icmMessage // messages that may be returned again, by ID
-	Lanes  []icmLane             // sums over the others
+	Lanes  []icmLane             // sums of all other messages
 }
 
 // icmMessage is the stored part of a message.
@@ -83,54 +83,55 @@ type icmMessage struct {
 	Source, Destination string
 	Status              string
 	Deliverer           string    // empty if unknown
-	Receipt             bool      // the receipt has arrived
-	At                  time.Time // time of sending, or of arrival if that is unknown
-	Arrived             time.Time // zero if it has not arrived or the time is unknown
+	Receipt             bool      // true if the receipt has arrived at the source
+	At                  time.Time // time of sending; if that is unknown, the time of arrival
+	Arrived             time.Time // time of delivery; zero if not delivered or not known
 }
 
-// icmLane is a pair of source and destination chain.
+// icmLane is the sum of the messages from one source chain to one destination chain.
 type icmLane struct {
 	Source, Destination string
-	Counts              map[string]int // by status
+	Counts              map[string]int // messages by status
 	Deliverers          map[string]int // deliveries by address
 	Receipts            int
-	LastArrived         time.Time
-	LastTook            time.Duration
+	LastArrived         time.Time     // time of the last delivery
+	LastTook            time.Duration // its duration, from sending to delivery
 
-	oldest time.Time // of the pending messages; zero without any
+	oldest time.Time // when the oldest pending message was sent; zero if no message is pending
 }
 
 const (
-	// icmBegins is how far back the first run reads.
-	icmBegins = 24 * time.Hour
-	// icmRecent is the maximum delay until the service lists a message and the time at which it was sent.
-	icmRecent = time.Hour
+	// icmFirstRead is the age of the oldest messages that the first run reads.
+	icmFirstRead = 24 * time.Hour
+	// icmMaxDelay is the maximum time until the service lists a sent message with its source transaction.
+	icmMaxDelay = time.Hour
 	// icmPage is the number of messages per call.
 	icmPage = 100
-	// icmDeepEvery is the time between extra calls for pending messages. Some stay pending forever, below all
-	// newer messages.
+	// icmDeepEvery is the period of runs that read down to the oldest pending message. Other runs would need many
+	// pages for a message that stays pending forever.
 	icmDeepEvery = time.Hour
-	// icmGivesUp is the time after which a pending message is given up.
-	icmGivesUp = 7 * 24 * time.Hour
-	// icmMostPending is the maximum number of pending messages; beyond it the oldest are given up.
-	icmMostPending = 10_000
-	// icmMostLanes is the maximum number of lanes with sums of their own. Anybody may create a chain and send a
-	// message from it.
-	icmMostLanes = 100
+	// icmGiveUpAfter is the time after which a pending message is given up.
+	icmGiveUpAfter = 7 * 24 * time.Hour
+	// icmMaxPending is the maximum number of pending messages. If there are more, the oldest are given up.
+	icmMaxPending = 10_000
+	// icmMaxLanes is the maximum number of lanes. The messages of all further chains are in the lane other. There
+	// must be a limit, because anybody may create a chain and send messages from it.
+	icmMaxLanes = 100
 )
 
-// read reads from the newest message down to where no message can have changed. It updates the
-// pending messages that it finds there. Once per icmDeepEvery it reads on, down to the oldest pending message.
+// read reads the list of messages, newest first, and updates the totals. It reads at least the messages of the last
+// icmMaxDelay, and pending messages on the same page. Once per icmDeepEvery it continues to the oldest pending
+// message. truncated is true if the list has more pages than one run reads.
 func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool, err error) {
 	now := time.Now()
 	if b.Newest.IsZero() {
-		b.Newest = now.Add(icmRecent - icmBegins)
+		b.Newest = now.Add(icmMaxDelay - icmFirstRead)
 	}
 	if b.Recent == nil {
 		b.Recent = map[string]icmMessage{}
 	}
-	b.Lanes = slices.DeleteFunc(b.Lanes, func(l icmLane) bool { return l.Counts == nil }) // the file was edited
-	from := b.Newest.Add(-icmRecent)                                                      // older messages were read before
+	b.Lanes = slices.DeleteFunc(b.Lanes, func(l icmLane) bool { return l.Counts == nil }) // such a lane is in the file only if somebody edited it
+	from := b.Newest.Add(-icmMaxDelay)                                                    // an earlier run read older messages
 	down := from
 	for _, m := range b.Recent {
 		down = earlier(down, m.At)
@@ -141,7 +142,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	}
 
 	listed := map[string]bool{}
-	var reached time.Time // all later messages have been read
+	var reached time.Time // all messages that were sent later have been read
 	read := 0
 	for message, err := range newest {
 		if data.IsTruncated(err) {
@@ -153,7 +154,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 		}
 		m := icmMessageOf(message)
 		if m.At.IsZero() || len(message.MessageID) > metric.MostValue {
-			continue // it has no transaction, or its ID is too long
+			continue // the message has no transaction, or its ID is too long
 		}
 		if reached = m.At; m.At.Before(down) {
 			break
@@ -176,13 +177,14 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	return truncated, nil
 }
 
-// Statuses that the exporter adds to those of the service.
+// Statuses that the service does not use.
 const (
 	icmGivenUp         = "given_up"
 	icmExecutionFailed = "execution_failed"
 )
 
-// mayChange reports whether a message may change: it may be delivered, and a failed execution may be repeated.
+// mayChange reports whether the status may change: a pending message may be delivered, and a failed execution may be
+// repeated.
 func (m icmMessage) mayChange() bool {
 	return m.Status == data.ICMPending || m.Status == icmExecutionFailed
 }
@@ -208,19 +210,19 @@ func icmMessageOf(m data.ICMMessage) icmMessage {
 	return k
 }
 
-// settle adds messages that are not read again to the sums.
+// settle moves messages from Recent to the sums if no later run reads them again.
 func (b *icmTotals) settle(now time.Time) {
 	var waiting []string
 	for id, m := range b.Recent {
 		switch {
-		case !m.At.Before(b.Newest.Add(-icmRecent)):
-		case m.mayChange() && now.Sub(m.At) < icmGivesUp:
+		case !m.At.Before(b.Newest.Add(-icmMaxDelay)):
+		case m.mayChange() && now.Sub(m.At) < icmGiveUpAfter:
 			waiting = append(waiting, id)
 		default:
 			b.close(id)
 		}
 	}
-	if beyond := len(waiting) - icmMostPending; beyond > 0 {
+	if beyond := len(waiting) - icmMaxPending; beyond > 0 {
 		slices.SortFunc(waiting, func(a, c string) int { return b.Recent[a].At.Compare(b.Recent[c].At) })
 		for _, id := range waiting[:beyond] {
 			b.close(id)
@@ -228,7 +230,7 @@ func (b *icmTotals) settle(now time.Time) {
 	}
 }
 
-// close adds a message to the sums and stops tracking it.
+// close moves a message from Recent to the sums.
 func (b *icmTotals) close(id string) {
 	m := b.Recent[id]
 	if m.Status == data.ICMPending {
@@ -244,7 +246,7 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	for i < len(lanes) && (lanes[i].Source != m.Source || lanes[i].Destination != m.Destination) {
 		i++
 	}
-	if i == len(lanes) && i >= icmMostLanes && m.Source != other {
+	if i == len(lanes) && i >= icmMaxLanes && m.Source != other {
 		m.Source, m.Destination = other, other
 		return addMessage(lanes, m)
 	}
@@ -286,7 +288,7 @@ func (b *icmTotals) set(out *metric.Batch, address string, named func(blockchain
 		for _, status := range []string{data.ICMPending, icmGivenUp, data.ICMDelivered, data.ICMDeliveredSourceNotIndexed, icmExecutionFailed} {
 			l.Counts[status] += 0
 		}
-		for status, n := range l.Counts { // further statuses may appear
+		for status, n := range l.Counts { // the service may have more statuses than those above
 			out.Set(icmMessages, float64(n), address, from, to, status)
 		}
 		for deliverer, n := range l.Deliverers {

@@ -19,10 +19,10 @@ var (
 	nodeIdentityInfo = metric.New("avax_node_identity_info",
 		"Node ID and BLS public key of the node; always 1.", "node", "node_id", "bls_public_key")
 	nodeVMInfo = metric.New("avax_node_vm_info",
-		"A virtual machine that the node has loaded, by name or VM ID; always 1. A VM that failed to start is missing.",
-		"node", "vm", "version").AtMost(mostNamed)
+		"A virtual machine that the node has loaded, by name or VM ID; always 1. A VM that failed to start has no series.",
+		"node", "vm", "version").AtMost(maxNamed)
 	nodeTxFee = metric.New("avax_node_tx_fee_avax",
-		"X-Chain fee of the node in AVAX, for a transaction (tx) or for a new asset (create_asset).", "node", "kind")
+		"X-Chain fee in AVAX that the node reports: for a transaction (tx) or for the creation of an asset (create_asset).", "node", "kind")
 )
 
 var identity = &Spec{
@@ -73,9 +73,9 @@ func collectIdentity(ctx context.Context, _ *Targets, n *Node, out *metric.Batch
 		out.Set(nodeVMInfo, 1, n.Name(), vm, v)
 	}
 
-	fee, err := ask(n, "avm.getTxFee", func() (node.TxFee, error) { return n.AVMTxFee(slowly, "X") })
+	fee, err := callNode(n, "avm.getTxFee", func() (node.TxFee, error) { return n.AVMTxFee(slowly, "X") })
 	if node.IsStillBootstrapping(err) {
-		return nil // the identity is known before the X-Chain exists
+		return nil // the other samples are complete; the X-Chain is not bootstrapped yet
 	}
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 )
 
 var addressInternals = metric.NewCounter("avax_address_internal_transactions_total",
-	"Calls with a value and contract creations that contracts made to a monitored address (in) or on its behalf (out), since it is monitored. Reverted ones do not count.",
+	"Internal transactions to a monitored address (in) or from it (out), since the address is monitored. These are calls with a value and contract creations that contracts make. Reverted transactions do not count.",
 	"chain", "address", "direction")
 
 var internalTransactions = &Spec{

@@ -25,7 +25,7 @@ var (
 		"A validator of the chain; always 1. For a legacy validator, validation_id is the transaction that added it.",
 		"chain", "node_id", "validation_id")
 	l1ValidatorOwner = metric.New("avax_l1_validator_owner_info",
-		"Owners of an L1 validator; always 1. remaining_balance_owner receives the balance when the validation ends; deactivation_owner may deactivate the validator. Several addresses read like 2 of A,B,C. Absent for a legacy validator.",
+		"Owners of an L1 validator; always 1. remaining_balance_owner receives the balance when the validation ends; deactivation_owner may deactivate the validator. The label value 2 of A,B,C means that two of these three addresses must sign. Absent for a legacy validator.",
 		"chain", "node_id", "validation_id", "remaining_balance_owner", "deactivation_owner")
 	l1ValidatorWeight = metric.New("avax_l1_validator_weight",
 		"Weight of the validator, in the unit of the chain.", "chain", "node_id", "validation_id")
@@ -109,8 +109,9 @@ func collectL1(ctx context.Context, t *Targets, c Chain, out *metric.Batch) erro
 	return nil
 }
 
-// ownerText returns an owner as a label value: its address, or "2 of A,B,C". Who registers a validator
-// chooses the addresses, so those that do not fit are counted: "2 of A,B and 7 more". Empty for no owner.
+// ownerText returns an owner as a label value: its address, or "2 of A,B,C". Addresses that do not fit are only
+// counted: "2 of A,B and 7 more". They must not fail the run, because anybody may register a validator with many
+// addresses. ownerText returns an empty text if there is no owner.
 func ownerText(o *node.Owner) string {
 	switch {
 	case o == nil || len(o.Addresses) == 0:

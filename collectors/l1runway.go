@@ -15,16 +15,16 @@ import (
 
 var (
 	l1ValidatorBurn = metric.New("avax_l1_validator_burn_avax_per_day",
-		"Fee that the validator's balance pays in AVAX per day; for an inactive validator the fee that it would pay. The price comes from the node, or from the measured fall of balances. On Mainnet and Fuji it is at least 512 nAVAX per second. Absent while it is not known, and for a legacy validator.",
+		"Fee in AVAX per day that is deducted from the validator's balance. For an inactive validator: the fee that it would pay. The price is from the node, else it is measured from the decrease of balances. On Mainnet and Fuji it is at least 512 nAVAX per second. Absent if the price is not known, and for a legacy validator.",
 		"chain", "node_id", "validation_id")
 	l1ValidatorRunway = metric.New("avax_l1_validator_runway_seconds",
-		"How long the validator's balance lasts at the current fee, counted from the P-Chain's time; 0 for an inactive validator. Absent for a legacy validator.",
+		"Time in seconds until the validator's balance is used up at the current fee. 0 for an inactive validator. Absent for a legacy validator.",
 		"chain", "node_id", "validation_id").
 		By("avax_l1_validator_balance_avax / avax_l1_validator_burn_avax_per_day * 86400")
 	l1QuorumLoss = metric.New("avax_l1_quorum_loss_seconds",
-		"Time until used-up balances reduce the active weight below this share of all weight, inactive weight included; 0 if it is below already. Absent if that never happens.", "chain", "quorum")
+		"Time in seconds until so many balances are used up that the active weight is below this share of all weight. All weight includes inactive weight. 0 if the active weight is already below. Absent if that never happens.", "chain", "quorum")
 	l1TopUp = metric.New("avax_l1_top_up_avax",
-		"Minimum AVAX to add to balances so that every validator stays active for this number of days from now.", "chain", "days")
+		"Smallest sum in AVAX to add to balances so that every validator stays active for this number of days from now.", "chain", "days")
 )
 
 var l1Runway = &Spec{
@@ -49,8 +49,8 @@ var l1Runway = &Spec{
 	},
 }
 
-// meters measure the burn of the validators of one chain, by validation ID, if the nodes do not report
-// the fee. The runs of a job do not overlap.
+// meters measure the burn rate of the validators of one chain, by validation ID. They are used if the nodes do not
+// report the fee. No lock is needed, because the runs of a job do not overlap.
 type meters map[string]*staking.Meter
 
 func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
@@ -61,7 +61,7 @@ func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Ba
 	if b.SubnetID == node.PrimaryNetworkID {
 		return nil
 	}
-	found, err := first(ctx, t, func(ctx context.Context, n *Node) (moment, error) { return momentOf(ctx, n, b.SubnetID) })
+	found, err := first(ctx, t, func(ctx context.Context, n *Node) (timedSet, error) { return timedSetOf(ctx, n, b.SubnetID) })
 	if err != nil {
 		return err
 	}
@@ -104,16 +104,17 @@ func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Ba
 	return nil
 }
 
-// moment is the validator set of an L1 at one time of the P-Chain.
-type moment struct {
+// timedSet is the validator set of an L1 at one time of the P-Chain.
+type timedSet struct {
 	set []node.Validator
 	at  time.Time
-	// apart means that the P-Chain moved between the calls: the set may be a block or two later than the time.
+	// apart is true if the P-Chain's time changed between the calls: the set may be a block or two later than at.
 	apart bool
 }
 
-// momentOf requests from one node the time, the set, and the time again, without shared answers.
-func momentOf(ctx context.Context, n *Node, subnetID string) (m moment, err error) {
+// timedSetOf requests the time, the set, and the time again from one node, without shared answers. It repeats this
+// until both times are equal, three times at most.
+func timedSetOf(ctx context.Context, n *Node, subnetID string) (m timedSet, err error) {
 	ctx = scrape.MaxAge(ctx, 0)
 	const attempts = 3
 	next, err := n.PlatformTimestamp(ctx)
@@ -127,10 +128,10 @@ func momentOf(ctx context.Context, n *Node, subnetID string) (m moment, err erro
 	return m, err
 }
 
-// burns returns the burn of each L1 validator of the set in nAVAX per second, by validation ID: the fee
-// that a node reports, or the measured burn. All validators pay the same fee, so one that is not measured
-// yet gets the highest measured burn. The map is empty while nothing is known.
-func (m meters) burns(ctx context.Context, t *Targets, found moment) (map[string]float64, error) {
+// burns returns the burn rate of each L1 validator of the set in nAVAX per second, by validation ID. It is the fee
+// that a node reports, else the measured burn rate. All validators pay the same fee, so a validator without a
+// measurement gets the highest measured burn rate. If no burn rate is known, the map is empty.
+func (m meters) burns(ctx context.Context, t *Targets, found timedSet) (map[string]float64, error) {
 	network, err := first(ctx, t, func(ctx context.Context, n *Node) (uint64, error) {
 		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
 	})
@@ -142,7 +143,7 @@ func (m meters) burns(ctx context.Context, t *Targets, found moment) (map[string
 		floor = staking.MainnetFloor
 	}
 	fees, err := first(ctx, t, func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
-		return ask(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
+		return callNode(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
 	})
 	burns, most := map[string]float64{}, floor
 	switch {
@@ -168,14 +169,14 @@ func (m meters) burns(ctx context.Context, t *Targets, found moment) (map[string
 	return burns, nil
 }
 
-// Networks with a minimum fee.
+// Network IDs of the networks with a minimum fee.
 const (
 	mainnetID = 1
 	fujiID    = 5
 )
 
-// read adds readings of the balances, and removes the validators that left.
-func (m meters) read(found moment) {
+// read adds a reading of each balance. It removes the meters of validators that are no longer in the set.
+func (m meters) read(found timedSet) {
 	present := map[string]bool{}
 	for _, v := range found.set {
 		if v.ValidationID == "" || v.Balance == nil {

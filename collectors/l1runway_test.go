@@ -97,7 +97,7 @@ func TestRunwayFallsWithoutPChainBlocks(t *testing.T) {
 
 func TestTopUpCountsFromItsBlock(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		w.network.Node("alpha").FallBehind("P")
 		run, of := w.runway(t)
 		before := valueOf(t, run(), of("runway_seconds", "echo"))
@@ -185,7 +185,7 @@ func TestBalancesAndTheirTimeAreReadTogether(t *testing.T) {
 
 func TestOnlyConsistentReadingsAreMeasured(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		unpriced(w, "alpha")
 		began := time.Now()
 		asked := 0
@@ -258,7 +258,7 @@ func TestQuorumDenominatorIncludesInactiveWeight(t *testing.T) {
 
 func TestRemovedValidatorLosesItsMeasurements(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		unpriced(w, "alpha")
 		run, of := w.runway(t)
 		run()
@@ -279,7 +279,7 @@ func TestRemovedValidatorLosesItsMeasurements(t *testing.T) {
 func TestL1FactsHaveTheWholeSet(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetBalance("examplel1", "charlie", 0)
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		kept := func(collector, chain string) *staking.L1 { return w.batch(t, collector, chain).Facts.L1 }
 		told, all := kept("l1_runway", "examplel1"), kept("l1", "examplel1")
 		if len(told.Set) != 5 || told.Unpriced || told.At.IsZero() || !all.Unpriced || !all.At.IsZero() {

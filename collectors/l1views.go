@@ -9,21 +9,21 @@ import (
 
 var (
 	l1ConnectedWeight = metric.New("avax_l1_connected_weight",
-		"Weight of the active validators that the node is connected to, including itself, in the unit of the chain. Configured nodes that do not answer are left out.",
+		"Weight of the active validators that the node is connected to, including the node itself, in the unit of the chain. Configured nodes that do not answer do not count.",
 		"node", "chain")
 	l1ValidatorConnected = metric.New("avax_l1_validator_connected",
-		"1 if the node is connected to the validator, 0 if not. An inactive validator has 0 even if it is up. The node's view of itself is left out.", "node", "chain", "node_id", "validation_id")
+		"1 if the node is connected to the validator, 0 if not. An inactive validator has 0 even if its node is up. Absent for the node's view of itself.", "node", "chain", "node_id", "validation_id")
 	l1ValidatorUptime = metric.New("avax_l1_validator_uptime_ratio",
-		"Share (0 to 1) of the validation in which the node saw the validator connected. The node's view of itself is left out.",
+		"Share (0 to 1) of its validation in which the validator was connected, as observed by the node. Absent for the node's view of itself.",
 		"node", "chain", "node_id", "validation_id")
 	l1ValidatorUptimeSeconds = metric.NewCounter("avax_l1_validator_uptime_seconds_total",
-		"How long the node saw the validator connected. The node's view of itself is left out.",
+		"Time in seconds in which the validator was connected, as observed by the node. Absent for the node's view of itself.",
 		"node", "chain", "node_id", "validation_id")
 )
 
 var l1Views = &Spec{
 	Name:     "l1_views",
-	Help:     "Uptime and connection of L1 validators, as a node that tracks the chain sees them.",
+	Help:     "Uptime and connection of L1 validators, as observed by each node that tracks the chain.",
 	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,
 	OnChange: true,
@@ -42,10 +42,10 @@ func collectL1Views(ctx context.Context, t *Targets, n *Node, c Chain, out *metr
 	if err != nil {
 		return err
 	}
-	gone := t.away(within)
+	unreachable := t.unreachable(within)
 	var connected uint64
 	for _, v := range set {
-		if v.IsActive && (v.IsConnected && !gone.ids[v.NodeID] || v.NodeID == self) {
+		if v.IsActive && (v.IsConnected && !unreachable.ids[v.NodeID] || v.NodeID == self) {
 			connected += uint64(v.Weight)
 		}
 		if v.NodeID == self {

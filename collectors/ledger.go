@@ -7,9 +7,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
-// Ledger stores what collectors have counted and how far they have read lists.
+// Ledger stores the totals of collectors, and the position up to which they have read lists.
 type Ledger struct {
-	// State is the directory of the entries. Nil: entries are lost at a restart.
+	// State is the directory of the entries. Nil: entries are in memory and lost at a restart.
 	State *state.Dir
 
 	memory state.Dir
@@ -22,7 +22,8 @@ func (l *Ledger) dir() *state.Dir {
 	return &l.memory
 }
 
-// load returns an entry, or a zero entry. A damaged entry is logged and counts as missing.
+// load returns an entry. If the entry does not exist, it returns a zero entry. If the entry is damaged, load notes
+// the error and returns a zero entry.
 func load[T any](l *Ledger, out *metric.Batch, name string) T {
 	entry, _, err := state.Load[T](l.dir(), name)
 	if err != nil {
@@ -31,14 +32,14 @@ func load[T any](l *Ledger, out *metric.Batch, name string) T {
 	return entry
 }
 
-// save stores an entry. A failed write is logged and does not fail the run.
+// save stores an entry. If the write fails, save notes the error; the run does not fail.
 func (l *Ledger) save(out *metric.Batch, name string, entry any) {
 	if err := l.dir().Save(name, entry); err != nil {
 		out.Note("%v", err)
 	}
 }
 
-// maxNewPages is the largest number of pages of new items that one run reads.
+// maxNewPages is the maximum number of pages of new items that one run reads.
 const maxNewPages = 20
 
 func earlier(a, b time.Time) time.Time {

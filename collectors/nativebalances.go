@@ -12,7 +12,7 @@ var (
 	addressBalance = metric.New("avax_address_balance_tokens",
 		"Balance of a monitored address in the chain's own token.", "chain", "address", "symbol")
 	addressValue = metric.New("avax_address_balance_value",
-		"Value of that balance in a currency. Absent if it is not known.", "chain", "address", "currency")
+		"Value of avax_address_balance_tokens in a currency. Absent if the Data service reports no value.", "chain", "address", "currency")
 )
 
 var nativeBalances = &Spec{

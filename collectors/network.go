@@ -12,13 +12,13 @@ import (
 
 var (
 	networkValidators = metric.New("avax_network_validators",
-		"Validators of the primary network or of a monitored chain's subnet.", "subnet_id")
+		"Number of validators of the primary network, or of the subnet of a monitored chain.", "subnet_id")
 	networkStake = metric.New("avax_network_stake_avax",
 		"The validators' own stake in AVAX, without delegations.", "subnet_id")
 	networkDelegatedStake = metric.New("avax_network_delegated_stake_avax",
 		"Stake delegated to the validators in AVAX.", "subnet_id")
 	networkDelegators = metric.New("avax_network_delegators",
-		"Delegations to the validators.", "subnet_id")
+		"Number of delegations to the validators.", "subnet_id")
 )
 
 var network = &Spec{
@@ -56,8 +56,8 @@ func collectNetwork(ctx context.Context, t *Targets, out *metric.Batch) error {
 	return nil
 }
 
-// collectSubnetSize is a job of its own for each chain. A chain that is not found, or is bootstrapping,
-// affects no other.
+// collectSubnetSize runs in a separate job for each chain. A chain that is not found or is bootstrapping does not
+// affect the others.
 func collectSubnetSize(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
 	b, err := c.Blockchain(ctx, t)
 	if err != nil {
@@ -66,7 +66,7 @@ func collectSubnetSize(ctx context.Context, t *Targets, c Chain, out *metric.Bat
 	if b.SubnetID == node.PrimaryNetworkID || !t.chainReports(c, "size of "+b.SubnetID) {
 		return nil
 	}
-	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), t, b.SubnetID) // shares answers of the collector l1
+	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), t, b.SubnetID) // uses the answers that the collector l1 got
 	if err != nil {
 		return err
 	}

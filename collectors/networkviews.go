@@ -8,7 +8,7 @@ import (
 )
 
 var networkConnectedStake = metric.New("avax_network_connected_stake_ratio",
-	"Share of the set's weight (0 to 1) that the node sees connected: for the primary network from its peers, for a subnet from its chain.",
+	"Share of the validator set's weight (0 to 1) that the node is connected to, including the node itself. For the primary network, from the node's peers. For a subnet, from the node's answer about the chain.",
 	"node", "subnet_id")
 
 var networkViews = &Spec{
@@ -24,8 +24,8 @@ var networkViews = &Spec{
 	},
 }
 
-// collectPrimaryView uses the node's peers, which other collectors request anyway. The whole set of the
-// primary network would be a megabyte from each node.
+// collectPrimaryView uses the node's peers, which other collectors also request. It does not request the whole set
+// from each node, because that answer is larger than 1 MB.
 func collectPrimaryView(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
 	r, err := primaryReach(ctx, t, n)
 	if err == nil && r.all > 0 {

@@ -13,7 +13,7 @@ const headsEvery = 30 * time.Second
 
 // newestBlock requests the newest block of an EVM chain from a node.
 func newestBlock(ctx context.Context, n *Node, c Chain) (node.EthBlock, error) {
-	return ask(n, "eth_getBlockByNumber "+c.Ref, func() (node.EthBlock, error) { return n.EthBlockByNumber(ctx, c.Ref, nil) })
+	return callNode(n, "eth_getBlockByNumber "+c.Ref, func() (node.EthBlock, error) { return n.EthBlockByNumber(ctx, c.Ref, nil) })
 }
 
 // nodeBlock is a block of one node.
@@ -22,8 +22,8 @@ type nodeBlock struct {
 	node.EthBlock
 }
 
-// newestBlocks returns the newest block of each node and observer that has one. It shares answers with
-// the collector heads.
+// newestBlocks returns the newest block of each node and observer that answers. It uses the answers that the
+// collector heads got.
 func newestBlocks(ctx context.Context, t *Targets, c Chain) ([]nodeBlock, error) {
 	ctx, _ = scrape.Sharing(ctx, headsEvery)
 	return each(ctx, t.ofThisNetwork(), func(ctx context.Context, n *Node) (nodeBlock, error) {

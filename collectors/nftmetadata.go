@@ -14,15 +14,15 @@ import (
 
 var (
 	nftTimestamp = metric.New("avax_nft_metadata_timestamp_seconds",
-		"Time at which the Data service last read the token's metadata, in Unix seconds. Absent if it never did, or if no monitored address holds the token.",
+		"Time at which the Data service last read the token's metadata, in Unix seconds. Absent if the service has never read the metadata, or if no monitored address holds the token.",
 		"chain", "contract", "token")
 	nftIndexed = metric.New("avax_nft_metadata_indexed",
-		"1 if the Data service has a good copy of the metadata, 0 if not. Absent if no monitored address holds the token.", "chain", "contract", "token")
+		"1 if the Data service has a valid copy of the token's metadata, 0 if not. Absent if no monitored address holds the token.", "chain", "contract", "token")
 )
 
 var nftMetadata = &Spec{
 	Name:     "nft_metadata",
-	Help:     "Metadata of NFTs in the Data service. Needs AVAX_WATCH_TOKENS; the holder must be one of AVAX_WATCH_ADDRESSES.",
+	Help:     "Metadata of NFTs in the Data service. Needs AVAX_WATCH_TOKENS. The holder of each token must be in AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{opCollectibles, opReindex, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},
@@ -44,7 +44,7 @@ func bindNFTMetadata(ups *Upstreams) []Job {
 	for _, t := range ups.Watch.Tokens {
 		i := slices.IndexFunc(ups.Chains(), func(c Chain) bool { return c.Name == t.Chain })
 		if i < 0 {
-			continue // AVAX_CHAINS=auto may find it later
+			continue // with AVAX_CHAINS=auto, the chain may be discovered later
 		}
 		c := ups.Chains()[i]
 		jobs = append(jobs, Job{metric.Target{Item: t.Contract + "/" + t.ID, Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
@@ -61,7 +61,7 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c Chain, t Token, o
 			return none, err
 		}
 		if found == nil {
-			out.Note("no monitored address holds token %s of %s on %s: add its holder to the addresses", t.ID, t.Contract, t.Chain)
+			out.Note("no monitored address holds token %s of %s on %s: add the holder to the monitored addresses", t.ID, t.Contract, t.Chain)
 			return none, nil
 		}
 		out.SetBool(nftIndexed, found.Metadata.Indexed(), t.Chain, t.Contract, t.ID)
@@ -76,8 +76,8 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c Chain, t Token, o
 	return err
 }
 
-// findToken looks for a token among those that the monitored addresses hold, first at its last holder. It
-// returns nil if no address holds it.
+// findToken searches for a token among the tokens of the monitored addresses. It starts with the address that held
+// the token last. It returns nil if no monitored address holds the token.
 func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, out *metric.Batch) (*data.Collectible, error) {
 	name := ups.Data.entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
 	last, _, _ := state.Load[string](&ups.Data.Ledger.memory, name)
@@ -104,11 +104,11 @@ func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, ou
 	return nil, nil
 }
 
-// reindexEvery is the minimum time between two requests to index one token again.
+// reindexEvery is the minimum time between two reindex requests for the same token.
 const reindexEvery = time.Hour
 
-// reindex makes the service read the metadata again, at most once an hour. The time is stored before
-// the call, so that a restart does not repeat it.
+// reindex requests that the service reads the token's metadata again, at most once per reindexEvery. The time is
+// stored before the call, so that a restart does not repeat the call.
 func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out *metric.Batch) {
 	name := ups.Data.entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
 	last := load[time.Time](&ups.Data.Ledger, out, name)
@@ -117,6 +117,6 @@ func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out 
 	}
 	ups.Data.Ledger.save(out, name, time.Now())
 	if err := ups.Data.Reindex(ctx, chainID, t.Contract, t.ID); err != nil {
-		out.Note("token %s of %s on %s: %v", t.ID, t.Contract, t.Chain, fmt.Errorf("not indexed again: %w", err))
+		out.Note("token %s of %s on %s: %v", t.ID, t.Contract, t.Chain, fmt.Errorf("reindex request failed: %w", err))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// Node is a configured node, or an observer.
+// Node is a configured node or an observer.
 type Node struct {
 	*node.Client
 	observer bool
@@ -18,33 +18,32 @@ type Node struct {
 	mu sync.Mutex
 	id string
 	rejections
-	// otherNetwork is true if the node belongs to another network than the others.
+	// otherNetwork is true if the node does not belong to the expected network.
 	otherNetwork atomic.Bool
 	// failing holds the first error of each failing health check.
 	failing map[string]string
 	made    time.Time
-	// probed is true after the first call of the collector up; down is its result.
+	// probed is true after the first run of the collector up. down is true if the latest run got no answer.
 	probed, down bool
-	waiting      map[*context.CancelFunc]bool // calls that end when the node is found down
+	waiting      map[*context.CancelFunc]bool // calls to cancel when down becomes true
 
-	// Changed, if set, is called when the node has stopped or begun to answer the collector up. It must not
-	// block.
+	// Changed, if set, is called when the result of the collector up changes for this node. It must not block.
 	Changed func(answers bool)
 }
 
 // NewNode returns a node with this client.
 func NewNode(c *node.Client) *Node { return &Node{Client: c, made: time.Now()} }
 
-// NewObserver returns an observer: an endpoint that reports what it knows about the network. It is not
-// monitored as a node, because each answer may come from another machine.
+// NewObserver returns an observer: an endpoint that is not one of your nodes and reports facts about the network.
+// Collectors of facts about a node do not call observers, because each answer may come from a different machine.
 func NewObserver(c *node.Client) *Node {
 	n := NewNode(c)
 	n.observer = true
 	return n
 }
 
-// ID returns the node's ID. It calls the node only once, so that the ID is known while the node is down. The
-// collector identity notices changes. An observer has none.
+// ID returns the node's ID, which is empty for an observer. ID calls the node only while the ID is not known, so the
+// ID stays known while the node is down. The collectors identity and fleet call Identity, which updates the ID.
 func (n *Node) ID(ctx context.Context) (string, error) {
 	if n.observer {
 		return "", nil
@@ -56,20 +55,20 @@ func (n *Node) ID(ctx context.Context) (string, error) {
 	return who.NodeID, err
 }
 
-// knownID returns the node's ID, or an empty string while it is not known.
+// knownID returns the node's ID without a call. It is empty if the ID is not known.
 func (n *Node) knownID() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.id
 }
 
-// networkID returns the node's network. The answer may be two minutes old, because it changes only with
-// the machine.
+// networkID returns the ID of the node's network. The answer may be two minutes old, because it changes only if
+// another machine answers.
 func (n *Node) networkID(ctx context.Context) (uint64, error) {
 	return n.NetworkID(scrape.MaxAge(ctx, 2*time.Minute))
 }
 
-// Identity requests the node's ID and keys, and stores the ID.
+// Identity requests the node's ID and BLS key, and stores the ID for later calls of ID.
 func (n *Node) Identity(ctx context.Context) (node.Identity, error) {
 	who, err := n.NodeID(ctx)
 	if err != nil {

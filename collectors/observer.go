@@ -10,16 +10,16 @@ import (
 
 var (
 	observerInfo = metric.New("avax_observer_info",
-		"An observer: an endpoint that is not one of your nodes; always 1. Series with its name in the label node are its view of the network.", "node")
+		"An observer: an endpoint that is not one of your nodes; always 1. Series with the observer's name in the label node are its view of the network.", "node")
 	observerUp = metric.New("avax_observer_up",
 		"1 if the observer answered a request within the last 5 minutes, 0 if not.", "node")
 	observerMismatch = metric.New("avax_observer_network_mismatch",
-		"1 if the observer belongs to another network than the nodes, 0 if not. It then gets no other calls. Absent if a network is not known.", "node")
+		"1 if the observer belongs to another network than the nodes, 0 if not. If 1, the exporter makes no other calls to it. Absent if the network of the observer or of the nodes is not known.", "node")
 	observerOffers = metric.New("avax_observer_method_offered",
-		"1 if the observer answers the method on at least one chain, 0 if it does not offer it. Only methods that were called have a series.", "node", "method").AtMost(mostNamed)
+		"1 if the observer answers the method on at least one chain, 0 if it does not offer the method. Only methods that were called have a series.", "node", "method").AtMost(maxNamed)
 )
 
-// observer is 0 for an observer that does not answer, and does not fail.
+// observer sets avax_observer_up to 0 if the observer does not answer. In that case the run does not fail.
 var observer = &Spec{
 	Name:     "observer",
 	Help:     "State of observers and the methods that they offer.",
@@ -30,17 +30,17 @@ var observer = &Spec{
 	Bind:     perObserver(collectObserver),
 }
 
-// observerSilence is the time without an answer after which an observer is down.
-const observerSilence = 5 * time.Minute
+// observerTimeout is the time without an answer after which an observer counts as down.
+const observerTimeout = 5 * time.Minute
 
 func collectObserver(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
 	out.Set(observerInfo, 1, n.Name())
 	if err := n.findNetwork(ctx, t, out); err != nil {
-		out.Note("the network of %s is not known: %v", n.Name(), err)
+		out.Note("network of %s not known: %v", n.Name(), err)
 	}
-	out.SetBool(observerUp, !n.Answered().IsZero() && time.Since(n.Answered()) < observerSilence, n.Name())
+	out.SetBool(observerUp, !n.Answered().IsZero() && time.Since(n.Answered()) < observerTimeout, n.Name())
 	offered := map[string]bool{}
-	withheld := metric.Table{About: "What observers do not offer.", Columns: []string{"Observer", "Method", "Why"}}
+	withheld := metric.Table{About: "Methods that observers do not offer.", Columns: []string{"Observer", "Method", "Why"}}
 	for _, o := range n.Offers() {
 		offered[o.Op] = offered[o.Op] || o.Err == nil
 		if o.Err != nil {
@@ -58,7 +58,7 @@ func collectObserver(ctx context.Context, t *Targets, n *Node, out *metric.Batch
 
 // findNetwork checks whether the observer belongs to the network of the nodes.
 func (n *Node) findNetwork(ctx context.Context, t *Targets, out *metric.Batch) error {
-	network, err := n.NetworkID(scrape.MaxAge(ctx, observerSilence/2))
+	network, err := n.NetworkID(scrape.MaxAge(ctx, observerTimeout/2))
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (n *Node) findNetwork(ctx context.Context, t *Targets, out *metric.Batch) e
 	n.otherNetwork.Store(network != expected)
 	out.SetBool(observerMismatch, network != expected, n.Name())
 	if network != expected {
-		out.Note("%s belongs to network %d, not to network %d", n.Name(), network, expected)
+		out.Note("%s belongs to network %d, expected network %d", n.Name(), network, expected)
 	}
 	return nil
 }

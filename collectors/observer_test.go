@@ -19,7 +19,7 @@ import (
 // observe selects these nodes and the observer.
 func (w world) observe(t *testing.T, nodes ...string) {
 	t.Helper()
-	w.ask(t, nodes...)
+	w.setNodes(t, nodes...)
 	w.ups.SetNodes(append(slices.Clone(w.ups.Nodes()), watch(t, w)))
 }
 
@@ -73,7 +73,7 @@ func TestWithheldMethodIsCalledOnceAnHour(t *testing.T) {
 		}
 		// After 0, 1, 3, 7, 15, 31 and 63 minutes.
 		for _, method := range []string{"avm.getHeight", "validators.getCurrentValidators"} {
-			if n, most := w.asked("observer", method), 7*len(w.ups.Chains()); n > most {
+			if n, most := w.callCount("observer", method), 7*len(w.ups.Chains()); n > most {
 				t.Errorf("%s: %d calls within two hours", method, n)
 			}
 		}
@@ -81,9 +81,9 @@ func TestWithheldMethodIsCalledOnceAnHour(t *testing.T) {
 		wantSeries(t, page, `avax_observer_method_offered{node="observer",method="avm.getHeight"}`, "0")
 		wantSeries(t, page, `avax_observer_method_offered{node="observer",method="platform.getHeight"}`, "1")
 		time.Sleep(time.Hour)
-		before := w.asked("observer", "avm.getHeight")
+		before := w.callCount("observer", "avm.getHeight")
 		w.runAll(t)
-		if w.asked("observer", "avm.getHeight") != before+1 {
+		if w.callCount("observer", "avm.getHeight") != before+1 {
 			t.Error("method not retried after an hour")
 		}
 	})

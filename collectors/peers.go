@@ -17,15 +17,15 @@ var (
 	nodePeersInbound = metric.New("avax_node_peers_inbound",
 		"Peers that opened the connection to the node. 0 for a long time means that peers cannot reach the node. A peer counts if the port it announces differs from that of the connection.", "node")
 	nodePeersByVersion = metric.New("avax_node_peers_by_version",
-		"Connected peers by the version that they report: the 20 most frequent, and the rest as other.", "node", "version")
+		"Connected peers by reported version. Only the 20 most frequent versions have series. The sum of all others has the version other.", "node", "version")
 	nodePeersBenched = metric.New("avax_node_peers_benched",
-		"Peers that this node has benched on the chain, so it does not query them for a while. Of chains that are not monitored, only the 20 with the most benched peers have series.",
+		"Peers that this node has benched on the chain: for a limited time it does not query them. Of chains that are not monitored, only the 20 with the most benched peers have series. The sum of all others has the chain other.",
 		"node", "chain")
 	nodeSubnetPeers = metric.New("avax_node_subnet_peers",
 		"Connected peers that track the subnet of the chain. Absent for chains of the primary network, which all peers track.",
 		"node", "chain")
 	nodePeersSilent = metric.New("avax_node_peers_silent",
-		"Connected peers without a message for 60 s, by the clock of the node.", "node")
+		"Connected peers from which the node received no message for 60 s.", "node")
 )
 
 var peers = &Spec{
@@ -38,15 +38,16 @@ var peers = &Spec{
 	Bind:     perNode(collectPeers),
 }
 
-// silence is the time without a message after which a peer counts as silent; connected peers ping every few seconds.
-const silence = time.Minute
+// silentAfter is the time without a message after which a peer counts as silent. Connected peers ping every few
+// seconds.
+const silentAfter = time.Minute
 
 func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
 	answer, err := n.Peers(ctx)
 	if err != nil {
 		return err
 	}
-	// The newest message has the node's time, which may differ from ours.
+	// The times are from the node's clock, which may differ from the exporter's. The newest time counts as now.
 	var now time.Time
 	for _, p := range answer.Peers {
 		for _, t := range []time.Time{p.LastSent.Time, p.LastReceived.Time} {
@@ -65,7 +66,7 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 		if dialledIn(p.IP, p.PublicIP) {
 			inbound++
 		}
-		if now.Sub(p.LastReceived.Time) > silence {
+		if now.Sub(p.LastReceived.Time) > silentAfter {
 			silent++
 		}
 		for _, chain := range p.Benched {
@@ -80,10 +81,10 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 	out.Set(nodePeers, float64(answer.NumPeers), n.Name())
 	out.Set(nodePeersInbound, float64(inbound), n.Name())
 	out.Set(nodePeersSilent, float64(silent), n.Name())
-	for v, count := range commonest(versions) {
+	for v, count := range topCounts(versions) {
 		out.Set(nodePeersByVersion, float64(count), n.Name(), v)
 	}
-	for chain, count := range commonest(elsewhere) {
+	for chain, count := range topCounts(elsewhere) {
 		benched[chain] += count
 	}
 	for chain, count := range benched {
@@ -93,12 +94,12 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 	return nil
 }
 
-// setSubnetPeers counts the peers by the subnets of monitored chains. Other subnets, which anybody may create,
-// have no series. The subnet of a chain never changes: it costs a call only until it is known. The collectors
-// of the chain report why it is not known.
+// setSubnetPeers counts, for each monitored chain, the peers that track its subnet. Other subnets have no series,
+// because anybody may create a subnet. The subnet of a chain never changes, so it is requested only until it is
+// known. An error of that request is ignored here: the collectors of the chain report it.
 func setSubnetPeers(ctx context.Context, t *Targets, n *Node, all []node.Peer, out *metric.Batch) {
 	if len(all) > 0 && !slices.ContainsFunc(all, func(p node.Peer) bool { return p.TrackedSubnets != nil }) {
-		return // a version that does not report them
+		return // the node's release does not report subnets
 	}
 	for _, c := range t.Chains() {
 		b, err := t.knownBlockchain(ctx, c)
@@ -118,7 +119,7 @@ func setSubnetPeers(ctx context.Context, t *Targets, n *Node, all []node.Peer, o
 	}
 }
 
-// dialledIn reports whether the peer opened the connection. Then it comes from an ephemeral port, not from
+// dialledIn reports whether the peer opened the connection. Such a connection comes from an ephemeral port, not from
 // the port that the peer announces.
 func dialledIn(connection, announced string) bool {
 	_, from, err := net.SplitHostPort(connection)

@@ -18,30 +18,30 @@ import (
 
 var (
 	validatorRequirement = metric.New("avax_validator_uptime_requirement_ratio",
-		"Uptime (0 to 1) that the validator needs for its reward: 0.9 if its period started at or after Helicon, 0.8 otherwise. For an auto-renewed validator, every family about the reward is about the current period.", "node_id")
+		"Uptime (0 to 1) that the validator needs for its reward: 0.9 if its period started at or after Helicon, 0.8 otherwise. For an auto-renewed validator, this and all other families about the reward cover the current period.", "node_id")
 	validatorDowntimeBudget = metric.New("avax_validator_downtime_budget_seconds",
-		"Downtime that the reward allows in the whole period: (1 - requirement) times its length.", "node_id").
+		"Downtime in seconds that the validator may have in its whole period without loss of the reward: (1 - requirement) times the length of the period.", "node_id").
 		By("(1 - avax_validator_uptime_requirement_ratio) * (avax_validator_end_timestamp_seconds - avax_validator_start_timestamp_seconds)")
 	validatorDowntimeUsed = metric.New("avax_validator_downtime_used_seconds",
-		"Downtime so far: (1 - weighted uptime) times the elapsed time. Within a period it decreases only when a false report is corrected. The real downtime may be less, by up to avax_validator_downtime_used_uncertainty_seconds.", "node_id")
+		"Downtime so far in seconds: (1 - weighted uptime) times the elapsed time. Within a period it decreases only when a false report is corrected. It may be too high by up to avax_validator_downtime_used_uncertainty_seconds.", "node_id")
 	validatorDowntimeUncertainty = metric.New("avax_validator_downtime_used_uncertainty_seconds",
-		"By how many seconds avax_validator_downtime_used_seconds may be too high. Peers report whole percents, rounded down: up to 1 % of the elapsed time.", "node_id")
+		"Maximum number of seconds by which avax_validator_downtime_used_seconds is too high. It is up to 1 % of the elapsed time, because peers report uptime in whole percents, rounded down.", "node_id")
 	validatorReachable = metric.New("avax_validator_reward_reachable",
-		"1 if the validator meets its requirement at the end of the period without further downtime, 0 if its budget is exceeded.", "node_id").
+		"1 if the validator can still meet its uptime requirement by the end of the period. 0 if its downtime budget is exceeded.", "node_id").
 		By("(1 - avax_validator_weighted_uptime_ratio) * (time() - avax_validator_start_timestamp_seconds) <= bool avax_validator_downtime_budget_seconds")
 	validatorReachableAt = metric.New("avax_validator_reward_reachable_at",
-		"As avax_validator_reward_reachable, for this requirement.", "node_id", "requirement")
+		"Like avax_validator_reward_reachable, but for the uptime requirement in the label.", "node_id", "requirement")
 	validatorWeightedUptime = metric.New("avax_validator_weighted_uptime_ratio",
-		"Share of the elapsed period (0 to 1) in which the validator's peers saw it up, weighted by their stake. The validator's view of itself is left out. If only observers have a view, their average. Absent if no view is known.", "node_id")
+		"Share of the elapsed period (0 to 1) in which the validator's peers saw it up, weighted by their stake. The validator's view of itself does not count. If only observers have a view, the value is the average of their views. Absent if no view is known.", "node_id")
 	validatorViewsStake = metric.New("avax_validator_views_stake_ratio",
-		"Share of all stake (0 to 1) whose view of the validator is known. It is low for half a minute after a restart, and if only other configured nodes report a view. 0 if only observers report one. Absent if no view is known.", "node_id")
+		"Share of all stake (0 to 1) whose view of the validator is known. It is low for half a minute after a restart of the node, and if only other configured nodes report a view. 0 if only observers report a view. Absent if no view is known.", "node_id")
 	validatorVotesYes = metric.New("avax_validator_votes_yes_ratio",
-		"Share of all stake (0 to 1) that would vote today for the validator's reward, for this requirement. The validator's own stake, and stake without a known view, do not vote.", "node_id", "requirement")
+		"Share of all stake (0 to 1) that would vote for the validator's reward today, if this were its uptime requirement. The validator's own stake does not count, nor does stake whose view is not known.", "node_id", "requirement")
 )
 
 var rewardBudget = &Spec{
 	Name:     "reward_budget",
-	Help:     "Whether the monitored validators will be paid, and the downtime that is left.",
+	Help:     "Whether the monitored validators will get their reward, and how much downtime they may still have.",
 	Calls:    []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    time.Minute,
 	EveryFor: monitoredPeriod,
@@ -127,7 +127,7 @@ func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, ledger *
 		}
 	}
 	ledger.save(out, downtimeEntry, downtimes)
-	p.tellDissenters(out, votes)
+	p.listDissenters(out, votes)
 	return nil
 }
 
@@ -142,10 +142,10 @@ func periodOf(v node.Validator) staking.Period {
 	return p
 }
 
-// heliconTime returns the time of Helicon, or nil while no node knows it. Of several times the earliest
-// counts, because a node that does not know it is out of date.
+// heliconTime returns the activation time of Helicon, or nil if no node knows it. If the nodes report different
+// times, it returns the earliest, because a node with a later time is out of date.
 func heliconTime(ctx context.Context, nodes []*Node) (at *time.Time, err error) {
-	known, err := each(scrape.MaxAge(ctx, slowFacts), wellOf(nodes), func(ctx context.Context, n *Node) (node.Upgrades, error) {
+	known, err := each(scrape.MaxAge(ctx, slowFacts), healthyOf(nodes), func(ctx context.Context, n *Node) (node.Upgrades, error) {
 		return n.Upgrades(ctx)
 	})
 	for _, k := range known {
@@ -156,8 +156,8 @@ func heliconTime(ctx context.Context, nodes []*Node) (at *time.Time, err error) 
 	return at, err
 }
 
-// wellOf returns the nodes whose last answer was good, or all nodes if there is none.
-func wellOf(nodes []*Node) []*Node {
+// healthyOf returns the healthy nodes. If no node is healthy, it returns all nodes.
+func healthyOf(nodes []*Node) []*Node {
 	well := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return !n.Healthy() })
 	if len(well) == 0 {
 		return slices.Clone(nodes)
@@ -165,35 +165,36 @@ func wellOf(nodes []*Node) []*Node {
 	return well
 }
 
-// polling holds the inputs of a count of votes on the monitored validators.
+// polling holds what is needed to count the votes on the monitored validators.
 type polling struct {
 	monitored monitored
 	nodes     []*Node
 	ids       map[*Node]string
 	helicon   *time.Time
 	stake     map[string]uint64 // in nAVAX, by node ID
-	all       uint64
+	all       uint64            // sum of stake
 }
 
-// vote is the counted views of one validator.
+// vote is the result of counting the views of one validator.
 type vote struct {
 	of         string // node ID
-	own        bool   // of a configured node
+	own        bool   // the validator is a configured node
 	uptime     float64
-	percents   bool // uptime is of whole percents, rounded down
-	known      bool
+	percents   bool       // uptime was computed from whole percents, rounded down
+	known      bool       // uptime is known
 	views      float64    // share of the total stake whose view is known
-	yes        [2]float64 // by requirements
+	yes        [2]float64 // share of yes votes, for each of requirements
 	inFavour   float64    // yes votes under the validator's own requirement
 	dissenters []staking.View
 }
 
-// mostDissenters is the maximum number of peers to list for one validator. They observed less uptime than its reward requires.
-const mostDissenters = 10
+// maxDissenters is the maximum number of dissenters to list for one validator. A dissenter is a peer that observed
+// less uptime than the validator's reward requires.
+const maxDissenters = 10
 
 // count counts the views of a validator.
 func (p polling) count(v node.Validator, views []staking.View) vote {
-	// Sums of floats depend on the order, and the order of peers is arbitrary.
+	// Sort: float sums depend on the order, and the order of peers is arbitrary.
 	slices.SortFunc(views, func(a, b staking.View) int { return cmp.Compare(a.NodeID, b.NodeID) })
 	poll := staking.NewPoll(views, p.all)
 	c := vote{of: v.NodeID, views: poll.Known()}
@@ -202,14 +203,15 @@ func (p polling) count(v node.Validator, views []staking.View) vote {
 		c.yes[i] = poll.Yes(r.ratio)
 	}
 	requirement := staking.Requirement(v.StartTime.Time, p.helicon)
-	c.inFavour, c.dissenters = poll.Yes(requirement), poll.Dissenters(requirement, mostDissenters)
+	c.inFavour, c.dissenters = poll.Yes(requirement), poll.Dissenters(requirement, maxDissenters)
 	return c
 }
 
-// votes returns the votes on each validator, by node ID. A configured node reports what its peers observed.
-// If that covers less than half of the stake, or the validator is not a configured node, the other configured
-// nodes report what they observed. The first source is short while the node is down or has just started. The
-// source with more stake counts. If no node with stake reports, the observers do.
+// votes returns the votes on each validator, by node ID. There are three sources. The first is the validator's own
+// node, if it is configured: it reports what its peers observed. If that covers less than half of the stake, the
+// second source is used: what the other configured nodes observed. The first source covers little stake while the
+// node is down or has just started. Of these two sources, the one that covers more stake counts. If both have no
+// view, the observers are the third source.
 func (p polling) votes(ctx context.Context, entries []node.Validator) map[string]vote {
 	byID := make(map[string]node.Validator, len(entries))
 	for _, v := range entries {
@@ -227,35 +229,35 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 	for _, n := range monitored {
 		keep(vote{of: p.ids[n], own: true})
 	}
-	told, _ := each(ctx, monitored, func(ctx context.Context, n *Node) (vote, error) { // p.seen covers a node that is down
+	fromPeers, _ := each(ctx, monitored, func(ctx context.Context, n *Node) (vote, error) { // errors are ignored: votesOfNodes covers a node that is down
 		views, err := p.viewsFromPeers(ctx, n)
 		v := p.count(byID[p.ids[n]], views)
 		v.percents = true
 		return v, err
 	})
-	for _, v := range told {
+	for _, v := range fromPeers {
 		keep(v)
 	}
-	const most = 0.5
+	const half = 0.5
 	var unknown []node.Validator
 	for _, v := range entries {
-		if votes[v.NodeID].views < most {
+		if votes[v.NodeID].views < half {
 			unknown = append(unknown, v)
 		}
 	}
-	for _, v := range p.seen(ctx, unknown) {
+	for _, v := range p.votesOfNodes(ctx, unknown) {
 		keep(v)
 	}
 	unknown = slices.DeleteFunc(unknown, func(v node.Validator) bool { return votes[v.NodeID].known })
-	for id, uptime := range p.observed(ctx, unknown) {
+	for id, uptime := range p.observedUptimes(ctx, unknown) {
 		votes[id] = vote{of: id, own: votes[id].own, uptime: uptime, known: true}
 	}
 	return votes
 }
 
-// observed returns the average uptime of these validators as the observers see it, by node ID. The stake of an observer is
-// not known, so it has no vote.
-func (p polling) observed(ctx context.Context, validators []node.Validator) map[string]float64 {
+// observedUptimes returns the average of the uptimes that the observers report for these validators, by node ID. An
+// observer has no vote, because its stake is not known.
+func (p polling) observedUptimes(ctx context.Context, validators []node.Validator) map[string]float64 {
 	if len(validators) == 0 {
 		return nil
 	}
@@ -280,8 +282,8 @@ func (p polling) observed(ctx context.Context, validators []node.Validator) map[
 	return uptimes
 }
 
-// viewsFromPeers returns what the peers of a configured node report about it. A peer that has not reported
-// since it connected counts as 0 % uptime.
+// viewsFromPeers returns the uptimes of a configured node that its peers observed. A peer that has not reported since
+// it connected has an observed uptime of 0 %, which is ignored.
 func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, error) {
 	answer, err := n.Peers(ctx)
 	if err != nil {
@@ -298,22 +300,22 @@ func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, e
 	return views, nil
 }
 
-// seen returns the votes on these validators according to what the configured nodes observed.
-func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
+// votesOfNodes returns the votes on these validators, computed from the uptimes that the configured nodes observed.
+func (p polling) votesOfNodes(ctx context.Context, validators []node.Validator) []vote {
 	voters := p.voters()
 	if len(validators) == 0 || len(voters) == 0 {
 		return nil
 	}
-	type sight struct {
+	type observation struct {
 		by      string
 		entries iter.Seq[node.Validator]
 	}
-	sights, _ := each(ctx, voters, func(ctx context.Context, n *Node) (sight, error) {
+	observations, _ := each(ctx, voters, func(ctx context.Context, n *Node) (observation, error) {
 		entries, err := p.monitored.entries(ctx, n)
-		return sight{p.ids[n], entries}, err
+		return observation{p.ids[n], entries}, err
 	})
 	views := map[string][]staking.View{}
-	for _, s := range sights {
+	for _, s := range observations {
 		for v := range s.entries {
 			if v.NodeID != s.by && v.Uptime != nil {
 				views[v.NodeID] = append(views[v.NodeID], staking.View{NodeID: s.by, Stake: p.stake[s.by], Uptime: v.Uptime.Ratio()})
@@ -327,23 +329,23 @@ func (p polling) seen(ctx context.Context, validators []node.Validator) []vote {
 	return votes
 }
 
-// voters returns the configured nodes that have stake, and therefore a vote, without duplicate IDs. If they
-// are more than mostViews, it returns those with the most stake.
+// voters returns the configured nodes that have stake, and therefore a vote, without duplicate IDs. It returns at
+// most maxViews nodes, those with the most stake.
 func (p polling) voters() []*Node {
-	able := slices.DeleteFunc(wellOf(p.nodes), func(n *Node) bool { return p.stake[p.ids[n]] == 0 })
-	slices.SortStableFunc(able, func(a, b *Node) int {
+	voters := slices.DeleteFunc(healthyOf(p.nodes), func(n *Node) bool { return p.stake[p.ids[n]] == 0 })
+	slices.SortStableFunc(voters, func(a, b *Node) int {
 		return cmp.Or(cmp.Compare(p.stake[p.ids[b]], p.stake[p.ids[a]]), cmp.Compare(p.ids[a], p.ids[b]))
 	})
-	able = slices.CompactFunc(able, func(a, b *Node) bool { return p.ids[a] == p.ids[b] })
-	return able[:min(len(able), mostViews)]
+	voters = slices.CompactFunc(voters, func(a, b *Node) bool { return p.ids[a] == p.ids[b] })
+	return voters[:min(len(voters), maxViews)]
 }
 
-// tellDissenters lists for each validator the peers that observed less uptime than its reward requires.
-// Validators with the fewest yes votes come first. With AVAX_VALIDATORS=all, it lists only your own validators.
-func (p polling) tellDissenters(out *metric.Batch, votes map[string]vote) {
+// listDissenters adds a table of the dissenters of each validator. Validators with the fewest yes votes come first.
+// With AVAX_VALIDATORS=all, the table has only your own validators.
+func (p polling) listDissenters(out *metric.Batch, votes map[string]vote) {
 	t := metric.Table{
-		About:   fmt.Sprintf("Validators that observed less uptime than the reward of a validator requires: for each validator, the %d with the most stake.", mostDissenters),
-		Columns: []string{"Validator", "Peer", "Its stake in AVAX", "Saw the validator up"},
+		About:   fmt.Sprintf("Peers that observed less uptime than the reward of a validator requires: for each validator, the %d peers with the most stake.", maxDissenters),
+		Columns: []string{"Validator", "Peer", "Stake of the peer in AVAX", "Observed uptime"},
 	}
 	shown := make([]vote, 0, len(votes))
 	for _, v := range votes {

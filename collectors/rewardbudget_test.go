@@ -17,8 +17,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// of returns a reader for one participant's values of reward_budget.
-func (w world) of(t *testing.T, page, participant string) func(family string) float64 {
+// budgetOf returns a reader for one participant's values of reward_budget.
+func (w world) budgetOf(t *testing.T, page, participant string) func(family string) float64 {
 	t.Helper()
 	return func(family string) float64 {
 		t.Helper()
@@ -32,11 +32,11 @@ func near(got, want float64) bool { return math.Abs(got-want) <= 1e-6*max(1, mat
 // All peers of an own node count, weighted by stake, without the node itself.
 func TestBudgetFollowsTheViewsOfPeers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo")
+		w.setNodes(t, "alpha", "bravo")
 		w.network.Node("alpha").SetObservedUptime(95)
 		w.network.Node("alpha").SetObservedUptime(85, "bravo", "charlie")
 		page := w.page(t, "reward_budget")
-		alpha := w.of(t, page, "alpha")
+		alpha := w.budgetOf(t, page, "alpha")
 		// bravo and charlie have 2.05 and 1.9505 million of the 8.0056 million without alpha's.
 		const all, others = 10_040_600.0, 8_005_600.0
 		want := (0.85*(2_050_000+1_950_500) + 0.95*(others-2_050_000-1_950_500)) / others
@@ -60,11 +60,11 @@ func TestBudgetFollowsTheViewsOfPeers(t *testing.T) {
 
 func TestFalseViewWithLittleStakeHasLittleEffect(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
-		before := w.of(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")
+		w.setNodes(t, "alpha")
+		before := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")
 		w.network.Node("alpha").SetObservedUptime(1, "hotel")
 		page := w.page(t, "reward_budget")
-		after := w.of(t, page, "alpha")("weighted_uptime_ratio")
+		after := w.budgetOf(t, page, "alpha")("weighted_uptime_ratio")
 		if after == before || before-after > 0.001 {
 			t.Errorf("changed from %v to %v", before, after)
 		}
@@ -75,7 +75,7 @@ func TestFalseViewWithLittleStakeHasLittleEffect(t *testing.T) {
 // A disconnected node counts itself as up.
 func TestOwnViewNeverCountsAsVote(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		w.network.Disconnect("alpha")
 		time.Sleep(time.Hour)
 		page := w.page(t, "reward_budget")
@@ -86,8 +86,8 @@ func TestOwnViewNeverCountsAsVote(t *testing.T) {
 			wantNoSeries(t, page, "avax_validator_"+family+id)
 		}
 
-		w.ask(t, "alpha", "bravo") // only bravo has a view
-		alpha := w.of(t, w.page(t, "reward_budget"), "alpha")
+		w.setNodes(t, "alpha", "bravo") // only bravo has a view
+		alpha := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")
 		entries, err := w.ups.Nodes()[1].PlatformCurrentValidators(t.Context(), "", w.network.NodeID("alpha"))
 		if err != nil {
 			t.Fatal(err)
@@ -103,12 +103,12 @@ func TestOwnViewNeverCountsAsVote(t *testing.T) {
 
 func TestOtherNodesViewsCountForANodeThatIsDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo", "charlie", "foxtrot") // foxtrot has no stake, and so no vote
-		before := w.of(t, w.page(t, "reward_budget"), "alpha")
+		w.setNodes(t, "alpha", "bravo", "charlie", "foxtrot") // foxtrot has no stake, and so no vote
+		before := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")
 		w.network.Node("alpha").Stop()
 		time.Sleep(24 * time.Hour)
 		page := w.page(t, "reward_budget")
-		alpha := w.of(t, page, "alpha")
+		alpha := w.budgetOf(t, page, "alpha")
 		if got, want := alpha("views_stake_ratio"), (2_050_000+1_950_500)/10_040_600.0; !near(got, want) {
 			t.Errorf("views of %v, want those of bravo and charlie, %v", got, want)
 		}
@@ -117,7 +117,7 @@ func TestOtherNodesViewsCountForANodeThatIsDown(t *testing.T) {
 			t.Errorf("used %v s after a day, %v s before it", used, before("downtime_used_seconds"))
 		}
 		// The peers of the other nodes report as before.
-		if got, want := w.of(t, page, "bravo")("views_stake_ratio"), (10_040_600.0-2_050_000-2_035_000)/10_040_600.0; !near(got, want) {
+		if got, want := w.budgetOf(t, page, "bravo")("views_stake_ratio"), (10_040_600.0-2_050_000-2_035_000)/10_040_600.0; !near(got, want) {
 			t.Errorf("views of bravo %v, want %v", got, want)
 		}
 	})
@@ -126,9 +126,9 @@ func TestOtherNodesViewsCountForANodeThatIsDown(t *testing.T) {
 // Peers report whole percents of alpha's uptime, the other configured nodes report it exactly.
 func TestDowntimeUsedDoesNotFallWhenTheNodeGoesDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo", "charlie")
+		w.setNodes(t, "alpha", "bravo", "charlie")
 		told := func() (used, uncertainty float64) {
-			alpha := w.of(t, w.page(t, "reward_budget"), "alpha")
+			alpha := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")
 			return alpha("downtime_used_seconds"), alpha("downtime_used_uncertainty_seconds")
 		}
 		up, percent := told()
@@ -145,7 +145,7 @@ func TestDowntimeUsedDoesNotFallWhenTheNodeGoesDown(t *testing.T) {
 				t.Errorf("minute %d: %v s after %v, %v s before", minute, used, passed, last)
 			}
 			last, at = used, time.Now()
-			seen := (1 - w.of(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")) * days
+			seen := (1 - w.budgetOf(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")) * days
 			if math.Abs(used-uncertainty-seen) > 60 || uncertainty < days/1000 {
 				t.Errorf("minute %d: %v s, at most %v less, but the others saw %v", minute, used, uncertainty, seen)
 			}
@@ -187,8 +187,8 @@ func stateIn(t *testing.T, path string) *state.Dir {
 
 func TestDowntimeUsedRecoversFromAFalseReport(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo")
-		used := func() float64 { return w.of(t, w.page(t, "reward_budget"), "alpha")("downtime_used_seconds") }
+		w.setNodes(t, "alpha", "bravo")
+		used := func() float64 { return w.budgetOf(t, w.page(t, "reward_budget"), "alpha")("downtime_used_seconds") }
 		before := used()
 		w.network.Node("alpha").SetObservedUptime(1, "charlie") // a quarter of the stake
 		time.Sleep(time.Minute)
@@ -206,10 +206,10 @@ func TestDowntimeUsedRecoversFromAFalseReport(t *testing.T) {
 // Other nodes are called if little is known, and count if they know more.
 func TestSourceWithMoreStakeCounts(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "charlie")
+		w.setNodes(t, "alpha", "charlie")
 		w.network.Disconnect("delta")
 		w.network.Disconnect("echo")
-		alpha := w.of(t, w.page(t, "reward_budget"), "alpha")
+		alpha := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")
 		if got, want := alpha("views_stake_ratio"), (2_050_000+1_950_500+2_000+3_100)/10_040_600.0; !near(got, want) || got >= 0.5 {
 			t.Errorf("views of %v, want those of alpha's peers, %v, not only charlie's", got, want)
 		}
@@ -219,8 +219,8 @@ func TestSourceWithMoreStakeCounts(t *testing.T) {
 // Peers that have not reported yet do not count as downtime.
 func TestRestartDoesNotChangeTheBudget(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
-		before := w.of(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")
+		w.setNodes(t, "alpha")
+		before := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")
 		w.network.Node("alpha").Start()
 		id := `{node_id="` + w.network.NodeID("alpha") + `"}`
 		told := 0
@@ -248,7 +248,7 @@ func TestRestartDoesNotChangeTheBudget(t *testing.T) {
 
 func TestRequirementRisesExactlyAtHelicon(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		helicon := time.Now().Add(-50 * 24 * time.Hour).Truncate(time.Second)
 		for _, step := range []struct {
 			helicon, start time.Time
@@ -282,7 +282,7 @@ const slowFacts = 11 * time.Minute
 func TestOutdatedNodeDoesNotLowerTheRequirement(t *testing.T) {
 	for _, known := range []string{"9999-12-01T00:00:00Z", "2998-01-01T00:00:00Z"} {
 		inWorld(t, func(t *testing.T, w world) {
-			w.ask(t, "alpha", "bravo", "charlie")
+			w.setNodes(t, "alpha", "bravo", "charlie")
 			*w.otherwise = func(node, method string, _ []any) string {
 				if node != "bravo" && method == "info.upgrades" {
 					return `{"jsonrpc":"2.0","result":{"graniteTime":"2025-11-19T16:00:00Z","heliconTime":"` + known + `"},"id":1}`
@@ -296,9 +296,9 @@ func TestOutdatedNodeDoesNotLowerTheRequirement(t *testing.T) {
 
 func TestAutoRenewedBudgetIsOfTheCurrentPeriod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo")
+		w.setNodes(t, "alpha", "bravo")
 		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("golf")}}
-		golf := w.of(t, w.page(t, "reward_budget"), "golf")
+		golf := w.budgetOf(t, w.page(t, "reward_budget"), "golf")
 		if got := golf("uptime_requirement_ratio"); got != 0.9 {
 			t.Errorf("requirement %v", got)
 		}
@@ -314,7 +314,7 @@ func TestAutoRenewedBudgetIsOfTheCurrentPeriod(t *testing.T) {
 		wantSeries(t, page, `avax_validator_reward_reachable{node_id="`+w.network.NodeID("golf")+`"}`, "0")
 		w.network.Reconnect("golf")
 		time.Sleep(2 * 24 * time.Hour) // a new period has started
-		golf = w.of(t, w.page(t, "reward_budget"), "golf")
+		golf = w.budgetOf(t, w.page(t, "reward_budget"), "golf")
 		if used := golf("downtime_used_seconds"); used != 0 {
 			t.Errorf("%v s used in the new period", used)
 		}
@@ -346,7 +346,7 @@ func TestDuplicateValidatorsAreExportedOnce(t *testing.T) {
 
 func TestLargestDissentersAreListed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo", "foxtrot")
+		w.setNodes(t, "alpha", "bravo", "foxtrot")
 		if tables := w.tables(t, "reward_budget", "network"); len(tables) != 0 {
 			t.Errorf("tables without no votes: %v", tables)
 		}
@@ -389,7 +389,7 @@ func TestLargestDissentersAreListed(t *testing.T) {
 // Other collectors make the same calls, so it costs nearly nothing.
 func TestRewardBudgetSharesCallsOfOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo", "charlie")
+		w.setNodes(t, "alpha", "bravo", "charlie")
 		w.network.Node("charlie").Suffer(simnet.Unavailable(), "info.peers") // so that the views of other nodes are needed
 		ctx := scrape.MaxAge(t.Context(), 30*time.Second)
 		run := func(name string) {

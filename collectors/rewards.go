@@ -18,19 +18,19 @@ import (
 
 var (
 	rewardsSum = metric.NewCounter("avax_rewards_avax_total",
-		"All rewards paid for a monitored validator, in AVAX: to the validator (VALIDATOR), to its delegators (DELEGATOR), or to the validator from its delegators' rewards (VALIDATOR_FEE).", "node_id", "type")
+		"All rewards paid for a monitored validator, in AVAX. Type VALIDATOR: paid to the validator. Type DELEGATOR: paid to its delegators. Type VALIDATOR_FEE: paid to the validator out of its delegators' rewards.", "node_id", "type")
 	rewardsCount = metric.NewCounter("avax_rewards_total",
-		"Number of rewards paid.", "node_id", "type")
+		"Number of rewards paid for a monitored validator.", "node_id", "type")
 	rewardsLast = metric.New("avax_rewards_last_timestamp_seconds",
 		"Time of the newest reward, in Unix seconds.", "node_id", "type")
 	rewardsValue = metric.New("avax_rewards_value",
-		"Value of the rewards, each at the price of its day. A reward counts only once the Data service has its price, which takes a day.",
+		"Value of all rewards in the currency, each at the price of the day of its payment. A reward is not included until the Data service has that price, about a day later.",
 		"node_id", "type", "currency")
 )
 
 var rewards = &Spec{
 	Name:     "rewards",
-	Help:     "Rewards paid for the validators of AVAX_VALIDATORS, or for your nodes if it lists none. Samples appear after the whole history has been read.",
+	Help:     "Rewards paid for the validators of AVAX_VALIDATORS. If it lists none, rewards of your nodes. Samples appear after the whole history has been read.",
 	Calls:    []string{opRewards, "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue},
@@ -58,8 +58,8 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 	r := rewardReader{
 		rewardTotals: &totals,
 		known:        totals.known(),
-		fresh:        map[string]bool{},
-		keep:         func() { ups.Data.Ledger.save(out, name, totals) },
+		foundNow:     map[string]bool{},
+		store:        func() { ups.Data.Ledger.save(out, name, totals) },
 		history:      &ups.Data.history,
 		page: func(ctx context.Context, token string) (data.RewardPage, error) {
 			query := data.RewardQuery{
@@ -70,50 +70,51 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 				switch {
 				case err != nil:
 				case r.Err != nil:
-					out.Note("left out a reward that cannot be read: %v", r.Err)
+					out.Note("skipped a malformed reward: %v", r.Err)
 				case r.Value.NodeID != id:
-					err = anotherAnswer(opRewards, id, r.Value.NodeID)
+					err = wrongAnswer(opRewards, id, r.Value.NodeID)
 				}
 			}
 			return p, err
 		},
 	}
 	if err := r.read(ctx); err != nil {
-		return fmt.Errorf("rewards of %s: the next run reads on: %w", id, err)
+		return fmt.Errorf("rewards of %s: %w: the next run continues", id, err)
 	}
 	if !totals.Whole {
-		out.Note("the rewards of %s are exported after their whole history is read, which takes several runs", id)
+		out.Note("rewards of %s: reading the whole history takes several runs; samples appear after that", id)
 		return nil
 	}
 	totals.set(out, id, ups.Data.Currency)
 	return nil
 }
 
-// rewardTotals holds the totals of a validator's rewards. The order of the list is not documented, so each reward counts
-// once, by its identity. Rewards that may still get a price are stored one by one, the others as sums.
+// rewardTotals holds the totals of a validator's rewards. The order of the service's list is not documented, so
+// rewards are identified by their ID, and each ID counts once. Rewards that may still get a price are stored one by
+// one, all others as sums.
 type rewardTotals struct {
-	Open    map[string]openReward // by identity
-	Settled map[string]rewardSum  // by type
-	Counted []byte                // identities in Settled, each cut to rewardHashSize
+	Open    map[string]openReward // rewards that may still get a price, by ID
+	Settled map[string]rewardSum  // sums of all other rewards, by type
+	Counted []byte                // a rewardHash for each reward in Settled
 
-	Whole bool      // the list was read to its end at least once
-	Swept time.Time // when it was read to its end
-	Token string    // page token at which reading continues; empty: the first page
+	Whole bool      // true after the list was read to its end for the first time
+	Swept time.Time // start of the last run that read the list to its end; zero: the next run must read to the end
+	Token string    // page token at which the next run continues; empty: at the first page
 }
 
 type openReward struct {
 	Type  string
 	At    time.Time
 	Paid  wire.NanoAVAX
-	Worth *float64 // nil if not known yet
+	Worth *float64 // value in the currency; nil while the price is not known
 }
 
 type rewardSum struct {
 	Count  int
 	Newest time.Time
 	Paid   wire.NanoAVAX
-	Priced int // number with a price
-	Worth  float64
+	Priced int     // number of rewards with a price
+	Worth  float64 // value of the rewards with a price
 }
 
 func (s rewardSum) with(r openReward) rewardSum {
@@ -128,19 +129,22 @@ func (s rewardSum) with(r openReward) rewardSum {
 }
 
 const (
-	// rewardSettles is the time after the payment in which a reward may still get its price.
-	rewardSettles = 72 * time.Hour
-	// rewardSweep is the time between reads of the whole list. In between, runs read down to known rewards.
+	// rewardPriceWait is how long after its payment a reward may still get its price.
+	rewardPriceWait = 72 * time.Hour
+	// rewardSweep is the period of reads of the whole list. Other runs read only the new rewards, down to the first
+	// known one.
 	rewardSweep = 24 * time.Hour
-	// rewardPageSize is the maximum page size, since each page costs the same.
+	// rewardPageSize is the largest page size of the service: all pages cost the same.
 	rewardPageSize = 100
-	// historyPause leaves most compute units of a minute to others. Only one list at a time is read beyond its first page.
+	// historyPause is the time between two pages of a list. It leaves most compute units of a minute to other
+	// collectors. Only one list at a time is read beyond its first page.
 	historyPause = 6 * time.Second
-	// mostRewards is the maximum number of stored rewards per validator, about 50 MB. A longer list is rejected.
-	mostRewards = 200_000
+	// maxRewards is the maximum number of rewards of one validator, which take about 50 MB. A longer list is
+	// rejected.
+	maxRewards = 200_000
 )
 
-// rewardHash is the prefix of the hash of a reward's identity. A ledger has room for about 90,000 of them.
+// rewardHash is the start of the hash of a reward's ID. A ledger entry has space for about 90,000 hashes.
 type rewardHash [rewardHashSize]byte
 
 const rewardHashSize = 8
@@ -153,25 +157,25 @@ func hashReward(id string) rewardHash {
 func (b *rewardTotals) known() map[rewardHash]bool {
 	known := map[rewardHash]bool{}
 	for id := range slices.Chunk(b.Counted, rewardHashSize) {
-		if len(id) == rewardHashSize { // otherwise the file was edited
+		if len(id) == rewardHashSize { // a shorter rest: the file was edited
 			known[rewardHash(id)] = true
 		}
 	}
 	return known
 }
 
-// rewardReader reads rewards into totals.
+// rewardReader reads the list of a validator's rewards and updates the totals.
 type rewardReader struct {
 	*rewardTotals
-	known   map[rewardHash]bool // identities in Settled
-	fresh   map[string]bool     // new ones of this run, by identity
-	page    func(ctx context.Context, token string) (data.RewardPage, error)
-	keep    func() // stores the totals
-	history *lock
+	known    map[rewardHash]bool // rewards in Settled
+	foundNow map[string]bool     // rewards that this run found first, by ID
+	page     func(ctx context.Context, token string) (data.RewardPage, error)
+	store    func() // stores the totals in the ledger
+	history  *lock
 }
 
-// read reads the first pages of the list down to a known reward, and once a day the whole list. A run that reaches its
-// deadline leaves the rest to the next run.
+// read reads the list down to the first known reward. Once per rewardSweep it reads the whole list. At the deadline
+// it stops, and the next run continues.
 func (r *rewardReader) read(ctx context.Context) error {
 	if r.Open == nil {
 		r.Open = map[string]openReward{}
@@ -184,44 +188,44 @@ func (r *rewardReader) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	news, token := r.add(p.Rewards), p.NextPageToken
+	allNew, token := r.add(p.Rewards), p.NextPageToken
 	sweep := began.Sub(r.Swept) >= rewardSweep
-	defer r.keep()
-	if token != "" && (news || sweep) {
+	defer r.store()
+	if token != "" && (allNew || sweep) {
 		unlock, err := r.history.lock(ctx)
 		if err != nil {
 			return nil
 		}
 		defer unlock()
 	}
-	for token != "" && (news || sweep) {
-		if !news && r.Token != "" {
-			token, r.Token = r.Token, "" // earlier pages are read
+	for token != "" && (allNew || sweep) {
+		if !allNew && r.Token != "" {
+			token, r.Token = r.Token, "" // an earlier run read the pages before
 		}
-		r.keep()
+		r.store()
 		select {
 		case <-time.After(historyPause):
 		case <-ctx.Done():
-			r.leave(token)
+			r.resumeAt(token)
 			return nil
 		}
 		p, err := r.page(ctx, token)
 		switch {
 		case ctx.Err() != nil:
-			r.leave(token)
+			r.resumeAt(token)
 			return nil
 		case scrape.OutcomeOf(err) == scrape.Rejected && token != "":
-			r.leave("") // the token has expired
+			r.resumeAt("") // the token has expired
 			return nil
 		case err != nil:
-			r.leave(token)
+			r.resumeAt(token)
 			return err
 		case p.NextPageToken == token:
-			return &scrape.Error{Op: opRewards, Outcome: scrape.Malformed, Err: errors.New("a page names itself as the next one")}
+			return &scrape.Error{Op: opRewards, Outcome: scrape.Malformed, Err: errors.New("the next page is the same page")}
 		}
-		news, token = r.add(p.Rewards), p.NextPageToken
-		if len(r.known)+len(r.Open) > mostRewards {
-			return &scrape.Error{Op: opRewards, Outcome: scrape.TooLarge, Err: fmt.Errorf("more than %d rewards of one validator", mostRewards)}
+		allNew, token = r.add(p.Rewards), p.NextPageToken
+		if len(r.known)+len(r.Open) > maxRewards {
+			return &scrape.Error{Op: opRewards, Outcome: scrape.TooLarge, Err: fmt.Errorf("more than %d rewards of one validator", maxRewards)}
 		}
 	}
 	if token == "" {
@@ -230,10 +234,10 @@ func (r *rewardReader) read(ctx context.Context) error {
 	return nil
 }
 
-// leave lets the next run continue with this page, to the end of the list.
-func (r *rewardReader) leave(token string) { r.Swept, r.Token = time.Time{}, token }
+// resumeAt makes the next run read from this page to the end of the list.
+func (r *rewardReader) resumeAt(token string) { r.Swept, r.Token = time.Time{}, token }
 
-// add adds new rewards and new prices. It reports whether this run found all of them.
+// add adds new rewards and new prices to the totals. It reports whether no earlier run knew any of these rewards.
 func (r *rewardReader) add(rewards []data.Item[data.Reward]) (allNew bool) {
 	allNew = true
 	for _, item := range rewards {
@@ -244,15 +248,15 @@ func (r *rewardReader) add(rewards []data.Item[data.Reward]) (allNew bool) {
 		id := reward.ID()
 		settled := r.known[hashReward(id)]
 		if _, open := r.Open[id]; !open && !settled {
-			r.fresh[id] = true
+			r.foundNow[id] = true
 		}
 		if !settled {
 			r.Open[id] = opened(reward)
 		}
-		allNew = allNew && r.fresh[id]
+		allNew = allNew && r.foundNow[id]
 	}
 	for id, reward := range r.Open {
-		if reward.Worth != nil || time.Since(reward.At) >= rewardSettles {
+		if reward.Worth != nil || time.Since(reward.At) >= rewardPriceWait {
 			hash := hashReward(id)
 			r.known[hash] = true
 			r.Counted = append(r.Counted, hash[:]...)

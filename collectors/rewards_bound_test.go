@@ -16,7 +16,7 @@ import (
 func TestEndlessRewardListIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages := 0
-		r := rewardReader{rewardTotals: &rewardTotals{}, known: map[rewardHash]bool{}, fresh: map[string]bool{}, keep: func() {}, history: &lock{}}
+		r := rewardReader{rewardTotals: &rewardTotals{}, known: map[rewardHash]bool{}, foundNow: map[string]bool{}, store: func() {}, history: &lock{}}
 		r.page = func(context.Context, string) (data.RewardPage, error) {
 			pages++
 			p := data.RewardPage{NextPageToken: fmt.Sprint(pages)}
@@ -29,7 +29,7 @@ func TestEndlessRewardListIsRejected(t *testing.T) {
 			return p, nil
 		}
 		err := r.read(t.Context())
-		if scrape.OutcomeOf(err) != scrape.TooLarge || len(r.Open) > mostRewards+1000 {
+		if scrape.OutcomeOf(err) != scrape.TooLarge || len(r.Open) > maxRewards+1000 {
 			t.Errorf("%d rewards after %d pages: %v", len(r.Open), pages, err)
 		}
 	})

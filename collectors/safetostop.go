@@ -17,19 +17,19 @@ import (
 
 var (
 	l1SafeToStop = metric.New("avax_l1_safe_to_stop",
-		"1 if at least 80 % of the chain's weight stays active and connected without this validator, 0 if not. Every configured node that tracks the chain, and every observer with a view, must report that. A configured node that does not answer counts as not connected. A validator's own view counts only if there is no other. Absent if no configured node has a view.",
+		"1 if at least 80 % of the chain's weight stays active and connected when this validator stops, 0 if not. The lowest view of all configured nodes that track the chain and all observers counts. A configured node that does not answer counts as not connected. The validator's own view counts only if there is no other view. Absent if no configured node has a view.",
 		"chain", "node_id")
 	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
-		"Share of a set's weight (0 to 1) that stays active and connected if this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. The configured node or observer that sees the least weight counts. A configured node that does not answer counts as not connected. Absent if no configured node has a view, or this node does not answer.",
+		"Share of a validator set's weight (0 to 1) that stays active and connected when this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. The lowest view of all configured nodes and observers counts. A configured node that does not answer counts as not connected. Absent if no configured node has a view, or this node does not answer.",
 		"node", "chain")
 	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
-		"1 if stopping this node leaves at least 80 % of each of these sets, 0 if not. Absent if one of them is not known.", "node").
+		"1 if avax_node_stop_leaves_ratio of this node is at least 0.8 for each of its validator sets, 0 if not. Absent if the share of one of the sets is not known.", "node").
 		By("min without (chain) (avax_node_stop_leaves_ratio) >= bool 0.8")
 )
 
 var safeToStop = &Spec{
 	Name:     "safe_to_stop",
-	Help:     "Which nodes may stop without a loss of quorum.",
+	Help:     "Whether each node and L1 validator can stop without a loss of quorum.",
 	Calls:    []string{"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains"},
 	Every:    time.Minute,
 	Shares:   true,
@@ -39,23 +39,23 @@ var safeToStop = &Spec{
 	Bind:     perNetwork(collectSafeToStop),
 }
 
-// outlook is one node's view of a validator set: which validators the node is connected to.
-type outlook struct {
+// setView is one node's view of a validator set: which validators the node is connected to.
+type setView struct {
 	node *Node
 	id   string
 	sum  staking.Weights
-	up   map[string]uint64 // weight by node ID, 0 if inactive or not connected
+	up   map[string]uint64 // weight of each member by node ID; 0 if the member is inactive or not connected
 }
 
-// outlooks are the views of several nodes of one set.
-type outlooks []outlook
+// setViews are the views that several nodes have of the same validator set.
+type setViews []setView
 
-// without returns the views of the nodes that answer. Nodes that do not answer count as not connected.
-func (all outlooks) without(gone away) outlooks {
-	all = slices.DeleteFunc(all, func(o outlook) bool { return gone.nodes[o.node] })
+// without removes the views of unreachable nodes. In the other views it counts unreachable nodes as not connected.
+func (all setViews) without(unreachable unreachableNodes) setViews {
+	all = slices.DeleteFunc(all, func(o setView) bool { return unreachable.nodes[o.node] })
 	for i := range all {
 		o := &all[i]
-		for id := range gone.ids {
+		for id := range unreachable.ids {
 			o.sum.Up -= o.up[id]
 			delete(o.up, id)
 		}
@@ -63,9 +63,9 @@ func (all outlooks) without(gone away) outlooks {
 	return all
 }
 
-// leaves returns the share of the weight that stays up without this node: the minimum over the views of all
-// other nodes. The node's own view counts only if there is no other.
-func (all outlooks) leaves(nodeID string) (share float64, known bool) {
+// leaves returns the share of the weight that stays up when this node stops: the minimum over the views of all other
+// nodes. If there is no other view, the node's own view counts.
+func (all setViews) leaves(nodeID string) (share float64, known bool) {
 	var alone float64
 	var itself bool
 	for _, o := range all {
@@ -96,7 +96,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 		return err
 	}
 	ids := make(map[*Node]string, len(nodes))
-	for _, n := range t.away(within).present(nodes) { // a node that hangs delays no other
+	for _, n := range t.unreachable(within).present(nodes) { // without nodes that hang: the run would wait for them
 		ids[n] = n.knownID()
 	}
 	for _, n := range t.ofThisNetwork() {
@@ -108,30 +108,30 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	for _, n := range nodes {
 		own[n.knownID()] = true
 	}
-	// All sets are read at once, so that the run waits only once for a node that does not answer.
+	// Request all sets concurrently, so that the run waits only once for a node that does not answer.
 	monitored := t.subnetChains()
-	sets := make([]setOutlook, len(monitored))
+	sets := make([]l1State, len(monitored))
 	var wg sync.WaitGroup
 	for i, c := range monitored {
-		wg.Go(func() { sets[i] = outlooksOf(ctx, t, c, ids) })
+		wg.Go(func() { sets[i] = l1StateOf(ctx, t, c, ids) })
 	}
-	primary, err := primaryOutlooks(ctx, t, ids, own)
+	primary, err := primaryViews(ctx, t, ids, own)
 	wg.Wait()
-	gone := t.away(within) // now, not at the start of the run
-	out.Facts.Away = &gone.names
-	if len(gone.nodes) == len(t.Nodes()) {
-		return errors.Join(errNobodyAnswers, err)
+	unreachable := t.unreachable(within) // again, because nodes may have stopped during the run
+	out.Facts.Unreachable = &unreachable.names
+	if len(unreachable.nodes) == len(t.Nodes()) {
+		return errors.Join(errNoNodeAnswers, err)
 	}
 	if err != nil {
 		return err
 	}
-	primary = primary.without(gone)
+	primary = primary.without(unreachable)
 	for i := range sets {
-		sets[i].seen = sets[i].seen.without(gone)
+		sets[i].seen = sets[i].seen.without(unreachable)
 	}
 	for i, set := range sets {
 		if set.err != nil && !errors.Is(set.err, ErrNotOffered) {
-			out.Note("validators of %s unknown, so it is unknown which nodes may be stopped: %v", monitored[i].Name, set.err)
+			out.Note("validators of %s not known, cannot tell which nodes can be stopped: %v", monitored[i].Name, set.err)
 		}
 		for id := range set.members {
 			if left, known := set.seen.leaves(id); known {
@@ -164,17 +164,17 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	return nil
 }
 
-// primaryOutlooks returns the share of the primary network's stake that each answering node is connected
-// to. It stores the connections of configured nodes only.
-func primaryOutlooks(ctx context.Context, t *Targets, ids map[*Node]string, own map[string]bool) (outlooks, error) {
+// primaryViews returns the views that the answering nodes have of the primary network. To save memory, the field up
+// has only configured nodes.
+func primaryViews(ctx context.Context, t *Targets, ids map[*Node]string, own map[string]bool) (setViews, error) {
 	stake, all, err := primaryStake(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	return each(ctx, byName(ids), func(ctx context.Context, n *Node) (outlook, error) {
+	return each(ctx, byName(ids), func(ctx context.Context, n *Node) (setView, error) {
 		connected, err := n.connectedTo(ctx, own)
 		self := ids[n]
-		o := outlook{n, self, staking.Weights{Up: stake[self], Total: all}, map[string]uint64{self: stake[self]}}
+		o := setView{n, self, staking.Weights{Up: stake[self], Total: all}, map[string]uint64{self: stake[self]}}
 		for id := range connected {
 			if id == self {
 				continue
@@ -188,9 +188,9 @@ func primaryOutlooks(ctx context.Context, t *Targets, ids map[*Node]string, own 
 	})
 }
 
-// connectedTo returns the IDs of the nodes that a node is connected to: its peers. An observer does not list
-// its peers. For an observer, connectedTo returns the connected validators. It requests your own validators
-// now. The others are from the last request for the whole set, which may be older.
+// connectedTo returns the IDs of the nodes that a node is connected to: its peers. An observer does not list its
+// peers: for an observer, connectedTo returns the connected validators. It requests the configured nodes (own) again.
+// For all other validators it uses the last answer with the whole set, which may be up to observedSetEvery old.
 func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string]bool, error) {
 	connected := map[string]bool{}
 	if !n.observer {
@@ -221,27 +221,27 @@ func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string
 	return connected, nil
 }
 
-// setOutlook is what is known of the validators of a monitored chain.
-type setOutlook struct {
-	seen    outlooks
+// l1State is the validator set of a monitored chain, with the views of the nodes.
+type l1State struct {
+	seen    setViews
 	members map[string]bool // by node ID; nil if unknown
-	err     error           // why they are unknown
+	err     error           // why there are no views
 }
 
-// outlooksOf requests from each node that tracks the chain its view of the chain's validators. If no node
-// tracks the chain, it requests the validators from the P-Chain.
-func outlooksOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) setOutlook {
-	at := setOutlook{members: map[string]bool{}}
+// l1StateOf requests the views of all nodes that track the chain. If there is no view, it requests the members from
+// the P-Chain.
+func l1StateOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) l1State {
+	at := l1State{members: map[string]bool{}}
 	b, err := c.Blockchain(ctx, t)
 	if err != nil {
-		return setOutlook{err: err}
+		return l1State{err: err}
 	}
 	if b.SubnetID == node.PrimaryNetworkID {
 		return at
 	}
-	at.seen, at.err = each(ctx, byName(ids), func(ctx context.Context, n *Node) (outlook, error) {
+	at.seen, at.err = each(ctx, byName(ids), func(ctx context.Context, n *Node) (setView, error) {
 		set, err := chainSet(ctx, n, c)
-		o := outlook{node: n, id: ids[n], up: make(map[string]uint64, len(set))}
+		o := setView{node: n, id: ids[n], up: make(map[string]uint64, len(set))}
 		for _, v := range set {
 			var up uint64
 			if v.IsActive && (v.IsConnected || v.NodeID == o.id) {

@@ -21,7 +21,7 @@ func leaves(node, chain string) string {
 
 func TestStopLeavesTheOtherMembers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "echo", "foxtrot")
+		w.setNodes(t, "alpha", "echo", "foxtrot")
 		page := w.page(t, "safe_to_stop")
 		if got := valueOf(t, page, leaves("alpha", "P")); !near(got, 1-2_035_000/10_040_600.0) {
 			t.Errorf("%v of the primary network left without alpha", got)
@@ -43,7 +43,7 @@ func TestStopLeavesTheOtherMembers(t *testing.T) {
 // The set is at its quorum: no further member may stop. An offline member leaves no gap.
 func TestOfflineAndInactiveWeightDoesNotCount(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "delta", "echo", "alpha")
+		w.setNodes(t, "delta", "echo", "alpha")
 		w.network.Disconnect("charlie")
 		w.network.SetBalance("examplel1", "echo", 0)
 		time.Sleep(2 * time.Minute)
@@ -61,7 +61,7 @@ func TestOfflineAndInactiveWeightDoesNotCount(t *testing.T) {
 // One node has lost the other members of the L1. Its view counts for stops of other nodes.
 func TestLowestViewDecidesSafeToStop(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "echo", "foxtrot")
+		w.setNodes(t, "alpha", "echo", "foxtrot")
 		w.network.Disconnect("foxtrot") // it is connected only to itself, the others to all but it
 		page := w.page(t, "safe_to_stop")
 		if got := valueOf(t, page, leaves("echo", "examplel1")); !near(got, 100/370.0) {
@@ -79,7 +79,7 @@ func TestLowestViewDecidesSafeToStop(t *testing.T) {
 
 func TestSingleNodeUsesItsOwnView(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		page := w.page(t, "safe_to_stop")
 		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 270/370.0) {
 			t.Errorf("%v left without alpha", got)
@@ -91,7 +91,7 @@ func TestSingleNodeUsesItsOwnView(t *testing.T) {
 // A node counts as connected to itself, for any answer.
 func TestNodeCountsAsConnectedToItself(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		*w.otherwise = func(_, method string, _ []any) string {
 			if method != "validators.getCurrentValidators" {
 				return ""
@@ -109,7 +109,7 @@ func TestNodeCountsAsConnectedToItself(t *testing.T) {
 
 func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "delta", "echo")
+		w.setNodes(t, "delta", "echo")
 		w.page(t, "up")
 		wantSeries(t, w.page(t, "safe_to_stop"), `avax_node_safe_to_stop{node="echo"}`, "1")
 
@@ -133,7 +133,7 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 		w.network.Node("delta").Recover()
 		w.network.Node("echo").Recover()
 		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "nope"}})
-		page, notes := w.tell(t.Context(), t, "safe_to_stop", "network")
+		page, notes := w.runJob(t.Context(), t, "safe_to_stop", "network")
 		wantNoSeries(t, page, "avax_node_safe_to_stop")
 		if text := strings.Join(notes, "\n"); !strings.Contains(text, "mine") || !strings.Contains(text, "correct the chains") {
 			t.Errorf("note %q", text)
@@ -152,7 +152,7 @@ func TestNextNodeMayStopAfterTheLastIsBack(t *testing.T) {
 		w.network.Node("delta").SetChain("examplel1", simnet.Running)
 		time.Sleep(5 * time.Minute)
 		w.ups.SetChains([]collectors.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
-		w.ask(t, "charlie", "echo", "foxtrot")
+		w.setNodes(t, "charlie", "echo", "foxtrot")
 		const echo = `avax_node_safe_to_stop{node="echo"}`
 		wantSeries(t, w.page(t, "safe_to_stop"), echo, "1")
 		w.network.Node("charlie").Start()
@@ -176,7 +176,7 @@ func TestNextNodeMayStopAfterTheLastIsBack(t *testing.T) {
 
 func TestStoppedNodeHasNoSafeToStop(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo")
+		w.setNodes(t, "alpha", "bravo")
 		w.network.Node("bravo").Stop()
 		page := w.page(t, "safe_to_stop")
 		wantNoSeries(t, page, `node="bravo"`)
@@ -193,7 +193,7 @@ func TestStoppedNodeHasNoSafeToStop(t *testing.T) {
 // A node of another network does not know these sets.
 func TestViewOfAnotherNetworkIsIgnored(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo", "charlie")
+		w.setNodes(t, "alpha", "bravo", "charlie")
 		*w.otherwise = func(node, method string, _ []any) string {
 			if node == "bravo" && method == "info.getNetworkID" {
 				return `{"jsonrpc":"2.0","result":{"networkID":"5"},"id":1}`
@@ -206,7 +206,7 @@ func TestViewOfAnotherNetworkIsIgnored(t *testing.T) {
 		w.page(t, "fleet")
 		wantNoSeries(t, w.page(t, "safe_to_stop"), `node="bravo"`)
 		wantSeries(t, w.page(t, "variants"), `avax_fleet_variants{fact="version",subject="network"}`, "1")
-		if got := w.of(t, w.page(t, "reward_budget"), "alpha")("views_stake_ratio"); got < 0.7 {
+		if got := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")("views_stake_ratio"); got < 0.7 {
 			t.Errorf("views of %v", got)
 		}
 	})

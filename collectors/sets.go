@@ -12,9 +12,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// mostViews is the maximum number of nodes to ask for their views of the monitored validators. Each answer
-// lists all monitored validators. Without this limit, every node of a large fleet would list the whole fleet.
-const mostViews = 25
+// maxViews is the maximum number of nodes whose views of the monitored validators are requested. Each answer lists
+// all monitored validators. Without this limit, every node of a large fleet would list the whole fleet.
+const maxViews = 25
 
 // monitored is the set of monitored validators of the primary network.
 type monitored struct {
@@ -24,7 +24,7 @@ type monitored struct {
 
 func (ups *Upstreams) monitored() monitored { return monitored{ups.Targets, ups.Watch.Validators} }
 
-// ids returns the IDs of the monitored validators, or true for all validators.
+// ids returns the node IDs of the monitored validators. If all validators are monitored, it returns true instead.
 func (w monitored) ids(ctx context.Context) (ids []string, all bool, err error) {
 	if w.All || len(w.IDs) > 0 {
 		return w.IDs, w.All, nil
@@ -40,7 +40,8 @@ func (w monitored) ids(ctx context.Context) (ids []string, all bool, err error) 
 	return slices.Compact(ids), false, nil
 }
 
-// entries requests the entries of the monitored validators and of other validators by ID, or the whole set.
+// entries requests the P-Chain's entries of the monitored validators, and of those in others. If all validators are
+// monitored, it requests the whole set.
 func (w monitored) entries(ctx context.Context, n *Node, others ...string) (iter.Seq[node.Validator], error) {
 	ids, all, err := w.ids(ctx)
 	if err != nil {
@@ -56,15 +57,15 @@ func (w monitored) entries(ctx context.Context, n *Node, others ...string) (iter
 	ids = slices.Concat(ids, others)
 	slices.Sort(ids)
 	if ids = slices.Compact(ids); len(ids) == 1 {
-		// For a single ID a node also returns all delegators, which may be thousands. A second ID, which does not exist,
-		// prevents that.
+		// If the request has a single ID, a node also returns all delegators, which may be thousands. A second ID
+		// prevents that, although no such node exists.
 		ids = append(ids, unusedNodeID)
 	}
 	entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
 	return slices.Values(entries), err
 }
 
-// unusedNodeID is the node ID of twenty zero bytes.
+// unusedNodeID is the node ID of twenty zero bytes, which no node has.
 const unusedNodeID = "NodeID-111111111111111111116DBWJs"
 
 // subnetSet requests the validators of a subnet from any node.
@@ -79,11 +80,11 @@ func primarySet(ctx context.Context, t *Targets) (*node.ValidatorSet, error) {
 	return first(ctx, t, func(ctx context.Context, n *Node) (*node.ValidatorSet, error) { return n.primarySet(ctx) })
 }
 
-// observedSetEvery is the minimum time between requests to an observer for a whole validator set, since an
-// observer may belong to another operator.
+// observedSetEvery is the minimum time between two requests to an observer for a whole validator set. It is long,
+// because an observer may belong to another operator.
 const observedSetEvery = 30 * time.Minute
 
-// primarySet requests the primary network's validators.
+// primarySet requests the primary network's validators from this node.
 func (n *Node) primarySet(ctx context.Context) (*node.ValidatorSet, error) {
 	if n.observer {
 		ctx = scrape.MaxAge(ctx, observedSetEvery)
@@ -91,8 +92,8 @@ func (n *Node) primarySet(ctx context.Context) (*node.ValidatorSet, error) {
 	return n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
 }
 
-// primaryStake returns the stake of every primary-network validator in nAVAX, with delegations, and the
-// sum. It calls any node, as often as whole sets may be requested.
+// primaryStake returns the stake of every primary-network validator in nAVAX, including delegations, and the sum. The
+// answer of the node may be as old as fullSetEvery.
 func primaryStake(ctx context.Context, t *Targets) (byNode map[string]uint64, all uint64, err error) {
 	set, err := primarySet(scrape.MaxAge(ctx, fullSetEvery), t)
 	if err != nil {
@@ -107,17 +108,17 @@ func primaryStake(ctx context.Context, t *Targets) (byNode map[string]uint64, al
 	return byNode, all, nil
 }
 
-// reach is the part of the primary network's stake that a node is connected to.
+// reach is the stake of the primary network that a node is connected to.
 type reach struct {
 	self           string // the node's ID
 	peers          []node.Peer
 	stake          map[string]uint64 // by node ID
-	connected, all uint64            // including the node itself, which info.peers does not list
+	connected, all uint64            // connected includes the node itself, which info.peers does not list
 }
 
 func primaryReach(ctx context.Context, t *Targets, n *Node) (r reach, err error) {
 	if n.otherNetwork.Load() {
-		return r, fmt.Errorf("%w: the node belongs to another network than the others: monitor it with another exporter", ErrNotOffered)
+		return r, fmt.Errorf("%w: the node belongs to another network than the other nodes: monitor it with another exporter", ErrNotOffered)
 	}
 	if r.self, err = n.ID(ctx); err != nil {
 		return r, err
@@ -135,7 +136,7 @@ func primaryReach(ctx context.Context, t *Targets, n *Node) (r reach, err error)
 	return r, err
 }
 
-// stakeOf returns the voting stake of a validator: its own and its delegators'.
+// stakeOf returns the voting stake of a validator: its own stake plus that of its delegators.
 func stakeOf(v node.Validator) uint64 {
 	s := uint64(v.Weight)
 	if v.DelegatorWeight != nil {
@@ -144,15 +145,15 @@ func stakeOf(v node.Validator) uint64 {
 	return s
 }
 
-// chainSet requests the validators of a subnet from a node that runs its chain. The C-Chain has no such
-// list.
+// chainSet requests the validators of a chain's subnet from a node that runs the chain. The C-Chain does not offer
+// this method.
 func chainSet(ctx context.Context, n *Node, c Chain) ([]node.ChainValidator, error) {
-	return ask(n, "validators.getCurrentValidators "+c.Ref, func() ([]node.ChainValidator, error) {
+	return callNode(n, "validators.getCurrentValidators "+c.Ref, func() ([]node.ChainValidator, error) {
 		return n.ValidatorsCurrentValidators(ctx, c.Ref)
 	})
 }
 
-// l1Validator is the P-Chain's entry of an L1 validator, without its burn.
+// l1Validator converts the P-Chain's entry of a validator of a monitored chain. The burn rate is not set.
 func l1Validator(c Chain, found node.Validator) (v staking.Validator, err error) {
 	v = staking.Validator{ID: found.ValidationID, NodeID: found.NodeID, Weight: uint64(found.Weight)}
 	if found.EndTime != nil {
@@ -162,7 +163,7 @@ func l1Validator(c Chain, found node.Validator) (v staking.Validator, err error)
 	case found.ValidationID == "":
 		v.ID, v.Legacy = found.TxID, true
 	case found.Balance == nil:
-		return v, fmt.Errorf("validator %s of %s has no balance in the P-Chain's answer", v.NodeID, c.Name)
+		return v, fmt.Errorf("the P-Chain's answer has no balance of validator %s of %s", v.NodeID, c.Name)
 	default:
 		v.Balance = uint64(*found.Balance)
 	}

@@ -10,14 +10,14 @@ import (
 
 var (
 	signatureUp = metric.New("avax_signature_aggregation_up",
-		"1 if the aggregator collected the validators' signatures of the probe's message, 0 if not, even if it does not answer.", "probe")
+		"1 if the signature aggregator collected enough signatures of the probe's message, 0 if not. Also 0 if the aggregator does not answer.", "probe")
 	signatureTook = metric.New("avax_signature_aggregation_seconds",
-		"Duration of the aggregation, with retries. Absent if it failed.", "probe")
+		"Duration of the aggregation in seconds, including retries. Absent if the aggregation failed.", "probe")
 )
 
 var signatures = &Spec{
 	Name:     "signatures",
-	Help:     "Whether enough validators sign a message to an L1. Needs AVAX_WATCH_SIGNATURES.",
+	Help:     "Whether the signature aggregator collects enough signatures of a message. Needs AVAX_WATCH_SIGNATURES.",
 	Calls:    []string{opSignatures, "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},
@@ -42,7 +42,7 @@ func collectSignatures(ctx context.Context, ups *Upstreams, p Probe, out *metric
 	took := time.Since(began)
 	switch scrape.OutcomeOf(err) {
 	case scrape.Rejected, scrape.NotFound, scrape.Forbidden, scrape.RateLimited, scrape.LocalLimit:
-		return ifUnknown(err, SettingSignatures) // says nothing about the validators
+		return ifUnknown(err, SettingSignatures) // these outcomes say nothing about the validators
 	}
 	out.SetBool(signatureUp, err == nil, p.Name)
 	if err == nil {

@@ -13,12 +13,12 @@ import (
 
 var (
 	subnetInfo = metric.New("avax_subnet_info",
-		"The subnet of a monitored chain; always 1. is_l1 is true or false. The chain and the contract that manage an L1's validators are empty if there are none.",
+		"The subnet of a monitored chain; always 1. The label is_l1 is true or false. The labels manager_blockchain_id and manager_address name the contract that manages an L1's validators. They are empty if there is no such contract.",
 		"subnet_id", "is_l1", "manager_blockchain_id", "manager_address")
 	subnetOwner = metric.New("avax_subnet_owner_info",
-		"An address whose key may change the subnet; always 1.", "subnet_id", "address").AtMost(mostNamed)
+		"An owner of the subnet; always 1. The key of this address may sign changes of the subnet.", "subnet_id", "address").AtMost(maxNamed)
 	subnetThreshold = metric.New("avax_subnet_owner_threshold",
-		"Number of owner keys that must sign together.", "subnet_id")
+		"Number of owners that must sign a change of the subnet.", "subnet_id")
 )
 
 var subnets = &Spec{
@@ -44,7 +44,7 @@ func collectOwners(ctx context.Context, ups *Upstreams, c Chain, out *metric.Bat
 		return ups.Data.Subnet(ctx, ups.Data.networkName(), b.SubnetID)
 	})
 	if err == nil && s.SubnetID != b.SubnetID {
-		err = anotherAnswer(opSubnet, "subnet "+b.SubnetID, "subnet "+s.SubnetID)
+		err = wrongAnswer(opSubnet, "subnet "+b.SubnetID, "subnet "+s.SubnetID)
 	}
 	if err != nil {
 		return err

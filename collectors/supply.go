@@ -10,14 +10,14 @@ import (
 
 var (
 	networkSupply = metric.New("avax_network_supply_avax",
-		"Upper bound of the AVAX supply: burned AVAX, such as fees, is not subtracted. Only the primary network has it.",
+		"Upper bound of the AVAX supply. Burned AVAX, such as fees, is not subtracted. The label subnet_id always has the ID of the primary network.",
 		"subnet_id")
 	networkBlockchains = metric.New("avax_network_blockchains",
-		"Blockchains ever created, without the P-Chain.")
+		"Number of blockchains ever created, without the P-Chain.")
 	platformGasPrice = metric.New("avax_platform_gas_price_avax",
-		"Price of a unit of gas on the P-Chain, in AVAX. Absent if the node's release does not report it.")
+		"Price of a unit of gas on the P-Chain, in AVAX. Absent if the node's release does not report this price.")
 	platformValidatorFee = metric.New("avax_platform_validator_fee_avax_per_day",
-		"Fee of each active L1 validator at the current price of the P-Chain, in AVAX per day. Absent if the node's release does not report it.")
+		"Fee of each active L1 validator at the current price on the P-Chain, in AVAX per day. Absent if the node's release does not report this price.")
 )
 
 var supply = &Spec{
@@ -46,14 +46,14 @@ func collectSupply(ctx context.Context, t *Targets, out *metric.Batch) error {
 	out.Set(networkBlockchains, float64(len(all)))
 
 	gas, err := first(ctx, t, func(ctx context.Context, n *Node) (node.FeeState, error) {
-		return ask(n, "platform.getFeeState", func() (node.FeeState, error) { return n.PlatformFeeState(ctx) })
+		return callNode(n, "platform.getFeeState", func() (node.FeeState, error) { return n.PlatformFeeState(ctx) })
 	})
 	if err != nil {
 		return err
 	}
 	out.Set(platformGasPrice, gas.Price.AVAX())
 	fee, err := first(ctx, t, func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
-		return ask(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
+		return callNode(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
 	})
 	if err != nil {
 		return err

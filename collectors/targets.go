@@ -11,24 +11,25 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// Targets are the configured nodes and the monitored chains. Both may be replaced while collectors run; a
-// run in progress keeps its lists.
+// Targets are the configured nodes and the monitored chains. Both lists may be replaced while collectors run. A run
+// in progress keeps the previous lists.
 type Targets struct {
-	// NetworkID is the expected network of the nodes: 1 is mainnet, 5 is fuji, 0 the network of most nodes.
+	// NetworkID is the expected network of the nodes: 1 is Mainnet, 5 is Fuji. 0: the network that most nodes belong
+	// to.
 	NetworkID uint64
 
-	nodes  atomic.Pointer[asked]
+	nodes  atomic.Pointer[nodesByRole]
 	chains atomic.Pointer[[]Chain]
 
 	mu        sync.Mutex
 	found     map[string]node.Blockchain // by Chain.Ref
-	reporters map[string]string          // names of nodes and chains, by fact
+	reporters map[string]string          // name of the node or chain that sets a fact's series, by fact
 }
 
-// asked are the upstreams by their role.
-type asked struct{ nodes, observers, all []*Node }
+// nodesByRole are the configured nodes, the observers, and both.
+type nodesByRole struct{ nodes, observers, all []*Node }
 
-// NewTargets returns targets with these nodes, observers among them, and chains.
+// NewTargets returns targets with these chains and nodes. The nodes may include observers.
 func NewTargets(nodes []*Node, chains []Chain) *Targets {
 	t := &Targets{}
 	t.SetNodes(nodes)
@@ -42,17 +43,16 @@ func (t *Targets) Nodes() []*Node { return t.nodes.Load().nodes }
 // Observers returns the configured observers. The caller must not change the list.
 func (t *Targets) Observers() []*Node { return t.nodes.Load().observers }
 
-// nodesAndObservers returns the upstreams that know the network: the nodes, then the observers. The caller
-// must not change the list.
+// nodesAndObservers returns the configured nodes, then the observers. The caller must not change the list.
 func (t *Targets) nodesAndObservers() []*Node { return t.nodes.Load().all }
 
-// ofThisNetwork returns the nodes and observers without those of another network.
+// ofThisNetwork returns the nodes and observers that belong to the expected network.
 func (t *Targets) ofThisNetwork() []*Node {
 	return slices.DeleteFunc(slices.Clone(t.nodesAndObservers()), func(n *Node) bool { return n.otherNetwork.Load() })
 }
 
-// network returns the ID of the expected network of observers: the configured one, that of the nodes or,
-// without nodes, that of the first observer.
+// network returns the ID of the network that observers should belong to. That is NetworkID if it is set, else the
+// network of the nodes. Without nodes it is the network of the first observer.
 func (t *Targets) network(ctx context.Context) (uint64, error) {
 	if t.NetworkID != 0 {
 		return t.NetworkID, nil
@@ -66,7 +66,7 @@ func (t *Targets) network(ctx context.Context) (uint64, error) {
 	})
 }
 
-// Gentle reports whether the job of this target calls only observers.
+// Gentle reports whether the job for this target calls only observers.
 func (t *Targets) Gentle(target metric.Target) bool {
 	if len(t.Nodes()) == 0 {
 		return true
@@ -76,7 +76,7 @@ func (t *Targets) Gentle(target metric.Target) bool {
 
 // SetNodes replaces the nodes and the observers.
 func (t *Targets) SetNodes(nodes []*Node) {
-	a := &asked{}
+	a := &nodesByRole{}
 	for _, n := range nodes {
 		if n.observer {
 			a.observers = append(a.observers, n)
@@ -100,9 +100,9 @@ func (t *Targets) allChains() []Chain {
 // SetChains replaces the chains.
 func (t *Targets) SetChains(chains []Chain) { t.chains.Store(&chains) }
 
-// reports returns whether this reporter, a node or a chain, sets the series of a fact. Several reporters may find
-// the same fact, but only one may set its series. That is the first one to call, as long as present returns true
-// for it.
+// reports returns whether this reporter sets the series of a fact. A reporter is a node or a chain. The jobs of
+// several reporters may find the same fact, but only the first reporter may set its series. If present returns false
+// for the first reporter, this reporter takes its place.
 func (t *Targets) reports(fact, reporter string, present func(reporter string) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,29 +116,29 @@ func (t *Targets) reports(fact, reporter string, present func(reporter string) b
 	return true
 }
 
-// nodeReports returns whether the jobs of this node set the series of a fact that another node with the same
-// ID has as well.
+// nodeReports returns whether the jobs of this node set the series of a fact. A second node with the same ID has the
+// same fact.
 func (t *Targets) nodeReports(n *Node, fact string) bool {
 	return t.reports(fact, n.Name(), func(name string) bool {
 		return slices.ContainsFunc(t.nodesAndObservers(), func(other *Node) bool { return other.Name() == name })
 	})
 }
 
-// chainReports returns whether the jobs of this chain set the series of a fact that another monitored chain
-// of its subnet has as well.
+// chainReports returns whether the jobs of this chain set the series of a fact. A second monitored chain of the same
+// subnet has the same fact.
 func (t *Targets) chainReports(c Chain, fact string) bool {
 	return t.reports(fact, c.Name, func(name string) bool {
 		return slices.ContainsFunc(t.Chains(), func(other Chain) bool { return other.Name == name })
 	})
 }
 
-// subnetChains returns the monitored chains without the C-Chain, which the primary network validates.
+// subnetChains returns the monitored chains except the C-Chain, which the primary network validates.
 func (t *Targets) subnetChains() []Chain {
 	return slices.DeleteFunc(slices.Clone(t.Chains()), func(c Chain) bool { return c.Ref == "C" })
 }
 
-// chainName returns the configured name of the chain with this alias or blockchain ID, or the reference
-// itself if no monitored chain has it.
+// chainName returns the configured name of the chain with this alias or blockchain ID. If no monitored chain has this
+// alias or ID, chainName returns ref.
 func (t *Targets) chainName(ref string) string {
 	for _, c := range t.allChains() {
 		if c.Ref == ref {
@@ -148,8 +148,9 @@ func (t *Targets) chainName(ref string) string {
 	return ref
 }
 
-// identified returns the nodes with a known ID. It requests a missing ID from healthy nodes, and unhealthy ones
-// only if there are no others: it is called often, and must not wait for a node that does not answer.
+// identified returns the nodes whose node ID is known. It requests missing IDs, but only from healthy nodes: many
+// runs call identified, and must not wait for a node that does not answer. If no ID is known and no node is healthy,
+// it calls all nodes.
 func (t *Targets) identified(ctx context.Context) ([]*Node, error) {
 	var known, unknown []*Node
 	for _, n := range t.Nodes() {
@@ -175,7 +176,7 @@ func (t *Targets) identified(ctx context.Context) ([]*Node, error) {
 	return known, nil
 }
 
-// sameNetwork returns the identified nodes without those of another network.
+// sameNetwork returns the identified nodes that belong to the expected network.
 func (t *Targets) sameNetwork(ctx context.Context) ([]*Node, error) {
 	nodes, err := t.identified(ctx)
 	return slices.DeleteFunc(nodes, func(n *Node) bool { return n.otherNetwork.Load() }), err

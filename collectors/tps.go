@@ -12,7 +12,7 @@ var (
 	chainAvgTPS = metric.New("avax_chain_avg_tps",
 		"Transactions per second over the newest complete day, from the Metrics service.", "chain")
 	chainAvgTPSTimestamp = metric.New("avax_chain_avg_tps_timestamp_seconds",
-		"Start of that day, in Unix seconds.", "chain")
+		"Start of the newest complete day of avax_chain_avg_tps, in Unix seconds.", "chain")
 	metricsServiceLastRun = metric.New("avax_metrics_service_last_run_timestamp_seconds",
 		"Time at which the Metrics service last updated the chain's data, in Unix seconds.", "chain")
 )

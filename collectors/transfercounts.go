@@ -10,14 +10,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// transfer is a token or a value that went from one address to another.
+// transfer is a token or an amount that was sent from one address to another.
 type transfer struct {
 	block    uint64
 	id       string
 	from, to string
 }
 
-// transfersFrom converts items of the Data service to transfers. An item that is not a transfer has no id.
+// transfersFrom converts items of the Data service to transfers. For an item that is not a transfer, read returns a
+// transfer without id.
 func transfersFrom[T any](list iter.Seq2[T, error], read func(T) transfer) iter.Seq2[transfer, error] {
 	return func(yield func(transfer, error) bool) {
 		for item, err := range list {
@@ -32,16 +33,16 @@ func transfersFrom[T any](list iter.Seq2[T, error], read func(T) transfer) iter.
 	}
 }
 
-// transferCounts is the ledger entry of an address.
+// transferCounts is the ledger entry for the transfers of an address.
 type transferCounts struct {
-	Newest  uint64          // the newest block with a transfer; at first the chain's head
-	Counted map[string]bool // the IDs in that block
-	In      uint64
-	Out     uint64
+	Newest  uint64          // newest block with a transfer; before the first transfer, the head of the chain
+	Counted map[string]bool // IDs of the counted transfers in the block Newest
+	In      uint64          // transfers to the address
+	Out     uint64          // transfers from the address
 }
 
-// countTransfers counts the transfers to and from an address since the last run. It starts at the newest block
-// with a transfer, because the service may have indexed more of it since.
+// countTransfers adds the new transfers to and from an address to its counts. It reads the block with the newest
+// counted transfer again, because the service may have indexed more transfers of that block since.
 func countTransfers(ctx context.Context, ups *Upstreams, c Chain, address, op string, family *metric.Family, out *metric.Batch,
 	list func(chainID string, r data.BlockRange) iter.Seq2[transfer, error]) error {
 	_, err := ofChain(ctx, ups, c, op+" "+address, func(chainID string) (none struct{}, err error) {
@@ -52,10 +53,10 @@ func countTransfers(ctx context.Context, ups *Upstreams, c Chain, address, op st
 				return none, err
 			}
 		}
-		seen := map[uint64]map[string]bool{} // the IDs in each block
+		seen := map[uint64]map[string]bool{} // IDs of the listed transfers, by block
 		for t, err := range list(chainID, data.BlockRange{StartBlock: new(counts.Newest), Paging: data.Paging{MaxPages: maxNewPages}}) {
 			if data.IsTruncated(err) {
-				out.Note("of %s on %s, more came and went than is read in one run: not all of it is counted", address, c.Name)
+				out.Note("%s has more transfers on %s than one run reads: some are not counted", address, c.Name)
 				break
 			}
 			if err != nil {

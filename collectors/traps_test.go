@@ -21,7 +21,7 @@ import (
 
 func TestOwnViewOfANodeIsOmitted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo")
+		w.setNodes(t, "alpha", "bravo")
 		w.network.Disconnect("alpha") // a disconnected node still counts itself as connected
 		time.Sleep(time.Hour)
 		alpha := w.network.NodeID("alpha")
@@ -39,7 +39,7 @@ func TestOwnViewOfANodeIsOmitted(t *testing.T) {
 func TestUptimeClimbsFromOwnStakeAfterARestart(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const rewarding, validating = `avax_node_uptime_rewarding_stake_ratio{node="alpha"}`, `avax_node_validating{node="alpha"}`
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		wantSeries(t, w.page(t, "uptime"), rewarding, "1")
 		w.network.Node("alpha").Start()
 		time.Sleep(2 * time.Second)
@@ -56,7 +56,7 @@ func TestUptimeClimbsFromOwnStakeAfterARestart(t *testing.T) {
 // amount.
 func TestUptimeFallsWithTheConnectedStake(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		wantSeries(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="alpha"}`, "1")
 		w.network.Disconnect("bravo")
 		time.Sleep(time.Minute)
@@ -69,7 +69,7 @@ func TestUptimeFallsWithTheConnectedStake(t *testing.T) {
 // must not be subtracted from the connected weight again.
 func TestInactiveValidatorIsSubtractedOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		time.Sleep(30 * time.Second)
 		w.network.SetBalance("examplel1", "bravo", 0)
 		// It counts as connected until the node updates its set.
@@ -164,14 +164,14 @@ func TestAutoRenewedValidatorHasCurrentAndNextPeriod(t *testing.T) {
 
 func TestPeersAreCountedPerMonitoredSubnet(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		page := w.page(t, "peers")
 		wantSeries(t, page, `avax_node_subnet_peers{node="alpha",chain="examplel1"}`, "4")
 		wantSeries(t, page, `avax_node_subnet_peers{node="alpha",chain="examplepoa"}`, "4")
 		wantNoSeries(t, page, `avax_node_subnet_peers{node="alpha",chain="C"}`)
 		time.Sleep(time.Hour)
 		w.page(t, "peers")
-		if n := w.asked("alpha", "platform.getBlockchains"); n != 1 {
+		if n := w.callCount("alpha", "platform.getBlockchains"); n != 1 {
 			t.Errorf("%d calls for the subnets of two chains", n)
 		}
 	})
@@ -179,7 +179,7 @@ func TestPeersAreCountedPerMonitoredSubnet(t *testing.T) {
 
 func TestPeersWithoutSubnetsAreAbsentNotZero(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		now, subnets := time.Now().UTC().Format(time.RFC3339), ""
 		*w.otherwise = func(_, method string, _ []any) string {
 			if method != "info.peers" {
@@ -204,7 +204,7 @@ func TestPeersWithoutSubnetsAreAbsentNotZero(t *testing.T) {
 
 func TestPeersAreCountedWithoutKnownChains(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		*w.otherwise = func(_, method string, _ []any) string {
 			if method != "platform.getBlockchains" {
 				return ""
@@ -214,7 +214,7 @@ func TestPeersAreCountedWithoutKnownChains(t *testing.T) {
 		page := w.page(t, "peers")
 		wantSeries(t, page, `avax_node_peers{node="alpha"}`, "7")
 		wantNoSeries(t, page, "avax_node_subnet_peers")
-		if n := w.asked("alpha", "info.peers"); n != 1 {
+		if n := w.callCount("alpha", "info.peers"); n != 1 {
 			t.Errorf("%d calls", n)
 		}
 
@@ -240,7 +240,7 @@ func TestL1OwnersFitALabel(t *testing.T) {
 		{owner(1, strings.Repeat("x", 300)), owner(1, "P-b"), `remaining_balance_owner="1 of 1",deactivation_owner="P-b"`},
 	} {
 		inWorld(t, func(t *testing.T, w world) {
-			w.ask(t, "alpha")
+			w.setNodes(t, "alpha")
 			*w.otherwise = func(_, method string, _ []any) string {
 				if method != "platform.getCurrentValidators" {
 					return ""
@@ -298,7 +298,7 @@ func TestUnknownChainIsAnErrorNotAnEmptySet(t *testing.T) {
 // series keeps its label.
 func TestChainNameStaysWhileNoNodeRunsIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "foxtrot")
+		w.setNodes(t, "foxtrot")
 		spec := specOf(t, "chain_info")
 		jobs := spec.Bind(w.ups)
 		job := jobs[slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target.Chain == "examplel1" })]
@@ -324,7 +324,7 @@ func TestChainNameStaysWhileNoNodeRunsIt(t *testing.T) {
 // Created is the status of an untracked chain and of one whose VM failed. Only the node's health check distinguishes them.
 func TestFailedVMHasStatusCreated(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "delta", "foxtrot") // delta tracks no subnet
+		w.setNodes(t, "delta", "foxtrot") // delta tracks no subnet
 		w.network.Node("foxtrot").SetChain("examplepoa", simnet.Failed)
 		time.Sleep(time.Minute)
 		status, health := w.page(t, "chain_status"), w.page(t, "health")
@@ -376,7 +376,7 @@ func TestMissingBlocksAreNotCompared(t *testing.T) {
 		"examplel1": `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"cannot query unfinalized data"}}`,
 	} {
 		inWorld(t, func(t *testing.T, w world) {
-			w.ask(t, "alpha", "bravo", "foxtrot")
+			w.setNodes(t, "alpha", "bravo", "foxtrot")
 			w.network.Node("alpha").FallBehind(chain)
 			time.Sleep(time.Minute)
 			*w.otherwise = func(node, method string, params []any) string {
@@ -399,7 +399,7 @@ func TestMissingBlocksAreNotCompared(t *testing.T) {
 func TestNodesInTheMinorityAreForked(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		fork := func(node string) string { return `avax_chain_fork_detected{node="` + node + `",chain="C"}` }
-		w.ask(t, "alpha", "bravo", "foxtrot")
+		w.setNodes(t, "alpha", "bravo", "foxtrot")
 		w.network.Node("bravo").Fork("C")
 		time.Sleep(time.Minute)
 		page, err := w.run(t, "forks", "C")
@@ -410,14 +410,14 @@ func TestNodesInTheMinorityAreForked(t *testing.T) {
 		wantSeries(t, page, fork("bravo"), "1")
 		wantSeries(t, page, fork("foxtrot"), "0")
 
-		w.ask(t, "alpha", "bravo") // with two nodes there is no majority
+		w.setNodes(t, "alpha", "bravo") // with two nodes there is no majority
 		if page, err = w.run(t, "forks", "C"); err != nil {
 			t.Fatal(err)
 		}
 		wantSeries(t, page, fork("alpha"), "1")
 		wantSeries(t, page, fork("bravo"), "1")
 
-		w.ask(t, "bravo")
+		w.setNodes(t, "bravo")
 		if page, err = w.run(t, "forks", "C"); err != nil || page != "" {
 			t.Errorf("one node: %q, %v", page, err)
 		}
@@ -430,11 +430,11 @@ func TestNewestBlockIsTheHighestOfAllNodes(t *testing.T) {
 		w.network.Node("alpha").FallBehind("C")
 		time.Sleep(time.Hour)
 		both := w.page(t, "blocks")
-		w.ask(t, "foxtrot")
+		w.setNodes(t, "foxtrot")
 		if diff := cmp.Diff(w.page(t, "blocks"), both); diff != "" {
 			t.Error(diff)
 		}
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		if w.page(t, "blocks") == both {
 			t.Error("stuck node with the same block")
 		}
@@ -457,7 +457,7 @@ func TestXChainAtHeightZeroIsValid(t *testing.T) {
 // which is an answer.
 func TestHealthChecksThatHaveNotRunAreAbsent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		w.network.Node("alpha").Start()
 		time.Sleep(15 * time.Second)
 		page := w.page(t, "health")
@@ -567,7 +567,7 @@ func TestDifferentChainConfigsHaveDifferentHashes(t *testing.T) {
 				"bravo":   `{"id":1,"result":{"chainId":7,"etnaTimestamp":1607144401,"heliconTimestamp":253399622400}}`,
 			}[node]
 		}
-		w.ask(t, "alpha", "foxtrot", "bravo")
+		w.setNodes(t, "alpha", "foxtrot", "bravo")
 		w.ups.SetChains([]collectors.Chain{{Name: "C", Ref: "C"}})
 		page := w.page(t, "chain_config")
 		hash := map[string]string{}

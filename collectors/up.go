@@ -11,8 +11,8 @@ import (
 var nodeUp = metric.New("avax_node_up",
 	"1 if the node answered the last probe, 0 if not.", "node")
 
-// up is 0 for a dead node; every other family of a dead node disappears. It fails only if this host lacks a
-// resource for the call. Then the last answer counts until it is stale.
+// up sets 0 for a node that does not answer, while the samples of other collectors expire. It fails only if the
+// exporter's host lacks a resource for the call. Then the previous sample stays until it expires.
 var up = &Spec{
 	Name:     "up",
 	Help:     "Whether the node answers.",
@@ -25,11 +25,11 @@ var up = &Spec{
 }
 
 func collectUp(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
-	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // not shared, but available to others
+	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // uses no older answer, but shares its own
 	if scrape.OutcomeOf(err) == scrape.LocalLimit {
 		return err
 	}
-	n.found(err == nil)
+	n.setProbed(err == nil)
 	out.SetBool(nodeUp, err == nil, n.Name())
 	return nil
 }

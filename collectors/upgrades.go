@@ -8,7 +8,7 @@ import (
 )
 
 var upgradeTimestamp = metric.New("avax_upgrade_timestamp_seconds",
-	"Activation time of the upgrade in Unix seconds, as the node knows it. Absent while it is not scheduled.", "node", "upgrade").AtMost(mostNamed)
+	"Activation time of a network upgrade in Unix seconds, as the node reports it. Absent if the upgrade is not scheduled.", "node", "upgrade").AtMost(maxNamed)
 
 var upgrades = &Spec{
 	Name:     "upgrades",

@@ -10,16 +10,16 @@ import (
 
 var (
 	nodeValidating = metric.New("avax_node_validating",
-		"1 if the node reports itself as a primary-network validator, 0 if not. Absent while it does not know.", "node")
+		"1 if the node reports itself as a primary-network validator, 0 if not. Absent while the node is bootstrapping.", "node")
 	nodeRewardingStake = metric.New("avax_node_uptime_rewarding_stake_ratio",
-		"Share of all stake (0 to 1) that is connected and saw this node up for long enough to vote for its reward today. After a restart it starts at the node's own stake.", "node")
+		"Share of all stake (0 to 1) that would vote for this node's reward today: connected stake that observed enough uptime of the node. After a restart of the node, it starts at the share of its own stake.", "node")
 	nodeWeightedUptime = metric.New("avax_node_uptime_weighted_ratio",
-		"Uptime of the node (0 to 1) as its connected peers saw it, weighted by their stake and divided by all stake. A loss of peers lowers it.", "node")
+		"Uptime of the node (0 to 1) as observed by its connected peers, weighted by their stake and divided by all stake. A loss of peers lowers the value.", "node")
 )
 
 var uptime = &Spec{
 	Name:     "uptime",
-	Help:     "The node's uptime as its peers see it, and the stake that would vote for its reward.",
+	Help:     "Uptime of the node as observed by its peers, and the stake that would vote for its reward.",
 	Calls:    []string{"info.uptime"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeValidating, nodeRewardingStake, nodeWeightedUptime},
@@ -30,10 +30,10 @@ var uptime = &Spec{
 func collectUptime(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
 	u, err := n.Uptime(ctx)
 	switch {
-	case node.IsNotValidator(err), node.IsStartTimeNotFound(err): // the latter without sybil protection
+	case node.IsNotValidator(err), node.IsStartTimeNotFound(err): // IsStartTimeNotFound: a node without sybil protection
 		out.Set(nodeValidating, 0, n.Name())
 		return nil
-	case node.IsStillBootstrapping(err): // unknown until it has bootstrapped
+	case node.IsStillBootstrapping(err): // not known until the P-Chain is bootstrapped
 		return nil
 	case err != nil:
 		return err

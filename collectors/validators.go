@@ -15,7 +15,7 @@ import (
 
 var (
 	validatorPresent = metric.New("avax_validator_present",
-		"1 if the monitored validator is in the primary network's validator set, 0 if not. The validator of a configured node counts only after it was in the set once.", "node_id")
+		"1 if the monitored validator is in the primary network's validator set, 0 if not. For a configured node, absent until its validator has been in the set once.", "node_id")
 	validatorStart = metric.New("avax_validator_start_timestamp_seconds",
 		"Start of the validation period, in Unix seconds.", "node_id")
 	validatorEnd = metric.New("avax_validator_end_timestamp_seconds",
@@ -23,9 +23,9 @@ var (
 	validatorPeriodEnd = metric.New("avax_validator_period_end_timestamp_seconds",
 		"End of the current period of an auto-renewed validator, in Unix seconds. Absent for other validators.", "node_id")
 	validatorNextPeriod = metric.New("avax_validator_next_period_seconds",
-		"Length of the next period of an auto-renewed validator. 0 if it ends with the current period. Absent for other validators.", "node_id")
+		"Length in seconds of the next period of an auto-renewed validator. 0 if the current period is the last. Absent for other validators.", "node_id")
 	validatorAutoCompound = metric.New("avax_validator_auto_compound_ratio",
-		"Share (0 to 1) of its reward that an auto-renewed validator stakes again in the next period. Absent for other validators.", "node_id")
+		"Share (0 to 1) of the reward that an auto-renewed validator stakes again in its next period. Absent for other validators.", "node_id")
 	validatorStake = metric.New("avax_validator_stake_avax",
 		"The validator's own stake in AVAX.", "node_id")
 	validatorDelegatedStake = metric.New("avax_validator_delegated_stake_avax",
@@ -52,31 +52,32 @@ var validators = &Spec{
 	},
 	Scope: metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
-		s := &seenValidators{}
+		s := &expectedValidators{}
 		return perNetwork(func(ctx context.Context, _ *Targets, out *metric.Batch) error {
 			return s.collect(ctx, ups.monitored(), out)
 		})(ups)
 	},
 }
 
-// seenValidators are the configured nodes that were validators once. A configured node that never was one,
-// such as an RPC node, is not a missing validator.
-type seenValidators struct {
+// expectedValidators holds the node IDs for which avax_validator_present is 0 if they are not in the set. These are
+// the IDs of AVAX_VALIDATORS, else the configured nodes that were validators before. A configured node that never was
+// a validator, such as an RPC node, is not a missing validator.
+type expectedValidators struct {
 	mu  sync.Mutex
 	ids map[string]bool
 }
 
-func (seen *seenValidators) collect(ctx context.Context, w monitored, out *metric.Batch) error {
-	seen.mu.Lock()
-	defer seen.mu.Unlock()
-	if seen.ids == nil {
-		seen.ids = map[string]bool{}
+func (expected *expectedValidators) collect(ctx context.Context, w monitored, out *metric.Batch) error {
+	expected.mu.Lock()
+	defer expected.mu.Unlock()
+	if expected.ids == nil {
+		expected.ids = map[string]bool{}
 		for _, id := range w.IDs {
-			seen.ids[id] = true
+			expected.ids[id] = true
 		}
 	}
-	// A configured node may have a new ID, so both IDs are requested.
-	before := slices.Collect(maps.Keys(seen.ids))
+	// A configured node may have a new ID: request its previous ID too.
+	before := slices.Collect(maps.Keys(expected.ids))
 	entries, err := first(ctx, w.Targets, func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
 		return w.entries(ctx, n, before...)
 	})
@@ -86,14 +87,14 @@ func (seen *seenValidators) collect(ctx context.Context, w monitored, out *metri
 	present := map[string]bool{}
 	for v := range entries {
 		if !w.All {
-			seen.ids[v.NodeID] = true
+			expected.ids[v.NodeID] = true
 		}
-		if seen.ids[v.NodeID] { // a whole set is not stored
+		if expected.ids[v.NodeID] { // only these IDs are looked up below
 			present[v.NodeID] = true
 		}
 		setValidator(out, v)
 	}
-	for id := range seen.ids {
+	for id := range expected.ids {
 		if !present[id] {
 			out.Set(validatorPresent, 0, id)
 		}

@@ -10,15 +10,15 @@ import (
 
 var (
 	validatorUptime = metric.New("avax_validator_uptime_ratio",
-		"Share (0 to 1) of the validator's period in which the node saw it connected. The node's view of itself is always 1 and left out.",
+		"Share (0 to 1) of its staking period in which the validator was connected, as observed by the node. Absent for the node's view of itself.",
 		"node", "node_id")
 	validatorConnected = metric.New("avax_validator_connected",
-		"1 if the node is connected to the validator, 0 if not. The node's view of itself is left out.", "node", "node_id")
+		"1 if the node is connected to the validator, 0 if not. Absent for the node's view of itself.", "node", "node_id")
 )
 
 var validatorViews = &Spec{
 	Name:     "validator_views",
-	Help:     "Uptime and connection of the monitored validators, as at most 25 of your nodes see them.",
+	Help:     "Uptime and connection of the monitored validators, as observed by up to 25 of your nodes and by all observers.",
 	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,
 	EveryFor: monitoredPeriod,
@@ -26,7 +26,7 @@ var validatorViews = &Spec{
 	Scope:    metric.ScopeNode,
 	Bind: func(ups *Upstreams) []Job {
 		jobs, nodes := perNodeOrObserver(ups.monitored().collectViews)(ups), len(ups.Nodes())
-		return slices.Delete(jobs, min(nodes, mostViews), nodes)
+		return slices.Delete(jobs, min(nodes, maxViews), nodes)
 	},
 }
 

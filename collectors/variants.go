@@ -15,8 +15,8 @@ import (
 )
 
 var fleetVariants = metric.New("avax_fleet_variants",
-	"Number of different values that the nodes have of a fact that should be equal on all; 1 if they agree. Facts of the subject network: version, RPC protocol of VMs, known upgrades. Fact of a VM: its version. Facts of a chain: configuration, precompiles.",
-	"fact", "subject").AtMost(10 * mostNamed) // two for each monitored chain
+	"Number of different values of a fact that should be equal on all nodes. 1 if all nodes have the same value. Facts with the subject network: version, RPC protocol of VMs, known upgrades. Fact with a VM as subject: its version. Facts with a chain as subject: configuration, precompiles.",
+	"fact", "subject").AtMost(10 * maxNamed) // each of up to MaxChains chains has two series
 
 var variants = &Spec{
 	Name:     "variants",
@@ -28,10 +28,10 @@ var variants = &Spec{
 	Bind:     perNetwork(collectVariants),
 }
 
-// fact is a property that should be equal on all nodes.
+// fact identifies a property that should be equal on all nodes.
 type fact struct{ name, subject string }
 
-// value is a node's value of a fact, by its parts.
+// value is a node's value of a fact: the text of each part, by the name of the part.
 type value map[string]string
 
 // nodeValues are the values of one node.
@@ -59,8 +59,8 @@ func collectVariants(ctx context.Context, t *Targets, out *metric.Batch) error {
 		}
 	}
 	differences := metric.Table{
-		About:   "Where the nodes differ in what should be the same on all.",
-		Columns: []string{"Fact", "Of", "Value", "Nodes"},
+		About:   "Facts that should be equal on all nodes but differ.",
+		Columns: []string{"Fact", "Subject", "Value", "Nodes"},
 	}
 	for _, f := range slices.SortedFunc(maps.Keys(found), fact.compare) {
 		out.Set(fleetVariants, float64(len(found[f])), f.name, f.subject)
@@ -78,8 +78,8 @@ func (f fact) compare(o fact) int {
 	return cmp.Or(cmp.Compare(f.name, o.name), cmp.Compare(f.subject, o.subject))
 }
 
-// valuesOf requests all facts from a node. A fact that it does not report, such as for a chain that is
-// bootstrapping, counts as no difference.
+// valuesOf requests all facts from a node. It omits the facts of a chain if the node does not report them, such as
+// during bootstrapping. A missing fact does not count as a difference.
 func valuesOf(ctx context.Context, n *Node, chains []Chain) (nodeValues, error) {
 	s := nodeValues{n.Name(), map[fact]value{}}
 	version, err := n.NodeVersion(ctx)
@@ -117,8 +117,8 @@ func valuesOf(ctx context.Context, n *Node, chains []Chain) (nodeValues, error) 
 	return s, nil
 }
 
-// precompileValues returns for each precompile whether it is active, and the last time at which the node's
-// configuration changes it.
+// precompileValues returns for each precompile whether it is active. It adds the last times at which the node's
+// configuration enables and disables the precompile.
 func precompileValues(config node.ChainConfig, rules node.Rules) value {
 	switches := upgradeTimes(config)
 	v := value{}
@@ -137,7 +137,7 @@ func precompileValues(config node.ChainConfig, rules node.Rules) value {
 	return v
 }
 
-// nodesByValue are the values of one fact with their nodes, by text.
+// nodesByValue has the different values of one fact, each with its nodes. The key is the value as text.
 type nodesByValue map[string]*variant
 
 type variant struct {
@@ -146,14 +146,14 @@ type variant struct {
 }
 
 func (t nodesByValue) add(node string, v value) {
-	text := fmt.Sprint(map[string]string(v)) // sorted by name
+	text := fmt.Sprint(map[string]string(v)) // Sprint sorts the keys
 	if t[text] == nil {
 		t[text] = &variant{value: v}
 	}
 	t[text].nodes = append(t[text].nodes, node)
 }
 
-// rows list the values with their nodes; the value of the fewest nodes comes first.
+// rows returns a table row for each value. The value with the fewest nodes comes first.
 func (t nodesByValue) rows(f fact) [][]string {
 	sorted := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(t[a].nodes), len(t[b].nodes)), cmp.Compare(a, b))
@@ -176,7 +176,7 @@ func (t nodesByValue) rows(f fact) [][]string {
 	return rows
 }
 
-// parts are the parts in which the values differ.
+// parts returns the names of the parts in which the values differ.
 func (t nodesByValue) parts() []string {
 	differ := map[string]bool{}
 	compare := func(a, b value) {
@@ -197,11 +197,11 @@ func (t nodesByValue) parts() []string {
 	return slices.Sorted(maps.Keys(differ))
 }
 
-// firstTen lists the first ten.
+// firstTen joins the first ten texts of a list, and adds the number of the others.
 func firstTen(list []string) string {
-	const most = 10
-	text := strings.Join(list[:min(len(list), most)], ", ")
-	if more := len(list) - most; more > 0 {
+	const limit = 10
+	text := strings.Join(list[:min(len(list), limit)], ", ")
+	if more := len(list) - limit; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

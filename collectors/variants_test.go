@@ -26,7 +26,7 @@ func variantsOf(fact, subject string) string {
 func TestEqualNodesHaveOneVariantPerFact(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for _, nodes := range [][]string{{"alpha"}, {"alpha", "bravo", "delta", "foxtrot"}} {
-			w.ask(t, nodes...)
+			w.setNodes(t, nodes...)
 			page, rows := w.variants(t)
 			for line := range strings.Lines(page) {
 				if !strings.HasPrefix(line, "#") && !strings.HasSuffix(line, " 1\n") {
@@ -43,7 +43,7 @@ func TestEqualNodesHaveOneVariantPerFact(t *testing.T) {
 // A node whose configuration has an additional upgrade will fork.
 func TestDifferentChainConfigIsDetected(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo", "charlie", "delta") // delta tracks no subnet
+		w.setNodes(t, "alpha", "bravo", "charlie", "delta") // delta tracks no subnet
 		at := time.Now().Add(time.Hour)
 		w.network.Node("bravo").SetPrecompile("examplel1", "txAllowListConfig", true, at)
 		w.network.Node("bravo").SetPrecompile("examplel1", "feeManagerConfig", false, at)
@@ -73,7 +73,7 @@ func TestDifferentChainConfigIsDetected(t *testing.T) {
 
 func TestDifferentVersionsAndUpgradesAreDetected(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo", "charlie")
+		w.setNodes(t, "alpha", "bravo", "charlie")
 		vm := w.network.Chain("examplel1").VMID
 		w.network.Node("alpha").SetVMVersion(vm, "v0.8.0")
 		w.network.SetVersion("charlie", "1.14.2")
@@ -106,7 +106,7 @@ func TestDifferentVersionsAndUpgradesAreDetected(t *testing.T) {
 
 func TestNodesThatDoNotAnswerAreNotCompared(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "bravo")
+		w.setNodes(t, "alpha", "bravo")
 		w.network.SetVersion("bravo", "1.14.2")
 		wantSeries(t, w.page(t, "variants"), variantsOf("version", "network"), "2")
 		w.network.Node("bravo").Stop()
@@ -121,7 +121,7 @@ func TestNodesThatDoNotAnswerAreNotCompared(t *testing.T) {
 func TestStakeOnNewerVersionsIsExportedPerNode(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		newer := func(node string) string { return `avax_node_newer_version_stake_ratio{node="` + node + `"}` }
-		w.ask(t, "alpha", "bravo")
+		w.setNodes(t, "alpha", "bravo")
 		w.network.SetVersion("bravo", "1.15.10")
 		w.network.SetVersion("charlie", "1.15.9")
 		w.network.SetVersion("delta", "1.14.11")

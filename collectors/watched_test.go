@@ -13,8 +13,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// idsAsked returns the node IDs of the latest call of platform.getCurrentValidators.
-func (w world) idsAsked(t *testing.T) []string {
+// requestedIDs returns the node IDs of the latest call of platform.getCurrentValidators.
+func (w world) requestedIDs(t *testing.T) []string {
 	t.Helper()
 	for _, c := range slices.Backward(w.network.Calls()) {
 		if c.Method != "platform.getCurrentValidators" {
@@ -33,9 +33,9 @@ func (w world) idsAsked(t *testing.T) []string {
 // For exactly one validator, a node adds all its delegators.
 func TestSingleValidatorRequestOmitsDelegators(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		wantSeries(t, w.page(t, "validators"), `avax_validator_present{node_id="`+w.network.NodeID("alpha")+`"}`, "1")
-		if ids := w.idsAsked(t); len(ids) != 2 {
+		if ids := w.requestedIDs(t); len(ids) != 2 {
 			t.Errorf("requested %v", ids)
 		}
 	})
@@ -79,11 +79,11 @@ func TestAllValidatorsUseThePeriodOfFullSets(t *testing.T) {
 // A configured name may move to another node. The previous validator is still in the set, and not missing.
 func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha")
+		w.setNodes(t, "alpha")
 		alpha := w.network.NodeID("alpha")
 		for _, j := range specOf(t, "validators").Bind(w.ups) {
 			wantSeries(t, w.once(t, "validators", j), `avax_validator_present{node_id="`+alpha+`"}`, "1")
-			w.ask(t, "charlie") // the same name in the operator's configuration
+			w.setNodes(t, "charlie") // the same name in the operator's configuration
 			page := w.once(t, "validators", j)
 			wantSeries(t, page, `avax_validator_present{node_id="`+alpha+`"}`, "1")
 			wantSeries(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
@@ -94,7 +94,7 @@ func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 // A node of another network does not know these validators.
 func TestNodesOfAnotherNetworkGetNoValidatorCalls(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "bravo", "alpha", "charlie")
+		w.setNodes(t, "bravo", "alpha", "charlie")
 		*w.otherwise = func(node, method string, _ []any) string {
 			if node == "bravo" && method == "info.getNetworkID" {
 				return `{"jsonrpc":"2.0","result":{"networkID":"5"},"id":1}`
@@ -104,7 +104,7 @@ func TestNodesOfAnotherNetworkGetNoValidatorCalls(t *testing.T) {
 		wantSeries(t, w.page(t, "fleet"), `avax_node_network_mismatch{node="bravo"}`, "1")
 		w.network.ResetCalls()
 		w.page(t, "network")
-		if n := w.asked("bravo", "platform.getCurrentValidators"); n != 0 {
+		if n := w.callCount("bravo", "platform.getCurrentValidators"); n != 0 {
 			t.Errorf("%d calls to bravo", n)
 		}
 		wantNoSeries(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="bravo"}`)
@@ -113,7 +113,7 @@ func TestNodesOfAnotherNetworkGetNoValidatorCalls(t *testing.T) {
 
 func TestDiscoveredChainNamesAreValidLabels(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.shutHealth() // the P-Chain is called for each chain
+		w.blockHealthAPI() // the P-Chain is called for each chain
 		*w.otherwise = func(_, method string, _ []any) string {
 			switch method {
 			case "platform.getBlockchains":
@@ -143,8 +143,8 @@ func TestDiscoveredChainNamesAreValidLabels(t *testing.T) {
 	})
 }
 
-// shutHealth makes a proxy block the nodes' health API.
-func (w world) shutHealth() {
+// blockHealthAPI makes a proxy block the nodes' health API.
+func (w world) blockHealthAPI() {
 	for _, n := range w.ups.Nodes() {
 		w.network.Node(n.Name()).Suffer(simnet.WrongHost(), "GET /ext/health")
 	}
@@ -154,7 +154,7 @@ func (w world) shutHealth() {
 // to one of them.
 func TestHealthChecksRevealTrackedChains(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "alpha", "echo", "delta")
+		w.setNodes(t, "alpha", "echo", "delta")
 		alpha := w.network.Node("alpha")
 		alpha.SetChain("examplel1", simnet.Failed)
 		alpha.SetChain("examplepoa", simnet.Bootstrapping)
@@ -193,7 +193,7 @@ func TestHealthChecksRevealTrackedChains(t *testing.T) {
 
 func TestPartialSyncNodeHasNoXOrC(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ask(t, "foxtrot", "alpha")
+		w.setNodes(t, "foxtrot", "alpha")
 		w.network.Node("foxtrot").SetPartialSync(true)
 		time.Sleep(time.Minute)
 		page := w.page(t, "bootstrap") + w.page(t, "health") + w.page(t, "chain_status") + w.page(t, "heads")

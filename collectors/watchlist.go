@@ -4,22 +4,22 @@ import (
 	"time"
 )
 
-// Watchlist is what the configuration names in addition to nodes and chains.
+// Watchlist lists what is monitored in addition to nodes and chains.
 type Watchlist struct {
 	Validators Validators
-	// Addresses are addresses on the P- or the X-Chain, such as P-avax1….
+	// Addresses are addresses on the P-Chain or the X-Chain, such as P-avax1….
 	Addresses []string
 	// Assets are assets of the X-Chain, by asset ID.
 	Assets []string
 
-	// EVM are addresses on the monitored EVM chains, such as 0x1f…. This field and the following need the Data
-	// service.
+	// EVM are addresses on the monitored EVM chains, such as 0x1f…. The collectors of this field and of the fields
+	// below need the Data service.
 	EVM []string
 	// Contracts are EVM addresses whose deployments are counted.
 	Contracts []string
 	// Tokens are NFTs whose metadata is checked.
 	Tokens []Token
-	// Signatures are synthetic probes of the signature aggregator.
+	// Signatures are the probes of the signature aggregator.
 	Signatures []Probe
 }
 
@@ -29,14 +29,14 @@ func (w Watchlist) assets() []string       { return w.Assets }
 func (w Watchlist) evm() []string          { return w.EVM }
 func (w Watchlist) contracts() []string    { return w.Contracts }
 
-// Validators selects the primary-network validators with series of their own. If both fields are zero,
-// these are the validators of the configured nodes.
+// Validators selects the monitored validators of the primary network. If both fields are zero, these are the
+// validators of the configured nodes.
 type Validators struct {
 	All bool
 	IDs []string
 }
 
-// monitoredPeriod returns the period of requests for monitored validators: that of whole sets if all
+// monitoredPeriod returns the period of collectors that request the monitored validators. It is fullSetEvery if all
 // validators are monitored.
 func monitoredPeriod(v Validators) time.Duration {
 	if v.All {
@@ -48,15 +48,15 @@ func monitoredPeriod(v Validators) time.Duration {
 // Token is a monitored NFT.
 type Token struct {
 	Chain    string // name of a monitored chain
-	Contract string // address of its collection, such as 0x1f…
-	ID       string // decimal
-	// Reindex makes the Data service read the metadata again, at most once an hour, while it has no good
-	// copy.
+	Contract string // contract address of the token's collection, such as 0x1f…
+	ID       string // decimal token ID
+	// Reindex requests that the Data service reads the token's metadata again if it has no valid copy. The maximum is
+	// one request per reindexEvery.
 	Reindex bool
 }
 
-// Probe is a transaction of the P- or X-Chain with a message. The signature aggregator is asked repeatedly to
-// have it signed, to check that it can.
+// Probe is a synthetic check of the signature aggregator. The exporter regularly requests that the aggregator
+// collects signatures of the message in a transaction of the P-Chain or the X-Chain.
 type Probe struct {
 	Name   string // value of the label probe
 	TxHash string

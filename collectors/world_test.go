@@ -36,8 +36,8 @@ func inWorld(t *testing.T, test func(t *testing.T, w world)) {
 	})
 }
 
-// ask selects the configured nodes.
-func (w world) ask(t *testing.T, names ...string) {
+// setNodes selects the configured nodes.
+func (w world) setNodes(t *testing.T, names ...string) {
 	t.Helper()
 	var nodes []*collectors.Node
 	for _, name := range names {
@@ -118,8 +118,8 @@ func (w world) page(t *testing.T, collector string) string {
 	return collect(t.Context(), t, specOf(t, collector), w.ups)
 }
 
-// asked returns the number of calls of a method to a node.
-func (w world) asked(node, method string) (n int) {
+// callCount returns the number of calls of a method to a node.
+func (w world) callCount(node, method string) (n int) {
 	for _, c := range w.network.Calls() {
 		if c.Upstream == node && c.Method == method {
 			n++

@@ -74,7 +74,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler = schedule.Start(ctx, a.store, log)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
-	site := &web.Site{Store: a.store, Away: targets.away, ObserverBudget: cfg.ObserverBudget, Registry: registry, Upstreams: upstreams, Progress: a.Progress, Authenticated: cfg.Authenticated, Inbox: cfg.Inbox, Version: Version(), Log: log}
+	site := &web.Site{Store: a.store, Unreachable: targets.unreachable, ObserverBudget: cfg.ObserverBudget, Registry: registry, Upstreams: upstreams, Progress: a.Progress, Authenticated: cfg.Authenticated, Inbox: cfg.Inbox, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {
@@ -223,7 +223,7 @@ func (a *App) followChains(ctx context.Context) {
 		if len(chains) > len(ups.Chains()) {
 			a.mu.Lock()
 			ups.SetChains(chains)
-			if len(chains) == collectors.MostChains {
+			if len(chains) == collectors.MaxChains {
 				a.log.Warn("too many chains tracked", "chains", len(chains), "remedy", "list the chains to monitor in AVAX_CHAINS")
 			}
 			a.scheduler.Set(a.targets.jobs())

@@ -268,14 +268,14 @@ func (a *App) setNodes(nodes []fleet.Node) error {
 	return nil
 }
 
-// away returns the names of the nodes that do not answer now, or have not answered within this time, as the collectors about the
+// unreachable returns the names of the nodes that do not answer now, or have not answered within this time, as the collectors about the
 // network see them.
-func (t *targets) away(within time.Duration) []string {
+func (t *targets) unreachable(within time.Duration) []string {
 	ups := t.all
 	if ups == nil {
 		ups = t.shard
 	}
-	return ups.Away(within)
+	return ups.Unreachable(within)
 }
 
 // callsChanged reports that the calls to a node have begun to fail or to succeed. A node of another shard has no collector up here,

@@ -7,7 +7,7 @@ import "github.com/avax-exporter/avax-exporter/internal/staking"
 type Facts struct {
 	// L1 is the validator set of the run's chain.
 	L1 *staking.L1
-	// Away are the names of the configured nodes that the run counted as not connected because they did not answer; nil if
+	// Unreachable are the names of the configured nodes that the run counted as not connected because they did not answer; nil if
 	// the run did not check that.
-	Away *[]string
+	Unreachable *[]string
 }

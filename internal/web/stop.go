@@ -182,10 +182,10 @@ func (s *Site) uncounted(jobs []*snapshot.Job, now time.Time) string {
 		if age := now.Sub(j.Good.At); age > oldest {
 			return fmt.Sprintf("the last answer is %s old: %s", seconds(age.Seconds()), s.why(jobs, now, func(k snapshot.Key) bool { return k.Collector == stopCollector }))
 		}
-		if s.Away == nil || j.Good.Facts.Away == nil {
+		if s.Unreachable == nil || j.Good.Facts.Unreachable == nil {
 			continue
 		}
-		missed := slices.DeleteFunc(s.Away(oldest), func(name string) bool { return slices.Contains(*j.Good.Facts.Away, name) })
+		missed := slices.DeleteFunc(s.Unreachable(oldest), func(name string) bool { return slices.Contains(*j.Good.Facts.Unreachable, name) })
 		if len(missed) > 0 {
 			return brief(missed) + " stopped answering and still counts as connected: retry in a few seconds"
 		}

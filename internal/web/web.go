@@ -40,8 +40,8 @@ type Site struct {
 	Authenticated bool
 	// Inbox is the receiver of the demo; nil elsewhere.
 	Inbox *Inbox
-	// Away returns the names of the nodes that do not answer now, or have not answered within this time.
-	Away func(within time.Duration) []string
+	// Unreachable returns the names of the nodes that do not answer now, or have not answered within this time.
+	Unreachable func(within time.Duration) []string
 	// ObserverBudget is the maximum number of calls to one observer within any minute.
 	ObserverBudget int
 	// Progress returns the number of jobs that have ended their first run, and the number of jobs.
