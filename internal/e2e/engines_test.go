@@ -102,22 +102,48 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 		"-datasource.queryStep=15s", // how old a sample may be: by default 5 minutes, and recorded series do not end before
 		"-disableAlertgroupLabel")   // the labels are then those of Prometheus
 
+	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
+	w.hasTheSameAlerts(t, exporter.url, vmalert.URL, pages)
+}
+
+// What docs/alerting.md says about Thanos: its rule component loads both files, and has the same alerts as the exporter, with the same labels
+// and annotations. It queries a Prometheus, and writes the recorded series to that Prometheus.
+func TestThanosHasTheSameAlerts(t *testing.T) {
+	full(t)
+	t.Parallel()
+	const interval = 5 * time.Second
+	rules := seconds(t)
+	companion := rulesFile(t, string(alerts.Companion))
+	if out, err := exec.CommandContext(t.Context(), stack.Binary(t, "thanos"), "tools", "rules-check", "--rules="+rulesFile(t, string(alerts.Rules)), "--rules="+companion).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w := newWorld(t, rules)
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+	pages := stack.Webhook(t)
+	store := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, ScrapeInterval: interval, EvaluationInterval: interval})
+	thanos := stack.ThanosRule(t, []string{rules, companion}, store.URL, stack.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
+	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
+	w.hasTheSameAlerts(t, exporter.url, thanos.URL, pages)
+}
+
+// hasTheSameAlerts plays the incidents. The engine evaluates the same rules, and must have the same alerts as the exporter.
+func (w world) hasTheSameAlerts(t *testing.T, exporterURL, engineURL string, pages *stack.Receiver) {
+	t.Helper()
 	same := func() string {
-		theirs, err := active(t, vmalert.URL)
+		theirs, err := active(t, engineURL)
 		if err != nil {
 			return err.Error()
 		}
-		ours, err := active(t, exporter.url)
+		ours, err := active(t, exporterURL)
 		if err != nil {
 			return err.Error()
 		}
 		if len(theirs) < 2 || len(ours) < 2 {
-			return fmt.Sprintf("alerts: %d of vmalert, %d of the exporter", len(theirs), len(ours))
+			return fmt.Sprintf("alerts: %d of the engine, %d of the exporter", len(theirs), len(ours))
 		}
 		return cmp.Diff(alike(inside(theirs)), alike(inside(ours)))
 	}
 	pages.Wait(stack.Firing("Settled"))
-	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
 	eventually(t, same)
 	for _, i := range incidents {
 		i.begin(w.network)
@@ -139,7 +165,7 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 			}
 		}
 	}
-	if err := getJSON(t.Context(), vmalert.URL+"/api/v1/rules", &answer); err != nil {
+	if err := getJSON(t.Context(), engineURL+"/api/v1/rules", &answer); err != nil {
 		t.Fatal(err)
 	}
 	evaluated := 0
@@ -152,6 +178,6 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 		}
 	}
 	if evaluated < 200 {
-		t.Errorf("vmalert evaluates %d rules", evaluated)
+		t.Errorf("the engine evaluates %d rules", evaluated)
 	}
 }

@@ -60,6 +60,7 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 			"--storage.tsdb.path=" + data,
 			"--web.listen-address=" + address,
 			"--scrape.discovery-reload-interval=100ms",
+			"--web.enable-remote-write-receiver",
 			// An alert is sent when it begins and when it ends; in between again after the delay, and Alertmanager takes it for resolved
 			// after four delays without a word: long enough for a busy machine.
 			"--rules.alert.resend-delay=5s",

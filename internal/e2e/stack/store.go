@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,33 @@ func VMAlert(t testing.TB, rules, storeURL, alertmanagerURL string, args ...stri
 			"-evaluationInterval=1s",
 			"-httpListenAddr=" + address,
 		}, args...)
+	})
+}
+
+// ThanosRule starts Thanos' rule component until the test ends. The component evaluates the rules with queries to a Prometheus, writes the
+// recorded series to that Prometheus, and notifies an Alertmanager. Further arguments are appended to its command line.
+func ThanosRule(t testing.TB, rules []string, prometheusURL, alertmanagerURL string, args ...string) *Program {
+	t.Helper()
+	file := writeYAML(t, "remote_write.yml", map[string]any{
+		"remote_write": []any{map[string]any{"url": prometheusURL + "/api/v1/write", "queue_config": map[string]any{"batch_send_deadline": "200ms"}}},
+	})
+	data := t.TempDir()
+	return start(t, "thanos", func(address string) []string {
+		command := []string{
+			"rule",
+			"--data-dir=" + data,
+			"--query=" + strings.TrimPrefix(prometheusURL, "http://"),
+			"--remote-write.config-file=" + file,
+			"--alertmanagers.url=" + alertmanagerURL,
+			"--resend-delay=5s",
+			"--for-grace-period=0s",
+			"--http-address=" + address,
+			"--grpc-address=127.0.0.1:0",
+		}
+		for _, rule := range rules {
+			command = append(command, "--rule-file="+rule)
+		}
+		return append(command, args...)
 	})
 }
 
