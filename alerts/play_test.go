@@ -31,6 +31,9 @@ type play struct {
 	engine  *promql.Engine
 	// Results of rules that no mistake affects, by rule and step: they are evaluated once.
 	known map[*rule][]promql.Vector
+	// What the first run, without a mistake, left.
+	whole   *memory       // all samples
+	correct promql.Matrix // the expression of the rule, at all steps
 }
 
 type wantAlerts struct {
@@ -117,8 +120,16 @@ func (c benchCase) parse(t *testing.T) *play {
 }
 
 // run evaluates the case with given in place of broken, and returns the first difference, or why a rule cannot be evaluated. Rules outside
-// fed are not affected by a mistake in broken.
+// fed are not affected by a mistake in broken. The first call is with the rule itself.
 func (p *play) run(ctx context.Context, broken *rule, given rulefmt.Rule, fed map[*rule]bool) error {
+	first := p.whole == nil
+	if !first && given.Expr != broken.Expr && p.before(broken) {
+		// One query for all steps takes a tenth of the time of a run. If the result is the same at all steps, so are all samples of the run.
+		// Some expressions can be evaluated only one step at a time: the run shows whether they fail.
+		if result, err := p.evaluate(ctx, given.Expr); err == nil && equal(result, p.correct) {
+			return nil
+		}
+	}
 	store := p.input.clone()
 	query := promrules.EngineQueryFunc(p.engine, store)
 	evaluated := make([]promrules.Rule, len(p.rules))
@@ -170,7 +181,48 @@ func (p *play) run(ctx context.Context, broken *rule, given rulefmt.Rule, fed ma
 			return err
 		}
 	}
-	return nil
+	if !first {
+		return nil
+	}
+	p.whole = store
+	var err error
+	p.correct, err = p.evaluate(ctx, broken.Expr)
+	return err
+}
+
+// before reports whether all rules that the broken one reads are evaluated before it.
+func (p *play) before(broken *rule) bool {
+	return !slices.ContainsFunc(p.rules[slices.Index(p.rules, broken):], broken.uses)
+}
+
+// evaluate returns the result of the expression at all steps, over the samples of the first run.
+func (p *play) evaluate(ctx context.Context, expr string) (promql.Matrix, error) {
+	start := time.Unix(0, 0).UTC()
+	query, err := p.engine.NewRangeQuery(ctx, p.whole, nil, expr, start, start.Add(p.last), p.every)
+	if err != nil {
+		return nil, err
+	}
+	defer query.Close()
+	result := query.Exec(ctx)
+	matrix, err := result.Matrix()
+	if err != nil {
+		return nil, err
+	}
+	// Close returns the points to the engine, which uses them again.
+	kept := make(promql.Matrix, len(matrix))
+	for i, s := range matrix {
+		kept[i] = promql.Series{Metric: s.Metric, Floats: slices.Clone(s.Floats)}
+	}
+	return kept, nil
+}
+
+// equal reports whether both results have the same series and points.
+func equal(a, b promql.Matrix) bool {
+	return slices.EqualFunc(a, b, func(x, y promql.Series) bool {
+		return labels.Equal(x.Metric, y.Metric) && slices.EqualFunc(x.Floats, y.Floats, func(p, q promql.FPoint) bool {
+			return p.T == q.T && math.Float64bits(p.F) == math.Float64bits(q.F)
+		})
+	})
 }
 
 // expected checks the expectations from the step at until the next one.
