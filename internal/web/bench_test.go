@@ -78,7 +78,7 @@ func fleet(t testing.TB, nodes, l1s int) *Site {
 }
 
 func TestFleetIsATableWorstFirst(t *testing.T) {
-	s := fleet(t, 120, 12)
+	s := fleet(t, 120, 104)
 	page := read(t, ask(t, s, "GET", "/").Body)
 	if n := strings.Count(page, `id="node-node`); n != mostRows {
 		t.Errorf("%d nodes shown", n)
@@ -86,12 +86,15 @@ func TestFleetIsATableWorstFirst(t *testing.T) {
 	if first := strings.Index(page, `id="node-node0007"`); first < 0 || first > strings.Index(page, `id="node-node0000"`) {
 		t.Error("node that is down is not first")
 	}
-	demand(t, page, "118 of 120 nodes up", "20 more, with no worse alert", `<a href="?nodes=all#nodes">`, `<a href="?l1=chain0011#l1-chain0011">`)
+	demand(t, page, "118 of 120 nodes up", "20 more, with no worse alert", `<a href="?nodes=all#nodes">`, `<a href="?l1=chain0011#l1-chain0011">`,
+		"4 more, with no worse alert", "!chain0103")
 	page = read(t, ask(t, s, "GET", "/?nodes=all").Body)
 	if n := strings.Count(page, `id="node-node`); n != 120 {
 		t.Errorf("nodes=all: %d nodes shown", n)
 	}
-	demand(t, read(t, ask(t, s, "GET", "/?l1=chain0011").Body), `id="l1-chain0011" open`, "Validators of chain0011, worst first")
+	for _, chain := range []string{"chain0011", "chain0103"} {
+		demand(t, read(t, ask(t, s, "GET", "/?l1="+chain).Body), `id="l1-`+chain+`" open`, "Validators of "+chain+", worst first")
+	}
 }
 
 // A page needs few queries, for any number of rows.

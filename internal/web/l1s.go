@@ -83,7 +83,7 @@ func (f *l1Facts) read(v *view, chains []string) {
 func (v *view) l1Card(f *l1Facts, r row, shown bool) g.Node {
 	chain := r.name
 	about := subject{{"chain", chain}}
-	state := count(0)
+	state := "–"
 	if n := f.validators.of(chain, "active"); n != nil {
 		state = count(*n) + " active"
 		if off := f.validators.of(chain, "inactive"); off != nil && *off > 0 {

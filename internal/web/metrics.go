@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -79,10 +78,7 @@ func (s *scrapes) write(w http.ResponseWriter, format expfmt.Format, encoding st
 
 // zip returns a compressor for a page that is not compressed yet.
 func zip(w io.Writer, encoding string) io.WriteCloser {
-	switch encoding {
-	case "gzip":
-		return gzip.NewWriter(w)
-	case "zstd":
+	if encoding == "zstd" {
 		zipped, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(64<<10)) // fails only with invalid options
 		return zipped
 	}

@@ -120,3 +120,11 @@ func read(t testing.TB, from io.Reader) string {
 	}
 	return string(text)
 }
+
+// answerOf requests a page of a handler that keeps its state between requests.
+func answerOf(t testing.TB, h http.Handler, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return w
+}

@@ -2,13 +2,19 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -118,5 +124,54 @@ func TestSilenceFormNeedsAuthentication(t *testing.T) {
 		if status, _, _ := s.post("/alerts/silence", form); status != http.StatusForbidden {
 			t.Errorf("status %d", status)
 		}
+	})
+}
+
+// laterSilence has a silence that begins later, or an error. It records who changes silences.
+type laterSilence struct {
+	Silences
+	err error
+	by  []string
+}
+
+func (p *laterSilence) Silence(_ context.Context, _ []notify.Match, _ time.Duration, by, _ string) error {
+	p.by = append(p.by, by)
+	return nil
+}
+
+type laterSilences struct{ *laterSilence }
+
+func (p laterSilences) Silences(context.Context) ([]notify.Silence, error) {
+	return []notify.Silence{{Starts: time.Now().Add(2 * time.Hour), Ends: time.Now().Add(3 * time.Hour)}}, p.err
+}
+
+func TestSilenceNamesItsUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := told(t, `avax_node_up{node="bravo"} 1`)
+		sourced(t, s, group())
+		silences := &laterSilence{}
+		s.Silences, s.Authenticated = laterSilences{silences}, true
+		certificate := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Subject: pkix.Name{CommonName: "ops"}}}}
+		for _, test := range []struct {
+			user string
+			tls  *tls.ConnectionState
+		}{{"olga", certificate}, {"", certificate}, {"", nil}} {
+			r := httptest.NewRequest(http.MethodPost, "/alerts/silence", strings.NewReader(form.Encode()))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			if r.TLS = test.tls; test.user != "" {
+				r.SetBasicAuth(test.user, "secret")
+			}
+			w := httptest.NewRecorder()
+			if s.Handler().ServeHTTP(w, r); w.Code != http.StatusSeeOther {
+				t.Fatalf("%d: %s", w.Code, w.Body)
+			}
+		}
+		if want := []string{"olga", "ops", "web"}; !slices.Equal(silences.by, want) {
+			t.Errorf("silences by %q, want %q", silences.by, want)
+		}
+		demand(t, read(t, ask(t, s, http.MethodGet, "/alerts").Body), "3 h left, begins in 2 h")
+		time.Sleep(2 * sharedFor)
+		silences.err = errors.New("connection refused")
+		demand(t, read(t, ask(t, s, http.MethodGet, "/alerts").Body), "Silences cannot be read: connection refused", "!No silences", "!begins in")
 	})
 }

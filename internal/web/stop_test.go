@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,6 +144,43 @@ func TestSafeToStopIgnoresStaleSamples(t *testing.T) {
 		if status != 503 || !strings.Contains(body, "info.peers: timeout: no answer within 10s") {
 			t.Errorf("%d %s", status, body)
 		}
+	})
+}
+
+// A yes must rest on a recent run: since then another node may have stopped.
+func TestSafeToStopNeedsARecentRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := told(t, `avax_node_up{node="a"} 1`)
+		counted := []string{"down"}
+		safe := metric.New("avax_node_safe_to_stop", "A family.", "node")
+		b := metric.NewBatch([]*metric.Family{safe})
+		b.Set(safe, 1, "a")
+		s.Store.Put(snapshot.Run{
+			Key: snapshot.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
+			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: &counted},
+		})
+		silent := counted
+		s.Unreachable = func(within time.Duration) []string {
+			if within != 90*time.Second {
+				t.Errorf("nodes that do not answer within %s", within)
+			}
+			return slices.Clone(silent)
+		}
+		want := func(status int, text string) {
+			t.Helper()
+			if got, body := asked(t, s, "/safe-to-stop?node=a"); got != status || !strings.HasPrefix(body, text) {
+				t.Errorf("%d %s, want %d %s", got, body, status, text)
+			}
+		}
+		want(200, "yes")
+		silent = []string{"down", "b"}
+		want(503, "not known: b stopped answering and still counts as connected: retry in a few seconds\n")
+		silent = nil
+		time.Sleep(90 * time.Second)
+		want(200, "yes")
+		time.Sleep(time.Second)
+		fail(s, "safe_to_stop", metric.Target{}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
+		want(503, "not known: the last answer is 91 s old: ")
 	})
 }
 
