@@ -17,10 +17,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// answered returns a valid answer of a node.
+// answered returns an answer of a node with this result.
 func answered(result string) string { return `{"jsonrpc":"2.0","id":1,"result":` + result + `}` }
 
-// A peer sends its version, and may send another one each time.
+// A peer chooses the version that it reports, and may report another version each time.
 func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
@@ -75,7 +75,7 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 	})
 }
 
-// A node, or a proxy in front of it, chooses the names of its checks, ACPs and upgrades.
+// A node chooses the names of its checks, ACPs and upgrades, and may report any number of them.
 func TestEndlessNamesFailTheRun(t *testing.T) {
 	for method, c := range map[string]struct{ collector, family, entry, around string }{
 		"info.acps":     {"acps", "avax_acp_stake_avax", `"%d":{"supportWeight":"1","supporters":[],"objectWeight":"0","objectors":[],"abstainWeight":"0"}`, `{"acps":{%s}}`},
@@ -102,7 +102,7 @@ func TestEndlessNamesFailTheRun(t *testing.T) {
 	}
 }
 
-// A version of a megabyte is invalid: the node's other samples stay.
+// A version of 1 MB is too long for a label. The other samples of the node are exported.
 func TestTooLongVersionDropsOnlyItsOwnSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
@@ -141,7 +141,7 @@ func TestEndlessIdentityChangesKeepTheLastNotes(t *testing.T) {
 			}
 			notes := batch.Notes()
 			if len(notes) != min(i, 10) {
-				t.Fatalf("%d notes after %d changes", len(notes), i)
+				t.Fatalf("%d notes after %d identity changes", len(notes), i)
 			}
 			if want := fmt.Sprintf("from NodeID-%d to NodeID-%d", i-1, i); i > 0 && !strings.HasSuffix(notes[len(notes)-1], want) {
 				t.Fatalf("%q, want %s", notes, want)
@@ -196,7 +196,7 @@ func TestOldestPendingICMMessagesAreGivenUp(t *testing.T) {
 			if n := sum(t, samples, "avax_icm_messages"); n != float64((run+1)*each) {
 				t.Errorf("run %d: %v messages counted", run+1, n)
 			}
-			// 10,000 of those that are older than an hour stay pending, five runs and a bit.
+			// Of the messages older than an hour, 10,000 stay pending: those of five runs and a part of a sixth.
 			oldest := time.Unix(int64(valueOf(t, samples, way)), 0)
 			if want := began.Add(time.Duration(max(0, run-6)) * 2 * time.Hour); oldest.Sub(want).Abs() > time.Minute {
 				t.Errorf("run %d: oldest pending %v, want %v", run+1, oldest.Sub(began), want.Sub(began))
@@ -206,7 +206,7 @@ func TestOldestPendingICMMessagesAreGivenUp(t *testing.T) {
 	})
 }
 
-// The list of chains of a node may contain invented ones.
+// A node may list any number of chains that do not exist.
 func TestDiscoveredChainsAreLimited(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		var list []string
@@ -252,7 +252,7 @@ func TestInventedTransactionTypesAreSummedAsOther(t *testing.T) {
 			kinds[line] = true
 		}
 		if len(kinds) != 21 || sum(t, samples, "avax_asset_transactions_total") != 1000 {
-			t.Errorf("%d types of %v transactions: %q", len(kinds), sum(t, samples, "avax_asset_transactions_total"), slices.Sorted(maps.Keys(kinds)))
+			t.Errorf("%d series for %v transactions, want 21 series for 1000: %q", len(kinds), sum(t, samples, "avax_asset_transactions_total"), slices.Sorted(maps.Keys(kinds)))
 		}
 	})
 }

@@ -40,7 +40,7 @@ const (
 	opSignature = "GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}"
 )
 
-// restart is a new process with the state of the previous one.
+// restart simulates a new process that uses the state directory of the previous one.
 func (w *world) restart(t *testing.T, path string) {
 	t.Helper()
 	dir, err := state.Open(path)
@@ -51,7 +51,7 @@ func (w *world) restart(t *testing.T, path string) {
 	w.ups.Data.Ledger.State = dir
 }
 
-// runJob runs a job once, and returns its samples and its notes.
+// runJob runs a collector's job for a target once and returns its samples and notes. The run must succeed.
 func (w *world) runJob(ctx context.Context, t *testing.T, collector, target string) (samples string, notes []string) {
 	t.Helper()
 	spec := specOf(t, collector)
@@ -69,7 +69,7 @@ func (w *world) runJob(ctx context.Context, t *testing.T, collector, target stri
 	return samples, batch.Notes()
 }
 
-// sum adds the values of a family's series that contain all the words.
+// sum returns the sum of a family's series. Only series count whose labels contain all the words.
 func sum(t *testing.T, samples, family string, words ...string) (total float64) {
 	t.Helper()
 next:
@@ -112,17 +112,17 @@ func TestRewardTotalsContinueAfterARestart(t *testing.T) {
 					t.Errorf("%v AVAX, want %v", got, 2*paid)
 				}
 				if calls := w.callCount("data", opRewards); calls != 1 || len(notes) > 0 {
-					t.Errorf("%d calls, %q: history read again", calls, notes)
+					t.Errorf("%d calls, want 1, notes %q: the history was read again", calls, notes)
 				}
 			}
 			w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
-			w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000) // in the same second
+			w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000) // two rewards in the same second
 			time.Sleep([]time.Duration{time.Minute, time.Hour, 5 * 24 * time.Hour, 10 * 24 * time.Hour, time.Hour}[paid])
 		}
 	})
 }
 
-// The order is not documented.
+// The Data service does not document the order of its list of rewards.
 func TestRewardsCountOnceInAnyOrder(t *testing.T) {
 	for name, order := range map[string]simnet.RewardOrder{
 		"by end": simnet.RewardsByEnd, "by start": simnet.RewardsByStart, "unordered": simnet.RewardsUnordered,
@@ -138,7 +138,7 @@ func TestRewardsCountOnceInAnyOrder(t *testing.T) {
 				if n := counted(); n != 8 {
 					t.Fatalf("%v rewards, want 8", n)
 				}
-				for i := range 10 { // the longer the stake, the later its end
+				for i := range 10 { // a reward of a longer stake is listed at another place if the order is by start
 					w.network.PayRewardOf("alpha", data.RewardDelegator, 1_000_000_000, time.Now().Add(-time.Duration(40+40*i)*24*time.Hour))
 					time.Sleep(24 * time.Hour)
 				}
@@ -152,7 +152,7 @@ func TestRewardsCountOnceInAnyOrder(t *testing.T) {
 				if counted(); counted() != 268 {
 					t.Errorf("%v rewards, want 268", counted())
 				}
-				w.network.PayRewardOf("alpha", data.RewardDelegator, 1_000_000_000, time.Now().Add(-1000*24*time.Hour)) // on the last page
+				w.network.PayRewardOf("alpha", data.RewardDelegator, 1_000_000_000, time.Now().Add(-1000*24*time.Hour)) // listed on the last page
 				for range 25 {
 					time.Sleep(time.Hour)
 					counted()
@@ -191,7 +191,7 @@ func TestItemsOnOverlappingPagesCountOnce(t *testing.T) {
 		t.Errorf("with overlapping pages:\n%s", cmp.Diff(want, got))
 	}
 	if n := sum(t, want, "avax_address_deployments_total", `chain="C`); n < 150 {
-		t.Errorf("%v deployments: want more than one page", n)
+		t.Errorf("%v deployments, want more than one page of them", n)
 	}
 }
 
@@ -206,8 +206,8 @@ func longHistory(w world) (rewards int) {
 
 func TestLongRewardHistoryIsReadInParts(t *testing.T) {
 	for name, c := range map[string]struct{ pause, enough time.Duration }{
-		"at once":                         {time.Hour, 10 * time.Second},
-		"when the page token has expired": {25 * time.Hour, time.Minute},
+		"at once":                      {time.Hour, 10 * time.Second},
+		"after the page token expired": {25 * time.Hour, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w world) {
@@ -231,7 +231,7 @@ func TestLongRewardHistoryIsReadInParts(t *testing.T) {
 						continue
 					}
 					if n := sum(t, samples, "avax_rewards_total"); n != float64(rewards) || run < 3 {
-						t.Errorf("%v rewards after %d runs, want %d after some", n, run, rewards)
+						t.Errorf("%v rewards after %d runs, want %d after several runs", n, run, rewards)
 					}
 					break
 				}
@@ -278,7 +278,7 @@ func TestRewardIsValuedOnceThePriceIsKnown(t *testing.T) {
 		priced, _ := w.run(t, "rewards", "alpha")
 		const family = "avax_rewards_value"
 		if a, b := sum(t, before, family, "usd"), sum(t, fresh, family, "usd"); a != b || a == 0 {
-			t.Errorf("worth %v without a price, was %v", b, a)
+			t.Errorf("value %v after a reward without a price, %v before", b, a)
 		}
 		if more := sum(t, priced, family, `DELEGATOR",currency="usd`) - sum(t, fresh, family, `DELEGATOR",currency="usd`); more < 10*20 || more > 10*40 {
 			t.Errorf("value of 10 AVAX: %v", more)
@@ -319,7 +319,7 @@ func TestUnpaidValidatorHasTotalsFromItsFirstReward(t *testing.T) {
 	})
 }
 
-// damage changes every file of a directory.
+// damage calls spoil for every file of a directory.
 func damage(t *testing.T, path string, spoil func(file string) error) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(path, "*"))
@@ -336,7 +336,7 @@ func damage(t *testing.T, path string, spoil func(file string) error) {
 func TestDamagedOrLostLedgerIsRebuilt(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(file string) error
-		told  int
+		notes int // expected notes of the first run
 	}{
 		"damaged": {func(file string) error { return os.WriteFile(file, []byte(`{"Since`), 0o600) }, 1},
 		"lost":    {os.Remove, 0},
@@ -355,7 +355,7 @@ func TestDamagedOrLostLedgerIsRebuilt(t *testing.T) {
 					if after != before {
 						t.Errorf("run %d:\n%s\nwant\n%s", run, after, before)
 					}
-					if want := c.told * (1 - run); len(notes) != want || want > 0 && !strings.Contains(notes[0], "starting again") {
+					if want := c.notes * (1 - run); len(notes) != want || want > 0 && !strings.Contains(notes[0], "starting again") {
 						t.Errorf("run %d: notes %q", run, notes)
 					}
 				}
@@ -393,12 +393,12 @@ func TestLedgerWorksWithAnUnwritableDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.ups.Data.Ledger.State, _ = state.Open(full)
-		_, told := w.runJob(t.Context(), t, "rewards", "alpha")
+		_, first := w.runJob(t.Context(), t, "rewards", "alpha")
 		w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
 		time.Sleep(time.Hour)
-		samples, toldAgain := w.runJob(t.Context(), t, "rewards", "alpha")
-		if sum(t, samples, "avax_rewards_total") != 9 || len(toldAgain) != 1 || !slices.Contains(told, toldAgain[0]) {
-			t.Errorf("%s\nnotes %q, then %q", samples, told, toldAgain)
+		samples, second := w.runJob(t.Context(), t, "rewards", "alpha")
+		if sum(t, samples, "avax_rewards_total") != 9 || len(second) != 1 || !slices.Contains(first, second[0]) {
+			t.Errorf("%s\nnotes %q, then %q", samples, first, second)
 		}
 	})
 }
@@ -483,7 +483,7 @@ func TestTransfersCountOnceWhenIndexedLate(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 		}
 		samples, _ = w.runJob(t.Context(), t, "transfers", target)
-		// One every half hour, the first in the newest block at the start.
+		// One transfer every half hour. The first is in the block that was the newest at the start.
 		if n := sum(t, samples, "avax_address_transfers_total"); n != 14 {
 			t.Errorf("%v transfers in 400 minutes:\n%s", n, samples)
 		}
@@ -548,7 +548,7 @@ func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 		all := func() float64 {
 			return count(data.ICMDelivered) + count(data.ICMPending) + count(data.ICMDeliveredSourceNotIndexed)
 		}
-		began := all() // sent every ten minutes, delivered within the minute
+		began := all() // a message is sent every ten minutes and delivered within a minute
 		time.Sleep(5 * time.Minute)
 		if n := count(data.ICMPending); n != 0 {
 			t.Errorf("%v pending", n)
@@ -557,11 +557,11 @@ func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 		w.network.SetIndexLag("C", 24*time.Hour) // no further blocks are indexed
 		time.Sleep(time.Hour)
 		if n := count(data.ICMDeliveredSourceNotIndexed); n != 6 {
-			t.Errorf("%v with unknown source transaction", n)
+			t.Errorf("%v messages with an unknown source transaction, want 6", n)
 		}
 		w.network.SetIndexLag("C", 2*time.Second)
 		if n := count(data.ICMDeliveredSourceNotIndexed); n != 0 {
-			t.Errorf("%v still with unknown source transaction", n)
+			t.Errorf("%v messages still have an unknown source transaction", n)
 		}
 
 		w.network.HoldICM(true)
@@ -573,7 +573,7 @@ func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 		samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
 		const lane = `{address="` + simnet.Account + `",source="C",destination="examplel1"}`
 		if oldest := sum(t, samples, "avax_icm_oldest_pending_timestamp_seconds", `source="C`); oldest < float64(held.Unix()) || oldest > float64(held.Unix())+600 {
-			t.Errorf("oldest from %v, relayer stopped at %v", oldest, held.Unix())
+			t.Errorf("oldest pending message sent at %v, relayer stopped at %v", oldest, held.Unix())
 		}
 		w.network.HoldICM(false)
 		time.Sleep(time.Minute)
@@ -582,7 +582,7 @@ func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 		}
 		samples, _ = w.runJob(t.Context(), t, "icm", simnet.Account)
 		wantNoSeries(t, samples, "avax_icm_oldest_pending_timestamp_seconds"+lane)
-		if n := all() - began; n != 25 { // the first at the start
+		if n := all() - began; n != 25 { // the first was sent at the start
 			t.Errorf("%v messages in four hours", n)
 		}
 		w.network.ResetCalls()
@@ -606,7 +606,7 @@ func message(id, status, destination string, sent time.Time) string {
 		"from":"0x1","to":"0x2","messageExecuted":%t,"receiptDelivered":false%s%s}`, id, status, destination, status != data.ICMPending, source, delivery)
 }
 
-// An NFT with a field of another type, which is not used, does not drop the samples of the address.
+// An NFT is malformed in a field that the collector does not use. The other NFTs of the address count.
 func TestMalformedItemIsSkippedAndNoted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const good = `{"address":"0x1","tokenId":"1","ercType":"ERC-721"}`
@@ -654,7 +654,7 @@ func TestPendingICMMessageIsGivenUpAfterAWeek(t *testing.T) {
 				t.Fatalf("after %d messages:\n%s", sent, samples)
 			}
 			if monitored := strings.Contains(samples, "avax_icm_oldest_pending"); monitored != (sent < week) {
-				t.Fatalf("after %d messages still pending: %v", sent, monitored)
+				t.Fatalf("after %d messages: oldest pending message exported: %v", sent, monitored)
 			}
 			time.Sleep(every)
 		}
@@ -731,7 +731,7 @@ func TestAssetTransactionsCountOnceAtRangeStart(t *testing.T) {
 				if n := sum(t, samples, "avax_asset_transactions_total"); n != float64(len(times)) {
 					t.Errorf("counted %v of %d", n, len(times))
 				}
-				times = append(times, now) // in the same second, but indexed later
+				times = append(times, now) // in the same second, but the service indexes it later
 				time.Sleep(time.Second + time.Duration(len(times)%2)*time.Minute)
 			}
 		})
@@ -761,11 +761,11 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 		status  string
 		want    int
 	}{
-		"enabled":    {true, data.NFTUnreachableTokenURI, 4},
-		"disabled":   {false, data.NFTUnreachableTokenURI, 0},
-		"not needed": {true, "indexed", 0},
-		"full disk":  {true, data.NFTUnindexed, 4},
-		"rejected":   {true, data.NFTUnindexed, 4},
+		"enabled":         {true, data.NFTUnreachableTokenURI, 4},
+		"disabled":        {false, data.NFTUnreachableTokenURI, 0},
+		"already indexed": {true, "indexed", 0},
+		"full disk":       {true, data.NFTUnindexed, 4},
+		"rejected":        {true, data.NFTUnindexed, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w world) {
@@ -774,7 +774,7 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 				if err == nil {
 					t.Fatal("opened")
 				}
-				for range 20 { // ten minutes each: at 0:00, 1:00, 2:00 and 3:00
+				for range 20 { // every ten minutes; reindex requests at 0:00, 1:00, 2:00 and 3:00
 					w.restart(t, path)
 					if strings.Contains(name, "disk") {
 						w.ups.Data.Ledger.State = full
@@ -783,7 +783,7 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 					w.data(func(r *http.Request) string {
 						if strings.HasSuffix(r.URL.Path, ":reindex") {
 							asked = append(asked, time.Now())
-							if strings.Contains(name, "refused") {
+							if name == "rejected" {
 								return "{" // malformed
 							}
 							return " "
@@ -817,7 +817,7 @@ func TestTokenWithoutMonitoredHolderIsNoted(t *testing.T) {
 	})
 }
 
-// newestOf returns the newest indexed block, with many calls.
+// newestOf returns the newest indexed block. It tries every block, which needs many calls.
 func (w world) newestOf(t *testing.T, chain string, from uint64) uint64 {
 	t.Helper()
 	id := w.network.Chain(chain).ID
@@ -844,7 +844,7 @@ func TestNewestIndexedBlockNeedsFewCalls(t *testing.T) {
 			}
 			return found, calls
 		}
-		settle := func(lag time.Duration, runs, limit int) {
+		testLag := func(lag time.Duration, runs, limit int) {
 			t.Helper()
 			w.network.SetIndexLag("C", lag)
 			for range runs {
@@ -859,15 +859,15 @@ func TestNewestIndexedBlockNeedsFewCalls(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 		}
-		settle(2*time.Second, 3, 4)
-		settle(48*time.Hour, 1, 4) // no progress between runs
-		settle(2*time.Second, 4, 4)
-		settle(40*time.Minute, 48, 4) // lags and makes progress
-		settle(2*time.Second, 6, 4)
+		testLag(2*time.Second, 3, 4)
+		testLag(48*time.Hour, 1, 4) // the service indexes no new block between runs
+		testLag(2*time.Second, 4, 4)
+		testLag(40*time.Minute, 48, 4) // the service lags and indexes new blocks
+		testLag(2*time.Second, 6, 4)
 		w.restart(t, t.TempDir())
 		w.network.SetIndexLag("C", 48*time.Hour)
 		time.Sleep(2 * time.Hour)
-		settle(48*time.Hour, 10, 4) // large lag at the start of the exporter
+		testLag(48*time.Hour, 10, 4) // the service lags when the exporter starts
 	})
 }
 
@@ -1003,9 +1003,9 @@ func TestAnswerForAnotherSubjectIsRejected(t *testing.T) {
 	}
 }
 
-// A chain that the service knew a moment ago is not one that it does not index: the samples stay until they expire, and the
-// failure is logged.
-func TestForgottenChainIsAFailure(t *testing.T) {
+// The service answered a call about the chain before. So a later 404 does not mean that it does not index the chain:
+// the run fails, and the samples stay until they expire.
+func TestNotFoundAfterAnAnswerFailsTheRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.page(t, "native_balances")
 		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "no healthy upstream"), opBalance)
@@ -1073,7 +1073,7 @@ func TestRejectedKeyIsNotAnOutage(t *testing.T) {
 	})
 }
 
-func TestDataUpIsTrueWithoutCalls(t *testing.T) {
+func TestDataUpIsZeroDuringARequestedPause(t *testing.T) {
 	for name, fault := range map[string]simnet.Fault{"429": simnet.RateLimited(time.Hour), "503": simnet.Refused(503, "no healthy node")} {
 		inWorld(t, func(t *testing.T, w world) {
 			up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, MaxWait: 5 * time.Minute})
@@ -1202,7 +1202,7 @@ func TestDataServiceIsCalledWhileNodesAreDown(t *testing.T) {
 	})
 }
 
-// The exporter plans the budget with these numbers.
+// check and the budget use Cost to estimate the calls of a day.
 func TestDataCallsStayWithinCost(t *testing.T) {
 	for _, spec := range collectors.All() {
 		inWorld(t, func(t *testing.T, w world) {
@@ -1212,7 +1212,7 @@ func TestDataCallsStayWithinCost(t *testing.T) {
 			w.page(t, spec.Name)
 			if spec.Cost == nil {
 				if slices.ContainsFunc(w.network.Calls(), func(c simnet.Call) bool { return c.Upstream == "data" }) {
-					t.Errorf("%s calls the Data service and has no cost", spec.Name)
+					t.Errorf("%s calls the Data service but has no Cost", spec.Name)
 				}
 				return
 			}

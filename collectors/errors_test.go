@@ -23,12 +23,12 @@ func TestUnknownMethodIsCalledOnceAnHour(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		if got := w.callCount("foxtrot", "eth_feeConfig"); got != 0 {
-			t.Errorf("the other node got %d calls: an unknown method is an answer", got)
+			t.Errorf("the other node got %d calls, want none: the error for an unknown method counts as an answer", got)
 		}
 	})
 }
 
-// A starting node has no chains yet. It answers as for a chain that it does not run.
+// A starting node has no chains yet. Its answer is the same as for a chain that it does not run.
 func TestMissingChainIsRetried(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Node("alpha").Start()
@@ -38,11 +38,11 @@ func TestMissingChainIsRetried(t *testing.T) {
 		}
 		time.Sleep(4 * time.Second)
 		if page, err := w.run(t, "heads", "alpha/C"); scrape.OutcomeOf(err) != scrape.Bootstrapping || page != "" {
-			t.Errorf("while it bootstraps: %q, %v", page, err)
+			t.Errorf("while the chain bootstraps: %q, %v", page, err)
 		}
 		time.Sleep(10 * time.Second)
 		if page, err := w.run(t, "heads", "alpha/C"); err != nil || !strings.Contains(page, `avax_chain_height{node="alpha",chain="C"}`) {
-			t.Errorf("after it bootstrapped: %q, %v", page, err)
+			t.Errorf("after the chain bootstrapped: %q, %v", page, err)
 		}
 	})
 }
@@ -51,15 +51,15 @@ func TestNextNodeAnswersForAnUntrackedChain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "delta", "foxtrot") // delta tracks no subnet
 		if page, err := w.run(t, "fee_config", "examplel1"); err != nil || page == "" {
-			t.Errorf("one node runs it: %q, %v", page, err)
+			t.Errorf("one node runs the chain: %q, %v", page, err)
 		}
 		w.network.Node("foxtrot").Stop()
 		if _, err := w.run(t, "fee_config", "examplel1"); scrape.OutcomeOf(err) != scrape.Unreachable || errors.Is(err, collectors.ErrNotOffered) {
-			t.Errorf("the node that runs it is down: %v", err)
+			t.Errorf("the node that runs the chain is down: %v", err)
 		}
 		w.setNodes(t, "delta")
 		if _, err := w.run(t, "fee_config", "examplel1"); !errors.Is(err, collectors.ErrNotOffered) {
-			t.Errorf("no node runs it: %v", err)
+			t.Errorf("no node runs the chain: %v", err)
 		}
 	})
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// posing redirects names to other nodes and changes their answers.
+// posing redirects requests from one host to another. In answers for charlie.sim it replaces texts.
 type posing struct {
 	to      http.RoundTripper
-	hosts   map[string]string // by requested host
+	hosts   map[string]string // host that answers, by requested host
 	answers *strings.Replacer
 }
 
@@ -42,7 +42,7 @@ func (p *posing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// fleetOf binds the collector fleet to nodes with these names.
+// fleetOf binds the collector fleet to nodes with these names. The returned function runs it once.
 func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*collectors.Upstreams, func() (values map[string]float64, notes []string)) {
 	t.Helper()
 	var nodes []*collectors.Node
@@ -91,7 +91,7 @@ func TestIdentityChangesAreCounted(t *testing.T) {
 			time.Sleep(5 * time.Minute) // no answer is shared for so long
 			values, notes := collect()
 			if values["identity_changes_total bravo"] != step.want || values["identity_changes_total alpha"] != 0 {
-				t.Errorf("%s behind bravo: %v, want %v changes", step.host, values, step.want)
+				t.Errorf("%s answers as bravo: %v, want %v changes", step.host, values, step.want)
 			}
 			from, to := network.NodeID("bravo"), network.NodeID("charlie")
 			if step.want > 0 && !strings.Contains(strings.Join(notes, "\n"), "the node ID of bravo changed from "+from+" to "+to) {
@@ -144,7 +144,7 @@ func TestNetworkMismatchIsDetected(t *testing.T) {
 	})
 }
 
-// A node that is down is omitted, and does not affect the samples of others.
+// A node that is down has no samples. The samples of other nodes do not change.
 func TestFleetIgnoresNodesThatDoNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})

@@ -27,10 +27,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.prom anew; read the difference before you keep it")
+var update = flag.Bool("update", false, "write testdata/*.prom; read the difference before you commit it")
 
-// scene is the simulated network with one case for every family: an inactive L1 validator, a benched peer, a silent one, one
-// that is offline, an upgrade that only peers announce, and a plugin of another release.
+// scene returns a simulated network in which every family has a sample. It has an inactive L1 validator, a benched
+// peer, a silent peer, an offline peer, an upgrade that only peers announce, and a plugin of another release.
 func scene() *simnet.Network {
 	n := simnet.New(simnet.Options{Seed: 1})
 	n.SetBalance("examplel1", "foxtrot", 0)
@@ -49,13 +49,13 @@ func scene() *simnet.Network {
 	return n
 }
 
-// exm is an asset of the network of seed 1 that its owner holds in addition to AVAX.
+// exm is an X-Chain asset in the network with seed 1. simnet.Owner holds it in addition to AVAX.
 const exm = "VDn2yqg9vtPqizn3LJV8GnKKXBx7n3i1hKWEVsAjLsa1v2ivY"
 
-// conversion is the transaction that converted examplel1 to an L1 in that network.
+// conversion is the transaction that converted examplel1 to an L1, in the network with seed 1.
 const conversion = "2tzwYYGPioh2hA639aBuSTnKyeGrhmrMvLYvzMfEbMYnRircuf"
 
-// upstreams are the nodes alpha and foxtrot of the network, and its services.
+// upstreams returns the nodes alpha and foxtrot of the network, its services, and a watch list.
 func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Network) *collectors.Upstreams {
 	t.Helper()
 	return &collectors.Upstreams{
@@ -85,7 +85,7 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 	}
 }
 
-// watch returns the observer.
+// watch returns the observer of the network.
 func watch(t *testing.T, transport http.RoundTripper) *collectors.Node {
 	t.Helper()
 	up, err := scrape.New(scrape.Options{Name: "observer", URL: "http://observer.sim", Transport: transport, Withholds: node.IsWithheld})
@@ -139,7 +139,7 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 				ups.Watch.Validators.IDs = []string{network.NodeID("alpha"), network.NodeID("golf")}
 				network.ResetCalls()
 				page := collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
-				if spec.Cost != nil { // it also exports what happened since the first run
+				if spec.Cost != nil { // some samples count events since the first run
 					time.Sleep(2 * time.Hour)
 					page = collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				}
@@ -147,7 +147,7 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 				golden(t, filepath.Join("testdata", spec.Name+".prom"), page)
 				for _, f := range spec.Families {
 					if !strings.Contains(page, "# TYPE "+f.Name+" ") {
-						t.Errorf("%s: declared without a sample", f.Name)
+						t.Errorf("%s: no sample", f.Name)
 					}
 				}
 				problems, err := promlint.New(strings.NewReader(page)).Lint()
@@ -157,18 +157,18 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 				for _, p := range problems {
 					t.Errorf("%s: %s", p.Metric, p.Text)
 				}
-				if spec.Cost == nil { // partial sync causes further calls
+				if spec.Cost == nil { // with partial sync, some collectors make more calls
 					network.Node("foxtrot").SetPartialSync(true)
 					time.Sleep(2 * time.Minute)
 				}
-				ups.Watch.Validators.IDs = nil // then node IDs come from the nodes
+				ups.Watch.Validators.IDs = nil // then the collectors request the node IDs from the nodes
 				collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				asked := map[string]bool{}
 				for _, c := range network.Calls() {
 					asked[c.Method] = true
 				}
 				if diff := cmp.Diff(slices.Sorted(slices.Values(spec.Calls)), slices.Sorted(maps.Keys(asked))); diff != "" {
-					t.Errorf("declared (-), made (+) calls:\n%s", diff)
+					t.Errorf("calls in Spec.Calls only (-), calls made only (+):\n%s", diff)
 				}
 			})
 		})
@@ -188,6 +188,6 @@ func golden(t *testing.T, file, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-) and the samples (+) differ; if the samples are right, run go test ./collectors -update:\n%s", file, diff)
+		t.Errorf("%s (-) and the samples (+) differ. If the samples are correct, run go test ./collectors -update:\n%s", file, diff)
 	}
 }

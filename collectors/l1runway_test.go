@@ -14,7 +14,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// runway returns the collector's job for examplel1, which keeps its measurements.
+// runway binds the collector once, so that its measurements stay between runs. run runs the job for examplel1. of
+// returns the name of a validator's series.
 func (w world) runway(t *testing.T) (run func() string, of func(family, validator string) string) {
 	t.Helper()
 	spec := specOf(t, "l1_runway")
@@ -29,7 +30,8 @@ func (w world) runway(t *testing.T) (run func() string, of func(family, validato
 	}
 }
 
-// unpriced removes the undocumented price of a validation from the nodes, as a release may do.
+// unpriced makes the nodes reject platform.getValidatorFeeState. The method is not documented, so a release may
+// remove it.
 func unpriced(w world, nodes ...string) {
 	for _, name := range nodes {
 		w.network.Node(name).Suffer(simnet.Refused(-32000, `rpc: can't find method "platform.GetValidatorFeeState"`), "platform.getValidatorFeeState")
@@ -55,7 +57,7 @@ func TestRunwayIsBalanceDividedByPrice(t *testing.T) {
 		if got := valueOf(t, page, of("runway_seconds", "echo")); math.Abs(got-500_000) > 15 {
 			t.Errorf("runway of half an AVAX: %v s", got)
 		}
-		// alpha's 10 AVAX at 1000 nAVAX per second last 115 days; echo, charlie and foxtrot need more for 30.
+		// At 1000 nAVAX per second, alpha's 10 AVAX last 115 days. echo, charlie and foxtrot need a top-up for 30 days.
 		const need = 30 * 24 * 3600 * 1000e-9
 		if got, want := valueOf(t, page, `avax_l1_top_up_avax{chain="examplel1",days="30"}`), (need-0.5)+(need-1)+(need-2); math.Abs(got-want) > 1e-4 {
 			t.Errorf("top-up of %v AVAX, want %v", got, want)
@@ -105,7 +107,7 @@ func TestTopUpCountsFromItsBlock(t *testing.T) {
 		w.network.TopUp("examplel1", "echo", 1e9)
 		time.Sleep(10 * time.Minute)
 		if got := valueOf(t, run(), of("runway_seconds", "echo")); got != before-20*60 {
-			t.Errorf("%v s, want the %v s of twenty minutes ago minus those minutes", got, before)
+			t.Errorf("%v s, want %v s minus twenty minutes", got, before)
 		}
 		w.network.Node("alpha").CatchUp("P")
 		if got, want := valueOf(t, run(), of("runway_seconds", "echo")), before-20*60+1e9/512; math.Abs(got-want) > 10 {
@@ -138,13 +140,13 @@ func TestBurnIsMeasuredWithoutAPrice(t *testing.T) {
 					page = run()
 				}
 				day := float64(price) * 86400e-9
-				for _, validator := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} { // foxtrot cannot be measured: it counts with the burn of the others
+				for _, validator := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} { // foxtrot has no balance to measure, so it gets the burn rate of the others
 					if got := valueOf(t, page, of("burn_avax_per_day", validator)); math.Abs(got-day) > day/100 {
 						t.Errorf("%s: burn of %v AVAX per day, want %v", validator, got, day)
 					}
 				}
 				if !strings.Contains(page, `quorum="0.67"`) {
-					t.Error("no time of the quorum loss")
+					t.Error("no series for the loss of quorum 0.67")
 				}
 			})
 		})
@@ -158,7 +160,7 @@ func TestMainnetBurnIsAtLeastTheFloor(t *testing.T) {
 			w.network.SetFeePrice(100)
 			unpriced(w, "alpha", "foxtrot")
 			run, of := w.runway(t)
-			page := run() // without measurements
+			page := run() // the first run has no measurement yet
 			if want == "" {
 				wantNoSeries(t, page, "burn_avax_per_day")
 				want = "0.00864"
@@ -171,7 +173,7 @@ func TestMainnetBurnIsAtLeastTheFloor(t *testing.T) {
 	}
 }
 
-// An answer that another collector got a minute ago is of another time.
+// l1_runway must not use the balances that another collector requested a minute ago.
 func TestBalancesAndTheirTimeAreReadTogether(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		_, of := w.runway(t)
@@ -190,7 +192,7 @@ func TestOnlyConsistentReadingsAreMeasured(t *testing.T) {
 		began := time.Now()
 		asked := 0
 		*w.otherwise = func(_, method string, _ []any) string {
-			if method != "platform.getTimestamp" { // the chain never pauses
+			if method != "platform.getTimestamp" { // each answer has a later time
 				return ""
 			}
 			asked++
@@ -220,7 +222,7 @@ func TestLegacyValidatorsPayNothingAndStayActive(t *testing.T) {
 		wantNoSeries(t, page, w.network.NodeID("alpha"))
 		runway := valueOf(t, page, fmt.Sprintf(`avax_l1_validator_runway_seconds{chain="examplepoa",node_id="%s",validation_id="%s"}`,
 			w.network.NodeID("hotel"), w.network.ValidationID("examplepoa", "hotel")))
-		for quorum, want := range map[string]float64{"0.80": runway, "0.75": runway} { // 60 of 90 are legacy weight
+		for quorum, want := range map[string]float64{"0.80": runway, "0.75": runway} { // legacy validators have a weight of 60 of 90
 			if got := valueOf(t, page, `avax_l1_quorum_loss_seconds{chain="examplepoa",quorum="`+quorum+`"}`); got != want {
 				t.Errorf("quorum %s lost in %v s, want %v", quorum, got, want)
 			}
@@ -228,7 +230,7 @@ func TestLegacyValidatorsPayNothingAndStayActive(t *testing.T) {
 	})
 }
 
-// Of 370: alpha 100, bravo 100, foxtrot 100, charlie 50, echo 20.
+// The weight is 370: alpha 100, bravo 100, foxtrot 100, charlie 50, echo 20.
 func TestQuorumDenominatorIncludesInactiveWeight(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		run, of := w.runway(t)
@@ -236,7 +238,7 @@ func TestQuorumDenominatorIncludesInactiveWeight(t *testing.T) {
 			return `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="` + share + `"}`
 		}
 		page := run()
-		// Without echo 350 remain, without charlie 300 (81 %), without foxtrot 200 (54 %).
+		// The balances end in the order echo, charlie, foxtrot. The active weight is then 350, 300 (81 %), 200 (54 %).
 		for _, share := range []string{"0.80", "0.75", "0.67"} {
 			if got, want := valueOf(t, page, quorum(share)), valueOf(t, page, of("runway_seconds", "foxtrot")); got != want {
 				t.Errorf("quorum %s lost in %v s, want foxtrot's %v", share, got, want)
@@ -244,7 +246,7 @@ func TestQuorumDenominatorIncludesInactiveWeight(t *testing.T) {
 		}
 		w.network.SetBalance("examplel1", "charlie", 0)
 		w.network.SetBalance("examplel1", "echo", 0)
-		page = run() // 300 of 370 remain: 81 %, although 100 % of the active weight
+		page = run() // 300 of 370 are active: 81 % of all weight
 		if got, want := valueOf(t, page, quorum("0.80")), valueOf(t, page, of("runway_seconds", "foxtrot")); got != want {
 			t.Errorf("lost in %v s, want %v", got, want)
 		}
@@ -268,25 +270,25 @@ func TestRemovedValidatorLosesItsMeasurements(t *testing.T) {
 			w.network.RemoveValidator("examplel1", validator)
 		}
 		run()
-		w.network.AddL1Validator("examplel1", "echo", 20, 1e9) // with a new validation ID
+		w.network.AddL1Validator("examplel1", "echo", 20, 1e9) // the validator returns with a new validation ID
 		if page := run(); page != "" {
 			t.Errorf("samples of an unmeasured validation: %s", page)
 		}
 	})
 }
 
-// Status pages and /metrics use the same set.
+// The status page uses Facts, /metrics uses samples: both must have the same validators.
 func TestL1FactsHaveTheWholeSet(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetBalance("examplel1", "charlie", 0)
 		w.setNodes(t, "alpha")
 		kept := func(collector, chain string) *staking.L1 { return w.batch(t, collector, chain).Facts.L1 }
-		told, all := kept("l1_runway", "examplel1"), kept("l1", "examplel1")
-		if len(told.Set) != 5 || told.Unpriced || told.At.IsZero() || !all.Unpriced || !all.At.IsZero() {
-			t.Fatalf("%+v, %+v", told, all)
+		runway, all := kept("l1_runway", "examplel1"), kept("l1", "examplel1")
+		if len(runway.Set) != 5 || runway.Unpriced || runway.At.IsZero() || !all.Unpriced || !all.At.IsZero() {
+			t.Fatalf("%+v, %+v", runway, all)
 		}
 		page := w.page(t, "l1_runway")
-		for _, v := range told.Set {
+		for _, v := range runway.Set {
 			if v.Burn != staking.MainnetFloor {
 				t.Errorf("%+v", v)
 			}
@@ -297,9 +299,9 @@ func TestL1FactsHaveTheWholeSet(t *testing.T) {
 				t.Errorf("charlie: %+v", v)
 			}
 		}
-		_, sum := told.TopUps(staking.TopUpDays, time.Now())
+		_, sum := runway.TopUps(staking.TopUpDays, time.Now())
 		if got := valueOf(t, page, `avax_l1_top_up_avax{chain="examplel1",days="30"}`); got != float64(sum)/1e9 {
-			t.Errorf("sample %v AVAX, facts %d nAVAX", got, sum)
+			t.Errorf("top-up in the sample %v AVAX, in the facts %d nAVAX", got, sum)
 		}
 		for _, v := range kept("l1_runway", "examplepoa").Set {
 			if !v.Legacy || v.End.IsZero() || v.ID == "" || v.Balance != 0 {
@@ -308,8 +310,8 @@ func TestL1FactsHaveTheWholeSet(t *testing.T) {
 		}
 		unpriced(w, "alpha")
 		onNetwork(w, 1337)
-		if told := kept("l1_runway", "examplel1"); !told.Unpriced || told.At.IsZero() {
-			t.Errorf("without a price: %+v", told)
+		if runway := kept("l1_runway", "examplel1"); !runway.Unpriced || runway.At.IsZero() {
+			t.Errorf("without a price: %+v", runway)
 		}
 		if got := w.batch(t, "l1", "C").Facts.L1; got != nil {
 			t.Errorf("facts of the C-Chain: %v", got)

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// TestEachCollectorIsOneFile reads the sources. A file has at most one Spec, and other files use only that and its families. Shared
-// code is in files without a Spec.
+// TestEachCollectorIsOneFile reads the sources. A file has at most one Spec. Other files may use that Spec and its
+// families, but nothing else of the file. Shared code is in files without a Spec.
 func TestEachCollectorIsOneFile(t *testing.T) {
 	paths, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := map[string]*ast.File{}
-	owners := map[string]string{} // files of collectors, by declared name
+	owners := map[string]string{} // the file that declares a name, for files with a Spec
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
@@ -42,7 +42,7 @@ func TestEachCollectorIsOneFile(t *testing.T) {
 		t.Fatalf("%d declarations found", len(owners))
 	}
 	for path, file := range files {
-		for _, name := range file.Unresolved { //nolint:staticcheck // the names of the package, without type checking
+		for _, name := range file.Unresolved { //nolint:staticcheck // without type checking, Unresolved has the names that other files declare
 			if owner := owners[name.Name]; owner != "" && owner != path {
 				t.Errorf("%s uses %s of the collector in %s: move it to a file named after what it holds", path, name, owner)
 			}
@@ -50,7 +50,7 @@ func TestEachCollectorIsOneFile(t *testing.T) {
 	}
 }
 
-// declarations returns the functions, types and constants of a file, and the number of its Specs.
+// declarations returns the names of a file's functions, types and constants, and the number of its Specs.
 func declarations(file *ast.File) (names []string, specs int) {
 	for _, d := range file.Decls {
 		switch d := d.(type) {

@@ -16,14 +16,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// observe selects these nodes and the observer.
+// observe replaces the configured nodes by these nodes and the observer.
 func (w world) observe(t *testing.T, nodes ...string) {
 	t.Helper()
 	w.setNodes(t, nodes...)
 	w.ups.SetNodes(append(slices.Clone(w.ups.Nodes()), watch(t, w)))
 }
 
-// runAll runs every job of every collector that calls no service.
+// runAll runs every job of every collector that calls only nodes. It returns the errors.
 func (w world) runAll(t *testing.T) (failed map[string]error) {
 	t.Helper()
 	failed = map[string]error{}
@@ -121,7 +121,7 @@ func TestObserverOfAnotherNetworkExportsNothing(t *testing.T) {
 	})
 }
 
-// Network facts are known while the configured nodes are down.
+// While the configured nodes are down, the observer answers requests for facts about the network.
 func TestObserverAnswersWhileNodesAreDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha", "bravo")
@@ -170,12 +170,12 @@ func TestObserverViewCountsForSafeToStop(t *testing.T) {
 		w.observe(t, "alpha")
 		time.Sleep(time.Minute)
 		if got := valueOf(t, w.page(t, "safe_to_stop"), series); got > seen-0.1 {
-			t.Errorf("without bravo the observer is connected to %g of the stake, %g before", got, seen)
+			t.Errorf("%g of the stake stays connected after bravo disconnects, %g before", got, seen)
 		}
 	})
 }
 
-// A delegator has no node.
+// A delegator may have no node, only an observer.
 func TestObserversSufficeWithoutNodes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		alpha := w.network.NodeID("alpha")

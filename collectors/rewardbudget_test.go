@@ -17,7 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// budgetOf returns a reader for one participant's values of reward_budget.
+// budgetOf returns a function that returns the value of a family of reward_budget for one validator.
 func (w world) budgetOf(t *testing.T, page, participant string) func(family string) float64 {
 	t.Helper()
 	return func(family string) float64 {
@@ -26,10 +26,10 @@ func (w world) budgetOf(t *testing.T, page, participant string) func(family stri
 	}
 }
 
-// near reports whether a value is within a millionth of the expected one.
+// near reports whether the relative difference of a value from the expected one is at most a millionth.
 func near(got, want float64) bool { return math.Abs(got-want) <= 1e-6*max(1, math.Abs(want)) }
 
-// All peers of an own node count, weighted by stake, without the node itself.
+// The views of all peers of a configured node count, weighted by stake. The node's view of itself does not count.
 func TestBudgetFollowsTheViewsOfPeers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo")
@@ -37,7 +37,7 @@ func TestBudgetFollowsTheViewsOfPeers(t *testing.T) {
 		w.network.Node("alpha").SetObservedUptime(85, "bravo", "charlie")
 		page := w.page(t, "reward_budget")
 		alpha := w.budgetOf(t, page, "alpha")
-		// bravo and charlie have 2.05 and 1.9505 million of the 8.0056 million without alpha's.
+		// The stake without alpha's is 8.0056 million AVAX: bravo has 2.05 and charlie 1.9505 million.
 		const all, others = 10_040_600.0, 8_005_600.0
 		want := (0.85*(2_050_000+1_950_500) + 0.95*(others-2_050_000-1_950_500)) / others
 		if got := alpha("weighted_uptime_ratio"); !near(got, want) {
@@ -47,12 +47,12 @@ func TestBudgetFollowsTheViewsOfPeers(t *testing.T) {
 			t.Errorf("views of %v, want %v", got, others/all)
 		}
 		if got := alpha("downtime_used_seconds"); !near(got, (1-want)*200*24*3600) {
-			t.Errorf("used %v s, want %v", got, (1-want)*200*24*3600)
+			t.Errorf("downtime used %v s, want %v", got, (1-want)*200*24*3600)
 		}
 		wantSeries(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`, "6.3072e+06") // 20 % of 365 days
 		for requirement, want := range map[string]float64{"0.8": others / all, "0.9": (others - 2_050_000 - 1_950_500) / all} {
 			if got := valueOf(t, page, fmt.Sprintf(`avax_validator_votes_yes_ratio{node_id="%s",requirement="%s"}`, w.network.NodeID("alpha"), requirement)); !near(got, want) {
-				t.Errorf("yes votes %v at %s, want %v", got, requirement, want)
+				t.Errorf("yes votes %v for the requirement %s, want %v", got, requirement, want)
 			}
 		}
 	})
@@ -86,7 +86,7 @@ func TestOwnViewNeverCountsAsVote(t *testing.T) {
 			wantNoSeries(t, page, "avax_validator_"+family+id)
 		}
 
-		w.setNodes(t, "alpha", "bravo") // only bravo has a view
+		w.setNodes(t, "alpha", "bravo") // only bravo has a view of alpha
 		alpha := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")
 		entries, err := w.ups.Nodes()[1].PlatformCurrentValidators(t.Context(), "", w.network.NodeID("alpha"))
 		if err != nil {
@@ -114,9 +114,9 @@ func TestOtherNodesViewsCountForANodeThatIsDown(t *testing.T) {
 		}
 		// charlie and bravo observed earlier downtime more precisely than in whole percents.
 		if used := alpha("downtime_used_seconds"); used < 24*3600 || used > before("downtime_used_seconds")+24*3600 {
-			t.Errorf("used %v s after a day, %v s before it", used, before("downtime_used_seconds"))
+			t.Errorf("downtime used %v s after a day, %v s before that day", used, before("downtime_used_seconds"))
 		}
-		// The peers of the other nodes report as before.
+		// The peers of the other nodes still report their views.
 		if got, want := w.budgetOf(t, page, "bravo")("views_stake_ratio"), (10_040_600.0-2_050_000-2_035_000)/10_040_600.0; !near(got, want) {
 			t.Errorf("views of bravo %v, want %v", got, want)
 		}
@@ -127,50 +127,50 @@ func TestOtherNodesViewsCountForANodeThatIsDown(t *testing.T) {
 func TestDowntimeUsedDoesNotFallWhenTheNodeGoesDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo", "charlie")
-		told := func() (used, uncertainty float64) {
+		downtime := func() (used, uncertainty float64) {
 			alpha := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")
 			return alpha("downtime_used_seconds"), alpha("downtime_used_uncertainty_seconds")
 		}
-		up, percent := told()
+		up, percent := downtime()
 		const days = 200 * 24 * 3600
 		if percent < 0.0099*days || percent > 0.0101*days {
-			t.Errorf("the uncertainty is %v s of %d", percent, days)
+			t.Errorf("uncertainty %v s, want 1 %% of %d s", percent, days)
 		}
 		w.network.Node("alpha").Stop()
 		last, at := up, time.Now()
 		for minute := range 10 {
 			time.Sleep(time.Minute)
-			used, uncertainty := told()
+			used, uncertainty := downtime()
 			if passed := time.Since(at).Seconds(); used < last || used > last+passed+5 {
-				t.Errorf("minute %d: %v s after %v, %v s before", minute, used, passed, last)
+				t.Errorf("minute %d: downtime used %v s, after %v s it was %v s", minute, used, passed, last)
 			}
 			last, at = used, time.Now()
 			seen := (1 - w.budgetOf(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")) * days
 			if math.Abs(used-uncertainty-seen) > 60 || uncertainty < days/1000 {
-				t.Errorf("minute %d: %v s, at most %v less, but the others saw %v", minute, used, uncertainty, seen)
+				t.Errorf("minute %d: downtime used %v s, uncertainty %v s, but the other nodes observed %v s", minute, used, uncertainty, seen)
 			}
 		}
 		if last < up+9*60-10 {
-			t.Errorf("%v s after ten minutes, %v before", last, up)
+			t.Errorf("downtime used %v s after ten minutes, %v s before", last, up)
 		}
 
-		// A restart goes on from the state directory.
+		// After a restart, the collector continues with the state directory.
 		dir := t.TempDir()
 		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, dir)}
-		first, _ := told() // without memory: what the others saw
+		first, _ := downtime() // without stored state: what the other nodes observed
 		w.network.Node("alpha").Start()
 		time.Sleep(10 * time.Minute)
-		higher, _ := told()
+		higher, _ := downtime()
 		w.network.Node("alpha").Stop()
 		time.Sleep(time.Minute)
 		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, dir)}
-		if used, _ := told(); used < higher || higher < first {
-			t.Errorf("%v s after a restart, %v before it, %v at first", used, higher, first)
+		if used, _ := downtime(); used < higher || higher < first {
+			t.Errorf("downtime used %v s after a restart, %v s before it, %v s at first", used, higher, first)
 		}
 
 		w.network.SetStakeStart("alpha", time.Now().Add(-time.Hour))
-		if used, _ := told(); used > 3600 {
-			t.Errorf("%v s are used in a new period of an hour", used)
+		if used, _ := downtime(); used > 3600 {
+			t.Errorf("downtime used %v s in a period that started an hour ago", used)
 		}
 	})
 }
@@ -193,17 +193,18 @@ func TestDowntimeUsedRecoversFromAFalseReport(t *testing.T) {
 		w.network.Node("alpha").SetObservedUptime(1, "charlie") // a quarter of the stake
 		time.Sleep(time.Minute)
 		if reported := used(); reported < before {
-			t.Errorf("%v s, %v s before", reported, before)
+			t.Errorf("downtime used %v s, %v s before the false report", reported, before)
 		}
 		w.network.Node("alpha").SetObservedUptime(99)
 		time.Sleep(time.Minute)
 		if after := used(); after > before+120 {
-			t.Errorf("%v s a minute after the false report, %v s before it", after, before)
+			t.Errorf("downtime used %v s a minute after the false report, %v s before it", after, before)
 		}
 	})
 }
 
-// Other nodes are called if little is known, and count if they know more.
+// If a node's peers cover little stake, the other configured nodes are called. Their views count only if they cover
+// more stake.
 func TestSourceWithMoreStakeCounts(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "charlie")
@@ -223,7 +224,7 @@ func TestRestartDoesNotChangeTheBudget(t *testing.T) {
 		before := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")("weighted_uptime_ratio")
 		w.network.Node("alpha").Start()
 		id := `{node_id="` + w.network.NodeID("alpha") + `"}`
-		told := 0
+		exported := 0
 		for range 60 {
 			time.Sleep(time.Second)
 			page, err := w.run(t, "reward_budget", "network")
@@ -234,14 +235,14 @@ func TestRestartDoesNotChangeTheBudget(t *testing.T) {
 				wantNoSeries(t, page, "avax_validator_weighted_uptime_ratio"+id)
 				continue
 			}
-			told++
+			exported++
 			wantSeries(t, page, "avax_validator_reward_reachable"+id, "1")
 			if got := valueOf(t, page, "avax_validator_weighted_uptime_ratio"+id); math.Abs(got-before) > 0.01 {
 				t.Errorf("weighted uptime %v, was %v", got, before)
 			}
 		}
-		if told < 30 {
-			t.Errorf("exported in %d of 60 seconds", told)
+		if exported < 30 {
+			t.Errorf("exported in %d of 60 seconds", exported)
 		}
 	})
 }
@@ -267,7 +268,7 @@ func TestRequirementRisesExactlyAtHelicon(t *testing.T) {
 			wantSeries(t, page, `avax_validator_uptime_requirement_ratio{node_id="`+w.network.NodeID("alpha")+`"}`, step.want)
 			budget := valueOf(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`)
 			share := map[string]float64{"0.8": 0.2, "0.9": 0.1}[step.want]
-			// It ends 165 days after the start of the network, minutes ago.
+			// The period ends 165 days after the start of the network, which was minutes ago.
 			if want := share * (165*24*time.Hour + time.Since(step.start)).Seconds(); math.Abs(budget-want) > 3600 {
 				t.Errorf("budget %v s, want about %v", budget, want)
 			}
@@ -275,10 +276,10 @@ func TestRequirementRisesExactlyAtHelicon(t *testing.T) {
 	})
 }
 
-// slowFacts is the maximum age of an answer about upgrades.
+// slowFacts is longer than the maximum age of an answer about upgrades.
 const slowFacts = 11 * time.Minute
 
-// A node of an older release does not know the upgrade, or has another time for it.
+// A node of an older release does not know the upgrade, or knows an outdated time.
 func TestOutdatedNodeDoesNotLowerTheRequirement(t *testing.T) {
 	for _, known := range []string{"9999-12-01T00:00:00Z", "2998-01-01T00:00:00Z"} {
 		inWorld(t, func(t *testing.T, w world) {
@@ -331,7 +332,7 @@ func TestDuplicateValidatorsAreExportedOnce(t *testing.T) {
 		transport := &posing{to: network.Transport(), hosts: map[string]string{"charlie.sim": "alpha.sim"}}
 		w.ups = upstreams(t, transport, network)
 		var nodes []*collectors.Node
-		for _, name := range []string{"alpha", "bravo", "charlie"} { // charlie is alpha as well
+		for _, name := range []string{"alpha", "bravo", "charlie"} { // the address of charlie leads to alpha
 			nodes = append(nodes, collectors.NewNode(node.New(open(t, transport, name))))
 		}
 		w.ups.SetNodes(nodes)
@@ -348,7 +349,7 @@ func TestLargestDissentersAreListed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo", "foxtrot")
 		if tables := w.tables(t, "reward_budget", "network"); len(tables) != 0 {
-			t.Errorf("tables without no votes: %v", tables)
+			t.Errorf("tables although all votes are yes: %v", tables)
 		}
 		w.network.Node("alpha").SetObservedUptime(79, "charlie", "hotel")
 		w.network.Node("bravo").SetObservedUptime(85) // its requirement is 90
@@ -381,16 +382,16 @@ func TestLargestDissentersAreListed(t *testing.T) {
 		w.network.Node("delta").SetObservedUptime(50)
 		w.ups.Watch.Validators.All = true
 		if tables = w.tables(t, "reward_budget", "network"); len(tables) != 1 || len(tables[0].Rows) != len(want) {
-			t.Errorf("with all validators monitored, want only the own ones: %v", tables)
+			t.Errorf("with all validators monitored, want only the configured nodes: %v", tables)
 		}
 	})
 }
 
-// Other collectors make the same calls, so it costs nearly nothing.
+// Other collectors make the same calls, so reward_budget makes almost no calls of its own.
 func TestRewardBudgetSharesCallsOfOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo", "charlie")
-		w.network.Node("charlie").Suffer(simnet.Unavailable(), "info.peers") // so that the views of other nodes are needed
+		w.network.Node("charlie").Suffer(simnet.Unavailable(), "info.peers") // so that the collector needs the views of other nodes
 		ctx := scrape.MaxAge(t.Context(), 30*time.Second)
 		run := func(name string) {
 			spec := specOf(t, name)

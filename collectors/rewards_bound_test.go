@@ -12,7 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// A list of rewards without end does not fill the memory.
+// If the service returns a list of rewards without an end, the run fails before it fills the memory.
 func TestEndlessRewardListIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages := 0

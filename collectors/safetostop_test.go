@@ -24,10 +24,10 @@ func TestStopLeavesTheOtherMembers(t *testing.T) {
 		w.setNodes(t, "alpha", "echo", "foxtrot")
 		page := w.page(t, "safe_to_stop")
 		if got := valueOf(t, page, leaves("alpha", "P")); !near(got, 1-2_035_000/10_040_600.0) {
-			t.Errorf("%v of the primary network left without alpha", got)
+			t.Errorf("without alpha, the share of the primary network is %v", got)
 		}
 		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 270/370.0) {
-			t.Errorf("%v of the L1 left without alpha", got)
+			t.Errorf("without alpha, the share of the L1 is %v", got)
 		}
 		wantSeries(t, page, leaves("foxtrot", "P"), "1") // without stake
 		wantNoSeries(t, page, `node="echo",chain="examplepoa"`)
@@ -40,7 +40,8 @@ func TestStopLeavesTheOtherMembers(t *testing.T) {
 	})
 }
 
-// The set is at its quorum: no further member may stop. An offline member leaves no gap.
+// With 81 % of its weight up, the set is near its quorum: no further member may stop. A member that is already
+// offline or inactive may stop.
 func TestOfflineAndInactiveWeightDoesNotCount(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "delta", "echo", "alpha")
@@ -52,24 +53,24 @@ func TestOfflineAndInactiveWeightDoesNotCount(t *testing.T) {
 		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("echo")+`"}`, "1")
 		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"}`, "0")
 		if got := valueOf(t, page, leaves("echo", "examplel1")); !near(got, 300/370.0) {
-			t.Errorf("%v left without echo", got)
+			t.Errorf("without echo, the share is %v", got)
 		}
-		wantSeries(t, page, `avax_node_safe_to_stop{node="echo"}`, "0") // 60 % of the primary network would be left
+		wantSeries(t, page, `avax_node_safe_to_stop{node="echo"}`, "0") // without echo, only 60 % of the primary network is connected
 	})
 }
 
-// One node has lost the other members of the L1. Its view counts for stops of other nodes.
+// One node has lost its connections to the other members of the L1. Its view counts when other nodes want to stop.
 func TestLowestViewDecidesSafeToStop(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "echo", "foxtrot")
-		w.network.Disconnect("foxtrot") // it is connected only to itself, the others to all but it
+		w.network.Disconnect("foxtrot") // foxtrot is connected only to itself; the others are connected to all nodes except foxtrot
 		page := w.page(t, "safe_to_stop")
 		if got := valueOf(t, page, leaves("echo", "examplel1")); !near(got, 100/370.0) {
-			t.Errorf("%v left without echo, want foxtrot's view", got)
+			t.Errorf("without echo, the share is %v, want foxtrot's view", got)
 		}
-		// Its own view, of which nothing would be left, does not count.
+		// foxtrot's own view does not count: its share without foxtrot would be 0.
 		if got := valueOf(t, page, leaves("foxtrot", "examplel1")); !near(got, 270/370.0) {
-			t.Errorf("%v left without foxtrot, want the view of the others", got)
+			t.Errorf("without foxtrot, the share is %v, want the view of the others", got)
 		}
 		wantSeries(t, page, leaves("echo", "P"), "0") // foxtrot has no stake and no peers
 		wantSeries(t, page, leaves("foxtrot", "P"), "1")
@@ -88,7 +89,7 @@ func TestSingleNodeUsesItsOwnView(t *testing.T) {
 	})
 }
 
-// A node counts as connected to itself, for any answer.
+// A node counts as connected to itself even if its answer says that it is not.
 func TestNodeCountsAsConnectedToItself(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
@@ -113,18 +114,18 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 		w.page(t, "up")
 		wantSeries(t, w.page(t, "safe_to_stop"), `avax_node_safe_to_stop{node="echo"}`, "1")
 
-		// The only node that tracks the L1 does not answer for it; echo validates it.
+		// echo is the only node that tracks the L1, and a validator of it. Its call about the L1 fails.
 		w.network.Node("echo").Suffer(simnet.Refused(-32000, "failed to get uptime for validation ID x: validationID not found"), "validators.getCurrentValidators")
 		page := w.page(t, "safe_to_stop")
 		wantNoSeries(t, page, "avax_l1_safe_to_stop")
 		wantNoSeries(t, page, `avax_node_safe_to_stop{node="echo"}`)
 		wantNoSeries(t, page, leaves("echo", "examplel1"))
 		if got := valueOf(t, page, leaves("echo", "P")); got < 0.8 {
-			t.Errorf("%v of the primary network left without echo", got)
+			t.Errorf("without echo, the share of the primary network is %v", got)
 		}
-		wantSeries(t, page, `avax_node_safe_to_stop{node="delta"}`, "1") // according to the P-Chain, delta does not validate it
+		wantSeries(t, page, `avax_node_safe_to_stop{node="delta"}`, "1") // according to the P-Chain, delta does not validate the L1
 
-		// Without an answer of the P-Chain, any node may validate it.
+		// Without an answer of the P-Chain, each node may be a validator of the L1.
 		w.network.Node("delta").Suffer(simnet.Unavailable(), "platform.getCurrentValidators")
 		w.network.Node("echo").Suffer(simnet.Unavailable(), "platform.getCurrentValidators")
 		wantNoSeries(t, w.page(t, "safe_to_stop"), "avax_node_safe_to_stop")
@@ -141,10 +142,10 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 	})
 }
 
-// A node that has just started does not count yet: the next one must wait.
+// A node that has just started does not count as connected yet, so the next node must not stop yet.
 func TestNextNodeMayStopAfterTheLastIsBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		// No member has more than a hundredth of the stake or weight.
+		// delta has most of the L1's weight, so every other member may stop.
 		for _, validator := range []string{"alpha", "bravo", "foxtrot", "charlie"} {
 			w.network.SetWeight("examplel1", validator, 20)
 		}
@@ -169,7 +170,7 @@ func TestNextNodeMayStopAfterTheLastIsBack(t *testing.T) {
 			}
 		}
 		if was != "1" || changes != 2 {
-			t.Errorf("finally %s, after %d changes", was, changes)
+			t.Errorf("safe to stop is %s at the end, after %d changes, want 1 after 2", was, changes)
 		}
 	})
 }
@@ -181,7 +182,7 @@ func TestStoppedNodeHasNoSafeToStop(t *testing.T) {
 		page := w.page(t, "safe_to_stop")
 		wantNoSeries(t, page, `node="bravo"`)
 		if got := valueOf(t, page, leaves("alpha", "P")); !near(got, (10_040_600-2_035_000-2_050_000)/10_040_600.0) {
-			t.Errorf("%v left without alpha as well", got)
+			t.Errorf("without alpha and bravo, the share is %v", got)
 		}
 		w.network.Node("alpha").Stop()
 		if page, err := w.run(t, "safe_to_stop", "network"); err == nil || errors.Is(err, collectors.ErrNotOffered) || page != "" {
@@ -190,7 +191,7 @@ func TestStoppedNodeHasNoSafeToStop(t *testing.T) {
 	})
 }
 
-// A node of another network does not know these sets.
+// A node of another network does not know the validator sets of the expected network.
 func TestViewOfAnotherNetworkIsIgnored(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo", "charlie")
@@ -212,7 +213,7 @@ func TestViewOfAnotherNetworkIsIgnored(t *testing.T) {
 	})
 }
 
-// Two names of one node are one view.
+// If two configured names belong to one node, they count as one view.
 func TestDuplicateNodeIsNoSecondView(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		transport := &posing{to: w.network.Transport(), hosts: map[string]string{"bravo.sim": "foxtrot.sim"}}
@@ -225,7 +226,7 @@ func TestDuplicateNodeIsNoSecondView(t *testing.T) {
 		page := w.page(t, "safe_to_stop")
 		for _, name := range []string{"foxtrot", "bravo"} {
 			if got := valueOf(t, page, leaves(name, "examplel1")); !near(got, 270/370.0) {
-				t.Errorf("without %s %v left, want alpha's view", name, got)
+				t.Errorf("without %s, the share is %v, want alpha's view", name, got)
 			}
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// Two jobs with equal target texts would export duplicate series.
+// Two jobs of a collector with the same target would export duplicate series.
 func TestJobTargetsAreUniqueAndInScope(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.SetNodes(append(slices.Clone(w.ups.Nodes()), watch(t, w)))

@@ -16,8 +16,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Unexpected behaviour of real nodes, one test each. A test of the whole exporter covers the call for an L1's validators that
-// fails while one is added: the last samples stay.
+// Each test in this file is about a surprising behaviour of real nodes. One such behaviour is tested in internal/app:
+// while an L1 validator is added, the request for the L1's validators fails, and the previous samples stay.
 
 func TestOwnViewOfANodeIsOmitted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
@@ -43,7 +43,7 @@ func TestUptimeClimbsFromOwnStakeAfterARestart(t *testing.T) {
 		wantSeries(t, w.page(t, "uptime"), rewarding, "1")
 		w.network.Node("alpha").Start()
 		time.Sleep(2 * time.Second)
-		wantNoSeries(t, w.page(t, "uptime"), "avax_") // it does not know yet that it validates
+		wantNoSeries(t, w.page(t, "uptime"), "avax_") // the node does not know yet that it validates
 		time.Sleep(4 * time.Second)
 		wantSeries(t, w.page(t, "uptime"), validating, "1")
 		wantSeries(t, w.page(t, "uptime"), rewarding, "0.202677")
@@ -52,8 +52,8 @@ func TestUptimeClimbsFromOwnStakeAfterARestart(t *testing.T) {
 	})
 }
 
-// Stake of other nodes that are offline reduces our uptime, although it is not our fault. The connected stake falls by the same
-// amount.
+// When other validators go offline, the uptime that a node reports of itself falls, although the node was up. The
+// connected stake falls by the same amount.
 func TestUptimeFallsWithTheConnectedStake(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
@@ -65,14 +65,14 @@ func TestUptimeFallsWithTheConnectedStake(t *testing.T) {
 	})
 }
 
-// An L1 validator without a balance counts as disconnected although its node is up. It is subtracted from the active weight, and
-// must not be subtracted from the connected weight again.
+// An L1 validator without a balance is reported as disconnected although its node is up. Its weight is missing in the
+// active weight. It must not be subtracted a second time from the connected weight.
 func TestInactiveValidatorIsSubtractedOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
 		time.Sleep(30 * time.Second)
 		w.network.SetBalance("examplel1", "bravo", 0)
-		// It counts as connected until the node updates its set.
+		// The node reports the validator as connected until the node updates its set.
 		for _, connected := range []string{"1", "0"} {
 			wantSeries(t, w.page(t, "l1_views"), `avax_l1_validator_connected{node="alpha",chain="examplel1",node_id="`+w.network.NodeID("bravo")+
 				`",validation_id="`+w.network.ValidationID("examplel1", "bravo")+`"}`, connected)
@@ -98,7 +98,8 @@ func TestAnswerOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// A permissioned subnet that became an L1 lists its old and new validators in one list, in two forms.
+// After a permissioned subnet was converted to an L1, one list has its legacy validators and its L1 validators, in
+// two formats.
 func TestSubnetWithLegacyAndL1Validators(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		added := w.network.AddL1Validator("examplepoa", "hotel", 30, 1e9)
@@ -172,7 +173,7 @@ func TestPeersAreCountedPerMonitoredSubnet(t *testing.T) {
 		time.Sleep(time.Hour)
 		w.page(t, "peers")
 		if n := w.callCount("alpha", "platform.getBlockchains"); n != 1 {
-			t.Errorf("%d calls for the subnets of two chains", n)
+			t.Errorf("%d calls for the subnets of two chains, want 1", n)
 		}
 	})
 }
@@ -189,7 +190,7 @@ func TestPeersWithoutSubnetsAreAbsentNotZero(t *testing.T) {
 		}
 		wantNoSeries(t, w.page(t, "peers"), "avax_node_subnet_peers")
 
-		var invented []string // a peer may name any number
+		var invented []string // a peer may report any number of subnets
 		for i := range 3000 {
 			invented = append(invented, fmt.Sprintf(`"subnet%d"`, i))
 		}
@@ -218,7 +219,7 @@ func TestPeersAreCountedWithoutKnownChains(t *testing.T) {
 			t.Errorf("%d calls", n)
 		}
 
-		*w.otherwise = nil // an unknown chain must not hide others
+		*w.otherwise = nil // an unknown chain must not hide the other chains
 		w.ups.SetChains(append([]collectors.Chain{{Name: "none", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}}, w.ups.Chains()...))
 		wantSeries(t, w.page(t, "peers"), `avax_node_subnet_peers{node="alpha",chain="examplel1"}`, "4")
 	})
@@ -257,7 +258,8 @@ func TestL1OwnersFitALabel(t *testing.T) {
 	}
 }
 
-// A node may validate the primary network, a permissioned subnet and an L1, and be registered on the L1 twice.
+// A node may validate the primary network, a permissioned subnet and an L1 at the same time. It may have been
+// registered on the L1 twice.
 func TestNodeMayHaveSeveralValidations(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		before := w.network.ValidationID("examplel1", "alpha")
@@ -273,8 +275,8 @@ func TestNodeMayHaveSeveralValidations(t *testing.T) {
 	})
 }
 
-// The P-Chain returns an empty list of validators for an unknown subnet, without an error. Therefore the chain is looked up
-// first.
+// For an unknown subnet, the P-Chain returns an empty list of validators and no error. Therefore the collectors first
+// look up the chain.
 func TestUnknownChainIsAnErrorNotAnEmptySet(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}})
@@ -294,34 +296,35 @@ func TestUnknownChainIsAnErrorNotAnEmptySet(t *testing.T) {
 	})
 }
 
-// While no node runs a chain, or all answer 404 during their start, the EVM chain ID is unavailable. It never changes, so the
-// series keeps its label.
+// If no node runs a chain, or all nodes answer 404 during their start, no node reports the EVM chain ID. This ID
+// never changes, so the series keeps it.
 func TestChainNameStaysWhileNoNodeRunsIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "foxtrot")
 		spec := specOf(t, "chain_info")
 		jobs := spec.Bind(w.ups)
 		job := jobs[slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target.Chain == "examplel1" })]
-		tell := func() string {
+		collectOnce := func() string {
 			batch := metric.NewBatch(spec.Families)
 			if err := errors.Join(job.Collect(t.Context(), batch), batch.Err()); err != nil {
 				t.Fatal(err)
 			}
 			return string(batch.Chunks()[0].Text())
 		}
-		first := tell()
+		first := collectOnce()
 		if strings.Contains(first, `,evm_chain_id=""}`) || !strings.Contains(first, `,evm_chain_id="`) {
 			t.Fatalf("exported %q", first)
 		}
 		time.Sleep(time.Hour) // no answer is shared for so long
 		w.network.Node("foxtrot").SetChain("examplel1", simnet.Untracked)
-		if got := tell(); got != first {
+		if got := collectOnce(); got != first {
 			t.Errorf("exported %q, before %q", got, first)
 		}
 	})
 }
 
-// Created is the status of an untracked chain and of one whose VM failed. Only the node's health check distinguishes them.
+// The status is Created both for a chain that the node does not track and for a chain whose VM failed. Only the
+// node's health check shows the difference.
 func TestFailedVMHasStatusCreated(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "delta", "foxtrot") // delta tracks no subnet
@@ -337,7 +340,8 @@ func TestFailedVMHasStatusCreated(t *testing.T) {
 	})
 }
 
-// L1 weights are JSON numbers. As floats they would lose their last bit, and so would the sum.
+// L1 weights are JSON numbers. Weights above 2^53 that are parsed as floats lose their last bit, and the sum is
+// wrong.
 func TestWeightsAbove2To53SumExactly(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for _, name := range []string{"alpha", "bravo"} {
@@ -359,7 +363,7 @@ func TestCChainHasNoRulesAndNoFeeConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// It has two spellings of upgrades: durangoBlockTimestamp, etnaTimestamp.
+		// The C-Chain spells the times of upgrades in two ways: durangoBlockTimestamp, etnaTimestamp.
 		for _, upgrade := range []string{"durango", "etna", "cancun"} {
 			if !strings.Contains(page, `upgrade="`+upgrade+`"`) {
 				t.Errorf("no upgrade %s in %s", upgrade, page)
@@ -368,8 +372,8 @@ func TestCChainHasNoRulesAndNoFeeConfig(t *testing.T) {
 	})
 }
 
-// An unknown block is null on the C-Chain since Helicon, and an error on other chains. Behind a load balancer, the next call may
-// reach a node without the block.
+// The answer for an unknown block is null on the C-Chain since Helicon, and an error on other chains. Behind a load
+// balancer, the second call may reach a node that does not have the block.
 func TestMissingBlocksAreNotCompared(t *testing.T) {
 	for chain, missing := range map[string]string{
 		"C":         `{"jsonrpc":"2.0","id":1,"result":null}`,
@@ -424,7 +428,7 @@ func TestNodesInTheMinorityAreForked(t *testing.T) {
 	})
 }
 
-// The newest block of a node that is behind is an old one.
+// The newest block of a node that is behind is not the newest block of the chain.
 func TestNewestBlockIsTheHighestOfAllNodes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Node("alpha").FallBehind("C")
@@ -436,7 +440,7 @@ func TestNewestBlockIsTheHighestOfAllNodes(t *testing.T) {
 		}
 		w.setNodes(t, "alpha")
 		if w.page(t, "blocks") == both {
-			t.Error("stuck node with the same block")
+			t.Error("the node that is behind has the newest block")
 		}
 	})
 }
@@ -453,8 +457,8 @@ func TestXChainAtHeightZeroIsValid(t *testing.T) {
 	})
 }
 
-// For up to half a minute after a start, most checks have not run, which is not a failure. Failing checks come with status 503,
-// which is an answer.
+// For up to 30 s after a node's start, most health checks have not run. That is not a failure. If a check fails, the
+// answer has the status 503, which is a valid answer.
 func TestHealthChecksThatHaveNotRunAreAbsent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
@@ -470,7 +474,7 @@ func TestHealthChecksThatHaveNotRunAreAbsent(t *testing.T) {
 	})
 }
 
-// The error text often changes between runs: the table has the current text, the log gets the first.
+// The error text often changes between runs. The table has the current text, and the log has the first text.
 func TestFailingHealthCheckHasTheNodesText(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		words := func() (text, noted string) {
@@ -553,7 +557,7 @@ func TestRejectedWatchListItemNamesTheSetting(t *testing.T) {
 	})
 }
 
-// A node whose configuration lacks an upgrade will fork.
+// A node will fork if its configuration lacks an upgrade.
 func TestDifferentChainConfigsHaveDifferentHashes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		*w.otherwise = func(node, method string, _ []any) string {

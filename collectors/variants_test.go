@@ -40,7 +40,7 @@ func TestEqualNodesHaveOneVariantPerFact(t *testing.T) {
 	})
 }
 
-// A node whose configuration has an additional upgrade will fork.
+// A node will fork if only its configuration has an upgrade.
 func TestDifferentChainConfigIsDetected(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo", "charlie", "delta") // delta tracks no subnet
@@ -66,7 +66,7 @@ func TestDifferentChainConfigIsDetected(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		if _, rows = w.variants(t); !strings.Contains(rows[2], "feeManagerConfig inactive") || !strings.Contains(rows[2], "txAllowListConfig active") {
-			t.Errorf("one hour after the upgrade: %q", rows)
+			t.Errorf("one hour after the upgrades: %q", rows)
 		}
 	})
 }
@@ -85,7 +85,7 @@ func TestDifferentVersionsAndUpgradesAreDetected(t *testing.T) {
 		}
 		page, rows := w.variants(t)
 		wantSeries(t, page, variantsOf("version", "network"), "2")
-		wantSeries(t, page, variantsOf("vm_version", vm), "3") // charlie has the version of its own release
+		wantSeries(t, page, variantsOf("vm_version", vm), "3") // charlie has the VM version of release 1.14.2
 		wantSeries(t, page, variantsOf("rpc_protocol", "network"), "1")
 		wantSeries(t, page, variantsOf("upgrades", "network"), "2")
 		for _, want := range []string{

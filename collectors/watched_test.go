@@ -13,7 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// requestedIDs returns the node IDs of the latest call of platform.getCurrentValidators.
+// requestedIDs returns the node IDs in the parameters of the latest call of platform.getCurrentValidators.
 func (w world) requestedIDs(t *testing.T) []string {
 	t.Helper()
 	for _, c := range slices.Backward(w.network.Calls()) {
@@ -30,7 +30,7 @@ func (w world) requestedIDs(t *testing.T) []string {
 	return nil
 }
 
-// For exactly one validator, a node adds all its delegators.
+// If a request has a single node ID, a node also returns all delegators.
 func TestSingleValidatorRequestOmitsDelegators(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
@@ -49,7 +49,7 @@ func TestOnlyListedValidatorsAreMonitored(t *testing.T) {
 		wantSeries(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
 		wantSeries(t, page, `avax_validator_present{node_id="`+stranger+`"}`, "0")
 		if strings.Contains(page, w.network.NodeID("alpha")) {
-			t.Error("own node exported although it is not listed")
+			t.Error("configured node exported although AVAX_VALIDATORS does not list it")
 		}
 		views := w.page(t, "validator_views")
 		wantSeries(t, views, `avax_validator_connected{node="alpha",node_id="`+w.network.NodeID("charlie")+`"}`, "1")
@@ -70,13 +70,14 @@ func TestAllValidatorsUseThePeriodOfFullSets(t *testing.T) {
 				t.Errorf("%s every %v", name, got)
 			}
 			if got := specOf(t, name).Period(collectors.Validators{}); got != time.Minute {
-				t.Errorf("%s every %v with only own validators monitored", name, got)
+				t.Errorf("%s every %v if only the configured nodes are monitored", name, got)
 			}
 		}
 	})
 }
 
-// A configured name may move to another node. The previous validator is still in the set, and not missing.
+// A configured name may get the address of another node. The previous node's validator is still in the set and is not
+// reported as missing.
 func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
@@ -91,7 +92,7 @@ func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 	})
 }
 
-// A node of another network does not know these validators.
+// A node of another network does not know the monitored validators.
 func TestNodesOfAnotherNetworkGetNoValidatorCalls(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "bravo", "alpha", "charlie")
@@ -150,8 +151,8 @@ func (w world) blockHealthAPI() {
 	}
 }
 
-// A chain that the node tracks is found in any state: running, bootstrapping or failed. This takes one call to each node and one
-// to one of them.
+// A chain that a node tracks is discovered in any state: running, bootstrapping or failed. Discover makes one health
+// call to each node, and requests the list of chains from one node.
 func TestHealthChecksRevealTrackedChains(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "echo", "delta")
@@ -186,7 +187,7 @@ func TestHealthChecksRevealTrackedChains(t *testing.T) {
 		wantSeries(t, w.page(t, "bootstrap"), `avax_node_chain_present{node="alpha",chain="examplel1"}`, "0")
 		tables := w.tables(t, "health", "alpha")
 		if len(tables) == 0 || !strings.Contains(fmt.Sprint(tables[0].Rows), "warp cannot be activated before Durango") {
-			t.Errorf("text of the node missing: %v", tables)
+			t.Errorf("the node's error text is missing: %v", tables)
 		}
 	})
 }
@@ -212,7 +213,7 @@ func TestPartialSyncNodeHasNoXOrC(t *testing.T) {
 	})
 }
 
-// once runs one job of a collector, which must succeed, and returns its samples.
+// once runs a job of a collector and returns its samples. The run must succeed.
 func (w world) once(t *testing.T, collector string, j collectors.Job) (samples string) {
 	t.Helper()
 	batch := metric.NewBatch(specOf(t, collector).Families)

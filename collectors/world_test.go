@@ -17,15 +17,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// world is a healthy simulated network, and the configured part of it.
+// world is a healthy simulated network with the configuration of an exporter.
 type world struct {
 	network *simnet.Network
 	ups     *collectors.Upstreams
-	// otherwise answers a call in place of the network, unless it returns an empty text.
+	// otherwise, if set, answers a call in place of the network. If it returns an empty text, the network answers.
 	otherwise *func(node, method string, params []any) string
 }
 
-// inWorld runs the test with the nodes alpha and foxtrot in synthetic time.
+// inWorld runs the test in synthetic time. The nodes alpha and foxtrot are configured.
 func inWorld(t *testing.T, test func(t *testing.T, w world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -36,7 +36,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w world)) {
 	})
 }
 
-// setNodes selects the configured nodes.
+// setNodes replaces the configured nodes.
 func (w world) setNodes(t *testing.T, names ...string) {
 	t.Helper()
 	var nodes []*collectors.Node
@@ -88,13 +88,13 @@ func (w world) run(t *testing.T, collector, target string) (samples string, err 
 	return "", nil
 }
 
-// tables runs a collector's job for a target once, which must succeed, and returns its tables.
+// tables runs a collector's job for a target once and returns its tables. The run must succeed.
 func (w world) tables(t *testing.T, collector, target string) []metric.Table {
 	t.Helper()
 	return w.batch(t, collector, target).Tables()
 }
 
-// batch runs a collector's job for a target once, which must succeed.
+// batch runs a collector's job for a target once and returns the batch. The run must succeed.
 func (w world) batch(t *testing.T, collector, target string) *metric.Batch {
 	t.Helper()
 	spec := specOf(t, collector)
@@ -112,7 +112,7 @@ func (w world) batch(t *testing.T, collector, target string) *metric.Batch {
 	return nil
 }
 
-// page runs all jobs of a collector, which must succeed, and returns their samples.
+// page runs all jobs of a collector once and returns their samples. The runs must succeed.
 func (w world) page(t *testing.T, collector string) string {
 	t.Helper()
 	return collect(t.Context(), t, specOf(t, collector), w.ups)
@@ -139,7 +139,7 @@ func specOf(t *testing.T, name string) *collectors.Spec {
 	return nil
 }
 
-// says fails the test unless the samples contain the series with this value.
+// wantSeries fails the test unless the samples contain the series with this value.
 func wantSeries(t *testing.T, page, series, value string) {
 	t.Helper()
 	if !strings.Contains("\n"+page, "\n"+series+" "+value+"\n") {
@@ -147,7 +147,7 @@ func wantSeries(t *testing.T, page, series, value string) {
 	}
 }
 
-// valueOf returns the value of a series, which must exist.
+// valueOf returns the value of a series. It fails the test if the series does not exist.
 func valueOf(t *testing.T, page, series string) float64 {
 	t.Helper()
 	for line := range strings.Lines(page) {
@@ -163,7 +163,7 @@ func valueOf(t *testing.T, page, series string) float64 {
 	return 0
 }
 
-// silentOf fails the test if a sample contains the words.
+// wantNoSeries fails the test if a sample contains the words.
 func wantNoSeries(t *testing.T, page, words string) {
 	t.Helper()
 	for line := range strings.Lines(page) {
