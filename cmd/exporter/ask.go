@@ -18,8 +18,8 @@ func exporterURL(from string, cfg *config.Config) string {
 	return strings.TrimSuffix(cmp.Or(from, app.OwnURL(cfg.Listen, cfg.TLS)), "/")
 }
 
-// mostAnswer is the maximum size of an exporter's answer in bytes.
-const mostAnswer = 256 << 20
+// maxAnswer is the maximum size of an exporter's answer in bytes.
+const maxAnswer = 256 << 20
 
 // askURL sends a request to an exporter. The caller closes the body.
 func askURL(ctx context.Context, address string) (*http.Response, error) {
@@ -30,12 +30,13 @@ func askURL(ctx context.Context, address string) (*http.Response, error) {
 	return http.DefaultClient.Do(req)
 }
 
-// unreachable adds the remedy to an error of askURL.
+// unreachable adds a remedy to an error of askURL.
 func unreachable(err error) error {
 	return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
 }
 
-// getJSON decodes an answer. Without the path (404) the value is unchanged.
+// getJSON requests a URL and decodes the answer into the value. If the exporter answers 404, the value does not
+// change.
 func getJSON(ctx context.Context, address string, into any) error {
 	resp, err := askURL(ctx, address)
 	if err != nil {
@@ -49,7 +50,7 @@ func getJSON(ctx context.Context, address string, into any) error {
 	default:
 		return fmt.Errorf("%s answers %s; name an exporter that serves it, with --from", resp.Request.URL.Redacted(), resp.Status)
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer)).Decode(into); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(into); err != nil {
 		return fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/dashboards"
 )
 
-// builtIn are embedded files. Without a directory, print prints the first.
+// builtIn are embedded files. The first file is the one that print prints if the arguments have no directory.
 type builtIn []struct {
 	name    string
 	content []byte
@@ -46,7 +46,7 @@ Examples:
   avax-exporter dashboards --out /var/lib/grafana/dashboards
 `
 
-// runRules prints the alert rules, or those of a profile.
+// runRules prints the alert rules of all profiles, or of one profile.
 func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	profile, args := profileOf(args, alerts.ProfileAll)
 	rules, err := alerts.Profile(profile)
@@ -57,7 +57,7 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	return files.print("rules", args, stdout)
 }
 
-// runDashboards prints the overview, or that of a profile.
+// runDashboards prints the overview dashboard of all profiles, or of one profile.
 func runDashboards(_ context.Context, args []string, stdout, _ io.Writer) error {
 	profile, args := profileOf(args, "all")
 	overview, err := dashboards.Overview(profile)

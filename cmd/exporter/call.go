@@ -41,7 +41,7 @@ Examples:
 Methods, with optional parameters in brackets:
 `
 
-// parseCall parses the arguments of the command call. Its error is flag.ErrHelp or contains a remedy.
+// parseCall parses the arguments of the command call. The error is flag.ErrHelp, or it contains a remedy.
 func parseCall(args []string) (r app.Request, err error) {
 	flags := flag.NewFlagSet("call", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -109,7 +109,7 @@ func parseCall(args []string) (r app.Request, err error) {
 	return r, nil
 }
 
-// parseAnywhere parses flags before, between and after the words, and returns the words.
+// parseAnywhere parses flags at any position among the arguments. It returns the other arguments.
 func parseAnywhere(flags *flag.FlagSet, args []string) (words []string, err error) {
 	for rest := args; len(rest) > 0; {
 		if err := flags.Parse(rest); err != nil {

@@ -2,6 +2,6 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// disableCoreDumps prevents core files of this process, which contain its secrets, and prevents other processes of its user from
-// reading its memory and environment. Root can still do so.
+// disableCoreDumps prevents core files of this process, because they contain its secrets. It also prevents other
+// processes of the same user from reading the memory and environment of this process. Root can still read them.
 func disableCoreDumps() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

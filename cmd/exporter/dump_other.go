@@ -2,5 +2,5 @@
 
 package main
 
-// disableCoreDumps does nothing: see SECURITY.md.
+// disableCoreDumps does nothing on this operating system: see SECURITY.md.
 func disableCoreDumps() error { return nil }

@@ -38,7 +38,7 @@ Examples:
 // wanted are the arguments of the command explain.
 type wanted struct{ from, name, target string }
 
-// parseExplain parses the arguments of the command explain. Its error is flag.ErrHelp or contains a remedy.
+// parseExplain parses the arguments of the command explain. The error is flag.ErrHelp, or it contains a remedy.
 func parseExplain(args []string) (w wanted, err error) {
 	flags := flag.NewFlagSet("explain", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -53,7 +53,7 @@ func parseExplain(args []string) (w wanted, err error) {
 		return w, errors.New("name one target at most")
 	}
 	if u, err := url.Parse(w.from); w.from != "" && (err != nil || u.Host == "") {
-		return w, errors.New("--from: invalid URL: write one like http://127.0.0.1:9865") // it may contain a password
+		return w, errors.New("--from: invalid URL: write one like http://127.0.0.1:9865") // without the URL, which may contain a password
 	}
 	w.name = words[0]
 	if len(words) == 2 {
@@ -62,7 +62,7 @@ func parseExplain(args []string) (w wanted, err error) {
 	return w, nil
 }
 
-// runExplain reads the samples of the running exporter and explains the name.
+// runExplain reads the samples of the running exporter and explains an alert or a family.
 func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	w, err := parseExplain(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -92,9 +92,10 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	return nil
 }
 
-// askedExporter reads facts of the exporter at that address that are neither rules nor samples. A Prometheus has none.
+// askedExporter requests the tables and the collector errors of the exporter at that address. A Prometheus does not
+// have them.
 func askedExporter(ctx context.Context, base string) (e explain.Exporter, err error) {
-	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: base, Timeout: time.Minute, MaxBody: mostAnswer}, nil)
+	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: base, Timeout: time.Minute, MaxBody: maxAnswer}, nil)
 	if err != nil {
 		return e, err
 	}

@@ -19,8 +19,8 @@ Examples:
   avax-exporter healthcheck
 `
 
-// runHealthcheck requests /-/healthy at the configured address. It is the health check of
-// the container image, which has no shell.
+// runHealthcheck requests /-/healthy at the configured address. The container image uses it as health check, because
+// the image has no shell.
 func runHealthcheck(ctx context.Context, _ []string, _, _ io.Writer) error {
 	cfg, err := configured(config.LoadAddress())
 	if err != nil {

@@ -87,8 +87,8 @@ func printHelp(c command, stdout io.Writer) error {
 // helpWidth is the number of columns of the help.
 const helpWidth = 80
 
-// wrap breaks a text at spaces into lines of at most helpWidth columns, with one indent for
-// the first line and one for the others. A word that is too long has a line of its own.
+// wrap breaks a text at spaces into lines of at most helpWidth columns. first is the indent of the first line, others
+// the indent of all other lines. A word that is too long has a line of its own.
 func wrap(text, first, others string) string {
 	var b strings.Builder
 	line := first

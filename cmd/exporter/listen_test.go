@@ -46,7 +46,7 @@ func certify(ts *testscript.TestScript, _ bool, args []string) {
 	}, root, authority, ts.MkAbs(args[2]))
 }
 
-// issue writes a certificate and its key; an authority signs itself.
+// issue writes a certificate and its key. The certificate of an authority is self-signed.
 func issue(ts *testscript.TestScript, template, by *x509.Certificate, authority, file string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
@@ -87,7 +87,7 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 		case "cert":
 			pair, err := tls.LoadX509KeyPair(ts.MkAbs(value+".pem"), ts.MkAbs(value+".key"))
 			ts.Check(err)
-			// For any issuer and any requested name.
+			// Use the certificate for any issuer and any requested name.
 			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 		case "tls":
 			config.MinVersion, config.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
@@ -100,7 +100,7 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	client := &http.Client{Transport: transport, Timeout: time.Until(stack.Deadline(of(ts).t))}
 	want := regexp.MustCompile(args[1])
-	// Before it listens it refuses, and the rejection of a certificate may be lost when it closes the connection.
+	// Retry: until the exporter listens, it refuses connections. When it closes a connection, its rejection of a certificate may be lost.
 	ts.Check(stack.Poll(of(ts).t, func() error {
 		var answer string
 		if resp, err := client.Do(req); err != nil {
@@ -111,7 +111,7 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 				answer += " " + resp.TLS.PeerCertificates[0].Subject.CommonName
 			}
 			ts.Check(resp.Body.Close())
-			if !want.MatchString(answer) { // a status is final
+			if !want.MatchString(answer) { // an answer with a status is final
 				ts.Fatalf("%s: %q, want %q", args[0], answer, want)
 			}
 		}

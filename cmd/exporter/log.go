@@ -12,7 +12,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// newLogger logs text to a terminal, and JSON otherwise, unless the configuration sets a format.
+// newLogger returns the logger. Its format is from the configuration. With the format auto, it logs text if the
+// output is a terminal, else JSON.
 func newLogger(cfg *config.Config, w io.Writer) *slog.Logger {
 	f, isFile := w.(*os.File)
 	terminal := isFile && isTerminal(f)
@@ -22,7 +23,8 @@ func newLogger(cfg *config.Config, w io.Writer) *slog.Logger {
 	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: cfg.LogLevel, TimeFormat: time.TimeOnly, NoColor: !terminal, ReplaceAttr: cutLong}))
 }
 
-// longestText is the maximum length of a logged message or attribute in bytes, since they may contain answers of upstreams.
+// longestText is the maximum length in bytes of a logged message or attribute. There is a limit, because both may
+// contain an upstream's answer.
 const longestText = 8 << 10
 
 func cutLong(_ []string, a slog.Attr) slog.Attr {

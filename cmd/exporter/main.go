@@ -18,14 +18,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
-// gcPercent is less than Go's default of 100. It takes a little more CPU and a sixth less memory,
-// of which a fleet needs more. The variable GOGC overrides it.
+// gcPercent is lower than Go's default of 100. The exporter then needs a little more CPU time and one sixth less
+// memory. The variable GOGC overrides it.
 const gcPercent = 60
 
 func main() {
-	// Before any secret is read.
+	// First of all, before the program reads any secret.
 	if err := disableCoreDumps(); err != nil {
-		fmt.Fprintln(os.Stderr, "avax-exporter: core dumps stay enabled, and one would contain secrets: prctl:", err)
+		fmt.Fprintln(os.Stderr, "avax-exporter: core dumps stay enabled and would contain secrets: prctl:", err)
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -17,8 +17,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-// startParrot: parrot — starts an upstream that rejects everything, and repeats in its errors what it received. $PARROT is its
-// host:port.
+// startParrot: parrot — starts an upstream that rejects every request. Its error texts repeat the request with all
+// secrets. $PARROT is its host:port.
 func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
 	var answers atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,10 +29,10 @@ func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
 		quoted, _ := json.Marshal(words)
 		answer := answers.Add(1) % 6
 		if strings.HasPrefix(r.URL.Path, "/api/v2/") {
-			answer %= 3 // an Alertmanager only evaluates the status
+			answer %= 3 // the exporter evaluates only the status of an Alertmanager's answer
 		}
 		if answer == 3 && !strings.HasPrefix(r.URL.Path, "/ext/") {
-			answer = 5 // a service would accept it as an answer
+			answer = 5 // without this, the exporter would accept the answer of a service
 		}
 		switch answer {
 		case 0:
@@ -53,7 +53,8 @@ func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("PARROT", strings.TrimPrefix(server.URL, "http://"))
 }
 
-// getEverything: everything FILE — stores every answer of the exporter with its headers, for any status.
+// getEverything: everything FILE — requests every path of the exporter. It stores all answers with their headers,
+// whatever their status.
 func getEverything(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
 	defer cancel()
@@ -97,7 +98,7 @@ func secretless(ts *testscript.TestScript, _ bool, args []string) {
 		for line := range strings.Lines(text) {
 			for _, secret := range secrets {
 				if strings.Contains(line, secret) {
-					ts.Fatalf("%s tells %s: %s", file, secret, line)
+					ts.Fatalf("%s contains the secret %s: %s", file, secret, line)
 				}
 			}
 		}

@@ -112,7 +112,7 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	return nil
 }
 
-// mayStop returns why a node may not be stopped now.
+// mayStop returns an error if the node is not safe to stop now.
 func mayStop(ctx context.Context, exporter, node string) error {
 	resp, err := askURL(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(node))
 	if err != nil {
@@ -179,7 +179,7 @@ func postSilence(ctx context.Context, api, label, value, comment string, until t
 	return made.SilenceID, nil
 }
 
-// who returns the user on this machine.
+// who returns the name of the user who runs the command.
 func who() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

@@ -27,15 +27,15 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"avax-exporter": main})
 }
 
-// story is the state that the commands of one story share.
+// story is the state that all commands of one story use.
 type story struct {
 	t       testing.TB
 	network *simnet.Network
 	stopped map[string]bool
 }
 
-// TestStories runs the program like its user: each file in testdata/script is a story with a process, its upstreams and the expected
-// output.
+// TestStories runs the program as an operator does. Each file in testdata/script is a story: it starts the program
+// and its upstreams, and has the expected output.
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -44,7 +44,7 @@ func TestStories(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Values["story"] = &story{t: t, stopped: map[string]bool{}}
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise the race detector delays the exit of every process by a second
-			// The ports are free now; the process uses them at once.
+			// The ports are free now. The process listens on them immediately, before another process can.
 			for _, name := range []string{"AVAX_LISTEN", "PROFILES"} {
 				listener, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {
@@ -136,13 +136,14 @@ func suffer(ts *testscript.TestScript, _ bool, args []string) {
 func heal(ts *testscript.TestScript, _ bool, args []string) {
 	u := of(ts).upstream(args[0])
 	u.Recover()
-	if of(ts).stopped[args[0]] { // a running process would restart
+	if of(ts).stopped[args[0]] { // starting a running node would restart it
 		u.Start()
 		of(ts).stopped[args[0]] = false
 	}
 }
 
-// goodKey: goodkey KEY STATUS — sets the only valid key of the Data service, and the status for others.
+// goodKey: goodkey KEY STATUS — sets the only valid key of the Data service, and the status of its answers to other
+// keys.
 func goodKey(ts *testscript.TestScript, _ bool, args []string) {
 	status, err := strconv.Atoi(args[1])
 	ts.Check(err)
@@ -198,7 +199,7 @@ func written(ts *testscript.TestScript, _ bool, args []string) {
 	}))
 }
 
-// get: get PATH FILE — stores a page that must answer 200.
+// get: get PATH FILE — stores the answer for a path. Its status must be 200.
 func get(ts *testscript.TestScript, _ bool, args []string) {
 	page, err := fetch(ts, args[0])
 	ts.Check(err)
@@ -243,7 +244,7 @@ func hangUp(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// post: post PATH STATUS FILE — sends a POST and stores the answer, which must have that status.
+// post: post PATH STATUS FILE — sends a POST request and stores the answer. The answer must have that status.
 func post(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
 	defer cancel()

@@ -1,5 +1,6 @@
-// Package explain answers why an alert fires or does not fire, and how a value is computed. It prints the value and its
-// threshold, the formula with numbers, the samples, the calls behind them, the node's own messages and the runbook.
+// Package explain explains why an alert fires or does not fire, and how a value is computed. It prints the value and
+// its threshold, the formula with numbers, the samples, the calls that collect them, the node's error texts and the
+// runbook.
 package explain
 
 import (
@@ -22,14 +23,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// most is the maximum number of samples, alerts or runs that are printed; the rest is counted.
+// most is the maximum number of samples, alerts or runs in a list. Only the number of all others is printed.
 const most = 10
 
 // few is the maximum number of values that replace one name in a formula.
 const few = 4
 
-// Exporter is the source of an explanation: the query source of the running exporter, and facts that are not samples, which
-// a Prometheus does not have.
+// Exporter is the source of an explanation: the query source of the running exporter, and facts that are not samples.
+// A Prometheus does not have such facts.
 type Exporter struct {
 	alerting.Source
 	Jobs   []Job
@@ -48,8 +49,9 @@ type Table struct {
 	Rows                     [][]string
 }
 
-// Name explains an alert or a family for one target: a node, a chain, an ID or any other label value. Without a target it
-// explains all. An UnknownError means that the name or the target does not exist.
+// Name explains an alert or a family for one target: a node, a chain, an ID or any other label value. Without a
+// target, it explains the alert or family for all targets. An UnknownError means that the name or the target does not
+// exist.
 func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, now time.Time) error {
 	e := &explanation{ctx: ctx, w: w, from: from, target: target, now: now, cache: map[string]model.Vector{}, reading: map[string]bool{}}
 	groups, err := from.Groups(ctx)
@@ -95,7 +97,7 @@ func (e *explanation) unknown(name string) error {
 	return UnknownError(fmt.Sprintf("unknown alert or family %q: avax-exporter rules prints the alerts, docs/metrics.md lists the families", name))
 }
 
-// explanation builds one answer.
+// explanation builds the output of one call of Name.
 type explanation struct {
 	ctx    context.Context
 	w      io.Writer
@@ -105,7 +107,7 @@ type explanation struct {
 	near   map[string]bool // label values that are names or IDs of the target
 	now    time.Time
 	cache  map[string]model.Vector
-	// reading holds the recorded series that are being expanded.
+	// reading holds the recorded series that are being replaced by their expressions.
 	reading map[string]bool
 	out     strings.Builder
 	found   bool // a sample matched the target
@@ -141,7 +143,7 @@ func (e *explanation) query(expr string) model.Vector {
 	return vector
 }
 
-// readKin finds the other names of the target: the node ID for a node's name, the IDs for a chain's name.
+// readKin reads the other label values of the target: the node ID for a node's name, the IDs for a chain's name.
 func (e *explanation) readKin() error {
 	e.near = map[string]bool{e.target: true}
 	if e.target == "" {
@@ -226,7 +228,7 @@ func (e *explanation) explainAlert(name string, alerts []alerting.Rule) {
 			continue
 		}
 		if len(recorded) > few {
-			continue // thresholds: their numbers are in the formulas
+			continue // thresholds: the formulas already contain their numbers
 		}
 		for _, r := range recorded {
 			e.printf("\n%s is recorded from:\n", series)
@@ -240,7 +242,7 @@ func (e *explanation) explainAlert(name string, alerts []alerting.Rule) {
 	}
 }
 
-// answer returns whether the alert fires for the target, and its value compared with the threshold.
+// answer returns whether the alert fires for the target, and compares its value with the threshold.
 func (e *explanation) answer(name string, alerts []alerting.Rule) string {
 	var lines []string
 	count := 0
@@ -325,7 +327,7 @@ func agrees(a, b model.Metric) bool {
 	return true
 }
 
-// bar returns the right side of a comparison for one sample of the left side.
+// bar returns the value of the right side of a comparison, for one sample of the left side.
 func (e *explanation) bar(c condition, of model.Metric) (float64, bool) {
 	found := slices.DeleteFunc(slices.Clone(e.query(c.right.String())), func(s *model.Sample) bool { return !agrees(s.Metric, of) })
 	if len(found) != 1 || math.IsNaN(float64(found[0].Value)) {
@@ -334,7 +336,8 @@ func (e *explanation) bar(c condition, of model.Metric) (float64, bool) {
 	return float64(found[0].Value), true
 }
 
-// whyNot returns the condition about the target that is false and closest to its threshold, over all rules of an alert.
+// whyNot returns why an alert does not fire for the target. Of all false conditions in the alert's rules, it returns
+// the one whose value is closest to its threshold.
 func (e *explanation) whyNot(alerts []alerting.Rule) string {
 	best, text, all, silent := math.Inf(1), "", true, ""
 	for _, r := range alerts {
@@ -420,7 +423,7 @@ func (e *explanation) sentence(c condition, value, bar float64) string {
 	return fmt.Sprintf("%s is %s %s", v, than, b)
 }
 
-// written formats a value in its unit.
+// written formats a value with its unit.
 func (e *explanation) written(v float64, u unit) string {
 	switch u {
 	case ratio:
@@ -435,7 +438,7 @@ func (e *explanation) written(v float64, u unit) string {
 	return number(v)
 }
 
-// explainFormula prints an expression, and again with numbers.
+// explainFormula prints an expression, then the same expression with numbers.
 func (e *explanation) explainFormula(query string) {
 	pretty, numbers := filled(query, func(selector string) (string, bool) {
 		if found := e.fitting(selector); len(found) == 1 {
@@ -449,7 +452,7 @@ func (e *explanation) explainFormula(query string) {
 	}
 }
 
-// explainFamilies prints, for each family, its meaning, its samples with their formula, and the calls behind them.
+// explainFamilies prints for each family its help, its samples with their formula, and the calls that collect them.
 func (e *explanation) explainFamilies(names []string) {
 	for _, name := range names {
 		f, s := declaration(name)
@@ -462,7 +465,7 @@ func (e *explanation) explainFamilies(names []string) {
 		}
 		samples, whose := e.fitting(name), ofOthers(name)
 		if whose != "" {
-			samples = nil // such as up for the exporter's own samples
+			samples = nil // not samples of that program: for example, this up is about the exporter itself
 		}
 		for i, sample := range samples {
 			if i == most {
@@ -489,7 +492,8 @@ func (e *explanation) explainFamilies(names []string) {
 	}
 }
 
-// agreeing returns the values of the samples, at most few, that have no label with another value than of.
+// agreeing returns the values of the samples whose labels do not contradict those of the sample of. It returns at
+// most few values.
 func (e *explanation) agreeing(selector string, of model.Metric) (string, bool) {
 	var numbers []string
 	for _, s := range e.query(selector) {
@@ -500,7 +504,8 @@ func (e *explanation) agreeing(selector string, of model.Metric) (string, bool) 
 	return strings.Join(numbers, ", "), len(numbers) > 0 && len(numbers) <= few
 }
 
-// explainRuns prints a collector's calls, the age of its last answer, its failures and the node's own messages.
+// explainRuns prints a collector's calls, the age of its last answer, its errors and its tables, such as the node's
+// error texts.
 func (e *explanation) explainRuns(s *collectors.Spec) {
 	e.printf("    collector %s calls %s\n", s.Name, strings.Join(s.Calls, ", "))
 	success := e.query(`avax_exporter_collector_success{collector="` + s.Name + `"}`)
@@ -541,7 +546,8 @@ func (e *explanation) explainRuns(s *collectors.Spec) {
 	}
 }
 
-// line formats a sample as in the text format, without the scrape's labels; times and long durations are readable.
+// line formats a sample as in the text format, but without the labels of the scrape. It adds a readable form of times
+// and long durations.
 func (e *explanation) line(s *model.Sample) string {
 	labels := s.Metric.Clone()
 	delete(labels, "job")
@@ -569,7 +575,7 @@ func (e *explanation) explainElsewhere(r shippedRule) {
 	e.printf("Runbook: %s\n", r.Annotations["runbook_url"])
 }
 
-// ofOthers returns the program that exports a family; empty for the exporter's own families.
+// ofOthers returns the program that exports a family. It returns an empty text for families of this exporter.
 func ofOthers(name string) string {
 	for prefix, whose := range map[string]string{
 		"avalanche_": "of the node's own /ext/metrics",
@@ -586,7 +592,7 @@ func ofOthers(name string) string {
 	return ""
 }
 
-// declaration returns a family and its collector; nil for metrics about the exporter itself.
+// declaration returns a family and its collector. It returns nil for metrics about the exporter itself.
 func declaration(name string) (*metric.Family, *collectors.Spec) {
 	for _, s := range collectors.All() {
 		for _, f := range s.Families {
@@ -598,7 +604,7 @@ func declaration(name string) (*metric.Family, *collectors.Spec) {
 	return nil, nil
 }
 
-// folded returns an expression in one line if it is short.
+// folded puts an expression into one line if the line is short enough.
 func folded(expr string) string {
 	if line := strings.Join(strings.Fields(expr), " "); len(line) <= 110 {
 		return line
@@ -610,7 +616,7 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
-// number formats a value, without exponent for usual magnitudes.
+// number formats a value. It uses an exponent only for very large and very small values.
 func number(v float64) string {
 	if a := math.Abs(v); a >= 1e-4 && a < 1e15 || a == 0 {
 		return strconv.FormatFloat(v, 'f', -1, 64)

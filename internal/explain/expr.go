@@ -9,7 +9,8 @@ import (
 
 var promQL = parser.NewParser(parser.Options{})
 
-// condition is a comparison in a rule's expression. It is true for samples of left that compare so with right.
+// condition is a comparison in a rule's expression. It is true for the samples of left for which the comparison with
+// right holds.
 type condition struct {
 	left, right parser.Expr
 	op          parser.ItemType
@@ -22,7 +23,7 @@ func (e *explanation) conditions(expr parser.Node) []condition {
 		switch {
 		case x.Op.IsComparisonOperator() && x.LHS.Type() == parser.ValueTypeVector && !x.ReturnBool:
 			if deeper := e.conditions(x.LHS); len(deeper) > 0 && isZeroTest(x) {
-				return deeper // such as avax:x == 0, where avax:x is recorded from avax_y == 0
+				return deeper // for example avax:x == 0, if avax:x is recorded from avax_y == 0
 			}
 			return []condition{{x.LHS, x.RHS, x.Op}}
 		case x.Op == parser.LUNLESS:
@@ -42,8 +43,8 @@ func (e *explanation) conditions(expr parser.Node) []condition {
 	return all
 }
 
-// unfiltered returns an expression without the filters right of `and` and `unless`. A recorded series is replaced by its
-// expression.
+// unfiltered returns an expression without the right sides of `and` and `unless`. It replaces a recorded series by
+// the expression of the series.
 func (e *explanation) unfiltered(expr parser.Expr) parser.Expr {
 	switch x := expr.(type) {
 	case *parser.ParenExpr:
@@ -62,8 +63,8 @@ func (e *explanation) unfiltered(expr parser.Expr) parser.Expr {
 	return expr
 }
 
-// eachRecorded calls do for the expressions that a series is recorded from. A rule may read its own past, so series that are
-// being expanded are skipped.
+// eachRecorded calls do for each expression that a series is recorded from. It skips a series that is already being
+// replaced, because a rule may read the series that it records.
 func (e *explanation) eachRecorded(name string, do func(parser.Expr)) {
 	if e.reading[name] {
 		return
@@ -105,7 +106,7 @@ func (e *explanation) selectors(query string) []string {
 	return names
 }
 
-// filled formats an expression, with a number for each selector for which the function has one.
+// filled formats an expression. It replaces each selector by a number if the function returns one.
 func filled(query string, number func(selector string) (text string, has bool)) (pretty, numbers string) {
 	parsed, err := promQL.ParseExpr(query)
 	if err != nil {
@@ -162,7 +163,7 @@ const (
 	avax
 )
 
-// unitOf derives the unit from the names of families, which end in it.
+// unitOf derives the unit of an expression from the names of its families, which end with their unit.
 func (e *explanation) unitOf(expr parser.Node) unit {
 	switch x := expr.(type) {
 	case *parser.VectorSelector:

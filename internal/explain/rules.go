@@ -24,7 +24,8 @@ type shippedRule struct {
 	companion bool
 }
 
-// builtIn returns the embedded alerts. Tests parse the same files with Prometheus' parser, so they are valid here.
+// builtIn returns the embedded alerts. It panics if they are invalid: tests parse the same files with Prometheus'
+// parser.
 var builtIn = sync.OnceValue(func() (all []shippedRule) {
 	for i, text := range [][]byte{alerts.Rules, alerts.Companion} {
 		var file struct {

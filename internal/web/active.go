@@ -13,8 +13,8 @@ import (
 type level int
 
 const (
-	off  level = iota // neither good nor bad
-	well              // normal
+	off  level = iota // no urgency
+	well              // no problem
 	note
 	warn
 	bad
@@ -22,7 +22,8 @@ const (
 
 func (l level) String() string { return [...]string{"off", "well", "note", "warn", "bad"}[l] }
 
-// severities are the levels of the label severity. An alert without urgency, such as one that always fires, is not a problem.
+// severities are the levels of the values of the label severity. An alert with severity none, such as one that always
+// fires, is not a problem.
 var severities = map[string]level{
 	"page": bad, "critical": bad, "warn": warn, "warning": warn, "ticket": warn, "info": note, "note": note, "none": off,
 }
@@ -44,7 +45,7 @@ type active struct {
 	by     *active // alert that suppresses this one
 }
 
-// fires returns when a pending alert will fire if its condition stays true.
+// fires returns the time at which a pending alert will fire if its condition stays true.
 func (a *active) fires() time.Time { return a.ActiveAt.Add(a.rule.For) }
 
 // action returns the first thing to do.
@@ -59,7 +60,7 @@ func (a *active) action() string {
 	return text
 }
 
-// problem is all alerts of one name that are not suppressed, worst first.
+// problem has all alerts with one name that are not suppressed, worst first.
 type problem struct {
 	name       string
 	alerts     []*active
@@ -100,7 +101,7 @@ func first(a, b bool) int {
 	return 1
 }
 
-// judge groups the active alerts.
+// judge groups the active alerts by name, and finds out which alerts are suppressed.
 func judge(groups []alerting.Group, rules []inhibition) *judgement {
 	j := &judgement{groups: groups, byLabel: map[[2]string][]*active{}, reads: map[*alerting.Rule][]string{}}
 	var all []*active
@@ -145,7 +146,7 @@ func judge(groups []alerting.Group, rules []inhibition) *judgement {
 	}
 	for _, a := range all {
 		root := a
-		for range all { // chains end, unless two alerts suppress each other
+		for range all { // bounded, because two alerts may suppress each other
 			if root.by == nil {
 				break
 			}
@@ -159,7 +160,7 @@ func judge(groups []alerting.Group, rules []inhibition) *judgement {
 	return j
 }
 
-// mark is the color of a row or a cell, from the alerts about it.
+// mark is the color of a row or a cell. It is the worst level of the alerts about that row or cell.
 type mark struct {
 	level   level
 	pending bool // no alert of this level fires yet
@@ -179,8 +180,8 @@ func (m mark) worse(o mark) mark {
 	return m
 }
 
-// subject is the labels of a row or a cell. The alert must have the first label. It may lack the others, but must not
-// contradict them.
+// subject is the labels of a row or a cell. An alert is about the subject if it has the first label, and has no other
+// value for the other labels.
 type subject [][2]string
 
 // about returns the mark of a row.
@@ -218,7 +219,7 @@ func agrees(s subject, labels map[string]string) bool {
 	return true
 }
 
-// runbook returns the runbook of the alert about the subject, if there is one.
+// runbook returns the URL of the runbook of an alert about the subject. It is empty if there is no such alert.
 func (j *judgement) runbook(s subject) string {
 	for _, a := range j.byLabel[s[0]] {
 		if link := a.Annotations["runbook_url"]; link != "" && agrees(s, a.Labels) {

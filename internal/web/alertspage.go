@@ -29,7 +29,7 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 	node := r.URL.Query().Get("silence")
 	if s.maySilence() {
 		w.Header().Set("Content-Security-Policy", strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1))
-		w.Header().Set("Referrer-Policy", "same-origin") // without it a browser sends forms as cross-site requests
+		w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer, a browser marks the form as a cross-site request
 	}
 	s.servePage(w, r, &s.alertsPages, fmt.Sprint(s.silenceChanges.Load(), node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, time.Now()) })
 }
@@ -91,7 +91,7 @@ func alertCard(p *problem, now time.Time, silences bool) g.Node {
 		}),
 		h.Div(h.Class("why"),
 			text("action"),
-			// The description of a pending alert is not true yet.
+			// Show the description only if the alert fires: for a pending alert it is not true yet.
 			g.If(worst.firing, g.Group{text("description"), text("impact")}),
 			g.If(len(p.suppressed) > 0, dim("Suppresses "+suppressed(p.suppressed)+".")),
 			g.If(worst.Annotations["runbook_url"] != "", h.P(link(worst.Annotations["runbook_url"], "runbook")))),

@@ -18,13 +18,13 @@ import (
 
 // Limits of queries: concurrency, time and steps. Package alerting limits their samples.
 const (
-	mostQueries  = 1 // a query uses a core; nodes and scrapes need the others
+	mostQueries  = 1 // a query uses one CPU core; collectors and scrapes need the others
 	queryTimeout = 5 * time.Second
 	mostSteps    = 11_000
 )
 
-// apiRoutes adds the paths of Prometheus' HTTP API for alerts, samples and targets (the collectors). /api/v1/tables is the
-// exporter's own.
+// apiRoutes adds the paths of Prometheus' HTTP API for alerts, samples and targets. The targets are the jobs of the
+// collectors. /api/v1/tables is not part of Prometheus' API.
 func (s *Site) apiRoutes(mux *http.ServeMux) {
 	s.queries = make(turns, mostQueries)
 	for path, answer := range map[string]func(*http.Request) (any, error){
@@ -162,7 +162,8 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 	return map[string]any{"resultType": model.ValMatrix.String(), "result": matrix}, nil
 }
 
-// errRemote protects the exporter's credentials for a Prometheus, which has more than this exporter's samples.
+// errRemote rejects queries if the samples are in a Prometheus. Otherwise any client could read all samples of that
+// Prometheus with the exporter's credentials.
 var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: query that")
 
 // exprOf returns the query, if it is allowed, and its source.
@@ -319,7 +320,7 @@ func apiAlertsOf(r alerting.Rule) []apiAlert {
 	return out
 }
 
-// apiTargets returns the collectors' jobs in the form of scrape targets: last run, duration and error.
+// apiTargets returns the jobs of the collectors as scrape targets, with last run, duration and error.
 func (s *Site) apiTargets(*http.Request) (any, error) {
 	targets := []apiTarget{}
 	for _, j := range s.Store.Jobs() {
@@ -335,7 +336,8 @@ func (s *Site) apiTargets(*http.Request) (any, error) {
 	return map[string]any{"activeTargets": targets, "droppedTargets": []apiTarget{}}, nil
 }
 
-// apiTables returns facts without samples, such as a node's error text of a failing health check.
+// apiTables returns the tables of the collectors. They have facts that are not samples, such as a node's error text
+// of a failing health check.
 func (s *Site) apiTables(*http.Request) (any, error) {
 	tables := []apiTable{}
 	for _, t := range snapshot.Tables(s.Store.Jobs(), time.Now()) {

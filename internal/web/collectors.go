@@ -15,7 +15,8 @@ var collectorMeanings = [][2]string{
 	{"Last run", "Start of the oldest last run, and the longest duration."},
 }
 
-// collectorSections shows the state of the collectors: failures and causes, then all collectors. It does not depend on the source.
+// collectorSections shows the failures by cause, then the state of all collectors. It does not use the source of
+// alerts.
 func collectorSections(jobs []*snapshot.Job, j *judgement, now time.Time) g.Node {
 	failing := failures(jobs)
 	shown := failing[:min(len(failing), mostRows)]
@@ -102,7 +103,8 @@ func collectorTable(j *judgement, jobs []*snapshot.Job, now time.Time) g.Node {
 	}))
 }
 
-// failure is one cause with all jobs that it stops. A dead node fails all its collectors.
+// failure is one cause with all jobs that fail because of it. For example, all jobs of a node fail while the node is
+// down.
 type failure struct {
 	remedy.Remedy
 	err        string // of one of the jobs

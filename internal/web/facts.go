@@ -9,11 +9,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// facts are the valid samples at one time, by family. A page reads them once, so it has a consistent state, and parses only the
-// families that it shows.
+// facts are the valid samples at one time, by family. A page reads them once, so all its parts show the same state.
+// It parses only the families that it shows.
 type facts map[string]*family
 
-// family is parsed once, even if several parts of the page use it.
+// family holds the samples of a family. They are parsed only once, even if several parts of the page use them.
 type family struct {
 	chunks  []metric.Chunk
 	samples [][]metric.Sample // by chunk
@@ -66,11 +66,12 @@ func (f facts) by(family string, names ...string) values {
 	return v
 }
 
-// nodes are the identities of the configured nodes. They are valid while a node is down, so any earlier run counts.
+// nodes are the identities of the configured nodes. They also come from earlier runs, because the identity of a node
+// is valid while the node is down.
 type nodes struct {
 	all    []string            // configured names
 	ids    map[string]string   // node IDs by configured names
-	called map[string][]string // names by node ID; two may have one ID
+	called map[string][]string // configured names by node ID; two names may have the same ID
 }
 
 func nodesOf(jobs []*snapshot.Job) nodes {
@@ -84,7 +85,8 @@ func nodesOf(jobs []*snapshot.Job) nodes {
 	return n
 }
 
-// oldest returns the start of the oldest good run among these jobs whose samples are valid; nil without one.
+// oldest returns the start of the oldest successful run whose samples are valid, among these jobs. It returns nil if
+// there is no such run.
 func oldest(jobs []*snapshot.Job, now time.Time, of func(snapshot.Key) bool) *time.Time {
 	var at *time.Time
 	for _, j := range jobs {

@@ -18,8 +18,8 @@ type inhibition struct {
 	equal          []string
 }
 
-// shippedInhibitions are the rules of deploy/alertmanager/alertmanager.yml. Its tests load the same file into Alertmanager, so it
-// is valid here.
+// shippedInhibitions are the rules of deploy/alertmanager/alertmanager.yml. It panics if they are invalid: tests load
+// the same file into Alertmanager.
 var shippedInhibitions = sync.OnceValue(func() []inhibition {
 	rules, err := inhibitionsOf(alertmanager.Config)
 	if err != nil {
@@ -67,7 +67,8 @@ func inhibitionsOf(config []byte) ([]inhibition, error) {
 // class is the set of inhibitions of which an alert is a source or a target. Alerts with equal matched labels share it.
 type class struct{ source, target []bool }
 
-// inhibit sets the alert that suppresses each alert, by Alertmanager's rules. A pending alert suppresses only pending ones.
+// inhibit finds the alert that suppresses each alert, by Alertmanager's rules. A pending alert suppresses only
+// pending alerts.
 func inhibit(alerts []*active, rules []inhibition) {
 	var names []string // labels in matchers
 	for _, r := range rules {

@@ -12,13 +12,13 @@ import (
 var l1Meanings = [][2]string{
 	{"Active weight", "Share of the total weight, including inactive validators, that can pay its fee."},
 	{"Connected weight", "Share of the total weight that is connected, according to your node with the lowest share."},
-	{"80 %, 75 %, 67 %", "Limits of the protocol: below 80 % the nodes report unhealthy, below 75 % consensus stops, below 67 % no message to another chain is signed."},
+	{"80 %, 75 %, 67 %", "Limits of the protocol: below 80 % the nodes report themselves as unhealthy, below 75 % consensus stops, below 67 % the L1 cannot sign messages to other chains."},
 	{"Forecast", "The active weight without top-ups. Each step is a validator whose balance runs out."},
 	{"Top-up for 30 days", "Minimum amount that keeps every validator active for 30 days. The plan lists the amount for each validator."},
 	{"Safe to stop", "Yes if at least 80 % of the weight stays active and connected without this validator."},
 }
 
-// l1s shows each monitored L1 and permissioned subnet, worst first. Those without an alert are folded.
+// l1s shows each monitored L1 and permissioned subnet, worst first. An L1 without an alert is collapsed.
 func (v *view) l1s() g.Node {
 	var chains []string
 	for l := range v.families("", "avax_l1_weight").by("avax_l1_weight", "chain") {
@@ -53,7 +53,7 @@ func (v *view) l1s() g.Node {
 	)
 }
 
-// l1Facts are the samples of the L1 section; those of validators only for L1s whose validators are shown.
+// l1Facts are the samples of the L1 section. Samples of validators are read only for L1s whose validators are shown.
 type l1Facts struct {
 	weight, active, connected, validators, loss, topUp values
 	subnets                                            map[string]string

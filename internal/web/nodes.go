@@ -18,7 +18,7 @@ var nodeMeanings = [][2]string{
 	{"Weighted uptime", "Uptime that the connected peers observed, weighted by their share of all stake."},
 	{"Stake reached", "Share of the primary network’s stake that this node is connected to."},
 	{"Peers", "Number of connections, and how many of them are inbound."},
-	{"Safe to stop", "Yes if at least 80 % of the weight of each of its networks stays active and connected without it."},
+	{"Safe to stop", "Yes if at least 80 % of the weight of each network that the node validates stays active and connected when the node stops."},
 	{"Failing checks", "Failing health checks of the node, with its error texts."},
 	{"–", "No recent answer. A value expires after three periods without a new one."},
 }
@@ -139,7 +139,7 @@ func (v *view) nodeState(f *nodeFacts, name string) cell {
 
 func (v *view) nodeRow(f *nodeFacts, r row) g.Node {
 	cells := []cell{v.nodeState(f, r.name), {name: "History", nodes: []g.Node{f.strips[r.name].svg(r.name, false)}}}
-	if f.up.is(0, r.name) { // its last values are not current
+	if f.up.is(0, r.name) { // the last values of a node that is down are not current
 		for _, name := range []string{"Chains", "Votes for reward", "Stake reached", "Peers", "Safe to stop", "Version"} {
 			cells = append(cells, textCell(name, "–", mark{}))
 		}
@@ -250,7 +250,7 @@ func (v *view) failingChecks(f *nodeFacts, node string) g.Node {
 	})))
 }
 
-// ownTables returns the tables of collectors that no other section shows.
+// ownTables returns the collectors' tables that no other section shows.
 func ownTables(tables []snapshot.Table) []snapshot.Table {
 	return slices.DeleteFunc(tables, func(t snapshot.Table) bool { return t.Collector == healthCollector || len(t.Rows) == 0 })
 }

@@ -10,7 +10,7 @@ import (
 var observerMeanings = [][2]string{
 	{"State", "Whether the observer answered a request within the last 5 minutes. Alerts about nodes do not cover observers."},
 	{"Heads", "The newest block of each chain according to the observer, and its age."},
-	{"Methods", "How many of the called methods the observer offers, and which it does not."},
+	{"Methods", "How many of the called methods the observer offers, and which ones it does not offer."},
 	{"Limit", "The maximum number of calls within any minute."},
 }
 
@@ -81,7 +81,7 @@ func (v *view) observers() g.Node {
 	)
 }
 
-// viewers returns the upstreams that see whether a validator is connected.
+// viewers returns the word for the upstreams that report whether a validator is connected.
 func (v *view) viewers() string {
 	switch {
 	case v.observing == 0:

@@ -20,7 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// Limits of a page. Beyond them the rest is counted.
+// Limits of a page. Only the number of the omitted items is shown.
 const (
 	mostCards  = 8   // maximum number of nodes with a card; more are a table
 	mostRows   = 100 // of one table
@@ -36,7 +36,7 @@ var statusCSS string
 // repository is the location of the linked documents.
 const repository = "https://github.com/avax-exporter/avax-exporter"
 
-// policy allows only what is part of the page: its style and its icon, no script.
+// policy allows only the page's own style and icon. It allows no script.
 var policy = func() string {
 	style := sha256.Sum256([]byte(statusCSS))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(style[:]) +
@@ -76,7 +76,7 @@ var errNoSource = errors.New("no source of alerts: set AVAX_ALERTING=on or AVAX_
 // servePage serves a page that is rendered at most once a second. The key identifies the page.
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared, key string, build func(context.Context) g.Node) {
 	page, err := shared.get(key, func(w io.Writer) error {
-		// Other requests get the same page, so rendering does not end with this request.
+		// Other requests wait for the same page, so rendering continues if this request is cancelled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readTimeout)
 		defer cancel()
 		return build(ctx).Render(w)
@@ -140,7 +140,7 @@ type view struct {
 	own  map[string]string // names by node ID
 
 	observing int  // observers
-	noNodes   bool // without configured nodes
+	noNodes   bool // no node is configured
 }
 
 func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node {
@@ -232,7 +232,7 @@ func suppressed(alerts []*active) string {
 	return strings.Join(names, ", ")
 }
 
-// document is a page. Its style is the only one that the policy allows.
+// document returns a complete HTML page. The policy allows no other style than the one in it.
 func document(v verdict, body ...g.Node) g.Node {
 	return h.Doctype(h.HTML(h.Lang("en"),
 		h.Head(
@@ -285,7 +285,7 @@ func section(anchor, title string, meanings [][2]string, body ...g.Node) g.Node 
 	)
 }
 
-// cell is a value in a table or card.
+// cell is one value in a table or card.
 type cell struct {
 	name  string // name of its column
 	mark  mark
@@ -323,7 +323,7 @@ func figures(cells []cell) g.Node {
 // prose renders text between backticks as code, as rules and runbooks use it.
 func prose(text string) g.Node {
 	parts := strings.Split(text, "`")
-	if len(parts)%2 == 0 { // one of them has no other
+	if len(parts)%2 == 0 { // a backtick without a partner
 		return g.Text(text)
 	}
 	var nodes []g.Node

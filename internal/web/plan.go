@@ -37,13 +37,13 @@ type planned struct {
 	Active       bool     `json:"active"`
 	Balance      nanos    `json:"balance_avax"`
 	Burn         float64  `json:"burn_avax_per_day"`
-	Runway       *float64 `json:"runway_seconds"` // null if it never ends
+	Runway       *float64 `json:"runway_seconds"` // null if the balance never runs out
 	TopUp        nanos    `json:"top_up_avax"`
 }
 
 type quorumLoss struct {
 	Quorum  string   `json:"quorum"`
-	Seconds *float64 `json:"seconds"` // null if it is never lost
+	Seconds *float64 `json:"seconds"` // null if the quorum is never lost
 }
 
 // nanos are nAVAX, written in AVAX with all digits.
@@ -55,19 +55,20 @@ func (n nanos) MarshalJSON() ([]byte, error) {
 	return []byte(strings.TrimSuffix(strings.TrimRight(text, "0"), ".")), nil
 }
 
-// planError is the reason for a missing plan.
+// planError is the error of a request for a plan.
 type planError struct {
 	status int
 	Error  string   `json:"error"`
 	L1s    []string `json:"l1s,omitempty"` // monitored L1s
 }
 
-// plan answers GET /api/v1/l1/<chain>/plan?days=30: the validators of a monitored L1 to top up, with amounts, so that all stay
-// active for this number of days, and the time of the quorum loss without top-ups. It uses the last result of l1_runway,
-// independent of the series that /metrics serves. as_of is the P-Chain's time of the balances, and times count from it.
-// Amounts are exact to the nAVAX and sufficient: a validator with its top-up lasts for at least this number of days from
-// the answer on, at its current burn rate; an inactive one becomes active. Errors: 400 if days is not a number from 1 to
-// 3650, 404 if the L1 is not monitored, 503 if its validators or their burn rate are currently unknown.
+// plan answers GET /api/v1/l1/<chain>/plan?days=30: the validators of a monitored L1 to top up, with amounts, so that
+// all stay active for this number of days, and the time of the quorum loss without top-ups. It uses the last result
+// of l1_runway, independent of the series that /metrics serves. as_of is the P-Chain's time of the balances; all
+// other times count from as_of. Amounts are exact to the nAVAX. With its top-up and at its current burn rate, each
+// validator stays active for at least this number of days from the answer. An inactive validator becomes active.
+// Errors: 400 if days is not a number from 1 to 3650, 404 if the L1 is not monitored, 503 if its validators or their
+// burn rate are currently unknown.
 func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
 	days := staking.TopUpDays
 	if text := r.URL.Query().Get("days"); text != "" {
@@ -126,18 +127,18 @@ func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *plan
 
 // noPlan returns why there is no plan for a chain.
 func (s *Site) noPlan(jobs []*snapshot.Job, chain string, known *staking.L1, now time.Time) *planError {
-	var followed []string // L1s with a result
-	pending := false      // this one has no result yet
+	var monitored []string // L1s with a result
+	pending := false       // true if the requested L1 has no result yet
 	for _, j := range jobs {
 		switch {
 		case j.Good.Facts.L1 != nil:
-			followed = appendNew(followed, j.Last.Target.Chain)
+			monitored = appendNew(monitored, j.Last.Target.Chain)
 		case j.Last.Target.Chain == chain && j.Last.Collector == planCollector && j.Good.Collector == "":
 			pending = true
 		}
 	}
-	slices.Sort(followed)
-	if pending || slices.Contains(followed, chain) {
+	slices.Sort(monitored)
+	if pending || slices.Contains(monitored, chain) {
 		what := "the validators of " + chain + " are"
 		if known != nil {
 			what = "the burn rate of " + chain + "'s validators is"
@@ -149,13 +150,13 @@ func (s *Site) noPlan(jobs []*snapshot.Job, chain string, known *staking.L1, now
 	if ran, of := s.Progress(); ran < of || of == 0 {
 		return &planError{status: http.StatusServiceUnavailable, Error: fmt.Sprintf("not known yet: %d of %d collectors have run", ran, of)}
 	}
-	return &planError{status: http.StatusNotFound, Error: fmt.Sprintf("no L1 %q is monitored", chain), L1s: followed}
+	return &planError{status: http.StatusNotFound, Error: fmt.Sprintf("no L1 %q is monitored", chain), L1s: monitored}
 }
 
 // planCollector exports the data of a plan.
 const planCollector = "l1_runway"
 
-// endless sorts what never ends last.
+// endless is the sort key of balances that never run out, so that they come last.
 func endless(left *float64) float64 {
 	if left == nil {
 		return math.Inf(1)

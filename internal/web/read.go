@@ -18,7 +18,7 @@ import (
 // readTimeout limits all queries of one page.
 const readTimeout = 10 * time.Second
 
-// reading makes the queries of one page concurrently.
+// reading runs the queries of one page concurrently.
 type reading struct {
 	ctx    context.Context
 	source alerting.Source
@@ -26,7 +26,7 @@ type reading struct {
 	errs   []error
 }
 
-// samples are the result of a query by family; an expression has no name.
+// samples are the result of a query, by family. The result of an expression has the empty name.
 type samples map[string]model.Vector
 
 func (r *reading) query(expr string) samples {
