@@ -3,6 +3,7 @@
 package alerting
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
 	"go.uber.org/goleak"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
@@ -399,6 +401,54 @@ func TestRulesRunWithoutAnAlertmanager(t *testing.T) {
 		}
 		if log := w.logged(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "level=WARN") || len(w.pages) > 0 {
 			t.Errorf("sent: %v; log:\n%s", w.pages, log)
+		}
+	})
+}
+
+// The built-in notifications get the labels that an Alertmanager gets.
+func TestNotificationsHaveExternalLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(time.Minute))
+		w.show(nodeDown)
+		var sent []model.Alert
+		_, stop := w.start(func(o *Options) {
+			o.ExternalLabels = map[string]string{"cluster": "home", "node": "external"}
+			o.Notify = func(_ context.Context, alerts ...model.Alert) error {
+				w.set(func() { sent = append(sent, alerts...) })
+				return nil
+			}
+		})
+		defer stop()
+		time.Sleep(5 * time.Minute)
+		begun, _ := w.paged("Down")
+		w.set(func() {
+			if len(sent) == 0 || len(begun) != 1 {
+				t.Fatalf("notified of %v, sent %v", sent, begun)
+			}
+			got := map[string]string{}
+			for name, value := range sent[0].Labels {
+				got[string(name)] = string(value)
+			}
+			if diff := cmp.Diff(begun[0].Labels, got); diff != "" || got["cluster"] != "home" || got["node"] == "external" {
+				t.Errorf("labels %v; Alertmanager (-) and notification (+):\n%s", got, diff)
+			}
+			if sent[0].GeneratorURL != "http://here:9865/alerts#Down" || !sent[0].StartsAt.Truncate(time.Millisecond).Equal(begun[0].StartsAt) {
+				t.Errorf("%+v", sent[0])
+			}
+		})
+	})
+}
+
+// A subquery without a step runs at the interval of the rules.
+func TestSubqueriesWithoutAStepAreEvaluated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "groups: [{name: test, rules: [{alert: Down, expr: 'count_over_time(up_node[2m:]) == 8'}]}]")
+		w.show(nodeDown)
+		_, stop := w.start()
+		defer stop()
+		time.Sleep(5 * time.Minute)
+		if begun, ended := w.paged("Down"); len(begun) != 1 || len(ended) != 0 {
+			t.Errorf("notifications: %v, %v; log:\n%s", begun, ended, w.logged())
 		}
 	})
 }

@@ -195,6 +195,9 @@ func TestInvalidFileErrorsNameLineAndRemedy(t *testing.T) {
 		"labels not a map":           {"nodes.yml", "- targets: [a:1]\n  labels: canary", `nodes.yml, line 2: write labels as {name: value}`},
 		"label not a string":         {"nodes.yml", "- targets: [a:1]\n  labels:\n    node: [canary]", `nodes.yml, line 3: node: write one value`},
 		"misspelled setting":         {"nodes.yml", "- targets: [a:1]\n  labels: {__token__: canary}", `nodes.yml, line 2: there is no setting "__token__"; there are __scheme__, __role__, __host__, __headers_file__, __bearer_file__, __basic_auth_file__, __ca_file__, __cert_file__, __key_file__`},
+		"role":                       {"nodes.yml", "- targets: [a:1]\n  labels: {__role__: canary}", `nodes.yml, line 2: __role__: write node or observer`},
+		"duplicate label":            {"nodes.yml", "- targets: [a:1]\n  labels:\n    node: a\n    node: canary", `nodes.yml, line 4: no YAML: mapping key "node" already defined at line 3`},
+		"control character":          {"nodes.yml", "- targets: [a:1]\n  labels: {__headers_file__: control}", `nodes.yml, line 2: __headers_file__: control, line 2: leave out the control character`},
 		"scheme":                     {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 2: __scheme__: write http or https`},
 		"scheme of a URL":            {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: a URL has its scheme: leave out __scheme__`},
 		"long name":                  {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}", `nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},
@@ -217,7 +220,7 @@ func TestInvalidFileErrorsNameLineAndRemedy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, map[string]string{
-				"words": "two canary", "token": "canary", "basic": "u:canary", "cert": cert, "key": key, "other": other,
+				"words": "two canary", "control": "A: b\nX-Key: can\x01ary", "token": "canary", "basic": "u:canary", "cert": cert, "key": key, "other": other,
 			})
 			if c.file != "gone.yml" {
 				put(t, c.file, c.text)
@@ -248,6 +251,19 @@ nodes_file: nodes.yml, line 3: __bearer_file__: open gone: no such file or direc
 nodes_file: nodes.yml, line 4: invalid URL: write http://c or https://c`
 	if err == nil || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)
+	}
+}
+
+func TestReportedProblemsAreLimited(t *testing.T) {
+	write(t, map[string]string{"nodes.yml": ""})
+	var file strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&file, "- targets: ['ftp://node%d']\n", i)
+	}
+	put(t, "nodes.yml", file.String())
+	_, err := (&fleet.Source{File: "nodes.yml"}).Read()
+	if err == nil || strings.Count(err.Error(), "\n") != 99 || !strings.Contains(err.Error(), "line 100: invalid URL") {
+		t.Errorf("%d lines, want 100: %v", strings.Count(err.Error(), "\n")+1, err)
 	}
 }
 

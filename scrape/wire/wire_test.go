@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -273,6 +275,37 @@ func TestDecoderLimitsMemoryAndDepth(t *testing.T) {
 		var v whole
 		if err := wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), &v); (err != nil) != want {
 			t.Errorf("%.40s…: %v", in, err)
+		}
+	}
+}
+
+// A short answer must not fill memory because its type is wide.
+func TestDecoderLimitsMemoryOfWideTypes(t *testing.T) {
+	fields := []reflect.StructField{{Name: "Last", Type: reflect.TypeFor[string](), Tag: `json:"last"`}}
+	for i := range 100 {
+		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: reflect.TypeFor[*int](), Tag: reflect.StructTag(fmt.Sprintf(`json:"f%d"`, i))})
+	}
+	slices.Reverse(fields)
+	wide, name := reflect.StructOf(fields), reflect.TypeFor[string]()
+	decode := func(in string, kind reflect.Type) error {
+		return wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), reflect.New(kind).Interface())
+	}
+	if err := decode(`{"f0":1,"last":"x"}`, wide); err != nil {
+		t.Error(err)
+	}
+	if err := decode(`{"f0":1,"f99":1}`, wide); err == nil || !strings.Contains(err.Error(), "last is missing") {
+		t.Errorf("incomplete: %v", err)
+	}
+	for n, want := range map[int]bool{10: false, 2000: true} { // 2,000 take 40 kB as text, and 1.6 MB or more in memory
+		list := "[" + strings.TrimSuffix(strings.Repeat(`{"last":"x"},`, n), ",") + "]"
+		object := "{" + strings.ReplaceAll(names(n), ":0", `:{"last":"x"}`) + "}"
+		for what, err := range map[string]error{
+			"list": decode(list, reflect.SliceOf(wide)), "list of pointers": decode(list, reflect.SliceOf(reflect.PointerTo(wide))),
+			"map": decode(object, reflect.MapOf(name, wide)), "map of pointers": decode(object, reflect.MapOf(name, reflect.PointerTo(wide))),
+		} {
+			if errors.Is(err, wire.ErrMemory) != want || !want && err != nil {
+				t.Errorf("%s of %d: %v", what, n, err)
+			}
 		}
 	}
 }
