@@ -54,6 +54,12 @@ const (
 func (u *Upstream) decode(c call, body io.Reader) (any, error) {
 	in := &bounded{from: body, left: u.maxBody}
 	d := wire.NewDecoder(in, memoryPerByte*int(u.maxBody)+smallAnswer)
+	value, err := u.decodeFrom(in, d, c)
+	d.Close()
+	return value, err
+}
+
+func (u *Upstream) decodeFrom(in *bounded, d *wire.Decoder, c call) (any, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindBeginArray && in.err == nil {
 		start := bytes.TrimSpace(d.UnreadBuffer())
 		if c.bare && len(start) == 0 {

@@ -132,6 +132,9 @@ func (p *limiter) obey(op string, once bool, status int, h http.Header) (what st
 
 // parseWait parses seconds or an HTTP date, and returns maxWait at most.
 func (p *limiter) parseWait(s string) (time.Duration, bool) {
+	if s == "" {
+		return 0, false // as in nearly all answers
+	}
 	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds >= 0 {
 		return time.Duration(min(seconds, p.maxWait.Seconds()) * float64(time.Second)), true
 	}

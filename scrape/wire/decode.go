@@ -55,6 +55,8 @@ func decode(d *Decoder, v reflect.Value) error {
 		return decodeMap(d, v)
 	case p.as == reflect.Struct && kind == jsontext.KindBeginObject:
 		return decodeStruct(d, v, p)
+	case p.as == reflect.String && kind == jsontext.KindString:
+		return decodeString(d, v)
 	}
 	// A scalar, null, or an undecodable value.
 	if err := json.UnmarshalDecode(d.Decoder, v.Addr().Interface()); err != nil {
@@ -64,6 +66,16 @@ func decode(d *Decoder, v reflect.Value) error {
 		return d.take(v.Len())
 	}
 	return nil
+}
+
+// decodeString does not use the library, which allocates 4 KiB for the strings of a Decoder.
+func decodeString(d *Decoder, v reflect.Value) error {
+	text, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	v.SetString(text.String())
+	return d.take(v.Len())
 }
 
 func decodeSlice(d *Decoder, v reflect.Value) error {
@@ -108,13 +120,12 @@ func decodeMap(d *Decoder, v reflect.Value) error {
 		if err := d.name(n); err != nil {
 			return err
 		}
-		if err := json.UnmarshalDecode(d.Decoder, name.Interface(), json.StringifyNumbers(true)); err != nil {
-			return err
-		}
-		if key.Kind() == reflect.String {
-			if err := d.take(name.Elem().Len()); err != nil {
+		if planOf(key).as == reflect.String {
+			if err := decodeString(d, name.Elem()); err != nil {
 				return err
 			}
+		} else if err := json.UnmarshalDecode(d.Decoder, name.Interface(), json.StringifyNumbers(true)); err != nil {
+			return err
 		}
 		if err := decodeElement(d, value.Elem()); err != nil {
 			return err
@@ -188,7 +199,7 @@ func decodeStruct(d *Decoder, v reflect.Value, p *typeDecoder) error {
 // typeDecoder is the cached way to decode a type.
 type typeDecoder struct {
 	self   bool         // decodes itself: an Unmarshaler
-	as     reflect.Kind // Pointer, Slice, Map or Struct; Invalid for what the library decodes
+	as     reflect.Kind // Pointer, Slice, Map, Struct or String; Invalid for what the library decodes
 	fields []field
 	byName map[string]int
 }
@@ -218,7 +229,7 @@ func planOf(t reflect.Type) *typeDecoder {
 		return known.(*typeDecoder)
 	}
 	p := &typeDecoder{self: reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]())}
-	if !p.self && governed(t) {
+	if !p.self && (governed(t) || t.Kind() == reflect.String && !decodesItself(t)) {
 		p.as = t.Kind()
 	}
 	if p.as == reflect.Struct {

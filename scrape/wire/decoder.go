@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,16 +27,31 @@ type Decoder struct {
 
 // NewDecoder returns a Decoder for r. Decoded values take at most this much memory in bytes; beyond it the error is ErrMemory.
 func NewDecoder(r io.Reader, memory int) *Decoder {
-	return &Decoder{Decoder: newDecoder(r), memory: &memory}
+	of := decoders.Get().(*jsontext.Decoder)
+	of.Reset(r, options)
+	return &Decoder{Decoder: of, memory: &memory}
 }
 
-func newDecoder(r io.Reader) *jsontext.Decoder {
-	return jsontext.NewDecoder(r, jsontext.AllowInvalidUTF8(true))
+var options = jsontext.AllowInvalidUTF8(true)
+
+// decoders have buffers that the next answer reuses.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
+// mostReused is the largest answer in bytes whose buffers are reused.
+const mostReused = 64 << 10
+
+// Close lets another Decoder use the buffers of d. Afterwards neither d nor raw text that it returned may be used.
+func (d *Decoder) Close() {
+	if d.InputOffset() <= mostReused {
+		d.Reset(strings.NewReader(""), options)
+		decoders.Put(d.Decoder)
+	}
+	d.Decoder = nil
 }
 
 // Sub returns a Decoder for a value of the same answer that was read as raw text, with the same limits.
 func (d *Decoder) Sub(raw jsontext.Value) *Decoder {
-	return &Decoder{Decoder: newDecoder(bytes.NewBuffer(raw)), memory: d.memory, depth: d.depth + d.StackDepth()}
+	return &Decoder{Decoder: jsontext.NewDecoder(bytes.NewBuffer(raw), options), memory: d.memory, depth: d.depth + d.StackDepth()}
 }
 
 // Sizes in bytes of what the Go runtime and jsontext keep.
