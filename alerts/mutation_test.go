@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,14 +48,12 @@ func TestMutationsAreDetected(t *testing.T) {
 
 	for _, file := range []string{"rules.yml", "companion.yml"} {
 		suite := readSuite(t, file)
+		whole := suite.wholeCases(t)
 		for _, r := range suite.rules {
 			known[r.name] = true
 			t.Run(r.name, func(t *testing.T) {
 				t.Parallel()
-				bench := suite.bench(t, r)
-				if err := bench.run(t, r.Rule); err != nil {
-					t.Fatalf("fails its tests unbroken: %v", err)
-				}
+				bench := suite.bench(t, r, whole)
 				possible := map[string]bool{}
 				for _, m := range mutants(t, r.Rule) {
 					possible[m.Mistake] = true
@@ -103,11 +102,35 @@ type benchCase struct {
 	test   testFile
 	live   bool // the rule may have a value in this case
 	cost   int  // steps of all series
+	whole  *wholeCase
 	ready  *play
 }
 
+// wholeCase is one case with all rules that may have a value. All benches share its run without a mistake.
+type wholeCase struct {
+	testCase
+	interval string // between evaluations
+	live     map[*rule]bool
+	played   func() (*play, error)
+}
+
+func (s *suite) wholeCases(t *testing.T) (all []wholeCase) {
+	t.Helper()
+	for _, file := range s.tests {
+		for _, c := range file.Tests {
+			live := s.live(t, c)
+			one := benchCase{groups: s.only(live), test: testFile{EvaluationInterval: file.EvaluationInterval, Tests: []testCase{c}}}
+			all = append(all, wholeCase{c, file.EvaluationInterval, live, sync.OnceValues(func() (*play, error) {
+				p := one.parse(t)
+				return p, p.run(t.Context(), nil, rulefmt.Rule{}, live)
+			})})
+		}
+	}
+	return all
+}
+
 // bench selects the cases and rules that the rule feeds, and their inputs.
-func (s *suite) bench(t *testing.T, broken *rule) *bench {
+func (s *suite) bench(t *testing.T, broken *rule, whole []wholeCase) *bench {
 	t.Helper()
 	b := &bench{rule: broken}
 	fed := map[*rule]bool{broken: true}
@@ -127,34 +150,29 @@ func (s *suite) bench(t *testing.T, broken *rule) *bench {
 			alerts[r.Alert] = true
 		}
 	}
-	for _, file := range s.tests {
-		for _, c := range file.Tests {
-			c.Alerts = slices.DeleteFunc(slices.Clone(c.Alerts), func(a alertCase) bool { return !alerts[a.Alertname] })
-			c.Queries = slices.DeleteFunc(slices.Clone(c.Queries), func(q queryCase) bool {
-				for r := range fed {
-					if q.asks(t, r) {
-						return false
-					}
+	for i := range whole {
+		w, c := &whole[i], whole[i].testCase
+		c.Alerts = slices.DeleteFunc(slices.Clone(c.Alerts), func(a alertCase) bool { return !alerts[a.Alertname] })
+		c.Queries = slices.DeleteFunc(slices.Clone(c.Queries), func(q queryCase) bool {
+			for r := range fed {
+				if q.asks(t, r) {
+					return false
 				}
-				return true
-			})
-			for i, q := range c.Queries {
-				c.Queries[i] = q.narrow(t, alerts)
 			}
-			if len(c.Alerts)+len(c.Queries) == 0 {
-				continue
-			}
-			// A mistake may produce values in what the rule feeds. Other rules do not change.
-			live := s.live(t, c)
-			may := maps.Clone(needed)
-			maps.DeleteFunc(may, func(r *rule, _ bool) bool { return !live[r] && !fed[r] })
-			one := benchCase{groups: s.only(may), live: live[broken], cost: c.cost(t, file.EvaluationInterval)}
-			one.test = testFile{EvaluationInterval: file.EvaluationInterval, Tests: []testCase{c}}
-			for _, g := range one.groups {
-				one.test.GroupEvalOrder = append(one.test.GroupEvalOrder, g.Name)
-			}
-			b.cases = append(b.cases, one)
+			return true
+		})
+		for i, q := range c.Queries {
+			c.Queries[i] = q.narrow(t, alerts)
 		}
+		if len(c.Alerts)+len(c.Queries) == 0 {
+			continue
+		}
+		// A mistake may produce values in what the rule feeds. Other rules do not change.
+		may := maps.Clone(needed)
+		maps.DeleteFunc(may, func(r *rule, _ bool) bool { return !w.live[r] && !fed[r] })
+		one := benchCase{groups: s.only(may), live: w.live[broken], cost: c.cost(t, w.interval), whole: w}
+		one.test = testFile{EvaluationInterval: w.interval, Tests: []testCase{c}}
+		b.cases = append(b.cases, one)
 	}
 	slices.SortStableFunc(b.cases, func(x, y benchCase) int {
 		if x.live != y.live {
@@ -233,7 +251,12 @@ func (b *bench) run(t *testing.T, given rulefmt.Rule) error {
 	for i := range b.cases {
 		c := &b.cases[i]
 		if c.ready == nil {
+			whole, err := c.whole.played()
+			if err != nil {
+				t.Fatalf("%s fails without a mistake: %v", c.test.Tests[0].Name, err)
+			}
 			c.ready = c.parse(t)
+			c.ready.known, c.ready.whole = whole.known, whole.whole
 		}
 		if err := c.ready.run(t.Context(), b.rule, given, b.fed); err != nil {
 			return fmt.Errorf("%s: %w", c.test.Tests[0].Name, err)
