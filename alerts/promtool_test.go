@@ -1,9 +1,14 @@
 package alerts
 
 import (
+	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/prometheus/model/rulefmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
@@ -33,6 +38,33 @@ func TestRulesPassPromtoolTests(t *testing.T) {
 				promtool(t, append([]string{"test", "rules"}, files...)...)
 			})
 		}
+	}
+}
+
+// AvaxThresholdInvalid fires if a threshold is not recorded, or none is. The test files have all rules.
+func TestMissingThresholdFires(t *testing.T) {
+	t.Parallel()
+	suite := readSuite(t, "rules.yml")
+	for name, missing := range map[string]func(*rule) bool{
+		"one": func(r *rule) bool { return r.name == `avax:threshold{alert="AvaxNodeSlow"}` },
+		"all": func(r *rule) bool { return r.Record == threshold },
+	} {
+		needed := map[*rule]bool{}
+		for _, r := range suite.groups[0].rules {
+			needed[r] = !missing(r)
+		}
+		dir := t.TempDir()
+		file := filepath.Join(dir, name+"_test.yml")
+		err := errors.Join(
+			writeRules(filepath.Join(dir, "rules.yml"), suite.only(needed), func(r *rule) rulefmt.Rule { return r.Rule }),
+			os.WriteFile(file, []byte("{rule_files: [rules.yml], tests: [{input_series: [], alert_rule_test: ["+
+				"{eval_time: 4m, alertname: AvaxThresholdInvalid}, "+
+				"{eval_time: 5m, alertname: AvaxThresholdInvalid, exp_alerts: [{exp_labels: {severity: warn}}]}]}]}"), 0o600),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		promtool(t, "test", "rules", file)
 	}
 }
 
