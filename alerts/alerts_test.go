@@ -27,7 +27,7 @@ const (
 	threshold  = "avax:threshold"
 	expected   = "avax:fee_config_expected" // set in rules.yml, not exported
 
-	mostPages = 25 // names of alerts that page
+	maxPages = 25 // maximum number of names of alerts that page
 )
 
 var promQL = parser.NewParser(parser.Options{})
@@ -72,7 +72,7 @@ func TestAlertsHaveSeverityActionAndRunbook(t *testing.T) {
 			want = []string{"none"}
 		}
 		if !slices.Contains(want, severity) {
-			t.Errorf("%s: severity %q is none of %q", r.Alert, severity, want)
+			t.Errorf("%s: severity %q, want one of %q", r.Alert, severity, want)
 		}
 		for _, a := range []string{"summary", "description"} {
 			if r.Annotations[a] == "" {
@@ -83,7 +83,7 @@ func TestAlertsHaveSeverityActionAndRunbook(t *testing.T) {
 			t.Errorf("%s: a page without the annotation impact", r.Alert)
 		}
 		if (severity == "page" || severity == "warn") && r.Annotations["action"] == "" {
-			t.Errorf("%s, %s: no annotation action: what to do first", r.Alert, severity)
+			t.Errorf("%s, %s: no annotation action", r.Alert, severity)
 		}
 		if got, want := r.Annotations["runbook_url"], runbookURL+r.Alert+".md"; got != want {
 			t.Errorf("%s, %s: runbook_url is %q, want %q", r.Alert, severity, got, want)
@@ -170,7 +170,7 @@ func (q testQuestion) at(t *testing.T) model.Duration {
 	return at
 }
 
-// kind returns the kind of a group, if its name contains one that every alert needs.
+// kind returns the kind of a group, if its name contains a kind that every alert needs.
 func (g testGroup) kind() string {
 	kind, _, _ := strings.Cut(g.Name, ": ")
 	return kind
@@ -197,7 +197,7 @@ func tierOf(alert string, labels map[string]string) tier {
 	return tier{alert, labels["severity"], labels["within"], labels["scope"], labels["reason"], labels["unit"]}
 }
 
-// promtool accepts a case for an unknown alert, and a rule without a case.
+// This test is needed because promtool accepts a case for an unknown alert, and a rule without a case.
 func TestEachAlertFiresAndResolvesInATest(t *testing.T) {
 	known := map[tier]bool{}
 	_, alerts := rules(t)
@@ -228,7 +228,7 @@ func TestEachAlertFiresAndResolvesInATest(t *testing.T) {
 				}
 			}
 			if !slices.ContainsFunc(alerts, func(r rulefmt.Rule) bool { return r.Alert == alert }) {
-				t.Errorf("%s: there is no alert %s", g.Name, alert)
+				t.Errorf("%s: unknown alert %s", g.Name, alert)
 			}
 		}
 		slices.SortStableFunc(g.Cases, func(a, b testQuestion) int { return cmp.Compare(a.at(t), b.at(t)) })
@@ -245,14 +245,14 @@ func TestEachAlertFiresAndResolvesInATest(t *testing.T) {
 			t.Errorf("no case in which %s fires", f)
 		}
 		if f.alert != watchdog && !resolves[f] {
-			t.Errorf("no case in which %s fires and later, in the same group, does not", f)
+			t.Errorf("no group in which %s first fires and later does not", f)
 		}
 	}
 }
 
-// Groups of these kinds test common situations, in which an alert must stay inactive although its families have samples.
+// Each alert needs a group for each common situation in which it must stay inactive although its families have samples.
 func TestEachAlertStaysInactiveInATest(t *testing.T) {
-	all, alerts := parse(t, Rules)    // the companion monitors such situations itself
+	all, alerts := parse(t, Rules)    // not the companion, whose alerts are about such situations
 	recorded := map[string][]string{} // inputs of recording rules
 	for _, r := range all {
 		if r.Record != "" {
@@ -280,7 +280,7 @@ func TestEachAlertStaysInactiveInATest(t *testing.T) {
 		families(r.Expr, needs)
 		for _, kind := range []string{"absent", "at the bar", "restart"} {
 			if r.Alert == "AvaxExporterDown" && kind == "absent" {
-				continue // it fires then
+				continue // the alert fires in this situation
 			}
 			quiet := false
 			for _, g := range groups {
@@ -304,14 +304,14 @@ func TestEachAlertStaysInactiveInATest(t *testing.T) {
 				quiet = quiet || asked && complete
 			}
 			if !quiet {
-				t.Errorf("no group %q with samples of %q and a case in which %s keeps quiet", kind+": …", slices.Sorted(maps.Keys(needs)), r.Alert)
+				t.Errorf("no group %q with samples of %q and a case in which %s is inactive", kind+": …", slices.Sorted(maps.Keys(needs)), r.Alert)
 			}
 		}
 	}
 }
 
-// A rule compares with avax:threshold_used. The separate companion.yml compares with the override and the threshold. If none matches,
-// the comparison is with NaN and the alert never fires.
+// Rules compare with avax:threshold_used. companion.yml compares with the override and the threshold. If no threshold matches, the
+// comparison is with NaN, and the alert never fires.
 func TestThresholdsAreRecordedAndUsed(t *testing.T) {
 	all, _ := rules(t)
 	used := map[string]bool{} // by labels; true once a rule uses the threshold
@@ -359,8 +359,9 @@ func TestThresholdsAreRecordedAndUsed(t *testing.T) {
 	}
 }
 
-// Any label may distinguish exporters, such as job or site. A match or an aggregation that lists the labels to keep would mix the facts of
-// two exporters. Thresholds and expected values belong to no exporter, and absent() has no labels.
+// Any label, such as job or site, may distinguish exporters. A match or an aggregation that lists the labels to keep would mix
+// samples of two exporters. Exceptions are thresholds and expected values, which belong to no exporter, and absent(), which has
+// no labels.
 func TestRulesDoNotMixExporters(t *testing.T) {
 	all, _ := rules(t)
 	ours := func(expr parser.Node) bool {
@@ -383,7 +384,8 @@ func TestRulesDoNotMixExporters(t *testing.T) {
 	}
 }
 
-// An alert about a node, a validator or a chain has equal labels from every replica. An alert about one process keeps its instance.
+// An alert about a node, a validator or a chain must have the same labels from every replica. An alert about a process keeps the
+// instance.
 func TestAlertsHaveNoReplicaLabels(t *testing.T) {
 	process := []string{
 		"AvaxExporterDown", "AvaxNoTargets", "AvaxScrapeLabelCollision", "AvaxDataTooOld", "AvaxUpstreamForbidden", "AvaxUpstreamRateLimited",
@@ -428,18 +430,18 @@ func TestFewAlertsPageAndEachHasAnAction(t *testing.T) {
 			names[r.Alert] = true
 		}
 	}
-	if len(names) > mostPages {
-		t.Errorf("%d names page, at most %d may: %q", len(names), mostPages, slices.Sorted(maps.Keys(names)))
+	if len(names) > maxPages {
+		t.Errorf("%d alert names page, the maximum is %d: %q", len(names), maxPages, slices.Sorted(maps.Keys(names)))
 	}
 	for name := range names {
 		if line := "| [" + name + "](runbooks/" + name + ".md) | "; strings.Count(string(page), line) != 1 {
-			t.Errorf("docs/alerting.md: not exactly one line %q that says what to do in the next ten minutes", line)
+			t.Errorf("docs/alerting.md: want exactly one line %q, with an action for the next ten minutes", line)
 		}
 	}
 }
 
 func TestRulesLookBackAtMostTwoHours(t *testing.T) {
-	all, _ := parse(t, Rules) // the other file is only for a Prometheus server
+	all, _ := parse(t, Rules) // not the companion, which only a Prometheus server evaluates
 	const limit = 2 * time.Hour
 	for _, r := range all {
 		inspect(t, r.Expr, func(n parser.Node) {

@@ -11,7 +11,7 @@ func TestDigestPassesPromtoolTests(t *testing.T) {
 	promtool(t, "test", "rules", "testdata/digest_test.yml")
 }
 
-// The digest has the severity of the watchdog, and no page shows it as a problem.
+// The alerts of the digest have the severity of the watchdog, so that status pages do not show them as problems.
 func TestDigestIsAddedWithoutProblems(t *testing.T) {
 	t.Parallel()
 	both, err := WithDigest(Rules)

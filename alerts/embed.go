@@ -1,17 +1,14 @@
-// Package alerts holds the alert rules: one file for a Prometheus server and
-// for the exporter's own alerting alike, and one for what else a Prometheus
-// server may scrape.
+// Package alerts holds the alert rules. rules.yml is for a Prometheus server and for alerting in the exporter. companion.yml is for
+// metrics of other programs that a Prometheus server scrapes. digest.yml is for a weekly digest.
 //
-// Each file has its tests in a _test.yml, for promtool test rules, and
-// docs/runbooks has a page for each alert.
+// Each file has its tests in files that end in _test.yml, for promtool test rules. docs/runbooks has a page for each alert.
 package alerts
 
 import _ "embed"
 
 //go:generate go test -run TestChartHasTheRulesOfEachProfile . -update
 
-// Rules is rules.yml, in the format of Prometheus' rule files from 2.42 on.
-// Thresholds are recording rules at its top.
+// Rules is rules.yml, in the format of Prometheus 2.42 and later. The recording rules at the top are the thresholds.
 //
 //go:embed rules.yml
 var Rules []byte
@@ -22,7 +19,7 @@ var Rules []byte
 //go:embed companion.yml
 var Companion []byte
 
-// Digest is digest.yml, in the same format: alerts that always fire and make up a weekly digest.
+// Digest is digest.yml, in the same format: alerts that always fire. Together they are the weekly digest.
 //
 //go:embed digest.yml
 var Digest []byte

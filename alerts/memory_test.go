@@ -17,7 +17,8 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// memory keeps samples of a run of one case. Prometheus' own stores take longer to open than a case takes to evaluate.
+// memory stores the samples of one case. Prometheus' own stores are not used, because opening one takes longer than evaluating a
+// case.
 type memory struct {
 	byName   map[string][]*stored // by metric name
 	byLabels map[string]*stored
@@ -46,7 +47,7 @@ func newMemory() *memory {
 	return &memory{byName: map[string][]*stored{}, byLabels: map[string]*stored{}}
 }
 
-// clone returns a store with the same samples, to which others may be appended.
+// clone returns a store with the same samples. Samples that are appended to the clone are not in the original.
 func (m *memory) clone() *memory {
 	c := &memory{byName: make(map[string][]*stored, len(m.byName)), byLabels: make(map[string]*stored, len(m.byLabels))}
 	for key, s := range m.byLabels {
@@ -58,7 +59,7 @@ func (m *memory) clone() *memory {
 	return c
 }
 
-// append adds a sample. As in Prometheus, one that is not newer than the newest of its series is dropped.
+// append adds a sample. As in Prometheus, a sample that is not newer than the newest sample of its series is dropped.
 func (m *memory) append(of labels.Labels, s sample) {
 	key := of.String()
 	series := m.byLabels[key]

@@ -12,21 +12,22 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// mutant is a rule with one typical mistake.
+// mutant is a rule that contains one typical mistake.
 type mutant struct {
 	Rule    rulefmt.Rule
-	Mistake string // old and new text
+	Mistake string // the changed part, before and after
 }
 
-// flipped maps each comparison to a typical mistake in it.
+// flipped maps each comparison operator to the operator of a typical mistake.
 var flipped = map[parser.ItemType]parser.ItemType{
 	parser.EQLC: parser.NEQ, parser.NEQ: parser.EQLC,
 	parser.LSS: parser.GTR, parser.GTR: parser.LSS,
 	parser.LTE: parser.GTR, parser.GTE: parser.LSS,
 }
 
-// mutants returns the rule's mutants: each comparison reversed, each number halved and doubled (0 becomes 1 and -1; once in a comparison
-// for equality), each clause after and, or, unless removed, and each duration removed or doubled.
+// mutants returns the mutants of a rule. Each has one of these mistakes: a comparison is reversed; a number is halved or doubled
+// (0 becomes 1 or -1; in a comparison for equality only one of the two); a clause after and, or, unless is removed; a duration is
+// removed or doubled.
 func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
 	t.Helper()
 	// replace replaces n. The text of around describes the mistake.
@@ -121,7 +122,7 @@ func equality(e parser.Expr) bool {
 	return ok && (b.Op == parser.EQLC || b.Op == parser.NEQ)
 }
 
-// below reports whether the node at the end of path is inside such an expression.
+// below reports whether the node at the end of path is inside an expression for which such returns true.
 func below(path []parser.Node, such func(parser.Expr) bool) bool {
 	if len(path) == 0 {
 		return false

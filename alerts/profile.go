@@ -14,14 +14,15 @@ import (
 // ProfileAll is the profile that holds every rule.
 const ProfileAll = "all"
 
-// Profiles are the names that Profile knows.
+// Profiles returns the valid names for Profile.
 func Profiles() []string { return []string{ProfileAll, "validator", "l1", "rpc", "delegator"} }
 
 // recorded matches the names of the series that rules.yml records.
 var recorded = regexp.MustCompile(`avax:\w+`)
 
-// Profile returns the part of rules.yml for one kind of operator, in the same format: the alerts whose annotation profiles names it, and the
-// recording rules that they need. The profile all is the whole file. The error lists the known names.
+// Profile returns the part of rules.yml for one kind of operator, in the same format. It contains the alerts with this name in the
+// annotation profiles, and the recording rules that these alerts need. The profile all is the whole file. The error for an unknown
+// name lists the valid names.
 func Profile(name string) ([]byte, error) {
 	if name == ProfileAll {
 		return bytes.Clone(Rules), nil
@@ -67,7 +68,7 @@ func Profile(name string) ([]byte, error) {
 	return write(&file)
 }
 
-// WithDigest returns rules, in the format of rules.yml, with those of the weekly digest.
+// WithDigest adds the rules of the weekly digest to rules. Rules and result are in the format of rules.yml.
 func WithDigest(rules []byte) ([]byte, error) {
 	var file, digest yaml.Node
 	if err := errors.Join(yaml.Unmarshal(rules, &file), yaml.Unmarshal(Digest, &digest)); err != nil {

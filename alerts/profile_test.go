@@ -27,11 +27,11 @@ func TestProfileHasItsAlertsAndTheirInputs(t *testing.T) {
 		for _, r := range alerts {
 			names[r.Alert] = true
 			if !strings.Contains(" "+r.Annotations["profiles"]+" ", " "+name+" ") {
-				t.Errorf("%s: %s is not of this profile", name, r.Alert)
+				t.Errorf("%s: %s does not belong to this profile", name, r.Alert)
 			}
 		}
 		if len(names) > c.most || !names[watchdog] || !names[c.has] || !names["AvaxThresholdInvalid"] {
-			t.Errorf("%s: %d names, at most %d wanted, with the watchdog and %s: %v", name, len(names), c.most, c.has, names)
+			t.Errorf("%s: %d names, want at most %d, including the watchdog and %s: %v", name, len(names), c.most, c.has, names)
 		}
 		want := 0
 		for _, r := range every {
@@ -45,7 +45,7 @@ func TestProfileHasItsAlertsAndTheirInputs(t *testing.T) {
 		for _, r := range all {
 			for _, s := range selectors(t, r.Expr) {
 				if known := strings.HasPrefix(s.Name, "avax:") && s.Name != "avax:threshold_override"; known && !records[s.Name] {
-					t.Errorf("%s: %s%s needs %s, which is not there", name, r.Record, r.Alert, s.Name)
+					t.Errorf("%s: %s%s needs %s, which is missing", name, r.Record, r.Alert, s.Name)
 				}
 			}
 		}
@@ -80,7 +80,7 @@ func TestProfilesAreKnown(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the chart's rule files of the profiles")
 
-// The chart cannot select the rules of a profile, so it has a file for each.
+// The chart cannot select the rules of a profile, so it has a file for each profile.
 func TestChartHasTheRulesOfEachProfile(t *testing.T) {
 	for _, name := range Profiles() {
 		if name == ProfileAll {

@@ -18,7 +18,7 @@ func TestPromtoolAcceptsTheRules(t *testing.T) {
 	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "companion.yml")
 }
 
-// Each alert fires and stays inactive as in the test files. With -short promtool gets each case with only its rules, which is faster.
+// With -short, promtool gets each case with only the rules that the case needs, which is faster.
 func TestRulesPassPromtoolTests(t *testing.T) {
 	t.Parallel()
 	for _, rules := range []string{"rules.yml", "companion.yml"} {

@@ -239,7 +239,7 @@ func (s *suite) cut(t *testing.T, tests testFile, dir string) (files []string) {
 	return files
 }
 
-// whole writes a test file and all rules of its file to dir. It returns the test file's path.
+// whole writes the test file tests, and all rules of the rules file to which it belongs, to dir. It returns the path of the test file.
 func (s *suite) whole(t *testing.T, tests testFile, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(tests.name)

@@ -355,7 +355,7 @@ func TestDamagedOrLostLedgerIsRebuilt(t *testing.T) {
 					if after != before {
 						t.Errorf("run %d:\n%s\nwant\n%s", run, after, before)
 					}
-					if want := c.notes * (1 - run); len(notes) != want || want > 0 && !strings.Contains(notes[0], "starting again") {
+					if want := c.notes * (1 - run); len(notes) != want || want > 0 && !strings.Contains(notes[0], "starting without it") {
 						t.Errorf("run %d: notes %q", run, notes)
 					}
 				}
@@ -875,7 +875,7 @@ func TestUnindexedChainIsCalledLessAndLessOften(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.SetChains(slices.DeleteFunc(w.ups.Chains(), func(c collectors.Chain) bool { return c.Name != "examplel1" }))
 		const state = `avax_data_chain_indexed{chain="examplel1"}`
-		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "Chain not found"), opBlock, opBalance)
+		w.network.DataService().Inject(simnet.Refused(http.StatusNotFound, "Chain not found"), opBlock, opBalance)
 		began := time.Now()
 		var asked []time.Duration
 		for time.Since(began) < 5*time.Hour {
@@ -901,7 +901,7 @@ func TestUnindexedChainIsCalledLessAndLessOften(t *testing.T) {
 func TestInitial404IsRetriedWithinMinutes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		names := []string{"data_index", "native_balances", "collectibles", "transfers", "internal_transactions", "deployments", "subnets"}
-		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "no healthy upstream"))
+		w.network.DataService().Inject(simnet.Refused(http.StatusNotFound, "no healthy upstream"))
 		for _, name := range names {
 			w.page(t, name)
 		}
@@ -1008,7 +1008,7 @@ func TestAnswerForAnotherSubjectIsRejected(t *testing.T) {
 func TestNotFoundAfterAnAnswerFailsTheRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.page(t, "native_balances")
-		w.network.DataService().Suffer(simnet.Refused(http.StatusNotFound, "no healthy upstream"), opBalance)
+		w.network.DataService().Inject(simnet.Refused(http.StatusNotFound, "no healthy upstream"), opBalance)
 		if _, err := w.run(t, "native_balances", simnet.Account+"/C"); scrape.OutcomeOf(err) != scrape.NotFound || errors.Is(err, collectors.ErrNotOffered) {
 			t.Errorf("%v", err)
 		}
@@ -1063,7 +1063,7 @@ func TestRejectedKeyIsNotAnOutage(t *testing.T) {
 			w.ups.Data.Client = data.New(up)
 			samples, notes := w.runJob(t.Context(), t, "data_up", "data")
 			wantSeries(t, samples, "avax_data_up", "1")
-			if len(notes) != 1 || !strings.Contains(notes[0], "the key is not accepted") {
+			if len(notes) != 1 || !strings.Contains(notes[0], "the service rejects the key") {
 				t.Errorf("%q", notes)
 			}
 			if _, err := w.run(t, "subnets", "examplel1"); !data.IsKeyRejected(err) {
@@ -1081,7 +1081,7 @@ func TestDataUpIsZeroDuringARequestedPause(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.ups.Data.Client = data.New(up)
-			w.network.DataService().Suffer(fault)
+			w.network.DataService().Inject(fault)
 			notes := map[string]bool{}
 			for range 20 {
 				samples, said := w.runJob(t.Context(), t, "data_up", "data")
@@ -1152,9 +1152,9 @@ func TestDataOutageExpiresOnlyItsOwnSamples(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		for _, outage := range []func(){
 			w.network.DataService().Stop,
-			func() { w.network.DataService().Suffer(simnet.Hung()) },
-			func() { w.network.DataService().Suffer(simnet.HTML()) },
-			func() { w.network.DataService().Suffer(simnet.Unavailable()) },
+			func() { w.network.DataService().Inject(simnet.Hung()) },
+			func() { w.network.DataService().Inject(simnet.HTML()) },
+			func() { w.network.DataService().Inject(simnet.Unavailable()) },
 		} {
 			if n, up := value("avax_data_up"); n != 1 || up != 1 {
 				t.Fatalf("up: %d series, %v", n, up)

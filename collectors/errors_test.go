@@ -66,7 +66,7 @@ func TestNextNodeAnswersForAnUntrackedChain(t *testing.T) {
 
 func TestUnofferedPartLeavesOtherSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.network.Node("alpha").Suffer(simnet.Refused(-32000, `rpc: can't find method "avm.GetTxFee"`), "avm.getTxFee")
+		w.network.Node("alpha").Inject(simnet.Refused(-32000, `rpc: can't find method "avm.GetTxFee"`), "avm.getTxFee")
 		page, err := w.run(t, "identity", "alpha")
 		if !errors.Is(err, collectors.ErrNotOffered) || !strings.Contains(page, "avax_node_info{") || strings.Contains(page, "avax_node_tx_fee_avax") {
 			t.Errorf("%q, %v", page, err)
@@ -77,7 +77,7 @@ func TestUnofferedPartLeavesOtherSamples(t *testing.T) {
 func TestDisabledAPIIsNotOffered(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Node("alpha").SetAdminAPI(false)
-		w.network.Node("alpha").Suffer(simnet.WrongHost(), "GET /ext/health")
+		w.network.Node("alpha").Inject(simnet.WrongHost(), "GET /ext/health")
 		for _, collector := range []string{"admin", "health"} {
 			if page, err := w.run(t, collector, "alpha"); !errors.Is(err, collectors.ErrNotOffered) || page != "" {
 				t.Errorf("%s: %q, %v", collector, page, err)

@@ -168,7 +168,7 @@ func TestFleetIgnoresNodesThatDoNotAnswer(t *testing.T) {
 func TestUnidentifiedNodeIsWaitedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
-		network.Node("bravo").Suffer(simnet.Hung())
+		network.Node("bravo").Inject(simnet.Hung())
 		ups, _ := fleetOf(t, network.Transport(), "alpha", "bravo")
 		i := slices.IndexFunc(collectors.All(), func(s *collectors.Spec) bool { return s.Name == "validator_views" })
 		spec := collectors.All()[i]

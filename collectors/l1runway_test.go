@@ -34,7 +34,7 @@ func (w world) runway(t *testing.T) (run func() string, of func(family, validato
 // remove it.
 func unpriced(w world, nodes ...string) {
 	for _, name := range nodes {
-		w.network.Node(name).Suffer(simnet.Refused(-32000, `rpc: can't find method "platform.GetValidatorFeeState"`), "platform.getValidatorFeeState")
+		w.network.Node(name).Inject(simnet.Refused(-32000, `rpc: can't find method "platform.GetValidatorFeeState"`), "platform.getValidatorFeeState")
 	}
 }
 

@@ -92,7 +92,7 @@ func TestWithheldMethodIsCalledOnceAnHour(t *testing.T) {
 func TestSingleRejectionPausesAMethodBriefly(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha")
-		w.network.Observer().Suffer(simnet.WrongHost(), "platform.getHeight")
+		w.network.Observer().Inject(simnet.WrongHost(), "platform.getHeight")
 		w.runAll(t)
 		w.network.Observer().Recover()
 		time.Sleep(2 * time.Minute)
@@ -198,7 +198,7 @@ func TestObserverIsDownAfterFiveMinutes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha")
 		wantSeries(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "1")
-		w.network.Observer().Suffer(simnet.RateLimited(time.Minute))
+		w.network.Observer().Inject(simnet.RateLimited(time.Minute))
 		time.Sleep(4 * time.Minute)
 		wantSeries(t, w.page(t, "observer"), `avax_observer_up{node="observer"}`, "1")
 		time.Sleep(2 * time.Minute)

@@ -391,7 +391,7 @@ func TestLargestDissentersAreListed(t *testing.T) {
 func TestRewardBudgetSharesCallsOfOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo", "charlie")
-		w.network.Node("charlie").Suffer(simnet.Unavailable(), "info.peers") // so that the collector needs the views of other nodes
+		w.network.Node("charlie").Inject(simnet.Unavailable(), "info.peers") // so that the collector needs the views of other nodes
 		ctx := scrape.MaxAge(t.Context(), 30*time.Second)
 		run := func(name string) {
 			spec := specOf(t, name)

@@ -114,8 +114,8 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 		w.page(t, "up")
 		wantSeries(t, w.page(t, "safe_to_stop"), `avax_node_safe_to_stop{node="echo"}`, "1")
 
-		// echo is the only node that tracks the L1, and a validator of it. Its call about the L1 fails.
-		w.network.Node("echo").Suffer(simnet.Refused(-32000, "failed to get uptime for validation ID x: validationID not found"), "validators.getCurrentValidators")
+		// The only node that tracks the L1 does not answer for it; echo validates it.
+		w.network.Node("echo").Inject(simnet.Refused(-32000, "failed to get uptime for validation ID x: validationID not found"), "validators.getCurrentValidators")
 		page := w.page(t, "safe_to_stop")
 		wantNoSeries(t, page, "avax_l1_safe_to_stop")
 		wantNoSeries(t, page, `avax_node_safe_to_stop{node="echo"}`)
@@ -125,9 +125,9 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 		}
 		wantSeries(t, page, `avax_node_safe_to_stop{node="delta"}`, "1") // according to the P-Chain, delta does not validate the L1
 
-		// Without an answer of the P-Chain, each node may be a validator of the L1.
-		w.network.Node("delta").Suffer(simnet.Unavailable(), "platform.getCurrentValidators")
-		w.network.Node("echo").Suffer(simnet.Unavailable(), "platform.getCurrentValidators")
+		// Without an answer of the P-Chain, any node may validate it.
+		w.network.Node("delta").Inject(simnet.Unavailable(), "platform.getCurrentValidators")
+		w.network.Node("echo").Inject(simnet.Unavailable(), "platform.getCurrentValidators")
 		wantNoSeries(t, w.page(t, "safe_to_stop"), "avax_node_safe_to_stop")
 
 		// The validators of an unknown chain are unknown.

@@ -147,7 +147,7 @@ func TestDiscoveredChainNamesAreValidLabels(t *testing.T) {
 // blockHealthAPI makes a proxy block the nodes' health API.
 func (w world) blockHealthAPI() {
 	for _, n := range w.ups.Nodes() {
-		w.network.Node(n.Name()).Suffer(simnet.WrongHost(), "GET /ext/health")
+		w.network.Node(n.Name()).Inject(simnet.WrongHost(), "GET /ext/health")
 	}
 }
 

@@ -35,7 +35,7 @@ var situations = []situation{
 		change: func(_ int, s []sample) []sample { return s },
 		overview: map[string]string{
 			"Exporter": "1 up, fine", "Alerts firing": "None pages and warnings, fine", "Nodes not up": "All up, fine", "Bootstrapping": "All done, fine",
-			"Stake reached": "1 fine: 90 % or more, fine", "Will I be paid?": "Yes, fine", "Reward votes": "1 fine: 95 % or more, fine",
+			"Connected stake": "1 fine: 90 % or more, fine", "Will I be paid?": "Yes, fine", "Reward votes": "1 fine: 95 % or more, fine",
 			"Inactive L1 validators": "None, fine", "Next upgrade": "None, fine",
 		},
 	},
@@ -351,8 +351,8 @@ func TestValidatorOverviewHasNoEmptyPanel(t *testing.T) {
 	}
 }
 
-// mostSeries is the maximum number of distinguishable lines in one panel.
-const mostSeries = 20
+// maxSeries is the maximum number of distinguishable lines in one panel.
+const maxSeries = 20
 
 func TestPanelsAreReadableWithFiftyNodes(t *testing.T) {
 	t.Parallel()
@@ -376,8 +376,8 @@ func TestPanelsAreReadableWithFiftyNodes(t *testing.T) {
 	eachBoard(t, func(t *testing.T, d dashboard) {
 		for _, p := range d.Panels {
 			for _, q := range p.Targets {
-				if found := fleet.query(t, q.Expr); p.Type != "table" && len(found) > mostSeries {
-					t.Errorf("%s: %d series, want at most %d: %s", p.Title, len(found), mostSeries, q.Expr)
+				if found := fleet.query(t, q.Expr); p.Type != "table" && len(found) > maxSeries {
+					t.Errorf("%s: %d series, want at most %d: %s", p.Title, len(found), maxSeries, q.Expr)
 				}
 			}
 		}

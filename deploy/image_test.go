@@ -21,8 +21,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
-// mostMemory is the memory limit of the container: the kernel kills it above.
-const mostMemory = 64 << 20
+// maxMemory is the memory limit of the container: the kernel kills it above.
+const maxMemory = 64 << 20
 
 // TestImageServesTheDemo builds every line of the Dockerfile. The compiler image is made from this machine's Go, so no registry is
 // used.
@@ -62,7 +62,7 @@ func TestImageServesTheDemo(t *testing.T) {
 	address := freeAddress(t)
 	name := fmt.Sprintf("avax-exporter-%d", os.Getpid())
 	container := c.command(context.Background(), "podman", "run", "--name="+name, "--network=host", "--no-healthcheck", "--read-only", "--read-only-tmpfs=false", "--cap-drop=all",
-		"--security-opt=no-new-privileges", fmt.Sprintf("--memory=%d", mostMemory), "--env=AVAX_LISTEN="+address, "localhost/avax-exporter", "demo")
+		"--security-opt=no-new-privileges", fmt.Sprintf("--memory=%d", maxMemory), "--env=AVAX_LISTEN="+address, "localhost/avax-exporter", "demo")
 	container.Stdout, container.Stderr = t.Output(), t.Output()
 	if err := container.Start(); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestImageServesTheDemo(t *testing.T) {
 		}
 	}
 	parse(t, c.run(t, "podman", "inspect", name), &running)
-	if r := running[0]; !r.HostConfig.ReadonlyRootfs || r.HostConfig.Memory != mostMemory || len(r.EffectiveCaps) > 0 {
+	if r := running[0]; !r.HostConfig.ReadonlyRootfs || r.HostConfig.Memory != maxMemory || len(r.EffectiveCaps) > 0 {
 		t.Errorf("container state %+v", r)
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", running[0].State.Pid))

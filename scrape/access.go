@@ -13,28 +13,29 @@ import (
 	"time"
 )
 
-// access holds credentials and connections of an upstream. It is immutable and replaced as a whole.
+// access holds the credentials and connections of an upstream. It is immutable: Renew replaces it as a whole.
 type access struct {
 	header    http.Header
 	host      string
 	tls       *tls.Config
 	transport http.RoundTripper
-	said      []string          // the secrets in it
-	secrets   *strings.Replacer // what errors must not contain: said, and the secrets of the previous access
+	secrets   []string          // secrets that header and user name contain
+	redactor  *strings.Replacer // removes these secrets, and those of the previous access, from errors
 }
 
-// mostHeader is the maximum size of an answer's header in bytes, as in net/http's servers.
-const mostHeader = 1 << 20
+// maxHeader is the maximum size of an answer's header in bytes, as in net/http's servers.
+const maxHeader = 1 << 20
 
-// ioBuffer is the size in bytes of the two buffers that each idle connection keeps. net/http's 4 KiB would be most of the
-// memory of a fleet's idle connections. A request and the header of its answer fit; larger data bypasses the buffers.
+// ioBuffer is the size in bytes of each of the two buffers that an idle connection keeps. With the 4 KiB of net/http,
+// buffers would take most of the memory of a fleet's idle connections. A request, or the header of an answer, fits into
+// ioBuffer. Larger data bypasses the buffers.
 const ioBuffer = 1 << 10
 
-// mostIdle is the maximum number of idle connections to one upstream. Each takes about 20 kB, and a fleet has a thousand
-// upstreams.
-const mostIdle = 2
+// maxIdle is the maximum number of idle connections to one upstream. A connection takes about 20 kB, and a fleet has a
+// thousand upstreams.
+const maxIdle = 2
 
-// newAccess returns the access of an upstream with this header and TLS instead of the configured ones.
+// newAccess returns an access with this header and this TLS configuration.
 func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, error) {
 	header := http.Header{}
 	for name, values := range configured {
@@ -43,28 +44,28 @@ func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, 
 	if err := checkHeader(header); err != nil {
 		return nil, fmt.Errorf("upstream %q: %w", u.name, err)
 	}
-	a := &access{header: header, tls: tls, said: secretsOf(u.user, header), transport: u.given}
+	a := &access{header: header, tls: tls, secrets: secretsOf(u.user, header), transport: u.given}
 	if u.user != nil && header.Get("Authorization") == "" {
 		password, _ := u.user.Password()
 		request := http.Request{Header: header}
 		request.SetBasicAuth(u.user.Username(), password)
-		a.said = append(a.said, strings.TrimPrefix(header.Get("Authorization"), "Basic "))
+		a.secrets = append(a.secrets, strings.TrimPrefix(header.Get("Authorization"), "Basic "))
 	}
 	a.host = cmp.Or(u.configuredHost, header.Get("Host"))
-	header.Del("Host") // net/http sends it from a field of its own
+	header.Del("Host") // net/http sends Request.Host instead
 
-	secrets := a.said
+	secrets := a.secrets
 	old := u.access.Load()
 	if old != nil {
-		secrets = append(slices.Clone(secrets), old.said...)
+		secrets = append(slices.Clone(secrets), old.secrets...)
 	}
-	a.secrets = redacting(secrets)
+	a.redactor = newRedactor(secrets)
 	switch {
 	case a.transport != nil:
 	case old != nil && old.tls == tls:
 		a.transport = old.transport
 	default:
-		idle := min(cap(u.limiter.slots), mostIdle)
+		idle := min(cap(u.limiter.slots), maxIdle)
 		a.transport = &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
 			DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -76,7 +77,7 @@ func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, 
 			IdleConnTimeout:       90 * time.Second,
 			ExpectContinueTimeout: time.Second,
 
-			MaxResponseHeaderBytes: mostHeader,
+			MaxResponseHeaderBytes: maxHeader,
 			ReadBufferSize:         ioBuffer,
 			WriteBufferSize:        ioBuffer,
 		}
@@ -88,8 +89,8 @@ func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, 
 func (u *Upstream) HasCredentials() bool { return len(u.access.Load().header) > 0 }
 
 // Renew replaces Options.Header and Options.TLS, for example after a token or a certificate was rotated. Calls in progress
-// keep the old ones. Shared answers, rate limits and health stay. The same TLS pointer keeps the connections. On an error
-// nothing changes.
+// continue with the old header and TLS. Renew does not change shared answers, rate limits and health. If tls is the same
+// pointer as before, the connections stay open. If Renew returns an error, nothing has changed.
 func (u *Upstream) Renew(header http.Header, tls *tls.Config) error {
 	u.renewing.Lock()
 	defer u.renewing.Unlock()
@@ -110,7 +111,7 @@ func (u *Upstream) Close() {
 	u.closeIdle(u.access.Load())
 }
 
-// closeIdle closes the idle connections of an own transport. Connections in use are closed after use.
+// closeIdle closes the idle connections of a transport that newAccess created. Connections in use are closed after use.
 func (u *Upstream) closeIdle(a *access) {
 	if own, ok := a.transport.(*http.Transport); ok && u.given == nil {
 		own.CloseIdleConnections()
@@ -142,9 +143,9 @@ func secretsOf(user *url.Userinfo, h http.Header) []string {
 	return secrets
 }
 
-// redacting replaces secrets, longest first. It does not replace secrets shorter than four characters, because they occur in
-// ordinary text.
-func redacting(secrets []string) *strings.Replacer {
+// newRedactor returns a Replacer of these secrets, longest first. It does not replace a secret shorter than four characters,
+// because such a short text also occurs in ordinary words.
+func newRedactor(secrets []string) *strings.Replacer {
 	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < 4 })
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string

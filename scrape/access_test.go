@@ -21,7 +21,7 @@ import (
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-// Tokens may rotate every hour: answers, limits and health must survive it.
+// A token may be rotated every hour. A rotation must not change shared answers, limits and health.
 func TestRenewReplacesOnlyTheCredentials(t *testing.T) {
 	var sent []string
 	u := open(t, scrape.Options{URL: "http://node", Header: bearer("first"), Transport: transport(func(r *http.Request) (*http.Response, error) {
@@ -34,7 +34,7 @@ func TestRenewReplacesOnlyTheCredentials(t *testing.T) {
 	ctx := scrape.MaxAge(t.Context(), time.Minute)
 	ask := func() {
 		t.Helper()
-		if _, err := askHeight(ctx, u, nil); err != nil {
+		if _, err := callHeight(ctx, u, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +43,7 @@ func TestRenewReplacesOnlyTheCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask() // is shared
-	if err := askRPC(u); err != nil {
+	if err := callRPC(u); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(sent, ", "); got != "Bearer first, Bearer second" {
@@ -52,7 +52,7 @@ func TestRenewReplacesOnlyTheCredentials(t *testing.T) {
 	if err := u.Renew(bearer("thi\nrd"), nil); err == nil || strings.Contains(err.Error(), "rd") {
 		t.Errorf("header with two lines: %v", err)
 	}
-	if sent = nil; askRPC(u) != nil || sent[0] != "Bearer second" {
+	if sent = nil; callRPC(u) != nil || sent[0] != "Bearer second" {
 		t.Errorf("after a failed Renew: sent %v", sent)
 	}
 }
@@ -69,7 +69,7 @@ func TestErrorsContainNeitherOldNorNewSecrets(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := askRPC(u); err == nil || strings.Contains(err.Error(), "c4n4ry-0") || strings.Contains(err.Error(), basic[6:]) ||
+		if err := callRPC(u); err == nil || strings.Contains(err.Error(), "c4n4ry-0") || strings.Contains(err.Error(), basic[6:]) ||
 			renew && strings.Contains(err.Error(), "c4n4ry-1") {
 			t.Errorf("renewed %v: %v", renew, err)
 		}
@@ -91,20 +91,20 @@ func TestRenewedAuthoritiesApplyToTheNextCall(t *testing.T) {
 	defer server.Close()
 	trusting := server.Client().Transport.(*http.Transport).TLSClientConfig
 	u := open(t, scrape.Options{URL: server.URL})
-	if err := askRPC(u); scrape.OutcomeOf(err) != scrape.Unreachable {
+	if err := callRPC(u); scrape.OutcomeOf(err) != scrape.Unreachable {
 		t.Fatalf("without its authority: %v", err)
 	}
 	if err := u.Renew(nil, trusting); err != nil {
 		t.Fatal(err)
 	}
-	if err := askRPC(u); err != nil {
+	if err := callRPC(u); err != nil {
 		t.Fatal(err)
 	}
 	before := connections
 	if err := u.Renew(bearer("next"), trusting); err != nil {
 		t.Fatal(err)
 	}
-	if err := askRPC(u); err != nil || connections != before {
+	if err := callRPC(u); err != nil || connections != before {
 		t.Errorf("%d new connections after a new token, error %v", connections-before, err)
 	}
 }
@@ -145,19 +145,19 @@ func TestCertificateExpiryIsExported(t *testing.T) {
 	if got := exported(); len(got) > 0 {
 		t.Errorf("before any call: %v", got)
 	}
-	if err := askRPC(trusted); err != nil {
+	if err := callRPC(trusted); err != nil {
 		t.Fatal(err)
 	}
-	if err := askRPC(open(t, scrape.Options{Name: "plain", URL: plain.URL, Metrics: m})); err != nil {
+	if err := callRPC(open(t, scrape.Options{Name: "plain", URL: plain.URL, Metrics: m})); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]float64{"trusted": expiry}, exported()); diff != "" {
 		t.Error(diff)
 	}
-	// A handshake with an expired certificate fails. Its expiry matters most then.
+	// A handshake with an expired certificate fails, but its expiry must still be exported.
 	late := trusting.Clone()
 	late.Time = func() time.Time { return secure.Certificate().NotAfter.Add(time.Hour) }
-	if err := askRPC(open(t, scrape.Options{Name: "late", URL: secure.URL, TLS: late, Metrics: m})); scrape.OutcomeOf(err) != scrape.Unreachable {
+	if err := callRPC(open(t, scrape.Options{Name: "late", URL: secure.URL, TLS: late, Metrics: m})); scrape.OutcomeOf(err) != scrape.Unreachable {
 		t.Fatal(err)
 	}
 	trusted.Close()
@@ -174,7 +174,7 @@ func TestProxyCertificateIsNotExported(t *testing.T) {
 		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{NotAfter: time.Now()}}}
 		return r, nil
 	})})
-	if err := askRPC(u); err != nil {
+	if err := callRPC(u); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := testutil.GatherAndCount(reg, "avax_exporter_upstream_certificate_expiry_timestamp_seconds"); err != nil || n != 0 {
@@ -188,12 +188,12 @@ func TestCloseDeletesSeriesDuringACall(t *testing.T) {
 		kept := open(t, scrape.Options{Name: "kept", URL: "http://node", Metrics: m, Transport: answering(`{"id":1,"result":{"height":"14"}}`)})
 		closed := open(t, scrape.Options{Name: "closed", URL: "http://node", Metrics: m, Transport: slow(time.Second, good)})
 		for _, u := range []*scrape.Upstream{kept, closed} {
-			if err := askRPC(u); err != nil {
+			if err := callRPC(u); err != nil {
 				t.Fatal(err)
 			}
 		}
 		done := make(chan error)
-		go func() { done <- askRPC(closed) }()
+		go func() { done <- callRPC(closed) }()
 		synctest.Wait()
 		closed.Close()
 		if err := <-done; err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// errTooLarge ends the reading of an answer above the limit.
+// errTooLarge is the read error of an answer that exceeds Options.MaxBody.
 var errTooLarge = errors.New("too large")
 
-// bounded reads at most left bytes. It stores an error if the answer exceeds the limit or the connection breaks. Without
-// such an error, an incomplete answer was sent incomplete.
+// bounded reads at most left bytes. It stores an error if the answer exceeds the limit or the connection breaks. If an
+// answer is incomplete and no error is stored, the upstream sent an incomplete answer.
 type bounded struct {
 	from io.Reader
 	left int64
@@ -31,7 +31,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1] // one more than allowed, to see whether there is more
+		p = p[:b.left+1] // one byte more than allowed, to detect a larger answer
 	}
 	n, err := b.from.Read(p)
 	if b.left -= int64(n); b.left < 0 {
@@ -43,14 +43,14 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Memory limit for the values of an answer: this many bytes for each byte of Options.MaxBody, plus a constant. Validators,
-// the largest answers, take about as much as their text.
+// Memory limit for the decoded values of an answer: memoryPerByte bytes for each byte of Options.MaxBody, plus smallAnswer
+// bytes. Lists of validators are the largest answers. Decoded, they take about as much memory as their text.
 const (
 	memoryPerByte = 2
 	smallAnswer   = 64 << 10
 )
 
-// decode decodes the one JSON value of a good answer.
+// decode decodes an answer, which must be one JSON value.
 func (u *Upstream) decode(c call, body io.Reader) (any, error) {
 	in := &bounded{from: body, left: u.maxBody}
 	d := wire.NewDecoder(in, memoryPerByte*int(u.maxBody)+smallAnswer)
@@ -71,14 +71,14 @@ func (u *Upstream) decodeFrom(in *bounded, d *wire.Decoder, c call) (any, error)
 	var refusal *RPCError
 	if err == nil || errors.As(err, &refusal) {
 		if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
-			err, refusal = errors.New("the answer goes on after its end"), nil
+			err, refusal = errors.New("data after the end of the answer"), nil
 		}
 	}
 	switch {
 	case errors.Is(err, wire.ErrMemory):
-		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer takes more than %s of memory, the limit", size(memoryPerByte*u.maxBody))}
+		return nil, &Error{c.op, TooLarge, fmt.Errorf("the decoded answer takes more memory than the limit of %s", size(memoryPerByte*u.maxBody))}
 	case errors.Is(in.err, errTooLarge):
-		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer is larger than %s, the limit", size(u.maxBody))}
+		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer is larger than the limit of %s", size(u.maxBody))}
 	case in.err != nil:
 		return nil, u.broken(c.op, in.err)
 	case err == nil:
@@ -95,9 +95,9 @@ func noJSON(start []byte) error {
 	case len(start) == 0:
 		return errors.New("the answer is empty")
 	case start[0] == '<':
-		return errors.New("the answer is HTML, such as a login page or the page of a proxy")
+		return errors.New("the answer is HTML, from a login page or a proxy: check the URL")
 	}
-	return errors.New("the answer is neither a JSON object nor an array: is the address that of something else?")
+	return errors.New("the answer is neither a JSON object nor an array: check the URL")
 }
 
 func decodeREST(d *wire.Decoder, answer reflect.Type) (any, error) {
@@ -111,14 +111,14 @@ func decodeREST(d *wire.Decoder, answer reflect.Type) (any, error) {
 // rpcID is the id of every JSON-RPC request, since each HTTP request has only one.
 const rpcID = 1
 
-// decodeRPC decodes the JSON-RPC envelope with its members in any order. An error may lack an id or have null, as JSON-RPC
-// allows for a request that could not be parsed.
+// decodeRPC decodes the JSON-RPC envelope, with its members in any order. An error may have no id, or the id null: JSON-RPC
+// allows both if the server could not parse the request.
 func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
 	result := reflect.New(answer)
 	var refusal *RPCError
 	var answered, ours bool
 	if d.PeekKind() != jsontext.KindBeginObject {
-		return nil, errors.New("the answer is no JSON-RPC object")
+		return nil, errors.New("the answer is not a JSON-RPC object")
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
@@ -154,19 +154,19 @@ func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
 	case !answered:
 		return nil, errors.New("the answer has neither result nor error")
 	case !ours:
-		return nil, errors.New("the answer has no id: is a proxy mixing answers?")
+		return nil, errors.New("the answer has no id: check whether a proxy mixes answers")
 	}
 	return result.Elem().Interface(), nil
 }
 
-// readID reports whether the answer has an id. Another id than ours is an error; null counts as none.
+// readID reports whether the answer has an id. An id other than rpcID is an error. The id null counts as none.
 func readID(d *wire.Decoder) (bool, error) {
 	if d.PeekKind() == jsontext.KindNull {
 		return false, d.Skip()
 	}
 	id, err := d.ReadValue()
 	if err == nil && string(id) != strconv.Itoa(rpcID) {
-		err = errors.New("the answer has the id of another request: is a proxy mixing answers?")
+		err = errors.New("the answer has the id of another request: check whether a proxy mixes answers")
 	}
 	return err == nil, err
 }
@@ -195,11 +195,12 @@ func readRefusal(d *wire.Decoder) (*RPCError, error) {
 	return &RPCError{body.Code, body.Message}, nil
 }
 
-// shape describes where an answer differs from the expected type: "result.validators.0.weight: "x" is no whole number".
+// shape returns where and how an answer differs from the expected type, such as
+// result.validators.0.weight: "x" is not a whole number.
 func shape(err error) string {
 	var meaning *json.SemanticError
 	if errors.As(err, &meaning) {
-		what := "not of the expected kind"
+		what := "unexpected JSON type"
 		if meaning.Err != nil {
 			what = meaning.Err.Error()
 		}
@@ -211,9 +212,9 @@ func shape(err error) string {
 			return "the answer ends too early"
 		}
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return place(syntax.JSONPointer) + "the object has two members of this name"
+			return place(syntax.JSONPointer) + "duplicate member"
 		}
-		return place(syntax.JSONPointer) + "this is no JSON"
+		return place(syntax.JSONPointer) + "invalid JSON"
 	}
 	return err.Error()
 }

@@ -11,33 +11,33 @@ import (
 	"syscall"
 )
 
-// Outcome is the result of a call. The set is closed, so an outcome can be a label.
+// Outcome is the result of a call. There is a fixed set of outcomes, so an outcome can be a label value.
 type Outcome string
 
 // The outcomes. Every Error has one of them other than OK.
 const (
 	OK            Outcome = "ok"
-	Unreachable   Outcome = "unreachable"   // no connection, or it broke off before the answer was complete
-	Timeout       Outcome = "timeout"       // no complete answer in time, or the caller gave up
-	Forbidden     Outcome = "forbidden"     // credentials missing, wrong or not enough; host name not allowed
-	Rejected      Outcome = "rejected"      // understood and refused: an error body (RPCError), or 400, 405, 415, …
-	RateLimited   Outcome = "rate_limited"  // too many requests, or still in a pause that the upstream requested
+	Unreachable   Outcome = "unreachable"   // no connection, or it broke before the answer was complete
+	Timeout       Outcome = "timeout"       // no complete answer in time, or the caller cancelled
+	Forbidden     Outcome = "forbidden"     // credentials missing, wrong or without this permission; or host name not allowed
+	Rejected      Outcome = "rejected"      // the upstream rejected the request: a JSON-RPC error (RPCError), or HTTP 400, 405, 415, …
+	RateLimited   Outcome = "rate_limited"  // too many requests, a pause that the upstream requested, or a spent budget
 	Unavailable   Outcome = "unavailable"   // the upstream, or a proxy in front of it, is temporarily unavailable
-	Bootstrapping Outcome = "bootstrapping" // the node knows the chain and is not done bootstrapping it
-	NotFound      Outcome = "not_found"     // no such path: chain unknown or not tracked, API off, no such resource
-	Malformed     Outcome = "malformed"     // answered, but not with what was asked for
-	TooLarge      Outcome = "too_large"     // the answer is larger than allowed
-	LocalLimit    Outcome = "local_limit"   // this host lacks descriptors, ports or buffers for a connection: says nothing about the upstream
+	Bootstrapping Outcome = "bootstrapping" // the node tracks the chain and has not bootstrapped it yet
+	NotFound      Outcome = "not_found"     // no such path: chain unknown or not tracked, API disabled, or no such resource
+	Malformed     Outcome = "malformed"     // the answer does not have the expected form
+	TooLarge      Outcome = "too_large"     // the answer, or its decoded form, exceeds the limit
+	LocalLimit    Outcome = "local_limit"   // the exporter's host lacks file descriptors, ports or memory for a connection: says nothing about the upstream
 )
 
-// Outcomes are all outcomes, OK first. Callers must not change them.
+// Outcomes lists all outcomes, OK first. Callers must not change the slice.
 var Outcomes = []Outcome{
 	OK, Unreachable, Timeout, Forbidden, Rejected, RateLimited,
 	Unavailable, Bootstrapping, NotFound, Malformed, TooLarge, LocalLimit,
 }
 
-// Error is the error of every call without an answer: operation, outcome, cause. Its text has no URL, no header and no
-// credential.
+// Error is the error of every call without an answer. It holds the operation, the outcome and the cause. Its text contains
+// no URL, header or credential.
 type Error struct {
 	Op      string // the method or path pattern, such as info.getNodeID
 	Outcome Outcome
@@ -62,7 +62,7 @@ type StatusError struct {
 	text   string
 }
 
-// Error returns the status, and its meaning or the message of the upstream.
+// Error returns the status, what it means, and the message of the upstream.
 func (e *StatusError) Error() string { return e.text }
 
 // RPCError is the error of a JSON-RPC answer. An Error with the outcome Rejected wraps it.
@@ -74,7 +74,7 @@ type RPCError struct {
 // Error returns the upstream's message.
 func (e *RPCError) Error() string {
 	if e.Message == "" {
-		return "an error without words"
+		return "an error without a message"
 	}
 	return e.Message
 }
@@ -109,7 +109,7 @@ func OutcomeOf(err error) Outcome {
 	return Malformed
 }
 
-// localLimits are the errors of a host without a free descriptor, buffer, memory or port for a connection.
+// localLimits are the errors of a host that lacks a file descriptor, memory or a port for a connection.
 var localLimits = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL}
 
 func isLocalLimit(err error) bool {

@@ -14,14 +14,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Family is a family of Metrics: a row of docs/metrics.md.
+// Family is a metric family of Metrics. Each has a row in docs/metrics.md.
 type Family struct {
 	Name, Help string
 	Type       dto.MetricType
 	Labels     []string
-	// text appends the lines of one upstream.
+	// text appends the lines of one upstream in a text format.
 	text func(l *liner, m *measure)
-	// metrics yields the same in protobuf
+	// metrics yields the metrics of one upstream in protobuf.
 	metrics func(m *measure, yield func(*dto.Metric))
 }
 
@@ -45,7 +45,7 @@ var Exported = []Family{
 	},
 	{
 		Name:   "avax_exporter_upstream_request_duration_seconds",
-		Help:   "Time from sending a request to an upstream to the end of its answer, whatever the outcome.",
+		Help:   "Time from the start of a request to an upstream to the end of its answer. Includes requests of every outcome.",
 		Type:   dto.MetricType_HISTOGRAM,
 		Labels: []string{"upstream", "op"},
 		text: func(l *liner, m *measure) {
@@ -90,7 +90,7 @@ var Exported = []Family{
 	},
 	{
 		Name:   "avax_exporter_upstream_wait_until_timestamp_seconds",
-		Help:   "End of the last wait that an upstream asked for, for one op or all, in Unix seconds. Absent if it asked for none.",
+		Help:   "End of the last pause that an upstream requested, for one op or all, in Unix seconds. Absent if it requested none.",
 		Type:   dto.MetricType_GAUGE,
 		Labels: []string{"upstream", "op"},
 		text: func(l *liner, m *measure) {
@@ -145,7 +145,7 @@ type liner struct {
 	line        []byte
 }
 
-// start appends a series: names and values of labels in turn.
+// start appends a series up to its value. Labels alternates between names and values.
 func (l *liner) start(suffix string, labels ...string) {
 	l.line = append(append(l.line, l.name...), suffix...)
 	for i := 0; i < len(labels); i += 2 {
@@ -168,7 +168,7 @@ func (l *liner) count(suffix string, n uint64, labels ...string) {
 	l.line = append(strconv.AppendUint(l.line, n, 10), '\n')
 }
 
-// talliesAsText writes counters of each op.
+// talliesAsText returns a Family.text for the tallies that of returns for each op.
 func talliesAsText(of func(*opCounts) []tally) func(*liner, *measure) {
 	return func(l *liner, m *measure) {
 		write := func(n uint64, labels ...string) { l.count("", n, labels...) }
@@ -183,7 +183,7 @@ func talliesAsText(of func(*opCounts) []tally) func(*liner, *measure) {
 	}
 }
 
-// float formats a number. OpenMetrics marks it as a float.
+// float formats a number. In OpenMetrics a float always has a decimal point or an exponent.
 func (l *liner) float(v float64) string {
 	s := strconv.FormatFloat(v, 'g', -1, 64)
 	if l.openMetrics && !strings.ContainsAny(s, "e.") {
@@ -192,8 +192,7 @@ func (l *liner) float(v float64) string {
 	return s
 }
 
-// Each yields the families for a scrape in protobuf, one at a time, because a sample in this form takes many times the memory of its
-// text line.
+// Each yields the families in protobuf, one at a time: a sample in protobuf takes many times the memory of its text line.
 func (m *Metrics) Each() iter.Seq[*dto.MetricFamily] {
 	return func(yield func(*dto.MetricFamily) bool) {
 		upstreams := m.all()
@@ -222,7 +221,7 @@ func labels(pairs ...string) []*dto.LabelPair {
 	return all
 }
 
-// talliesAsMetrics yields the same for protobuf.
+// talliesAsMetrics returns a Family.metrics for the tallies that of returns for each op.
 func talliesAsMetrics(of func(*opCounts) []tally) func(*measure, func(*dto.Metric)) {
 	return func(m *measure, yield func(*dto.Metric)) {
 		for _, c := range m.ops {

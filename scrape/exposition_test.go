@@ -28,7 +28,7 @@ func TestTextEqualsThatOfClientGolang(t *testing.T) {
 				return slow(time.Duration(asked)*123*time.Millisecond, good)(r)
 			})})
 			for range 4 {
-				_ = askRPC(u)
+				_ = callRPC(u)
 			}
 		}
 		families, err := m.Gather()

@@ -28,8 +28,8 @@ func (c *counted) Read(p []byte) (int, error) {
 
 func (*counted) Close() error { return nil }
 
-// FuzzErrorsAreOneLineWithoutSecrets answers with any status, header and body. The result is a value or an
-// error of one line without a credential, and at most the allowed bytes are read.
+// FuzzErrorsAreOneLineWithoutSecrets answers with any status, header and body. The result must be a value, or an error of one line
+// without a credential. At most MaxBody bytes may be read.
 func FuzzErrorsAreOneLineWithoutSecrets(f *testing.F) {
 	f.Add(200, "", []byte(`{"jsonrpc":"2.0","result":{"a":[1,null]},"id":1}`))
 	f.Add(200, "", []byte(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"the token c4n4ry-one\u001b[31m is bad"},"id":1}`))

@@ -16,19 +16,19 @@ import (
 
 // Limits of retries and waits.
 const (
-	attempts    = 3                      // requests of one call at most
-	firstPause  = 200 * time.Millisecond // before the second request; three times that before the third
-	waitUnasked = 10 * time.Second       // after a 429 that does not say how long
+	attempts     = 3                      // maximum number of requests of one call
+	firstPause   = 200 * time.Millisecond // delay before the second request; before the third, three times as long
+	defaultPause = 10 * time.Second       // pause after a 429 that does not state its length
 )
 
-// limiter limits the concurrency and the rate of requests, and delays them if the upstream asks for a pause.
+// limiter limits the concurrency and the rate of requests. It rejects requests during a pause that the upstream requested.
 type limiter struct {
 	slots   chan struct{}
 	bucket  *rate.Limiter
 	maxWait time.Duration
 
 	mu    sync.Mutex
-	until map[string]time.Time // end of the pause that the upstream asked for, by op or allOps
+	until map[string]time.Time // end of the pause that the upstream requested, by op or allOps
 }
 
 // allOps means every op of an upstream.
@@ -36,9 +36,9 @@ const allOps = "all"
 
 type aheadKey struct{}
 
-// Ahead exempts calls with ctx from the limits of concurrency and rate. It is for the one call that checks whether the
-// upstream answers. In the queue its duration would depend on other calls, and a slow upstream would look as if it
-// were down. It is sent even while the upstream, or a load balancer, requests a pause.
+// Ahead exempts calls with ctx from the limits of concurrency and rate, and from pauses that the upstream or a load balancer
+// requested. Use it only for the call that checks whether the upstream answers. In the queue, the duration of this call
+// would depend on other calls, and a slow upstream would look as if it were down.
 func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
 
 // turn waits until a request may be sent. The caller must call done after the request.
@@ -47,7 +47,7 @@ func (p *limiter) turn(ctx context.Context, op string) (done func(), err error) 
 		p.bucket.Reserve() // later calls wait longer in return
 		return func() {}, nil
 	}
-	if err := p.asked(op); err != nil {
+	if err := p.paused(op); err != nil {
 		return nil, err
 	}
 	select {
@@ -56,17 +56,17 @@ func (p *limiter) turn(ctx context.Context, op string) (done func(), err error) 
 		select {
 		case p.slots <- struct{}{}:
 		case <-ctx.Done():
-			return nil, ended(ctx, fmt.Sprintf("no turn in time: other calls to this upstream were under way, and %d at once are allowed", cap(p.slots)))
+			return nil, ended(ctx, fmt.Sprintf("not sent in time: other calls to this upstream were in progress (maximum %d at once)", cap(p.slots)))
 		}
 	}
 	done = func() { <-p.slots }
 	err = p.bucket.Wait(ctx)
 	if err == nil {
-		err = p.asked(op)
+		err = p.paused(op)
 	} else if ctx.Err() != nil {
-		err = ended(ctx, "no turn in time: too many calls a second to this upstream")
+		err = ended(ctx, "not sent in time: too many calls per second to this upstream")
 	} else {
-		err = &Error{Outcome: Timeout, Err: errors.New("no turn before the deadline: too many calls a second to this upstream")}
+		err = &Error{Outcome: Timeout, Err: errors.New("not sent, the wait would exceed the deadline: too many calls per second to this upstream")}
 	}
 	if err != nil {
 		done()
@@ -75,7 +75,8 @@ func (p *limiter) turn(ctx context.Context, op string) (done func(), err error) 
 	return done, nil
 }
 
-// ended returns why a wait ended without a turn: the caller gave up, or the deadline passed.
+// ended returns the error of a call whose ctx ended in the queue: ctx.Err() if the caller cancelled, otherwise a timeout with
+// this text.
 func ended(ctx context.Context, text string) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
@@ -83,8 +84,8 @@ func ended(ctx context.Context, text string) error {
 	return &Error{Outcome: Timeout, Err: &reason{text, ctx.Err()}}
 }
 
-// asked returns the error during a pause that the upstream asked for.
-func (p *limiter) asked(op string) error {
+// paused returns an error during a pause that the upstream requested, and nil otherwise.
+func (p *limiter) paused(op string) error {
 	if left := p.wait(op); left > 0 {
 		left = max(time.Second, left.Round(time.Second))
 		return &Error{Outcome: RateLimited, Err: fmt.Errorf("pause requested by the upstream, %s left", left)}
@@ -99,38 +100,38 @@ func (p *limiter) wait(op string) time.Duration {
 	return max(0, time.Until(p.until[op]), time.Until(p.until[allOps]))
 }
 
-// obey stores the pause that an answer requests, and returns its end and its ops. 429 is about the caller and pauses all
-// ops. 503 is about the method and pauses the op. A 429 for a request that changes something also pauses only the op,
-// because such requests have a lower limit. Without a pause, until is zero.
-func (p *limiter) obey(op string, once bool, status int, h http.Header) (what string, until time.Time) {
+// obey stores the pause that an answer requests. It returns the paused op, or allOps, and the end of the pause: zero if the
+// answer requests none. A 429 pauses all ops, because it concerns the caller. A 503 pauses only the op, because it concerns
+// the method. A 429 for a request that changes something (once) also pauses only the op: such requests have a lower limit.
+func (p *limiter) obey(op string, once bool, status int, h http.Header) (paused string, until time.Time) {
 	var d time.Duration
 	switch said, ok := p.parseWait(h.Get("Retry-After")); {
 	case ok && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable):
 		d = said
 	case status == http.StatusTooManyRequests:
 		if d, ok = p.parseWait(h.Get("Ratelimit-Reset")); !ok {
-			d = waitUnasked
+			d = defaultPause
 		}
 	}
 	if d <= 0 {
 		return "", time.Time{}
 	}
-	what = op
+	paused = op
 	if status == http.StatusTooManyRequests && !once {
-		what = allOps
+		paused = allOps
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.until == nil {
 		p.until = map[string]time.Time{}
 	}
-	if until = time.Now().Add(d); until.After(p.until[what]) {
-		p.until[what] = until
+	if until = time.Now().Add(d); until.After(p.until[paused]) {
+		p.until[paused] = until
 	}
-	return what, p.until[what]
+	return paused, p.until[paused]
 }
 
-// parseWait parses seconds or an HTTP date, and returns maxWait at most.
+// parseWait parses a number of seconds or an HTTP date. It returns at most maxWait.
 func (p *limiter) parseWait(s string) (time.Duration, bool) {
 	if s == "" {
 		return 0, false // as in nearly all answers
@@ -144,8 +145,8 @@ func (p *limiter) parseWait(s string) (time.Duration, bool) {
 	return 0, false
 }
 
-// pause returns the delay before the n-th retry, partly random so that callers do not return all at once. ok is false if
-// a retry after err is useless.
+// pause returns the delay before the n-th retry. The delay is partly random, so that callers do not all retry at the same
+// time. ok is false if a retry after err is useless.
 func (p *limiter) pause(op string, n int, err error) (d time.Duration, ok bool) {
 	d = firstPause
 	for range n - 1 {

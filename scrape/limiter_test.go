@@ -19,7 +19,7 @@ import (
 // good is an answer to both RPC and Get.
 const good = `{"height":"14","jsonrpc":"2.0","result":{"height":"14"},"id":1}`
 
-// hung answers when its caller cancels, as net/http does.
+// hung returns only when the request's context ends, as net/http does for a hung upstream.
 func hung(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
@@ -41,7 +41,7 @@ func TestCallEndsAtTheEarlierDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(hung)})
 		began := time.Now()
-		err := askRPC(u)
+		err := callRPC(u)
 		if want := "platform.getHeight: timeout: no answer within 10s"; err == nil || err.Error() != want || time.Since(began) != 10*time.Second {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
@@ -61,22 +61,22 @@ func TestCancelledCallLeavesHealthUnchanged(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		_, err := scrape.RPC[height](ctx, u, "/", "op", nil)
-		if want := "op: timeout: the caller gave up"; err == nil || err.Error() != want || !errors.Is(err, context.Canceled) {
+		if want := "op: timeout: cancelled by the caller"; err == nil || err.Error() != want || !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		if !u.Healthy() {
-			t.Error("upstream is unhealthy")
+			t.Error("the upstream is unhealthy after a cancelled call")
 		}
 	})
 }
 
 func TestTransientFailuresAreRetriedWithBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var asked []time.Duration
+		var requests []time.Duration
 		began := time.Now()
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(r *http.Request) (*http.Response, error) {
-			asked = append(asked, time.Since(began))
-			switch len(asked) {
+			requests = append(requests, time.Since(began))
+			switch len(requests) {
 			case 1:
 				return nil, errors.New("connection refused")
 			case 2:
@@ -84,13 +84,13 @@ func TestTransientFailuresAreRetriedWithBackoff(t *testing.T) {
 			}
 			return respond(200, good), nil
 		})})
-		if err := askRPC(u); err != nil {
+		if err := callRPC(u); err != nil {
 			t.Fatal(err)
 		}
-		if len(asked) != 3 {
-			t.Fatalf("%d requests", len(asked))
+		if len(requests) != 3 {
+			t.Fatalf("%d requests", len(requests))
 		}
-		first, second := asked[1]-asked[0], asked[2]-asked[1]
+		first, second := requests[1]-requests[0], requests[2]-requests[1]
 		if first < 100*time.Millisecond || first > 300*time.Millisecond || second < 300*time.Millisecond || second > 900*time.Millisecond {
 			t.Errorf("pauses of %s and %s", first, second)
 		}
@@ -99,13 +99,13 @@ func TestTransientFailuresAreRetriedWithBackoff(t *testing.T) {
 
 func TestCallFailsAfterThreeRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		requests := 0
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
-			asked++
+			requests++
 			return nil, errors.New("connection refused")
 		})})
-		if err := askRPC(u); err == nil || err.Error() != "platform.getHeight: unreachable: connection refused" || asked != 3 {
-			t.Errorf("%d requests: %v", asked, err)
+		if err := callRPC(u); err == nil || err.Error() != "platform.getHeight: unreachable: connection refused" || requests != 3 {
+			t.Errorf("%d requests: %v", requests, err)
 		}
 	})
 }
@@ -123,13 +123,13 @@ func TestPermanentFailuresAreNotRetried(t *testing.T) {
 		"bootstrapping": func(*http.Request) (*http.Response, error) { return respond(503, "not done bootstrapping"), nil },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			asked := 0
+			requests := 0
 			u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(r *http.Request) (*http.Response, error) {
-				asked++
+				requests++
 				return answer(r)
 			})})
-			if err := askRPC(u); string(scrape.OutcomeOf(err)) != name || asked != 1 {
-				t.Errorf("%s: %d requests: %v", name, asked, err)
+			if err := callRPC(u); string(scrape.OutcomeOf(err)) != name || requests != 1 {
+				t.Errorf("%s: %d requests: %v", name, requests, err)
 			}
 		})
 	}
@@ -137,23 +137,23 @@ func TestPermanentFailuresAreNotRetried(t *testing.T) {
 
 func TestNoRetryAfterTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		requests := 0
 		u := open(t, scrape.Options{URL: "http://node", Timeout: 90 * time.Millisecond, Transport: transport(func(*http.Request) (*http.Response, error) {
-			asked++
+			requests++
 			return nil, errors.New("connection refused")
 		})})
 		began := time.Now()
-		if err := askRPC(u); asked != 1 || time.Since(began) != 0 {
-			t.Errorf("%d requests in %s: %v", asked, time.Since(began), err)
+		if err := callRPC(u); requests != 1 || time.Since(began) != 0 {
+			t.Errorf("%d requests in %s: %v", requests, time.Since(began), err)
 		}
 	})
 }
 
 func TestRPCOnceIsNeverRetriedOrShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		requests := 0
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
-			asked++
+			requests++
 			return nil, errors.New("connection reset")
 		})})
 		ctx := scrape.MaxAge(t.Context(), time.Hour)
@@ -162,8 +162,8 @@ func TestRPCOnceIsNeverRetriedOrShared(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		}
-		if asked != 2 {
-			t.Errorf("two calls became %d requests", asked)
+		if requests != 2 {
+			t.Errorf("two calls became %d requests", requests)
 		}
 		var sent atomic.Int64
 		u = open(t, scrape.Options{URL: "http://node", Transport: counting(time.Second, &sent)})
@@ -177,10 +177,10 @@ func TestRPCOnceIsNeverRetriedOrShared(t *testing.T) {
 	})
 }
 
-// limited refuses once with a header, then answers.
-func limited(status int, name, value string, asked *int) transport {
+// limited rejects the first request with this status and header. It answers all further requests.
+func limited(status int, name, value string, requests *int) transport {
 	return func(*http.Request) (*http.Response, error) {
-		if *asked++; *asked > 1 {
+		if *requests++; *requests > 1 {
 			return respond(200, good), nil
 		}
 		r := respond(status, "")
@@ -206,27 +206,27 @@ func TestRetryAfterPausesCalls(t *testing.T) {
 		{429, "Retry-After", "Sat, 01 Jan 2005 00:00:00 GMT", time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			asked := 0
-			u := open(t, scrape.Options{URL: "http://data", Transport: limited(c.status, c.name, c.value, &asked)})
-			_ = askREST(u)
+			requests := 0
+			u := open(t, scrape.Options{URL: "http://data", Transport: limited(c.status, c.name, c.value, &requests)})
+			_ = callREST(u)
 			time.Sleep(c.wait - 10*time.Second + time.Nanosecond)
 			began := time.Now()
-			err := askREST(u)
+			err := callREST(u)
 			if want := "GET /v1/height/{chain}: rate_limited: pause requested by the upstream, 10s left"; err == nil || err.Error() != want {
 				t.Errorf("%s %s: got %v", c.name, c.value, err)
 			}
-			if asked != 1 || time.Since(began) != 0 {
-				t.Errorf("%s %s: %d requests during the pause", c.name, c.value, asked)
+			if requests != 1 || time.Since(began) != 0 {
+				t.Errorf("%s %s: %d requests during the pause", c.name, c.value, requests)
 			}
 			time.Sleep(10 * time.Second)
-			if err := askREST(u); err != nil {
+			if err := callREST(u); err != nil {
 				t.Errorf("%s %s: after the pause: %v", c.name, c.value, err)
 			}
 		})
 	}
 }
 
-// 503 is about the method. So is 429 for a request that changes something.
+// A 503 pauses only its op, and so does a 429 for a request that changes something. Any other 429 pauses all ops.
 func TestPauseAppliesToTheOpOrToAllOps(t *testing.T) {
 	for name, c := range map[string]struct {
 		status    int
@@ -237,9 +237,9 @@ func TestPauseAppliesToTheOpOrToAllOps(t *testing.T) {
 		"429 to what is a change": {429, true, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			asked := map[string]int{}
+			requests := map[string]int{}
 			u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(r *http.Request) (*http.Response, error) {
-				asked[r.URL.Path]++
+				requests[r.URL.Path]++
 				if r.URL.Path == "/a" {
 					refusal := respond(c.status, "")
 					refusal.Header.Set("Retry-After", "30")
@@ -255,8 +255,8 @@ func TestPauseAppliesToTheOpOrToAllOps(t *testing.T) {
 				}
 				_, _ = scrape.Get[*struct{}](t.Context(), u, "GET /b", "/b", nil)
 			}
-			if want := map[bool]int{true: 0, false: 2}[c.all]; asked["/a"] != 1 || asked["/b"] != want {
-				t.Errorf("%s: requests %v, want %d of /b", name, asked, want)
+			if want := map[bool]int{true: 0, false: 2}[c.all]; requests["/a"] != 1 || requests["/b"] != want {
+				t.Errorf("%s: requests %v, want %d of /b", name, requests, want)
 			}
 		})
 	}
@@ -264,21 +264,21 @@ func TestPauseAppliesToTheOpOrToAllOps(t *testing.T) {
 
 func TestQueuedCallsEndWhenThePauseBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		requests := 0
 		u := open(t, scrape.Options{URL: "http://data", Concurrency: 1, Transport: transport(func(*http.Request) (*http.Response, error) {
-			asked++
+			requests++
 			time.Sleep(time.Second)
 			r := respond(429, "")
 			r.Header.Set("Retry-After", "30")
 			return r, nil
 		})})
 		for range 3 {
-			go func() { _ = askREST(u) }()
+			go func() { _ = callREST(u) }()
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if asked != 1 {
-			t.Errorf("%d requests", asked)
+		if requests != 1 {
+			t.Errorf("%d requests", requests)
 		}
 	})
 }
@@ -295,11 +295,11 @@ func TestLongestPauseApplies(t *testing.T) {
 			}
 			return refusal, nil
 		})})
-		go func() { _ = askOnce(u) }()
+		go func() { _ = callOnce(u) }()
 		synctest.Wait()
-		_ = askREST(u)
+		_ = callREST(u)
 		time.Sleep(2 * time.Second)
-		if err := askREST(u); err == nil || !strings.Contains(err.Error(), "pause requested by the upstream, 28s left") {
+		if err := callREST(u); err == nil || !strings.Contains(err.Error(), "pause requested by the upstream, 28s left") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -313,7 +313,7 @@ func TestRetryAfterOfASuccessIsIgnored(t *testing.T) {
 			r.Header.Set("Ratelimit-Reset", "30")
 			return r, nil
 		})})
-		if err := errors.Join(askREST(u), askREST(u)); err != nil {
+		if err := errors.Join(callREST(u), callREST(u)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -321,11 +321,11 @@ func TestRetryAfterOfASuccessIsIgnored(t *testing.T) {
 
 func TestCallWaitsForAShortPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
-		u := open(t, scrape.Options{URL: "http://data", Transport: limited(429, "Retry-After", "2", &asked)})
+		requests := 0
+		u := open(t, scrape.Options{URL: "http://data", Transport: limited(429, "Retry-After", "2", &requests)})
 		began := time.Now()
-		if err := askREST(u); err != nil || asked != 2 {
-			t.Errorf("%d requests: %v", asked, err)
+		if err := callREST(u); err != nil || requests != 2 {
+			t.Errorf("%d requests: %v", requests, err)
 		}
 		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
 			t.Errorf("waited %s", took)
@@ -353,7 +353,7 @@ func TestConcurrentCallsAreLimited(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 9 {
 			wg.Go(func() {
-				if err := askRPC(u); err != nil {
+				if err := callRPC(u); err != nil {
 					t.Error(err)
 				}
 			})
@@ -368,20 +368,20 @@ func TestConcurrentCallsAreLimited(t *testing.T) {
 func TestQueuedCallEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Transport: slow(5*time.Second, good)})
-		go func() { _ = askRPC(u) }()
+		go func() { _ = callRPC(u) }()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := scrape.RPC[height](ctx, u, "/", "op", nil)
-		if want := "op: timeout: no turn in time: other calls to this upstream were under way, and 1 at once are allowed"; err == nil || err.Error() != want {
+		if want := "op: timeout: not sent in time: other calls to this upstream were in progress (maximum 1 at once)"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if _, err := scrape.RPC[height](ctx, u, "/", "op", nil); err == nil || err.Error() != "op: timeout: the caller gave up" {
+		if _, err := scrape.RPC[height](ctx, u, "/", "op", nil); err == nil || err.Error() != "op: timeout: cancelled by the caller" {
 			t.Errorf("got %v", err)
 		}
-		if err := askRPC(u); err != nil {
+		if err := callRPC(u); err != nil {
 			t.Errorf("slot not released: %v", err)
 		}
 	})
@@ -392,7 +392,7 @@ func TestRateLimitRespectsDeadlines(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Rate: 2, Burst: 4, Transport: answering(good)})
 		began := time.Now()
 		for range 10 {
-			if err := askRPC(u); err != nil {
+			if err := callRPC(u); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -402,15 +402,15 @@ func TestRateLimitRespectsDeadlines(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err := scrape.RPC[height](ctx, u, "/", "op", nil)
-		if want := "op: timeout: no turn before the deadline: too many calls a second to this upstream"; err == nil || err.Error() != want {
+		if want := "op: timeout: not sent, the wait would exceed the deadline: too many calls per second to this upstream"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(time.Millisecond, cancel)
-		if _, err := scrape.RPC[height](ctx, u, "/", "op", nil); err == nil || err.Error() != "op: timeout: the caller gave up" {
+		if _, err := scrape.RPC[height](ctx, u, "/", "op", nil); err == nil || err.Error() != "op: timeout: cancelled by the caller" {
 			t.Errorf("got %v", err)
 		}
-		if err := askRPC(u); err != nil {
+		if err := callRPC(u); err != nil {
 			t.Errorf("slot not released: %v", err)
 		}
 	})
@@ -445,18 +445,18 @@ func TestRefusedOperationNamesAreOneLine(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("dial tcp:\n\tno\x00 such host \u202egnirts")
 		})})
-		if err := askOnce(u); err == nil || strings.ContainsAny(err.Error(), "\n\t\x00\u202e") {
+		if err := callOnce(u); err == nil || strings.ContainsAny(err.Error(), "\n\t\x00\u202e") {
 			t.Errorf("got %q", err)
 		}
 	})
 }
 
-// In the queue its duration would depend on other calls: a slow node would pass for a dead one.
+// In the queue, the duration of the call would depend on other calls, and a slow node would look as if it were down.
 func TestAheadBypassesTheConcurrencyLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Rate: 1, Burst: 1, Transport: slow(3*time.Second, good)})
 		for range 5 {
-			go func() { _ = askRPC(u) }()
+			go func() { _ = callRPC(u) }()
 		}
 		synctest.Wait()
 		began := time.Now()
@@ -464,7 +464,7 @@ func TestAheadBypassesTheConcurrencyLimit(t *testing.T) {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		time.Sleep(time.Minute)
-		if err := askRPC(u); err != nil {
+		if err := callRPC(u); err != nil {
 			t.Errorf("slot not released: %v", err)
 		}
 	})
@@ -472,13 +472,13 @@ func TestAheadBypassesTheConcurrencyLimit(t *testing.T) {
 
 func TestAheadBypassesAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
-		u := open(t, scrape.Options{URL: "http://node", Transport: limited(503, "Retry-After", "3600", &asked)})
-		if err := askRPC(u); err == nil {
-			t.Fatal("no pause")
+		requests := 0
+		u := open(t, scrape.Options{URL: "http://node", Transport: limited(503, "Retry-After", "3600", &requests)})
+		if err := callRPC(u); err == nil {
+			t.Fatal("call sent during the pause")
 		}
-		if _, err := scrape.RPC[height](scrape.Ahead(t.Context()), u, "/", "op", nil); err != nil || asked != 2 {
-			t.Errorf("%d requests: %v", asked, err)
+		if _, err := scrape.RPC[height](scrape.Ahead(t.Context()), u, "/", "op", nil); err != nil || requests != 2 {
+			t.Errorf("%d requests: %v", requests, err)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// transport is an upstream in memory, so that its time can be synthetic.
+// transport is an upstream in memory, which also works in synthetic time.
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Metrics counts and measures the requests of every Upstream that has it. A nil Metrics does nothing. It serves its families
-// itself: a fleet has tens of thousands of series here, and in a registry they would take half of the memory and CPU of the
-// whole program.
+// Metrics counts and measures the requests of every Upstream with this Options.Metrics. A nil Metrics does nothing. Metrics
+// serves its families without a registry. A fleet has tens of thousands of these series: in a registry they would take half
+// of the memory and CPU of the whole program.
 type Metrics struct {
 	mu        sync.Mutex
 	upstreams map[string]*measure
@@ -32,7 +32,7 @@ func (m *Metrics) all() []*measure {
 	return all
 }
 
-// measure counts and measures the requests of one upstream until forget. A nil measure does nothing.
+// measure counts and measures the requests of one upstream. A nil measure does nothing.
 type measure struct {
 	of       *Metrics
 	upstream string
@@ -40,10 +40,10 @@ type measure struct {
 	mu     sync.Mutex
 	ops    []*opCounts // ordered by op
 	until  []wait      // ordered by op
-	expiry float64     // 0: no certificate was seen
+	expiry float64     // expiry of the upstream's certificate in Unix seconds; 0: no certificate received
 }
 
-// wait is the end of a wait for one op or all, in Unix seconds.
+// wait is the end of a requested pause of op, or of allOps, in Unix seconds.
 type wait struct {
 	op string
 	at float64
@@ -56,14 +56,14 @@ type opCounts struct {
 	duration         durations
 }
 
-// tally counts an outcome.
+// tally is the count of an outcome since a time.
 type tally struct {
 	outcome Outcome
 	since   time.Time
 	n       uint64
 }
 
-// durations is a histogram with the classic buckets of bounds and the native buckets of a resolution.
+// durations is a histogram of seconds, with classic buckets (bounds) and native buckets (resolution).
 type durations struct {
 	since   time.Time // zero: no duration was observed
 	sum     float64
@@ -76,14 +76,14 @@ type nativeBucket struct {
 	n     uint64
 }
 
-// bounds are the classic buckets. They are few: each is a series per upstream and method, together nearly half of all series
-// of a fleet.
+// bounds are the upper bounds of the classic buckets, in seconds. There are few, because each bucket is a series per upstream
+// and method. In a fleet these are nearly half of all series.
 var bounds = [...]float64{0.01, 0.1, 0.5, 2.5, 10}
 
-// resolution is the schema of the native histogram: a bucket is wider than the one before by a factor of 2^(1/8), about 9 %.
+// resolution is the schema of the native histogram: each upper bound is 2^(1/8) times the previous one, about 9 % more.
 const resolution = 3
 
-// shortest is the smallest duration that native buckets tell apart. It limits their number to about 300.
+// shortest is the smallest duration with a native bucket of its own. It limits the number of buckets to about 300.
 const shortest = time.Microsecond
 
 func (h *durations) observe(d time.Duration, now time.Time) {
@@ -109,7 +109,7 @@ func (h *durations) count() (n uint64) {
 	return n
 }
 
-// of returns the measure of an upstream. It replaces an earlier one of the same name.
+// of returns a new measure for an upstream. It replaces an earlier measure of the same name.
 func (m *Metrics) of(upstream string) *measure {
 	if m == nil {
 		return nil
@@ -126,17 +126,17 @@ func (m *measure) count(op string, outcome Outcome) {
 	m.change(func() { add(&m.at(op).requests, outcome) })
 }
 
-// unsent counts a call that ended before it became a request.
+// unsent counts a call that ended before a request was sent.
 func (m *measure) unsent(op string, outcome Outcome) {
 	m.change(func() { add(&m.at(op).unsent, outcome) })
 }
 
-// took measures a request.
+// took stores the duration of a request.
 func (m *measure) took(op string, d time.Duration) {
 	m.change(func() { m.at(op).duration.observe(d, time.Now()) })
 }
 
-// waits stores the end of the wait that the upstream asked for.
+// waits stores the end of the pause that the upstream requested.
 func (m *measure) waits(op string, until time.Time) {
 	m.change(func() {
 		i, found := slices.BinarySearchFunc(m.until, op, func(w wait, op string) int { return cmp.Compare(w.op, op) })
@@ -147,7 +147,7 @@ func (m *measure) waits(op string, until time.Time) {
 	})
 }
 
-// presented notes the certificate of the upstream on the connection of a call.
+// presented stores the expiry of the certificate that the upstream presented.
 func (m *measure) presented(chain []*x509.Certificate) {
 	if len(chain) > 0 {
 		m.change(func() { m.expiry = float64(chain[0].NotAfter.Unix()) })
@@ -180,7 +180,7 @@ func add(to *[]tally, outcome Outcome) {
 	(*to)[i].n++
 }
 
-// forget deletes the upstream's series. A call in progress does not restore them.
+// forget deletes the upstream's series. A call that is still in progress does not create them again.
 func (m *measure) forget() {
 	if m == nil {
 		return

@@ -31,11 +31,11 @@ func TestRequestsAreCountedByOutcomeAndTimed(t *testing.T) {
 		})})
 		ctx := scrape.MaxAge(t.Context(), time.Minute)
 		for range 2 { // the second call shares the answer
-			if _, err := askHeight(ctx, u, nil); err != nil {
+			if _, err := callHeight(ctx, u, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, _, _ = askREST(u), askREST(u), askREST(u) // not found, refused, not sent
+		_, _, _ = callREST(u), callREST(u), callREST(u) // not found, refused, not sent
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(`
 # HELP avax_exporter_upstream_requests_total Requests to an upstream by outcome. A retry counts again, a shared answer does not.
 # TYPE avax_exporter_upstream_requests_total counter
@@ -43,7 +43,7 @@ avax_exporter_upstream_requests_total{op="GET /v1/height/{chain}",outcome="not_f
 avax_exporter_upstream_requests_total{op="GET /v1/height/{chain}",outcome="rate_limited",upstream="local"} 1
 avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="ok",upstream="local"} 1
 avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="unavailable",upstream="local"} 1
-# HELP avax_exporter_upstream_request_duration_seconds Time from sending a request to an upstream to the end of its answer, whatever the outcome.
+# HELP avax_exporter_upstream_request_duration_seconds Time from the start of a request to an upstream to the end of its answer. Includes requests of every outcome.
 # TYPE avax_exporter_upstream_request_duration_seconds histogram
 avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.01"} 2
 avax_exporter_upstream_request_duration_seconds_bucket{op="GET /v1/height/{chain}",upstream="local",le="0.1"} 2
@@ -64,7 +64,7 @@ avax_exporter_upstream_request_duration_seconds_count{op="platform.getHeight",up
 # HELP avax_exporter_upstream_unsent_total Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the queue was too long.
 # TYPE avax_exporter_upstream_unsent_total counter
 avax_exporter_upstream_unsent_total{op="GET /v1/height/{chain}",outcome="rate_limited",upstream="local"} 1
-# HELP avax_exporter_upstream_wait_until_timestamp_seconds End of the last wait that an upstream asked for, for one op or all, in Unix seconds. Absent if it asked for none.
+# HELP avax_exporter_upstream_wait_until_timestamp_seconds End of the last pause that an upstream requested, for one op or all, in Unix seconds. Absent if it requested none.
 # TYPE avax_exporter_upstream_wait_until_timestamp_seconds gauge
 avax_exporter_upstream_wait_until_timestamp_seconds{op="all",upstream="local"} 9.4668483e+08
 `)); err != nil {
@@ -79,7 +79,7 @@ avax_exporter_upstream_wait_until_timestamp_seconds{op="all",upstream="local"} 9
 func TestRequestDurationIsANativeHistogram(t *testing.T) {
 	reg := scrape.NewMetrics()
 	u := open(t, scrape.Options{URL: "http://node", Metrics: reg, Transport: answering(good)})
-	if err := askRPC(u); err != nil {
+	if err := callRPC(u); err != nil {
 		t.Fatal(err)
 	}
 	families, err := reg.Gather()

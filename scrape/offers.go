@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Offer is a method at a path, and whether the upstream offers it.
+// Offer reports whether the upstream offers a method at a path.
 type Offer struct {
 	Op, Path string
-	Err      error // why it does not; nil where it does
+	Err      error // the upstream's refusal; nil if it offers the method
 }
 
 // offers stores which methods an upstream offers.
@@ -20,22 +20,24 @@ type offers struct {
 	known     map[[2]string]offer
 }
 
-// offer is a known answer: the error of a withheld method, how long it counts, and until when.
+// offer is the zero value for an offered method. For a refused method it holds the error, and how long and until when the
+// method is withheld.
 type offer struct {
 	err   error
 	holds time.Duration
 	until time.Time
 }
 
-// The time before a withheld call is sent again: after the first refusal, and the maximum. Each further refusal in a row
-// doubles it, so a single wrong refusal withholds a method for only a minute.
+// How long a call is withheld: after the first refusal, and at most. Each further refusal in a row doubles the time, so a
+// single wrong refusal withholds a method for only a minute.
 const (
 	firstWithheld = time.Minute
-	mostWithheld  = time.Hour
+	maxWithheld   = time.Hour
 )
 
-// mostOffers limits the memory. The methods of a node, on the monitored chains, are far fewer.
-const mostOffers = 4096
+// maxOffers is the maximum number of stored methods of an upstream, to limit memory. A node with the monitored chains has
+// far fewer.
+const maxOffers = 4096
 
 // withheld returns the error of a call that must not be sent again yet.
 func (o *offers) withheld(c call) error {
@@ -66,23 +68,24 @@ func (o *offers) note(c call, err error) {
 	q := [2]string{c.op, c.path}
 	before, is := o.known[q]
 	switch {
-	case !is && len(o.known) >= mostOffers:
+	case !is && len(o.known) >= maxOffers:
 	case err == nil:
 		o.known[q] = offer{}
-	case time.Now().Before(before.until): // sent before the first refusal came
+	case time.Now().Before(before.until): // a concurrent call was already refused
 	default:
-		holds := min(max(firstWithheld, 2*before.holds), mostWithheld)
+		holds := min(max(firstWithheld, 2*before.holds), maxWithheld)
 		o.known[q] = offer{err, holds, time.Now().Add(holds)}
 	}
 }
 
-// Offers returns what is known about the methods that the upstream offers, by method and path. It is empty without Options.Withholds.
+// Offers returns the methods that were called, sorted by method and path, and whether the upstream offers them. It is empty
+// without Options.Withholds.
 func (u *Upstream) Offers() []Offer {
 	u.offers.mu.Lock()
 	defer u.offers.mu.Unlock()
 	all := make([]Offer, 0, len(u.offers.known))
-	for shareKey, known := range u.offers.known {
-		all = append(all, Offer{shareKey[0], shareKey[1], known.err})
+	for key, known := range u.offers.known {
+		all = append(all, Offer{key[0], key[1], known.err})
 	}
 	slices.SortFunc(all, func(a, b Offer) int { return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Path, b.Path)) })
 	return all

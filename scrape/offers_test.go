@@ -26,7 +26,7 @@ func TestWithheldMethodPausesDoublePerRefusal(t *testing.T) {
 			}),
 		})
 		for range 200 {
-			if _, err := askHeight(scrape.MaxAge(t.Context(), time.Second), u, nil); scrape.OutcomeOf(err) != scrape.Forbidden {
+			if _, err := callHeight(scrape.MaxAge(t.Context(), time.Second), u, nil); scrape.OutcomeOf(err) != scrape.Forbidden {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)
@@ -37,13 +37,13 @@ func TestWithheldMethodPausesDoublePerRefusal(t *testing.T) {
 
 		refuses = false
 		time.Sleep(time.Hour)
-		if _, err := askHeight(t.Context(), u, nil); err != nil {
+		if _, err := callHeight(t.Context(), u, nil); err != nil {
 			t.Error(err)
 		}
 		refuses = true
 		sent, began = nil, time.Now()
 		for range 3 {
-			_, _ = askHeight(t.Context(), u, nil)
+			_, _ = callHeight(t.Context(), u, nil)
 			time.Sleep(time.Minute)
 		}
 		if want := []int{0, 1}; !slices.Equal(sent, want) {

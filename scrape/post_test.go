@@ -88,14 +88,14 @@ func TestAdmitIsCalledForEveryRequest(t *testing.T) {
 			}),
 			Admit: func(_ context.Context, op string) error {
 				if left--; left < 0 {
-					return &scrape.Error{Outcome: scrape.RateLimited, Err: fmt.Errorf("nothing is left for %s", op)}
+					return &scrape.Error{Outcome: scrape.RateLimited, Err: fmt.Errorf("budget spent for %s", op)}
 				}
 				return nil
 			},
 		})
-		const want = "GET /v1/height/{chain}: rate_limited: nothing is left for GET /v1/height/{chain}"
+		const want = "GET /v1/height/{chain}: rate_limited: budget spent for GET /v1/height/{chain}"
 		for range 2 { // a refused call releases its slot
-			if err := askREST(u); err == nil || err.Error() != want {
+			if err := callREST(u); err == nil || err.Error() != want {
 				t.Errorf("got %v", err)
 			}
 		}

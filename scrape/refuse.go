@@ -17,15 +17,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// refusal builds the error for a status other than 2xx. It uses the body only for a message: a node sends plain text with
-// most of them, the services an error body, a proxy HTML.
+// refusal returns the error for a status other than 2xx. It uses the body only as a message. With such a status a node
+// usually sends plain text, a service a JSON body, a proxy HTML.
 func (u *Upstream) refusal(c call, r *http.Response) error {
 	start, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
 	words := u.clean(wordsOf(start))
 	outcome, say := Unavailable, ""
 	switch status := r.StatusCode; {
 	case status == http.StatusUnauthorized:
-		outcome, say = Forbidden, "it wants credentials, or others: look at its headers and key in the configuration"
+		outcome, say = Forbidden, "credentials missing or wrong: check the headers and the key"
 	case status == http.StatusForbidden && strings.Contains(words, "invalid host specified"):
 		outcome, say = Forbidden, fmt.Sprintf("the node does not serve the host name %s: start it with --http-allowed-hosts=%[1]s, or send a host name that it allows", u.hostname())
 		words = ""
@@ -34,7 +34,7 @@ func (u *Upstream) refusal(c call, r *http.Response) error {
 	case status == http.StatusForbidden:
 		outcome, say = Forbidden, "the credentials do not allow this"
 	case status == http.StatusNotFound && (words == "" || words == "404 page not found"):
-		outcome, say = NotFound, "no such path: the chain or API is unknown to it, off, or not there yet"
+		outcome, say = NotFound, "no such path: the chain is not tracked or not created yet, or the API is disabled"
 		words = ""
 	case status == http.StatusNotFound:
 		outcome = NotFound
@@ -49,7 +49,7 @@ func (u *Upstream) refusal(c call, r *http.Response) error {
 	case status >= 400: // 405 and 415 too: the upstream understood enough to refuse
 		outcome = Rejected
 	default:
-		outcome, say = Malformed, "it redirects"+u.target(r)+", which is not followed: configure the address that answers itself"
+		outcome, say = Malformed, "redirects"+u.target(r)+" are not followed: configure the final address"
 		words = ""
 	}
 	text := fmt.Sprintf("HTTP %d", r.StatusCode)
@@ -68,7 +68,7 @@ func (u *Upstream) hostname() string {
 	return u.base.Hostname()
 }
 
-// target returns the host of a redirect. The rest of it may contain a token.
+// target returns scheme and host of a redirect. The rest of the URL may contain a token.
 func (u *Upstream) target(r *http.Response) string {
 	to, err := url.Parse(r.Header.Get("Location"))
 	if err != nil || to.Host == "" {
@@ -111,14 +111,14 @@ func wordsOf(body []byte) string {
 	return ""
 }
 
-// broken describes an error of the connection.
+// broken returns the Error for an error of the connection.
 func (u *Upstream) broken(op string, err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // its text would print the URL
+		err = wrapped.Err // the text of wrapped contains the URL
 	}
 	if isLocalLimit(err) {
-		return &Error{op, LocalLimit, &reason{u.clean(err.Error()) + ": raise the limit of open files (LimitNOFILE) or look at what uses up the descriptors and ports of the exporter's host", err}}
+		return &Error{op, LocalLimit, &reason{u.clean(err.Error()) + ": raise the limit of open files (LimitNOFILE), or find the process that uses up file descriptors or ports on the exporter's host", err}}
 	}
 	text := err.Error()
 	var certificate *tls.CertificateVerificationError
@@ -129,21 +129,22 @@ func (u *Upstream) broken(op string, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		text = "the connection was closed in the middle of the answer"
 	case errors.As(err, &name):
-		text += ": ask it by a name that its certificate is for"
+		text += ": use a host name for which the certificate is valid"
 	case errors.As(err, &certificate):
-		text += ": name the authority that signed it in the CA file of this upstream"
+		text += ": add the authority that signed it to the CA file of this upstream"
 	}
 	return &Error{op, Unreachable, &reason{u.clean(text), err}}
 }
 
+// longestText is the maximum number of characters of external text in an error.
 const longestText = 300
 
-// credentials are user and password in a URL, ours or that of a proxy.
+// credentials matches user and password in a URL, such as the URL of a proxy.
 var credentials = regexp.MustCompile(`//[^/\s@]+@`)
 
-// clean prepares text from outside for an error: without secrets, on one line, short.
+// clean prepares external text for an error: it removes secrets and control characters, and shortens the text to longestText.
 func (u *Upstream) clean(text string) string {
-	text = credentials.ReplaceAllString(u.access.Load().secrets.Replace(text), "//***@")
+	text = credentials.ReplaceAllString(u.access.Load().redactor.Replace(text), "//***@")
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "�"), func(r rune) bool {
 		return unicode.IsControl(r) || r == ' ' || unicode.Is(unicode.Cf, r)
 	}), " ")

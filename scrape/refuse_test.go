@@ -11,15 +11,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The remedies differ: connect by another name, or trust another authority.
+// Different errors have different remedies: use another host name, or trust another authority.
 func TestCertificateErrorsNameTheSettingToChange(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	known := x509.NewCertPool()
 	known.AddCert(server.Certificate())
 	for words, o := range map[string]scrape.Options{
-		"the CA file of this upstream": {URL: server.URL, TLS: &tls.Config{RootCAs: x509.NewCertPool()}},
-		"ask it by a name":             {URL: server.URL, TLS: &tls.Config{RootCAs: known, ServerName: "another.test"}},
+		"the CA file of this upstream":                       {URL: server.URL, TLS: &tls.Config{RootCAs: x509.NewCertPool()}},
+		"use a host name for which the certificate is valid": {URL: server.URL, TLS: &tls.Config{RootCAs: known, ServerName: "another.test"}},
 	} {
 		o.Name = "local"
 		u, err := scrape.New(o)

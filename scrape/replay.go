@@ -9,14 +9,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Replay returns an upstream that sends nothing. It answers every request with answer, as the result of a JSON-RPC call, or
-// as the whole body of another request. With it, a method of a typed client can check an answer that was received before.
+// Replay returns an upstream that sends no request. Every call gets answer: a JSON-RPC call as its result, any other call as
+// the whole body. With Replay, a method of a typed client can check an answer that was received before.
 func Replay(answer jsontext.Value) (*Upstream, error) {
 	return New(Options{URL: "http://replay.invalid", Transport: replay(answer), MaxBody: memoryFactor*int64(len(answer)) + maxEnvelope})
 }
 
-// memoryFactor is how much of the usual memory limit the values of an answer may use. The answer itself is limited already, but
-// the text of list items is kept while they are decoded.
+// memoryFactor multiplies the usual memory limit for decoded values. The size of the answer was limited when it was received,
+// but here the text of list items is kept in memory while they are decoded.
 const memoryFactor = 8
 
 // maxEnvelope is more than the size of a JSON-RPC answer without its result, in bytes.

@@ -1,11 +1,11 @@
 // Package scrape makes all calls to upstreams: nodes, the Data service and the Metrics service.
 //
-// A call is one request and one decoded answer. It has limits of time, size and rate. It is retried only if that is safe
-// and useful. Identical calls may share an answer (MaxAge). Every failure is an Error with the operation, an Outcome that
-// can be a label, and a cause that tells an operator what to do. It contains no URL, header or credential.
+// A call is one request and one decoded answer. Its duration, answer size and rate are limited. It is retried only if a retry
+// is safe and useful. Identical calls may share an answer (MaxAge). Every failure is an Error with the operation, an Outcome
+// that can be a label value, and a cause that states what the operator can do. An Error contains no URL, header or credential.
 //
-// wire.Decode decodes answers into plain structs, and absent is never zero. A field that is a pointer, or tagged omitzero,
-// may be absent or null. If any other field is missing, the answer is malformed.
+// wire.Decode decodes answers into plain structs. A missing value never becomes zero. A field that is a pointer, or tagged
+// omitzero, may be absent or null. If any other field is missing, the answer is malformed.
 package scrape
 
 import (
@@ -34,31 +34,31 @@ type Options struct {
 
 	// Header is sent with every request. No redirect is followed, so no other host receives it.
 	Header http.Header
-	Host   string      // Host header, in place of the one of URL
-	TLS    *tls.Config // not used where Transport is set
+	Host   string      // Host header; default: the host of URL
+	TLS    *tls.Config // not used if Transport is set
 
-	Timeout     time.Duration // of one call including retries, from the end of its wait in the queue; default 10s
+	Timeout     time.Duration // of one call including retries, without its wait in the queue; default 10s
 	Concurrency int           // concurrent calls; default 4
 	MaxWait     time.Duration // maximum pause that a Retry-After can set; default 1m
 	Rate        float64       // requests per second; default 100
-	Burst       int           // burst of requests after an idle time; default twice the Rate
+	Burst       int           // maximum number of requests at once after an idle time; default twice the Rate
 	MaxBody     int64         // maximum answer size in bytes, after decompression; default 16 MiB
 
-	// Admit, if set, is called before each request and each retry, to check a budget. If it returns an error, the call ends
-	// with this error. The error must be a new *Error each time, because the call sets its Op.
+	// Admit, if set, is called before each request and each retry, to check a budget. If Admit returns an error, the call ends
+	// with this error. It must be a new *Error each time, because the call sets the Op of the error.
 	Admit func(ctx context.Context, op string) error
 
-	// Withholds, if set, reports whether an error means that the upstream does not offer the call. A call is identified by
-	// method and path. After such an error the call is not sent for a minute, and returns this error. Each further refusal
-	// doubles that time, up to an hour. See Offers.
+	// Withholds, if set, reports whether an error means that the upstream does not offer the method at this path. For a minute
+	// after such an error, calls of the method are not sent, and return the same error. Each further refusal doubles this
+	// time, up to an hour. See Offers.
 	Withholds func(error) bool
-	// Share is the smallest MaxAge in effect: a smaller MaxAge than this counts as this, except 0, which shares nothing.
+	// Share is the smallest MaxAge in effect. A MaxAge below Share counts as Share. A MaxAge of 0 stays 0: nothing is shared.
 	Share time.Duration
 
 	// Changed, if set, is called when Healthy has changed. It must not block.
 	Changed func()
 
-	Transport http.RoundTripper // default: an own http.Transport that keeps up to Concurrency connections open
+	Transport http.RoundTripper // default: a new http.Transport
 	Metrics   *Metrics          // nil: not measured
 }
 
@@ -67,7 +67,7 @@ const (
 	defaultTimeout     = 10 * time.Second
 	defaultConcurrency = 4
 	defaultRate        = 100
-	defaultMaxWait     = time.Minute // load balancers ask for hours, although the node is back in seconds
+	defaultMaxWait     = time.Minute // load balancers request hours, although the node answers again after seconds
 	defaultMaxBody     = 16 << 20
 )
 
@@ -86,8 +86,8 @@ type Upstream struct {
 	metrics        *measure
 	limiter        limiter
 	answers        answers
-	unwell         atomic.Bool
-	answered       atomic.Pointer[time.Time] // when the last good answer came
+	unhealthy      atomic.Bool
+	answered       atomic.Pointer[time.Time] // time of the last answer; see Answered
 	changed        func()
 
 	renewing sync.Mutex // locked while access is replaced
@@ -137,11 +137,12 @@ func orDefault[T int | int64 | float64 | time.Duration](v, otherwise T) T {
 // Name returns the configured name.
 func (u *Upstream) Name() string { return u.name }
 
-// Healthy reports whether the upstream itself answered the last finished call, even with an error. It is true before any
-// call. A call that its caller cancelled, or for which this host lacked a resource, does not count.
-func (u *Upstream) Healthy() bool { return !u.unwell.Load() }
+// Healthy reports whether the upstream itself, not a proxy, answered the last finished request. An error is an answer too.
+// Before the first request, Healthy is true. A request does not count if its caller cancelled it or if the exporter's host
+// lacked a resource for it.
+func (u *Upstream) Healthy() bool { return !u.unhealthy.Load() }
 
-// Answered returns the time of the upstream's last answer, even if that was an error. It is zero before the first.
+// Answered returns the time of the upstream's last answer, which may be an error. Before the first answer the time is zero.
 func (u *Upstream) Answered() time.Time {
 	if at := u.answered.Load(); at != nil {
 		return *at
@@ -149,25 +150,27 @@ func (u *Upstream) Answered() time.Time {
 	return time.Time{}
 }
 
-// ended updates Healthy and Answered after a request. The caller leaves out an outcome that says nothing about the upstream.
+// ended updates Healthy and Answered after a request. The caller does not call it with LocalLimit or after a cancellation,
+// because these say nothing about the upstream.
 func (u *Upstream) ended(outcome Outcome) {
 	good := answered(outcome)
 	if good {
 		now := time.Now()
 		u.answered.Store(&now)
 	}
-	if u.unwell.Swap(!good) == good && u.changed != nil {
+	if u.unhealthy.Swap(!good) == good && u.changed != nil {
 		u.changed()
 	}
 }
 
-// RPC calls a JSON-RPC 2.0 method that only reads. The call may be retried and its answer shared (see MaxAge). Params
-// are an object or, for eth_ methods, an array; nil sends none. A null result is malformed unless T can be nil.
+// RPC calls a JSON-RPC 2.0 method that only reads. The call may be retried, and its answer may be shared (see MaxAge). Params
+// is an object or, for eth_ methods, an array; nil sends none. The result null is malformed unless T can be nil.
 func RPC[T any](ctx context.Context, u *Upstream, path, method string, params any) (T, error) {
 	return as[T](u.rpc(ctx, path, method, params, false, reflect.TypeFor[T]()))
 }
 
-// RPCOnce calls a JSON-RPC 2.0 method that changes the upstream. It is sent at most once, and its answer is never shared.
+// RPCOnce calls a JSON-RPC 2.0 method that changes the upstream. The request is sent at most once, and its answer is never
+// shared.
 func RPCOnce[T any](ctx context.Context, u *Upstream, path, method string, params any) (T, error) {
 	return as[T](u.rpc(ctx, path, method, params, true, reflect.TypeFor[T]()))
 }
@@ -182,29 +185,29 @@ func (u *Upstream) rpc(ctx context.Context, path, method string, params any, onc
 	if err != nil {
 		return nil, &Error{method, Malformed, fmt.Errorf("params: %w", err)}
 	}
-	return u.ask(ctx, call{op: method, path: path, body: body, once: once, answer: answer, decode: decodeRPC})
+	return u.do(ctx, call{op: method, path: path, body: body, once: once, answer: answer, decode: decodeRPC})
 }
 
-// Get requests a REST resource. Op is its pattern, such as "GET /v1/avg_tps/{chainId}". Path is the resource, escaped by
-// the caller and relative to the upstream's address. Any 2xx status counts as an answer.
+// Get requests a REST resource. Op is its pattern, such as "GET /v1/avg_tps/{chainId}". Path is relative to the upstream's
+// address; the caller escapes it. Any 2xx status counts as an answer.
 func Get[T any](ctx context.Context, u *Upstream, op, path string, query url.Values) (T, error) {
 	return GetEvenAt[T](ctx, u, 0, op, path, query)
 }
 
-// GetEvenAt is Get for a resource that may answer with one more status, such as a node's health with 503. That counts as an
-// answer if the body can be decoded. With any other body, such as that of a proxy, it is an error as for Get.
+// GetEvenAt is Get for a resource that may also answer with another status, such as a node's health with 503. That status
+// counts as an answer if the body can be decoded. If it cannot, such as a proxy's body, the status is an error as for Get.
 func GetEvenAt[T any](ctx context.Context, u *Upstream, status int, op, path string, query url.Values) (T, error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	return as[T](u.ask(ctx, call{op: op, path: path, evenAt: status, answer: reflect.TypeFor[T](), decode: decodeREST}))
+	return as[T](u.do(ctx, call{op: op, path: path, evenAt: status, answer: reflect.TypeFor[T](), decode: decodeREST}))
 }
 
 // call is one request to send.
 type call struct {
 	op     string
-	path   string // and query
-	body   []byte // nil: GET; empty: POST without one
+	path   string // with the query
+	body   []byte // nil: GET; empty: POST without a body
 	once   bool   // never retried, never shared
 	bare   bool   // an empty answer is valid
 	evenAt int    // a status other than 2xx that may carry an answer
@@ -212,8 +215,8 @@ type call struct {
 	decode func(d *wire.Decoder, answer reflect.Type) (any, error)
 }
 
-// ask returns an answer of the call's type.
-func (u *Upstream) ask(ctx context.Context, c call) (any, error) {
+// do returns an answer to c: a shared one if ctx allows it, otherwise a new one.
+func (u *Upstream) do(ctx context.Context, c call) (any, error) {
 	if err := u.offers.withheld(c); err != nil {
 		return nil, err
 	}
@@ -236,22 +239,22 @@ func (u *Upstream) ask(ctx context.Context, c call) (any, error) {
 	return value, err
 }
 
-// as converts an answer to T. Only this function is generic, because the compiler repeats its code for each T.
+// as converts an answer to T. The compiler repeats generic code for each T, so the rest of a call is not generic.
 func as[T any](value any, err error) (T, error) {
 	answer, _ := value.(T) // fails only if there is no answer, or if T is an interface and the answer is null
 	return answer, err
 }
 
-// explain converts err to the form that the package returns.
+// explain returns err as an *Error with a message for the operator.
 func (u *Upstream) explain(op string, err error) error {
 	var e *Error
 	switch {
 	case errors.As(err, &e):
 		return err
 	case errors.Is(err, context.Canceled):
-		return &Error{op, Timeout, &reason{"the caller gave up", err}}
+		return &Error{op, Timeout, &reason{"cancelled by the caller", err}}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{op, Timeout, &reason{"no answer in the time that was left: a run of a collector has half its period", err}}
+		return &Error{op, Timeout, &reason{"no answer before the run's deadline (half the collector's period)", err}}
 	}
 	return &Error{op, OutcomeOf(err), &reason{u.clean(err.Error()), err}}
 }
@@ -276,7 +279,7 @@ func parseBase(s string) (*url.URL, error) {
 	const like = "write one like http://127.0.0.1:9650"
 	s = strings.TrimSpace(s)
 	if s == "" {
-		return nil, errors.New("no address: " + like)
+		return nil, errors.New("URL missing: " + like)
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -291,10 +294,10 @@ func parseBase(s string) (*url.URL, error) {
 		return nil, fmt.Errorf("invalid URL: write http://%s or https://%[1]s", host)
 	}
 	if strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
-		return nil, errors.New("an @ after the host: write / ? # and @ in a password as %2F %3F %23 and %40")
+		return nil, errors.New("invalid URL: it has an @ after the host: in a password, write / as %2F, ? as %3F, # as %23 and @ as %40")
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("the address has a part after ? or #: leave it out, and put a key into a header")
+		return nil, errors.New("the URL has a query or fragment: remove the part after ? or #, and send a key as a header")
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	return u, nil
@@ -304,7 +307,7 @@ func checkHeader(h http.Header) error {
 	for name, values := range h {
 		for _, value := range values {
 			if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-				return fmt.Errorf("the value of header %s holds a line break or control character: write it on one line", name)
+				return fmt.Errorf("the value of header %s contains a line break or control character: remove it", name)
 			}
 		}
 	}

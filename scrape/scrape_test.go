@@ -37,17 +37,17 @@ func open(t *testing.T, o scrape.Options) *scrape.Upstream {
 
 // One call of each kind.
 
-func askRPC(u *scrape.Upstream) error {
+func callRPC(u *scrape.Upstream) error {
 	_, err := scrape.RPC[height](context.Background(), u, "/ext/bc/P", "platform.getHeight", nil)
 	return err
 }
 
-func askOnce(u *scrape.Upstream) error {
+func callOnce(u *scrape.Upstream) error {
 	_, err := scrape.RPCOnce[height](context.Background(), u, "/ext/bc/P", "platform.getHeight", nil)
 	return err
 }
 
-func askREST(u *scrape.Upstream) error {
+func callREST(u *scrape.Upstream) error {
 	_, err := scrape.Get[height](context.Background(), u, "GET /v1/height/{chain}", "/v1/height/P", nil)
 	return err
 }
@@ -63,59 +63,59 @@ func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 		body   string
 		want   string // after the op; empty for an answer
 	}{
-		{"a good answer", askRPC, 200, "", envelope, ``},
-		{"its members in another order", askRPC, 200, "", `{"id":1,"result":{"height":14},"jsonrpc":"2.0"}`, ``},
-		{"unknown members, no error", askRPC, 200, "", `{"x":[{}],"id":1,"error":null,"result":{"height":14,"y":1}}  ` + "\n\n", ``},
-		{"a member twice", askRPC, 200, "", `{"id":1,"result":{"height":1,"height":14}}`, `malformed: result.height: the object has two members of this name`},
-		{"a member twice in what nobody asks for", askRPC, 200, "", `{"id":1,"result":{"height":14,"x":[{"a":1,"a":1}]}}`, `malformed: result.x.0.a: the object has two members of this name`},
-		{"a member twice in REST", askREST, 200, "", `{"height":"14","height":"14"}`, `malformed: height: the object has two members of this name`},
-		{"two results", askRPC, 200, "", `{"id":1,"result":{"height":14},"result":{"height":15}}`, `malformed: result: the object has two members of this name`},
-		{"the id of another", askRPC, 200, "", `{"id":2,"result":{"height":14}}`, `malformed: the answer has the id of another request: is a proxy mixing answers?`},
-		{"the id of another, at the end", askRPC, 200, "", `{"result":{"height":14},"id":"1"}`, `malformed: the answer has the id of another request: is a proxy mixing answers?`},
-		{"the error of another", askRPC, 200, "", `{"id":2,"error":{"code":-32000,"message":"m"}}`, `malformed: the answer has the id of another request: is a proxy mixing answers?`},
-		{"a result without id", askRPC, 200, "", `{"result":{"height":14}}`, `malformed: the answer has no id: is a proxy mixing answers?`},
-		{"depth without end", askRPC, 200, "", `{"id":1,"result":{"height":14,"x":` + strings.Repeat("[", 5000) + `}}`, `malformed: nested more than 100 deep`},
-		{"created", askREST, 201, "", `{"height":"14"}`, ``},
+		{"a good answer", callRPC, 200, "", envelope, ``},
+		{"its members in another order", callRPC, 200, "", `{"id":1,"result":{"height":14},"jsonrpc":"2.0"}`, ``},
+		{"unknown members, no error", callRPC, 200, "", `{"x":[{}],"id":1,"error":null,"result":{"height":14,"y":1}}  ` + "\n\n", ``},
+		{"a member twice", callRPC, 200, "", `{"id":1,"result":{"height":1,"height":14}}`, `malformed: result.height: duplicate member`},
+		{"a member twice in an unknown member", callRPC, 200, "", `{"id":1,"result":{"height":14,"x":[{"a":1,"a":1}]}}`, `malformed: result.x.0.a: duplicate member`},
+		{"a member twice in REST", callREST, 200, "", `{"height":"14","height":"14"}`, `malformed: height: duplicate member`},
+		{"two results", callRPC, 200, "", `{"id":1,"result":{"height":14},"result":{"height":15}}`, `malformed: result: duplicate member`},
+		{"another id", callRPC, 200, "", `{"id":2,"result":{"height":14}}`, `malformed: the answer has the id of another request: check whether a proxy mixes answers`},
+		{"another id, at the end", callRPC, 200, "", `{"result":{"height":14},"id":"1"}`, `malformed: the answer has the id of another request: check whether a proxy mixes answers`},
+		{"an error with another id", callRPC, 200, "", `{"id":2,"error":{"code":-32000,"message":"m"}}`, `malformed: the answer has the id of another request: check whether a proxy mixes answers`},
+		{"a result without id", callRPC, 200, "", `{"result":{"height":14}}`, `malformed: the answer has no id: check whether a proxy mixes answers`},
+		{"a deeply nested answer", callRPC, 200, "", `{"id":1,"result":{"height":14,"x":` + strings.Repeat("[", 5000) + `}}`, `malformed: more than 100 nested objects and lists`},
+		{"created", callREST, 201, "", `{"height":"14"}`, ``},
 
-		{"an error of the node", askRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"argument 'chain' not given","data":null},"id":1}`, `rejected: argument 'chain' not given`},
-		{"an error of an EVM chain", askRPC, 200, "", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nope does not exist/is not available"}}`, `rejected: the method eth_nope does not exist/is not available`},
-		{"a parse error with the request in it", askRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"EOF","data":{"jsonrpc":"","method":"","params":null,"id":null}},"id":null}`, `rejected: EOF`},
-		{"an error without words", askRPC, 200, "", `{"error":{}}`, `rejected: an error without words`},
-		{"an error that is a string", askRPC, 200, "", `{"error":"no"}`, `rejected: no`},
+		{"an error of the node", callRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"argument 'chain' not given","data":null},"id":1}`, `rejected: argument 'chain' not given`},
+		{"an error of an EVM chain", callRPC, 200, "", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nope does not exist/is not available"}}`, `rejected: the method eth_nope does not exist/is not available`},
+		{"a parse error with the request in it", callRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"EOF","data":{"jsonrpc":"","method":"","params":null,"id":null}},"id":null}`, `rejected: EOF`},
+		{"an error without a message", callRPC, 200, "", `{"error":{}}`, `rejected: an error without a message`},
+		{"an error that is a string", callRPC, 200, "", `{"error":"no"}`, `rejected: no`},
 
-		{"an empty answer", askRPC, 200, "", "", `malformed: the answer is empty`},
-		{"a blank answer", askREST, 200, "", " \n", `malformed: the answer is empty`},
-		{"HTML", askRPC, 200, "", "\n<!DOCTYPE html><html>", `malformed: the answer is HTML, such as a login page or the page of a proxy`},
-		{"text", askRPC, 200, "", "nobody here", `malformed: the answer is neither a JSON object nor an array: is the address that of something else?`},
-		{"a batch", askRPC, 200, "", `[]`, `malformed: the answer is no JSON-RPC object`},
-		{"no result", askRPC, 200, "", `{"jsonrpc":"2.0","id":1}`, `malformed: the answer has neither result nor error`},
-		{"a null result", askRPC, 200, "", `{"jsonrpc":"2.0","id":1,"result":null}`, `malformed: the answer has neither result nor error`},
-		{"a missing field", askRPC, 200, "", `{"id":1,"result":{}}`, `malformed: result: height is missing`},
-		{"a wrong shape", askRPC, 200, "", `{"id":1,"result":{"height":{}}}`, `malformed: result.height: neither a number nor a string`},
-		{"a wrong value", askREST, 200, "", `{"height":"-1"}`, `malformed: height: "-1" is negative`},
-		{"a wrong kind", askREST, 200, "", `["x"]`, `malformed: not of the expected kind`},
-		{"an incomplete answer", askRPC, 200, "", envelope[:30], `malformed: the answer ends too early`},
-		{"two answers", askRPC, 200, "", envelope + envelope, `malformed: the answer goes on after its end`},
-		{"garbage after the answer", askRPC, 200, "", envelope + "]", `malformed: the answer goes on after its end`},
-		{"garbage in the answer", askRPC, 200, "", `{"id":1,"result":{"height"}}`, `malformed: result.height: this is no JSON`},
+		{"an empty answer", callRPC, 200, "", "", `malformed: the answer is empty`},
+		{"a blank answer", callREST, 200, "", " \n", `malformed: the answer is empty`},
+		{"HTML", callRPC, 200, "", "\n<!DOCTYPE html><html>", `malformed: the answer is HTML, from a login page or a proxy: check the URL`},
+		{"text", callRPC, 200, "", "nobody here", `malformed: the answer is neither a JSON object nor an array: check the URL`},
+		{"a batch", callRPC, 200, "", `[]`, `malformed: the answer is not a JSON-RPC object`},
+		{"no result", callRPC, 200, "", `{"jsonrpc":"2.0","id":1}`, `malformed: the answer has neither result nor error`},
+		{"a null result", callRPC, 200, "", `{"jsonrpc":"2.0","id":1,"result":null}`, `malformed: the answer has neither result nor error`},
+		{"a missing field", callRPC, 200, "", `{"id":1,"result":{}}`, `malformed: result: height is missing`},
+		{"a wrong shape", callRPC, 200, "", `{"id":1,"result":{"height":{}}}`, `malformed: result.height: neither a number nor a string`},
+		{"a wrong value", callREST, 200, "", `{"height":"-1"}`, `malformed: height: "-1" is negative`},
+		{"a wrong kind", callREST, 200, "", `["x"]`, `malformed: unexpected JSON type`},
+		{"an incomplete answer", callRPC, 200, "", envelope[:30], `malformed: the answer ends too early`},
+		{"two answers", callRPC, 200, "", envelope + envelope, `malformed: data after the end of the answer`},
+		{"garbage after the answer", callRPC, 200, "", envelope + "]", `malformed: data after the end of the answer`},
+		{"garbage in the answer", callRPC, 200, "", `{"id":1,"result":{"height"}}`, `malformed: result.height: invalid JSON`},
 
-		{"an unknown path of a node", askRPC, 404, "", "404 page not found\n", `not_found: HTTP 404: no such path: the chain or API is unknown to it, off, or not there yet`},
-		{"an unknown resource of a service", askREST, 404, "", `{"message":"Chain 5 not found","error":"Not Found","statusCode":404}`, `not_found: HTTP 404: Chain 5 not found`},
-		{"a wrong method", askRPC, 405, "", "rpc: POST method required, received GET\n", `rejected: HTTP 405: rpc: POST method required, received GET`},
-		{"a wrong content type", askRPC, 415, "", "rpc: unrecognized Content-Type: text/plain\n", `rejected: HTTP 415: rpc: unrecognized Content-Type: text/plain`},
-		{"a bad request, many words", askREST, 400, "", `{"message":["a must be b","c\u0000\u001b[31m must\n be d"],"error":"Bad Request","statusCode":400}`, `rejected: HTTP 400: a must be b; c [31m must be d`},
-		{"a bad request, long words", askREST, 400, "", `{"message":"` + strings.Repeat("x", 400) + `"}`, `rejected: HTTP 400: ` + strings.Repeat("x", 300) + `…`},
-		{"a refusal without words", askREST, 400, "", ``, `rejected: HTTP 400`},
-		{"bootstrapping", askRPC, 503, "", bootstrapping, `bootstrapping: HTTP 503: the chain is not done bootstrapping`},
-		{"a bad gateway", askRPC, 502, "", "<html>nginx</html>", `unavailable: HTTP 502: an HTML page of a proxy`},
-		{"an internal error", askREST, 500, "", `{"message":"Internal server error","statusCode":500}`, `unavailable: HTTP 500: Internal server error`},
-		{"an error of a gateway in JSON-RPC", askRPC, 500, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"no backend"},"id":1}`, `unavailable: HTTP 500: no backend`},
-		{"no credentials", askREST, 401, "", `{"message":"Unauthorized"}`, `forbidden: HTTP 401: it wants credentials, or others: look at its headers and key in the configuration: Unauthorized`},
-		{"not enough credentials", askREST, 403, "", `{"message":"Forbidden resource"}`, `forbidden: HTTP 403: not allowed without credentials: Forbidden resource`},
-		{"a foreign host name", askRPC, 403, "", "invalid host specified\n", `forbidden: HTTP 403: the node does not serve the host name 127.0.0.1: start it with --http-allowed-hosts=127.0.0.1, or send a host name that it allows`},
-		{"a slow client, in a proxy's eyes", askREST, 408, "", ``, `timeout: HTTP 408`},
-		{"too many requests", askREST, 429, "Retry-After: 30", `{"message":"Rate limit exceeded"}`, `rate_limited: HTTP 429: too many requests: Rate limit exceeded`},
-		{"a redirect", askREST, 302, "Location: https://login.example.com/?token=hush", ``, `malformed: HTTP 302: it redirects to https://login.example.com, which is not followed: configure the address that answers itself`},
+		{"an unknown path of a node", callRPC, 404, "", "404 page not found\n", `not_found: HTTP 404: no such path: the chain is not tracked or not created yet, or the API is disabled`},
+		{"an unknown resource of a service", callREST, 404, "", `{"message":"Chain 5 not found","error":"Not Found","statusCode":404}`, `not_found: HTTP 404: Chain 5 not found`},
+		{"a wrong method", callRPC, 405, "", "rpc: POST method required, received GET\n", `rejected: HTTP 405: rpc: POST method required, received GET`},
+		{"a wrong content type", callRPC, 415, "", "rpc: unrecognized Content-Type: text/plain\n", `rejected: HTTP 415: rpc: unrecognized Content-Type: text/plain`},
+		{"a bad request with several messages", callREST, 400, "", `{"message":["a must be b","c\u0000\u001b[31m must\n be d"],"error":"Bad Request","statusCode":400}`, `rejected: HTTP 400: a must be b; c [31m must be d`},
+		{"a bad request with a long message", callREST, 400, "", `{"message":"` + strings.Repeat("x", 400) + `"}`, `rejected: HTTP 400: ` + strings.Repeat("x", 300) + `…`},
+		{"a bad request without a message", callREST, 400, "", ``, `rejected: HTTP 400`},
+		{"bootstrapping", callRPC, 503, "", bootstrapping, `bootstrapping: HTTP 503: the chain is not done bootstrapping`},
+		{"a bad gateway", callRPC, 502, "", "<html>nginx</html>", `unavailable: HTTP 502: an HTML page of a proxy`},
+		{"an internal error", callREST, 500, "", `{"message":"Internal server error","statusCode":500}`, `unavailable: HTTP 500: Internal server error`},
+		{"an error of a gateway in JSON-RPC", callRPC, 500, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"no backend"},"id":1}`, `unavailable: HTTP 500: no backend`},
+		{"no credentials", callREST, 401, "", `{"message":"Unauthorized"}`, `forbidden: HTTP 401: credentials missing or wrong: check the headers and the key: Unauthorized`},
+		{"not enough credentials", callREST, 403, "", `{"message":"Forbidden resource"}`, `forbidden: HTTP 403: not allowed without credentials: Forbidden resource`},
+		{"a foreign host name", callRPC, 403, "", "invalid host specified\n", `forbidden: HTTP 403: the node does not serve the host name 127.0.0.1: start it with --http-allowed-hosts=127.0.0.1, or send a host name that it allows`},
+		{"a request timeout of a proxy", callREST, 408, "", ``, `timeout: HTTP 408`},
+		{"too many requests", callREST, 429, "Retry-After: 30", `{"message":"Rate limit exceeded"}`, `rate_limited: HTTP 429: too many requests: Rate limit exceeded`},
+		{"a redirect", callREST, 302, "Location: https://login.example.com/?token=hush", ``, `malformed: HTTP 302: redirects to https://login.example.com are not followed: configure the final address`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +150,7 @@ func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 
 func TestRPCErrorKeepsItsCode(t *testing.T) {
 	server := answering(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nope does not exist"}}`)
-	err := askRPC(open(t, scrape.Options{URL: "http://node", Transport: server}))
+	err := callRPC(open(t, scrape.Options{URL: "http://node", Transport: server}))
 	var refusal *scrape.RPCError
 	if !errors.As(err, &refusal) || refusal.Code != scrape.CodeMethodNotFound || refusal.Message != "the method eth_nope does not exist" {
 		t.Errorf("got %#v", refusal)
@@ -174,7 +174,7 @@ func TestHungUpstreamTimesOut(t *testing.T) {
 	}
 	defer listener.Close() // it accepts and never answers, like a stopped process
 	u := open(t, scrape.Options{URL: "http://" + listener.Addr().String(), Timeout: 20 * time.Millisecond})
-	err = askRPC(u)
+	err = callRPC(u)
 	if scrape.OutcomeOf(err) != scrape.Timeout || !strings.HasPrefix(err.Error(), "platform.getHeight: timeout: no answer within ") {
 		t.Errorf("got %v", err)
 	}
@@ -189,7 +189,7 @@ func TestRefusedConnectionIsUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Close()
-	if err := askOnce(open(t, scrape.Options{URL: "http://" + listener.Addr().String()})); scrape.OutcomeOf(err) != scrape.Unreachable {
+	if err := callOnce(open(t, scrape.Options{URL: "http://" + listener.Addr().String()})); scrape.OutcomeOf(err) != scrape.Unreachable {
 		t.Errorf("got %v", err)
 	}
 }
@@ -208,7 +208,7 @@ func TestBrokenConnectionIsUnreachable(t *testing.T) {
 			_, _ = io.WriteString(connection, sent)
 			_ = connection.Close()
 		}))
-		if err := askOnce(open(t, scrape.Options{URL: server.URL})); scrape.OutcomeOf(err) != scrape.Unreachable {
+		if err := callOnce(open(t, scrape.Options{URL: server.URL})); scrape.OutcomeOf(err) != scrape.Unreachable {
 			t.Errorf("%s: got %v", name, err)
 		}
 		server.Close()
@@ -220,12 +220,12 @@ func TestUnknownAuthorityErrorNamesTheSetting(t *testing.T) {
 	server.Config.ErrorLog = quiet
 	server.StartTLS()
 	defer server.Close()
-	err := askRPC(open(t, scrape.Options{URL: server.URL}))
+	err := callRPC(open(t, scrape.Options{URL: server.URL}))
 	if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), "the CA file of this upstream") {
 		t.Errorf("got %v", err)
 	}
 	trusting := server.Client().Transport.(*http.Transport).TLSClientConfig
-	if err := askRPC(open(t, scrape.Options{URL: server.URL, TLS: trusting})); scrape.OutcomeOf(err) != scrape.NotFound {
+	if err := callRPC(open(t, scrape.Options{URL: server.URL, TLS: trusting})); scrape.OutcomeOf(err) != scrape.NotFound {
 		t.Errorf("with its authority: got %v", err)
 	}
 }
@@ -243,15 +243,15 @@ func TestDecompressedSizeIsLimited(t *testing.T) {
 	}))
 	defer server.Close()
 	size := int64(len(big))
-	if err := askRPC(open(t, scrape.Options{URL: server.URL, MaxBody: size})); err != nil {
+	if err := callRPC(open(t, scrape.Options{URL: server.URL, MaxBody: size})); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
 	u := open(t, scrape.Options{URL: server.URL, MaxBody: size - 1})
-	if err := askRPC(u); scrape.OutcomeOf(err) != scrape.TooLarge || !u.Healthy() {
+	if err := callRPC(u); scrape.OutcomeOf(err) != scrape.TooLarge || !u.Healthy() {
 		t.Errorf("a byte above the limit: %v", err)
 	}
-	err := askRPC(open(t, scrape.Options{URL: server.URL, MaxBody: 64 << 10}))
-	if err == nil || err.Error() != "platform.getHeight: too_large: the answer is larger than 64KiB, the limit" {
+	err := callRPC(open(t, scrape.Options{URL: server.URL, MaxBody: 64 << 10}))
+	if err == nil || err.Error() != "platform.getHeight: too_large: the answer is larger than the limit of 64KiB" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -275,7 +275,7 @@ func TestConnectionsAreReusedAfterAnyAnswer(t *testing.T) {
 	defer server.Close()
 	u := open(t, scrape.Options{URL: server.URL})
 	for range 5 {
-		_, _ = askRPC(u), askREST(u)
+		_, _ = callRPC(u), callREST(u)
 	}
 	if connections != 1 {
 		t.Errorf("%d connections for ten calls", connections)
@@ -301,9 +301,9 @@ func TestRequestsHaveTheExpectedForm(t *testing.T) {
 		{"REST", scrape.Options{URL: "http://data", Host: "inner"}, func(u *scrape.Upstream) {
 			_, _ = scrape.Get[height](t.Context(), u, "op", "/v1/chains/a%2Fb/x:y", url.Values{"pageToken": {"a b"}, "txTypes": {"A", "B"}})
 		}, `GET http://data/v1/chains/a%2Fb/x:y?pageToken=a+b&txTypes=A&txTypes=B host="inner" type="" auth="" `},
-		{"basic auth", scrape.Options{URL: "http://user:pass@node"}, func(u *scrape.Upstream) { _ = askREST(u) },
+		{"basic auth", scrape.Options{URL: "http://user:pass@node"}, func(u *scrape.Upstream) { _ = callREST(u) },
 			`GET http://node/v1/height/P host="" type="" auth="Basic dXNlcjpwYXNz" `},
-		{"a header and a host in the headers", scrape.Options{URL: "http://user:pass@node", Header: http.Header{"authorization": {"Bearer t0ken"}, "Host": {"inner"}}}, func(u *scrape.Upstream) { _ = askREST(u) },
+		{"a header and a host in the headers", scrape.Options{URL: "http://user:pass@node", Header: http.Header{"authorization": {"Bearer t0ken"}, "Host": {"inner"}}}, func(u *scrape.Upstream) { _ = callREST(u) },
 			`GET http://node/v1/height/P host="inner" type="" auth="Bearer t0ken" `},
 	} {
 		var got string
@@ -330,13 +330,13 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
 	u := open(t, scrape.Options{URL: server.URL, Header: http.Header{"X-Key": {"hush-hush"}}})
-	if err := askREST(u); scrape.OutcomeOf(err) != scrape.Malformed {
+	if err := callREST(u); scrape.OutcomeOf(err) != scrape.Malformed {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestHostErrorNamesTheHostThatWasSent(t *testing.T) {
-	err := askRPC(open(t, scrape.Options{URL: "http://node", Host: "inner", Transport: transport(func(*http.Request) (*http.Response, error) {
+	err := callRPC(open(t, scrape.Options{URL: "http://node", Host: "inner", Transport: transport(func(*http.Request) (*http.Response, error) {
 		return respond(403, "invalid host specified\n"), nil
 	})}))
 	if err == nil || !strings.Contains(err.Error(), "--http-allowed-hosts=inner,") {
@@ -346,7 +346,7 @@ func TestHostErrorNamesTheHostThatWasSent(t *testing.T) {
 
 func TestInvalidURLErrorsContainARemedy(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                              `upstream "local": no address: write one like http://127.0.0.1:9650`,
+		"":                              `upstream "local": URL missing: write one like http://127.0.0.1:9650`,
 		"127.0.0.1:9650":                `upstream "local": invalid URL: write http://127.0.0.1:9650 or https://127.0.0.1:9650`,
 		"localhost:9650":                `upstream "local": invalid URL: write http://localhost:9650 or https://localhost:9650`,
 		"user:hush@node:9650/x":         `upstream "local": invalid URL: write http://node:9650 or https://node:9650`,
@@ -354,8 +354,8 @@ func TestInvalidURLErrorsContainARemedy(t *testing.T) {
 		"http://":                       `upstream "local": invalid URL: write one like http://127.0.0.1:9650`,
 		"http://node one":               `upstream "local": invalid URL: write one like http://127.0.0.1:9650`,
 		"http://user:hu/sh@node":        `upstream "local": invalid URL: write http://node or https://node`,
-		"http://hu#sh@node":             `upstream "local": an @ after the host: write / ? # and @ in a password as %2F %3F %23 and %40`,
-		"http://node/?token=hush":       `upstream "local": the address has a part after ? or #: leave it out, and put a key into a header`,
+		"http://hu#sh@node":             `upstream "local": invalid URL: it has an @ after the host: in a password, write / as %2F, ? as %3F, # as %23 and @ as %40`,
+		"http://node/?token=hush":       `upstream "local": the URL has a query or fragment: remove the part after ? or #, and send a key as a header`,
 		"http://user:hush@node%zz":      `upstream "local": invalid URL: write one like http://127.0.0.1:9650`,
 		"http://user:hush@[::1:9650/hu": `upstream "local": invalid URL: write one like http://127.0.0.1:9650`,
 	} {
@@ -373,12 +373,12 @@ func TestInvalidURLErrorsContainARemedy(t *testing.T) {
 
 func TestHeaderWithALineBreakIsInvalid(t *testing.T) {
 	_, err := scrape.New(scrape.Options{Name: "data", URL: "http://data", Header: http.Header{"X-Key": {"hush\n"}}})
-	if want := `upstream "data": the value of header X-Key holds a line break or control character: write it on one line`; err == nil || err.Error() != want {
+	if want := `upstream "data": the value of header X-Key contains a line break or control character: remove it`; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestErrorsContainNoSecrets uses canaries as every credential. The upstream repeats them in every possible way.
+// TestErrorsContainNoSecrets uses a canary as each credential. The upstream repeats the canaries in every possible way.
 func TestErrorsContainNoSecrets(t *testing.T) { synctest.Test(t, errorsContainNoSecrets) }
 
 func errorsContainNoSecrets(t *testing.T) {
@@ -418,7 +418,7 @@ func errorsContainNoSecrets(t *testing.T) {
 			u := open(t, scrape.Options{URL: c.address, Transport: answer, Header: http.Header{
 				"X-Key": {"k" + canary}, "X-Other": {"Bearer b" + canary}, "X-Short": {"k" + canary[:3]},
 			}})
-			for _, err := range []error{askRPC(u), askREST(u)} {
+			for _, err := range []error{callRPC(u), callREST(u)} {
 				if err == nil {
 					t.Fatalf("%s: no error", name)
 				}
@@ -491,19 +491,19 @@ func TestHealthyMeansTheUpstreamItselfAnswered(t *testing.T) {
 		{respond(503, "chain is not done bootstrapping"), true},
 	} {
 		now = c.answer
-		if err := askOnce(u); u.Healthy() != c.want {
+		if err := callOnce(u); u.Healthy() != c.want {
 			t.Errorf("healthy is %v after %v", u.Healthy(), err)
 		}
 	}
 }
 
-// A host without descriptors says nothing about the upstream. The error names the host.
+// A lack of file descriptors on the exporter's host says nothing about the upstream. The error describes the lack.
 func TestLocalLimitsLeaveHealthUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)}
 		})})
-		err := askRPC(u)
+		err := callRPC(u)
 		if scrape.OutcomeOf(err) != scrape.LocalLimit || !strings.Contains(err.Error(), "exporter's host") || !u.Healthy() {
 			t.Errorf("%v, healthy is %t", err, u.Healthy())
 		}

@@ -11,12 +11,12 @@ import (
 
 type maxAgeKey struct{}
 
-// MaxAge lets calls with ctx share answers. An answer to an identical call (same upstream, method, path, parameters and
-// type) that is not older than d counts, and identical concurrent calls are sent once. With d of 0, or without MaxAge,
-// every call is sent.
+// MaxAge lets calls with ctx share answers. A call gets the answer of an earlier identical call (same upstream, method, path,
+// parameters and type) if that answer is not older than d. Identical concurrent calls are sent once. If d is 0, or without
+// MaxAge, every call is sent.
 //
-// A shared answer is the decoded value itself, which several callers use at once: callers must not change it. Errors are
-// never shared. RPCOnce never shares.
+// A shared answer is the decoded value itself. Several callers use it at once, so they must not change it. An error is only
+// shared by callers that wait for the same call. RPCOnce and Post never share.
 func MaxAge(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, maxAgeKey{}, d)
 }
@@ -26,9 +26,9 @@ func maxAge(ctx context.Context) time.Duration {
 	return d
 }
 
-// Sharing is MaxAge for all calls of a run. The returned function reports the time at which the oldest shared answer of the
-// run was requested: samples must not have a later timestamp. It reports zero if no answer was shared. An answer of a
-// call with its own MaxAge longer than d does not count. It counts if the call is in an inner Sharing that allows its MaxAge.
+// Sharing is MaxAge for all calls of a run. The returned function returns the request time of the run's oldest answer, or zero
+// if there is none. The samples of the run must not have a later timestamp. Answers with another MaxAge, longer than d, do
+// not count, unless an inner Sharing set that MaxAge.
 func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time.Time) {
 	within, _ := ctx.Value(runKey{}).(*run)
 	r := &run{granted: d, within: within}
@@ -37,36 +37,36 @@ func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time
 
 type runKey struct{}
 
-// run stores the age of the answers of a run.
+// run stores the request time of the oldest answer of a run.
 type run struct {
-	granted time.Duration
-	within  *run
-	mu      sync.Mutex
-	asked   time.Time
+	granted   time.Duration
+	within    *run
+	mu        sync.Mutex
+	requested time.Time
 }
 
 func (r *run) oldest() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.asked
+	return r.requested
 }
 
-func (r *run) note(asked time.Time) {
+func (r *run) note(requested time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.asked.IsZero() || asked.Before(r.asked) {
-		r.asked = asked
+	if r.requested.IsZero() || requested.Before(r.requested) {
+		r.requested = requested
 	}
 }
 
-// given notes, for the runs of ctx, when the answer of a call with MaxAge d was requested.
-func given(ctx context.Context, d time.Duration, asked time.Time) {
+// given stores the request time of an answer in the runs of ctx. d is the MaxAge of its call.
+func given(ctx context.Context, d time.Duration, requested time.Time) {
 	r, _ := ctx.Value(runKey{}).(*run)
 	if r == nil || d > r.granted {
 		return
 	}
 	for ; r != nil; r = r.within {
-		r.note(asked)
+		r.note(requested)
 	}
 }
 
@@ -76,12 +76,12 @@ type shareKey struct {
 	as               reflect.Type
 }
 
-// shared is an answer, or one in progress.
+// shared is an answer, or a call in progress.
 type shared struct {
-	asked   time.Time // age counts from the request, so that no answer is older than it claims
-	keep    time.Duration
-	waiting int                     // callers that wait; the last to leave cancels the call
-	leave   context.CancelCauseFunc // cancels the call, with a cause; nil once the call has ended
+	requested time.Time               // when the request was sent; the age of an answer counts from here
+	keep      time.Duration           // longest MaxAge of its callers
+	waiting   int                     // number of waiting callers; when the last one stops waiting, the call is cancelled
+	cancel    context.CancelCauseFunc // cancels the call; nil after the call has ended
 
 	done  chan struct{} // closed when value and err are set
 	value any
@@ -90,8 +90,8 @@ type shared struct {
 
 type callerDeadlineKey struct{}
 
-// withCallerDeadline stores the caller's deadline for a shared call, which may outlive that caller. No retry starts after
-// this deadline, so the caller gets the outcome of the call instead of its own timeout.
+// withCallerDeadline stores the caller's deadline in the context of a shared call, which may continue after the caller has
+// stopped waiting. No retry starts after this deadline, so the caller gets the outcome of the call instead of a timeout.
 func withCallerDeadline(ctx, caller context.Context) context.Context {
 	deadline, ok := caller.Deadline()
 	if !ok {
@@ -100,7 +100,7 @@ func withCallerDeadline(ctx, caller context.Context) context.Context {
 	return context.WithValue(ctx, callerDeadlineKey{}, deadline)
 }
 
-// retryDeadline returns until when a request may be retried. ctx has a deadline.
+// retryDeadline returns the time after which no retry starts. ctx must have a deadline.
 func retryDeadline(ctx context.Context) time.Time {
 	until, _ := ctx.Deadline()
 	if callers, ok := ctx.Value(callerDeadlineKey{}).(time.Time); ok && callers.Before(until) {
@@ -118,17 +118,17 @@ type answers struct {
 
 // Limits of the stored answers of one upstream.
 const (
-	firstSweep  = 32
-	mostAnswers = 4096 // above it, concurrent identical calls are still sent once, but not stored
+	firstSweep = 32
+	maxAnswers = 4096 // above it, no answer is stored; concurrent identical calls are still sent once
 )
 
-// get returns an answer to q that is not older than d, and calls ask if there is none. If one caller gives up while another
-// waits, the call continues.
-func (a *answers) get(ctx context.Context, q shareKey, d time.Duration, ask func(context.Context) (any, error)) (any, error) {
-	s := a.join(ctx, q, d, ask)
+// get returns an answer to q that is not older than d. If there is none, it calls send. If a caller cancels and another caller
+// still waits, the call continues.
+func (a *answers) get(ctx context.Context, q shareKey, d time.Duration, send func(context.Context) (any, error)) (any, error) {
+	s := a.join(ctx, q, d, send)
 	select {
 	case <-s.done:
-		given(ctx, d, s.asked)
+		given(ctx, d, s.requested)
 		return s.value, s.err
 	case <-ctx.Done():
 	}
@@ -140,19 +140,20 @@ func (a *answers) get(ctx context.Context, q shareKey, d time.Duration, ask func
 	default:
 	}
 	if s.waiting--; s.waiting == 0 {
-		s.leave(ctx.Err())
+		s.cancel(ctx.Err())
 		a.forget(q, s)
 	}
 	return nil, ctx.Err()
 }
 
-func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, ask func(context.Context) (any, error)) *shared {
+// join returns the answer to q, or the call in progress, that is not older than d. If there is none, it starts a call of send.
+func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, send func(context.Context) (any, error)) *shared {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s := a.byKey[q]; s != nil {
 		select {
 		case <-s.done:
-			if time.Since(s.asked) <= d {
+			if time.Since(s.requested) <= d {
 				s.keep = max(s.keep, d)
 				return s
 			}
@@ -163,16 +164,16 @@ func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, ask fun
 		}
 	}
 	ctx, cancel := context.WithCancelCause(withCallerDeadline(context.WithoutCancel(ctx), ctx))
-	s := &shared{asked: time.Now(), keep: d, waiting: 1, leave: cancel, done: make(chan struct{})}
-	a.remember(q, s)
+	s := &shared{requested: time.Now(), keep: d, waiting: 1, cancel: cancel, done: make(chan struct{})}
+	a.store(q, s)
 	go func() {
 		defer cancel(nil)
-		value, err := guard(ctx, ask)
+		value, err := guard(ctx, send)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		s.value, s.err = value, err
-		s.leave = nil // it holds the parameters of the call
-		if err != nil || len(a.byKey) > mostAnswers {
+		s.cancel = nil // release the parameters of the call that it refers to
+		if err != nil || len(a.byKey) > maxAnswers {
 			a.forget(q, s)
 		}
 		close(s.done)
@@ -180,7 +181,8 @@ func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, ask fun
 	return s
 }
 
-func (a *answers) remember(q shareKey, s *shared) {
+// store stores s, and deletes expired answers if there are many.
+func (a *answers) store(q shareKey, s *shared) {
 	if a.byKey == nil {
 		a.byKey, a.sweepAt = make(map[shareKey]*shared), firstSweep
 	}
@@ -188,7 +190,7 @@ func (a *answers) remember(q shareKey, s *shared) {
 		for key, old := range a.byKey {
 			select {
 			case <-old.done:
-				if time.Since(old.asked) > old.keep {
+				if time.Since(old.requested) > old.keep {
 					delete(a.byKey, key)
 				}
 			default:
@@ -199,13 +201,13 @@ func (a *answers) remember(q shareKey, s *shared) {
 	a.byKey[q] = s
 }
 
-// ForgetAnswers deletes the shared answers of an upstream that has stopped. They may be wrong when it answers again.
-// Calls in progress continue.
+// ForgetAnswers deletes the shared answers. Call it when the upstream has stopped: when the upstream answers again, they may
+// be wrong. Calls in progress continue.
 func (u *Upstream) ForgetAnswers() {
 	a := &u.answers
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	maps.DeleteFunc(a.byKey, func(_ shareKey, s *shared) bool { return s.leave == nil })
+	maps.DeleteFunc(a.byKey, func(_ shareKey, s *shared) bool { return s.cancel == nil })
 }
 
 func (a *answers) forget(q shareKey, s *shared) {
@@ -214,13 +216,13 @@ func (a *answers) forget(q shareKey, s *shared) {
 	}
 }
 
-// guard converts a panic into an error. A shared call runs in a goroutine of its own, where a panic would end the process
-// and not just the caller's job.
-func guard(ctx context.Context, ask func(context.Context) (any, error)) (value any, err error) {
+// guard calls send and converts a panic into an error. A shared call runs in its own goroutine. A panic there would end the
+// process, not only the caller's job.
+func guard(ctx context.Context, send func(context.Context) (any, error)) (value any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			value, err = nil, fmt.Errorf("panic: %v", r)
 		}
 	}()
-	return ask(ctx)
+	return send(ctx)
 }

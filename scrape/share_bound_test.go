@@ -18,7 +18,7 @@ func TestSharedAnswersAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A different question every second, each answer valid for ten seconds.
+		// A different call every second. Each answer may be shared for ten seconds.
 		for n := range 10_000 {
 			put(n, 10*time.Second)
 			time.Sleep(time.Second)
@@ -26,7 +26,7 @@ func TestSharedAnswersAreBounded(t *testing.T) {
 		if len(a.byKey) > 2*firstSweep {
 			t.Errorf("%d answers stored, want about ten", len(a.byKey))
 		}
-		// An answer that another caller accepts for longer than the first.
+		// A second caller allows a longer MaxAge for an answer than the first caller.
 		put(-1, time.Second)
 		put(-1, time.Hour)
 		for n := range 1000 {
@@ -37,11 +37,11 @@ func TestSharedAnswersAreBounded(t *testing.T) {
 		if put(-1, time.Hour); asked != 0 {
 			t.Error("valid answer deleted")
 		}
-		// More questions than the limit, all valid for an hour.
-		for n := range mostAnswers + 1000 {
+		// More calls than maxAnswers. Each answer may be shared for an hour.
+		for n := range maxAnswers + 1000 {
 			put(-n, time.Hour)
 		}
-		if len(a.byKey) > mostAnswers {
+		if len(a.byKey) > maxAnswers {
 			t.Errorf("%d answers stored", len(a.byKey))
 		}
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// counting answers after d with the number of the request.
+// counting answers each request after d with the number of the request.
 func counting(d time.Duration, asked *atomic.Int64) transport {
 	return func(r *http.Request) (*http.Response, error) {
 		n := asked.Add(1)
@@ -26,7 +26,7 @@ func counting(d time.Duration, asked *atomic.Int64) transport {
 	}
 }
 
-func askHeight(ctx context.Context, u *scrape.Upstream, params any) (uint64, error) {
+func callHeight(ctx context.Context, u *scrape.Upstream, params any) (uint64, error) {
 	h, err := scrape.RPC[height](ctx, u, "/ext/bc/P", "platform.getHeight", params)
 	return uint64(h.Height), err
 }
@@ -48,11 +48,11 @@ func TestAnswersAreSharedUntilMaxAge(t *testing.T) {
 			{time.Minute, time.Minute, 4},
 		} {
 			time.Sleep(step.sleep)
-			if got, err := askHeight(scrape.MaxAge(t.Context(), step.maxAge), u, nil); got != step.want || err != nil {
+			if got, err := callHeight(scrape.MaxAge(t.Context(), step.maxAge), u, nil); got != step.want || err != nil {
 				t.Errorf("%+v: got answer %d, %v", step, got, err)
 			}
 		}
-		if got, _ := askHeight(t.Context(), u, nil); got != 5 {
+		if got, _ := callHeight(t.Context(), u, nil); got != 5 {
 			t.Errorf("without MaxAge: got answer %d", got)
 		}
 	})
@@ -65,16 +65,16 @@ func TestOnlyIdenticalCallsShareAnswers(t *testing.T) {
 		ctx := scrape.MaxAge(t.Context(), time.Hour)
 		type other height
 		for range 2 {
-			_, _ = askHeight(ctx, u, nil)
-			_, _ = askHeight(ctx, u, map[string]int{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8})
-			_, _ = askHeight(ctx, u, map[string]int{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 9})
+			_, _ = callHeight(ctx, u, nil)
+			_, _ = callHeight(ctx, u, map[string]int{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8})
+			_, _ = callHeight(ctx, u, map[string]int{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 9})
 			_, _ = scrape.RPC[height](ctx, u, "/ext/bc/X", "platform.getHeight", nil)
 			_, _ = scrape.RPC[height](ctx, u, "/ext/bc/P", "platform.getTimestamp", nil)
 			_, _ = scrape.RPC[other](ctx, u, "/ext/bc/P", "platform.getHeight", nil)
-			_ = askREST(u)
+			_ = callREST(u)
 		}
 		if asked.Load() != 6+2 {
-			t.Errorf("%d requests for six questions sent twice and one sent twice without sharing", asked.Load())
+			t.Errorf("%d requests for six calls sent twice and one call sent twice without sharing", asked.Load())
 		}
 	})
 }
@@ -88,7 +88,7 @@ func TestConcurrentIdenticalCallsAreSentOnce(t *testing.T) {
 		for i := range 10 {
 			wg.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
-				if got, err := askHeight(ctx, u, nil); got != 1 || err != nil {
+				if got, err := callHeight(ctx, u, nil); got != 1 || err != nil {
 					t.Errorf("got answer %d, %v", got, err)
 				}
 			})
@@ -107,19 +107,19 @@ func TestCancelledCallerLeavesTheSharedCallRunning(t *testing.T) {
 		time.AfterFunc(time.Second/2, cancel)
 		var wg sync.WaitGroup
 		for ctx, want := range map[context.Context]string{
-			impatient:                               "platform.getHeight: timeout: the caller gave up",
-			hasty:                                   "platform.getHeight: timeout: no answer in the time that was left: a run of a collector has half its period",
+			impatient:                               "platform.getHeight: timeout: cancelled by the caller",
+			hasty:                                   "platform.getHeight: timeout: no answer before the run's deadline (half the collector's period)",
 			scrape.MaxAge(t.Context(), time.Minute): "",
 		} {
 			wg.Go(func() {
 				if want != "" {
-					if _, err := askHeight(ctx, u, nil); err == nil || err.Error() != want {
+					if _, err := callHeight(ctx, u, nil); err == nil || err.Error() != want {
 						t.Errorf("got %v", err)
 					}
 					return
 				}
-				time.Sleep(time.Second / 4) // it joins the call in progress
-				if got, err := askHeight(ctx, u, nil); got != 1 || err != nil {
+				time.Sleep(time.Second / 4) // so that this caller joins the call in progress
+				if got, err := callHeight(ctx, u, nil); got != 1 || err != nil {
 					t.Errorf("remaining caller: answer %d, %v", got, err)
 				}
 			})
@@ -140,22 +140,22 @@ func TestSharedCallEndsWithItsLastCaller(t *testing.T) {
 				if took := time.Since(began); took != time.Second {
 					t.Errorf("the request ended after %s", took)
 				}
-				time.Sleep(time.Second) // the request needs time to end
+				time.Sleep(time.Second) // time for the request to end
 				return nil, r.Context().Err()
 			}
 			return respond(200, good), nil
 		})})
 		ctx, cancel := context.WithTimeout(scrape.MaxAge(t.Context(), time.Minute), time.Second)
 		defer cancel()
-		if _, err := askHeight(ctx, u, nil); err == nil {
+		if _, err := callHeight(ctx, u, nil); err == nil {
 			t.Error("answer without a request")
 		}
 		// The next caller starts a new call.
-		if got, err := askHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); got != 14 || err != nil {
+		if got, err := callHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); got != 14 || err != nil {
 			t.Errorf("got %d, %v", got, err)
 		}
 		time.Sleep(2 * time.Second)
-		if _, err := askHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); asked != 2 || err != nil {
+		if _, err := callHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); asked != 2 || err != nil {
 			t.Errorf("the cancelled call cancelled the next one: %d requests, %v", asked, err)
 		}
 	})
@@ -171,8 +171,8 @@ func TestForgetAnswersDeletesSharedAnswers(t *testing.T) {
 		if i == 2 {
 			u.ForgetAnswers()
 		}
-		if _, err := askHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); asked != want || err != nil {
-			t.Errorf("question %d: %d requests, want %d: %v", i, asked, want, err)
+		if _, err := callHeight(scrape.MaxAge(t.Context(), time.Minute), u, nil); asked != want || err != nil {
+			t.Errorf("call %d: %d requests, want %d: %v", i, asked, want, err)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestSharedCallIsNotRetriedAfterCallersDeadlines(t *testing.T) {
 		})})
 		ctx, cancel := context.WithTimeout(scrape.MaxAge(t.Context(), time.Minute), 90*time.Millisecond)
 		defer cancel()
-		if _, err := askHeight(ctx, u, nil); err == nil || err.Error() != "platform.getHeight: unreachable: connection refused" || asked != 1 {
+		if _, err := callHeight(ctx, u, nil); err == nil || err.Error() != "platform.getHeight: unreachable: connection refused" || asked != 1 {
 			t.Errorf("%d requests: %v", asked, err)
 		}
 	})
@@ -202,10 +202,10 @@ func TestErrorsAreNotCached(t *testing.T) {
 			return respond(200, good), nil
 		})})
 		ctx := scrape.MaxAge(t.Context(), time.Hour)
-		if _, err := askHeight(ctx, u, nil); scrape.OutcomeOf(err) != scrape.Rejected {
+		if _, err := callHeight(ctx, u, nil); scrape.OutcomeOf(err) != scrape.Rejected {
 			t.Errorf("got %v", err)
 		}
-		if got, err := askHeight(ctx, u, nil); got != 14 || err != nil {
+		if got, err := callHeight(ctx, u, nil); got != 14 || err != nil {
 			t.Errorf("got %d, %v", got, err)
 		}
 	})
@@ -221,7 +221,7 @@ func TestSharedErrorReachesEveryWaitingCaller(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				if _, err := askHeight(ctx, u, nil); !errors.Is(err, io.ErrUnexpectedEOF) || scrape.OutcomeOf(err) != scrape.Unreachable {
+				if _, err := callHeight(ctx, u, nil); !errors.Is(err, io.ErrUnexpectedEOF) || scrape.OutcomeOf(err) != scrape.Unreachable {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -246,7 +246,7 @@ func TestSharedCallWithExpiredCallersIsATimeout(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err = askHeight(scrape.MaxAge(ctx, time.Second), u, nil); scrape.OutcomeOf(err) != scrape.Timeout {
+		if _, err = callHeight(scrape.MaxAge(ctx, time.Second), u, nil); scrape.OutcomeOf(err) != scrape.Timeout {
 			t.Errorf("error for the caller: %v", err)
 		}
 		synctest.Wait()

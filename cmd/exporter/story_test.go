@@ -100,7 +100,7 @@ func startNetwork(ts *testscript.TestScript, _ bool, _ []string) {
 type upstream interface {
 	Stop()
 	Start()
-	Suffer(f simnet.Fault, calls ...string)
+	Inject(f simnet.Fault, calls ...string)
 	Recover()
 }
 
@@ -116,11 +116,11 @@ func (s *story) upstream(name string) upstream {
 
 var ills = map[string]func(upstream){
 	"death":     upstream.Stop,
-	"hanging":   func(u upstream) { u.Suffer(simnet.Hung()) },
-	"lying":     func(u upstream) { u.Suffer(simnet.WrongShape()) },
-	"limits":    func(u upstream) { u.Suffer(simnet.RateLimited(time.Second)) },
-	"a-proxy":   func(u upstream) { u.Suffer(simnet.HTML()) },
-	"host-name": func(u upstream) { u.Suffer(simnet.WrongHost()) },
+	"hanging":   func(u upstream) { u.Inject(simnet.Hung()) },
+	"lying":     func(u upstream) { u.Inject(simnet.WrongShape()) },
+	"limits":    func(u upstream) { u.Inject(simnet.RateLimited(time.Second)) },
+	"a-proxy":   func(u upstream) { u.Inject(simnet.HTML()) },
+	"host-name": func(u upstream) { u.Inject(simnet.WrongHost()) },
 }
 
 // suffer: suffer UPSTREAM ILL

@@ -7,31 +7,31 @@ var chains = board{
 	rows: []row{
 		{panels: append(
 			line(exporterTile(), alertsTile(), bootstrappingTile(),
-				stat("Chains missing", "Chains that a node should run and does not know: not tracked, or the virtual machine did not start.",
+				stat("Chains missing", "Chains that a node should run, but does not. They are not tracked, or their VM did not start.",
 					number(least("avax_node_chain_present", onNodes, onChains), "== 0")).
 					unit("none", 0).judged(some(warn)).reads("0", "None", good),
-				stat("Furthest behind", "Blocks between the node that is furthest behind and the highest one.",
+				stat("Furthest behind", "Number of blocks by which the node that is furthest behind is behind the highest node.",
 					"max("+lag+")").unit("suffix: blocks", 0).graded(highBy("AvaxHeadLag", blocks)),
-				stat("Forks", "Nodes with another block than most have at the same height.",
+				stat("Forks", "Nodes whose block differs from the block that most nodes have at the same height.",
 					"sum("+withoutObservers("avax_chain_fork_detected")+")").
 					unit("none", 0).judged(some(bad)).reads("0", "None", good).none("One node only")),
 			line(
-				stat("Longest vote", "How long the oldest block has been voted on.",
+				stat("Longest vote", "How long the oldest block has been in voting.",
 					"max("+most("avax_chain_longest_processing_seconds", onNodes)+")").unit("s", 0).none("No health API"),
-				stat("Base fee", "Base fee of the newest block over the lowest that the chain allows: the highest of all chains.",
+				stat("Base fee", "Base fee of the newest block, as a multiple of the chain's minimum base fee: the highest of all chains.",
 					"max("+most("avax_chain_head_base_fee_wei", onChains)+" / ("+least("avax_chain_fee_config_min_base_fee_wei", onChains)+" > 0))").
 					unit("suffix: × minimum", 1).graded(highGrades(bar("AvaxBaseFeeHigh", ""), nan, times)).none("No fee configuration"),
-				stat("Fees changed", "Chains whose fee configuration was changed since they began.",
+				stat("Fees changed", "Chains whose fee configuration was changed after genesis.",
 					number(most("avax_chain_fee_config_last_changed_block", onChains), "> 0")).
 					unit("none", 0).reads("0", "None", good).none("No fee configuration"),
-				stat("Busiest chain", "The most transactions a second over the newest complete day.",
+				stat("Busiest chain", "Transactions per second over the newest complete day: the highest of all chains.",
 					"max("+most("avax_chain_avg_tps", onChains)+")").unit("suffix: tx/s", 2).none("No Metrics service"),
 			)...)},
 		{
 			title: "Heads of the chains",
-			text:  "A chain that nobody uses makes no blocks: a growing age alone is no fault. A node that is *behind* others is one, and so are blocks that are voted on for long.",
+			text:  "A chain without transactions has no new blocks, so a growing age alone is not a fault. A node that is *behind* other nodes is a fault. Blocks that stay in voting for long are a fault too.",
 			panels: []*panel{
-				table("Chains", "One row for each chain, from all nodes that are asked. The name opens it alone.",
+				table("Chains", "One row for each chain, from all monitored nodes. Click the name to show only this chain.",
 					text("Chain", "chain", 0).to("avax-chains", "chain", "Chain"),
 					value("Height", "max by (chain) ("+most("avax_chain_height", onNodes, onChains)+")", "none", 0, 100, nil),
 					value("Newest block", "time() - max by (chain) ("+most("avax_chain_head_timestamp_seconds", onNodes, onChains)+")", "s", 0, 110, nil),
@@ -43,9 +43,9 @@ var chains = board{
 				).size(15, 8).sortedDown("Most behind"),
 				alertsTable("avax-chain", "avax-service", "companion-icm").size(9, 8),
 				lagGraph(),
-				graph("Age of the newest block", "Age of the newest block that any node has: the 10 oldest.", "{{chain}}",
+				graph("Age of the newest block", "Age of the newest block of each chain on any node: the 10 oldest.", "{{chain}}",
 					highest("time() - max without (node) ("+most("avax_chain_head_timestamp_seconds", onNodes, onChains)+")")).unit("s", 0).between(0, nil).upTo(60).opening("avax-chains", "chain", "chain"),
-				graph("Longest votes", "How long the oldest block has been voted on: the 10 longest.", "{{node}} {{chain}}",
+				graph("Longest votes", "How long the oldest block has been in voting: the 10 longest times.", "{{node}} {{chain}}",
 					highest(most("avax_chain_longest_processing_seconds", onNodes))).unit("s", 0).between(0, nil).upTo(10).none("No health API").opening("avax-node", "node", "node"),
 				timeline("Bootstrapped", "The 20 chains of nodes that were bootstrapped least in the time range.", "{{node}} {{chain}}",
 					least("avax_node_chain_bootstrapped", onNodes, onChains)+" and on (job, node, chain) bottomk(20, min without (instance, pod) (avg_over_time("+of("avax_node_chain_bootstrapped", onNodes, onChains)+"[$__range] @ end())))").
@@ -57,11 +57,11 @@ var chains = board{
 			panels: []*panel{
 				graph("Base fee", "Base fee of the newest block in nAVAX per gas, on an L1 in 10⁻⁹ of its token: the 10 highest.", "{{chain}}",
 					highest(inNanoAVAX(most("avax_chain_head_base_fee_wei", onChains)))).unit("suffix: nAVAX", 2).between(0, nil).none("No EVM chain"),
-				graph("Gas used of the limit", "Gas used of the gas that the newest block may use: the 10 fullest.", "{{chain}}",
+				graph("Gas used of the limit", "Share of its gas limit that the newest block used: the 10 highest.", "{{chain}}",
 					highest(blockFull)).unit("percentunit", 1).between(0, 1).none("No EVM chain"),
 				graph("Transactions in the newest block", "The 10 largest numbers.", "{{chain}}",
 					highest(most("avax_chain_head_transactions", onChains))).counts().none("No EVM chain"),
-				table("Fee configuration", "What eth_feeConfig answers. A change that nobody planned may be the work of a stolen key.",
+				table("Fee configuration", "The result of eth_feeConfig. An unplanned change may mean that a key was stolen.",
 					text("Chain", "chain", 0).to("avax-chains", "chain", "Chain"),
 					value("Gas limit", orElse("max by (chain) ("+most("avax_chain_fee_config_gas_limit", onChains)+")", exporters, "chain", "None"), "locale", 0, 105, nil).orElse(),
 					value("Target gas", "max by (chain) ("+most("avax_chain_fee_config_target_gas", onChains)+")", "locale", 0, 105, nil),
@@ -75,14 +75,14 @@ var chains = board{
 		},
 		{
 			title: "Metrics and Data service", collapsed: true,
-			text: "Asked of the Metrics and the Data service, where they are configured.",
+			text: "Values from the Metrics service and the Data service, if they are configured.",
 			panels: []*panel{
-				graph("Transactions a second", "Over the newest complete day, as the Metrics service counts them: the 10 busiest.", "{{chain}}",
+				graph("Transactions a second", "Average of the newest complete day, from the Metrics service: the 10 highest.", "{{chain}}",
 					highest(most("avax_chain_avg_tps", onChains))).unit("suffix: tx/s", 2).between(0, nil).upTo(1).none("No Metrics service").steady(),
-				graph("Blocks that the Data service is behind", "Blocks between the nodes' head and what the Data service has indexed: the 10 furthest.", "{{chain}}",
+				graph("Blocks that the Data service is behind", "Blocks between the nodes' head and the newest block that the Data service has indexed: the 10 largest numbers.", "{{chain}}",
 					highest("max without (node) ("+most("avax_chain_height", onChains)+") - "+most("avax_data_indexed_height", onChains))).
 					unit("suffix: blocks", 0).between(0, nil).upTo(10).none("No Data service"),
-				graph("Age of the Metrics service's figures", "Since the Metrics service last updated the chain: the 10 oldest.", "{{chain}}",
+				graph("Age of the Metrics service's figures", "Time since the Metrics service last updated the chain: the 10 longest.", "{{chain}}",
 					highest("time() - "+most("avax_metrics_service_last_run_timestamp_seconds", onChains))).unit("s", 0).between(0, nil).none("No Metrics service"),
 			},
 		},

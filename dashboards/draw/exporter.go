@@ -10,34 +10,34 @@ var exporter = board{
 	rows: []row{
 		{panels: append(
 			line(exporterTile(), alertsTile(),
-				stat("Collectors failing", "Collectors whose last run failed, for some target.",
+				stat("Collectors failing", "Collectors whose last run failed for at least one target.",
 					number(least("avax_exporter_collector_success", onCollectors), "== 0")).
 					unit("none", 0).judged(some(warn)).reads("0", "None", good),
-				stat("Oldest answer", "The age of the oldest good answer of those collectors that have ever had one.",
+				stat("Oldest answer", "Longest time since the last successful run of a collector. Collectors that never succeeded do not count.",
 					"max(time() - "+most("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+")").
 					unit("s", 0).graded(highGrades(bar("AvaxDataTooOld", ""), nan, minutes)),
-				stat("Configuration", "Whether the nodes and their credentials could be read when they were read last.",
+				stat("Configuration", "Whether the last reload of nodes and credentials succeeded.",
 					"min("+of("avax_exporter_config_last_reload_successful")+")").
 					unit("none", 0).judged(steps(step{nil, bad}, step{1.0, good})).reads("1", "Read", good).reads("0", "Not read", bad),
 				stat("Panics in a day", "Runs that ended in a panic in the last day: a mistake in the exporter, please report it.",
 					"sum(increase("+of("avax_exporter_collector_panics_total")+"[1d])) and on () "+exporters).
 					unit("none", 0).judged(some(bad)).reads("0", "None", good)),
 			line(
-				stat("Nodes asked", "Nodes that the exporters are configured to ask. Replicas that ask the same nodes count once.",
+				stat("Nodes asked", "Nodes that the exporters are configured to monitor. A node that several replicas monitor counts once.",
 					"count("+most("avax_node_up")+")").unit("none", 0),
-				stat("Series served", "Series that the largest exporter serves.",
+				stat("Series served", "Number of series of the exporter with the most series.",
 					"max(sum by (job, instance, pod) ("+of("avax_exporter_series")+"))").unit("locale", 0),
-				stat("Runs skipped in an hour", "Runs that were skipped because the last one had not ended.",
+				stat("Runs skipped in an hour", "Runs that were skipped because the previous run had not ended.",
 					"sum(increase("+of("avax_exporter_collector_skipped_total", onCollectors)+"[1h])) and on () "+exporters).
 					unit("none", 0).reads("0", "None", good),
-				stat("Versions", "How many versions of the exporter run.",
+				stat("Versions", "Number of different exporter versions in use.",
 					"count(count by (version) ("+of("avax_exporter_build_info")+"))").unit("none", 0).judged(steps(step{nil, good}, step{2.0, warn})),
 			)...)},
 		{
 			title: "Freshness",
-			text:  "A sample that could not be renewed for three periods is absent. Where a collector fails, the alerts that need it are silent.",
+			text:  "A sample expires if its collector does not update it for three periods. If a collector fails, the alerts that need its samples cannot fire.",
 			panels: []*panel{
-				table("Collectors", "One row for each collector, over all its targets, failing ones first.",
+				table("Collectors", "One row for each collector, for all its targets together. Failing collectors come first.",
 					text("Collector", "collector", 0).to("avax-exporter", "collector", "Collector"),
 					value("Targets", "count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, nil),
 					value("Failing", "count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+" == 0) or 0 * count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, some(warn)),
@@ -54,9 +54,9 @@ var exporter = board{
 		{
 			title: "Upstreams",
 			panels: []*panel{
-				graph("Requests by outcome", "Requests a second by outcome, of all exporters.", "{{outcome}}",
+				graph("Requests by outcome", "Requests per second by outcome, of all exporters.", "{{outcome}}",
 					"sum by (outcome) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams)+"[$__rate_interval]))").unit("reqps", 2).between(0, nil),
-				graph("Failed requests", "Requests a second that did not end well, by upstream: the 10 largest rates.", "{{upstream}}",
+				graph("Failed requests", "Requests per second with an outcome other than ok, by upstream: the 10 highest rates.", "{{upstream}}",
 					"topk(10, sum by (upstream) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams, `outcome!="ok"`)+"[$__rate_interval])) or 0 * sum by (upstream) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams)+"[$__rate_interval])))").unit("reqps", 2).between(0, nil).upTo(1),
 				graph("Response time", "95 % of the requests were answered within this time: the 10 slowest upstreams.", "{{upstream}}",
 					"topk(10, histogram_quantile(0.95, sum by (le, upstream) (rate("+of("avax_exporter_upstream_request_duration_seconds_bucket", onUpstreams)+"[$__rate_interval]))) or histogram_quantile(0.95, sum by (upstream) (rate("+of("avax_exporter_upstream_request_duration_seconds", onUpstreams)+"[$__rate_interval]))))").
@@ -68,12 +68,12 @@ var exporter = board{
 			panels: []*panel{
 				graph("Memory", "Resident memory of each exporter.", "{{instance}}",
 					"topk(10, process_resident_memory_bytes and on (instance, job) "+of("avax_exporter_build_info")+")").unit("bytes", 0).between(0, nil).size(6, 8),
-				graph("CPU", "Cores that each exporter uses.", "{{instance}}",
+				graph("CPU", "CPU cores that each exporter uses.", "{{instance}}",
 					"topk(10, rate(process_cpu_seconds_total[$__rate_interval]) and on (instance, job) "+of("avax_exporter_build_info")+")").unit("none", 2).between(0, nil).upTo(1).size(6, 8),
-				graph("Series by collector", "The 10 collectors with most series.", "{{collector}}",
+				graph("Series by collector", "The 10 collectors with the most series.", "{{collector}}",
 					highest("sum by (collector) ("+most("avax_exporter_series", onCollectors)+")")).unit("locale", 0).between(0, nil).size(6, 8),
-				graph("Notifications by outcome", "Notifications of the exporter's own alerting, a second.", "{{outcome}}",
-					"sum by (outcome) (rate("+of("avax_exporter_notifications_total")+"[$__rate_interval])) or on () label_replace(0 * group("+exporters+`), "outcome", "the exporter's own alerting is off", "", "")`).unit("none", 3).between(0, nil).upTo(1).size(6, 8),
+				graph("Notifications by outcome", "Notifications per second of in-process alerting.", "{{outcome}}",
+					"sum by (outcome) (rate("+of("avax_exporter_notifications_total")+"[$__rate_interval])) or on () label_replace(0 * group("+exporters+`), "outcome", "in-process alerting is disabled", "", "")`).unit("none", 3).between(0, nil).upTo(1).size(6, 8),
 			},
 		},
 	},

@@ -7,7 +7,7 @@ var l1s = board{
 	rows: []row{
 		{panels: append(
 			line(exporterTile(), alertsTile(), inactiveTile(), runwayTile(),
-				stat("Quorum lost in", "Until balances that run out take the active weight of an L1 below 80 %, if nobody tops up.",
+				stat("Quorum lost in", "Time until the active weight of an L1 falls below 80 %, because balances run out and nobody tops them up.",
 					inDays("min("+least("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")")).
 					unit("suffix: days", 1).graded(quorumLoss()).none("Never, as far as known"),
 				topUpTile()),
@@ -15,19 +15,19 @@ var l1s = board{
 				stat("Active weight", "The lowest share of an L1's weight that is active.",
 					"min("+activeWeight+")").unit("percentunit", 1).graded(l1Weight()),
 				weightTile(),
-				stat("Unsafe to stop", "Own nodes whose stop would leave an L1, or the primary network, with too little of its weight.",
+				stat("Unsafe to stop", "Nodes that must not be stopped: without them, an L1 or the primary network would have too little weight.",
 					number(least("avax_node_safe_to_stop", onNodes), "== 0")).
 					unit("none", 0).judged(some(warn)).reads("0", "None", good),
-				stat("Undelivered for", "How long the oldest message between chains waits, of the monitored addresses.",
+				stat("Undelivered for", "How long the oldest undelivered message of the monitored addresses has waited.",
 					"max(time() - "+least("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max("+most("avax_icm_messages")+")").
 					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).none("No monitored address"),
 			)...)},
 		{
 			title: "How long the balances last",
-			text:  "Each validator pays at least 512 nAVAX a second (1.33 AVAX in 30 days). At 0 it turns inactive while its weight still counts: an L1 stops when its active weight falls too low, and topping up after a full run-out may not revive it.",
+			text:  "Each validator pays at least 512 nAVAX per second (1.33 AVAX in 30 days). At a balance of 0 it becomes inactive, but its weight still counts in the quorum. If the active weight falls too low, the L1 stops. A top-up after that may not restart it.",
 			panels: []*panel{
 				runwayBars().size(8, 9),
-				table("Days until the quorum is lost", "Until balances that run out take the active weight below the share; a dash where they never do. 80 %: nodes report unhealthy; 75 %: queries stop; 67 %: messages between chains stop.",
+				table("Days until the quorum is lost", "Time until the active weight falls below each share, because balances run out. A dash means never. Below 80 % nodes report themselves unhealthy. Below 75 % consensus stops. Below 67 % messages between chains stop.",
 					text("L1", "chain", 0).to("avax-l1", "chain", "L1"),
 					value("Active below 80 %", inDays("min by (chain) ("+least("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")"), "none", 1, 92, colors(quorumLoss())),
 					value("Below 75 %", inDays("min by (chain) ("+least("avax_l1_quorum_loss_seconds", onChains, `quorum="0.75"`)+")"), "none", 1, 92, colors(quorumLoss())),
@@ -39,9 +39,9 @@ var l1s = board{
 		},
 		{
 			title: "Each validator",
-			text:  "Shortest runway first. *Connected* is the share of the own nodes that are connected to it.",
+			text:  "Shortest runway first. *Connected* is the share of your nodes that are connected to the validator.",
 			panels: []*panel{
-				table("Validators", "One row for each validator; choose an L1 where there are many. A legacy validator has no balance to spend. The name opens it alone.",
+				table("Validators", "One row for each validator. If there are many, select an L1. A legacy validator has no balance. Click the name to show only this validator.",
 					text("Validator", "name", 0).to("avax-l1", "node_id", "ID", "chain", "L1"),
 					hidden("ID", "node_id"),
 					text("L1", "chain", 110).to("avax-l1", "chain", "L1"),
@@ -60,21 +60,21 @@ var l1s = board{
 			panels: []*panel{
 				activeWeightGraph(),
 				connectedWeightGraph(),
-				graph("Weight left after a stop", "Share of the weight of the set that stays active and connected once the node stops: the 10 lowest.", "{{chain}} without {{node}}",
+				graph("Weight left after a stop", "Share of the set's weight that stays active and connected if the node stops: the 10 lowest.", "{{chain}} without {{node}}",
 					lowest(least("avax_node_stop_leaves_ratio", onNodes, `chain=~"$chain|P"`))).
 					shares(0.7).graded(l1Weight()).opening("avax-node", "node", "node"),
-				graph("Shortest runways, days", "Days until the balance is spent: the 10 shortest. A top-up lets it jump.", "{{chain}} {{name}}",
+				graph("Shortest runways, days", "Days until the balance is spent: the 10 shortest. A top-up raises the line.", "{{chain}} {{name}}",
 					named(inDays(lowest(least("avax_l1_validator_runway_seconds", onL1s...))))).unit("none", 1).graded(runway()).between(0, nil).upTo(60).opening("avax-l1", "node_id", "node_id"),
-				graph("Burn of a validator", "The highest burn of each L1's validators in AVAX a day. All validators pay the same fee.", "{{chain}}",
+				graph("Burn of a validator", "The highest burn rate of each L1's validators, in AVAX per day. All validators pay the same fee.", "{{chain}}",
 					highest("max without (node_id, validation_id) ("+most("avax_l1_validator_burn_avax_per_day", onL1s...)+")")).unit("suffix: AVAX", 4).between(0, nil),
-				graph("Validators by state", "Active and inactive ones, and legacy ones of a permissioned subnet.", "{{chain}} {{state}}",
+				graph("Validators by state", "Active and inactive validators, and legacy validators of a former permissioned subnet.", "{{chain}} {{state}}",
 					highest(most("avax_l1_validators", onChains)+" > 0")).counts().steady(),
 			},
 		},
 		{
 			title: "Connections and messages",
 			panels: []*panel{
-				table("Disconnected validators", "Active validators that not every own node is connected to: the 20 lowest.",
+				table("Disconnected validators", "Active validators to which at least one of your nodes is not connected: the 20 with the lowest share of connected nodes.",
 					text("Validator", "name", 0).to("avax-l1", "node_id", "ID", "chain", "L1"),
 					hidden("ID", "node_id"),
 					text("L1", "chain", 120),
@@ -82,10 +82,10 @@ var l1s = board{
 						named("bottomk(20, "+l1By("avg", least("avax_l1_validator_connected", onL1s...))+" < 1 and on (validation_id) "+most("avax_l1_validator_active")+" == 1)"),
 						of("avax_l1_validator_connected", onL1s...), "name", "Nobody"), "percentunit", 0, 95, steps(step{nil, warn})).orElse(),
 				).size(10, 8).sorted("Connected"),
-				graph("Age of the oldest undelivered message", "0 where none waits: the 10 oldest.", "{{source}} to {{destination}}",
+				graph("Age of the oldest undelivered message", "The 10 oldest. 0 means that no message waits.", "{{source}} to {{destination}}",
 					"topk(10, time() - max by (source, destination) ("+least("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max by (source, destination) ("+most("avax_icm_messages")+"))").
 					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No monitored address").size(7, 8),
-				graph("Messages by status", "Messages of the monitored addresses: the 10 largest numbers.", "{{source}} to {{destination}} {{status}}",
+				graph("Messages by status", "Number of messages of the monitored addresses: the 10 highest.", "{{source}} to {{destination}} {{status}}",
 					highest(most("avax_icm_messages"))).counts().none("No monitored address").size(7, 8).steady(),
 			},
 		},
@@ -107,39 +107,39 @@ var (
 )
 
 func inactiveTile() *panel {
-	return stat("Inactive L1 validators", "Validators that ran out of balance. They neither vote nor sign, and their weight still counts.",
+	return stat("Inactive L1 validators", "Validators whose balance ran out. They neither vote nor sign, but their weight still counts in the quorum.",
 		"sum("+most("avax_l1_validators", onChains, `state="inactive"`)+")").
 		unit("none", 0).judged(some(bad)).reads("0", "None", good)
 }
 
 func runwayTile() *panel {
-	return stat("Shortest L1 runway", "How long the L1 validator lasts that runs out of balance first. At 0 it turns inactive, and its weight still counts against the quorum.",
+	return stat("Shortest L1 runway", "Time until the first L1 validator runs out of balance. At a balance of 0 it becomes inactive, but its weight still counts in the quorum.",
 		inDays("min("+least("avax_l1_validator_runway_seconds", onChains)+")")).
 		unit("suffix: days", 1).graded(runway()).leadsTo("avax-l1")
 }
 
 func weightTile() *panel {
-	return stat("Connected L1 weight", "The lowest share of an L1's weight that a node finds active and connected.",
+	return stat("Connected L1 weight", "Share of an L1's weight that is active and connected according to a node: the lowest of all nodes and L1s.",
 		"min("+connectedWeight+")").unit("percentunit", 1).graded(l1Weight()).leadsTo("avax-l1")
 }
 
 func topUpTile() *panel {
-	return stat("Top-up for 30 days", "What it costs to keep every validator of these L1s active for 30 days.",
+	return stat("Top-up for 30 days", "Amount that keeps every validator of these L1s active for 30 days.",
 		"sum("+most("avax_l1_top_up_avax", onChains, `days="30"`)+")").unit("suffix: AVAX", 3).reads("0", "Nothing", good).leadsTo("avax-l1")
 }
 
 func runwayBars() *panel {
-	return bars("Days until the balance is spent", "L1 validators at the present fee: the 10 shortest. The bar is full from 60 days on.", "{{chain}} {{name}}",
+	return bars("Days until the balance is spent", "L1 validators at the current fee: the 10 shortest times. The bar is full at 60 days or more.", "{{chain}} {{name}}",
 		named("bottomk(10, "+inDays(least("avax_l1_validator_runway_seconds", onChains))+")")).
 		unit("suffix: days", 1).graded(runway()).between(0, 2*bar("AvaxL1RunwayLow", "", "30d")/day).opening("avax-l1", "node_id", "node_id")
 }
 
 func activeWeightGraph() *panel {
-	return graph("Active weight", "Share of the L1's weight whose validators have a balance: the 10 lowest. Below 80 % the L1's nodes report unhealthy, below 67 % messages between chains stop.", "{{chain}}",
+	return graph("Active weight", "Share of the L1's weight whose validators have a balance: the 10 lowest. Below 80 % the L1's nodes report themselves unhealthy. Below 67 % messages between chains stop.", "{{chain}}",
 		lowest(activeWeight)).shares(0.7).graded(l1Weight()).opening("avax-l1", "chain", "chain")
 }
 
 func connectedWeightGraph() *panel {
-	return graph("Connected weight", "Share of the L1's weight that is active and connected, as the node that finds least has it: the 10 lowest.", "{{chain}}",
+	return graph("Connected weight", "Share of the L1's weight that is active and connected, according to the node with the lowest share: the 10 lowest.", "{{chain}}",
 		lowest("min without (node) ("+connectedWeight+")")).shares(0.7).graded(l1Weight()).opening("avax-l1", "chain", "chain")
 }

@@ -36,7 +36,7 @@ func overview(profile string) board {
 		}})
 	}
 	b.rows = append(b.rows, row{title: "Chains and network", panels: []*panel{
-		graph("Age of the newest block", "Since the newest block of the chain that the node has: the 10 oldest. A chain that nobody uses makes no blocks.", "{{node}} {{chain}}",
+		graph("Age of the newest block", "Time since the newest block of the chain on the node: the 10 longest. A chain without transactions has no new blocks.", "{{node}} {{chain}}",
 			highest("time() - "+most("avax_chain_head_timestamp_seconds", onNodes, onChains))).unit("s", 0).between(0, nil).upTo(60).leadsTo("avax-chains"),
 		lagGraph().leadsTo("avax-chains"),
 		connectedStakeGraph().leadsTo("avax-network"),
@@ -59,27 +59,27 @@ const (
 var nodeStates = most("avax_node_up", onNodes) + " or 0 * max without (instance, pod) (last_over_time(" + of("avax_node_up", onNodes) + "[15m])) - 1"
 
 func nodesTile() *panel {
-	return stat("Nodes not up", "Nodes that do not answer the exporter, or that no exporter has monitored for minutes.",
+	return stat("Nodes not up", "Nodes that do not answer the exporter, or that no exporter has monitored for several minutes.",
 		"count(("+nodeStates+") != 1) or 0 * count("+nodeStates+")").
 		unit("none", 0).judged(some(bad)).reads("0", "All up", good).leadsTo("avax-network")
 }
 
 func bootstrappingTile() *panel {
-	return stat("Bootstrapping", "Chains that bootstrap on some node. A node does not work for a chain until it is bootstrapped.",
+	return stat("Bootstrapping", "Chains that are bootstrapping on a node. Until a chain is bootstrapped, the node cannot serve or validate it.",
 		number(least("avax_node_chain_bootstrapped", onNodes, onChains), "== 0")).
 		unit("none", 0).judged(some(bad)).reads("0", "All done", good).leadsTo("avax-chains")
 }
 
 func upgradeTile() *panel {
 	ahead := most("avax_upgrade_timestamp_seconds", onNodes) + " - time()"
-	return stat("Next upgrade", "Until the next upgrade of the network that a node knows. Not known: most of the stake announces one that a node does not know.",
+	return stat("Next upgrade", "Time until the next network upgrade that a node knows. Not known: most of the stake announces an upgrade that a node does not know.",
 		"0 * min("+most("avax_node_unknown_upgrade_timestamp_seconds", onNodes)+") - 1 or min(("+ahead+") > 0) / 86400 or 0 * count("+most("avax_node_up", onNodes)+") - 2").
 		unit("suffix: days", 1).judged(steps(step{nil, bad}, step{0.0, good})).
 		reads("-1", "Not known", bad).reads("-2", "None", good).leadsTo("avax-network")
 }
 
 func stakeTile() *panel {
-	return stat("Stake reached", "The lowest share of the stake of the primary network that a node is connected to.",
+	return stat("Connected stake", "Share of the primary network's stake to which a node is connected: the lowest of all nodes.",
 		"min("+least("avax_node_connected_stake_ratio", onNodes)+")").
 		unit("percentunit", 1).graded(lowBy("AvaxConnectedStakeLow", percents)).leadsTo("avax-network")
 }
@@ -93,13 +93,13 @@ func nodesTable() *panel {
 		marked("count by (node) ("+firing(everyAlert, severe, `node!=""`)+")", "node") + " or " +
 		marked(`count by (node) (label_replace(`+firing(everyAlert, severe, `node=""`, `node_id!=""`)+` * on (node_id) group_left (name) `+ownNames+`, "node", "$1", "name", "(.+)"))`, "validator") + " or " +
 		marked("0 * group by (node) ("+most("avax_node_up", onNodes)+" and on () "+watchdog+")", "nothing") + ")"
-	return table("Nodes", "Each node as it is now, those that are not up first. The name opens what happens inside the node. Alerts: pages and warnings about it.",
+	return table("Nodes", "The current state of each node. Nodes that are not up come first. Click the name to open the dashboard of the node. Alerts: number of pages and warnings about the node.",
 		text("Node", "node", 0).to("avax-node", "node", "Node"),
 		states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "No data", warn)),
 		value("Alerts", "max by (job, node) ("+most("avax_node_up", onNodes)+") * 0 + on (node) group_left () "+alerting, "none", 0, 65, some(warn)),
 		yesNo("Bootstrapped", "min by (job, node) ("+least("avax_node_chain_bootstrapped", onNodes)+")", "Yes", good, "No", bad, 115),
 		value("Reward votes", "max by (job, node) ("+least("avax_node_uptime_rewarding_stake_ratio", onNodes)+")", "percentunit", 1, 105, colors(lowBy("AvaxRewardStakeLow", percents))),
-		value("Stake reached", "max by (job, node) ("+least("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 110, colors(lowBy("AvaxConnectedStakeLow", percents))),
+		value("Connected stake", "max by (job, node) ("+least("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 110, colors(lowBy("AvaxConnectedStakeLow", percents))),
 		value("Peers", "max by (job, node) ("+least("avax_node_peers", onNodes)+")", "none", 0, 60, nil),
 		text("Version", "version", 145),
 	).withInfo("max by (job, node, version) (" + of("avax_node_info", onNodes) + ")").sortedDown("Alerts").sorted("State")
@@ -109,7 +109,7 @@ func nodesTable() *panel {
 func alertsTimeline() *panel {
 	expr := "max by (alertname) (2 * " + firing(everyAlert, `severity="page"`) + " or 1 * " + firing(everyAlert, `severity="warn"`) + ")" +
 		" or label_replace(0 * group(" + watchdog + `), "alertname", "rules evaluated", "", "")`
-	return timeline("Alerts, by name", "When pages and warnings fired. The row of the rules has a gap where they were not evaluated.", "{{alertname}}", expr).
+	return timeline("Alerts, by name", "When pages and warnings fired. A gap in the row of the rules means that they were not evaluated.", "{{alertname}}", expr).
 		judged(steps(step{nil, good}, step{1.0, warn}, step{2.0, bad})).
 		mapped([]object{mapping("0", "yes", good), mapping("1", "warning", warn), mapping("2", "page", bad)}).none(noRules)
 }
@@ -120,19 +120,19 @@ func upTimeline() *panel {
 	booted := "min without (chain) (" + least("avax_node_chain_bootstrapped", onNodes) + ")"
 	expr := up + " + (" + booted + " or 0 * " + up + " + 1)"
 	expr = "(" + up + " == 0 or " + expr + ") and on (job, node) bottomk(20, max without (instance, pod) (avg_over_time(" + of("avax_node_up", onNodes) + "[$__range] @ end())))"
-	return timeline("Nodes up and bootstrapped", "The 20 nodes that were up least in the time range. A gap: no exporter monitored the node.", "{{node}}",
+	return timeline("Nodes up and bootstrapped", "The 20 nodes with the least time up in the time range. A gap means that no exporter monitored the node.", "{{node}}",
 		"max by (job, node) ("+expr+")").
 		judged(steps(step{nil, bad}, step{1.0, warn}, step{2.0, good})).
 		mapped([]object{mapping("0", "down", bad), mapping("1", "bootstrapping", warn), mapping("2", "up", good)}).opening("avax-node", "node", "node")
 }
 
 func connectedStakeGraph() *panel {
-	return graph("Connected stake", "Share of the stake of the primary network whose nodes this node is connected to, itself included: the 10 lowest.", "{{node}}",
+	return graph("Connected stake", "Share of the primary network's stake to which this node is connected, including its own stake: the 10 lowest.", "{{node}}",
 		lowest(least("avax_node_connected_stake_ratio", onNodes))).shares(0.7).graded(lowBy("AvaxConnectedStakeLow", percents)).opening("avax-node", "node", "node")
 }
 
 func lagGraph() *panel {
-	return graph("Blocks behind the highest node", "Blocks that a node is behind the highest one of all nodes: the 10 furthest behind.", "{{node}} {{chain}}",
+	return graph("Blocks behind the highest node", "Number of blocks by which a node is behind the highest node: the 10 highest.", "{{node}} {{chain}}",
 		highest(lag)).
 		counts().upTo(40).graded(highBy("AvaxHeadLag", blocks)).opening("avax-node", "node", "node")
 }

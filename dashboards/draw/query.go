@@ -42,7 +42,7 @@ func orElse(expr, present, label, text string) string {
 // scaled divides by a unit, such as the seconds of a day.
 func scaled(expr string, unit float64) string { return fmt.Sprintf("(%s) / %g", expr, unit) }
 
-// inDays converts seconds to days: Grafana's own units would show weeks.
+// inDays converts seconds to days. It is used because Grafana's own units of time would show weeks.
 func inDays(expr string) string { return scaled(expr, day) }
 
 // inNanoAVAX converts wei to nAVAX.
@@ -109,7 +109,7 @@ type grade struct {
 	words string
 }
 
-// lowGrades returns the grades of an alert that fires below its thresholds; NaN for a threshold that it does not have. show
+// lowGrades returns the grades of an alert that fires below its thresholds. A threshold that the alert does not have is NaN. show
 // formats a threshold.
 func lowGrades(page, warning float64, show func(float64) string) (all []grade) {
 	if !math.IsNaN(page) {

@@ -202,7 +202,7 @@ func exporterTile() *panel {
 	expr := `label_replace(count(` + down + `) and on () ` + exporters + `, "state", "not scraped", "", "")` +
 		` or label_replace(count(` + exporters + `) unless on () (` + down + `), "state", "up", "", "")` +
 		` or on () label_replace(vector(-1), "state", "nothing here is known", "", "")`
-	return stat("Exporter", "Exporters that Prometheus scrapes now, or those that it cannot scrape. Without an exporter nothing on this page is known.", expr).
+	return stat("Exporter", "Exporters that Prometheus scrapes now, or the exporters that it cannot scrape. Without an exporter, this page has no data.", expr).
 		legend("{{state}}").unit("none", 0).judged(steps(step{nil, bad}, step{0.0, good})).painted("not scraped", steps(step{nil, warn})).
 		reads("-1", "Gone", bad).leadsTo("avax-exporter")
 }
@@ -233,7 +233,7 @@ var paidStates = []object{
 }
 
 func paidTile() *panel {
-	return stat("Will I be paid?", "The monitored validator that is worst off, as the alerts have it. At risk: downtime or missing votes. Not as of today: too few votes. No: the requirement is out of reach, or it is not in the set.",
+	return stat("Will I be paid?", "The worst state of a monitored validator, according to the alerts. At risk: downtime or missing votes. Not as of today: too few votes. No: the requirement is out of reach, or the validator is not in the set.",
 		"max("+paid+")").unit("none", 0).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn}, step{2.0, bad})).mapped(paidStates).leadsTo("avax-validators")
 }
 
@@ -268,7 +268,7 @@ func alertsTable(names ...string) *panel {
 	// Without an exporter most alerts end, because there are no samples.
 	oldest := orElse(`max by (severity, alertname, subject) (topk by (severity, alertname) (1, `+subject(since)+`))`, watchdog+" and on () "+exporters, "subject", "None")
 	oldest = orElse(oldest, watchdog, "subject", noExporter)
-	p := table("Alerts firing, by name", "Firing pages, then warnings, the oldest of each name with its subject. The name opens the runbook.",
+	p := table("Alerts firing, by name", "Firing pages, then warnings. For each name, the subject of the oldest alert. Click the name to open the runbook.",
 		column{title: "Severity", label: "severity", width: 80, props: []object{
 			prop("mappings", []object{{"type": "value", "options": object{
 				"1": object{"text": "page", "color": bad, "index": 0},

@@ -10,9 +10,9 @@ var validators = board{
 			line(
 				stat("Not in the set", "Monitored validators that are missing from the set of the primary network.", number(present, "== 0")).
 					unit("none", 0).judged(some(bad)).reads("0", "None", good),
-				stat("Stake, AVAX", "What the monitored validators have staked themselves.",
+				stat("Stake, AVAX", "Own stake of the monitored validators.",
 					"sum("+most("avax_validator_stake_avax", onValidators)+")").unit("locale", 0),
-				stat("Reward, AVAX", "What the monitored validators are paid at the end of their periods if all goes well, their share of their delegators' rewards included.",
+				stat("Reward, AVAX", "Rewards of the monitored validators at the end of their periods, if their uptime suffices. Includes their share of their delegators' rewards.",
 					"sum("+most("avax_validator_potential_reward_avax", onValidators)+") + (sum("+most("avax_validator_accrued_delegatee_reward_avax", onValidators)+") or vector(0))").
 					unit("locale", 0),
 				stat("Delegations", "Delegations to the monitored validators.",
@@ -20,38 +20,38 @@ var validators = board{
 			)...)},
 		{
 			title: "Which validator is at risk",
-			text:  "The requirement is 80 % for a period that started before Helicon and 90 % for a later one. *Used* counts the time that the stake-weighted peers saw the validator down; *left* is what it may still be down until its period ends.",
+			text:  "The requirement is 80 % for a period that started before Helicon and 90 % for a later one. *Used* is the downtime that peers observed, weighted by stake. *Left* is the downtime that is still allowed until the period ends.",
 			panels: []*panel{
 				validatorsTable().size(24, 8),
 				alertsTable("avax-validator").size(12, 7),
-				bars("Days until the stake ends", "The 10 monitored validators whose periods end first. The bar is full from 90 days on.", "{{name}}",
+				bars("Days until the stake ends", "The 10 monitored validators whose periods end first. The bar is full at 90 days or more.", "{{name}}",
 					named(inDays("bottomk(10, "+least("avax_validator_end_timestamp_seconds", onValidators)+" - time())"))).
 					unit("suffix: days", 1).graded(stakeEnds()).between(0, 90).opening("avax-validators", "node_id", "node_id").size(12, 7),
 			},
 		},
 		{
 			title: "Uptime, and who observed it",
-			text:  "Every peer votes by what it observed itself. One observer that disagrees is most likely wrong; many at once are right.",
+			text:  "Every peer votes according to the uptime that it observed itself. If one peer disagrees with the others, it is probably wrong. If many peers agree, they are right.",
 			panels: []*panel{
 				budgetGraph(),
 				votesGraph(),
-				graph("Uptime that the peers observed", "Stake-weighted mean of what the peers observed, never the node's own view: the 10 lowest.", "{{name}}",
+				graph("Uptime that the peers observed", "Average of the uptimes that peers observed, weighted by stake, without the node's report about itself: the 10 lowest.", "{{name}}",
 					named(lowest(least("avax_validator_weighted_uptime_ratio", onValidators)))).shares(0.9).opening("avax-validators", "node_id", "node_id"),
-				graph("Difference between observers", "Difference between the highest and the lowest uptime that own nodes observed of a validator: the 10 largest.", "{{name}}",
+				graph("Difference between observers", "Difference between the highest and the lowest uptime that your nodes observed for a validator: the 10 largest.", "{{name}}",
 					named(highest("max without (node) ("+most("avax_validator_uptime_ratio", onNodes, onValidators)+") - min without (node) ("+most("avax_validator_uptime_ratio", onNodes, onValidators)+")"))).
 					unit("percentunit", 1).between(0, nil).upTo(0.05).opening("avax-validators", "node_id", "node_id"),
-				graph("Own nodes that are connected to it", "Share of the own nodes that are connected to the validator: the 10 lowest.", "{{name}}",
+				graph("Own nodes that are connected to it", "Share of your nodes that are connected to the validator: the 10 lowest.", "{{name}}",
 					named(lowest("avg without (node) ("+most("avax_validator_connected", onNodes, onValidators)+")"))).
 					unit("percentunit", 0).between(0, 1).opening("avax-validators", "node_id", "node_id"),
-				timeline("Will it be paid?", "The verdict of the alerts on each monitored validator: the 20 that used most of their downtime budgets.", "{{name}}",
+				timeline("Will it be paid?", "The state of each monitored validator according to the alerts: the 20 validators that used most of their downtime budget.", "{{name}}",
 					named("("+paid+") and on (node_id) topk(20, "+atEnd(usedShares)+")")).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn}, step{2.0, bad})).mapped(paidStates).size(8, 8),
 			},
 		},
 		{
 			title: "Money",
-			text:  "What was paid comes from the Data service, where it is configured.",
+			text:  "Paid rewards come from the Data service, if it is configured.",
 			panels: []*panel{
-				graph("Delegated stake, AVAX", "Stake delegated to the 10 validators that have most.", "{{name}}",
+				graph("Delegated stake, AVAX", "Delegated stake of the 10 validators with the most.", "{{name}}",
 					named(highest(most("avax_validator_delegated_stake_avax", onValidators)))).unit("locale", 0).between(0, nil),
 				graph("Reward at the end of the period, AVAX", "The reward if the uptime suffices: the 10 highest.", "{{name}}",
 					named(highest(most("avax_validator_potential_reward_avax", onValidators)))).unit("locale", 0).between(0, nil),
@@ -70,37 +70,37 @@ var validators = board{
 var voteShares = least("avax_node_uptime_rewarding_stake_ratio", onNodes)
 
 func votesTile() *panel {
-	return stat("Reward votes", "The lowest share of the stake that would vote today for the reward of an own validator. The reward is all or nothing: 50 % are needed at the end.",
+	return stat("Reward votes", "Share of the stake that would vote for the reward today: the lowest of your validators. The reward is all or nothing: 50 % is needed at the end of the period.",
 		"min("+voteShares+")").unit("percentunit", 1).graded(lowBy("AvaxRewardStakeLow", percents)).leadsTo("avax-validators")
 }
 
 var usedShares = most("avax_validator_downtime_used_seconds", onValidators) + " / " + least("avax_validator_downtime_budget_seconds", onValidators)
 
 func budgetTile() *panel {
-	return stat("Downtime budget used", "The largest share of a downtime budget that is used. From 100 % on the reward of the period is lost.",
+	return stat("Downtime budget used", "The largest used share of a downtime budget. Above 100 % the reward of the period is lost.",
 		"max("+usedShares+")").unit("percentunit", 1).graded(budgetUsed()).leadsTo("avax-validators")
 }
 
 func stakeEndTile() *panel {
-	return stat("Next stake end", "Until the first of the monitored validators ends its period. An auto-renewed validator has no end.",
+	return stat("Next stake end", "Time until the first period of a monitored validator ends. An auto-renewed validator has no end.",
 		inDays("min("+least("avax_validator_end_timestamp_seconds", onValidators)+") - time()")).
 		unit("suffix: days", 1).graded(stakeEnds()).none("None known").leadsTo("avax-validators")
 }
 
 func budgetGraph() *panel {
-	return graph("Downtime budget used", "Downtime of the period so far, as a share of what the reward allows: the 10 that used most. At 100 % the reward is lost.", "{{name}}",
+	return graph("Downtime budget used", "Downtime in the period so far, as a share of the allowed downtime: the 10 highest. Above 100 % the reward is lost.", "{{name}}",
 		named(highest(usedShares))).unit("percentunit", 1).graded(budgetUsed()).between(0, nil).upTo(1).opening("avax-validators", "node_id", "node_id")
 }
 
 func votesGraph() *panel {
-	return graph("Reward votes", "Share of the stake that would vote for the reward today: the 10 lowest. It counts connected peers alone, and begins with the node's own stake after a restart.", "{{node}}",
+	return graph("Reward votes", "Share of the stake that would vote for the reward today: the 10 lowest. Only connected peers count. After a restart the share begins with the node's own stake.", "{{node}}",
 		lowest(voteShares)).shares(0.7).graded(lowBy("AvaxRewardStakeLow", percents)).opening("avax-validators", "node", "node")
 }
 
 func validatorsTable() *panel {
 	left := least("avax_validator_downtime_budget_seconds", onValidators) + " - " + most("avax_validator_downtime_used_seconds", onValidators)
 	by := func(f, expr string) string { return f + " by (node_id) (" + expr + ")" }
-	return table("Validators", "One row for each monitored validator, those that are worst off first. The name opens it alone.",
+	return table("Validators", "One row for each monitored validator, the worst first. Click the name to show only this validator.",
 		text("Validator", "name", 0).to("avax-validators", "node_id", "ID"),
 		hidden("ID", "node_id"),
 		states("Paid", named(paid), 125, paidStates...),

@@ -433,7 +433,7 @@ func TestDownNodePagesOnce(t *testing.T) {
 	post(t, url, append([]alert{down.cause}, down.effects...))
 	received.Wait(stack.Firing("AvaxNodeDown"))
 
-	// A later alert is sent later: by then the effects would have been sent.
+	// Wait for the notification of a later alert. If the effects were not suppressed, they would have been sent before it.
 	post(t, url, []alert{{"alertname=AvaxPeersLow", "severity=warn", "node=bravo"}})
 	received.Wait(stack.Firing("AvaxPeersLow"))
 	for _, a := range received.Alerts() {

@@ -1,8 +1,8 @@
-// Package alerting evaluates alert rules over the exporter's own metrics, answers PromQL over them, and
-// notifies Alertmanagers. It uses Prometheus' scraper, head block, rule manager and notifier, so a rules
-// file means the same in both programs.
+// Package alerting stores samples of the exporter's own metrics, evaluates alert rules and PromQL queries over them, and
+// notifies Alertmanagers. It uses Prometheus' scraper, head block, rule manager and notifier, so a rules file has the same
+// meaning here as in a Prometheus.
 //
-// It is the only package that links Prometheus. With the build tag noalerting it is a stub.
+// Only this package links Prometheus. With the build tag noalerting it is a stub.
 package alerting
 
 import (
@@ -19,28 +19,28 @@ import (
 
 // Config is the operator's configuration.
 type Config struct {
-	// On: the rules are evaluated in this process.
+	// On enables the evaluation of rules in this process.
 	On bool
 	// Rules are the built-in rules in YAML. If RulesFile is set, that file replaces them.
 	Rules     []byte
 	RulesFile string
-	// Alertmanagers are URLs. AlertmanagerFile is a file with the alerting section of a Prometheus
-	// configuration: HTTP settings for the Alertmanagers, or more of them.
+	// Alertmanagers are URLs. AlertmanagerFile is a file with the alerting section of a Prometheus configuration. It can
+	// contain HTTP settings for these Alertmanagers, and further Alertmanagers.
 	Alertmanagers    []string
 	AlertmanagerFile string
 	ExternalLabels   map[string]string
-	// Job and Instance are the labels that a Prometheus would set when it scrapes this exporter, so that
-	// Alertmanager deduplicates the alerts of this process and of that Prometheus.
+	// Job and Instance are the labels that a Prometheus sets when it scrapes this exporter. With equal labels, Alertmanager
+	// deduplicates the alerts of this process and of that Prometheus.
 	Job, Instance string
-	// URL is the address of this exporter for links in notifications.
+	// URL is the base URL of this exporter for links in notifications.
 	URL      string
 	Interval time.Duration // between samples, and between evaluations
-	// History is how long samples are kept, at least MinHistory. 0 means a day, or less if a day of samples takes
-	// more than 64 MB.
+	// History is how long samples are kept, at least MinHistory. 0 means a day, or less if a day of samples would take more
+	// than 64 MB.
 	History time.Duration
 }
 
-// MinHistory is the minimum time for which samples are kept: rules may look back that far.
+// MinHistory is the minimum time for which samples are kept. Every rule may use samples of this age.
 const MinHistory = 2 * time.Hour
 
 // Notifies reports whether alerts are sent to an Alertmanager.
@@ -49,16 +49,16 @@ func (c Config) Notifies() bool { return len(c.Alertmanagers) > 0 || c.Alertmana
 // Options are the inputs of alerting.
 type Options struct {
 	Config
-	// Metrics serves /metrics, which is sampled.
+	// Metrics serves /metrics, which the engine scrapes.
 	Metrics http.Handler
-	// Ready reports whether /metrics is complete: every collector has run. Rules are evaluated from then on, or after
-	// Patience.
+	// Ready reports whether /metrics is complete: every collector has run. The evaluation of rules starts when Ready returns
+	// true, or after Patience.
 	Ready      func() bool
-	State      *state.Dir // keeps for how long alerts have been active; may be nil
+	State      *state.Dir // stores since when alerts have been active; may be nil
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 
-	// Notify receives firing and resolved alerts in this process, in addition to the Alertmanagers; may be nil.
+	// Notify is called with firing and resolved alerts. The Alertmanagers get the same alerts. Notify may be nil.
 	Notify func(context.Context, ...model.Alert) error
 
 	// The delays are those of Prometheus; tests change them.
@@ -71,8 +71,7 @@ type Options struct {
 	clockStep func(since time.Time) time.Duration
 }
 
-// Source answers the queries of the pages: rules with their active alerts, and PromQL over the stored
-// samples.
+// Source answers the queries of the status pages: rules with their active alerts, and PromQL over stored samples.
 type Source interface {
 	// Groups returns the groups of rules, in the order of their file.
 	Groups(ctx context.Context) ([]Group, error)
@@ -83,9 +82,10 @@ type Source interface {
 	QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error)
 }
 
-// Requested is a Source with a second Source for queries from HTTP clients, which has lower limits of time and samples.
+// Requested is a Source that has a second Source for queries from HTTP clients.
 type Requested interface {
 	Source
+	// Requests returns the second Source. It has lower limits of time and samples.
 	Requests() Source
 }
 
@@ -103,7 +103,7 @@ type Group struct {
 	Interval   time.Duration
 	Limit      int
 	Took       time.Duration
-	Evaluated  time.Time // zero before the first time
+	Evaluated  time.Time // time of the last evaluation; zero before the first
 	Rules      []Rule
 }
 
@@ -136,10 +136,10 @@ type Alert struct {
 // Receiver is an Alertmanager.
 type Receiver struct {
 	Name string // host and port
-	// Asked is false before the first notification.
-	Asked, Up bool
-	Since     time.Time // the time of the last change of Up
-	Err       string    // why it is not up
+	// Notified is false before the first notification.
+	Notified, Up bool
+	Since        time.Time // time of the last change of Up
+	Err          string    // why Up is false
 }
 
 // RulesSummary describes the contents of a rules file.

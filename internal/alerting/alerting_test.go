@@ -70,7 +70,7 @@ func TestAlertFiresAfterItsForAndResolves(t *testing.T) {
 	})
 }
 
-// A missing series counts at once, not when its last value is five minutes old.
+// A series is absent at the next evaluation, not five minutes after its last value.
 func TestMissingSeriesIsNoticedAtTheNextEvaluation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `groups: [{name: g, rules: [{alert: Gone, expr: absent(up_node)}]}]`)
@@ -79,7 +79,7 @@ func TestMissingSeriesIsNoticedAtTheNextEvaluation(t *testing.T) {
 		defer stop()
 		time.Sleep(5 * time.Minute)
 		if begun, _ := w.paged("Gone"); len(begun) > 0 {
-			t.Fatalf("series exists: %v", begun)
+			t.Fatalf("notified although the series exists: %v", begun)
 		}
 		w.show("other 1")
 		time.Sleep(45 * time.Second)
@@ -89,7 +89,7 @@ func TestMissingSeriesIsNoticedAtTheNextEvaluation(t *testing.T) {
 	})
 }
 
-// absent() would fire wrongly if rules ran before the first sample.
+// If rules ran before the first sample, absent() would fire.
 func TestRulesWaitForTheFirstCompleteScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `groups: [{name: g, rules: [{alert: Gone, expr: absent(up_node)}]}]`)
@@ -150,7 +150,7 @@ func TestForContinuesAfterARestart(t *testing.T) {
 	})
 }
 
-// It stops again before its rules have restored the state.
+// The second restart happens before the rules have restored their state.
 func TestForContinuesAfterSeveralRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(10*time.Minute))
@@ -174,7 +174,7 @@ func TestForContinuesAfterSeveralRestarts(t *testing.T) {
 	})
 }
 
-// Shutdown waits for a hung Alertmanager only as long as service managers do.
+// Service managers kill a process that takes too long to stop.
 func TestHungAlertmanagerDoesNotDelayShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `groups: [{name: g, rules: [{alert: Watchdog, expr: vector(1)}]}]`)
@@ -240,7 +240,7 @@ func TestFiringAlertIsNotSentAgainAfterARestart(t *testing.T) {
 	})
 }
 
-// Saved state is valid for an hour. A file from the future, written with a wrong clock, does not keep out new samples.
+// Saved state is valid for an hour. State from the future, written with a wrong clock, must not prevent new samples.
 func TestOldAndFutureAlertStateIsIgnored(t *testing.T) {
 	for name, gap := range map[string]time.Duration{"two hours later": 2 * time.Hour, "before": -24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -366,15 +366,15 @@ func TestRedirectingAlertmanagerCountsAsFailed(t *testing.T) {
 			}
 		})
 		if got := w.metric("avax_exporter_alertmanager_up"); !strings.Contains(got, "} 0") {
-			t.Errorf("counts as up:\n%s", got)
+			t.Errorf("the redirecting Alertmanager counts as up:\n%s", got)
 		}
-		if log := w.logged(); !strings.Contains(log, "answers 302 Found, which is not followed: configure the address that answers itself") || strings.Contains(log, "c4n4ry") {
+		if log := w.logged(); !strings.Contains(log, "answers 302 Found: redirects are not followed: configure the final address") || strings.Contains(log, "c4n4ry") {
 			t.Errorf("log:\n%s", log)
 		}
 	})
 }
 
-// redirecting is an Alertmanager that redirects, and the page at the target.
+// redirecting is an Alertmanager that redirects, and the target of the redirect.
 type redirecting func(*http.Request)
 
 func (f redirecting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -540,7 +540,7 @@ func TestFailingRuleIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// Alertmanager does not distinguish exporters with equal labels.
+// Alertmanager deduplicates alerts of exporters with equal labels.
 func TestReplicasWithEqualLabelsPageOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(5*time.Minute))
@@ -557,7 +557,7 @@ func TestReplicasWithEqualLabelsPageOnce(t *testing.T) {
 	})
 }
 
-// only limits requests to one host.
+// only answers requests to one host. Requests to other hosts fail.
 type only struct {
 	http.RoundTripper
 	host string
@@ -578,7 +578,7 @@ func copyDir(t *testing.T, from, to string) {
 	}
 }
 
-// shift moves saved state into the future by this duration.
+// shift moves the times in saved state into the future by this duration.
 func shift(t *testing.T, path string, by time.Duration) {
 	t.Helper()
 	dir, err := state.Open(path)

@@ -23,16 +23,16 @@ const (
 	forState = "ALERTS_FOR_STATE"
 	// outage is the maximum age of saved alert state, as in Prometheus.
 	outage = time.Hour
-	// rewrite is the number of intervals after which unchanged state is written again. A killed process loses
-	// at most that much of a `for`.
+	// rewrite is the number of evaluation intervals after which unchanged state is written again. If the process is killed,
+	// a `for` is at most that many intervals longer.
 	rewrite = 4
 )
 
-// activeAlert is an alert that was active: since when, and its last evaluation.
+// activeAlert is an active alert as it is saved.
 type activeAlert struct {
 	Labels map[string]string `json:"labels"`
-	Since  int64             `json:"since"` // Unix seconds
-	Seen   int64             `json:"seen"`
+	Since  int64             `json:"since"` // start of the active time, in Unix seconds
+	Seen   int64             `json:"seen"`  // last evaluation, in Unix seconds
 }
 
 func (a activeAlert) same(b activeAlert) bool {
@@ -43,24 +43,24 @@ func (a activeAlert) same(b activeAlert) bool {
 type alertState struct {
 	dir   *state.Dir
 	every time.Duration // the evaluation interval
-	saved []activeAlert // as they were last written, or read
+	saved []activeAlert // alerts that were last written or read
 	at    time.Time
-	err   string // of the last write
+	err   string // error of the last write
 }
 
 // load reads the alerts of the previous process.
 func (s *alertState) load(now time.Time) error {
 	saved, _, err := state.Load[[]activeAlert](s.dir, stateKey)
 	for _, a := range saved {
-		if age := now.Sub(time.Unix(a.Seen, 0)); age >= 0 && age <= outage { // else a clock was wrong, or it is too long ago
+		if age := now.Sub(time.Unix(a.Seen, 0)); age >= 0 && age <= outage { // otherwise a clock was wrong, or the state is too old
 			s.saved = append(s.saved, a)
 		}
 	}
 	return err
 }
 
-// update stores the active alerts and writes them if they changed, or if this is the last call. It reports
-// whether it wrote.
+// update writes the active alerts if they changed, if rewrite intervals have passed, or if this is the last call. It reports
+// whether it wrote them.
 func (s *alertState) update(groups []*rules.Group, last bool) (wrote bool, err error) {
 	var active []activeAlert
 	waiting := map[string]bool{} // alerts whose rule has not restored them yet
@@ -95,8 +95,8 @@ func (s *alertState) update(groups []*rules.Group, last bool) (wrote bool, err e
 	return true, s.dir.Save(stateKey, active)
 }
 
-// asOf moves the times of these alerts so that each was last seen now and keeps its active duration. It is needed because
-// the wall clock was set since.
+// asOf returns the alerts after a step of the wall clock. Seen becomes now, and Since moves by the same time, so the active
+// duration does not change.
 func asOf(now time.Time, alerts []activeAlert) []activeAlert {
 	moved := slices.Clone(alerts)
 	for i, a := range moved {
@@ -105,8 +105,8 @@ func asOf(now time.Time, alerts []activeAlert) []activeAlert {
 	return moved
 }
 
-// restore adds the previously active alerts to the store, as the samples from which Prometheus' rule
-// manager restores them.
+// restore writes samples of ALERTS_FOR_STATE for the previously active alerts into the store. From these samples,
+// Prometheus' rule manager restores the alerts.
 func (s *store) restore(active []activeAlert) error {
 	app := s.Appender(context.Background())
 	var errs []error

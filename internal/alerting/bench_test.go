@@ -28,9 +28,9 @@ import (
 // seriesPerNode is the number of series of a node with the default collectors and an L1 (see docs/performance.md).
 const seriesPerNode = 455
 
-// BenchmarkAlerting measures the evaluation of the built-in rules every 15 s, with as much history as AVAX_HISTORY=auto allows. It
-// also reports the number of active alerts: one, which always fires, if nothing is wrong. Each further one costs its
-// templates at every evaluation.
+// BenchmarkAlerting measures the evaluation of the built-in rules every 15 s, with as much history as AVAX_HISTORY=auto allows.
+// It also reports the number of active alerts, because every active alert expands its templates at each evaluation. Without a
+// fault there is one active alert, which always fires.
 func BenchmarkAlerting(b *testing.B) {
 	for _, nodes := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -88,9 +88,9 @@ func well(family string) float64 {
 }
 
 var (
-	// faults are families in which every 1 is a fault.
+	// faults matches the families in which the value 1 is a fault.
 	faults = regexp.MustCompile("_(benched|duplicate|fork_detected|check_failing|mismatch|newer_version_stake_ratio|downtime_used_seconds)$")
-	// settled are families whose changes a rule detects.
+	// settled matches the families of which a rule detects changes.
 	settled = regexp.MustCompile("_(up|weight|owners?|owner_threshold|block|info)$")
 )
 
@@ -120,7 +120,7 @@ func cost(t *testing.T, b *testing.B, series []labels.Labels) {
 	now := time.Now()
 	appendHistory(t, a.current().store, kept, now.Add(-history), now, interval)
 	close(filled)
-	time.Sleep(2 * time.Minute) // until rules run and every cache is warm
+	time.Sleep(2 * time.Minute) // until rules are evaluated and every cache is filled
 	used := processor()
 	time.Sleep(ticks * interval)
 	used = processor() - used
@@ -164,7 +164,7 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
-// appendHistory appends samples of healthy series, a third of which change, and returns their number.
+// appendHistory appends samples of healthy series and returns the number of samples. A third of the series change.
 func appendHistory(t testing.TB, s *store, series []labels.Labels, from, to time.Time, every time.Duration) (samples int) {
 	t.Helper()
 	refs, values, moves := make([]storage.SeriesRef, len(series)), make([]float64, len(series)), make([]bool, len(series))

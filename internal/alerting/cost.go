@@ -3,17 +3,18 @@ package alerting
 import "time"
 
 const (
-	// mostHistory is the maximum time for which samples are kept by default.
-	mostHistory = 24 * time.Hour
-	// historyBytes is the memory limit for samples beyond MinHistory by default.
+	// maxHistory is how long samples are kept if Config.History is 0 and memory allows it.
+	maxHistory = 24 * time.Hour
+	// historyBytes is the memory limit for samples if Config.History is 0. Samples younger than MinHistory are kept even above
+	// this limit.
 	historyBytes = 64_000_000
 )
 
-// Memory of one sample and one series, measured by BenchmarkHistory and BenchmarkAlerting.
+// The cost of a sample and of a series, measured by BenchmarkHistory and BenchmarkAlerting.
 const (
-	sampleBytes = 4
-	seriesBytes = 1000
-	seriesTime  = 20 * time.Microsecond // of CPU, at each evaluation
+	sampleBytes = 4                     // memory of a sample
+	seriesBytes = 1000                  // memory of a series without its samples
+	seriesTime  = 20 * time.Microsecond // CPU time per series and evaluation
 )
 
 // history returns how long samples of this many series are kept, with one sample per interval.
@@ -22,11 +23,11 @@ func (c Config) history(series uint64) time.Duration {
 		return c.History
 	}
 	samples := historyBytes / sampleBytes / max(1, series)
-	return max(MinHistory, min(time.Duration(samples)*c.Interval, mostHistory))
+	return max(MinHistory, min(time.Duration(samples)*c.Interval, maxHistory))
 }
 
-// Cost estimates the evaluation of the built-in rules over this many series: the share of a core, and bytes
-// of heap once the history is full.
+// Cost estimates the cost of evaluating the built-in rules over this many series: CPU cores, and bytes of heap when the
+// history is full.
 func (c Config) Cost(series int) (cores, bytes float64) {
 	samples := c.history(uint64(series)).Seconds() / c.Interval.Seconds()
 	return float64(series) * seriesTime.Seconds() / c.Interval.Seconds(), float64(series) * (seriesBytes + samples*sampleBytes)

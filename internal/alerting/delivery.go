@@ -22,18 +22,18 @@ import (
 	"github.com/prometheus/prometheus/notifier"
 )
 
-// delivery is the transport of Prometheus' notifier: it records how each Alertmanager accepts notifications.
+// delivery sends the batches of Prometheus' notifier. It records whether each Alertmanager accepts them.
 type delivery struct {
 	metrics   *Metrics
 	log       *slog.Logger
-	transport http.RoundTripper // nil: that of the notifier
+	transport http.RoundTripper // nil: the notifier's own transport
 	url       string            // base URL of the links in alerts
 	stopping  context.Context   // when it ends, sends in progress are cancelled
 
 	mu        sync.Mutex
 	receivers map[string]Receiver
-	// accepted holds the alerts that at least one Alertmanager has accepted, unsent those that none has. The key is
-	// the labels, the value is the end of validity.
+	// accepted holds the alerts that at least one Alertmanager has accepted. unsent holds the alerts that no Alertmanager has
+	// accepted. The key is the labels as JSON, the value is EndsAt of the last notification.
 	accepted, unsent map[string]time.Time
 }
 
@@ -65,7 +65,7 @@ func (s sender) Send(alerts ...*notifier.Alert) {
 				StartsAt: a.StartsAt, EndsAt: a.EndsAt, GeneratorURL: a.GeneratorURL,
 			})
 		}
-		_ = s.notify(context.Background(), own...) // it logs its errors
+		_ = s.notify(context.Background(), own...) // notify logs its errors
 	}
 	if s.alertmanagers != nil {
 		s.alertmanagers.Send(alerts...)
@@ -89,7 +89,7 @@ func labelSet(l labels.Labels) model.LabelSet {
 	return set
 }
 
-// post is an alert in the format of the API.
+// post is an alert in the format of Alertmanager's API.
 type post struct {
 	Labels   map[string]string `json:"labels"`
 	StartsAt time.Time         `json:"startsAt"`
@@ -106,7 +106,7 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 	var batch []post
 	if body, err := req.GetBody(); err == nil {
 		if err := json.NewDecoder(body).Decode(&batch); err != nil {
-			d.log.Error("notification not readable", "err", err)
+			d.log.Error("notification not decoded", "err", err)
 		}
 	}
 	direct := *client
@@ -120,19 +120,19 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 	switch {
 	case err != nil:
 	case resp.StatusCode/100 == 3:
-		trouble = fmt.Errorf("answers %s, which is not followed: configure the address that answers itself", resp.Status)
+		trouble = fmt.Errorf("answers %s: redirects are not followed: configure the final address", resp.Status)
 	case resp.StatusCode/100 != 2:
 		trouble = fmt.Errorf("answers %s", resp.Status)
 	}
 	d.note(req.URL.Host, batch, trouble, time.Now())
-	if err == nil { // the notifier reads it to its end
-		resp.Body = &answerBody{io.LimitReader(resp.Body, mostAnswer), resp.Body}
+	if err == nil { // the notifier reads the whole body
+		resp.Body = &answerBody{io.LimitReader(resp.Body, maxAnswer), resp.Body}
 	}
-	return resp, err //nolint:bodyclose // the notifier does
+	return resp, err //nolint:bodyclose // the notifier closes it
 }
 
-// mostAnswer is the maximum number of bytes to read of an Alertmanager's answer, which is not used.
-const mostAnswer = 64 << 10
+// maxAnswer is the maximum number of bytes that are read of an Alertmanager's answer. The answer is not used.
+const maxAnswer = 64 << 10
 
 type answerBody struct {
 	io.Reader
@@ -144,8 +144,8 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before := d.receivers[name]
-	after := Receiver{Name: name, Asked: true, Up: err == nil, Since: before.Since}
-	if !before.Asked || before.Up != after.Up {
+	after := Receiver{Name: name, Notified: true, Up: err == nil, Since: before.Since}
+	if !before.Notified || before.Up != after.Up {
 		after.Since = now
 	}
 	if err != nil {
@@ -153,9 +153,9 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 	}
 	d.receivers[name] = after
 	switch {
-	case err != nil && (!before.Asked || before.Up):
+	case err != nil && (!before.Notified || before.Up):
 		d.log.Error("notifications to Alertmanager failed", "alertmanager", name, "err", err)
-	case err == nil && before.Asked && !before.Up:
+	case err == nil && before.Notified && !before.Up:
 		d.log.Info("notifications to Alertmanager recovered", "alertmanager", name, "after", now.Sub(before.Since).Round(time.Second).String())
 	}
 
@@ -168,14 +168,14 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 	for _, a := range batch {
 		d.follow(a, err == nil, now)
 	}
-	outdated := func(_ string, until time.Time) bool { return now.Sub(until) > time.Hour } // its rule is gone
+	outdated := func(_ string, until time.Time) bool { return now.Sub(until) > time.Hour } // the rule no longer exists
 	maps.DeleteFunc(d.accepted, outdated)
 	maps.DeleteFunc(d.unsent, outdated)
 }
 
-// follow tracks one alert. If no Alertmanager accepted it while it fired, it is missed.
+// follow updates accepted and unsent for one alert. An alert that no Alertmanager accepted while it fired counts as missed.
 func (d *delivery) follow(a post, taken bool, now time.Time) {
-	raw, _ := json.Marshal(a.Labels) // its keys are sorted
+	raw, _ := json.Marshal(a.Labels) // sorted by label name
 	key := string(raw)
 	_, accepted := d.accepted[key]
 	_, unsent := d.unsent[key]
@@ -202,7 +202,7 @@ func (d *delivery) all() []Receiver {
 	return slices.SortedFunc(maps.Values(d.receivers), func(a, b Receiver) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// text formats labels as Prometheus does, without the alert's name.
+// text formats labels as Prometheus does, without the label alertname.
 func text(labels map[string]string) string {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(labels)) {

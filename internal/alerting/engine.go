@@ -19,9 +19,9 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
-// Limits of one query: its duration, and the samples that it holds in memory, of 16 bytes each. A rule that exceeds them
-// fails. The failure is logged, counted and shown on /alerts. A request (/api/v1/query) has the lowest limits, because any
-// client may send it.
+// Limits of a query: its duration, and its number of samples in memory (16 bytes each). A rule that exceeds a limit fails. The
+// failure is logged, counted and shown on /alerts. A request (/api/v1/query) has the lowest limits, because any client may
+// send one.
 const (
 	ruleTimeout    = 30 * time.Second
 	ruleSamples    = 2_000_000
@@ -31,8 +31,8 @@ const (
 	requestSamples = 250_000
 )
 
-// engine is Prometheus' scraper, head block, PromQL and rule manager. It runs on the wall clock as Prometheus
-// does. After a step of the clock another engine replaces it.
+// engine combines Prometheus' scraper, head block, PromQL engines and rule manager. Like Prometheus, it uses the wall clock.
+// After a step of the wall clock, a new engine replaces the old one.
 type engine struct {
 	clock    *wallClock
 	store    *store
@@ -42,16 +42,16 @@ type engine struct {
 	scraper  *scrape.Manager
 	rules    *rules.Manager
 	loader   *loader
-	page     *listener
+	listener *listener
 	server   *http.Server
 	parts    sync.WaitGroup
 
-	evaluating  bool            // the rules run; guarded by Alerting.mu
-	sampling    bool            // the scraper runs
-	scrapeBegan func()          // called at each scrape
-	scraping    <-chan struct{} // closed at the first scrape
-	scrapeDone  func()          // called when the samples of a scrape are in the store
-	sampled     <-chan struct{} // closed when those of the first scrape are in the store
+	evaluating  bool            // whether rules are evaluated; guarded by Alerting.mu
+	sampling    bool            // whether the scraper runs
+	scrapeBegan func()          // called when a scrape begins
+	scraping    <-chan struct{} // closed when the first scrape begins
+	scrapeDone  func()          // called when the store holds the samples of a scrape
+	sampled     <-chan struct{} // closed when the store holds the samples of the first scrape
 }
 
 // maxStart is the maximum time that close waits for the first scrape.
@@ -63,11 +63,11 @@ func once() (func(), <-chan struct{}) {
 	return sync.OnceFunc(func() { close(c) }), c
 }
 
-// newEngine returns an engine with the alerts that were active before.
+// newEngine returns an engine that continues these active alerts.
 func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeAlert) (*engine, error) {
-	registry := prometheus.NewRegistry() // for the metrics of Prometheus' packages, which are not served
+	registry := prometheus.NewRegistry() // not served: it holds the metrics of Prometheus' packages
 	log := slog.New(leveled{a.log.Handler(), slog.LevelError})
-	e := &engine{clock: newWallClock(a.o.clockStep), page: newListener(), loader: &loader{set}}
+	e := &engine{clock: newWallClock(a.o.clockStep), listener: newListener(), loader: &loader{set}}
 	e.scrapeBegan, e.scraping = once()
 	e.scrapeDone, e.sampled = once()
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
@@ -80,8 +80,8 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	}
 	e.scraper, err = scrape.NewManager(&scrape.Options{
 		DiscoveryReloadOnStartup: true,
-		InitialScrapeOffset:      -a.o.Interval, // at once: there is one target, and no load to spread
-		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(e.page.dial), httpconfig.WithHTTP2Disabled()},
+		InitialScrapeOffset:      -a.o.Interval, // scrape at once: with one target there is no load to spread
+		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(e.listener.dial), httpconfig.WithHTTP2Disabled()},
 	}, log, nil, nil, scraped{e.store, e.scrapeBegan, e.scrapeDone}, registry)
 	if err != nil {
 		return nil, err
@@ -105,17 +105,17 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	return e, nil
 }
 
-// notify sends alerts to the Alertmanagers, and to the notifier of this process, if configured.
+// notify returns a function that sends alerts to the configured Alertmanagers and to Options.Notify.
 func (a *Alerting) notify() rules.NotifyFunc {
 	return rules.SendAlerts(sender{a.notifier, a.o.Notify, a.external, a.o.URL}, a.o.URL)
 }
 
-// sample starts sampling as configured in c.
+// sample starts the scrapes that c configures.
 func (e *engine) sample(c *config.Config) error {
 	if err := e.scraper.ApplyConfig(c); err != nil {
 		return err
 	}
-	e.parts.Go(func() { _ = e.server.Serve(e.page) })
+	e.parts.Go(func() { _ = e.server.Serve(e.listener) })
 	targets := make(chan map[string][]*targetgroup.Group, 1)
 	targets <- scrapeTargets(c)
 	e.sampling = true
@@ -136,15 +136,15 @@ func (e *engine) evaluate(a *Alerting, set *ruleSet) error {
 	return nil
 }
 
-// iteration evaluates a group. It does nothing after the clock was set: forward, every `for` would have elapsed; back, recent
-// samples would not count.
+// iteration evaluates a group, unless the wall clock was set. After a step forward every `for` would have elapsed, and after a
+// step back recent samples would not count.
 func (e *engine) iteration(ctx context.Context, g *rules.Group, at time.Time) {
 	if !e.clock.wasSet() {
 		rules.DefaultEvalIterationFunc(ctx, g, at)
 	}
 }
 
-// close stops sampling and releases the memory.
+// close stops the scrapes and releases the memory.
 func (e *engine) close() error {
 	if e.sampling {
 		// The manager starts the scrape loop in the background. A loop that starts after Stop would never end.
@@ -155,12 +155,12 @@ func (e *engine) close() error {
 	}
 	e.scraper.Stop()
 	_ = e.server.Close()
-	_ = e.page.Close()
+	_ = e.listener.Close()
 	e.parts.Wait()
 	return e.store.Close()
 }
 
-// scraped is the store with hooks for the scraper.
+// scraped is the store for the scraper. It calls began and done for each scrape.
 type scraped struct {
 	*store
 	began, done func()

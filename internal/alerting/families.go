@@ -11,9 +11,8 @@ import (
 	"github.com/prometheus/prometheus/util/strutil"
 )
 
-// ValueFamilies returns the families from which the value of a rule's expression is computed. It follows
-// recorded series to their families. Families that the expression only filters by, right of `and` and
-// `unless`, are left out.
+// ValueFamilies returns the families from which the value of a rule's expression is computed. For a recorded series it returns
+// the families of the recording rule. It leaves out families that only filter: those to the right of `and` and `unless`.
 func ValueFamilies(groups []Group, expr string) []string {
 	recorded := map[string][]string{}
 	for _, g := range groups {
@@ -29,7 +28,7 @@ func ValueFamilies(groups []Group, expr string) []string {
 	add = func(expr string) {
 		parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 		if err != nil {
-			return // another Prometheus may have more functions
+			return // the rules may be those of a Prometheus with more functions
 		}
 		for _, name := range valueNames(parsed) {
 			switch {
@@ -69,22 +68,22 @@ func valueNames(e parser.Node) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Limits of a query from an untrusted client. Prometheus' parser takes minutes for a megabyte of parentheses. A regular
-// expression takes memory by its length, with each repetition written out: 150 MB for 4 KiB. label_replace can double a
-// label repeatedly. Neither the timeout nor the limit of samples bounds these.
+// Limits of a query from an untrusted client. They are needed because the timeout and the limit of samples do not cover
+// everything. Prometheus' parser takes minutes for a megabyte of parentheses. A regular expression takes memory for each
+// repetition: up to 150 MB for 4 KiB of text. Repeated calls of label_replace can double the length of a label each time.
 const (
 	longestQuery   = 4 << 10 // bytes
 	longestRegexps = 8 << 10 // characters of all strings, with each repetition written out
-	mostReplaced   = 8       // calls of label_replace
+	maxReplaced    = 8       // calls of label_replace
 )
 
-// CheckQuery returns why a query is rejected for an untrusted client.
+// CheckQuery returns an error if an untrusted client may not send this query.
 func CheckQuery(expr string) error {
 	if len(expr) > longestQuery {
-		return fmt.Errorf("%d bytes are more than %d: shorten the query", len(expr), longestQuery)
+		return fmt.Errorf("the query has %d bytes, the maximum is %d: shorten it", len(expr), longestQuery)
 	}
-	if n := regexpLength(expr); n > longestRegexps { // before the parser compiles them
-		return fmt.Errorf("the regular expressions are %d characters long with each repetition written out, more than %d: repeat less, as in .* for .{1000}", n, longestRegexps)
+	if n := regexpLength(expr); n > longestRegexps { // check before the parser compiles the expressions
+		return fmt.Errorf("with each repetition written out, the regular expressions have %d characters, the maximum is %d: repeat less, such as .* instead of .{1000}", n, longestRegexps)
 	}
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 	if err != nil {
@@ -98,12 +97,12 @@ func CheckQuery(expr string) error {
 		}
 		switch call.Func.Name {
 		case "label_join":
-			err = errors.New("label_join is not evaluated here: use label_replace, or ask a Prometheus that scrapes this exporter")
+			err = errors.New("label_join is not supported here: use label_replace, or query a Prometheus that scrapes this exporter")
 		case "label_replace":
 			replaced++
 			with, ok := call.Args[2].(*parser.StringLiteral)
-			if !ok || strings.Count(with.Val, "$") > 1 || replaced > mostReplaced {
-				err = fmt.Errorf("label_replace may repeat one group, and occur %d times in a query: query a Prometheus that scrapes this exporter", mostReplaced)
+			if !ok || strings.Count(with.Val, "$") > 1 || replaced > maxReplaced {
+				err = fmt.Errorf("label_replace may use at most one group, and at most %d times in a query: query a Prometheus that scrapes this exporter", maxReplaced)
 			}
 		}
 		return nil
@@ -122,7 +121,7 @@ func regexpLength(expr string) (sum int) {
 		case parser.STRING:
 			text, err := strutil.Unquote(item.Val)
 			if err != nil {
-				continue // the parser says so
+				continue // the parser returns the error
 			}
 			if parsed, err := syntax.Parse(text, syntax.Perl|syntax.DotNL); err == nil {
 				sum += writtenOut(parsed)
@@ -131,7 +130,7 @@ func regexpLength(expr string) (sum int) {
 	}
 }
 
-// writtenOut returns the length of a regular expression without repetitions.
+// writtenOut returns the length of a regular expression with each repetition written out.
 func writtenOut(r *syntax.Regexp) int {
 	length := max(1, len(r.Rune))
 	for _, sub := range r.Sub {

@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// listener listens within the process. The scraper requests /metrics over it like any other client, but needs no
+// listener is a net.Listener within the process. Over it, the scraper requests /metrics as other clients do, but without a
 // port, certificate or password.
 type listener struct {
 	dialed chan net.Conn

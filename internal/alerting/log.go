@@ -7,7 +7,8 @@ import (
 	"log/slog"
 )
 
-// leveled logs records below its level as DEBUG. This package logs the important ones itself, once.
+// leveled treats records below its level as DEBUG. It is for the loggers of Prometheus' packages: this package logs the
+// important events itself.
 type leveled struct {
 	slog.Handler
 	from slog.Level

@@ -9,7 +9,7 @@ const (
 	missed    = "missed"
 )
 
-// Metrics are the families about alerting.
+// Metrics holds the metric families about alerting.
 type Metrics struct {
 	alerts        *prometheus.GaugeVec
 	notifications *prometheus.CounterVec
@@ -18,7 +18,7 @@ type Metrics struct {
 	failing       prometheus.Gauge
 	history       prometheus.Gauge
 	series        prometheus.Gauge
-	remembered    prometheus.Gauge
+	saved         prometheus.Gauge
 }
 
 // NewMetrics registers the families and returns them.
@@ -34,25 +34,25 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"outcome"}),
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_alertmanager_up",
-			Help: "1 if the Alertmanager accepted the last notification, 0 if not. Absent until there was one.",
+			Help: "1 if the Alertmanager accepted the last notification, 0 if not. Absent before the first notification.",
 		}, []string{"alertmanager"}),
 		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_rules_last_reload_successful",
-			Help: "1 if the last reload of alert rules succeeded, 0 if it failed and the previous rules are kept.",
+			Help: "1 if the last reload of alert rules succeeded, 0 if it failed. After a failure the previous rules stay in use.",
 		}),
 		failing: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_rules_failing",
-			Help: "Alert and recording rules whose last evaluation failed; /alerts shows why.",
+			Help: "Number of alert and recording rules whose last evaluation failed. /alerts shows the errors.",
 		}),
 		history: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_history_seconds",
-			Help: "Age of the oldest sample in memory, for rules and pages; see AVAX_HISTORY.",
+			Help: "Age of the oldest sample in memory, in seconds. Rules and status pages use these samples. AVAX_HISTORY limits the age.",
 		}),
 		series: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_history_series",
-			Help: "Series kept in memory for rules and pages.",
+			Help: "Number of series in memory for rules and status pages.",
 		}),
-		remembered: prometheus.NewGauge(prometheus.GaugeOpts{
+		saved: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_alerts_remembered",
 			Help: "1 if the state of alerts is on disk, 0 if a restart would lose it. Absent without AVAX_STATE_DIR.",
 		}),
@@ -63,6 +63,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, o := range []string{delivered, failed, missed} {
 		m.notifications.WithLabelValues(o)
 	}
-	r.MustRegister(m.alerts, m.notifications, m.up, m.reloaded, m.failing, m.history, m.series, m.remembered)
+	r.MustRegister(m.alerts, m.notifications, m.up, m.reloaded, m.failing, m.history, m.series, m.saved)
 	return m
 }

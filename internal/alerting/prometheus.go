@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// PrometheusConfig selects the Prometheus that replaces the engine of this process. Mimir, Thanos and
+// PrometheusConfig configures a Prometheus as the Source, in place of alerting in this process. Mimir, Thanos and
 // VictoriaMetrics have the same API.
 type PrometheusConfig struct {
 	URL string // without /api/v1
@@ -24,7 +24,7 @@ type PrometheusConfig struct {
 	// libraries: basic_auth, authorization, tls_config, http_headers. May be empty.
 	HTTPFile string
 	Timeout  time.Duration // of one query
-	MaxBody  int64         // bytes of one answer
+	MaxBody  int64         // maximum number of bytes of one answer
 }
 
 // Prometheus is a Source over the HTTP API of a Prometheus.
@@ -35,52 +35,52 @@ type Prometheus struct {
 
 var _ Source = (*Prometheus)(nil)
 
-// NewPrometheus returns the Source that c describes. It makes no calls. Transport, if not nil, replaces the
-// network in tests.
+// NewPrometheus returns the Source that c configures. It sends nothing. In tests, transport replaces the network; it may be
+// nil.
 func NewPrometheus(c PrometheusConfig, transport http.RoundTripper) (*Prometheus, error) {
 	settings := &httpconfig.DefaultHTTPClientConfig
 	if c.HTTPFile != "" {
 		var err error
 		if settings, _, err = httpconfig.LoadHTTPConfigFile(c.HTTPFile); err != nil {
-			return nil, errors.New("no HTTP client configuration: " + quoted.ReplaceAllLiteralString(err.Error(), "…"))
+			return nil, errors.New("invalid HTTP client configuration: " + quoted.ReplaceAllLiteralString(err.Error(), "…"))
 		}
 	}
 	own := *settings
-	own.FollowRedirects = false // a redirect would receive the credentials
+	own.FollowRedirects = false // the target of a redirect would receive the credentials
 	client, err := httpconfig.NewClientFromConfig(own, "prometheus")
 	if err != nil {
-		return nil, fmt.Errorf("HTTP client configuration: %w", err)
+		return nil, fmt.Errorf("invalid HTTP client configuration: %w", err)
 	}
 	if transport != nil {
 		client.Transport = transport
 	}
 	client.Transport = limited{client.Transport, c.MaxBody}
-	asked, err := api.NewClient(api.Config{Address: strings.TrimSuffix(c.URL, "/"), Client: client})
+	apiClient, err := api.NewClient(api.Config{Address: strings.TrimSuffix(c.URL, "/"), Client: client})
 	if err != nil {
 		return nil, err
 	}
-	return &Prometheus{v1.NewAPI(asked), c.Timeout}, nil
+	return &Prometheus{v1.NewAPI(apiClient), c.Timeout}, nil
 }
 
-// limited limits the bytes that are read of an answer.
+// limited limits the size of an answer in bytes.
 type limited struct {
 	http.RoundTripper
-	most int64
+	limit int64
 }
 
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := l.RoundTripper.RoundTrip(r)
 	if err == nil {
-		resp.Body = http.MaxBytesReader(nil, resp.Body, l.most)
+		resp.Body = http.MaxBytesReader(nil, resp.Body, l.limit)
 	}
 	return resp, err
 }
 
-// quoted matches a value that the libraries for YAML and URLs quote in errors; it may be a password.
+// quoted matches the values that the YAML and URL libraries quote in errors. Such a value may be a password.
 var quoted = regexp.MustCompile("`[^`]*`|parse \"[^\"]*\"")
 
-// Groups implements Source. It returns only rules about this exporter's families, because a Prometheus may
-// have others. What the API does not return (limit, keep_firing_for) is zero.
+// Groups implements Source. It returns only rules about this exporter's families, because the Prometheus may have other rules.
+// The API does not return limit and keep_firing_for: these fields are zero.
 func (p *Prometheus) Groups(ctx context.Context) ([]Group, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -134,13 +134,13 @@ func ruleOf(r any) (Rule, error) {
 		for _, a := range r.Alerts {
 			value, err := strconv.ParseFloat(a.Value, 64)
 			if err != nil {
-				return rule, fmt.Errorf("alert %s: its value %q is no number", r.Name, a.Value)
+				return rule, fmt.Errorf("alert %s: the value %q is not a number", r.Name, a.Value)
 			}
 			rule.Alerts = append(rule.Alerts, Alert{Labels: texts(a.Labels), Annotations: texts(a.Annotations), State: string(a.State), ActiveAt: a.ActiveAt, Value: value})
 		}
 		return rule, nil
 	}
-	return Rule{}, fmt.Errorf("a rule is a %T", r)
+	return Rule{}, fmt.Errorf("unknown type of rule: %T", r)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// answers is a Prometheus with fixed answers by path; it keeps the last request.
+// answers is a Prometheus with fixed answers by path. It stores the last request.
 type answers struct {
 	status int
 	header http.Header
@@ -160,7 +160,7 @@ func TestPrometheusHTTPConfigErrorsContainNoSecrets(t *testing.T) {
 		"basic_auth: {username: me, pasword: c4n4ry}":                "pasword",
 		"bearer_token: c4n4ry\nauthorization: {credentials: c4n4ry}": "not compatible",
 		"tls_config: {ca_file: /does/not/exist}":                     "/does/not/exist",
-		"c4n4ry":                                                     "no HTTP client configuration",
+		"c4n4ry":                                                     "invalid HTTP client configuration",
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -71,7 +71,7 @@ func (e *engine) query(ctx context.Context, limited *promql.Engine, expr string,
 
 func (e *engine) queryRange(ctx context.Context, limited *promql.Engine, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
 	if step <= 0 || end.Before(start) || end.Sub(start)/step > maxSteps {
-		return nil, fmt.Errorf("query %s: from %s to %s by %s: at most %d steps, forward in time", expr, start, end, step, maxSteps)
+		return nil, fmt.Errorf("query %s: invalid range from %s to %s with step %s: end must not be before start, and there can be at most %d steps", expr, start, end, step, maxSteps)
 	}
 	query, err := limited.NewRangeQuery(ctx, e.store, nil, expr, start, end, step)
 	if err != nil {

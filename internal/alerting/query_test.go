@@ -65,16 +65,16 @@ func TestQueriesOfPages(t *testing.T) {
 
 		const much = `count_over_time(vector(1)[300s:1ms])`
 		if _, err := a.Query(t.Context(), much, time.Now()); err != nil {
-			t.Errorf("a page may need 300,000 samples: %v", err)
+			t.Errorf("the limit of pages allows 300,000 samples, got %v", err)
 		}
 		if _, err := a.Requests().Query(t.Context(), much, time.Now()); err == nil || !strings.Contains(err.Error(), "too many samples") {
-			t.Errorf("a request may need 300,000 samples: %v", err)
+			t.Errorf("a request with 300,000 samples: error %v, want too many samples", err)
 		}
 		if _, err := a.Requests().QueryRange(t.Context(), much, time.Now(), time.Now(), time.Second); err == nil || !strings.Contains(err.Error(), "too many samples") {
-			t.Errorf("a request for a range may need 300,000 samples: %v", err)
+			t.Errorf("a range request with 300,000 samples: error %v, want too many samples", err)
 		}
 		if v, err := a.Requests().Query(t.Context(), `avax_height`, time.Now()); err != nil || len(v) != 1 {
-			t.Errorf("a request gets %v and %v", v, err)
+			t.Errorf("request: %v and %v", v, err)
 		}
 
 		ended, end := context.WithCancel(t.Context())
@@ -120,7 +120,7 @@ groups:
 		for _, s := range all {
 			got = append(got, string(s.Metric[model.MetricNameLabel]))
 			if s.Metric["__tmp_bulk"] != "" {
-				t.Errorf("%s has a foreign label", s.Metric)
+				t.Errorf("%s has an unexpected label", s.Metric)
 			}
 		}
 		want := []string{

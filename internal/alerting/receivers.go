@@ -18,7 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
-// CheckAlertmanagers returns the errors in the Alertmanagers' URLs and in their file. It calls none.
+// CheckAlertmanagers returns the errors in c.Alertmanagers and in c.AlertmanagerFile. It sends nothing.
 func CheckAlertmanagers(c Config) (urls, file error) {
 	for i, u := range c.Alertmanagers {
 		if _, err := parseReceiver(u); err != nil {
@@ -37,9 +37,9 @@ func parseReceiver(s string) (*url.URL, error) {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("invalid URL: write one like http://127.0.0.1:9093") // the URL may contain a password
 	case u.User != nil:
-		return nil, errors.New("a user or password in the URL: write basic_auth into the Alertmanager configuration file")
+		return nil, errors.New("the URL contains a user or password: use basic_auth in the Alertmanager configuration file instead")
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("it ends in ? or #: write the address alone, such as http://127.0.0.1:9093/prefix")
+		return nil, errors.New("the URL has a query or fragment: write it without ? and #, such as http://127.0.0.1:9093/prefix")
 	}
 	return u, nil
 }
@@ -71,11 +71,11 @@ func receivers(c Config) (config.AlertingConfig, error) {
 	}
 	switch {
 	case settings > 1:
-		return block, fmt.Errorf("%s: %d entries without static_configs: only one may configure the listed URLs: add targets to the others", c.AlertmanagerFile, settings)
+		return block, fmt.Errorf("%s: %d entries without static_configs: only one entry may configure the listed URLs: add static_configs to the others", c.AlertmanagerFile, settings)
 	case settings == 1 && len(c.Alertmanagers) == 0:
-		return block, fmt.Errorf("%s: an entry without static_configs configures the listed URLs, but there are none: add targets to it", c.AlertmanagerFile)
+		return block, fmt.Errorf("%s: an entry without static_configs configures the listed URLs, but no URL is listed: add static_configs to the entry", c.AlertmanagerFile)
 	case len(own) == 0 && len(c.Alertmanagers) == 0:
-		return block, fmt.Errorf("%s: no Alertmanager: name one there, or list its URL", c.AlertmanagerFile)
+		return block, fmt.Errorf("%s: no Alertmanager in the file, and no URL is listed: add one", c.AlertmanagerFile)
 	}
 	for _, s := range c.Alertmanagers {
 		u, err := parseReceiver(s)
@@ -99,15 +99,15 @@ func receivers(c Config) (config.AlertingConfig, error) {
 func parseBlock(content []byte) (config.AlertingConfig, error) {
 	loaded, err := config.Load(string(content), slog.New(slog.DiscardHandler))
 	if err != nil {
-		return config.AlertingConfig{}, errors.New("write the block alerting of Prometheus' configuration: " + quoted.ReplaceAllLiteralString(err.Error(), "…"))
+		return config.AlertingConfig{}, errors.New("invalid file: write only the section alerting of a Prometheus configuration: " + quoted.ReplaceAllLiteralString(err.Error(), "…"))
 	}
 	if len(loaded.ScrapeConfigs) > 0 || len(loaded.RuleFiles) > 0 || len(loaded.RemoteWriteConfigs) > 0 {
-		return config.AlertingConfig{}, errors.New("write the block alerting and nothing else")
+		return config.AlertingConfig{}, errors.New("the file has other sections: write only the section alerting")
 	}
 	return loaded.AlertingConfig, nil
 }
 
-// targets are the fixed addresses of each entry, in the format of the notifier.
+// targets returns the addresses of each entry in the format of the notifier.
 func targets(c config.AlertingConfig) map[string][]*targetgroup.Group {
 	sets := map[string][]*targetgroup.Group{}
 	for key, a := range c.AlertmanagerConfigs.ToMap() {

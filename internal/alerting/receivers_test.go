@@ -73,14 +73,14 @@ func TestAlertmanagerErrorsContainNoSecrets(t *testing.T) {
 		want    string
 	}{
 		{urls: []string{"localhost:9093"}, want: "write one like http://127.0.0.1:9093"},
-		{urls: []string{"http://a", "http://us:canary@host:9093"}, want: "entry 2 of the list: a user or password in the URL"},
+		{urls: []string{"http://a", "http://us:canary@host:9093"}, want: "entry 2 of the list: the URL contains a user or password"},
 		{urls: []string{"http://us:canary@ho st"}, want: "write one like"},
-		{urls: []string{"http://host/?key=canary"}, want: "ends in ? or #"},
+		{urls: []string{"http://host/?key=canary"}, want: "the URL has a query or fragment"},
 		{urls: []string{"http://a"}, content: "alerting: {alertmanagers: [{static_cofnigs: []}]}", want: "static_cofnigs"},
 		{urls: []string{"http://a"}, content: "alerting: {alertmanagers: [{consul_sd_configs: [{server: x}]}]}", want: "consul_sd_configs"},
-		{urls: []string{"http://a"}, content: "rule_files: [x]", want: "the block alerting and nothing else"},
+		{urls: []string{"http://a"}, content: "rule_files: [x]", want: "write only the section alerting"},
 		{urls: []string{"http://a"}, content: "alerting: {alertmanagers: [{timeout: 1s}, {timeout: 2s}]}", want: "2 entries without static_configs"},
-		{content: "alerting: {alertmanagers: [{timeout: 1s}]}", want: "there are none: add targets to it"},
+		{content: "alerting: {alertmanagers: [{timeout: 1s}]}", want: "no URL is listed: add static_configs to the entry"},
 		{content: "alerting: {}", want: "no Alertmanager"},
 	} {
 		c := Config{Alertmanagers: test.urls}
@@ -100,7 +100,7 @@ func TestAlertmanagerErrorsContainNoSecrets(t *testing.T) {
 	}
 }
 
-// TLS with its own certificate, and a password that changes at runtime.
+// The Alertmanager uses TLS with its own certificate, and a password that changes while the exporter runs.
 func TestAlertmanagerWithTLSAndPassword(t *testing.T) {
 	requests := make(chan string, 100)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

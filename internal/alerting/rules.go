@@ -32,13 +32,13 @@ const builtIn = "rules.yml"
 type ruleSet struct {
 	name   string
 	groups *rulefmt.RuleGroups
-	// families is a pattern of the names of samples that the rules may use.
+	// families is a regular expression for the names of the series that the rules may use.
 	families string
-	alerts   int
-	records  int
+	alerts   int // number of alerting rules
+	records  int // number of recording rules
 }
 
-// CheckRules reads the rules that c names and returns their errors.
+// CheckRules reads and validates the rules that c selects.
 func CheckRules(c Config) (RulesSummary, error) {
 	set, err := readRules(c)
 	if err != nil {
@@ -59,12 +59,12 @@ func readRules(c Config) (*ruleSet, error) {
 	return parseRules(name, content, max(c.History, MinHistory))
 }
 
-// parseRules rejects what Prometheus rejects, rules that look back further than the history, and a file
-// without an alert.
+// parseRules parses a rules file. It returns an error for a file that Prometheus rejects, for a rule that needs samples older
+// than the history, and for a file without an alert.
 func parseRules(name string, content []byte, history time.Duration) (*ruleSet, error) {
 	groups, errs := rulefmt.Parse(content, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
 	if groups == nil && len(errs) > 0 {
-		errs = errs[:1] // it was parsed twice, the second time for line numbers
+		errs = errs[:1] // the library parses the file twice and returns the error twice
 	}
 	for i, err := range errs {
 		errs[i] = fmt.Errorf("%s: %w", name, err)
@@ -86,25 +86,25 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 				back += time.Duration(*g.QueryOffset)
 			}
 			if back > history+lookback {
-				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, and samples are kept for %s: shorten its range or offset, keep samples for longer, or let a Prometheus evaluate it",
+				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, but samples are kept for %s: shorten its range or offset, keep samples for longer (AVAX_HISTORY), or let a Prometheus evaluate the rules",
 					name, g.Name, which, model.Duration(back), model.Duration(history)))
 			}
-			asked(expr, names)
+			addNames(names, expr)
 			if r.Alert == "" {
 				set.records++
 				continue
 			}
 			set.alerts++
 			for _, text := range r.Annotations {
-				askedByTemplate(text, names)
+				addTemplateNames(names, text)
 			}
 			for _, text := range r.Labels {
-				askedByTemplate(text, names)
+				addTemplateNames(names, text)
 			}
 		}
 	}
 	if len(errs) == 0 && set.alerts == 0 {
-		errs = append(errs, fmt.Errorf("%s: no alert in the file: add one", name))
+		errs = append(errs, fmt.Errorf("%s: the file has no alert: add one", name))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -113,18 +113,18 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 	return set, nil
 }
 
-// looksBack returns how long before its evaluation an expression needs samples.
+// looksBack returns the age of the oldest samples that an expression needs.
 func looksBack(expr parser.Expr) time.Duration {
 	now := time.Now()
 	from, to := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: now, End: now, LookbackDelta: lookback})
 	if from == 0 && to == 0 {
-		return 0 // it reads no samples
+		return 0 // the expression reads no samples
 	}
 	return max(0, now.Sub(time.UnixMilli(from))).Round(time.Second)
 }
 
-// asked adds patterns for the names of the samples that an expression uses.
-func asked(expr parser.Expr, names map[string]bool) {
+// addNames adds regular expressions for the names of the series that an expression uses.
+func addNames(names map[string]bool, expr parser.Expr) {
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
 		s, ok := n.(*parser.VectorSelector)
 		if !ok {
@@ -149,9 +149,9 @@ func asked(expr parser.Expr, names map[string]bool) {
 
 var identifier = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`)
 
-// askedByTemplate adds the names that a template may use in its function query. The query text is built when the
-// template runs, so every word in it counts as a name.
-func askedByTemplate(text string, names map[string]bool) {
+// addTemplateNames adds the names of the series that a template may query. The template builds its queries when it runs, so
+// every word of the template counts as a name.
+func addTemplateNames(names map[string]bool, text string) {
 	if !strings.Contains(text, "query") {
 		return
 	}
@@ -160,8 +160,7 @@ func askedByTemplate(text string, names map[string]bool) {
 	}
 }
 
-// loader is a rules.GroupLoader that returns a set that was read and validated before, even if its file
-// has changed.
+// loader is a rules.GroupLoader. It returns set, which was read and validated before, even if the file has changed since.
 type loader struct{ set *ruleSet }
 
 func (l *loader) Load(string, bool, model.ValidationScheme) (*rulefmt.RuleGroups, []error) {

@@ -31,8 +31,8 @@ func TestInvalidRulesFileNamesTheReason(t *testing.T) {
 		{group("{alert: A, expr: 'up =='}"), "parse error"},
 		{group("{alert: A, expr: up, for: soon}"), "soon"},
 		{group("{alert: A, expr: up, annotations: {summary: '{{ .Value'}}"), "template"},
-		{group("{record: a, expr: up}"), "no alert in the file"},
-		{group("{alert: A, expr: 'increase(up[3h])'}"), "A looks back 3h, and samples are kept for 2h"},
+		{group("{record: a, expr: up}"), "the file has no alert"},
+		{group("{alert: A, expr: 'increase(up[3h])'}"), "A looks back 3h, but samples are kept for 2h"},
 		{group("{alert: A, expr: 'up offset 130m'}"), "looks back 2h15m"},
 		{group("{alert: A, expr: 'max_over_time(up[1h:1m] offset 90m)'}"), "looks back 2h35m"},
 		{group("{alert: A, expr: 'up @ 1700000000'}"), "looks back"},
@@ -94,6 +94,6 @@ groups:
 	}
 	all, err := parseRules("my.yml", []byte(`groups: [{name: g, rules: [{alert: A, expr: '{job="x"} == 0'}]}]`), MinHistory)
 	if err != nil || !regexp.MustCompile("^(?:"+all.families+")$").MatchString("anything") {
-		t.Errorf("rule without a family name: %v, %v, want any family", all, err)
+		t.Errorf("rule without a family name: %v, %v, want a set that accepts any family", all, err)
 	}
 }

@@ -29,14 +29,14 @@ import (
 // Built reports that this program can evaluate rules.
 const Built = true
 
-// ErrNotBuilt is the error of a program that cannot evaluate rules. It is nil because Built is true.
+// ErrNotBuilt is the error of Start in a program that was built without alerting. Here it is nil.
 var ErrNotBuilt error
 
 const (
-	dropEvery = 10 * time.Minute // how often samples older than the history are dropped
-	// drainFor is how long the shutdown waits for notifications in the queue.
+	dropEvery = 10 * time.Minute // time between two deletions of samples older than the history
+	// drainFor is how long a shutdown waits until queued notifications are sent.
 	drainFor = 5 * time.Second
-	// queueCapacity is Prometheus' default.
+	// queueCapacity is the maximum number of queued alerts: Prometheus' default.
 	queueCapacity = 10_000
 )
 
@@ -56,12 +56,12 @@ type Alerting struct {
 	mu      sync.Mutex // locked during a reload or a restart of the engine
 	set     *ruleSet
 	engine  *engine
-	failing map[string]string // rules that cannot be evaluated, and why
+	failing map[string]string // errors of the rules whose last evaluation failed
 	stopped chan struct{}
 }
 
-// Start starts sampling, and the evaluation of rules after a complete scrape. Both stop when ctx ends.
-// Wait returns when they have stopped.
+// Start starts the scrapes, and after the first complete scrape the evaluation of rules. Both stop when ctx ends. Wait returns
+// when both have stopped.
 func Start(ctx context.Context, o Options) (*Alerting, error) {
 	o.ResendDelay = cmp.Or(o.ResendDelay, time.Minute)
 	o.ForGracePeriod = cmp.Or(o.ForGracePeriod, time.Minute)
@@ -83,8 +83,8 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		set: set, state: alertState{dir: o.State, every: o.Interval}, failing: map[string]string{}, stopped: make(chan struct{}),
 	}
 	if a.state.dir == nil {
-		a.state.dir = &state.Dir{} // in memory: lost at a restart
-		o.Registerer.Unregister(a.metrics.remembered)
+		a.state.dir = &state.Dir{} // state in memory only: a restart loses it
+		o.Registerer.Unregister(a.metrics.saved)
 	}
 	if err := a.state.load(time.Now()); err != nil {
 		a.log.Warn("alert state not restored", "err", err)
@@ -97,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 			return nil, fmt.Errorf("list of Alertmanagers: %w", err)
 		}
 	}
-	// stopping ends drainFor later than ctx, so that notifications in the queue can still be sent.
+	// stopping ends up to drainFor after ctx, so that queued notifications can still be sent.
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.delivery = newDelivery(o, a.metrics, stopping)
 	if o.Notifies() {
@@ -127,7 +127,7 @@ func (a *Alerting) newNotifier(block config.AlertingConfig) (*notifier.Manager, 
 	return n, n.ApplyConfig(cfg)
 }
 
-// run runs alerting until ctx ends.
+// run scrapes, evaluates and notifies until ctx ends.
 func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block config.AlertingConfig) {
 	defer close(a.stopped)
 	defer stop()
@@ -159,7 +159,7 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 	}
 }
 
-// evaluate runs an engine until ctx ends. It returns true if the wall clock was set.
+// evaluate runs an engine until ctx ends or the wall clock is set. It reports whether the wall clock was set.
 func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 	if !a.waitUntilReady(ctx) {
 		return false
@@ -171,7 +171,7 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 	}
 	a.mu.Unlock()
 	if err != nil {
-		a.log.Error("alert rules not started", "err", err) // the configuration was validated before
+		a.log.Error("alert rules not started", "err", err) // not expected: the configuration was validated before
 		<-ctx.Done()
 		return false
 	}
@@ -191,15 +191,14 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 	}
 	a.mu.Lock()
 	if err := e.evaluate(a, a.set); err != nil {
-		a.log.Error("alert rules invalid", "err", err) // the set was validated before
+		a.log.Error("alert rules invalid", "err", err) // not expected: the set was validated before
 	}
 	a.log.Info("alert rules started", "rules", a.set.name, "alerts", a.set.alerts)
 	a.mu.Unlock()
 	return a.watch(ctx, e)
 }
 
-// waitUntilReady waits until a scrape would be complete, or for the maximum time. It returns false if ctx
-// ends before.
+// waitUntilReady waits until Options.Ready returns true, at most for Options.Patience. It returns false if ctx ends first.
 func (a *Alerting) waitUntilReady(ctx context.Context) bool {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -213,8 +212,8 @@ func (a *Alerting) waitUntilReady(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// restart replaces an engine whose clock was set. Alerts keep their state: no resolution is sent, and a
-// `for` continues. It returns nil if ctx ended before.
+// restart replaces the engine after the wall clock was set. Alerts keep their state: no alert is resolved, and a `for`
+// continues. It returns nil if ctx ends first.
 func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
 	a.log.Warn("wall clock changed", "effect", "samples are discarded, alerts keep their state")
 	a.stopRules(old)
@@ -236,7 +235,7 @@ func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
 	}
 }
 
-// replace makes a new engine the current one.
+// replace creates a new engine and makes it the current engine.
 func (a *Alerting) replace(ctx context.Context) (*engine, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -265,7 +264,7 @@ func (a *Alerting) current() *engine {
 	return a.engine
 }
 
-// Wait returns when everything has stopped, after the context of Start has ended.
+// Wait waits until alerting has stopped. It stops after the context of Start has ended.
 func (a *Alerting) Wait() { <-a.stopped }
 
 // scrapeConfig returns the configuration of a Prometheus that scrapes only this exporter.
@@ -293,9 +292,8 @@ func (a *Alerting) scrapeConfig(set *ruleSet) (*config.Config, error) {
 	return cfg, nil
 }
 
-// kept returns the relabelling that selects the samples to keep: the families that rules name, and all avax_
-// families, which pages show. Histograms of the exporter, which have many series, are kept only if a rule
-// names them.
+// kept returns the relabel rules that select the samples to keep: the families that rules name, and all avax_ families,
+// because status pages show them. Histograms of the exporter have many series, so they are kept only if a rule names them.
 func kept(named string) []map[string]any {
 	const bulk = "__tmp_bulk"
 	of := func(label, regex string, rest map[string]any) map[string]any {
@@ -310,7 +308,7 @@ func kept(named string) []map[string]any {
 	}
 }
 
-// scrapeTargets are the fixed addresses of each job, in the format of the scraper.
+// scrapeTargets returns the addresses of each job in the format of the scraper.
 func scrapeTargets(c *config.Config) map[string][]*targetgroup.Group {
 	groups := map[string][]*targetgroup.Group{}
 	for _, s := range c.ScrapeConfigs {
@@ -359,7 +357,8 @@ func (a *Alerting) reload() (*ruleSet, error) {
 	return set, nil
 }
 
-// watch monitors an engine until ctx ends. It returns true if the wall clock was set.
+// watch updates metrics, saves state and drops old samples until ctx ends or the wall clock is set. It reports whether the
+// wall clock was set.
 func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 	tick := time.NewTicker(a.o.Interval)
 	defer tick.Stop()
@@ -387,7 +386,7 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 	}
 }
 
-// look counts the alerts, and logs a failing rule once.
+// look counts the active alerts. It logs when a rule starts to fail, fails with another error, or recovers.
 func (a *Alerting) look() {
 	counts := map[string]int{}
 	failing := map[string]string{}
@@ -418,7 +417,7 @@ func (a *Alerting) look() {
 	a.metrics.failing.Set(float64(len(failing)))
 }
 
-// saveState saves the state of the alerts.
+// saveState saves the state of the alerts. It logs an error once, until the error changes.
 func (a *Alerting) saveState(e *engine, last bool) {
 	wrote, err := a.state.update(e.rules.RuleGroups(), last)
 	if !wrote {
@@ -428,7 +427,7 @@ func (a *Alerting) saveState(e *engine, last bool) {
 	if err != nil {
 		saved, text = 0, err.Error()
 	}
-	a.metrics.remembered.Set(saved)
+	a.metrics.saved.Set(saved)
 	if text != a.state.err && text != "" {
 		a.log.Warn("alert state not saved", "err", err)
 	}

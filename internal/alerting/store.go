@@ -16,12 +16,11 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 )
 
-// lookback is how long a sample counts without a newer one: Prometheus' default.
+// lookback is how long a sample is valid if no newer sample follows: Prometheus' default.
 const lookback = 5 * time.Minute
 
-// store keeps samples in memory. It is Prometheus' head block without the database around it. That
-// database writes a log and moves full chunks to disk; the head alone never does, so a full disk does not
-// affect it (see docs/decisions/alerting.md).
+// store keeps samples in memory. It is Prometheus' head block without Prometheus' database, which writes a log and moves full
+// chunks to disk. The head block alone writes no files, so a full disk does not affect it (see docs/decisions/alerting.md).
 type store struct{ *tsdb.Head }
 
 // openStore opens an empty store.
@@ -29,7 +28,7 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb
 	options := tsdb.DefaultHeadOptions()
 	options.StripeSize = 1 << 9 // instead of 2^14: the store has a few thousand series, not millions
 	options.ChunkWriteQueueSize = 0
-	// The head needs an empty directory when it is opened, and does not use it afterwards.
+	// The head needs an empty directory when it is opened. It does not use the directory afterwards.
 	dir, err := emptyDir()
 	if err != nil {
 		return nil, err
@@ -49,8 +48,8 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb
 	return &store{head}, nil
 }
 
-// emptyDir creates a temporary directory in the first place that allows it, because a restarted exporter must alert
-// even if a disk is full.
+// emptyDir creates a temporary directory. It tries several parent directories, because a restarted exporter must alert even if
+// a disk is full.
 func emptyDir() (string, error) {
 	var errs []error
 	for _, parent := range []string{"/dev/shm", os.Getenv("RUNTIME_DIRECTORY"), os.TempDir(), os.Getenv("STATE_DIRECTORY")} {
@@ -63,11 +62,11 @@ func emptyDir() (string, error) {
 		}
 		errs = append(errs, err)
 	}
-	return "", fmt.Errorf("no directory can be made for a moment, set TMPDIR to one that this user may write: %w", errors.Join(errs...))
+	return "", fmt.Errorf("cannot create a temporary directory: set TMPDIR to a directory that this user may write: %w", errors.Join(errs...))
 }
 
-// Querier implements storage.Queryable as tsdb.DB does: a querier over samples that are being dropped starts
-// after them.
+// Querier implements storage.Queryable as tsdb.DB does: if samples in the range are being dropped, the querier starts after
+// these samples.
 func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 	if maxt < s.MinTime() {
 		return storage.NoopQuerier(), nil
@@ -91,7 +90,7 @@ func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, from, maxt), from, maxt)
 }
 
-// drop drops samples older than the history.
+// drop deletes samples older than history and lookback together.
 func (s *store) drop(now time.Time, history time.Duration) error {
 	return s.Truncate(now.Add(-history - lookback).UnixMilli())
 }
@@ -105,8 +104,8 @@ func (a *Alerting) History() time.Duration {
 	return 0
 }
 
-// Close releases the memory. It drops all chunks first, because the head's Close would write them to disk,
-// and panic if that is full.
+// Close releases the memory. It first drops all chunks, because the head's Close would write them to disk, and panic if the
+// disk is full.
 func (s *store) Close() error {
 	if err := s.Truncate(math.MaxInt64); err != nil {
 		return err
@@ -114,7 +113,7 @@ func (s *store) Close() error {
 	return s.Head.Close()
 }
 
-// measure returns the size of the store.
+// measure sets the metrics about the store.
 func (m *Metrics) measure(s *store) {
 	m.series.Set(float64(s.NumSeries()))
 	if from, to := s.MinTime(), s.MaxTime(); from < to {

@@ -28,7 +28,7 @@ func open(t testing.TB, configure func(*tsdb.HeadOptions)) *store {
 	return s
 }
 
-// fill appends a sample of this number of series at each time.
+// fill appends samples of this number of series.
 func fill(t testing.TB, s *store, series int, from, to time.Time, every time.Duration) {
 	t.Helper()
 	for at := from; at.Before(to); at = at.Add(every) {
@@ -46,12 +46,12 @@ func fill(t testing.TB, s *store, series int, from, to time.Time, every time.Dur
 }
 
 func TestStoreKeepsExactlyItsHistory(t *testing.T) {
-	for _, history := range []time.Duration{MinHistory, mostHistory} {
+	for _, history := range []time.Duration{MinHistory, maxHistory} {
 		t.Run(history.String(), func(t *testing.T) {
 			s := open(t, nil)
 			begin := time.Unix(1_800_000_000, 0)
 			now := begin.Add(time.Hour)
-			fill(t, s, 21, begin, now, 15*time.Second) // one of them ends here
+			fill(t, s, 21, begin, now, 15*time.Second) // one of the series ends here
 			for end := now.Add(history + 4*time.Hour); now.Before(end); {
 				fill(t, s, 20, now, now.Add(dropEvery), 15*time.Second)
 				now = now.Add(dropEvery)
@@ -94,10 +94,10 @@ func TestHistoryFollowsTheMemoryLimit(t *testing.T) {
 		series        uint64
 		want          time.Duration
 	}{
-		{0, 15 * time.Second, 0, mostHistory},
-		{0, 15 * time.Second, 2_000, mostHistory},
+		{0, 15 * time.Second, 0, maxHistory},
+		{0, 15 * time.Second, 2_000, maxHistory},
 		{0, 15 * time.Second, 4_000, 4_000 * 15 * time.Second},
-		{0, 30 * time.Second, 4_000, mostHistory},
+		{0, 30 * time.Second, 4_000, maxHistory},
 		{0, 15 * time.Second, 1_000_000, MinHistory},
 		{72 * time.Hour, 15 * time.Second, 1_000_000, 72 * time.Hour},
 	} {
@@ -107,7 +107,7 @@ func TestHistoryFollowsTheMemoryLimit(t *testing.T) {
 	}
 }
 
-// A query during a drop returns the remaining samples, and does not block the drop.
+// A query that starts while samples are dropped returns the remaining samples. It does not block the drop.
 func TestQueryDuringADrop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, nil)
@@ -123,7 +123,7 @@ func TestQueryDuringADrop(t *testing.T) {
 		early := ask(now.Add(-3*time.Hour), now)
 		dropped := make(chan error, 1)
 		go func() { dropped <- s.drop(now, MinHistory) }()
-		synctest.Wait() // it waits for the earlier query
+		synctest.Wait() // the drop waits for the earlier query
 
 		late := ask(now.Add(-3*time.Hour), now)
 		gone := ask(now.Add(-3*time.Hour), now.Add(-MinHistory-time.Hour/2))
@@ -159,7 +159,7 @@ func TestQueryDuringADrop(t *testing.T) {
 	})
 }
 
-// The store's directory is deleted, so the first write would end the process, as a full disk does to Prometheus' database.
+// The store's directory is deleted, so a write to it would fail, as writes of Prometheus' database do on a full disk.
 func TestStoreWritesNoFiles(t *testing.T) {
 	var dir string
 	s := open(t, func(o *tsdb.HeadOptions) { dir = o.ChunkDirRoot })
@@ -179,12 +179,12 @@ func TestStoreWritesNoFiles(t *testing.T) {
 	}
 }
 
-// Prometheus' own acceptance tests of PromQL.
+// These are Prometheus' own acceptance tests of PromQL.
 func TestStorePassesPrometheusAcceptanceTests(t *testing.T) {
 	engine := promqltest.NewTestEngine(t, false, lookback, promqltest.DefaultMaxSamplesPerQuery)
 	promqltest.RunBuiltinTestsWithStorage(t, engine, func(t testing.TB) storage.Storage {
 		return testStorage{open(t, func(o *tsdb.HeadOptions) {
-			o.ChunkRange = 24 * time.Hour.Milliseconds() // a series after the other, hours long
+			o.ChunkRange = 24 * time.Hour.Milliseconds() // the tests append hours of one series before the next series
 			o.EnableSTStorage.Store(true)
 			o.EnableHistogramSTEncoding.Store(true)
 			o.FloatChunkEncoding.Store(uint32(chunkenc.EncXOR2))

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// clockTolerance is the largest step of the wall clock that does not cause a new engine. Samples and evaluations of that
-// time are lost, as in Prometheus.
+// clockTolerance is the largest step of the wall clock that does not cause a new engine. After a smaller step, samples and
+// evaluations of that time are lost, as in Prometheus.
 const clockTolerance = time.Minute
 
-// wallClock detects that the wall clock was set, or that the machine slept: the wall clock and the monotonic
-// clock then differ.
+// wallClock detects that the wall clock was set, or that the machine was suspended: then the wall clock and the monotonic
+// clock have advanced by different times.
 type wallClock struct {
 	step func(since time.Time) time.Duration
 
 	mu   sync.Mutex
 	last time.Time
-	set  chan struct{} // closed when it was set by more than is tolerated
+	set  chan struct{} // closed when the wall clock was set by more than clockTolerance
 }
 
 func newWallClock(step func(since time.Time) time.Duration) *wallClock {
 	return &wallClock{step: step, last: time.Now(), set: make(chan struct{})}
 }
 
-// clockStep returns by how much the wall clock was set forward since that reading of both clocks.
+// clockStep returns by how much the wall clock was set forward since then. since must hold a monotonic reading.
 func clockStep(since time.Time) time.Duration {
 	now := time.Now()
 	return now.Round(0).Sub(since.Round(0)) - now.Sub(since)
 }
 
-// wasSet reports whether the clock was set since the engine started.
+// wasSet reports whether the wall clock was set by more than clockTolerance since the engine started.
 func (c *wallClock) wasSet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

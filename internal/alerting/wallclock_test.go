@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// setAt is a wall clock that is set by this much at that time.
+// setAt returns an option: at this time, the wall clock is set forward by this duration.
 func setAt(at time.Time, by time.Duration) func(*Options) {
 	return func(o *Options) {
 		o.clockStep = func(since time.Time) time.Duration {

@@ -13,8 +13,8 @@ import (
 // Built reports that this program cannot evaluate rules: it was built with the tag noalerting.
 const Built = false
 
-// ErrNotBuilt reports that the program cannot evaluate rules.
-var ErrNotBuilt = errors.New("this program was built without alerting (tag noalerting): use the one built without that tag, or let a Prometheus evaluate the rules")
+// ErrNotBuilt is the error of Start.
+var ErrNotBuilt = errors.New("this program was built without alerting (tag noalerting): use a program that was built without this tag, or let a Prometheus evaluate the rules")
 
 // Alerting does nothing.
 type Alerting struct{}

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// world is the environment of alerting in a test: a page of metrics, an Alertmanager that tracks alerts like a real one, and a log.
+// world is the environment of alerting in a test: /metrics, an Alertmanager that tracks alerts like a real one, and a log.
 type world struct {
 	t     *testing.T
 	rules string // path of a file
@@ -73,7 +73,7 @@ func (w *world) write(rules string) {
 	}
 }
 
-// show sets the page, one line per sample.
+// show replaces the content of /metrics, one line per sample.
 func (w *world) show(lines ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +86,7 @@ func (w *world) set(f func()) {
 	f()
 }
 
-// ServeHTTP serves the page.
+// ServeHTTP serves /metrics.
 func (w *world) ServeHTTP(rw http.ResponseWriter, _ *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +114,7 @@ func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
 		key := text(a.Labels) + a.Labels["alertname"]
 		known := w.active[key].After(now)
 		resolved := !a.EndsAt.After(now)
-		if known == resolved { // it starts firing or resolves
+		if known == resolved { // the alert starts firing or is resolved
 			w.pages = append(w.pages, event{now, resolved, a.post, a.Annotations, a.GeneratorURL})
 		}
 		w.active[key] = a.EndsAt
@@ -155,16 +155,16 @@ func (w *world) Write(line []byte) (int, error) {
 func (w *world) start(change ...func(*Options)) (*Alerting, func()) {
 	w.t.Helper()
 	a, stop := w.startNow(change...)
-	synctest.Wait() // until it has looked up its name
+	synctest.Wait() // until the scraper has resolved the name
 	return a, stop
 }
 
 // startNow is start without synthetic time.
 func (w *world) startNow(change ...func(*Options)) (*Alerting, func()) {
 	w.t.Helper()
-	// The scraper looks up this host's name to spread its work over time. A shared lookup would not end within synthetic time.
+	// The scraper resolves the name of this host, to spread scrapes over time. A real lookup would never end in synthetic time.
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("no name is looked up in a test")
+		return nil, errors.New("name resolution is disabled in tests")
 	}}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.reporter = prometheus.NewRegistry()

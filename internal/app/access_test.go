@@ -45,7 +45,7 @@ func newAuthority(t *testing.T) authority {
 	return a
 }
 
-// sign creates a certificate and its key in PEM; the first is the authority's own.
+// sign creates a certificate and its key in PEM. The first call creates the authority's own certificate.
 func (a *authority) sign(t *testing.T, name string) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -74,7 +74,8 @@ func (a *authority) sign(t *testing.T, name string) (certificate, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 }
 
-// guarded serves a node to requests that pass. To others it answers with what they sent, like a careless proxy.
+// guarded serves a node for requests that pass. It answers every other request with the content of that request, like a careless
+// proxy.
 func guarded(t *testing.T, node http.Handler, pass func(*http.Request) bool) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -223,7 +224,7 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	}
 }
 
-// An observer belongs to another operator: it gets its own credentials, and never those of the nodes.
+// An observer belongs to another operator. The exporter sends it its own credentials, and never the nodes' credentials.
 func TestNodeCredentialsNeverReachAnObserver(t *testing.T) {
 	network := simnet.New(simnet.Options{Seed: 1})
 	ours, theirs := newAuthority(t), newAuthority(t)
@@ -285,7 +286,8 @@ func TestNodeCredentialsNeverReachAnObserver(t *testing.T) {
 	}
 }
 
-// A token and a certificate are replaced while the exporter runs. It uses the new ones, without a gap in the samples.
+// A token and a certificate are replaced while the exporter runs. The exporter uses the new token and certificate, without a gap in
+// the samples.
 func TestRotatedCredentialsCauseNoGap(t *testing.T) {
 	node := simnet.New(simnet.Options{Seed: 1}).Node("alpha")
 	ours := newAuthority(t)

@@ -1,5 +1,5 @@
-// Package app wires the exporter: targets and their reload, scheduler, store, alerting, HTTP handlers, listeners and shutdown. The
-// commands, the tests and the benchmarks share this wiring.
+// Package app assembles the exporter: targets and their reload, scheduler, store, alerting, HTTP handlers, listeners and
+// shutdown. The commands, tests and benchmarks use it.
 package app
 
 import (
@@ -30,23 +30,23 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// App is a running exporter: everything between its upstreams and its listener.
+// App is a running exporter without its listener.
 type App struct {
 	cfg       *config.Config
 	log       *slog.Logger
 	targets   *targets
 	store     *snapshot.Store
 	scheduler *schedule.Scheduler
-	alerting  *alerting.Alerting // nil if off
-	notifier  *notify.Notifier   // nil if off
+	alerting  *alerting.Alerting // nil if disabled
+	notifier  *notify.Notifier   // nil if disabled
 	watch     *fleet.Watch
 	handler   http.Handler
 
 	mu sync.Mutex // locked during changes of targets and jobs
 }
 
-// New starts the collectors and, if on, alerting. They run until ctx ends; Wait waits for that. An error in the configuration is
-// a config.InputError.
+// New starts the collectors, and alerting if it is enabled. They run until ctx ends. Wait waits until they have stopped. An error
+// in the configuration is a config.InputError.
 func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -113,7 +113,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	return a, nil
 }
 
-// openState opens the state directory; nil, the default, keeps state in memory.
+// openState opens the state directory. If none is configured, it returns nil, and state is kept in memory.
 func openState(cfg *config.Config, log *slog.Logger) *state.Dir {
 	if cfg.StateDir == "" {
 		return nil
@@ -141,7 +141,7 @@ func (a *App) Handler() http.Handler { return a.handler }
 // Store holds the latest run of every job.
 func (a *App) Store() *snapshot.Store { return a.store }
 
-// Progress returns the number of jobs that have ended their first run, successful or not, and the number of jobs.
+// Progress returns the number of jobs whose first run has ended, successful or not, and the number of jobs.
 func (a *App) Progress() (ran, of int) { return a.scheduler.Progress() }
 
 // Wait waits until everything that New started has stopped, after its context has ended.
@@ -155,9 +155,10 @@ func (a *App) Wait() {
 	}
 }
 
-// Run serves the exporter until ctx ends. Started, if not nil, is called with the listen address; reload triggers a reload.
+// Run serves the exporter until ctx ends. It calls started, if not nil, with the listen address. A value in reload triggers a
+// reload.
 func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-chan struct{}, started func(net.Addr)) error {
-	// Listen first, so that a port in use is reported at once.
+	// Listen first, so that a port that is already in use is reported at once.
 	listener, err := listen(ctx, cfg)
 	if err != nil {
 		return err
@@ -175,7 +176,7 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 		for {
 			select {
 			case <-reload:
-				_ = a.Reload() // it logs its errors
+				_ = a.Reload() // Reload logs its errors
 			case <-ctx.Done():
 				return
 			}
@@ -207,8 +208,8 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 	return err
 }
 
-// followChains discovers the chains that nodes track: soon again while a node has not answered, with backoff, and when one answers
-// again; otherwise periodically.
+// followChains discovers the chains that nodes track, periodically and when a node answers again. If a node has not answered, it
+// tries again soon, with backoff.
 func (a *App) followChains(ctx context.Context) {
 	const soon, later = 15 * time.Second, 5 * time.Minute
 	ups := a.targets.shard
@@ -241,7 +242,7 @@ func (a *App) followChains(ctx context.Context) {
 		select {
 		case <-time.After(next):
 		case <-a.targets.answered:
-			select { // its chains start later
+			select { // wait: a node that has just started creates its chains later
 			case <-time.After(soon):
 			case <-ctx.Done():
 				return
@@ -252,7 +253,7 @@ func (a *App) followChains(ctx context.Context) {
 	}
 }
 
-// init sets the version of the family build_info to the one that the go command recorded.
+// init sets the version in the family build_info to the module's version.
 func init() { promversion.Version = Version() }
 
 // Version returns the module's version that the go command recorded.

@@ -19,7 +19,7 @@ import (
 
 // dataBudget is the planned cost of the enabled collectors at the Data service, and the budget.
 type dataBudget struct {
-	limit *data.Budget // nil without the service
+	limit *data.Budget // nil without the Data service
 	costs []cost       // highest cost per day first
 	data.Need
 }
@@ -31,7 +31,8 @@ type cost struct {
 	data.Need
 }
 
-// budget plans the cost of this process' jobs with the currently known chains and nodes. It is empty without the Data service.
+// budget plans the cost of this process' jobs with the currently known chains and nodes. The result is empty if no Data service
+// is configured.
 func (t *targets) budget() (dataBudget, error) {
 	if t.data == nil {
 		return dataBudget{}, nil
@@ -62,20 +63,20 @@ func (t *targets) budget() (dataBudget, error) {
 func costOf(collector string, calls map[string]int, when cron.Schedule) (cost, error) {
 	shortest, inADay := busiest(when, time.Now())
 	// The worst minute depends on the shortest time between two ticks, the day on their number.
-	var hasty, even []data.Load
+	var shortestEvery, evenly []data.Load
 	for op, n := range calls {
-		hasty = append(hasty, data.Load{Op: op, Calls: n, Every: shortest})
-		even = append(even, data.Load{Op: op, Calls: n, Every: (day + time.Duration(inADay) - 1) / time.Duration(inADay)})
+		shortestEvery = append(shortestEvery, data.Load{Op: op, Calls: n, Every: shortest})
+		evenly = append(evenly, data.Load{Op: op, Calls: n, Every: (day + time.Duration(inADay) - 1) / time.Duration(inADay)})
 	}
-	minute, err := data.Estimate(hasty...)
-	daily, _ := data.Estimate(even...) // it has the same error
+	minute, err := data.Estimate(shortestEvery...)
+	daily, _ := data.Estimate(evenly...) // returns the same error
 	return cost{collector, shortest, data.Need{PerMinute: minute.PerMinute, PerDay: daily.PerDay}}, err
 }
 
 const day = 24 * time.Hour
 
-// busiest returns the shortest time between two ticks of the coming week, and the maximum number of ticks per day. A cron
-// expression ticks at most once a minute; a schedule that ticks more often is even.
+// busiest returns the shortest time between two ticks of the coming week, and the maximum number of ticks per day. A schedule
+// that ticks more than once a minute is not a cron expression, so its ticks are regular.
 func busiest(when cron.Schedule, from time.Time) (shortest time.Duration, inADay int) {
 	const most = 2 * 24 * 60
 	ticks := []time.Time{when.Next(from)}
@@ -125,7 +126,7 @@ func (p dataBudget) exceeded() error {
 		strings.Join(over, ", and "), strings.Join(expensive, ", "))
 }
 
-// warnIfOverBudget logs that the planned cost exceeds the budget: a running exporter continues, and skips calls.
+// warnIfOverBudget logs a warning if the planned cost exceeds the budget. The exporter continues, and skips calls.
 func (a *App) warnIfOverBudget() {
 	p, err := a.targets.budget()
 	if err := errors.Join(err, p.exceeded()); err != nil {
@@ -138,7 +139,7 @@ func (p dataBudget) print(out io.Writer) error {
 	if len(p.costs) == 0 {
 		return nil
 	}
-	fmt.Fprintln(out, "\ncompute units at the Data service, at most:")
+	fmt.Fprintln(out, "\nmaximum compute units at the Data service:")
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(name, every string, perMinute, perDay any) {
 		fmt.Fprintf(table, "%v\t%v\t%v per minute\t%v per day\t\n", name, every, perMinute, perDay)

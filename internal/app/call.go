@@ -28,14 +28,14 @@ type Request struct {
 	Node   string         // configured node; empty: the first
 	Chain  string         // name, alias or blockchain ID, for methods of a chain
 
-	// Set for AvgTPS instead of Method.
+	// ChainID and PageToken are the parameters of AvgTPS. For AvgTPS, Method is not set.
 	ChainID, PageToken string
 }
 
-// Call makes one call and returns the result; nil for an empty one. If the configuration lacks the upstream, the error is a
+// Call makes one call and returns the result, or nil if the result is empty. If the upstream is not configured, the error is a
 // config.InputError.
 func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, error) {
-	cfg.Shard = fleet.Part{} // commands can call every node, of any shard
+	cfg.Shard = fleet.Part{} // a command can call the nodes of every shard
 	t, err := newTargets(cfg, nil, nil)
 	if err != nil {
 		return nil, config.InputError{Err: err}
@@ -74,7 +74,7 @@ func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, e
 		}
 		return answer, nil
 	}
-	return nil, config.InputError{Err: fmt.Errorf("no node %q: configured are %s", r.Node, strings.Join(names, ", "))}
+	return nil, config.InputError{Err: fmt.Errorf("unknown node %q: the nodes are %s", r.Node, strings.Join(names, ", "))}
 }
 
 // Describe returns a method with its parameters and notes.

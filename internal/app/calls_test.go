@@ -14,9 +14,9 @@ import (
 
 // The maximum number of calls per minute to a node that tracks one L1. Lower numbers are an improvement.
 const (
-	mostCalls     = 30 // while all nodes answer
-	mostCallsDown = 40 // while another is down
-	mostFullSets  = 1  // whole validator sets, of the primary network and of the L1
+	maxCalls     = 30 // while all nodes answer
+	maxCallsDown = 40 // while another node is down
+	maxFullSets  = 1  // requests for the whole validator set, for the primary network and the L1 each
 )
 
 // TestCallsPerNodeAreLimited counts the calls to a node and limits them.
@@ -59,11 +59,11 @@ func TestCallsPerNodeAreLimited(t *testing.T) {
 		if testing.Verbose() { // for make bench
 			fmt.Printf("\nBenchmarkCalls/healthy 1 %.1f calls/min %.1f sets/min\nBenchmarkCalls/down 1 %.1f calls/min %.1f sets/min\n", all, fullSets, allDown, fullSetsDown)
 		}
-		if all > mostCalls || allDown > mostCallsDown {
-			t.Errorf("%.1f calls per minute, %.1f while the other node is down: want at most %d and %d", all, allDown, mostCalls, mostCallsDown)
+		if all > maxCalls || allDown > maxCallsDown {
+			t.Errorf("%.1f calls per minute, %.1f while the other node is down: want at most %d and %d", all, allDown, maxCalls, maxCallsDown)
 		}
-		if fullSets > mostFullSets || fullSetsDown > mostFullSets {
-			t.Errorf("%.1f whole validator sets per minute, %.1f while the other node is down: want at most %v", fullSets, fullSetsDown, mostFullSets)
+		if fullSets > maxFullSets || fullSetsDown > maxFullSets {
+			t.Errorf("%.1f whole validator sets per minute, %.1f while the other node is down: want at most %v", fullSets, fullSetsDown, maxFullSets)
 		}
 		if *update {
 			if err := passage.Write("../../docs/fleets.md", "calls", text); err != nil {

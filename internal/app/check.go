@@ -32,11 +32,11 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		return config.InputError{Err: err}
 	}
 	ups := t.shard
-	ctx = scrape.MaxAge(ctx, time.Minute) // identical calls of several collectors are sent once
+	ctx = scrape.MaxAge(ctx, time.Minute) // send identical calls of several collectors once
 	if cfg.AutoChains {
 		chains, err := collectors.Discover(ctx, ups.Targets, ups.Chains())
 		if err != nil {
-			fmt.Fprintf(out, "looking for chains: %v\n", err)
+			fmt.Fprintf(out, "chain discovery failed: %v\n", err)
 		}
 		ups.SetChains(chains)
 	}
@@ -84,7 +84,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	down, nobodyBy := downBy(all, results)
 	for i, j := range all {
 		series += samples[i]
-		verdict := fmt.Sprintf("%d samples", samples[i])
+		verdict := plural(samples[i], "sample")
 		node := j.Target.Node
 		switch err := results[i]; {
 		case err != nil && down[node] != nil:
@@ -113,7 +113,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		if err != nil {
 			return config.InputError{Err: err}
 		}
-		fmt.Fprintf(table, "ok\trules\t%s\t%d alerts, %d recording rules\n", rules.Name, rules.Alerts, rules.Recording)
+		fmt.Fprintf(table, "ok\trules\t%s\t%s, %s\n", rules.Name, plural(rules.Alerts, "alert"), plural(rules.Recording, "recording rule"))
 	}
 	for i, err := range alertmanagers {
 		name := fmt.Sprintf("Alertmanager %d", i+1) // the address may contain a password
@@ -159,19 +159,27 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	return nil
 }
 
+// plural returns a count with its noun, such as "1 sample" or "2 samples".
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
 // Limits above which the evaluation of the rules causes a warning.
 const (
-	mostRuleCores = 0.25
-	mostRuleBytes = 300e6
+	maxRuleCores = 0.25
+	maxRuleBytes = 300e6
 )
 
-// rulesCost returns a warning if the evaluation of the rules is expensive.
+// rulesCost returns a warning if the evaluation of the rules costs more than maxRuleCores or maxRuleBytes.
 func rulesCost(cfg *config.Config, series int) string {
 	if !cfg.Alerting.On {
 		return ""
 	}
 	cores, bytes := cfg.Alerting.Cost(series)
-	if cores <= mostRuleCores && bytes <= mostRuleBytes {
+	if cores <= maxRuleCores && bytes <= maxRuleBytes {
 		return ""
 	}
 	return fmt.Sprintf("WARNS  rules over %d series take about %.2f cores and %.0f MB of heap in this process\n"+
@@ -179,8 +187,8 @@ func rulesCost(cfg *config.Config, series int) string {
 		series, cores, bytes/1e6)
 }
 
-// downBy returns why nodes do not answer, by name: it is the cause of all other failures about them. If no node answers, nobody is
-// the error of the first.
+// downBy returns the errors of the nodes that do not answer, by name. Such an error is the cause of all other failures about the
+// node. If no node answers, nobody is the error of the first node.
 func downBy(jobs []schedule.Job, results []error) (down map[string]error, nobody error) {
 	down = map[string]error{}
 	for i, j := range jobs {
@@ -205,14 +213,15 @@ func downBy(jobs []schedule.Job, results []error) (down map[string]error, nobody
 	return down, nobody
 }
 
-// trouble is one cause with everything that it stops: a dead node fails every collector with the same error.
+// trouble is a cause and all collectors and targets that fail because of it. For example, if a node is down, every collector of
+// the node fails with the same error.
 type trouble struct {
 	err                 error
 	cause, remedy       string
 	collectors, targets []string
 }
 
-// add adds an error to the trouble with the same cause.
+// add adds an error to the trouble with the same cause, or to a new trouble.
 func add(troubles []*trouble, collector, target string, err error) []*trouble {
 	cause, do := err.Error(), ""
 	if call := (*scrape.Error)(nil); errors.As(err, &call) && call.Err != nil {
@@ -242,15 +251,15 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// missing are families whose value 0 is a finding, with its text. The text contains the label values in order.
+// missing holds the families whose value 0 is a finding, and the text of the finding. The label values fill the text in order.
 var missing = map[string]string{
 	"avax_node_up":            "node %s does not answer",
 	"avax_validator_present":  "validator %s is not in the set",
-	"avax_node_chain_present": "node %s runs no chain %s: it does not track it, has not created it yet, or its VM did not start",
+	"avax_node_chain_present": "node %s does not run chain %s: the chain is not tracked or not created yet, or its VM did not start",
 	"avax_data_up":            "the Data service does not answer",
 }
 
-// found are families whose value 1 is a finding, likewise. The notes of the collector follow the text.
+// found holds the families whose value 1 is a finding, and the text of the finding. The notes of the collector follow the text.
 var found = map[string]string{
 	"avax_node_duplicate":          "node %s answers with the node ID of another node: name each node once in AVAX_NODES",
 	"avax_node_network_mismatch":   "node %s belongs to another network: run an exporter for each network",
@@ -276,7 +285,7 @@ func dial(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// summary returns the most important facts about a node.
+// summary returns the most important facts about a node in one line.
 func summary(node string, batches []*metric.Batch) string {
 	of := func(family string, each func(labels map[string]string, value float64)) {
 		for _, batch := range batches {

@@ -21,11 +21,11 @@ type observations struct {
 	observers []*collectors.Node
 
 	mu    sync.Mutex
-	alone bool // calls to other upstreams are blocked
+	alone bool // whether calls to other upstreams are blocked
 	daily map[requests]float64
 }
 
-// requests are those to one observer, while nodes answer or while none does.
+// requests counts the requests to one observer, once while nodes answer and once while no node answers.
 type requests struct {
 	observer string
 	alone    bool
@@ -40,7 +40,7 @@ func observe(t *targets) *observations {
 	return o
 }
 
-// with returns the context of a job. Each request counts as often as the job runs per day.
+// with returns the context for a job. A request in this context counts as many times as the job runs per day.
 func (o *observations) with(ctx context.Context, j schedule.Job) context.Context {
 	if len(o.observers) == 0 {
 		return ctx
@@ -58,7 +58,7 @@ func (o *observations) admit(ctx context.Context, upstream string) error {
 		return nil
 	}
 	if o.alone {
-		return &scrape.Error{Outcome: scrape.Timeout, Err: errors.New("not called: only the requests to observers are counted")}
+		return &scrape.Error{Outcome: scrape.Timeout, Err: errors.New("not sent: only requests to observers are counted")}
 	}
 	return nil
 }

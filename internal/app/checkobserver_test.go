@@ -11,7 +11,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// The calls that check predicts for nodes that do not answer equal those that it counts then.
+// The command check predicts the number of calls to observers if no node answers. The prediction equals the number that it counts when
+// no node answers.
 func TestCheckCountsCallsToObservers(t *testing.T) {
 	rates := func(t *testing.T, stopped bool) (answering, alone float64, methods []string) {
 		synctest.Test(t, func(t *testing.T) {

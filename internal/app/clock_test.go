@@ -9,8 +9,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// A step of the network's clock looks to the exporter like a step of its own. Earlier samples expire as usual, later samples are
-// current, and no job waits for the clock.
+// For the exporter, a step of the network's clock is the same as a step of its own clock. Samples from before the step expire as usual,
+// samples after it are current, and no job waits for the clock.
 func TestClockStepKeepsNoOldSamples(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, -time.Minute, time.Minute, time.Hour, 30 * 24 * time.Hour} {
 		t.Run(step.String(), func(t *testing.T) {

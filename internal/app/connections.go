@@ -11,18 +11,18 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// keptDescriptors are reserved for everything but clients and nodes: files, Alertmanagers, receivers, services, DNS.
+// keptDescriptors is the number of file descriptors that are reserved for files, Alertmanagers, receivers, services and DNS.
 const keptDescriptors = 64
 
-// firstRequest is the time that a new connection has for its first request before another one may displace it. Connections that
-// open faster must wait, and displace no scraper.
+// firstRequest is how long a new connection is protected while it sends its first request. Before that time, no other connection
+// may displace it. So a client that opens connections quickly must wait, and cannot displace a scraper.
 const firstRequest = 100 * time.Millisecond
 
-// fewestConnections is the minimum number of connections, for any limit of file descriptors.
+// fewestConnections is the minimum number of connections, even if the limit of file descriptors is low.
 const fewestConnections = 8
 
-// maxConnections returns the maximum number of client connections: the configured number, or less if the process may not open
-// enough file descriptors for them and for nodes.
+// maxConnections returns the maximum number of client connections. It is the configured number, or less if the process may not
+// open enough file descriptors for clients and nodes.
 func maxConnections(cfg *config.Config, nodes int, descriptors uint64, log *slog.Logger) int {
 	needed := uint64(keptDescriptors + nodes*(cfg.Concurrency+1))
 	if descriptors >= needed+uint64(cfg.MaxConnections) {
@@ -37,8 +37,8 @@ func maxConnections(cfg *config.Config, nodes int, descriptors uint64, log *slog
 	return most
 }
 
-// connections is a listener with a limit. Above it, the address with the most connections loses the one that has been idle
-// longest. If all of them are busy, the newest is closed.
+// connections is a listener with a maximum number of connections. Beyond it, connections closes a connection of the client address
+// that has the most: the connection that has been idle longest or, if none is idle, the newest.
 type connections struct {
 	net.Listener
 	max int
@@ -52,8 +52,8 @@ type connection struct {
 	net.Conn
 	all  *connections
 	host string
-	// Both are guarded by all.mu.
-	answering int       // requests
+	// answering and idle are guarded by all.mu.
+	answering int       // number of requests in progress
 	idle      time.Time // end of the last request, or start of the connection
 }
 
@@ -71,7 +71,7 @@ func (l *connections) Accept() (net.Conn, error) {
 		c := &connection{Conn: accepted, all: l, host: hostOf(accepted.RemoteAddr()), idle: time.Now()}
 		victim, wait := l.add(c)
 		for ; wait > 0; victim, wait = l.add(c) {
-			time.Sleep(wait) // meanwhile others wait in the backlog
+			time.Sleep(wait) // further connections wait in the backlog
 		}
 		if victim != nil {
 			_ = victim.Close()
@@ -82,7 +82,7 @@ func (l *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// hostOf returns a client's address without port; for IPv6 its network, which belongs to one customer.
+// hostOf returns a client's address without the port. For IPv6 it returns the network, because one customer has a whole network.
 func hostOf(a net.Addr) string {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -94,7 +94,7 @@ func hostOf(a net.Addr) string {
 	return tcp.IP.String()
 }
 
-// add returns the connection to close (nil: none), or how long to wait before another call.
+// add returns the connection to close, or nil. If wait is not 0, call add again after this time.
 func (l *connections) add(c *connection) (victim *connection, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *connections) add(c *connection) (victim *connection, wait time.Duration
 	return victim, 0
 }
 
-// before reports whether c is closed before o.
+// before reports whether c must be closed rather than o.
 func (c *connection) before(o *connection) bool {
 	if (c.answering == 0) != (o.answering == 0) {
 		return c.answering == 0

@@ -20,7 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// told records the header with the key, by host.
+// told is a transport that records the keys that it sends, by host.
 type told struct {
 	http.RoundTripper
 	mu   sync.Mutex
@@ -44,7 +44,8 @@ func (r *told) to(host string) []string {
 	return slices.Clone(r.keys[host])
 }
 
-// A new key is used once its file is unchanged for a moment, and only for the Data service. An empty file keeps the previous key.
+// A new key is used after its file has been unchanged for some seconds. It is sent only to the Data service. If the file is empty, the
+// previous key stays in use.
 func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 	dir, put := files(t, map[string]string{"key": canary + "-one\n"})
 	log := &buffer{}
@@ -188,7 +189,7 @@ func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 	})
 }
 
-// No minute costs more than the budget, whatever the service answers. Calls above the budget report it.
+// In no minute do calls cost more than the budget, whatever the service answers. The error of a call above the budget says so.
 func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 	const perMinute = 3000
 	inBubbleAs(t, func(s *scenery) {
@@ -196,7 +197,7 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 		s.env.DataBudget = "3000/m"
 	}, func(t *testing.T, b bubble) {
 		b.network.ResetCalls()
-		b.network.DataService().Suffer(simnet.Unavailable())
+		b.network.DataService().Inject(simnet.Unavailable())
 		time.Sleep(5 * time.Minute)
 		type spent struct {
 			at    time.Time
@@ -243,7 +244,7 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 	})
 }
 
-// The plan includes the worst minute: the first one, and those in which the service lags and catches up.
+// The plan covers the worst minute, which may be the first minute, or a minute in which the service catches up after a lag.
 func TestNoMinuteExceedsThePlan(t *testing.T) {
 	t.Parallel()
 	var plan int
@@ -348,7 +349,7 @@ func TestExpiredPageTokenLosesNoItem(t *testing.T) {
 	}
 }
 
-// AVAX_METRICS_URL is sufficient: the exporter finds the version.
+// AVAX_METRICS_URL is sufficient: the exporter detects the version of the service.
 func TestMetricsServiceVersion2IsUsed(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) { s.network.RetireMetricsV1(true) }, func(t *testing.T, b bubble) {
 		if _, told := b.page(t)[`avax_chain_avg_tps{chain="C"}`]; !told {

@@ -18,7 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// beyondPath are the parameters of each endpoint that are not in its path.
+// beyondPath lists the parameters of each endpoint that are not in its path.
 var beyondPath = map[string][]string{
 	"AggregateSignatures":  {"message?", "justification?", "signingSubnetId?", "quorumPercentage?", "quorumPercentageBuffer?", "pChainHeight?"},
 	"AssetTransactions":    {"txTypes?", "startTimestamp?", "endTimestamp?", "pageToken?", "pageSize?"},
@@ -34,14 +34,14 @@ var beyondPath = map[string][]string{
 	"ICMMessages":          {"pageToken?", "pageSize?", "network?"},
 }
 
-// effects are the effects of calls that do more than read.
+// effects describes what a call does, for calls that do more than read.
 var effects = map[string]string{
 	"AggregateSignatures": "make the validators sign a message",
 	"Reindex":             "make the service read the token's metadata again, at most once an hour",
 }
 
-// dataMethods returns the endpoints of the Data service as methods, in the documented order: with a name, and with all parameters
-// in one object.
+// dataMethods returns the endpoints of the Data service as methods, in the documented order. All parameters of a method are
+// members of one object.
 func dataMethods() []node.Method {
 	var all []node.Method
 	for _, e := range data.Endpoints() {
@@ -62,16 +62,16 @@ func dataMethods() []node.Method {
 	return all
 }
 
-// lowerFirst converts the first word of a name to lower case, also an abbreviation: icmMessages, erc721Balances.
+// lowerFirst converts the first word of a name to lower case, even if it is an abbreviation: icmMessages, erc721Balances.
 func lowerFirst(name string) string {
 	n := strings.IndexFunc(name, func(r rune) bool { return !unicode.IsUpper(r) })
 	if n > 1 && unicode.IsLower(rune(name[n])) {
-		n-- // the last capital starts the next word
+		n-- // the last capital letter starts the next word
 	}
 	return strings.ToLower(name[:n]) + name[n:]
 }
 
-// endpointOf returns the endpoint of one of dataMethods, nil for other methods.
+// endpointOf returns the endpoint of a method of dataMethods, and nil for any other method.
 func endpointOf(m node.Method) *data.Endpoint {
 	for _, e := range data.Endpoints() {
 		if e.Path == m.Path {
@@ -81,8 +81,8 @@ func endpointOf(m node.Method) *data.Endpoint {
 	return nil
 }
 
-// call calls an endpoint and returns the answer unchanged; nil for an empty one. An answer that the typed client cannot decode is
-// an error. Network returns the network if the parameters have none.
+// call calls an endpoint and returns the answer unchanged, or nil if the answer is empty. An answer that the typed client cannot
+// decode is an error. If the parameters have no network, call uses the result of network.
 func (s *dataService) call(ctx context.Context, e *data.Endpoint, network func(context.Context) (string, error), params jsontext.Value) (jsontext.Value, error) {
 	given := map[string]jsontext.Value{}
 	if params != nil {
@@ -108,7 +108,7 @@ func (s *dataService) call(ctx context.Context, e *data.Endpoint, network func(c
 		case strings.Contains(path, inPath):
 			path = strings.ReplaceAll(path, inPath, url.PathEscape(strings.Join(texts, ",")))
 			delete(given, name)
-		case name == "txTypes": // the only list without commas
+		case name == "txTypes": // the only list that is not sent as one value with commas
 			query[name] = texts
 		default:
 			query.Set(name, strings.Join(texts, ","))

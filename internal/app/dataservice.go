@@ -23,7 +23,7 @@ type dataService struct {
 	key string // current key
 }
 
-// newDataService creates the client. It makes no call.
+// newDataService creates the client. It sends nothing.
 func newDataService(t *targets) (*dataService, error) {
 	s := &dataService{budget: &data.Budget{PerMinute: t.cfg.DataPerMinute, PerDay: t.cfg.DataPerDay}, keyFile: t.cfg.DataKey}
 	var err error
@@ -38,7 +38,7 @@ func newDataService(t *targets) (*dataService, error) {
 	return s, nil
 }
 
-// reloadKey reads the key file and uses its key. On an error the previous key stays in use.
+// reloadKey reads the key file and uses the new key. After an error the previous key stays in use.
 func (s *dataService) reloadKey() (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,8 +57,8 @@ func (s *dataService) reloadKey() (changed bool, err error) {
 // keyPollInterval is the polling interval of the key file.
 const keyPollInterval = 3 * time.Second
 
-// watchKey reloads the key when its file changes, until ctx ends. Two equal reads in a row are required, so that no half-written
-// key is used. A problem is logged when it first appears.
+// watchKey reloads the key when its file changes, until ctx ends. It uses a key only after reading the same key twice in a row,
+// because the file may be partly written. It logs an error when the error first appears.
 func (s *dataService) watchKey(ctx context.Context, log *slog.Logger) {
 	if !s.keyFile.Configured() {
 		return

@@ -27,9 +27,9 @@ import (
 func TestOneNodeForADay(t *testing.T) {
 	faults := []func(*simnet.Node){
 		(*simnet.Node).Stop,
-		func(n *simnet.Node) { n.Suffer(simnet.Hung()) },
-		func(n *simnet.Node) { n.Suffer(simnet.Unavailable()) },
-		func(n *simnet.Node) { n.Suffer(simnet.HTML()) },
+		func(n *simnet.Node) { n.Inject(simnet.Hung()) },
+		func(n *simnet.Node) { n.Inject(simnet.Unavailable()) },
+		func(n *simnet.Node) { n.Inject(simnet.HTML()) },
 		func(n *simnet.Node) { n.FallBehind("C") },
 		func(n *simnet.Node) { n.SetChain("C", simnet.Bootstrapping) },
 	}

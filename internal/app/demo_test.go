@@ -24,8 +24,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 )
 
-// inDemo runs the demo's exporter in synthetic time. Each collector runs once in this time, less often than in the demo, to save
-// time.
+// inDemo runs the demo's exporter in synthetic time. To save CPU time, collectors have this period, which is longer than in the demo.
 func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, b bubble, log *buffer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,7 +103,7 @@ func (b bubble) ask(t *testing.T, path string) (status int, body string) {
 	return w.Code, w.Body.String()
 }
 
-// tells fails the test unless the page contains all of these words, and none that start with an exclamation mark.
+// tells fails the test unless the page contains all of these words. A word that starts with an exclamation mark must be absent.
 func (b bubble) wantPage(t *testing.T, path string, status int, words ...string) {
 	t.Helper()
 	got, body := b.ask(t, path)
@@ -118,8 +117,8 @@ func (b bubble) wantPage(t *testing.T, path string, status int, words ...string)
 	}
 }
 
-// suffer starts the incident whose description has this prefix.
-func (b bubble) suffer(t *testing.T, what string) (end func()) {
+// inject starts the incident whose description has this prefix.
+func (b bubble) inject(t *testing.T, what string) (end func()) {
 	t.Helper()
 	for _, i := range demo.Incidents {
 		if strings.HasPrefix(i.What, what) {
@@ -145,7 +144,7 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 		}
 		b.wantPage(t, plan, http.StatusOK, `"total_avax": 0,`)
 
-		end := b.suffer(t, "nobody has topped up examplel1")
+		end := b.inject(t, "nobody has topped up the validators of examplel1")
 		time.Sleep(round)
 		if got := lost(b.page(t)); got <= 50 || got >= 110 {
 			t.Errorf("quorum loss in %v s, want 110 s minus the age of the answer", got)
@@ -186,7 +185,7 @@ func TestDemoValidatorExceedsItsDowntimeBudget(t *testing.T) {
 	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
 		of := `{node_id="` + b.network.NodeID("bravo") + `"}`
 
-		end := b.suffer(t, "bravo's peers saw it up for 60 %")
+		end := b.inject(t, "bravo's peers observed an uptime of only 60 %")
 		time.Sleep(round)
 		page := b.page(t)
 		used, budget := page["avax_validator_downtime_used_seconds"+of], page["avax_validator_downtime_budget_seconds"+of]
@@ -206,7 +205,7 @@ func TestDemoValidatorExceedsItsDowntimeBudget(t *testing.T) {
 func TestDemoHasAnUnknownUpgrade(t *testing.T) {
 	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
 		const alpha = `avax_node_unknown_upgrade_timestamp_seconds{node="alpha"}`
-		end := b.suffer(t, "the peers announce an upgrade")
+		end := b.inject(t, "peers announce an upgrade")
 		at := float64(time.Now().Add(48 * time.Hour).Unix())
 		time.Sleep(round)
 		if got := b.page(t)[alpha]; got != at {

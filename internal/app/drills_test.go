@@ -16,7 +16,7 @@ func drills() []drill {
 	return slices.Concat(nodeDrills, networkDrills, stakeDrills, l1Drills, serviceDrills, quietDrills)
 }
 
-// most are nodes with most of the stake, without our nodes.
+// most lists validators that have most of the stake. The monitored nodes are not among them.
 var most = append([]string{"delta", "golf"}, large...)
 
 var nodeDrills = []drill{
@@ -28,7 +28,7 @@ var nodeDrills = []drill{
 	},
 	{
 		what:  "a node takes connections and never answers",
-		begin: func(s *stage) { s.Node("alpha").Suffer(simnet.Hung()) },
+		begin: func(s *stage) { s.Node("alpha").Inject(simnet.Hung()) },
 		end:   func(s *stage) { s.Node("alpha").Recover() },
 		pages: []string{"AvaxNodeDown"}, within: 7 * time.Minute,
 	},
@@ -45,7 +45,7 @@ var nodeDrills = []drill{
 	},
 	{
 		what:  "a node answers after three seconds",
-		begin: func(s *stage) { s.Node("alpha").Suffer(simnet.Slow(3 * time.Second)) },
+		begin: func(s *stage) { s.Node("alpha").Inject(simnet.Slow(3 * time.Second)) },
 		end:   func(s *stage) { s.Node("alpha").Recover() },
 		warns: []string{"AvaxNodeSlow"}, within: 25 * time.Minute, heals: 2 * time.Hour,
 	},
@@ -123,13 +123,13 @@ var nodeDrills = []drill{
 	},
 	{
 		what:  "a node no longer allows the name that it is asked by (403)",
-		begin: func(s *stage) { s.Node("bravo").Suffer(simnet.WrongHost()) },
+		begin: func(s *stage) { s.Node("bravo").Inject(simnet.WrongHost()) },
 		end:   func(s *stage) { s.Node("bravo").Recover() },
 		warns: []string{"AvaxUpstreamForbidden"}, within: 9 * time.Minute,
 	},
 	{
 		what:  "a proxy before a node limits the rate (429)",
-		begin: func(s *stage) { s.Node("bravo").Suffer(simnet.RateLimited(5 * time.Second)) },
+		begin: func(s *stage) { s.Node("bravo").Inject(simnet.RateLimited(5 * time.Second)) },
 		end:   func(s *stage) { s.Node("bravo").Recover() },
 		warns: []string{"AvaxUpstreamRateLimited"}, within: 10 * time.Minute,
 	},
@@ -330,13 +330,13 @@ var serviceDrills = []drill{
 	},
 	{
 		what:  "the Data service refuses (403)",
-		begin: func(s *stage) { s.DataService().Suffer(simnet.Refused(http.StatusForbidden, "forbidden")) },
+		begin: func(s *stage) { s.DataService().Inject(simnet.Refused(http.StatusForbidden, "forbidden")) },
 		end:   func(s *stage) { s.DataService().Recover() },
 		warns: []string{"AvaxUpstreamForbidden"}, within: 15 * time.Minute, heals: 2 * time.Hour,
 	},
 	{
 		what:  "the Data service limits the rate (429)",
-		begin: func(s *stage) { s.DataService().Suffer(simnet.RateLimited(30 * time.Second)) },
+		begin: func(s *stage) { s.DataService().Inject(simnet.RateLimited(30 * time.Second)) },
 		end:   func(s *stage) { s.DataService().Recover() },
 		warns: []string{"AvaxUpstreamRateLimited"}, within: 15 * time.Minute, heals: 2 * time.Hour,
 	},

@@ -86,7 +86,8 @@ func live(t *testing.T, c *config.Config, log io.Writer) *app.App {
 	return h
 }
 
-// page requests /metrics after the runs that are due now. The answer must be immediate: on this clock, any wait for an upstream would show.
+// page requests /metrics after the runs that are due now. It fails the test if the request takes synthetic time, that is, if it waits
+// for an upstream.
 func (b bubble) page(t *testing.T) map[string]float64 {
 	t.Helper()
 	synctest.Wait()
@@ -125,16 +126,16 @@ const (
 func TestFaultyNodeAffectsOnlyItsSamples(t *testing.T) {
 	for name, fall := range map[string]func(*simnet.Node){
 		"stopped":               (*simnet.Node).Stop,
-		"hung":                  func(n *simnet.Node) { n.Suffer(simnet.Hung()) },
-		"slow":                  func(n *simnet.Node) { n.Suffer(simnet.Slow(11 * time.Second)) },
-		"reset":                 func(n *simnet.Node) { n.Suffer(simnet.Reset()) },
-		"truncated answers":     func(n *simnet.Node) { n.Suffer(simnet.CutOff()) },
-		"rate limiting":         func(n *simnet.Node) { n.Suffer(simnet.RateLimited(30 * time.Second)) },
-		"unavailable":           func(n *simnet.Node) { n.Suffer(simnet.Unavailable()) },
-		"answering HTML":        func(n *simnet.Node) { n.Suffer(simnet.HTML()) },
-		"answering other types": func(n *simnet.Node) { n.Suffer(simnet.WrongShape()) },
-		"refusing the host":     func(n *simnet.Node) { n.Suffer(simnet.WrongHost()) },
-		"refusing everything":   func(n *simnet.Node) { n.Suffer(simnet.Refused(-32000, "no")) },
+		"hung":                  func(n *simnet.Node) { n.Inject(simnet.Hung()) },
+		"slow":                  func(n *simnet.Node) { n.Inject(simnet.Slow(11 * time.Second)) },
+		"reset":                 func(n *simnet.Node) { n.Inject(simnet.Reset()) },
+		"truncated answers":     func(n *simnet.Node) { n.Inject(simnet.CutOff()) },
+		"rate limiting":         func(n *simnet.Node) { n.Inject(simnet.RateLimited(30 * time.Second)) },
+		"unavailable":           func(n *simnet.Node) { n.Inject(simnet.Unavailable()) },
+		"answering HTML":        func(n *simnet.Node) { n.Inject(simnet.HTML()) },
+		"answering other types": func(n *simnet.Node) { n.Inject(simnet.WrongShape()) },
+		"refusing the host":     func(n *simnet.Node) { n.Inject(simnet.WrongHost()) },
+		"refusing everything":   func(n *simnet.Node) { n.Inject(simnet.Refused(-32000, "no")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +238,7 @@ func TestOnlyFormerValidatorsCountAsMissing(t *testing.T) {
 	})
 }
 
-// While a new validator is added, the whole call fails. The last samples stay, and no value becomes zero.
+// While a validator is being added, the whole call fails. The last samples stay, and no value becomes zero.
 func TestFailingValidatorsCallKeepsTheLastSamples(t *testing.T) {
 	inBubble(t, func(t *testing.T, b bubble) {
 		const weight = `avax_l1_connected_weight{node="alpha",chain="examplel1"}`
@@ -297,13 +298,13 @@ func TestAutoDiscoversTrackedChains(t *testing.T) {
 	})
 }
 
-// The first node in the order may hang: others must be called within the same run.
+// If the first node in the order hangs, other nodes must be called within the same run.
 func TestHungNodeDelaysNoOtherAnswer(t *testing.T) {
 	t.Parallel()
 	// With 2.5 s for a run, one call may use all of it.
 	const hasty = "validators=@every 5s;validator_views=@every 5s;l1=@every 5s;fee_config=@every 5s;connected_stake=@every 5s"
 	inBubbleWith(t, hasty, func(t *testing.T, b bubble) {
-		b.network.Node("alpha").Suffer(simnet.Hung())
+		b.network.Node("alpha").Inject(simnet.Hung())
 		for range 2 * 24 { // a result is valid for at least half a period
 			time.Sleep(5 * time.Second / 2)
 			for series, value := range b.page(t) {

@@ -102,7 +102,7 @@ func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
 	})
 }
 
-// A node with another address is another node, even with the same name. Samples of the previous one must not count for it.
+// A node with another address is another node, even with the same name. It must not get the samples of the previous node.
 func TestNodeWithANewURLIsANewNode(t *testing.T) {
 	inFleet(t, func(t *testing.T, b fleetBubble) {
 		is := func(id string) bool {
@@ -140,7 +140,7 @@ func TestNodeWithANewURLIsANewNode(t *testing.T) {
 // Removed nodes leave no series.
 func TestRemovedNodeLeavesNoSeries(t *testing.T) {
 	inFleet(t, func(t *testing.T, b fleetBubble) {
-		b.network.Node("bravo").Suffer(simnet.Slow(9 * time.Second)) // calls are in progress
+		b.network.Node("bravo").Inject(simnet.Slow(9 * time.Second)) // calls are in progress
 		time.Sleep(16 * time.Second)
 		b.put("alpha=alpha")
 		if err := b.Reload(); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// The heap does not grow while a node and the Data service fail repeatedly: half an hour like the previous one needs no more
-// memory. With -model.for it is a day.
+// The heap does not grow while a node and the Data service fail repeatedly: a half-hour needs no more memory than the half-hour before,
+// which had the same faults. With -model.for the test covers a day.
 func TestHeapDoesNotGrow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures the heap: run by make test-full")
@@ -26,10 +26,10 @@ func TestHeapDoesNotGrow(t *testing.T) {
 	}, func(t *testing.T, b bubble) {
 		heap := func() uint64 {
 			for range passes {
-				b.network.Node("bravo").Suffer(simnet.Unavailable())
+				b.network.Node("bravo").Inject(simnet.Unavailable())
 				time.Sleep(time.Minute)
 				b.network.Node("bravo").Recover()
-				b.network.DataService().Suffer(simnet.HTML())
+				b.network.DataService().Inject(simnet.HTML())
 				time.Sleep(time.Minute)
 				b.network.DataService().Recover()
 				time.Sleep(2 * time.Minute)

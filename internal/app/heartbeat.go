@@ -11,7 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
-// heartbeat returns the heartbeat of this exporter.
+// heartbeat returns the heartbeat of this exporter, which is sent while working returns nil.
 func (a *App) heartbeat() *notify.Heartbeat {
 	return &notify.Heartbeat{
 		URL: a.cfg.HeartbeatURL, Healthy: a.working, Log: a.log,
@@ -19,7 +19,7 @@ func (a *App) heartbeat() *notify.Heartbeat {
 	}
 }
 
-// staleAfter is the maximum age of the last run of a collector, and of the last evaluation of a rule group.
+// staleAfter is the maximum age of the latest run of any collector, and of the last evaluation of each rule group.
 const staleAfter = 5 * time.Minute
 
 // working returns an error if collectors, rules or notifications do not work.
@@ -47,7 +47,7 @@ func (a *App) working() error {
 			}
 		}
 		for _, r := range a.alerting.Receivers() {
-			if r.Asked && !r.Up {
+			if r.Notified && !r.Up {
 				return fmt.Errorf("alerts not accepted by Alertmanager %s", r.Name)
 			}
 		}

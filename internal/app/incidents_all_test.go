@@ -31,8 +31,8 @@ func TestAllIncidents(t *testing.T) {
 	compareTable(t, "incidents-shown", shownColumns, shown, differsOnThePage)
 }
 
-// compareTable compares the rows of a table in the docs with those of this run, nil for drills that were not run; with -update it
-// writes them.
+// compareTable compares the rows of a table in the docs with the rows of this run. A row is nil if its drill was not run. With -update,
+// it writes the rows to the docs.
 func compareTable(t *testing.T, name string, columns []string, rows [][]string, differ func(was, is []string) string) {
 	t.Helper()
 	const file = "../../docs/alerting.md"
@@ -69,8 +69,8 @@ func compareTable(t *testing.T, name string, columns []string, rows [][]string, 
 
 var shownColumns = []string{"what happens", "after 30 s", "after 2 min", "when it is told"}
 
-// differsOnThePage returns the differences of the status page. At the first times a collector may have run or not, and what is
-// pending depends on the moment.
+// differsOnThePage returns the differences of the status page. It tolerates differences that depend on timing: at the first times, a
+// collector may not have run yet, and an alert may be pending or not.
 func differsOnThePage(was, is []string) string {
 	if len(was) != len(is) {
 		return "the table does not tell of it"
@@ -94,8 +94,8 @@ var (
 	counts    = regexp.MustCompile(` ×\d+`)
 )
 
-// differ returns the differences: alerts, or their times. Two runs of an incident may differ in the number of alerts of a kind, in
-// the silenced ones, and by the period of a collector: at most five minutes for a page.
+// differ returns the differences between the alerts of two runs, or between their times. It tolerates differences in the number of
+// alerts of a kind and in the suppressed alerts. Times may differ by the period of a collector: for a page by at most five minutes.
 func differ(was, is []string) string {
 	if len(was) != len(is) {
 		return "the table does not tell of it"

@@ -29,18 +29,18 @@ type drill struct {
 	begin func(*stage)
 	end   func(*stage)
 
-	// pages and warns are the expected notifications. No other alert may page, except for those in besides. If none is expected, only
-	// notes may be sent.
+	// pages and warns are the expected notifications. No other alert may page, except for the alerts in besides. If no notification is
+	// expected, only notes may be sent.
 	pages, warns, besides []string
-	within                time.Duration // all are sent within this time of begin; without any, the duration of the scene
+	within                time.Duration // time after begin within which all are sent; if none is expected, the duration of the incident
 	goesOn                time.Duration // further duration; 0: twelve minutes, because an alert with a group interval of five may be sent just as it resolves
 	heals                 time.Duration // nothing fires after this time from end; 0: an hour; negative: do not wait
 
-	healthy time.Duration // time before; 0: ten minutes
+	healthy time.Duration // time before begin; 0: ten minutes
 	startup simnet.Startup
 	nodes   []string // monitored nodes; nil: those of the demo, and a spare one
 	fuji    bool     // the network identifies as Fuji
-	quick   bool     // calls less, and waits less
+	quick   bool     // with fewer calls and shorter waits
 	change  func(*config.Environment)
 }
 
@@ -113,7 +113,7 @@ func (d *detour) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// oneStarts is held during the start of alerting, which looks up the host name: a shared lookup must not cross bubbles.
+// oneStarts is locked while alerting starts. Alerting looks up the host name, and two synthetic times must not share a lookup.
 var oneStarts sync.Mutex
 
 // watched runs the app on a stage, with a pager.

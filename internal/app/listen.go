@@ -26,7 +26,7 @@ func listen(ctx context.Context, cfg *config.Config) (net.Listener, error) {
 	}
 	listeners, err := activation.Listeners()
 	if err == nil && (len(listeners) != 1 || listeners[0] == nil) {
-		err = fmt.Errorf("systemd passes %d sockets: start avax-exporter.socket, with one ListenStream, not the service", len(listeners))
+		err = fmt.Errorf("systemd passed %d sockets, want 1: start avax-exporter.socket, with one ListenStream, instead of the service", len(listeners))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("AVAX_WEB_SYSTEMD_SOCKET: %w", err)
@@ -34,7 +34,7 @@ func listen(ctx context.Context, cfg *config.Config) (net.Listener, error) {
 	return listeners[0], nil
 }
 
-// newServer returns a server with limits of time and size for clients.
+// newServer returns a server with timeouts and size limits for requests.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,

@@ -126,8 +126,8 @@ func both(t *testing.T, ctx context.Context, c *config.Config) (compare func()) 
 	}
 }
 
-// betweenEvaluations is the group wait. A group that waits for a multiple of the evaluation interval is notified in the instant at
-// which an evaluation adds alerts to it, with them or without them.
+// betweenEvaluations is the group wait. It is not a multiple of the evaluation interval. With a multiple, a group would be notified at
+// the instant at which an evaluation adds alerts to it, and these alerts would be in the notification or not, by chance.
 const betweenEvaluations = every + every/2
 
 // shippedFile is the shipped configuration with a webhook for each receiver, and with betweenEvaluations.

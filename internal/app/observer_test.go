@@ -19,7 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// observedCollectors are the collectors of a quick drill that notice faults of one node.
+// observedCollectors are the collectors of a quick drill that detect faults of one node.
 const observedCollectors = "up,fleet,identity,bootstrap,heads,forks,health,peers,connected_stake,uptime,validators,validator_views,observer"
 
 // story is an incident of the only node of an operator.
@@ -35,7 +35,7 @@ var stories = []story{
 	{"stops", func(s *stage) { s.Node("alpha").Stop() }},
 }
 
-// fired runs the story and returns when each alert of each severity first fired, such as "Alert (severity) 5 min", without notes.
+// fired runs the story. It returns when each alert of each severity except notes first fired, such as "Alert (severity) 5 min".
 func (y story) fired(t *testing.T, observed bool, last time.Duration) (alerts []string) {
 	d := drill{nodes: []string{"alpha"}, quick: true, change: func(env *config.Environment) {
 		env.Collectors, env.Chains = observedCollectors, "C"

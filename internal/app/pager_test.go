@@ -170,7 +170,7 @@ func (p *pager) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: io.NopCloser(strings.NewReader("")), Request: req}, nil
 }
 
-// group returns the group of an alert. A severity has its own route, and so its own groups.
+// group returns the group of an alert. Each severity has its own route, and therefore its own groups.
 func (p *pager) group(labels map[string]string) string {
 	key := labels["severity"]
 	for _, name := range p.routes.groupBy(labels) {
@@ -179,7 +179,7 @@ func (p *pager) group(labels map[string]string) string {
 	return key
 }
 
-// tell checks the groups whose time has come, and sends their firing alerts unless they are inhibited.
+// tell checks the groups that are due, and sends their firing alerts unless they are inhibited.
 func (p *pager) tell() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Limits of requests with an unverified password. exporter-toolkit compares one at a time, which intentionally takes some
-// hundredths of a second, and lets any number wait, even disconnected ones.
+// Limits of requests with an unverified password. They are needed because exporter-toolkit compares one password at a time, which
+// intentionally takes some hundredths of a second. It has no limit for waiting requests, and even disconnected clients wait.
 const (
-	mostGuessing  = 4               // from one address
-	mostWaiting   = 64              // in total
-	longestGuess  = 5 * time.Second // waiting time of one
-	mostPasswords = 1000            // remembered passwords
+	maxGuessing  = 4               // maximum number of waiting requests of one client address
+	maxWaiting   = 64              // maximum number of waiting requests
+	longestGuess = 5 * time.Second // maximum time that a request waits
+	maxPasswords = 1000            // maximum number of stored valid passwords
 )
 
-// passwords limits the requests that wait for the comparison of passwords, one at a time. A request with a password that was valid
-// before bypasses the others.
+// passwords limits the requests that wait for the comparison of their password. A request with a password that was valid before
+// does not wait.
 type passwords struct {
 	compare http.Handler // exporter-toolkit's
 	turn    chan struct{}
 
 	mu       sync.Mutex
 	right    map[[sha256.Size]byte]bool
-	guessing map[string]int // by address
+	guessing map[string]int // number of waiting requests by client address
 	waiting  int
 }
 
@@ -34,12 +34,12 @@ func newPasswords() *passwords {
 	return &passwords{turn: make(chan struct{}, 1), right: map[[sha256.Size]byte]bool{}, guessing: map[string]int{}}
 }
 
-// guess is a request in the comparison.
+// guess is a request whose password is being compared.
 type guess struct{ passed func() }
 
 type guessKey struct{}
 
-// inside wraps the handler behind the comparison.
+// inside wraps h, the handler that exporter-toolkit calls for a valid password.
 func (p *passwords) inside(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g, ok := r.Context().Value(guessKey{}).(*guess); ok {
@@ -63,7 +63,7 @@ func (p *passwords) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !ok {
 			if r.Context().Err() == nil {
 				w.Header().Set("Retry-After", "1")
-				http.Error(w, "too many passwords to compare", http.StatusTooManyRequests)
+				http.Error(w, "too many requests with unverified passwords: retry later", http.StatusTooManyRequests)
 			}
 			return
 		}
@@ -73,7 +73,7 @@ func (p *passwords) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	passed := false
 	g := &guess{passed: func() {
 		passed = true
-		leave() // the answer may take long
+		leave() // free the slot now, because the answer may take long
 	}}
 	p.compare.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), guessKey{}, g)))
 	if passed != known {
@@ -93,12 +93,12 @@ func (p *passwords) remember(sum [sha256.Size]byte, right bool) {
 	switch {
 	case !right:
 		delete(p.right, sum)
-	case len(p.right) < mostPasswords:
+	case len(p.right) < maxPasswords:
 		p.right[sum] = true
 	}
 }
 
-// enter waits for a slot. ok is false if that takes too long, too many wait, or the client disconnected.
+// enter waits for a slot. ok is false if the wait is too long, too many requests wait, or the client disconnected.
 func (p *passwords) enter(r *http.Request) (leave func(), ok bool) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *passwords) enter(r *http.Request) (leave func(), ok bool) {
 		host = hostOf(&net.TCPAddr{IP: ip})
 	}
 	p.mu.Lock()
-	full := p.guessing[host] >= mostGuessing || p.waiting >= mostWaiting
+	full := p.guessing[host] >= maxGuessing || p.waiting >= maxWaiting
 	if !full {
 		p.guessing[host]++
 		p.waiting++
@@ -134,7 +134,7 @@ func (p *passwords) enter(r *http.Request) (leave func(), ok bool) {
 		done()
 		return nil, false
 	}
-	if r.Context().Err() != nil { // both happened at the same time
+	if r.Context().Err() != nil { // the client disconnected at the same time
 		<-p.turn
 		done()
 		return nil, false

@@ -79,7 +79,7 @@ func TestScraperPassesDuringAPasswordAttack(t *testing.T) {
 		}
 		leave()
 		time.Sleep(time.Minute)
-		if n := compared.times.Load(); n > 2+mostGuessing+2 || refused.Load() < 1900 {
+		if n := compared.times.Load(); n > 2+maxGuessing+2 || refused.Load() < 1900 {
 			t.Errorf("%d comparisons, %d rejected", n, refused.Load())
 		}
 		if status := knock(t.Context(), h, "192.0.2.66", "right"); status != http.StatusOK {
@@ -112,7 +112,8 @@ func TestDisconnectedRequestIsNotCompared(t *testing.T) {
 	})
 }
 
-// A page that is read slowly delays no other password. A password that is no longer valid is forgotten.
+// A client that reads a page slowly does not delay the comparison of other passwords. A stored password is deleted when it is no longer
+// valid.
 func TestSlotEndsWithTheComparison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read := make(chan struct{})

@@ -226,7 +226,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 				`avax_node_chain_bootstrapped{node="local",chain="P"}`:         1,
 				`avax_node_chain_bootstrapped{node="local",chain="examplel1"}`: 1,
 				`avax_node_chain_start_failed{node="local",chain="examplel1"}`: 0,
-				// X and C do not run there, and never will.
+				// A node with partial sync never runs X and C.
 				`avax_node_chain_bootstrapped{node="local",chain="X"}`:                  gone,
 				`avax_node_chain_bootstrapped{node="local",chain="C"}`:                  gone,
 				`avax_node_chain_present{node="local",chain="C"}`:                       gone,
@@ -371,7 +371,7 @@ func difference(t *testing.T, page string) string {
 	return diff.String()
 }
 
-// onTheClock are the families whose values depend on the time since the recording.
+// onTheClock lists the families whose values depend on the time since the recording.
 var onTheClock = []string{
 	"avax_validator_downtime_used_seconds", "avax_validator_downtime_used_uncertainty_seconds", "avax_l1_validator_runway_seconds", "avax_l1_quorum_loss_seconds", "avax_l1_top_up_avax",
 }

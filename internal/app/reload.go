@@ -6,15 +6,15 @@ import (
 	"net/http"
 )
 
-// Reload reloads the nodes, their credentials, the key of the Data service, the alert rules and the notification configuration. A
-// part that cannot be loaded is logged and keeps its previous state.
+// Reload reloads the nodes, their credentials, the key of the Data service, the alert rules and the notification configuration. If
+// a part cannot be loaded, Reload logs the error and keeps the previous state of that part.
 func (a *App) Reload() error {
 	err := a.watch.Reload()
 	if a.alerting != nil {
-		err = errors.Join(err, a.alerting.Reload()) // it logs its errors
+		err = errors.Join(err, a.alerting.Reload()) // logs its errors
 	}
 	if a.notifier != nil {
-		err = errors.Join(err, a.notifier.Reload()) // it logs its errors
+		err = errors.Join(err, a.notifier.Reload()) // logs its errors
 	}
 	if a.targets.data == nil {
 		return err
@@ -45,7 +45,7 @@ func (a *App) routes(pages http.Handler) http.Handler {
 func (a *App) serveReload(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !a.cfg.ReloadEndpoint:
-		http.Error(w, "reload over HTTP is off: set AVAX_RELOAD_ENDPOINT=true, or send SIGHUP", http.StatusForbidden)
+		http.Error(w, "reload over HTTP is disabled: set AVAX_RELOAD_ENDPOINT=true, or send SIGHUP", http.StatusForbidden)
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "use POST", http.StatusMethodNotAllowed)

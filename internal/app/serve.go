@@ -11,8 +11,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// serve serves until the server is shut down, with the TLS, passwords and rate limit of the web configuration. exporter-toolkit
-// reads that file for every connection and request.
+// serve serves requests until the server is shut down, with the TLS, passwords and rate limit of the web configuration.
+// exporter-toolkit reads the web configuration file for every connection and request.
 func serve(listener net.Listener, server *http.Server, cfg *config.Config, log *slog.Logger) error {
 	log = slog.New(valuesHidden{log.Handler()})
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
@@ -22,7 +22,7 @@ func serve(listener net.Listener, server *http.Server, cfg *config.Config, log *
 	return web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &cfg.WebConfigFile}, log)
 }
 
-// limitPasswords adds the password limits around the handler of web.Serve.
+// limitPasswords adds the limits of passwords to the server.
 func limitPasswords(server *http.Server) {
 	limits := newPasswords()
 	server.Handler = limits.inside(server.Handler)

@@ -35,7 +35,7 @@ func TestSamplesOfADeadNodeExpireAfterThreePeriods(t *testing.T) {
 // While all calls succeed, no sample of a node expires between two runs, even if a call takes a second and the runs accept shared answers.
 func TestNoSampleOfASlowNodeExpiresBetweenRuns(t *testing.T) {
 	inBubble(t, func(t *testing.T, b bubble) {
-		b.network.Node("bravo").Suffer(simnet.Slow(time.Second))
+		b.network.Node("bravo").Inject(simnet.Slow(time.Second))
 		time.Sleep(5 * time.Minute) // the collectors have settled
 		before := about(b.page(t), "bravo")
 		lost := map[string]bool{}

@@ -40,7 +40,7 @@ func TestSafeToStopIsNeverOutdated(t *testing.T) {
 					}
 					foxtrot := b.network.Node("foxtrot")
 					if death == "hangs" {
-						foxtrot.Suffer(simnet.Hung())
+						foxtrot.Inject(simnet.Hung())
 					} else {
 						foxtrot.Kill(45 * time.Second)
 					}

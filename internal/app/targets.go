@@ -22,17 +22,17 @@ import (
 type targets struct {
 	cfg     *config.Config
 	metrics *scrape.Metrics
-	state   *state.Dir   // nil: in memory
+	state   *state.Dir   // nil: state is kept in memory
 	data    *dataService // nil without the Data service
-	// admit, if set, is called before each request to an upstream, and may reject it.
+	// admit, if set, is called before each request to an upstream. If it returns an error, the request is not sent.
 	admit func(ctx context.Context, upstream string) error
 	conns []nodeConn
 	// scheduler, if set, is notified when a node has stopped or begun to answer.
 	scheduler *schedule.Scheduler
 	// answered receives a value when a node has begun to answer.
 	answered chan struct{}
-	// shard has the nodes of this shard. all has every node, those of this shard first, for facts about the network and chains; it is
-	// nil if another shard exports them.
+	// shard has the nodes of this shard. all has the nodes of all shards, those of this shard first, for facts about the network
+	// and chains. If another shard exports these facts, all is nil.
 	shard, all *collectors.Upstreams
 }
 
@@ -43,7 +43,7 @@ type nodeConn struct {
 	node *collectors.Node
 }
 
-// newTargets creates the clients of all upstreams. It makes no calls.
+// newTargets creates the clients of all upstreams. It sends nothing.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1)}
 	t.shard = &collectors.Upstreams{Targets: collectors.NewTargets(nil, cfg.Chains), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}}
@@ -81,7 +81,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 	return t, nil
 }
 
-// serviceMaxWait is the maximum pause that a service can request. Its limits are per minute.
+// serviceMaxWait is the maximum pause that the Data or Metrics service can request. Their limits are per minute.
 const serviceMaxWait = 5 * time.Minute
 
 // upstream creates a client with the common limits.
@@ -103,8 +103,8 @@ func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
 	return scrape.New(o)
 }
 
-// connect returns the connections to these nodes: the existing one with new credentials if the entry is unchanged, otherwise a new
-// one.
+// connect returns the connections to these nodes. If the entry of a node is unchanged, it reuses the existing connection with the
+// new credentials. Otherwise it creates a connection.
 func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 	var conns []nodeConn
 	var errs []error
@@ -136,16 +136,16 @@ func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 
 // open creates the client of a node or observer.
 func (t *targets) open(n fleet.Node) (nodeConn, error) {
-	var asked *collectors.Node
+	var client *collectors.Node
 	options := scrape.Options{
-		Name: n.Name, URL: n.URL, Header: n.Header, Host: n.Host, TLS: n.TLS, Changed: func() { t.callsChanged(asked) },
+		Name: n.Name, URL: n.URL, Header: n.Header, Host: n.Host, TLS: n.TLS, Changed: func() { t.callsChanged(client) },
 	}
 	wrap := collectors.NewNode
 	if n.Observer {
 		options.Changed = nil
 		options.Concurrency, options.MaxWait = observerConcurrency, observerMaxWait
 		options.Share, options.Withholds = observerShare, node.IsWithheld
-		// Half as a burst, and half within the following minute.
+		// Half of the budget is a burst, and the other half is spread over a minute.
 		options.Burst = (t.cfg.ObserverBudget + 1) / 2
 		options.Rate = float64(t.cfg.ObserverBudget) / 2 / time.Minute.Seconds()
 		wrap = collectors.NewObserver
@@ -154,27 +154,27 @@ func (t *targets) open(n fleet.Node) (nodeConn, error) {
 	if err != nil {
 		return nodeConn{}, err
 	}
-	asked = wrap(node.New(up))
+	client = wrap(node.New(up))
 	if !n.Observer {
-		asked.Changed = func(answers bool) {
+		client.Changed = func(answers bool) {
 			if !answers {
 				up.ForgetAnswers()
 			}
-			t.nodeChanged(asked, answers)
+			t.nodeChanged(client, answers)
 		}
 	}
-	return nodeConn{n, up, asked}, nil
+	return nodeConn{n, up, client}, nil
 }
 
-// An observer belongs to another operator. It gets at most two concurrent calls. Its answers are shared for half the period of its
-// jobs. Pauses that it requests are respected, up to an hour.
+// Limits for observers, because they belong to other operators: at most two concurrent calls, answers that are shared for half
+// the period of a job, and requested pauses of up to an hour.
 const (
 	observerConcurrency = 2
 	observerShare       = 30 * time.Second
 	observerMaxWait     = time.Hour
 )
 
-// present returns the connection to a node with an unchanged entry.
+// present returns the existing connection to a node, if its entry is unchanged.
 func (t *targets) present(n fleet.Node) (nodeConn, bool) {
 	i := slices.IndexFunc(t.conns, func(c nodeConn) bool { return c.Same(n) })
 	if i < 0 {
@@ -193,7 +193,7 @@ func (t *targets) use(conns []nodeConn) {
 	t.conns = conns
 	var shard, others []*collectors.Node
 	for _, c := range conns {
-		if c.Observer || t.cfg.Shard.Holds(c.Name) { // only the shard for the network calls observers
+		if c.Observer || t.cfg.Shard.Holds(c.Name) { // only the shard that exports facts about the network calls observers
 			shard = append(shard, c.node)
 		} else {
 			others = append(others, c.node)
@@ -210,7 +210,8 @@ func connected(conns []nodeConn, c nodeConn) bool {
 	return slices.ContainsFunc(conns, func(o nodeConn) bool { return o.up == c.up })
 }
 
-// jobs binds the enabled collectors: those about a node to the nodes of this shard, those about the network or a chain to all nodes.
+// jobs returns the jobs of the enabled collectors. Collectors about a node use the nodes of this shard. Collectors about the
+// network or a chain use all nodes.
 func (t *targets) jobs() []schedule.Job {
 	var all []schedule.Job
 	for _, spec := range t.cfg.Collectors {
@@ -225,7 +226,7 @@ func (t *targets) jobs() []schedule.Job {
 				Shares:   spec.Shares,
 				Probe:    spec.Probe,
 				OnChange: spec.OnChange && !gentle,
-				Retry:    spec.Cost == nil, // the Data service counts calls
+				Retry:    spec.Cost == nil, // no retry at the Data service, because every call counts against the budget
 				Collect:  j.Collect,
 			})
 		}
@@ -233,8 +234,8 @@ func (t *targets) jobs() []schedule.Job {
 	return all
 }
 
-// setNodes replaces the nodes. Jobs of unchanged nodes continue, new nodes start at once, removed nodes lose their samples. A node
-// whose entry changed counts as removed and new. On an error nothing changes.
+// setNodes replaces the nodes. Jobs of unchanged nodes continue, jobs of new nodes start at once, and samples of removed nodes
+// are deleted. A node whose entry changed counts as removed and added. After an error nothing has changed.
 func (a *App) setNodes(nodes []fleet.Node) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -256,7 +257,7 @@ func (a *App) setNodes(nodes []fleet.Node) error {
 		}
 	}
 	if len(removed) > 0 {
-		// The scheduler identifies a job by name, and a new node may have the name of a removed one.
+		// First without the changed nodes: the scheduler identifies a job by name, and a new node may have the name of a removed node.
 		a.scheduler.Set(slices.DeleteFunc(a.targets.jobs(), func(j schedule.Job) bool {
 			return removed[j.Target.Node]
 		}))
@@ -268,8 +269,8 @@ func (a *App) setNodes(nodes []fleet.Node) error {
 	return nil
 }
 
-// unreachable returns the names of the nodes that do not answer now, or have not answered within this time, as the collectors about the
-// network see them.
+// unreachable returns the names of the nodes that do not answer now, or whose last answer is older than within. It uses the same test as
+// the collectors about the network.
 func (t *targets) unreachable(within time.Duration) []string {
 	ups := t.all
 	if ups == nil {
@@ -278,8 +279,8 @@ func (t *targets) unreachable(within time.Duration) []string {
 	return ups.Unreachable(within)
 }
 
-// callsChanged reports that the calls to a node have begun to fail or to succeed. A node of another shard has no collector up here,
-// so its other calls count.
+// callsChanged reports that calls to a node have started to fail or to succeed. For a node of this shard it triggers the collector
+// up. A node of another shard has no collector up here, so any call counts.
 func (t *targets) callsChanged(n *collectors.Node) {
 	switch {
 	case t.scheduler == nil:

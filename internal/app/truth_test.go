@@ -74,7 +74,7 @@ func TestSamplesAreTrueOrAbsentUnderRandomFaults(t *testing.T) {
 	}
 }
 
-// tryOut runs one seed, and returns the number of compared samples.
+// tryOut runs the test with one seed. It returns the number of compared samples.
 func tryOut(t *testing.T, seed uint64) (compared int) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTrial(t, seed)
@@ -453,7 +453,7 @@ func waiting(r *http.Request, d time.Duration) error {
 	}
 }
 
-// late sends at once and returns later; tardy sends later.
+// late sends a request at once, and returns the answer after d. tardy sends the request after d.
 func late(d time.Duration) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	return func(r *http.Request, ask func() (*http.Response, error)) (*http.Response, error) {
 		response, err := ask()

@@ -54,7 +54,8 @@ func with(files map[string]string, text string) (names []string) {
 	return names
 }
 
-// A collector is one file, named after it, and one line in All: no other collector code uses its Spec or declares its families.
+// A collector consists of one file, which has its name, and one line in All. No other code of collectors uses its Spec or declares its
+// families.
 func TestCollectorIsItsFileAndOneLine(t *testing.T) {
 	files := source(t)
 	declared := regexp.MustCompile(`(?m)^(?:var )?\s*(\w+) *= &Spec\{\n\s*Name:\s*"([a-z0-9_]+)"`)

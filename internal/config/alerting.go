@@ -16,7 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// parseAlerting parses whether this process evaluates rules, which rules, and the Alertmanagers.
+// parseAlerting parses the settings of alerting in this process: whether it is enabled, the rules, and the Alertmanagers.
 func (env Environment) parseAlerting(c *Config, note func(variable string, errs ...error)) {
 	a := &c.Alerting
 	*a = alerting.Config{
@@ -50,10 +50,10 @@ func (env Environment) parseAlerting(c *Config, note func(variable string, errs 
 	a.ExternalLabels, errs = parseLabels(env.ExternalLabels)
 	note("EXTERNAL_LABELS", errs...)
 	if u, err := url.Parse(a.URL); env.ExternalURL != "" && (err != nil || u.Host == "" || u.User != nil || u.RawQuery != "") {
-		note("EXTERNAL_URL", errors.New("no address: write one like https://exporter.example:9865, without user and password"))
+		note("EXTERNAL_URL", errors.New("URL missing: write one like https://exporter.example:9865, without user and password"))
 	}
 	if a.Job == "" {
-		note("ALERTING_JOB", errors.New("empty: write the job under which a Prometheus would scrape this exporter"))
+		note("ALERTING_JOB", errors.New("empty: write the job label that a Prometheus sets when it scrapes this exporter"))
 	}
 	a.On, err = parseOn(env.Alerting)
 	note("ALERTING", err)
@@ -70,32 +70,32 @@ func (env Environment) parseAlerting(c *Config, note func(variable string, errs 
 	urls, file := alerting.CheckAlertmanagers(*a)
 	note("ALERTMANAGERS", urls)
 	note("ALERTMANAGER_CONFIG_FILE", file)
-	if a.RulesFile != "" { // the built-in rules are valid; reading them takes longer than all else here
+	if a.RulesFile != "" { // do not parse the built-in rules: they are valid, and parsing them takes long
 		_, err = alerting.CheckRules(*a)
 		note("RULES_FILE", err)
 	}
 }
 
-// parsePrometheus parses the settings of the Prometheus that evaluates the rules.
+// parsePrometheus parses the settings of the Prometheus that evaluates the rules in place of this process.
 func (env Environment) parsePrometheus(c *Config, note func(variable string, errs ...error)) {
 	c.Prometheus = alerting.PrometheusConfig{URL: env.PrometheusURL, HTTPFile: env.PrometheusConfigFile, Timeout: c.Timeout, MaxBody: c.MaxBody}
 	switch u, err := url.Parse(env.PrometheusURL); {
 	case env.PrometheusURL == "" && env.PrometheusConfigFile != "":
-		note("PROMETHEUS_CONFIG_FILE", errors.New("not used without AVAX_PROMETHEUS_URL: remove it, or set that"))
+		note("PROMETHEUS_CONFIG_FILE", errors.New("not used without AVAX_PROMETHEUS_URL: remove AVAX_PROMETHEUS_CONFIG_FILE, or set AVAX_PROMETHEUS_URL"))
 	case env.PrometheusURL == "":
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "":
 		note("PROMETHEUS_URL", errors.New("invalid URL: write one like http://127.0.0.1:9090, without /api/v1"))
 	case u.User != nil:
-		note("PROMETHEUS_URL", errors.New("a user or password in the URL: write basic_auth into the file of AVAX_PROMETHEUS_CONFIG_FILE"))
+		note("PROMETHEUS_URL", errors.New("the URL contains a user or password: use basic_auth in the file of AVAX_PROMETHEUS_CONFIG_FILE instead"))
 	case c.Alerting.On:
-		note("PROMETHEUS_URL", errors.New("not used while the rules are evaluated here: set AVAX_ALERTING=off, or remove it"))
+		note("PROMETHEUS_URL", errors.New("not used with AVAX_ALERTING=on: set AVAX_ALERTING=off, or remove AVAX_PROMETHEUS_URL"))
 	default:
 		_, err := alerting.NewPrometheus(c.Prometheus, nil)
 		note("PROMETHEUS_CONFIG_FILE", err)
 	}
 }
 
-// parseHistory parses how long samples are kept; 0 means as long as memory allows.
+// parseHistory parses how long samples are kept. It returns 0 for auto.
 func parseHistory(s string) (time.Duration, error) {
 	if s == "auto" {
 		return 0, nil
@@ -107,7 +107,8 @@ func parseHistory(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseOn parses whether this process evaluates rules. The default is yes if the program can.
+// parseOn parses whether this process evaluates rules. If the setting is empty, it does, unless the program was built without
+// alerting.
 func parseOn(s string) (bool, error) {
 	switch {
 	case s == "on" && !alerting.Built:
@@ -140,9 +141,9 @@ func parseLabels(s string) (map[string]string, []error) {
 		_, twice := labels[name]
 		switch {
 		case !ok || !labelForm.MatchString(name) || value == "":
-			errs = append(errs, fmt.Errorf("%q: write name=value, such as cluster=fuji, the name of letters, digits and underscores", item))
+			errs = append(errs, fmt.Errorf("%q: write name=value, such as cluster=fuji; the name consists of letters, digits and underscores", item))
 		case strings.HasPrefix(name, "__") || name == "alertname":
-			errs = append(errs, fmt.Errorf("%q: a name that Prometheus uses itself: choose another", name))
+			errs = append(errs, fmt.Errorf("%q: Prometheus uses this label itself: choose another name", name))
 		case twice:
 			errs = append(errs, fmt.Errorf("duplicate %q: remove one", name))
 		}

@@ -1,5 +1,5 @@
-// Package config parses the environment into one typed value and reports all problems at once. Only it names environment
-// variables in errors.
+// Package config parses the environment into a typed value. It reports all problems at once, each with
+// the name of its environment variable.
 package config
 
 import (
@@ -26,31 +26,31 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Config is the environment, parsed and validated.
+// Config is the parsed and validated environment.
 type Config struct {
 	Listen         string // host:port
 	WebConfigFile  string
-	TLS            bool // the web configuration had TLS at the start
-	Authenticated  bool // and required a password or a client certificate
+	TLS            bool // whether the web configuration had TLS at the start
+	Authenticated  bool // whether it required a password or a client certificate at the start
 	SystemdSocket  bool
-	PprofListen    string // empty: profiling is off
-	ReloadEndpoint bool   // POST /-/reload is allowed
-	TrustLoopback  bool   // clients on this machine may change silences without a password
+	PprofListen    string // empty: profiling is disabled
+	ReloadEndpoint bool   // whether POST /-/reload is allowed
+	TrustLoopback  bool   // whether clients on this machine may change silences without a password
 
 	Fleet *fleet.Source
 	Nodes []fleet.Node // including observers, as read from Fleet at the start
 	Shard fleet.Part
 	// ObserverBudget is the maximum number of calls to one observer within any minute.
 	ObserverBudget int
-	NetworkID      uint64 // expected of the nodes; 0: that of most nodes
+	NetworkID      uint64 // expected network of the nodes; 0: the network of most nodes
 
 	Chains     []collectors.Chain
-	AutoChains bool // also monitor the chains that the nodes track
+	AutoChains bool // whether to also monitor the chains that the nodes track
 
 	Collectors  []*collectors.Spec
-	Schedules   map[string]schedule.Timetable // by collector, only those that differ from the default
+	Schedules   map[string]schedule.Timetable // by collector; only for collectors with a configured schedule
 	Choice      *metric.Choice                // nil: all series
-	SeriesLimit int                           // 0: none
+	SeriesLimit int                           // maximum number of series of a collector; 0: no limit
 
 	Timeout        time.Duration // of one call
 	Concurrency    int           // concurrent calls to one upstream
@@ -72,9 +72,9 @@ type Config struct {
 	Notify   notify.Config
 	// HeartbeatURL is a secret; empty: no heartbeat.
 	HeartbeatURL string
-	// Inbox receives the demo's notifications; nil elsewhere.
+	// Inbox receives the demo's notifications; nil outside the demo.
 	Inbox *web.Inbox
-	// Prometheus evaluates the rules if this process does not. Without a URL there is none.
+	// Prometheus configures the Prometheus that evaluates the rules in place of this process. Without a URL there is none.
 	Prometheus alerting.PrometheusConfig
 
 	LogLevel  slog.Level
@@ -84,8 +84,8 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
-// Schedule returns the schedule of a collector's job for a target. A gentle job, which calls only observers, runs at most
-// once a minute, unless a schedule is configured.
+// Schedule returns the schedule of a collector's job for a target. gentle means that the job calls only observers. Such a job
+// runs at most once a minute, unless a schedule is configured.
 func (c *Config) Schedule(spec *collectors.Spec, target metric.Target, gentle bool) cron.Schedule {
 	if timetable := c.Schedules[spec.Name]; timetable != nil {
 		return timetable(target)
@@ -105,11 +105,11 @@ func (e InputError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e InputError) Unwrap() error { return e.Err }
 
-// Load parses the environment. Its error joins all problems, each with a remedy. It contains no secret.
+// Load parses the environment. The error joins all problems, each with a remedy. It contains no secret.
 func Load() (*Config, error) { return load(func(*Environment) {}) }
 
-// LoadServing is Load for a command that calls no configured upstream. It ignores mistakes in addresses, credentials and state
-// of upstreams.
+// LoadServing is Load for a command that calls no configured upstream. It ignores mistakes in the settings of upstreams:
+// addresses, credentials and state.
 func LoadServing() (*Config, error) { return load(withoutUpstreams) }
 
 // LoadAddress is Load for a command that needs only the listen address.
@@ -142,7 +142,7 @@ func withoutUpstreams(env *Environment) {
 	env.DataAPIKeyFile, env.StateDir = "", ""
 }
 
-// Parse validates the environment. It also reports unknown variables of the process that have our prefix.
+// Parse validates the environment. It also returns an error for each unknown variable of the process with the prefix AVAX_.
 func (env Environment) Parse() (*Config, error) {
 	c := &Config{}
 	problems := unknownVariables(os.Environ())
@@ -181,7 +181,7 @@ func (env Environment) Parse() (*Config, error) {
 	c.Watch.Validators, errs = parseWatch(env.Validators)
 	note("VALIDATORS", errs...)
 	if env.Nodes+env.NodesFile == "" && !c.Watch.Validators.All && len(c.Watch.Validators.IDs) == 0 {
-		note("VALIDATORS", errors.New("own are the validators of your nodes, and AVAX_NODES is empty: list node IDs, or write all"))
+		note("VALIDATORS", errors.New("own means the validators of your nodes, but AVAX_NODES is empty: list node IDs, or write all"))
 	}
 	c.Collectors, errs = selectCollectors(collectors.All(), env.Collectors)
 	note("COLLECTORS", errs...)
@@ -207,7 +207,7 @@ func (env Environment) Parse() (*Config, error) {
 	note("TOTAL_SHARDS", err)
 	c.Shard.Shard, err = strconv.Atoi(env.Shard)
 	if err != nil || c.Shard.Shard < 0 || c.Shard.Of > 0 && c.Shard.Shard >= c.Shard.Of {
-		note("SHARD", fmt.Errorf("%q: write a whole number from 0 to %d: one less than AVAX_TOTAL_SHARDS at most", env.Shard, max(0, c.Shard.Of-1)))
+		note("SHARD", fmt.Errorf("%q: write a whole number from 0 to %d (AVAX_TOTAL_SHARDS minus 1)", env.Shard, max(0, c.Shard.Of-1)))
 	}
 	if c.Shard.Of > 1 && c.AutoChains {
 		note("CHAINS", errors.New("auto does not work with shards, because it finds only the chains of one shard: list the chains"))
@@ -266,7 +266,7 @@ func (env Environment) parseServed(c *Config, note func(string, ...error)) {
 	note("METRICS_DENY", c.Choice.ParseDeny(env.MetricsDeny, known)...)
 }
 
-// nodeVariable returns the variable of a setting of package fleet.
+// nodeVariable returns the environment variable for a setting of package fleet.
 func nodeVariable(setting string) string {
 	if strings.HasPrefix(setting, "nodes") || setting == "observers" {
 		return prefix + "_" + strings.ToUpper(setting)

@@ -29,7 +29,7 @@ func (env Environment) parseData(c *Config, note func(variable string, errs ...e
 	_, err = c.DataKey.Read()
 	note("DATA_API_KEY_FILE", err)
 	if c.DataKey.path != "" && c.DataURL == "" {
-		note("DATA_API_KEY_FILE", errors.New("a key is of no use without its service: set AVAX_DATA_URL"))
+		note("DATA_API_KEY_FILE", errors.New("not used without the Data service: set AVAX_DATA_URL, or remove the key"))
 	}
 	note("DATA_API_KEY_HEADER", checkKeyHeader(env.DataAPIKeyHeader))
 	c.DataPerMinute, c.DataPerDay, err = parseBudget(env.DataBudget)
@@ -39,7 +39,7 @@ func (env Environment) parseData(c *Config, note func(variable string, errs ...e
 		note("NETWORK", fmt.Errorf("%q: write mainnet, fuji or testnet", c.Network))
 	}
 	if c.DataURL != "" && c.Network != "" && (c.NetworkID == 1 && c.Network != data.Mainnet || c.NetworkID == 5 && c.Network == data.Mainnet) {
-		note("NETWORK", fmt.Errorf("the Data service is set to %s and AVAX_NODE_NETWORK_ID to %s: set the same network", c.Network, env.NodeNetworkID))
+		note("NETWORK", fmt.Errorf("the network is %s, but AVAX_NODE_NETWORK_ID is %s: set the same network", c.Network, env.NodeNetworkID))
 	}
 	c.StateDir = env.StateDir
 	if c.StateDir != "" {
@@ -51,31 +51,31 @@ func (env Environment) parseData(c *Config, note func(variable string, errs ...e
 	}
 }
 
-// checkDir reports why no file can be written to a directory. It does not create the directory: the check may run as another
-// user than the exporter.
+// checkDir returns an error if no file can be written to a directory. It does not create the directory, because the check may run
+// as another user than the exporter.
 func checkDir(path string) error {
 	f, err := os.CreateTemp(path, "check-*.tmp")
 	if err == nil {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return nil // a full disk is a reason to alert, not to refuse to start
+		return nil // with a full disk, the exporter must start and alert
 	}
 	var e *fs.PathError
 	if errors.As(err, &e) {
-		err = fmt.Errorf("%s: %w: make a directory that this user may write to", path, e.Err)
+		err = fmt.Errorf("%s: %w: create a directory that this user may write to", path, e.Err)
 	}
 	return err
 }
 
-// KeyFile is a file with an API key, and the header for the key.
+// KeyFile holds the path of a file with an API key, and the header for the key.
 type KeyFile struct{ path, header string }
 
-// Configured reports whether there is a file.
+// Configured reports whether a key file is configured.
 func (k KeyFile) Configured() bool { return k.path != "" }
 
-// Read returns the key; empty without a file. Errors contain neither the content nor the name of the file: an operator may
-// have set the key as the name.
+// Read returns the key, or an empty string if no key file is configured. Errors contain neither the content nor the name of the
+// file, because an operator may have written the key in place of the name.
 func (k KeyFile) Read() (string, error) {
 	if k.path == "" {
 		return "", nil
@@ -86,11 +86,11 @@ func (k KeyFile) Read() (string, error) {
 		err = e.Err
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: name a file that this user may read, with the key in it", err)
+		return "", fmt.Errorf("%w: write the path of a file that contains the key and that this user may read", err)
 	}
 	key := strings.TrimSpace(string(text))
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		return "", errors.New("the file holds no key, or more than that: write one key, on one line")
+		return "", errors.New("the file must contain only the key, on one line")
 	}
 	return key, nil
 }
@@ -105,7 +105,7 @@ func (k KeyFile) Header(key string) http.Header {
 
 // parseBudget parses compute units per minute and per day; 0 means no limit.
 func parseBudget(s string) (perMinute, perDay int, err error) {
-	wrong := fmt.Errorf("%q: write compute units a minute, a day or both, such as 6000/m,1200000/d", s)
+	wrong := fmt.Errorf("%q: write compute units per minute, per day or both, such as 6000/m,1200000/d", s)
 	for item := range fields(s, ",") {
 		digits, window, _ := strings.Cut(item, "/")
 		n, err := strconv.Atoi(digits)
@@ -123,14 +123,14 @@ func parseBudget(s string) (perMinute, perDay int, err error) {
 
 var headerForm = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// checkKeyHeader also rejects headers that a request uses itself.
+// checkKeyHeader returns an error for an invalid header name, and for a header that a request already uses.
 func checkKeyHeader(s string) error {
 	switch http.CanonicalHeaderKey(s) {
 	case "Host", "Connection", "Content-Length", "Content-Type", "Transfer-Encoding", "Accept", "Accept-Encoding", "User-Agent":
-		return fmt.Errorf("%q means something else: write the header that the service wants the key in, such as x-service-api-key", s)
+		return fmt.Errorf("%q has another purpose: write the header in which the service expects the key, such as x-service-api-key", s)
 	}
 	if !headerForm.MatchString(s) {
-		return errors.New("invalid header name: write one such as x-service-api-key, and put the key into a file") // the value may be the key
+		return errors.New("invalid header name: write a name such as x-service-api-key, and put the key into a file") // the value may be the key
 	}
 	return nil
 }

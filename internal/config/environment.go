@@ -11,8 +11,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
-// Environment holds the raw value of every variable. docs/configuration.md and the
-// help are generated from the tags. The tag subject starts a group of variables.
+// Environment holds the raw value of every variable. docs/configuration.md and the help are generated from its tags. The tag
+// subject starts a group of variables.
 type Environment struct {
 	Nodes          string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" subject:"Nodes and chains" desc:"Nodes to monitor, as name=url, comma-separated. The name becomes the label node. User and password in the URL are sent as basic authentication."`
 	NodesFile      string `split_words:"true" name:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml). Reloaded when it changes; see fleets.md. If it is set and AVAX_NODES is not, only its nodes are monitored."`
@@ -115,8 +115,8 @@ func Defaults() Environment {
 	return env
 }
 
-// unknownVariables returns an error for each AVAX_ variable that does not exist. Without
-// it, a misspelled name would silently mean the default.
+// unknownVariables returns an error for each unknown AVAX_ variable. Without this check, a misspelled variable would be ignored
+// silently.
 func unknownVariables(environ []string) []error {
 	var known []string
 	for _, v := range Variables() {
@@ -139,8 +139,8 @@ func unknownVariables(environ []string) []error {
 	return errs
 }
 
-// isServiceLink reports whether Kubernetes sets this variable for a Service. Those of a Service named
-// avax-exporter have our prefix.
+// isServiceLink reports whether Kubernetes set this variable for a Service. The variables of a Service named avax-exporter have
+// the prefix AVAX_ too.
 func isServiceLink(name, value string) bool {
 	return serviceLink.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }

@@ -23,10 +23,10 @@ func (env Environment) parseNotify(c *Config, note func(variable string, errs ..
 	}
 	switch {
 	case env.NotifyFile == "" && env.NotifyPeers != "":
-		note("NOTIFY_PEERS", errors.New("nothing to share with replicas: set AVAX_NOTIFY_FILE"))
+		note("NOTIFY_PEERS", errors.New("not used without AVAX_NOTIFY_FILE: set AVAX_NOTIFY_FILE, or remove AVAX_NOTIFY_PEERS"))
 	case env.NotifyFile == "":
 	case !c.Alerting.On:
-		note("NOTIFY_FILE", errors.New("no alerts without rules: set AVAX_ALERTING=on, or remove the file"))
+		note("NOTIFY_FILE", errors.New("not used with AVAX_ALERTING=off: set AVAX_ALERTING=on, or remove AVAX_NOTIFY_FILE"))
 	default:
 		note("NOTIFY_FILE", notify.Check(c.Notify))
 		if env.NotifyPeers != "" {

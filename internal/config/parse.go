@@ -40,8 +40,8 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 		switch {
 		case !ok || !fleet.ValidName(n):
 			// Do not print the item: it may be half of a password.
-			errs = append(errs, fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650, the name of letters, digits, dots, dashes and underscores; "+
-				"a comma in a password is written %%2C", number))
+			errs = append(errs, fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650; the name consists of letters, digits, dots, dashes and underscores; "+
+				"write a comma in a password as %%2C", number))
 		case seen[n]:
 			errs = append(errs, fmt.Errorf("duplicate node name %q: rename one of them", n))
 		default:
@@ -50,13 +50,13 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 		seen[n] = true
 	}
 	if len(nodes) == 0 && errs == nil {
-		errs = append(errs, errors.New("no node: write name=url, such as local=http://127.0.0.1:9650"))
+		errs = append(errs, errors.New("the list is empty: write name=url, such as local=http://127.0.0.1:9650"))
 	}
 	return nodes, errs
 }
 
-// reservedNames returns the names that no node may have, with their owners. Alert rules find a node by the label target, and
-// the label upstream names both nodes and services.
+// reservedNames returns the names that no node may have, and what each name stands for. The label target must identify a node for
+// alert rules, and the label upstream has the names of nodes and of services.
 func (c *Config) reservedNames(env Environment) map[string]string {
 	reserved := map[string]string{"metrics": "the Metrics service", "data": "the Data service"}
 	ups := &collectors.Upstreams{Targets: collectors.NewTargets(nil, c.Chains), Watch: c.Watch}
@@ -86,7 +86,7 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 		case !fleet.ValidName(n) || !fleet.ValidName(ref):
 			errs = append(errs, fmt.Errorf("%q: write an alias such as C, or name=blockchainID", item))
 		case ref == "P" || ref == "X" || n == "P" || n == "X":
-			errs = append(errs, fmt.Errorf("%q: P and X are always monitored: remove it, and give no other chain this name", item))
+			errs = append(errs, fmt.Errorf("%q: P and X are always monitored: remove this entry, or rename the chain if it is another one", item))
 		case n == "network":
 			errs = append(errs, fmt.Errorf("%q: network is a reserved name: give the chain another name", item))
 		case slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == ref }):
@@ -99,10 +99,10 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 		seen[n] = true
 	}
 	if s != "" && !auto && len(chains) == 0 && errs == nil {
-		errs = append(errs, errors.New("no chain in the list: write an alias such as C, or leave it empty to follow P and X alone"))
+		errs = append(errs, errors.New("the list has no chain: write an alias such as C, or leave the variable empty to monitor only P and X"))
 	}
 	if auto && !slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == "C" || c.Name == "C" }) {
-		chains = append(chains, collectors.Chain{Name: "C", Ref: "C"}) // every node of the primary network runs it
+		chains = append(chains, collectors.Chain{Name: "C", Ref: "C"}) // every node of the primary network runs the C-Chain
 	}
 	return chains, auto, errs
 }

@@ -19,7 +19,7 @@ var (
 	tokenForm   = regexp.MustCompile(`^([^/]+)/(0x[0-9a-fA-F]{40})/([0-9]{1,78})(:reindex)?$`)
 )
 
-// parseWatched parses the lists of monitored items. An item that needs the Data service is an error without that service.
+// parseMonitored parses the lists of monitored items. If no Data service is configured, an item that needs it is an error.
 func (env Environment) parseMonitored(c *Config, note func(variable string, errs ...error)) {
 	noteData := func(variable string, given bool, errs []error) {
 		note(variable, errs...)
@@ -43,7 +43,7 @@ func (env Environment) parseMonitored(c *Config, note func(variable string, errs
 	c.Watch.Tokens, errs = parseTokens(env.WatchTokens, c.Chains, c.AutoChains)
 	noteData("WATCH_TOKENS", c.Watch.Tokens != nil, errs)
 	if c.Watch.Tokens != nil && c.Watch.EVM == nil {
-		note("WATCH_TOKENS", errors.New("tokens of no monitored address: add their holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
+		note("WATCH_TOKENS", errors.New("no holder of a token is monitored: add the holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
 	}
 	c.Watch.Signatures, errs = parseProbes(env.WatchSignatures)
 	noteData("WATCH_SIGNATURES", c.Watch.Signatures != nil, errs)
@@ -66,12 +66,12 @@ func parseList(s string, form *regexp.Regexp, write string) (items []string, err
 	return items, errs
 }
 
-// parseTokens parses NFTs on monitored chains. With auto, a chain may be found later, so any chain is valid.
+// parseTokens parses NFTs on monitored chains. With auto, every chain is valid, because it may be found later.
 func parseTokens(s string, chains []collectors.Chain, auto bool) (tokens []collectors.Token, errs []error) {
 	for item := range fields(s, ",") {
 		parts := tokenForm.FindStringSubmatch(item)
 		if parts == nil {
-			errs = append(errs, fmt.Errorf("%q: write chain/contract/id, such as C/0x1f…/7: a contract has 40 hex digits after 0x, an ID is a whole number, and :reindex may follow", item))
+			errs = append(errs, fmt.Errorf("%q: write chain/contract/id, such as C/0x1f…/7; a contract is 0x and 40 hex digits, an ID is a whole number, and the suffix :reindex is optional", item))
 			continue
 		}
 		t := collectors.Token{Chain: parts[1], Contract: parts[2], ID: parts[3], Reindex: parts[4] != ""}

@@ -12,17 +12,17 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
-// checkWebConfig validates a web configuration with its certificates and password hashes. It reports whether TLS is on, and
+// checkWebConfig validates a web configuration, its certificates and password hashes. It reports whether TLS is enabled, and
 // whether clients need a password or a certificate. No error contains a secret.
 func checkWebConfig(file string) (tls, authenticated bool, err error) {
-	text, err := regular.ReadFile(file) // before web.Validate, which would block on a FIFO
+	text, err := regular.ReadFile(file) // rejects a FIFO, on which web.Validate would block
 	if err != nil {
 		return false, false, err
 	}
 	if err := web.Validate(file); err != nil {
 		text := HideValues(err.Error())
 		if strings.Contains(text, "bcrypt") {
-			text += ": basic_auth_users takes bcrypt hashes: make one with htpasswd -nBC 10 NAME"
+			text += ": basic_auth_users needs bcrypt hashes: create one with htpasswd -nBC 10 NAME"
 		}
 		return false, false, errors.New(text)
 	}
@@ -34,8 +34,8 @@ func checkWebConfig(file string) (tls, authenticated bool, err error) {
 	return c.TLSConfig.IsEnabled(), len(c.Users) > 0 || verified, nil
 }
 
-// quoted matches values that the YAML library repeats in errors. One may be a misplaced password, with line breaks and quotes
-// of its own.
+// quoted matches values that the YAML library repeats in errors. Such a value may be a misplaced password, which may contain line
+// breaks and quotes.
 var quoted = regexp.MustCompile("(?s)`.*`")
 
 // HideValues removes the quoted values of a YAML error, and its line breaks.

@@ -21,7 +21,7 @@ var Nodes = []string{"alpha", "bravo", "charlie", "foxtrot"}
 // validators are the monitored validators: those of the nodes, and one that is auto-renewed.
 var validators = []string{"alpha", "bravo", "charlie", "golf"}
 
-// period is the period of every collector in the demo, so that an incident shows within seconds.
+// period is the period of every collector in the demo. It is short, so that an incident is visible within seconds.
 const period = 5 * time.Second
 
 // NewNetwork returns the demo's network in a healthy state: the balances last for more than a month.
@@ -37,7 +37,7 @@ func NewNetwork() *simnet.Network {
 	return network
 }
 
-// Configure configures the exporter for the simulated network at these URLs, by the names of its servers. It enables every
+// Configure configures the exporter for the simulated network. urls holds the URLs of its servers by name. It enables every
 // collector and monitors one item of each kind.
 func Configure(c *config.Config, network *simnet.Network, urls map[string]string) (err error) {
 	c.Fleet = &fleet.Source{}
@@ -76,7 +76,7 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 	return nil
 }
 
-// In the simulated network of the demo's seed: an asset of simnet.Owner other than AVAX, and the transaction that converted
+// IDs in the simulated network with the demo's seed: an asset of simnet.Owner other than AVAX, and the transaction that converted
 // examplel1 to an L1.
 const (
 	Asset      = "VDn2yqg9vtPqizn3LJV8GnKKXBx7n3i1hKWEVsAjLsa1v2ivY"
@@ -86,8 +86,8 @@ const (
 // NewOwner is the address of twenty zero bytes. Its key is unknown.
 const NewOwner = "custom1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq4mlve4"
 
-// topUp, in nAVAX, lasts for 226 days.
+// topUp is an amount in nAVAX that lasts for 226 days.
 const topUp = 10e9
 
-// unitsPerMinute is the demo's budget per minute, large because of the short periods.
+// unitsPerMinute is the demo's budget of compute units per minute. It is large because the periods are short.
 const unitsPerMinute = 100_000

@@ -16,13 +16,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/web"
 )
 
-// In the demo, alerts fire and are sent within an incident.
+// Shorter times, so that in the demo alerts fire and are sent before the incident ends.
 const (
-	interval = 5 * time.Second // of the evaluation of rules
-	shorter  = 30              // factor by which each `for` is shorter
+	interval = 5 * time.Second // evaluation interval of the rules
+	shorter  = 30              // divisor for each `for`
 )
 
-// routing sends the alerts for people to the inbox, grouped as in the examples, with short waits.
+// routing sends all alerts except the watchdog to the inbox. Groups are as in the examples, with short waits.
 const routing = `
 route:
   receiver: inbox

@@ -16,7 +16,7 @@ type Incident struct {
 	Begin func(*simnet.Network)
 	End   func(*simnet.Network)
 	ended string        // message at the end, if nothing recovers
-	lasts time.Duration // 0: the usual duration; if longer than a few minutes, the next incident does not wait for its end
+	lasts time.Duration // 0: usual. If it is longer than tooLong, the next incident starts before this one ends
 }
 
 // Lasts returns the duration.
@@ -26,7 +26,7 @@ func (i Incident) Lasts() time.Duration { return cmp.Or(i.lasts, usual) }
 var Incidents = []Incident{
 	{
 		What:  "bravo's process ends",
-		Look:  `avax_node_up{node="bravo"} is 0, and after three periods its other samples are gone`,
+		Look:  `avax_node_up{node="bravo"} is 0, and after three periods its other samples expire`,
 		Begin: func(n *simnet.Network) { n.Node("bravo").Stop() },
 		End:   func(n *simnet.Network) { n.Node("bravo").Start() },
 	},
@@ -37,7 +37,7 @@ var Incidents = []Incident{
 		End:   func(n *simnet.Network) { n.Node("charlie").SetChain("C", simnet.Running) },
 	},
 	{
-		What:  "alpha's peers saw it up for 70 % only: its reward is at risk",
+		What:  "alpha's peers observed an uptime of only 70 %: its reward is at risk",
 		Look:  `avax_node_uptime_rewarding_stake_ratio{node="alpha"} falls`,
 		Begin: func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) },
 		End:   func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(99) },
@@ -49,9 +49,9 @@ var Incidents = []Incident{
 		End:   func(n *simnet.Network) { n.TopUp("examplel1", "echo", topUp) },
 	},
 	{
-		What: "nobody has topped up examplel1: within two minutes most of its weight runs out of balance",
+		What: "nobody has topped up the validators of examplel1: within two minutes most of them run out of balance",
 		Look: `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"} falls to 0, avax_l1_validator_runway_seconds and ` +
-			`avax_l1_top_up_avax say who lacks how much: so does /api/v1/l1/examplel1/plan`,
+			`avax_l1_top_up_avax show which validators need how much, as does /api/v1/l1/examplel1/plan`,
 		Begin: func(n *simnet.Network) {
 			for name, left := range runDry {
 				n.SetBalance("examplel1", name, 512*uint64(left.Seconds()))
@@ -65,30 +65,30 @@ var Incidents = []Incident{
 		lasts: 3 * time.Minute,
 	},
 	{
-		What:  "bravo's peers saw it up for 60 % only: its downtime budget is overspent, and no uptime brings the reward back",
-		Look:  `avax_validator_reward_reachable is 0 for it, avax_validator_downtime_used_seconds above avax_validator_downtime_budget_seconds`,
+		What:  "bravo's peers observed an uptime of only 60 %: it has used more than its downtime budget, and the reward is lost",
+		Look:  `avax_validator_reward_reachable is 0 for bravo, and avax_validator_downtime_used_seconds is above avax_validator_downtime_budget_seconds`,
 		Begin: func(n *simnet.Network) { n.Node("bravo").SetObservedUptime(60) },
 		End: func(n *simnet.Network) {
 			n.RemoveValidator("P", "bravo")
 			n.Node("bravo").SetObservedUptime(-1)
 			n.AddValidator("bravo", 2_050_000e9, 90*24*time.Hour)
 		},
-		ended: "bravo's period is over without its reward: with a new one a new budget begins",
+		ended: "bravo's period has ended without a reward: a new period with a new budget begins",
 	},
 	{
 		What:  "alpha hangs: it accepts connections and never answers",
-		Look:  `avax_node_up{node="alpha"} is 0, and the other nodes are not held up`,
-		Begin: func(n *simnet.Network) { n.Node("alpha").Suffer(simnet.Hung()) },
+		Look:  `avax_node_up{node="alpha"} is 0, and the samples of other nodes are not delayed`,
+		Begin: func(n *simnet.Network) { n.Node("alpha").Inject(simnet.Hung()) },
 		End:   func(n *simnet.Network) { n.Node("alpha").Recover() },
 	},
 	{
 		What:  "validator charlie leaves the primary network's set",
-		Look:  `avax_validator_present is 0 for it`,
+		Look:  `avax_validator_present is 0 for charlie`,
 		Begin: func(n *simnet.Network) { n.RemoveValidator("P", "charlie") },
 		End:   func(n *simnet.Network) { n.AddValidator("charlie", 1_950_000e9, 180*24*time.Hour) },
 	},
 	{
-		What: "examplel1 doubles its lowest base fee",
+		What: "examplel1 doubles its minimum base fee",
 		Look: `avax_chain_fee_config_min_base_fee_wei{chain="examplel1"} and avax_chain_fee_config_last_changed_block`,
 		Begin: func(n *simnet.Network) {
 			fees := n.FeeConfig("examplel1")
@@ -104,11 +104,11 @@ var Incidents = []Incident{
 	{
 		What:  "a proxy in front of bravo limits the rate of requests",
 		Look:  `avax_exporter_upstream_requests_total{upstream="bravo",outcome="rate_limited"} rises`,
-		Begin: func(n *simnet.Network) { n.Node("bravo").Suffer(simnet.RateLimited(5 * time.Second)) },
+		Begin: func(n *simnet.Network) { n.Node("bravo").Inject(simnet.RateLimited(5 * time.Second)) },
 		End:   func(n *simnet.Network) { n.Node("bravo").Recover() },
 	},
 	{
-		What: "the peers announce an upgrade in two days that our nodes do not know",
+		What: "peers announce an upgrade in two days that the monitored nodes do not know",
 		Look: `avax_node_unknown_upgrade_timestamp_seconds appears on alpha and bravo, because most of the connected stake announces it`,
 		Begin: func(n *simnet.Network) {
 			n.AnnounceUpgrade(time.Now().Add(48*time.Hour), "delta", "echo", "golf", "hotel")
@@ -117,33 +117,33 @@ var Incidents = []Incident{
 	},
 	{
 		What:  "the Metrics service is down",
-		Look:  `avax_chain_avg_tps is gone after three periods`,
+		Look:  `avax_chain_avg_tps expires after three periods`,
 		Begin: func(n *simnet.Network) { n.MetricsService().Stop() },
 		End:   func(n *simnet.Network) { n.MetricsService().Start() },
 	},
 	{
-		What:  "the relayers between the C-Chain and examplel1 are down: messages are held up",
-		Look:  `within ten minutes one waits: avax_icm_messages{status="pending"} and avax_icm_oldest_pending_timestamp_seconds`,
+		What:  "the relayers between the C-Chain and examplel1 are down: messages are not delivered",
+		Look:  `within ten minutes a message is pending: avax_icm_messages{status="pending"} and avax_icm_oldest_pending_timestamp_seconds`,
 		Begin: func(n *simnet.Network) { n.HoldICM(true) },
 		End:   func(n *simnet.Network) { n.HoldICM(false) },
 		lasts: 11 * time.Minute,
 	},
 	{
 		What:  "examplel1's subnet has another owner",
-		Look:  `avax_subnet_owner_info: the old address is gone, a new one there`,
+		Look:  `avax_subnet_owner_info has the new address instead of the old address`,
 		Begin: func(n *simnet.Network) { n.SetOwner("examplel1", []string{NewOwner}, 1) },
 		End:   func(n *simnet.Network) { n.SetOwner("examplel1", []string{simnet.Owner}, 1) },
 	},
 	{
 		What:  "the Data service is down",
-		Look:  `avax_data_up is 0, and after three periods what it alone tells is gone`,
+		Look:  `avax_data_up is 0, and after three periods all other samples from the Data service expire`,
 		Begin: func(n *simnet.Network) { n.DataService().Stop() },
 		End:   func(n *simnet.Network) { n.DataService().Start() },
 	},
 }
 
-// runDry is how long the balances of examplel1 last without a top-up. Without foxtrot its active weight falls from 81 to
-// 54 %.
+// runDry holds how long the balances of examplel1's validators last without a top-up. When foxtrot runs out, the active weight
+// falls from 81 % to 54 %.
 var runDry = map[string]time.Duration{"echo": 50 * time.Second, "charlie": 80 * time.Second, "foxtrot": 110 * time.Second}
 
 const (
@@ -152,7 +152,7 @@ const (
 	tooLong = 5 * time.Minute  // longest wait for the end of an incident
 )
 
-// Play runs the incidents one after the other until ctx ends. It logs each with the family to look at.
+// Play runs the incidents one after the other until ctx ends. It logs each incident and the family that shows it.
 func Play(ctx context.Context, network *simnet.Network, log *slog.Logger) {
 	for i := 0; ; i++ {
 		now := Incidents[i%len(Incidents)]

@@ -102,8 +102,8 @@ func fillsEveryPanel(t *testing.T, prometheus *stack.PrometheusServer) {
 	}
 }
 
-// mostSeries is the maximum number of distinguishable lines in one panel.
-const mostSeries = 20
+// maxSeries is the maximum number of distinguishable lines in one panel.
+const maxSeries = 20
 
 func TestPanelsAreReadableForAFleet(t *testing.T) {
 	full(t)
@@ -141,8 +141,8 @@ func TestPanelsAreReadableForAFleet(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: %s: %v", file, p.Title, err)
 				}
-				if len(found) > mostSeries {
-					t.Errorf("%s: %s: %d series, want at most %d: %s", filepath.Base(file), p.Title, len(found), mostSeries, q.Expr)
+				if len(found) > maxSeries {
+					t.Errorf("%s: %s: %d series, want at most %d: %s", filepath.Base(file), p.Title, len(found), maxSeries, q.Expr)
 				}
 			}
 		}

@@ -99,8 +99,8 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	store := stack.VictoriaMetrics(t, "-promscrape.config="+stack.Scrape(t, interval, labels, exporter.url))
 	vmalert := stack.VMAlert(t, accepted, store.URL, stack.Alertmanager(t, pages.URL).URL,
 		"-rule="+companion, "-evaluationInterval="+interval.String(), "-external.label=grafana_url="+grafana,
-		"-datasource.queryStep=15s", // how old a sample may be: by default 5 minutes, and recorded series do not end before
-		"-disableAlertgroupLabel")   // the labels are then those of Prometheus
+		"-datasource.queryStep=15s", // maximum age of a sample; with the default of 5 minutes, recorded series would end later
+		"-disableAlertgroupLabel")   // so that alerts have the same labels as with Prometheus
 
 	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
 	w.hasTheSameAlerts(t, exporter.url, vmalert.URL, pages)

@@ -291,7 +291,7 @@ func TestReplicasNotifyOnce(t *testing.T) {
 	other := phones[1-sender]
 	other.Wait(about("bravo", stack.Firing("NodeDown")))
 	network.Node("alpha").Start()
-	other.Wait(about("alpha", stack.Resolved("NodeDown"))) // its group was notified earlier, if at all
+	other.Wait(about("alpha", stack.Resolved("NodeDown"))) // if there was another notification of its group, it was sent before this one
 	for _, node := range []string{"alpha", "bravo"} {
 		if n := both(about(node, stack.Firing("NodeDown"))); n != 1 {
 			t.Errorf("NodeDown of %s sent %d times", node, n)

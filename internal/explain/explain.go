@@ -1,6 +1,5 @@
-// Package explain explains why an alert fires or does not fire, and how a value is computed. It prints the value and
-// its threshold, the formula with numbers, the samples, the calls that collect them, the node's error texts and the
-// runbook.
+// Package explain explains why an alert fires or does not fire, and how a value is computed. It prints the value and its
+// threshold, the formula with numbers, the samples, the calls that they come from, messages of the node, and the runbook.
 package explain
 
 import (
@@ -23,10 +22,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// most is the maximum number of samples, alerts or runs in a list. Only the number of all others is printed.
+// most is the maximum number of samples, alerts or runs that are printed. Further ones are only counted.
 const most = 10
 
-// few is the maximum number of values that replace one name in a formula.
+// few is the maximum number of values that can replace a name in a formula.
 const few = 4
 
 // Exporter is the source of an explanation: the query source of the running exporter, and facts that are not samples.
@@ -49,9 +48,8 @@ type Table struct {
 	Rows                     [][]string
 }
 
-// Name explains an alert or a family for one target: a node, a chain, an ID or any other label value. Without a
-// target, it explains the alert or family for all targets. An UnknownError means that the name or the target does not
-// exist.
+// Name explains an alert or a family for one target. A target is a node, a chain, an ID or any other label value. Without a target
+// Name explains all targets. An UnknownError means that the name or the target does not exist.
 func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, now time.Time) error {
 	e := &explanation{ctx: ctx, w: w, from: from, target: target, now: now, cache: map[string]model.Vector{}, reading: map[string]bool{}}
 	groups, err := from.Groups(ctx)
@@ -77,7 +75,7 @@ func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, 
 		return e.unknown(name)
 	}
 	if e.err == nil && target != "" && !e.found {
-		return UnknownError(fmt.Sprintf("nothing about %q: name a node, a chain or an ID as in /metrics", target))
+		return UnknownError(fmt.Sprintf("no samples about %q: write a node, a chain or an ID as in /metrics", target))
 	}
 	if e.err == nil {
 		_, e.err = io.WriteString(w, e.out.String())
@@ -104,13 +102,13 @@ type explanation struct {
 	from   Exporter
 	groups []alerting.Group
 	target string
-	near   map[string]bool // label values that are names or IDs of the target
+	near   map[string]bool // names and IDs of the target
 	now    time.Time
 	cache  map[string]model.Vector
-	// reading holds the recorded series that are being replaced by their expressions.
+	// reading holds the names of the recorded series that are being expanded.
 	reading map[string]bool
 	out     strings.Builder
-	found   bool // a sample matched the target
+	found   bool // whether a sample matched the target
 	err     error
 }
 
@@ -143,7 +141,7 @@ func (e *explanation) query(expr string) model.Vector {
 	return vector
 }
 
-// readKin reads the other label values of the target: the node ID for a node's name, the IDs for a chain's name.
+// readKin finds the other names of the target: the node ID of a node, the IDs of a chain.
 func (e *explanation) readKin() error {
 	e.near = map[string]bool{e.target: true}
 	if e.target == "" {
@@ -172,10 +170,10 @@ func (e *explanation) readKin() error {
 	return e.err
 }
 
-// general are labels that do not identify the subject of a sample.
+// general lists the labels that do not identify the subject of a sample.
 var general = map[model.LabelName]bool{model.MetricNameLabel: true, "job": true, "instance": true, "alert": true, "severity": true, "within": true, "needs": true}
 
-// isNear reports whether a label matches the target. A target of two parts is node/chain, as in
+// isNear reports whether a label matches the target. A target may have two parts, node/chain, as in
 // avax_exporter_collector_success. A sample without labels matches every target.
 func (e *explanation) isNear(labels model.Metric) bool {
 	if e.target == "" {
@@ -242,7 +240,7 @@ func (e *explanation) explainAlert(name string, alerts []alerting.Rule) {
 	}
 }
 
-// answer returns whether the alert fires for the target, and compares its value with the threshold.
+// answer returns a text: whether the alert fires for the target, and its value compared with the threshold.
 func (e *explanation) answer(name string, alerts []alerting.Rule) string {
 	var lines []string
 	count := 0
@@ -272,7 +270,7 @@ func (e *explanation) answer(name string, alerts []alerting.Rule) string {
 	}
 	switch {
 	case count > most:
-		lines = append(lines, fmt.Sprintf("and %d more; name a target to see them", count-most))
+		lines = append(lines, fmt.Sprintf("and %d more; add a target to see them", count-most))
 	case count > 0:
 	default:
 		text := name + ": not firing"
@@ -317,7 +315,7 @@ func (e *explanation) compared(r alerting.Rule, labels model.Metric, holds bool)
 	return ""
 }
 
-// agrees reports whether two label sets have no label with different values.
+// agrees reports whether two label sets have equal values for every label that both have.
 func agrees(a, b model.Metric) bool {
 	for name, v := range a {
 		if other, both := b[name]; both && name != model.MetricNameLabel && other != v {
@@ -336,8 +334,8 @@ func (e *explanation) bar(c condition, of model.Metric) (float64, bool) {
 	return float64(found[0].Value), true
 }
 
-// whyNot returns why an alert does not fire for the target. Of all false conditions in the alert's rules, it returns
-// the one whose value is closest to its threshold.
+// whyNot returns a sentence about a false condition for the target. Of all false conditions in the rules of the alert, it is the
+// one closest to its threshold.
 func (e *explanation) whyNot(alerts []alerting.Rule) string {
 	best, text, all, silent := math.Inf(1), "", true, ""
 	for _, r := range alerts {
@@ -378,7 +376,7 @@ func (e *explanation) whyNot(alerts []alerting.Rule) string {
 	case silent != "":
 		return "no sample of " + silent + " about " + cmp.Or(e.target, "any target")
 	case all && len(alerts) > 0:
-		return "its expression has no sample, see below"
+		return "the result of its expression is empty, see below"
 	}
 	return ""
 }
@@ -409,7 +407,7 @@ func (e *explanation) sentence(c condition, value, bar float64) string {
 	case c.op == parser.EQLC && value == bar, c.op == parser.NEQ && value != bar:
 		return fmt.Sprintf("%s is %s", c.left, v)
 	case c.op == parser.EQLC:
-		return fmt.Sprintf("%s is %s, and it fires at %s", c.left, v, b)
+		return fmt.Sprintf("%s is %s, the alert fires at %s", c.left, v, b)
 	}
 	than := "equal to"
 	if value < bar {
@@ -469,7 +467,7 @@ func (e *explanation) explainFamilies(names []string) {
 		}
 		for i, sample := range samples {
 			if i == most {
-				e.printf("    and %d more; name a narrower target to see them\n", len(samples)-most)
+				e.printf("    and %d more; use a narrower target to see them\n", len(samples)-most)
 				break
 			}
 			e.printf("    %s\n", e.line(sample))
@@ -492,8 +490,7 @@ func (e *explanation) explainFamilies(names []string) {
 	}
 }
 
-// agreeing returns the values of the samples whose labels do not contradict those of the sample of. It returns at
-// most few values.
+// agreeing returns the values of the samples whose labels agree with of. It returns false if there are more than few values.
 func (e *explanation) agreeing(selector string, of model.Metric) (string, bool) {
 	var numbers []string
 	for _, s := range e.query(selector) {
@@ -504,8 +501,7 @@ func (e *explanation) agreeing(selector string, of model.Metric) (string, bool) 
 	return strings.Join(numbers, ", "), len(numbers) > 0 && len(numbers) <= few
 }
 
-// explainRuns prints a collector's calls, the age of its last answer, its errors and its tables, such as the node's
-// error texts.
+// explainRuns prints a collector's calls, the age of its last answer, its failures and the messages of the node.
 func (e *explanation) explainRuns(s *collectors.Spec) {
 	e.printf("    collector %s calls %s\n", s.Name, strings.Join(s.Calls, ", "))
 	success := e.query(`avax_exporter_collector_success{collector="` + s.Name + `"}`)
@@ -514,7 +510,7 @@ func (e *explanation) explainRuns(s *collectors.Spec) {
 		runs = success
 	}
 	if len(runs) == 0 {
-		e.printf("    it has not run yet, or is disabled\n")
+		e.printf("    the collector has not run yet, or is disabled\n")
 	}
 	answers := e.query(`avax_exporter_collector_last_success_timestamp_seconds{collector="` + s.Name + `"}`)
 	for i, run := range runs {
@@ -546,8 +542,7 @@ func (e *explanation) explainRuns(s *collectors.Spec) {
 	}
 }
 
-// line formats a sample as in the text format, but without the labels of the scrape. It adds a readable form of times
-// and long durations.
+// line formats a sample as in the text format, without the scrape's labels. Times and long durations are formatted for people.
 func (e *explanation) line(s *model.Sample) string {
 	labels := s.Metric.Clone()
 	delete(labels, "job")
@@ -575,7 +570,7 @@ func (e *explanation) explainElsewhere(r shippedRule) {
 	e.printf("Runbook: %s\n", r.Annotations["runbook_url"])
 }
 
-// ofOthers returns the program that exports a family. It returns an empty text for families of this exporter.
+// ofOthers describes where a family of another program comes from. It returns an empty string for the exporter's own families.
 func ofOthers(name string) string {
 	for prefix, whose := range map[string]string{
 		"avalanche_": "of the node's own /ext/metrics",

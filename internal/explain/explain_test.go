@@ -155,14 +155,14 @@ func TestFamilyIsExplainedWithItsFormula(t *testing.T) {
 		[2]string{"avax_validator_stake_avax", "alpha"})
 	demand(t, told[0], "= (1 - 0.9) * (1801000000 - 1799000000)", `{node_id="NodeID-A"} 200000 (2d7h)`)
 	demand(t, told[1], `{node_id="NodeID-A"} 1799000000 (2027-01-03 18:13:20 UTC)`, "!NodeID-B")
-	demand(t, told[2], "absent for alpha", "it has not run yet, or is disabled")
+	demand(t, told[2], "absent for alpha", "the collector has not run yet, or is disabled")
 }
 
 func TestUnknownNameIsAnError(t *testing.T) {
 	told := ask(t, time.Minute, [2]string{"AvaxNodeDwn", ""}, [2]string{"AvaxNope", ""}, [2]string{"avax_node_up", "zulu"}, [2]string{"avax_node_ups", ""})
 	for i, want := range []string{
 		`unknown: unknown alert or family "AvaxNodeDwn": did you mean AvaxNodeDown`, `unknown: unknown alert or family "AvaxNope": avax-exporter rules prints`,
-		`unknown: nothing about "zulu"`, "did you mean avax_node_up",
+		`unknown: no samples about "zulu"`, "did you mean avax_node_up",
 	} {
 		demand(t, told[i], want)
 	}

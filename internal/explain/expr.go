@@ -9,14 +9,13 @@ import (
 
 var promQL = parser.NewParser(parser.Options{})
 
-// condition is a comparison in a rule's expression. It is true for the samples of left for which the comparison with
-// right holds.
+// condition is a comparison in a rule's expression.
 type condition struct {
 	left, right parser.Expr
 	op          parser.ItemType
 }
 
-// conditions returns the comparisons that decide whether an expression has samples, including those of recorded series.
+// conditions returns the comparisons that determine whether an expression has samples, including those in recorded series.
 func (e *explanation) conditions(expr parser.Node) []condition {
 	switch x := expr.(type) {
 	case *parser.BinaryExpr:
@@ -63,8 +62,8 @@ func (e *explanation) unfiltered(expr parser.Expr) parser.Expr {
 	return expr
 }
 
-// eachRecorded calls do for each expression that a series is recorded from. It skips a series that is already being
-// replaced, because a rule may read the series that it records.
+// eachRecorded calls do for the expressions from which a series is recorded. It skips a series that is already being expanded,
+// because a rule may read its own past.
 func (e *explanation) eachRecorded(name string, do func(parser.Expr)) {
 	if e.reading[name] {
 		return
@@ -106,7 +105,7 @@ func (e *explanation) selectors(query string) []string {
 	return names
 }
 
-// filled formats an expression. It replaces each selector by a number if the function returns one.
+// filled formats an expression twice: as written, and with a number in place of each selector for which number returns one.
 func filled(query string, number func(selector string) (text string, has bool)) (pretty, numbers string) {
 	parsed, err := promQL.ParseExpr(query)
 	if err != nil {
@@ -163,7 +162,7 @@ const (
 	avax
 )
 
-// unitOf derives the unit of an expression from the names of its families, which end with their unit.
+// unitOf derives the unit of an expression from the names of its families, which end in the unit.
 func (e *explanation) unitOf(expr parser.Node) unit {
 	switch x := expr.(type) {
 	case *parser.VectorSelector:

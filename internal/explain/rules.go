@@ -20,7 +20,7 @@ type shippedRule struct {
 	Labels      map[string]string
 	Annotations map[string]string
 
-	// companion means that a Prometheus evaluates the rule, not the exporter.
+	// companion means that a Prometheus evaluates the rule instead of the exporter.
 	companion bool
 }
 
@@ -46,7 +46,7 @@ var builtIn = sync.OnceValue(func() (all []shippedRule) {
 	return all
 })
 
-// shipped returns the embedded alert of that name, or nil.
+// shipped returns the embedded alert with this name, or nil.
 func shipped(name string) *shippedRule {
 	all := builtIn()
 	if i := slices.IndexFunc(all, func(r shippedRule) bool { return r.Alert == name }); i >= 0 {

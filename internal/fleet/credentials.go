@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// credentials are the contents of the files of an Access.
+// credentials holds the contents of the files of an Access.
 type credentials struct {
 	header   http.Header
 	tls      *tls.Config
@@ -74,7 +74,7 @@ func (r *loader) credentials(a Access) credentials {
 			return fmt.Errorf("%s: write user:password, on one line", a.BasicAuthFile)
 		}
 		if a.BearerFile != "" {
-			return errors.New("a token is configured as well: leave one of them out")
+			return errors.New("both a token and a password are configured: remove one of them")
 		}
 		authorize("Basic " + base64.StdEncoding.EncodeToString([]byte(pair)))
 		return nil
@@ -83,13 +83,13 @@ func (r *loader) credentials(a Access) credentials {
 	var ca, cert, key []byte
 	read("ca_file", func(data []byte) error {
 		if ca = data; !x509.NewCertPool().AppendCertsFromPEM(data) {
-			return fmt.Errorf("%s holds no certificate: give PEM blocks that begin with -----BEGIN CERTIFICATE-----", a.CAFile)
+			return fmt.Errorf("%s contains no certificate: write PEM blocks that begin with -----BEGIN CERTIFICATE-----", a.CAFile)
 		}
 		return nil
 	})
 	read("cert_file", func(data []byte) error {
 		if cert = data; a.KeyFile == "" {
-			return errors.New("a certificate is of no use without its key: name that file, too")
+			return errors.New("a certificate also needs its key: configure the file with the key")
 		}
 		return nil
 	})
@@ -97,9 +97,9 @@ func (r *loader) credentials(a Access) credentials {
 		key = data
 		switch _, err := tls.X509KeyPair(cert, key); {
 		case a.CertFile == "":
-			return errors.New("a key is of no use without its certificate: name that file, too")
+			return errors.New("a key also needs its certificate: configure the file with the certificate")
 		case cert != nil && err != nil:
-			return fmt.Errorf("%s and %s are no certificate and its key: %w", a.CertFile, a.KeyFile, err)
+			return fmt.Errorf("%s and %s are not a certificate and its key: %w", a.CertFile, a.KeyFile, err)
 		}
 		return nil
 	})
@@ -110,7 +110,7 @@ func (r *loader) credentials(a Access) credentials {
 	return c
 }
 
-// tlsOf returns the TLS configuration for these valid contents.
+// tlsOf returns the TLS configuration for these file contents, which must be valid.
 func (r *loader) tlsOf(ca, cert, key []byte) *tls.Config {
 	if ca == nil && cert == nil {
 		return nil
@@ -144,7 +144,7 @@ func sumOf(contents ...[]byte) [sha256.Size]byte {
 	return sha256.Sum256(all)
 }
 
-// headers reads a file of headers; the caller reports its errors.
+// headers reads a file of headers. It ignores errors, because another function reports them.
 func (r *loader) headers(path string) http.Header {
 	data, err := r.open(path)
 	if err != nil {
@@ -169,7 +169,7 @@ func parseHeaders(path string, data []byte) (http.Header, error) {
 		case !ok || key == "" || strings.ContainsAny(key, " \t"):
 			return nil, fmt.Errorf("%s, line %d: write Name: value", path, n)
 		case strings.ContainsFunc(line, unicode.IsControl):
-			return nil, fmt.Errorf("%s, line %d: leave out the control character", path, n)
+			return nil, fmt.Errorf("%s, line %d: remove the control character", path, n)
 		}
 		header.Add(key, value)
 	}

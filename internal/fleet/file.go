@@ -19,7 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// maxNodes is the maximum number of nodes in a file; one exporter cannot monitor more.
+// maxNodes is the maximum number of nodes in a file. One exporter cannot monitor more nodes.
 const maxNodes = 10_000
 
 // checkFile validates the name of a file of nodes.
@@ -59,7 +59,7 @@ func (r *loader) file(s *Source, nodes []Node) []Node {
 	}
 	all := targets(list, at)
 	if len(all) > maxNodes {
-		r.problem(1, "%s: %s: %d nodes: split the file, at most %d nodes in each", called, path, len(all), maxNodes)
+		r.problem(1, "%s: %s: %d nodes: split the file into files of at most %d nodes", called, path, len(all), maxNodes)
 		return nodes
 	}
 	for _, t := range all {
@@ -88,7 +88,7 @@ func (r *loader) file(s *Source, nodes []Node) []Node {
 type target struct {
 	text   string
 	line   int
-	alone  bool // the only one in its group
+	alone  bool // whether its group has no other target
 	labels map[string]yaml.Node
 }
 
@@ -112,7 +112,7 @@ func targets(list *yaml.Node, at func(line int, format string, args ...any)) []t
 		}
 		for _, key := range slices.Sorted(maps.Keys(group)) {
 			if key != "targets" && key != "labels" {
-				at(group[key].Line, "a group has targets and labels, no %q", key)
+				at(group[key].Line, "unknown member %q: a group has only targets and labels", key)
 			}
 		}
 		labels := map[string]yaml.Node{}
@@ -152,7 +152,7 @@ func resolved(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// notOurs matches the labels in the same file that only a Prometheus server uses.
+// notOurs matches labels that only a Prometheus server uses. They are allowed, because both may read the same file.
 var notOurs = regexp.MustCompile(`^__(address|metrics_path|scrape_interval|scrape_timeout|name)__$|^__(param|meta|tmp)_`)
 
 // node converts a target and its labels to a Node.
@@ -184,7 +184,7 @@ func (t target) node(path string, at func(line int, format string, args ...any))
 				wrong(value.Line, "%s: write node or observer", key)
 			}
 		case strings.HasPrefix(key, "__") && !notOurs.MatchString(key):
-			wrong(value.Line, "there is no setting %q; there are __scheme__, __role__, %s", key, strings.Join(labelNames(), ", "))
+			wrong(value.Line, "unknown setting %q: the settings are __scheme__, __role__, %s", key, strings.Join(labelNames(), ", "))
 		}
 	}
 	for _, s := range settings {
@@ -195,12 +195,12 @@ func (t target) node(path string, at func(line int, format string, args ...any))
 	n.URL = t.text
 	switch {
 	case strings.Contains(t.text, "@"):
-		wrong(t.line, "no user and no password in this file: put user:password into a file of its own, and that file's name into __basic_auth_file__")
+		wrong(t.line, "user and password are not allowed in this file: write user:password into a separate file, and the path of that file into __basic_auth_file__")
 		return n, own, false
 	case !strings.Contains(t.text, "://"):
 		n.URL = cmp.Or(scheme, "http") + "://" + t.text
 	case scheme != "":
-		wrong(t.line, "a URL has its scheme: leave out __scheme__")
+		wrong(t.line, "the URL already has a scheme: remove __scheme__")
 	}
 	if err := scrape.CheckURL(n.URL); err != nil {
 		wrong(t.line, "%w", err)
@@ -210,7 +210,7 @@ func (t target) node(path string, at func(line int, format string, args ...any))
 		n.Name = nameOf(t.text)
 	}
 	if !ValidName(n.Name) {
-		wrong(t.line, "%q: a node's name is made of letters, digits, dots, dashes and underscores, 128 at most", n.Name)
+		wrong(t.line, "%q: a node's name consists of letters, digits, dots, dashes and underscores, at most 128 characters", n.Name)
 	}
 	return n, own, ok
 }
@@ -225,7 +225,7 @@ func labelNames() []string {
 
 var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
-// nameOf derives a name from host, port and path: 10.0.0.1:9650 is 10.0.0.1-9650.
+// nameOf derives a node's name from host, port and path: 10.0.0.1:9650 becomes 10.0.0.1-9650.
 func nameOf(target string) string {
 	_, rest, ok := strings.Cut(target, "://")
 	if !ok {
@@ -245,7 +245,7 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 		return nil, fmt.Errorf("line %d: %s", lineOf(err, 1), wordsOf(err))
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("line %d: the file goes on after its list: write one document", max(1, second.Line))
+		return nil, fmt.Errorf("line %d: the file continues after the list: write one YAML document", max(1, second.Line))
 	}
 	return doc.Content[0], nil
 }
@@ -305,7 +305,7 @@ func parseJSON(data []byte) (*yaml.Node, error) {
 	doc, err := value()
 	if err == nil {
 		if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
-			err = errors.New("the file goes on after its list")
+			err = errors.New("the file continues after the list")
 		}
 	}
 	var syntax *jsontext.SyntacticError
@@ -313,9 +313,9 @@ func parseJSON(data []byte) (*yaml.Node, error) {
 	case len(bytes.TrimSpace(data)) == 0:
 		return nil, errors.New("line 1: the file is empty: write [] for no nodes")
 	case errors.As(err, &syntax):
-		return nil, fmt.Errorf("line %d: no JSON: %w", 1+bytes.Count(data[:min(int(syntax.ByteOffset), len(data))], []byte("\n")), syntax.Err)
+		return nil, fmt.Errorf("line %d: invalid JSON: %w", 1+bytes.Count(data[:min(int(syntax.ByteOffset), len(data))], []byte("\n")), syntax.Err)
 	case err != nil:
-		return nil, fmt.Errorf("line %d: no JSON: %w", line(), err)
+		return nil, fmt.Errorf("line %d: invalid JSON: %w", line(), err)
 	}
 	return doc, nil
 }

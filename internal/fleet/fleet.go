@@ -1,5 +1,5 @@
-// Package fleet reads the configured nodes and their credentials, from a list and from a file in
-// Prometheus' file_sd format. It reloads the contents of files at runtime. Secrets are in files only.
+// Package fleet reads the configured nodes and their credentials, from a list and from a file in Prometheus' file_sd format. It
+// reloads the files at runtime. Except for passwords in URLs of the list, secrets are only in files.
 package fleet
 
 import (
@@ -22,29 +22,29 @@ import (
 // Node is a configured node with its credentials.
 type Node struct {
 	Name string
-	URL  string // with user and password, if the list of nodes has them
-	// Observer marks a public node of another operator. It gets only calls about the network.
+	URL  string // with user and password, if the list of nodes contains them
+	// Observer marks a public node of another operator. The exporter sends it only calls about the network.
 	Observer bool
 	Host     string      // Host header instead of the URL's
 	Header   http.Header // including Authorization
 	// TLS is nil without TLS settings. Equal file contents have the same pointer, for all nodes and reloads.
 	TLS *tls.Config
 
-	access Access // the files it was read from
+	access Access // files with the credentials
 }
 
-// Same reports whether both are the same entry: name, role, URL, Host and file paths. The contents of the files may differ.
+// Same reports whether both nodes have the same name, role, URL, Host and file paths. The contents of the files may differ.
 func (n Node) Same(o Node) bool {
 	return n.Name == o.Name && n.URL == o.URL && n.Observer == o.Observer && n.access == o.access
 }
 
-// SameCredentials reports whether the contents of the files are equal too.
+// SameCredentials reports whether the contents of the credential files of both nodes are equal.
 func (n Node) SameCredentials(o Node) bool {
 	return n.TLS == o.TLS && maps.EqualFunc(n.Header, o.Header, slices.Equal)
 }
 
-// Access has the credential settings of nodes. Its fields are the AVAX_NODE_… variables, and the labels __host__, … of the
-// file.
+// Access holds the credential settings of nodes. Its fields are the AVAX_NODE_… variables, and the labels __host__, … in the file
+// of nodes.
 type Access struct {
 	Host          string
 	HeadersFile   string // lines of Name: value
@@ -73,8 +73,8 @@ var settings = []setting{
 
 func (s setting) label() string { return "__" + s.name + "__" }
 
-// over returns the access of a node with its own settings a, and general for the rest. A token and a password form one
-// setting, and so do a certificate and its key: a node that has one part gets no other part from general.
+// over returns the access of a node that has its own settings a. Settings that are missing in a are those of general. A token and
+// a password count as one setting. So do a certificate and its key: if a has one of them, general does not provide the other.
 func (a Access) over(general Access, hasUser bool) Access {
 	if a.BearerFile != "" || a.BasicAuthFile != "" || hasUser {
 		general.BearerFile, general.BasicAuthFile = "", ""
@@ -96,19 +96,19 @@ func ValidName(s string) bool { return nameForm.MatchString(s) }
 // Source is the configuration of nodes. The zero value has none.
 type Source struct {
 	Nodes  []Node // with name and URL
-	File   string // with more nodes; empty without one
-	Access Access // for all nodes without settings of their own; never for observers
-	// Name returns the operator's name of a setting for errors: nodes, nodes_file, or a field of Access such as ca_file;
-	// nil: unchanged.
+	File   string // path of a file with more nodes; may be empty
+	Access Access // for nodes without their own settings; never for observers
+	// Name returns the name that errors use for a setting. A setting is nodes, nodes_file, or a field of Access such as ca_file.
+	// Nil: errors use the setting itself.
 	Name func(setting string) string
-	// Reserved are names that no node may have, with their owners.
+	// Reserved holds names that no node may have, and what each name stands for.
 	Reserved map[string]string
 
-	files map[string]content                // read by the last reading
-	tls   map[[sha256.Size]byte]*tls.Config // of the last reading, by contents
+	files map[string]content                // files of the last Read, by path
+	tls   map[[sha256.Size]byte]*tls.Config // TLS configurations of the last Read, by digest of the contents
 }
 
-// called returns the operator's name of a setting.
+// called returns the name that errors use for a setting.
 func (s *Source) called(setting string) string {
 	if s.Name == nil {
 		return setting
@@ -116,7 +116,7 @@ func (s *Source) called(setting string) string {
 	return s.Name(setting)
 }
 
-// Read reads the file of nodes and all files that it refers to. Its error joins all problems, each with place and remedy. No
+// Read reads the file of nodes and all files with credentials. The error joins all problems, each with its place and a remedy. No
 // error contains the content of a file.
 func (s *Source) Read() ([]Node, error) {
 	r := &loader{
@@ -127,7 +127,7 @@ func (s *Source) Read() ([]Node, error) {
 	for _, n := range s.Nodes {
 		err := s.check(n)
 		if taken[n.Name] {
-			err = fmt.Errorf("duplicate name %q: it is also that of a node: rename the observer", n.Name)
+			err = fmt.Errorf("duplicate name %q: a node has this name too: rename the observer", n.Name)
 		}
 		if err != nil {
 			r.problem(0, "%s: %w", s.called(n.setting()), err)
@@ -165,8 +165,8 @@ func (n Node) setting() string {
 	return "nodes"
 }
 
-// accessOf returns the access of a node without settings of its own. An observer belongs to another operator and gets no
-// credentials of the nodes.
+// accessOf returns the access of a node without its own settings. An observer gets none of the nodes' credentials, because it
+// belongs to another operator.
 func (s *Source) accessOf(n Node) Access {
 	if n.Observer {
 		return Access{}
@@ -177,13 +177,13 @@ func (s *Source) accessOf(n Node) Access {
 // check validates a node's name and address.
 func (s *Source) check(n Node) error {
 	if has := s.Reserved[n.Name]; has != "" {
-		return fmt.Errorf("duplicate name %q: it is also that of %s: rename the node", n.Name, has)
+		return fmt.Errorf("duplicate name %q: it is the name of %s: rename the node", n.Name, has)
 	}
 	if err := scrape.CheckURL(n.URL); err != nil {
 		return fmt.Errorf("%s: %w", n.Name, err)
 	}
 	if u, err := url.Parse(n.URL); err == nil && strings.Contains(u.Path+"/", "/ext/") {
-		return fmt.Errorf("%s: the exporter itself adds /ext and what follows: write the address without, such as %s://%s", n.Name, u.Scheme, u.Host)
+		return fmt.Errorf("%s: the exporter adds /ext/… to the address: write it without /ext, such as %s://%s", n.Name, u.Scheme, u.Host)
 	}
 	return nil
 }
@@ -198,14 +198,14 @@ type loader struct {
 	problems []lined
 }
 
-// lined is a problem with its line in the file of nodes, 0 for one elsewhere.
+// lined is a problem with its line in the file of nodes. The line is 0 for a problem in another place.
 type lined struct {
 	error
 	line int
 }
 
-// maxProblems is the maximum number of reported problems. Equal problems are reported once, since a thousand nodes may share
-// a setting.
+// maxProblems is the maximum number of reported problems. Equal problems are reported once, because a thousand nodes may share a
+// setting.
 const maxProblems = 100
 
 func (r *loader) problem(line int, format string, args ...any) {
@@ -229,14 +229,14 @@ func (r *loader) open(path string) ([]byte, error) {
 	if !known {
 		c.data, c.err = regular.ReadFile(path)
 		if c.err != nil {
-			c.err = fmt.Errorf("%w: give a file that this user may read", c.err)
+			c.err = fmt.Errorf("%w: configure a file that this user may read", c.err)
 		}
 		r.files[path] = c
 	}
 	return c.data, c.err
 }
 
-// node adds the credentials. where, if not nil, returns the line of the node's own settings.
+// node adds the credentials to a node. where, if not nil, returns the line and place of the node's own settings.
 func (r *loader) node(n Node, own, general Access, where func(setting) (line int, place string)) Node {
 	u, err := url.Parse(n.URL)
 	n.access = own.over(general, err == nil && u.User != nil)

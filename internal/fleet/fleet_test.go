@@ -63,7 +63,7 @@ func certificate(t *testing.T) (cert, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 }
 
-// told is the configuration of a node's client.
+// told returns the configuration of a node's client as text.
 type told struct{ Name, URL, Host, Authorization, Key string }
 
 func read(t *testing.T, s *fleet.Source) []told {
@@ -172,7 +172,7 @@ func TestInvalidFileErrorsNameLineAndRemedy(t *testing.T) {
 	cert, key := certificate(t)
 	other, _ := certificate(t)
 	for name, c := range map[string]struct{ file, text, want string }{
-		"missing":                    {"gone.yml", "", `gone.yml: no such file or directory: give a file that this user may read`},
+		"missing":                    {"gone.yml", "", `gone.yml: no such file or directory: configure a file that this user may read`},
 		"ending":                     {"nodes.txt", "[]", `nodes.txt: unknown format: use the extension .json, .yml or .yaml`},
 		"empty":                      {"nodes.yml", "", `nodes.yml, line 1: the file is empty: write [] for no nodes`},
 		"empty JSON":                 {"nodes.json", "\n", `nodes.json, line 1: the file is empty: write [] for no nodes`},
@@ -182,41 +182,41 @@ func TestInvalidFileErrorsNameLineAndRemedy(t *testing.T) {
 		"not a group":                {"nodes.yml", "- canary", `nodes.yml, line 1: write a list of groups: targets: [host:port], labels: {node: name}`},
 		"YAML":                       {"nodes.yml", "- targets: [a:1]\n  labels: {\n- x: canary", `nodes.yml, line 2: no YAML: did not find expected node content`},
 		"a tab":                      {"nodes.yml", "- targets:\n\t- a:1", `nodes.yml, line 2: no YAML: found character that cannot start any token`},
-		"two documents":              {"nodes.yml", "[]\n---\n[]", `nodes.yml, line 2: the file goes on after its list: write one document`},
-		"JSON":                       {"nodes.json", "[\n {\"targets\": [\"a:1\"],}\n]", `nodes.json, line 2: no JSON: invalid character ',' at start of value`},
-		"truncated JSON":             {"nodes.json", "[\n {\"targets\": [\"a:1\"", `nodes.json, line 2: no JSON: unexpected EOF`},
-		"text after JSON":            {"nodes.json", "[]\n[]", `nodes.json, line 2: no JSON: the file goes on after its list`},
+		"two documents":              {"nodes.yml", "[]\n---\n[]", `nodes.yml, line 2: the file continues after the list: write one YAML document`},
+		"JSON":                       {"nodes.json", "[\n {\"targets\": [\"a:1\"],}\n]", `nodes.json, line 2: invalid JSON: invalid character ',' at start of value`},
+		"truncated JSON":             {"nodes.json", "[\n {\"targets\": [\"a:1\"", `nodes.json, line 2: invalid JSON: unexpected EOF`},
+		"text after JSON":            {"nodes.json", "[]\n[]", `nodes.json, line 2: invalid JSON: the file continues after the list`},
 		"duplicate key":              {"nodes.yml", "- targets: [a:1]\n  targets: [b:1]", `nodes.yml, line 2: no YAML: mapping key "targets" already defined at line 1`},
-		"duplicate key in JSON":      {"nodes.json", "[{\"targets\": [],\n\"targets\": []}]", `nodes.json, line 2: no JSON: duplicate object member name`},
-		"unknown key":                {"nodes.yml", "- targets: [a:1]\n  label: {node: canary}", `nodes.yml, line 2: a group has targets and labels, no "label"`},
+		"duplicate key in JSON":      {"nodes.json", "[{\"targets\": [],\n\"targets\": []}]", `nodes.json, line 2: invalid JSON: duplicate object member name`},
+		"unknown key":                {"nodes.yml", "- targets: [a:1]\n  label: {node: canary}", `nodes.yml, line 2: unknown member "label": a group has only targets and labels`},
 		"no targets":                 {"nodes.yml", "- labels: {node: a}", `nodes.yml, line 1: write targets as [host:port, …]`},
 		"targets not a list":         {"nodes.yml", "- targets: canary", `nodes.yml, line 1: write targets as [host:port, …]`},
 		"target not a string":        {"nodes.yml", "- targets:\n  - {canary: 1}", `nodes.yml, line 2: write a target as host:port or URL`},
 		"labels not a map":           {"nodes.yml", "- targets: [a:1]\n  labels: canary", `nodes.yml, line 2: write labels as {name: value}`},
 		"label not a string":         {"nodes.yml", "- targets: [a:1]\n  labels:\n    node: [canary]", `nodes.yml, line 3: node: write one value`},
-		"misspelled setting":         {"nodes.yml", "- targets: [a:1]\n  labels: {__token__: canary}", `nodes.yml, line 2: there is no setting "__token__"; there are __scheme__, __role__, __host__, __headers_file__, __bearer_file__, __basic_auth_file__, __ca_file__, __cert_file__, __key_file__`},
+		"misspelled setting":         {"nodes.yml", "- targets: [a:1]\n  labels: {__token__: canary}", `nodes.yml, line 2: unknown setting "__token__": the settings are __scheme__, __role__, __host__, __headers_file__, __bearer_file__, __basic_auth_file__, __ca_file__, __cert_file__, __key_file__`},
 		"role":                       {"nodes.yml", "- targets: [a:1]\n  labels: {__role__: canary}", `nodes.yml, line 2: __role__: write node or observer`},
 		"duplicate label":            {"nodes.yml", "- targets: [a:1]\n  labels:\n    node: a\n    node: canary", `nodes.yml, line 4: no YAML: mapping key "node" already defined at line 3`},
-		"control character":          {"nodes.yml", "- targets: [a:1]\n  labels: {__headers_file__: control}", `nodes.yml, line 2: __headers_file__: control, line 2: leave out the control character`},
+		"control character":          {"nodes.yml", "- targets: [a:1]\n  labels: {__headers_file__: control}", `nodes.yml, line 2: __headers_file__: control, line 2: remove the control character`},
 		"scheme":                     {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 2: __scheme__: write http or https`},
-		"scheme of a URL":            {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: a URL has its scheme: leave out __scheme__`},
-		"long name":                  {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}", `nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},
-		"reserved name":              {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}", `nodes.yml, line 1: duplicate name "mine": it is also that of a chain: rename the node`},
-		"a path":                     {"nodes.yml", "- targets: ['http://a:1/ext/info']", `nodes.yml, line 1: a-1-ext-info: the exporter itself adds /ext and what follows: write the address without, such as http://a:1`},
+		"scheme of a URL":            {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: the URL already has a scheme: remove __scheme__`},
+		"long name":                  {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}", `nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": a node's name consists of letters, digits, dots, dashes and underscores, at most 128 characters`},
+		"reserved name":              {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}", `nodes.yml, line 1: duplicate name "mine": it is the name of a chain: rename the node`},
+		"a path":                     {"nodes.yml", "- targets: ['http://a:1/ext/info']", `nodes.yml, line 1: a-1-ext-info: the exporter adds /ext/… to the address: write it without /ext, such as http://a:1`},
 		"duplicate name":             {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}", `nodes.yml, line 3: duplicate node name "x": give each node its own group with the label node`},
-		"a name":                     {"nodes.yml", "- targets: [a:1]\n  labels: {node: 'x y'}", `nodes.yml, line 1: "x y": a node's name is made of letters, digits, dots, dashes and underscores, 128 at most`},
-		"a password":                 {"nodes.yml", "- targets: ['http://u:canary@a:1']", `nodes.yml, line 1: no user and no password in this file: put user:password into a file of its own, and that file's name into __basic_auth_file__`},
+		"a name":                     {"nodes.yml", "- targets: [a:1]\n  labels: {node: 'x y'}", `nodes.yml, line 1: "x y": a node's name consists of letters, digits, dots, dashes and underscores, at most 128 characters`},
+		"a password":                 {"nodes.yml", "- targets: ['http://u:canary@a:1']", `nodes.yml, line 1: user and password are not allowed in this file: write user:password into a separate file, and the path of that file into __basic_auth_file__`},
 		"an address":                 {"nodes.yml", "- targets: ['ftp://a:1']", `nodes.yml, line 1: invalid URL: write http://a:1 or https://a:1`},
-		"a query":                    {"nodes.yml", "- targets: ['a:1/?canary']", `nodes.yml, line 1: the address has a part after ? or #: leave it out, and put a key into a header`},
-		"missing token":              {"nodes.yml", "- targets: [a:1, b:1]\n  labels: {__bearer_file__: gone}", `nodes.yml, line 2: __bearer_file__: open gone: no such file or directory: give a file that this user may read`},
+		"a query":                    {"nodes.yml", "- targets: ['a:1/?canary']", `nodes.yml, line 1: the URL has a query or fragment: remove the part after ? or #, and send a key as a header`},
+		"missing token":              {"nodes.yml", "- targets: [a:1, b:1]\n  labels: {__bearer_file__: gone}", `nodes.yml, line 2: __bearer_file__: open gone: no such file or directory: configure a file that this user may read`},
 		"token with two words":       {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: words}", `nodes.yml, line 2: __bearer_file__: words: write one token, on one line`},
 		"not a password":             {"nodes.yml", "- targets: [a:1]\n  labels: {__basic_auth_file__: words}", `nodes.yml, line 2: __basic_auth_file__: words: write user:password, on one line`},
 		"not a header":               {"nodes.yml", "- targets: [a:1]\n  labels: {__headers_file__: words}", `nodes.yml, line 2: __headers_file__: words, line 1: write Name: value`},
-		"token and password":         {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: token, __basic_auth_file__: basic}", `nodes.yml, line 2: __basic_auth_file__: a token is configured as well: leave one of them out`},
-		"authorities":                {"nodes.yml", "- targets: [a:1]\n  labels: {__ca_file__: token}", `nodes.yml, line 2: __ca_file__: token holds no certificate: give PEM blocks that begin with -----BEGIN CERTIFICATE-----`},
-		"certificate alone":          {"nodes.yml", "- targets: [a:1]\n  labels: {__cert_file__: cert}", `nodes.yml, line 2: __cert_file__: a certificate is of no use without its key: name that file, too`},
-		"key alone":                  {"nodes.yml", "- targets: [a:1]\n  labels: {__key_file__: key}", `nodes.yml, line 2: __key_file__: a key is of no use without its certificate: name that file, too`},
-		"key of another certificate": {"nodes.yml", "- targets: [a:1]\n  labels: {__cert_file__: other, __key_file__: key}", `nodes.yml, line 2: __key_file__: other and key are no certificate and its key: tls: private key does not match public key`},
+		"token and password":         {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: token, __basic_auth_file__: basic}", `nodes.yml, line 2: __basic_auth_file__: both a token and a password are configured: remove one of them`},
+		"authorities":                {"nodes.yml", "- targets: [a:1]\n  labels: {__ca_file__: token}", `nodes.yml, line 2: __ca_file__: token contains no certificate: write PEM blocks that begin with -----BEGIN CERTIFICATE-----`},
+		"certificate alone":          {"nodes.yml", "- targets: [a:1]\n  labels: {__cert_file__: cert}", `nodes.yml, line 2: __cert_file__: a certificate also needs its key: configure the file with the key`},
+		"key alone":                  {"nodes.yml", "- targets: [a:1]\n  labels: {__key_file__: key}", `nodes.yml, line 2: __key_file__: a key also needs its certificate: configure the file with the certificate`},
+		"key of another certificate": {"nodes.yml", "- targets: [a:1]\n  labels: {__cert_file__: other, __key_file__: key}", `nodes.yml, line 2: __key_file__: other and key are not a certificate and its key: tls: private key does not match public key`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, map[string]string{
@@ -245,9 +245,9 @@ func TestAllProblemsAreReportedOnce(t *testing.T) {
 - targets: [d:1]
 `})
 	_, err := (&fleet.Source{File: "nodes.yml", Access: fleet.Access{CAFile: "none", KeyFile: "key"}}).Read()
-	want := `ca_file: open none: no such file or directory: give a file that this user may read
-key_file: open key: no such file or directory: give a file that this user may read
-nodes_file: nodes.yml, line 3: __bearer_file__: open gone: no such file or directory: give a file that this user may read
+	want := `ca_file: open none: no such file or directory: configure a file that this user may read
+key_file: open key: no such file or directory: configure a file that this user may read
+nodes_file: nodes.yml, line 3: __bearer_file__: open gone: no such file or directory: configure a file that this user may read
 nodes_file: nodes.yml, line 4: invalid URL: write http://c or https://c`
 	if err == nil || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)
@@ -267,7 +267,7 @@ func TestReportedProblemsAreLimited(t *testing.T) {
 	}
 }
 
-// The entry decides whether a node is the same. The contents of its files and its position in the list do not.
+// Whether a node is the same depends only on its entry, not on the contents of its files or its position in the list.
 func TestSameComparesEntries(t *testing.T) {
 	cert, key := certificate(t)
 	write(t, map[string]string{"token": "one", "cert": cert, "key": key, "ca": cert})

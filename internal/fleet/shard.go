@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// Part is one of several processes that share a fleet. The zero value is the only process.
+// Part identifies one of several processes that share a fleet. The zero value stands for a single process.
 type Part struct {
 	Shard int // zero-based
 	Of    int // number of shards
 }
 
-// Holds reports whether this shard monitors the node with this name. Rendezvous hashing gives every process the same
-// result, and an additional shard takes over only its fair share.
+// Holds reports whether this shard monitors the node with this name. It uses rendezvous hashing: every process gets the same
+// result, and if a shard is added, only the nodes of the new shard move.
 func (p Part) Holds(name string) bool {
 	best, most := 0, uint64(0)
 	for shard := range p.Of {

@@ -24,18 +24,18 @@ type Watch struct {
 	success, since prometheus.Gauge
 
 	mu sync.Mutex
-	// read is the digest of the files at the last reading, polled the digest at the last poll.
+	// read is the digest of the files at the last Read, polled the digest at the last poll.
 	read, polled [sha256.Size]byte
 }
 
-// NewWatch returns a Watch of a source that was read successfully. take gets the nodes after each reading. The previous
-// nodes stay if take fails or if the source cannot be read.
+// NewWatch returns a Watch of a source that was read successfully. After each reload it calls take with the nodes. If take fails
+// or the source cannot be read, the previous nodes stay.
 func NewWatch(source *Source, take func([]Node) error, log *slog.Logger, reg prometheus.Registerer) *Watch {
 	w := &Watch{
 		source: source, take: take, log: log, read: digest(source.files),
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_config_last_reload_successful",
-			Help: "1 if the last reload of nodes and credentials succeeded, 0 if it failed and the previous configuration is kept.",
+			Help: "1 if the last reload of nodes and credentials succeeded, 0 if it failed. After a failure the previous configuration stays in use.",
 		}),
 		since: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_config_last_reload_success_timestamp_seconds",
@@ -51,7 +51,7 @@ func NewWatch(source *Source, take func([]Node) error, log *slog.Logger, reg pro
 func CountTargets(reg prometheus.Registerer, count func() int) {
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "avax_exporter_targets",
-		Help: "Nodes that the exporter is configured to monitor.",
+		Help: "Number of nodes that the exporter is configured to monitor.",
 	}, func() float64 { return float64(count()) }))
 }
 
@@ -60,7 +60,7 @@ func (w *Watch) succeeded() {
 	w.since.Set(float64(time.Now().UnixMilli()) / 1e3)
 }
 
-// Reload reads all files now. Its error joins all problems; each is logged.
+// Reload reads all files now. The error joins all problems. Each problem is also logged.
 func (w *Watch) Reload() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,8 +92,8 @@ func each(err error) []error {
 // pollEvery is the polling interval of files.
 const pollEvery = 3 * time.Second
 
-// Run polls the files until ctx ends. A change is reloaded once it is unchanged for one interval, so that no half-written file
-// is read. It also detects changed symbolic links: Kubernetes replaces the files of a ConfigMap that way.
+// Run polls the files until ctx ends. It reloads changed files after they were unchanged for one interval, so that it does not
+// read a partly written file. It also detects changed symbolic links, with which Kubernetes replaces the files of a ConfigMap.
 func (w *Watch) Run(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -109,7 +109,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// changed reports whether the files differ from the last reading, and are equal to the last poll.
+// changed reports whether the files differ from the last Read and are unchanged since the last poll.
 func (w *Watch) changed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +123,7 @@ func (w *Watch) changed() bool {
 	return w.polled != w.read && w.polled == before
 }
 
-// digest returns a digest of the files; the reason for an unreadable file does not matter.
+// digest returns a digest of the files. All unreadable files count as equal, whatever the error.
 func digest(files map[string]content) [sha256.Size]byte {
 	var all [][]byte
 	for _, path := range slices.Sorted(maps.Keys(files)) {

@@ -164,7 +164,7 @@ func TestInvalidFileKeepsThePreviousNodes(t *testing.T) {
 	})
 }
 
-// A file that is written in place is not read half-way.
+// A file that is being written in place is not read before it is complete.
 func TestGrowingFileIsNotReloaded(t *testing.T) {
 	write(t, map[string]string{"nodes.yml": "- targets: [a]"})
 	watching(t, func(t *testing.T, w *watched) {

@@ -1,4 +1,4 @@
-// Package hostile creates answers that need as much memory as an answer of their size can. Only tests use it.
+// Package hostile creates answers that need as much memory as possible for their size. Only tests use it.
 package hostile
 
 import (
@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// answers yields variants of a valid answer. Each has size bytes or slightly less, nearly all in one of its values. Accepted
-// reports whether an answer is valid; it is used to make elements as small as possible.
+// answers yields variants of a valid answer. A variant has size bytes or slightly less, nearly all in one of its values. Accepted
+// reports whether an answer is valid. It is used to make list elements as small as possible.
 func answers(good []byte, size int, accepted func([]byte) bool) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		var whole any
@@ -39,7 +39,7 @@ func answers(good []byte, size int, accepted func([]byte) bool) iter.Seq2[string
 	}
 }
 
-// places returns the paths of the values in v; of a list only those in its first element.
+// places returns the paths of the values in v. For a list it returns only those in the first element.
 func places(v any, at []string) [][]string {
 	all := [][]string{at}
 	switch v := v.(type) {
@@ -87,7 +87,7 @@ func valueAt(v any, at []string) any {
 	return v
 }
 
-// fillings returns the values of variable size for a path.
+// fillings returns, for a path, functions that create a value of a given size.
 func fillings(whole any, at []string, accepted func([]byte) bool) map[string]func(int) []byte {
 	elements := map[string]string{"{}": `{}`, "[]": `[]`, `""`: `""`, "0": `0`, "map": `{"a":{}}`, "maps": `{"a":{"a":{}}}`}
 	fits := func(element any, wrap func(any) any) bool {
@@ -181,13 +181,13 @@ func allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// peak returns the maximum number of bytes in use while an answer is read. Ask gets the body.
-func peak(answer []byte, ask func(*body)) int {
+// peak returns the maximum number of bytes in use while read reads an answer.
+func peak(answer []byte, read func(*body)) int {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	b := &body{left: answer, base: m.HeapAlloc}
-	ask(b)
+	read(b)
 	b.look()
 	runtime.KeepAlive(answer)
 	return int(b.peak)
@@ -197,7 +197,7 @@ func peak(answer []byte, ask func(*body)) int {
 type body struct {
 	left       []byte
 	base, peak uint64
-	next       int // measure when less than this is left
+	next       int // measure when fewer bytes than this are left
 }
 
 // Read returns at most a few KiB.
@@ -234,7 +234,7 @@ const (
 	Allocated = 25.0 // in total, including garbage
 )
 
-// Check makes each call with every answer that needs much memory.
+// Check makes each call with answers that need much memory, and fails t if one exceeds a limit.
 func Check(t *testing.T, questions []Question) {
 	t.Helper()
 	size := 512 << 10
@@ -251,7 +251,7 @@ func Check(t *testing.T, questions []Question) {
 	for _, q := range questions {
 		accepted := func(body []byte) bool { return q.Ask(io.NopCloser(bytes.NewReader(body)), size) == nil }
 		if !accepted(q.Good) {
-			t.Errorf("%s: the good answer is not taken", q.Name)
+			t.Errorf("%s: the good answer is rejected", q.Name)
 		}
 		worst := found{}
 		for name, body := range answers(q.Good, size, accepted) {
@@ -265,9 +265,9 @@ func Check(t *testing.T, questions []Question) {
 	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(b.ratio, a.ratio) })
 	for _, f := range all[:min(10, len(all))] {
 		in := float64(peak(f.body, func(b *body) { _ = f.ask(b, size) })) / float64(size)
-		t.Logf("%s: %.1f bytes in use and %.1f allocated for each of the answer", f.what, in, f.ratio)
+		t.Logf("%s: %.1f bytes in use and %.1f bytes allocated per byte of the answer", f.what, in, f.ratio)
 		if f.ratio > Allocated || in > InUse {
-			t.Errorf("%s: more than %.1f in use or %.1f allocated", f.what, InUse, Allocated)
+			t.Errorf("%s: more than %.1f bytes in use or %.1f bytes allocated per byte of the answer", f.what, InUse, Allocated)
 		}
 	}
 }

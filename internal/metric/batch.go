@@ -11,10 +11,12 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Batch collects the samples of one run and validates them. It rejects a sample of an undeclared family, with the wrong
-// number of labels, with a label value longer than MostValue, of a counter that is negative or NaN, or of a duplicate
-// series. Err reports rejected samples. (Otherwise one duplicate series, or one long value above a limit of Prometheus,
-// fails the whole scrape.)
+// Batch collects the samples of one run and validates them. Err reports the samples that it rejects:
+//
+//   - samples of an undeclared family, or with the wrong number of labels;
+//   - samples with a label value longer than MostValue, or of a duplicate series, because one of them would make the whole
+//     scrape fail in Prometheus;
+//   - samples of a counter that are negative or NaN.
 //
 // A Batch belongs to one goroutine.
 type Batch struct {
@@ -24,11 +26,11 @@ type Batch struct {
 	families []*Family
 	lines    map[*Family]*lines
 	limited  bool
-	most     int     // maximum number of series, if limited
-	told     bool    // the limit was already exceeded
+	limit    int     // maximum number of series, if limited
+	exceeded bool    // whether the limit was already exceeded
 	series   []byte  // of the sample being set
 	errs     []error // the first errors
-	unsaid   int     // number of further errors
+	further  int     // number of further errors
 	tooMany  []error
 	notes    []string
 	tables   []Table
@@ -43,7 +45,7 @@ func NewBatch(declared []*Family) *Batch {
 	return b
 }
 
-// Choose selects what is exported. It is called before Set.
+// Choose selects the series that are exported. Call it before Set.
 func (b *Batch) Choose(c *Choice) {
 	if c == nil {
 		return
@@ -53,10 +55,10 @@ func (b *Batch) Choose(c *Choice) {
 	}
 }
 
-// Limit sets the maximum number of series of the batch. Above it, whole families are dropped, largest first, except for
-// aggregates: families of few series. Err then contains ErrTooMany. If it is called before Set, it also limits the memory
-// of the batch. It may be called again.
-func (b *Batch) Limit(series int) { b.limited, b.most = true, max(series, fewSeries) }
+// Limit sets the maximum number of series of the batch. If the batch has more, it drops whole families, the largest first, and
+// Err contains ErrTooMany. It keeps families with at most fewSeries series, because they are aggregates. A call before Set
+// also limits the memory of the batch. Limit may be called again.
+func (b *Batch) Limit(series int) { b.limited, b.limit = true, max(series, fewSeries) }
 
 // fewSeries is the maximum number of series of a family that no limit drops.
 const fewSeries = 10
@@ -72,7 +74,7 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 		b.wrong("%s: %d label values for the %d labels %v", f.Name, len(labels), len(f.Labels), f.Labels)
 		return
 	case f.Type == model.MetricTypeCounter && !(value >= 0):
-		b.wrong("%s: %v is no value of a counter", f.Name, value)
+		b.wrong("%s: %v is not a valid value of a counter", f.Name, value)
 		return
 	}
 	if !into.takes(labels) {
@@ -86,27 +88,28 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 		}
 	}
 	into.overflows = into.overflows || f.most > 0 && len(into.hashes) == f.most
-	if into.overflows || b.limited && len(into.hashes) > b.most {
-		into.beyond++ // the family will be dropped: do not store the sample
+	if into.overflows || b.limited && len(into.hashes) > b.limit {
+		into.beyond++ // do not store the sample, because the family will be dropped
 		return
 	}
 	b.series = appendSeries(b.series[:0], into.as, labels)
 	into.add(b.series, value)
 }
 
-// MostValue is the maximum length of a label value in bytes, before escaping. Nodes, services and peers may send any text.
+// MostValue is the maximum length of a label value in bytes, before escaping. It is needed because nodes, services and peers may
+// send any text.
 const MostValue = 256
 
-// mostErrs is the maximum number of mistakes of one run that are reported separately.
-const mostErrs = 10
+// maxErrs is the maximum number of mistakes of one run that are reported separately.
+const maxErrs = 10
 
 // wrong reports a mistake. Each text is reported once.
 func (b *Batch) wrong(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	switch {
 	case slices.ContainsFunc(b.errs, func(known error) bool { return known.Error() == err.Error() }):
-	case len(b.errs) == mostErrs:
-		b.unsaid++
+	case len(b.errs) == maxErrs:
+		b.further++
 	default:
 		b.errs = append(b.errs, err)
 	}
@@ -126,27 +129,28 @@ func (b *Batch) SetTime(f *Family, t time.Time, labels ...string) {
 	b.Set(f, float64(t.Unix())+float64(t.Nanosecond())/1e9, labels...)
 }
 
-// Note adds a finding for the log, and truncates it to mostWords. It is logged when it first appears, and not again while
-// it persists.
+// Note adds a finding for the log, truncated to maxWords bytes. A note is logged when it first appears. While every run has the
+// same note, it is not logged again.
 func (b *Batch) Note(format string, args ...any) {
 	b.notes = append(b.notes, cut(fmt.Sprintf(format, args...)))
 }
 
-// mostWords is the maximum length of a note or a table cell in bytes.
-const mostWords = 1000
+// maxWords is the maximum length of a note or a table cell in bytes.
+const maxWords = 1000
 
 // cut truncates a text that is too long, with an ellipsis.
 func cut(text string) string {
-	if len(text) <= mostWords {
+	if len(text) <= maxWords {
 		return text
 	}
-	return strings.ToValidUTF8(text[:mostWords], "") + "…"
+	return strings.ToValidUTF8(text[:maxWords], "") + "…"
 }
 
 // Notes returns the notes.
 func (b *Batch) Notes() []string { return b.notes }
 
-// Table adds facts without series. A batch accepts MostRows rows in all its tables. Further rows are dropped and counted.
+// Table adds a table of facts that are not series. All tables of a batch together have at most MostRows rows. Further rows are
+// dropped and counted.
 func (b *Batch) Table(t Table) {
 	left := MostRows
 	for _, before := range b.tables {
@@ -156,7 +160,7 @@ func (b *Batch) Table(t Table) {
 		t.Rows, t.LeftOut = t.Rows[:left], t.LeftOut+beyond
 	}
 	for i, row := range t.Rows {
-		if slices.ContainsFunc(row, func(cell string) bool { return len(cell) > mostWords }) {
+		if slices.ContainsFunc(row, func(cell string) bool { return len(cell) > maxWords }) {
 			t.Rows[i] = make([]string, len(row))
 			for c := range row {
 				t.Rows[i][c] = cut(row[c])
@@ -169,13 +173,13 @@ func (b *Batch) Table(t Table) {
 // Tables returns the tables in the order in which they were added.
 func (b *Batch) Tables() []Table { return b.tables }
 
-// Err returns what was rejected: a mistake in a collector, or an upstream that sends duplicates. It is nil if every
-// sample was accepted.
+// Err returns an error about rejected samples, or nil. The cause is a mistake in a collector, or an upstream that sends
+// duplicates or too many items.
 func (b *Batch) Err() error {
 	b.seal()
 	errs := slices.Clone(b.errs)
-	if b.unsaid > 0 {
-		errs = append(errs, fmt.Errorf("and %d more", b.unsaid))
+	if b.further > 0 {
+		errs = append(errs, fmt.Errorf("and %d more", b.further))
 	}
 	return errors.Join(append(errs, b.tooMany...)...)
 }
@@ -192,7 +196,7 @@ func (b *Batch) Chunks() []Chunk {
 	if n == 0 {
 		return nil
 	}
-	chunks := make([]Chunk, 0, n) // long-lived: allocate no more than needed
+	chunks := make([]Chunk, 0, n) // exact size, because the store keeps the slice
 	for _, f := range b.families {
 		if l := b.lines[f]; len(l.hashes) > 0 {
 			chunks = append(chunks, l.chunk())
@@ -201,44 +205,44 @@ func (b *Batch) Chunks() []Chunk {
 	return chunks
 }
 
-// seal drops duplicates and what exceeds the limit.
+// seal drops duplicate series, and the families that exceed a limit.
 func (b *Batch) seal() {
 	var largest []*lines
 	series, partial := 0, false
 	for _, f := range b.families {
 		l := b.lines[f]
 		for _, series := range l.seal() {
-			b.wrong("%s: set twice", series)
+			b.wrong("%s: duplicate series", series)
 		}
 		if l.overflows {
-			b.tooMany = append(b.tooMany, fmt.Errorf("%w: an upstream names more things in %s than the %d that are taken: not served; "+
-				"look at what it answers", ErrTooMany, f.Name, f.most))
+			b.tooMany = append(b.tooMany, fmt.Errorf("%w: %s has more than %d series and is not served: check the "+
+				"answers of the upstream", ErrTooMany, f.Name, f.most))
 			*l = lines{served: l.served}
 		}
 		series += len(l.hashes) + l.beyond
 		partial = partial || l.beyond > 0
 		largest = append(largest, l)
 	}
-	if !b.limited || series <= b.most && !partial || b.told {
+	if !b.limited || series <= b.limit && !partial || b.exceeded {
 		return
 	}
-	b.told = true
+	b.exceeded = true
 	slices.SortStableFunc(largest, func(a, b *lines) int { return cmp.Compare(len(b.hashes)+b.beyond, len(a.hashes)+a.beyond) })
 	found := series
 	var out []string
 	for _, l := range largest {
-		if series <= b.most && l.beyond == 0 || len(l.hashes) <= fewSeries {
+		if series <= b.limit && l.beyond == 0 || len(l.hashes) <= fewSeries {
 			break
 		}
 		series -= len(l.hashes) + l.beyond
 		out = append(out, fmt.Sprintf("%s (%d series)", l.as.Name, len(l.hashes)+l.beyond))
 		*l = lines{served: l.served}
 	}
-	without := "all are served, since each family has few"
+	without := "all are served, because each family has few series"
 	if len(out) > 0 {
 		without = "not served: " + strings.Join(out, ", ")
 	}
-	b.tooMany = append(b.tooMany, fmt.Errorf("%w: found %d, the limit leaves %d for this collector; %s", ErrTooMany, found, b.most, without))
+	b.tooMany = append(b.tooMany, fmt.Errorf("%w: found %d, the limit leaves %d for this collector; %s", ErrTooMany, found, b.limit, without))
 }
 
 func appendSeries(to []byte, f *Family, labels []string) []byte {

@@ -16,7 +16,7 @@ type Choice struct{ allow, deny []rule }
 // values are patterns: * matches any text without a slash, ? any one character.
 type rule struct {
 	family, label, value string
-	valued               bool // the label must have the value
+	valued               bool // whether the label must have the value
 }
 
 var ruleForm = regexp.MustCompile(`^([a-zA-Z0-9_:*?]+)(?:\{([a-zA-Z_][a-zA-Z0-9_]*)(?:=([^{}]*))?\})?$`)
@@ -29,12 +29,12 @@ func parseRules(list string, known []*Family) (rules []rule, errs []error) {
 		}
 		m := ruleForm.FindStringSubmatch(item)
 		if m == nil {
-			errs = append(errs, fmt.Errorf("%q: write a family such as avax_node_peers, with * for any text, and after it {label} or {label=value} where only a part is meant", item))
+			errs = append(errs, fmt.Errorf("%q: write a family such as avax_node_peers, with * for any text; to select only a part, append {label} or {label=value}", item))
 			continue
 		}
 		r := rule{m[1], m[2], strings.Trim(m[3], `"`), strings.Contains(item, "=")}
 		if _, err := path.Match(r.value, ""); err != nil {
-			errs = append(errs, fmt.Errorf("%q: %w: in a value, [ and \\ have a meaning of their own: write ? in their place", item, err))
+			errs = append(errs, fmt.Errorf("%q: %w: [ and \\ have a special meaning in a value: write ? instead", item, err))
 			continue
 		}
 		switch {
@@ -53,7 +53,7 @@ func (c *Choice) ParseAllow(list string, known []*Family) []error {
 	rules, errs := parseRules(list, known)
 	for _, r := range rules {
 		if r.label != "" && !r.valued {
-			errs = append(errs, fmt.Errorf("%s{%s}: a label alone is valid only in AVAX_METRICS_DENY: write {%[2]s=value}", r.family, r.label))
+			errs = append(errs, fmt.Errorf("%s{%s}: a label without a value is valid only in AVAX_METRICS_DENY: write {%[2]s=value}", r.family, r.label))
 		}
 	}
 	c.allow = rules
@@ -77,7 +77,7 @@ func (r rule) concerns(f *Family) bool {
 	return matches(r.family, f.Name) && (r.label == "" || slices.Contains(f.Labels, r.label))
 }
 
-// of applies the choice to a family and returns its exported part.
+// of returns the part of a family that the choice exports.
 func (c *Choice) of(f *Family) *served {
 	s := &served{as: f}
 	if c == nil {
@@ -123,12 +123,12 @@ func (c *Choice) of(f *Family) *served {
 type served struct {
 	as        *Family // with the remaining labels
 	none      bool
-	some      bool  // labels were dropped
+	some      bool  // whether labels are dropped
 	kept      []int // positions of the remaining labels
 	only, not []match
 }
 
-// match is the position of a label and the pattern of its value.
+// match holds the position of a label and the pattern for its value.
 type match struct {
 	label int
 	value string

@@ -80,7 +80,7 @@ func TestDroppedLabelReportsDuplicateSeries(t *testing.T) {
 	b.Choose(choice(t, "", "avax_node_peers{version}"))
 	b.Set(peers, 1, "alpha", "v1.13.0")
 	b.Set(peers, 2, "alpha", "v1.14.0")
-	if err := b.Err(); err == nil || err.Error() != `avax_node_peers{node="alpha"}: set twice` {
+	if err := b.Err(); err == nil || err.Error() != `avax_node_peers{node="alpha"}: duplicate series` {
 		t.Errorf("%v", err)
 	}
 	if got := string(b.Chunks()[0].Text()); got != "avax_node_peers{node=\"alpha\"} 1\n" {
@@ -92,10 +92,10 @@ func TestInvalidAllowAndDenyItemsAreErrors(t *testing.T) {
 	for list, want := range map[string]string{
 		"avax_node_pers":            `"avax_node_pers": no collector has such a family: docs/metrics.md lists them`,
 		"avax_node_peers{chain=C}":  `"avax_node_peers{chain=C}": the family has no label chain: docs/metrics.md lists them`,
-		"avax_node_peers{node":      `"avax_node_peers{node": write a family such as avax_node_peers, with * for any text, and after it {label} or {label=value} where only a part is meant`,
-		"avax node peers":           `"avax node peers": write a family such as avax_node_peers, with * for any text, and after it {label} or {label=value} where only a part is meant`,
-		"avax_node_peers{node=[a-}": `"avax_node_peers{node=[a-}": syntax error in pattern: in a value, [ and \ have a meaning of their own: write ? in their place`,
-		"avax_node_peers{node}":     `avax_node_peers{node}: a label alone is valid only in AVAX_METRICS_DENY: write {node=value}`,
+		"avax_node_peers{node":      `"avax_node_peers{node": write a family such as avax_node_peers, with * for any text; to select only a part, append {label} or {label=value}`,
+		"avax node peers":           `"avax node peers": write a family such as avax_node_peers, with * for any text; to select only a part, append {label} or {label=value}`,
+		"avax_node_peers{node=[a-}": `"avax_node_peers{node=[a-}": syntax error in pattern: [ and \ have a special meaning in a value: write ? instead`,
+		"avax_node_peers{node}":     `avax_node_peers{node}: a label without a value is valid only in AVAX_METRICS_DENY: write {node=value}`,
 	} {
 		errs := (&metric.Choice{}).ParseAllow(list, known)
 		if len(errs) != 1 || errs[0].Error() != want {

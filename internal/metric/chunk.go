@@ -16,7 +16,7 @@ type Chunk struct {
 	Family *Family
 	Series int
 
-	short []byte // short text, which the store compresses together with that of other jobs
+	short []byte // short text; the store compresses it together with the text of other jobs
 	long  pack.Blocks
 }
 
@@ -42,10 +42,10 @@ func (c Chunk) Same(o Chunk) bool {
 	return c.long == nil && o.long == nil && bytes.Equal(c.short, o.short)
 }
 
-// Limits of uncompressed text. Above mostText, the lines of one family are compressed, so that a validator set of any size
-// needs little memory. Below leastPacked, the result of a run stays text.
+// Limits of uncompressed text in bytes. Lines of a family above maxText are compressed, so that a validator set of any size
+// needs little memory. If the result of a run is smaller than leastPacked, it is not compressed.
 const (
-	mostText    = 64 << 10
+	maxText     = 64 << 10
 	leastPacked = 4 << 10
 )
 
@@ -54,11 +54,11 @@ type lines struct {
 	*served
 	text   []byte
 	full   pack.Blocks // compressed lines before text
-	hashes []uint64    // of the series; equal series have equal hashes
-	sealed int         // number of leading hashes known to be different
-	beyond int         // samples that were not stored
+	hashes []uint64    // hashes of the series; equal series have equal hashes
+	sealed int         // number of leading hashes that are known to differ
+	beyond int         // number of samples that were not stored
 
-	overflows bool // the family's own limit was exceeded
+	overflows bool // whether the family exceeds the limit of AtMost
 }
 
 var seed = maphash.MakeSeed()
@@ -66,12 +66,12 @@ var seed = maphash.MakeSeed()
 // add renders a sample.
 func (l *lines) add(series []byte, value float64) {
 	if len(l.hashes) == cap(l.hashes) {
-		l.hashes = slices.Grow(l.hashes, max(8, len(l.hashes))) // append's own growth would leave four times as much garbage
+		l.hashes = slices.Grow(l.hashes, max(8, len(l.hashes))) // less garbage: without Grow, append leaves four times as much
 	}
 	l.hashes = append(l.hashes, maphash.Bytes(seed, series))
 	l.text = append(append(l.text, series...), ' ')
 	l.text = append(strconv.AppendFloat(l.text, value, 'g', -1, 64), '\n')
-	if len(l.text) >= mostText {
+	if len(l.text) >= maxText {
 		l.pack()
 	}
 }
@@ -81,8 +81,8 @@ func (l *lines) pack() {
 	l.text = l.text[:0]
 }
 
-// seal keeps the first sample of each series and returns the duplicate series. Set stores only hashes: a lookup of each
-// series would need more memory than all samples.
+// seal keeps the first sample of each series and returns the duplicate series. Duplicates are found here by their hashes,
+// because an index of all series in Set would need more memory than the samples.
 func (l *lines) seal() (twice [][]byte) {
 	if l.sealed == len(l.hashes) {
 		return nil
@@ -99,7 +99,7 @@ func (l *lines) seal() (twice [][]byte) {
 		if series := string(line[:end]); !seen[series] {
 			seen[series] = true
 			all.hashes = append(all.hashes, maphash.Bytes(seed, line[:end]))
-			if all.text = append(all.text, line...); len(all.text) >= mostText {
+			if all.text = append(all.text, line...); len(all.text) >= maxText {
 				all.pack()
 			}
 		} else {
@@ -112,7 +112,7 @@ func (l *lines) seal() (twice [][]byte) {
 	return twice
 }
 
-// anyTwice reports whether the ordered hashes have duplicates.
+// anyTwice reports whether sorted hashes have duplicates.
 func anyTwice(hashes []uint64) bool {
 	for i := 1; i < len(hashes); i++ {
 		if hashes[i] == hashes[i-1] {
@@ -122,7 +122,7 @@ func anyTwice(hashes []uint64) bool {
 	return false
 }
 
-// chunk returns the samples. A short list is sorted, since upstreams send lists in random order.
+// chunk returns the samples as a chunk. It sorts a short list, because upstreams send lists in random order.
 func (l *lines) chunk() Chunk {
 	c := Chunk{Family: l.as, Series: len(l.hashes)}
 	rest := l.text
@@ -152,8 +152,8 @@ type Sample struct {
 	Value  float64
 }
 
-// Samples parses the chunk, for status pages and for scrapes in protobuf. The labels share one text, which stays in memory as
-// long as any of them.
+// Samples parses the chunk, for status pages and for scrapes in protobuf. All labels refer to one text. This text stays in
+// memory as long as one of the labels does.
 func (c Chunk) Samples() []Sample {
 	text := c.short
 	if c.long != nil {
@@ -171,7 +171,7 @@ func (c Chunk) Samples() []Sample {
 	return samples
 }
 
-// parse parses a line that appendSeries and add wrote, and no other. It appends the values of the labels to labels.
+// parse parses a line that appendSeries and add wrote; it accepts no other lines. It appends the label values to labels.
 func parse(labels []string, f *Family, line string) ([]string, float64) {
 	line = strings.TrimPrefix(line, f.Name)
 	for _, name := range f.Labels {

@@ -1,5 +1,5 @@
-// Package metric has the types of a collector's run. A Family is a row of docs/metrics.md. A Target is the subject of the
-// run. A Batch holds its samples, rendered in the served format, and its Facts.
+// Package metric has the types of a collector's run. A Family is a metric family. A Target is what the run is about. A Batch
+// holds the samples of the run, rendered in the served format, and its Facts.
 package metric
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Family is a gauge or counter that a collector may export: a row of docs/metrics.md. It is declared in the file of its
+// Family is a gauge or counter that a collector may export. Each has a row in docs/metrics.md. It is declared in the file of its
 // collector and never changes.
 type Family struct {
 	Name string
@@ -19,7 +19,8 @@ type Family struct {
 	Help string
 	// Labels are the label names, in the order of the values of Batch.Set.
 	Labels []string
-	// Formula is the PromQL expression of a value that is computed from other families. Empty for a value of an upstream.
+	// Formula is the PromQL expression of a value that is computed from other families. It is empty if an upstream sends the
+	// value.
 	Formula string
 
 	text, openMetrics string // header lines
@@ -29,7 +30,7 @@ type Family struct {
 // counterSuffix is the suffix of the name of every counter and of no gauge.
 const counterSuffix = "_total"
 
-// New declares a gauge. It panics if the name ends in _total. The name ends in the unit.
+// New declares a gauge. The name must end in the unit. New panics if the name ends in _total.
 func New(name, help string, labels ...string) *Family {
 	if strings.HasSuffix(name, counterSuffix) {
 		panic("metric: gauge " + name + ": only a counter's name ends in " + counterSuffix)
@@ -46,7 +47,7 @@ func NewCounter(name, help string, labels ...string) *Family {
 	return declare(model.MetricTypeCounter, name, family, help, labels)
 }
 
-// declare creates a family. OpenMetrics names a counter's family without _total; the sample lines are the same in both
+// declare creates a family. In OpenMetrics the name of a counter's family has no _total. The sample lines are the same in both
 // formats.
 func declare(kind model.MetricType, name, openMetricsName, help string, labels []string) *Family {
 	header := func(name string) string {
@@ -55,22 +56,22 @@ func declare(kind model.MetricType, name, openMetricsName, help string, labels [
 	return &Family{Name: name, Type: kind, Help: help, Labels: labels, text: header(name), openMetrics: header(openMetricsName)}
 }
 
-// By sets Formula, the PromQL expression of the value. The command explain prints it with numbers, and a test compares it
-// with the served value. It returns the family itself.
+// By sets Formula and returns the family. The command explain prints the formula with numbers. A test compares the result of
+// the formula with the served value.
 func (f *Family) By(formula string) *Family {
 	f.Formula = formula
 	return f
 }
 
-// AtMost limits the series of a family whose label values come from an upstream, such as the names of checks. A run above
-// the limit is served without the family, and Err contains ErrTooMany. It returns the family itself.
+// AtMost sets the maximum number of series of the family and returns the family. Use it if label values come from an upstream,
+// such as the names of checks. If a run has more series, the family is not served, and Batch.Err contains ErrTooMany.
 func (f *Family) AtMost(series int) *Family {
 	f.most = series
 	return f
 }
 
-// escapeHelp escapes what both the text format and OpenMetrics escape. OpenMetrics also escapes quotation marks, but the
-// parsers of both formats accept them unescaped.
+// escapeHelp escapes the characters that both the text format and OpenMetrics escape. OpenMetrics also escapes quotation marks,
+// but the parsers of both formats accept unescaped quotation marks.
 var escapeHelp = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 
 // Header returns the HELP and TYPE lines in OpenMetrics or, for any other format, in the text format.

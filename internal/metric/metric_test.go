@@ -73,7 +73,7 @@ func TestBatchRejectsInvalidSamples(t *testing.T) {
 	want := []string{
 		"avax_test_plain: not declared by this collector",
 		"avax_test_labeled: 1 label values for the 2 labels [node chain]",
-		`avax_test_labeled{node="alpha",chain="C"}: set twice`,
+		`avax_test_labeled{node="alpha",chain="C"}: duplicate series`,
 	}
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Error(diff)
@@ -140,7 +140,7 @@ func TestCounterWithADroppedLabelStaysACounter(t *testing.T) {
 	}
 }
 
-// A label value may be the text of an unknown peer.
+// An unknown peer may determine the text of a label value.
 func TestLongLabelValuesAreRejected(t *testing.T) {
 	b := metric.NewBatch([]*metric.Family{labeled})
 	longest := strings.Repeat("x", metric.MostValue)
@@ -178,8 +178,8 @@ func TestManyMistakesAreCounted(t *testing.T) {
 	}
 }
 
-// A family whose label values come from an upstream is dropped above its limit. A different part of it in each run would be
-// worse.
+// A family whose label values come from an upstream is dropped above its limit. Serving a different part of the family after each
+// run would be worse.
 func TestFamilyAboveItsLimitIsDroppedAndFailsTheRun(t *testing.T) {
 	named := metric.New("avax_test_named", "Things.", "name").AtMost(100)
 	for found, served := range map[int]int{100: 100, 101: 0, 5000: 0} {

@@ -1,7 +1,7 @@
 package metric
 
-// Table holds facts without series, such as the validators that would vote no. Each run replaces it as a whole. It never
-// changes.
+// Table holds facts that are not series, such as the peers that observed too little uptime. A table never changes. Each run
+// replaces it as a whole.
 type Table struct {
 	// About describes the rows in one sentence.
 	About   string

@@ -35,7 +35,7 @@ func TestTargetTextAndScope(t *testing.T) {
 	}
 }
 
-// The order of the series of a family on /metrics depends on it.
+// The order of targets determines the order of a family's series on /metrics.
 func TestTargetsSortByText(t *testing.T) {
 	targets := []metric.Target{
 		{}, {Chain: "C"}, {Chain: "network2"}, {Node: "alpha"}, {Node: "alpha", Chain: "C"}, {Node: "alpha", Chain: "X"},

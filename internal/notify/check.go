@@ -21,8 +21,8 @@ import (
 	"github.com/prometheus/common/promslog"
 )
 
-// Reach checks every integration that a route leads to, without sending. It builds the integration, reads its files, and
-// connects to its address unless there is a proxy. No error contains a secret.
+// Reach checks every integration that a route uses, without sending a notification. It builds the integration, reads its files,
+// and connects to its address unless a proxy is configured. No error contains a secret.
 func Reach(ctx context.Context, c Config) ([]Trial, error) {
 	conf, err := load(c)
 	if err != nil {
@@ -75,7 +75,7 @@ func reach(ctx context.Context, config reflect.Value) error {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("connect: %w: correct the address, or open the way to it", err)
+			return fmt.Errorf("connect: %w: correct the address, or allow connections to it in the firewall", err)
 		}
 		_ = conn.Close()
 	}
@@ -90,7 +90,7 @@ type needs struct {
 	err       error // error of the first unusable file
 }
 
-// of reads the files in a value and collects its needs.
+// of adds the files and addresses that a value of the configuration needs. It also reads these files.
 func (n *needs) of(v reflect.Value) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -160,12 +160,12 @@ func (n *needs) file(name, path string) {
 	case err != nil:
 		err = fmt.Errorf("%s_file: %w", name, err)
 	case content == "":
-		err = fmt.Errorf("%s_file: %s is empty: write the secret into it", name, path)
+		err = fmt.Errorf("%s_file: %s is empty: write the secret into the file", name, path)
 	case !strings.HasSuffix(name, "url"):
 		n.secret(content)
 	case urlErr != nil || at.Host == "":
 		n.secret(content)
-		err = fmt.Errorf("%s_file: %s holds no URL: write one like https://hooks.example/…", name, path)
+		err = fmt.Errorf("%s_file: %s does not contain a URL: write one like https://hooks.example/…", name, path)
 	default:
 		n.address(at)
 	}
@@ -183,7 +183,7 @@ func (n *needs) secret(text string) {
 	}
 }
 
-// password adds a secret in plain form and in the form of a request.
+// password adds a password, both as plain text and in the form in which a request sends it.
 func (n *needs) password(user, password string) {
 	n.secret(password)
 	n.secret(base64.StdEncoding.EncodeToString([]byte(user + ":" + password)))

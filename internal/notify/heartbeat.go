@@ -13,20 +13,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// heartbeatInterval is the time between heartbeats. Monitoring services for heartbeats count in minutes.
+// heartbeatInterval is the time between heartbeats. Heartbeat services usually count in minutes.
 const heartbeatInterval = time.Minute
 
-// Heartbeat requests a URL every minute while the exporter is healthy. It is a dead man's switch: a service alerts when the
-// requests stop. The URL is a secret.
+// Heartbeat requests a URL every minute while the exporter is healthy. When the requests stop, the service behind the URL alerts.
+// The URL is a secret.
 type Heartbeat struct {
 	URL string
-	// Healthy returns why no heartbeat may be sent; nil if healthy.
+	// Healthy returns an error if no heartbeat may be sent.
 	Healthy func() error
 	Client  *http.Client
 	Log     *slog.Logger
 }
 
-// CheckHeartbeat returns the error of an invalid URL, without repeating the URL.
+// CheckHeartbeat returns an error for an invalid URL. The error does not contain the URL.
 func CheckHeartbeat(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -72,7 +72,7 @@ const withheld = "withheld"
 func newHeartbeatCounter(r prometheus.Registerer) *prometheus.CounterVec {
 	sent := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "avax_exporter_heartbeats_total",
-		Help: "Heartbeats by outcome: delivered, failed (the URL did not accept it), or withheld (collectors, rules or notifications do not work).",
+		Help: "Heartbeats by outcome: delivered, failed (the URL did not accept the heartbeat), or withheld (collectors, rules or notifications do not work).",
 	}, []string{"outcome"})
 	for _, o := range []string{delivered, failed, withheld} {
 		sent.WithLabelValues(o)
@@ -87,7 +87,7 @@ func (h *Heartbeat) send(ctx context.Context) error {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL, nil)
 	if err != nil {
-		return errors.New("the URL cannot be requested")
+		return errors.New("invalid URL")
 	}
 	resp, err := h.Client.Do(req)
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {

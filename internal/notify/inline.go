@@ -12,12 +12,12 @@ import (
 	amconfig "github.com/prometheus/alertmanager/config"
 )
 
-// inlineSecrets returns an error for each secret that the configuration holds and that a file of its own could hold.
-// No error contains a secret.
+// inlineSecrets returns an error for each secret in the configuration that could be in a separate file. No error contains a
+// secret.
 func inlineSecrets(conf *amconfig.Config) error {
 	found := inline("global", reflect.ValueOf(conf.Global))
 	if len(found) > 0 {
-		return errors.Join(found...) // receivers inherit them
+		return errors.Join(found...) // receivers would inherit these secrets
 	}
 	for _, r := range conf.Receivers {
 		found = append(found, inline("receiver "+r.Name, reflect.ValueOf(r))...)
@@ -52,7 +52,7 @@ func inline(place string, v reflect.Value) (found []error) {
 				at += ": " + name
 			}
 			if variant := fileVariant(v.Type(), name); variant != "" && secret(field.Type) && !v.Field(i).IsZero() {
-				found = append(found, fmt.Errorf("%s: a secret in the configuration: write it into a file of its own, and the file's path into %s", at, variant))
+				found = append(found, fmt.Errorf("%s: secret in the configuration: write it into a separate file, and the path of that file into %s", at, variant))
 			} else {
 				found = append(found, inline(at, v.Field(i))...)
 			}
@@ -61,7 +61,7 @@ func inline(place string, v reflect.Value) (found []error) {
 	return found
 }
 
-// fileVariant returns the field of a struct that names a file for the secret of another field, or "".
+// fileVariant returns the field of a struct for the path of a file with the secret of another field, or "".
 func fileVariant(of reflect.Type, name string) string {
 	variant := name + "_file"
 	if name == "secrets" { // of http_headers
@@ -75,7 +75,7 @@ func fileVariant(of reflect.Type, name string) string {
 	return ""
 }
 
-// secret reports whether a type is that of a secret. Several packages have one.
+// secret reports whether a type holds a secret. Several packages have such a type.
 func secret(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

@@ -27,10 +27,10 @@ func Check(c Config) error {
 	return err
 }
 
-// quoted matches values that the YAML and URL libraries repeat in errors. One may be a misplaced secret.
+// quoted matches values that the YAML and URL libraries repeat in errors. Such a value may be a misplaced secret.
 var quoted = regexp.MustCompile("(?s)`[^`]*`|\"[^\"]*\"")
 
-// load reads the file. Without inhibit_rules of its own it has the shipped ones.
+// load reads the configuration. If it has no inhibit_rules, load adds the shipped inhibit rules.
 func load(c Config) (*amconfig.Config, error) {
 	conf, err := c.read()
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -54,18 +54,18 @@ func load(c Config) (*amconfig.Config, error) {
 	return conf, nil
 }
 
-// read returns the configuration as it is written.
+// read returns the configuration without changes.
 func (c Config) read() (*amconfig.Config, error) {
 	if c.Text != nil {
 		return amconfig.Load(string(c.Text))
 	}
-	if _, err := regular.ReadFile(c.File); err != nil { // LoadFile would wait for the writer of a FIFO
+	if _, err := regular.ReadFile(c.File); err != nil { // rejects a FIFO, on which LoadFile would block
 		return nil, err
 	}
 	return amconfig.LoadFile(c.File)
 }
 
-// quiet passes on warnings and errors; the rest is for those who log at DEBUG.
+// quiet logs warnings and errors. It logs other records only if the level is DEBUG.
 type quiet struct{ slog.Handler }
 
 func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
@@ -81,7 +81,7 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handle
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
 
-// clientOptions are those of the HTTP clients of receivers.
+// clientOptions returns the options of the receivers' HTTP clients.
 func (c Config) clientOptions() (options []httpconfig.HTTPClientOption) {
 	dial := c.Dial
 	if dial == nil {
@@ -92,14 +92,15 @@ func (c Config) clientOptions() (options []httpconfig.HTTPClientOption) {
 		if err != nil {
 			return nil, err
 		}
-		return &boundedConn{Conn: conn, left: mostAnswered}, nil
+		return &boundedConn{Conn: conn, left: maxAnswered}, nil
 	})}
 }
 
-// mostAnswered is how many bytes receivers may answer over one connection. Alertmanager reads the answer to an error whole.
-const mostAnswered = 256 << 10
+// maxAnswered is the maximum number of bytes that a receiver may send over one connection. The limit is needed because
+// Alertmanager reads the whole answer after an error.
+const maxAnswered = 256 << 10
 
-// boundedConn is a connection that ends where the other side sends too much. Another one takes its place.
+// boundedConn is a connection that fails if the receiver sends more than maxAnswered bytes.
 type boundedConn struct {
 	net.Conn
 	left int
@@ -108,7 +109,7 @@ type boundedConn struct {
 // Read implements net.Conn. It is called by one goroutine at a time.
 func (c *boundedConn) Read(b []byte) (int, error) {
 	if c.left <= 0 {
-		return 0, fmt.Errorf("more than %d KiB in answer", mostAnswered>>10)
+		return 0, fmt.Errorf("more than %d KiB in answer", maxAnswered>>10)
 	}
 	n, err := c.Conn.Read(b[:min(len(b), c.left)])
 	c.left -= n

@@ -47,7 +47,7 @@ type Notifier struct {
 	metrics *Metrics
 	url     *url.URL
 
-	// Created once.
+	// Created once:
 	alerts     *mem.Alerts
 	silences   *silence.Silences
 	silencer   *silence.Silencer
@@ -60,13 +60,12 @@ type Notifier struct {
 	dispatched *dispatch.DispatcherMetrics
 	started    time.Time
 
-	// locked during a reload or a stop
-	mu         sync.Mutex // held by who reloads or stops
+	mu         sync.Mutex // locked during a reload or a stop
 	receivers  []string   // integrations in use, as receiver/kind
 	inhibitor  atomic.Pointer[inhibit.Inhibitor]
 	dispatcher atomic.Pointer[dispatch.Dispatcher]
 
-	unsaved bool          // writing the files failed; used only by run
+	unsaved bool          // whether the last write of the state files failed; only run uses it
 	changed chan struct{} // signals that silences or the notification log differ from the files
 	stopped chan struct{}
 }
@@ -74,7 +73,7 @@ type Notifier struct {
 // recorder discards events.
 var recorder eventrecorder.Recorder
 
-// Start loads the configuration and the state, and then sends notifications. It stops when ctx ends; Wait waits for that.
+// Start loads the configuration and the state, and then sends notifications until ctx ends. Wait waits until it has stopped.
 func Start(ctx context.Context, o Options) (*Notifier, error) {
 	link, err := url.Parse(o.URL)
 	if err != nil {
@@ -115,7 +114,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	return n, nil
 }
 
-// open creates everything that lives as long as the process.
+// open creates the parts that a reload does not replace.
 func (n *Notifier) open(internals prometheus.Registerer) error {
 	log := slog.New(quiet{n.log.Handler()})
 	if err := n.join(log, internals); err != nil {
@@ -187,7 +186,7 @@ func (n *Notifier) join(log *slog.Logger, internals prometheus.Registerer) (err 
 	return nil
 }
 
-// file returns the path of a state file; empty if the state is in memory.
+// file returns the path of a state file, or an empty string if state is only in memory.
 func (n *Notifier) file(name string) string {
 	if n.o.StateDir == "" {
 		return ""
@@ -195,7 +194,7 @@ func (n *Notifier) file(name string) string {
 	return filepath.Join(n.o.StateDir, name)
 }
 
-// apply activates a configuration. On an error the previous one stays active. The caller holds n.mu, or is Start.
+// apply activates a configuration. After an error the previous configuration stays active. The caller holds n.mu, or is Start.
 func (n *Notifier) apply(conf *amconfig.Config) error {
 	log := slog.New(quiet{n.log.Handler()})
 	templates, err := template.FromGlobs(conf.Templates)
@@ -248,7 +247,7 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) + wait() }
 	dispatcher := dispatch.NewDispatcher(n.alerts, routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, templates)
 
-	// The inhibitor must know the active alerts before the dispatcher sends any.
+	// The inhibitor must know the active alerts before the dispatcher sends notifications.
 	go inhibitor.Run()
 	inhibitor.WaitForLoading()
 	n.inhibitor.Store(inhibitor)
@@ -268,16 +267,16 @@ func (n *Notifier) halt() {
 	}
 }
 
-// mostCalls is the maximum number of concurrent calls of one integration. A call that never ends, such as to a hung mail
-// server, occupies one of them.
-const mostCalls = 100
+// maxCalls is the maximum number of concurrent calls of one integration. A call that never ends, for example to a hung mail
+// server, counts until the process ends.
+const maxCalls = 100
 
-// observed wraps an integration to count the outcomes of its notifications.
+// observed returns an integration that counts the outcomes of its notifications.
 func (n *Notifier) observed(r amconfig.Receiver, i notify.Integration) notify.Integration {
-	return notify.NewIntegration(&observer{n, r, make(chan struct{}, mostCalls), i}, &i, i.Name(), i.Index(), r.Name)
+	return notify.NewIntegration(&observer{n, r, make(chan struct{}, maxCalls), i}, &i, i.Name(), i.Index(), r.Name)
 }
 
-// observer is an integration with counted outcomes.
+// observer is an integration that counts the outcomes of its notifications.
 type observer struct {
 	n        *Notifier
 	receiver amconfig.Receiver
@@ -285,8 +284,8 @@ type observer struct {
 	notify.Integration
 }
 
-// Notify implements notify.Notifier. It returns when ctx ends, even if the integration does not return. Otherwise the group
-// would never be notified again.
+// Notify implements notify.Notifier. It returns when ctx ends, even if the integration does not return. If it waited for the
+// integration, the alert group would never be notified again.
 func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool, err error) {
 	type outcome struct {
 		retry bool
@@ -307,15 +306,15 @@ func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bo
 			retry, err = true, fmt.Errorf("no answer: %w", context.Cause(ctx))
 		}
 	case <-ctx.Done():
-		retry, err = true, fmt.Errorf("%d calls have no answer: %w", mostCalls, context.Cause(ctx))
+		retry, err = true, fmt.Errorf("%d calls are still without an answer: %w", maxCalls, context.Cause(ctx))
 	}
-	if !errors.Is(ctx.Err(), context.Canceled) { // cancelled by a reload or a stop: says nothing about the receiver
+	if !errors.Is(ctx.Err(), context.Canceled) { // a cancellation by a reload or a stop says nothing about the receiver
 		o.n.metrics.observe(o.receiver.Name, o.Integration.String(), err)
 	}
 	return retry, redact(err, o.receiver)
 }
 
-// Reload loads the file again. An invalid file keeps the previous configuration.
+// Reload reloads the configuration. If it is invalid, the previous configuration stays active.
 func (n *Notifier) Reload() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -333,7 +332,7 @@ func (n *Notifier) Reload() error {
 	return nil
 }
 
-// Put accepts active and resolved alerts. It logs its error.
+// Put accepts active and resolved alerts. It logs the error that it returns.
 func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	now := time.Now()
 	taken := make([]*alert.Alert, 0, len(alerts))
@@ -353,7 +352,7 @@ func (n *Notifier) Failing() []string { return n.metrics.rejecting() }
 // Handler serves Alertmanager's API under /api/v2, for example for amtool.
 func (n *Notifier) Handler() http.Handler { return n.handler }
 
-// run saves the state after each change, and stops everything when ctx ends.
+// run saves the state after each change. When ctx ends, it stops the notifier.
 func (n *Notifier) run(ctx context.Context) {
 	defer close(n.stopped)
 	gc := time.NewTicker(gcInterval)
@@ -388,7 +387,7 @@ func (n *Notifier) run(ctx context.Context) {
 // Wait waits until everything has stopped, after the context of Start has ended.
 func (n *Notifier) Wait() { <-n.stopped }
 
-// save writes the state files. If that fails, a restart loses the state; nothing else is affected.
+// save writes the state files. If a write fails, only a restart loses state.
 func (n *Notifier) save() {
 	if n.o.StateDir == "" {
 		return

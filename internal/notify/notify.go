@@ -22,18 +22,16 @@ type Config struct {
 	File string
 	// Text is the configuration itself instead of a file, for the demo.
 	Text []byte
-	// InhibitRules apply to a configuration that has none: a configuration in Alertmanager's format, of which only the
-	// inhibit rules count.
+	// InhibitRules is a configuration in Alertmanager's format. Its inhibit rules are used if the configuration itself has none.
 	InhibitRules []byte
-	// StateDir holds silences and the notification log. Empty: they are in memory and end with the process.
+	// StateDir is the directory for silences and the notification log. Empty: they are only in memory, and a restart loses them.
 	StateDir string
-	// URL is the address of this exporter for links in notifications.
+	// URL is the base URL of this exporter for links in notifications.
 	URL string
-	// Listen is the address for gossip between replicas. Peers are the addresses of the other replicas; empty without
-	// replicas.
+	// Listen is the address for gossip between replicas. Peers are the addresses of the other replicas; empty if there are none.
 	Listen string
 	Peers  []string
-	// Dial connects to receivers over HTTP, in the demo and in tests; nil means net.Dialer.
+	// Dial opens the connections to HTTP receivers, in the demo and in tests. Nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -43,7 +41,7 @@ func (c Config) On() bool { return c.File != "" || c.Text != nil }
 // Options are the dependencies of a Notifier.
 type Options struct {
 	Config
-	// Lock locks StateDir for this process. An error means that another process holds it. Nil: no lock is needed.
+	// Lock locks StateDir for this process. An error means that another process has locked StateDir. Nil: no lock is needed.
 	Lock       func() error
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
@@ -55,7 +53,7 @@ const (
 	failed    = "failed"
 )
 
-// Metrics are the families about notifications.
+// Metrics holds the metric families about notifications.
 type Metrics struct {
 	mu      sync.Mutex
 	failing map[string]bool // integrations in use, and whether their last notification failed
@@ -66,7 +64,7 @@ type Metrics struct {
 	stored   prometheus.Gauge
 }
 
-// Declare registers every family of this package, for a page that lists them.
+// Declare registers every family of this package, for the documentation.
 func Declare(r prometheus.Registerer) {
 	r.MustRegister(newMetrics(r).stored)
 	newHeartbeatCounter(r)
@@ -82,15 +80,15 @@ func newMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"receiver", "integration", "outcome"}),
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_receiver_up",
-			Help: "1 if the receiver accepted the last notification, 0 if not. Absent until there was one.",
+			Help: "1 if the receiver accepted the last notification, 0 if not. Absent before the first notification.",
 		}, []string{"receiver", "integration"}),
 		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_notify_last_reload_successful",
-			Help: "1 if the last reload of AVAX_NOTIFY_FILE succeeded, 0 if it failed and the previous configuration is kept.",
+			Help: "1 if the last reload of AVAX_NOTIFY_FILE succeeded, 0 if it failed. After a failure the previous configuration stays in use.",
 		}),
 		stored: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_notify_state_stored",
-			Help: "1 if silences and the notification log are on disk. 0 if a restart would lose them, and repeat notifications. Absent without AVAX_STATE_DIR.",
+			Help: "1 if silences and the notification log are on disk, 0 if not: a restart would lose silences and repeat notifications. Absent without AVAX_STATE_DIR.",
 		}),
 	}
 	r.MustRegister(m.sent, m.up, m.reloaded)
@@ -107,14 +105,14 @@ func (m *Metrics) observe(receiver, integration string, err error) {
 	defer m.mu.Unlock()
 	name := receiver + "/" + integration
 	if _, used := m.failing[name]; !used {
-		return // removed by a reload
+		return // a reload removed the integration
 	}
 	m.failing[name] = err != nil
 	m.sent.WithLabelValues(receiver, integration, outcome).Inc()
 	m.up.WithLabelValues(receiver, integration).Set(up)
 }
 
-// keep keeps the integrations with these names, and forgets all others.
+// keep deletes the series of all integrations except those with these names.
 func (m *Metrics) keep(names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,7 +143,7 @@ func (m *Metrics) rejecting() (names []string) {
 	return names
 }
 
-// gossipInterval and the following are Alertmanager's defaults.
+// Alertmanager's defaults for replicas.
 const (
 	gossipInterval   = 200 * time.Millisecond
 	pushPullInterval = time.Minute

@@ -170,8 +170,8 @@ func TestAlertRepeatsAfterTheRepeatInterval(t *testing.T) {
 	})
 }
 
-// A mail server that accepts connections and never answers delays neither the other integrations of its receiver nor the
-// next notifications of a group.
+// A mail server that accepts connections and never answers must not delay other integrations of its receiver, or the next
+// notifications of a group.
 func TestHungMailServerDelaysNoOtherNotification(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -540,7 +540,7 @@ func readMail(text string) (headers []string, err error) {
 	return headers, nil
 }
 
-// Reach finds missing files and unreachable addresses before an alert does.
+// Reach detects missing files and unreachable addresses before an alert needs them.
 func TestReachReadsFilesAndConnects(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -562,7 +562,7 @@ func TestReachReadsFilesAndConnects(t *testing.T) {
 	}
 	reach("no such file")
 	for content, wants := range map[string]string{
-		"\n": "is empty", "c4n4ry": "holds no URL", "http://" + listener.Addr().String() + "/c4n4ry\n": "<nil>",
+		"\n": "is empty", "c4n4ry": "does not contain a URL", "http://" + listener.Addr().String() + "/c4n4ry\n": "<nil>",
 	} {
 		if err := os.WriteFile(secret, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	amconfig "github.com/prometheus/alertmanager/config"
 )
 
-// redacted is the error of a receiver without its secrets. A receiver may repeat what it was sent, and libraries add
-// addresses to errors.
+// redacted is the error of a receiver without secrets. Secrets are removed because a receiver may repeat what it received, and
+// because libraries add URLs to errors.
 type redacted struct {
 	error
 	text string
@@ -24,7 +24,7 @@ func (r redacted) Unwrap() error { return r.error }
 
 var address = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://[^\s"]+`)
 
-// redact removes addresses and the secrets of a receiver's configuration from an error.
+// redact removes from an error the URLs and the secrets of the receiver's configuration.
 func redact(err error, of amconfig.Receiver) error {
 	if err == nil {
 		return nil

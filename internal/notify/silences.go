@@ -12,8 +12,8 @@ type Silence struct {
 // Match is a label that an alert must have.
 type Match struct{ Label, Value string }
 
-// NodeMatches returns the labels that identify the alerts of a node, including its validators and its part in L1s. An alert
-// has one of them: the configured name of the node, or its node ID, which may be empty.
+// NodeMatches returns the labels that identify the alerts about a node, including alerts about its validators on the primary
+// network and L1s. Such an alert has one of these labels. Name is the configured name, id the node ID, which may be empty.
 func NodeMatches(name, id string) []Match {
 	matches := []Match{{"node", name}}
 	if id != "" {

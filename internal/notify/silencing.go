@@ -48,7 +48,7 @@ var operators = map[silencepb.Matcher_Type]string{
 	silencepb.Matcher_EQUAL: "=", silencepb.Matcher_NOT_EQUAL: "!=", silencepb.Matcher_REGEXP: "=~", silencepb.Matcher_NOT_REGEXP: "!~",
 }
 
-// Silence creates a silence for alerts that have one of these labels, from now for this time.
+// Silence creates a silence for alerts with at least one of these labels. It starts now and lasts for this duration.
 func (n *Notifier) Silence(ctx context.Context, matches []Match, lasts time.Duration, by, comment string) error {
 	now := time.Now()
 	for _, m := range matches {

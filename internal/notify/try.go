@@ -17,13 +17,13 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Trial is the result of a test page and its resolve for one integration.
+// Trial is the result of a test for one integration: a page and its resolved notification.
 type Trial struct {
 	Receiver, Integration string
 	Err                   error // nil: both accepted
 }
 
-// Try sends a test page and its resolve to every receiver that the configuration has for pages, and returns the results.
+// Try sends a test page, and then its resolved notification, to every receiver to which the configuration routes pages.
 func Try(ctx context.Context, o Options) ([]Trial, error) {
 	conf, err := load(o.Config)
 	if err != nil {
@@ -42,7 +42,7 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 			Labels: model.LabelSet{"alertname": "AvaxTestNotification", "severity": "page"},
 			Annotations: model.LabelSet{
 				"summary":     "Test notification of avax-exporter",
-				"description": "Somebody ran avax-exporter notify test. There is nothing to do.",
+				"description": "This is the result of the command avax-exporter notify test. No action is required.",
 			},
 			StartsAt: now, EndsAt: now.Add(time.Hour), GeneratorURL: o.URL,
 		},

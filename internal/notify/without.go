@@ -15,7 +15,7 @@ import (
 // the tag noalerting.
 const Built = false
 
-var errNotBuilt = errors.New("this program is built without alerting (tag noalerting): use the usual one")
+var errNotBuilt = errors.New("this program was built without alerting (tag noalerting): use a program that was built without this tag")
 
 // Notifier does nothing.
 type Notifier struct{}
@@ -55,7 +55,7 @@ func (*Notifier) Handler() http.Handler { return http.NotFoundHandler() }
 // Wait returns at once.
 func (*Notifier) Wait() {}
 
-// Trial is the result of a test page and its resolve for one integration.
+// Trial is the result of a test for one integration.
 type Trial struct {
 	Receiver, Integration string
 	Err                   error

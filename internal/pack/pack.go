@@ -1,5 +1,5 @@
-// Package pack keeps text in compressed blocks that can be concatenated in any order into one gzip
-// stream, without compressing again.
+// Package pack stores text in compressed blocks. Blocks can be concatenated in any order into one gzip stream, without compressing
+// again.
 package pack
 
 import (
@@ -14,17 +14,16 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// Block is an immutable compressed piece of text. Its compressed form is raw deflate (RFC 1951) that
-// ends at a byte boundary, without the final-block flag, and refers to no data outside. So concatenated
-// blocks are one deflate stream.
+// Block is an immutable compressed piece of text. Its compressed form is raw deflate (RFC 1951). It ends at a byte boundary, has no
+// final-block flag, and refers to no data outside the block. Therefore concatenated blocks are one deflate stream.
 type Block struct {
 	deflated []byte
 	size     int    // of the text, in bytes
 	sum      uint32 // CRC-32 of the text
-	shift    uint32 // multiplier for the sum of a text before this one
+	shift    uint32 // multiplier for the sum of the text before this block
 }
 
-// Pack compresses a text and does not keep it.
+// Pack compresses a text. The Block does not refer to the text.
 func Pack(text []byte) Block {
 	if len(text) == 0 {
 		return Block{}
@@ -38,7 +37,7 @@ func Pack(text []byte) Block {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// after returns the CRC-32 of a text followed by this one.
+// after returns the CRC-32 of a text with this sum, followed by the text of b.
 func (b Block) after(sum uint32) uint32 {
 	if b.size == 0 {
 		return sum
@@ -46,7 +45,7 @@ func (b Block) after(sum uint32) uint32 {
 	return times(b.shift, sum) ^ b.sum
 }
 
-// Blocks is a text in blocks.
+// Blocks is a text that consists of blocks.
 type Blocks []Block
 
 // packed returns the length of the blocks in bytes.
@@ -91,7 +90,7 @@ func (p Blocks) WriteTo(w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// Append appends the text.
+// Append appends the text to to.
 func (p Blocks) Append(to []byte) []byte {
 	text := bytes.NewBuffer(slices.Grow(to, p.Len()))
 	_, _ = p.WriteTo(text) // a buffer never fails
@@ -116,9 +115,9 @@ var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 // GzipLen returns the number of bytes that WriteGzip writes.
 func (p Blocks) GzipLen() int { return len(gzipHeader) + p.packed() + len(last) + 8 }
 
-// WriteGzip writes the text as one gzip member, because some readers stop after the first.
+// WriteGzip writes the text as one gzip member, because some readers stop after the first member.
 func (p Blocks) WriteGzip(w io.Writer) error {
-	// Writing large blocks directly saves a copy and costs one system call each.
+	// Large blocks bypass the buffer: this saves a copy, at the cost of one system call per block.
 	out := writers.Get().(*bufio.Writer)
 	defer writers.Put(out)
 	out.Reset(w)
@@ -140,13 +139,13 @@ func (p Blocks) WriteGzip(w io.Writer) error {
 
 var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
-// Packer compresses what is written to it, piece by piece.
+// Packer compresses the text that is written to it, piece by piece.
 type Packer struct {
 	text   []byte
 	blocks Blocks
 }
 
-// pieceSize is the amount of text that is compressed at once. Larger pieces compress only slightly better.
+// pieceSize is the number of bytes of text that are compressed at once. Larger pieces compress only slightly better.
 const pieceSize = 64 << 10
 
 // Write compresses text. It never fails.
@@ -158,7 +157,7 @@ func (p *Packer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Add appends blocks after the text written so far.
+// Add appends blocks after the text that was written before.
 func (p *Packer) Add(blocks Blocks) {
 	p.pack()
 	p.blocks = append(p.blocks, blocks...)
@@ -171,7 +170,7 @@ func (p *Packer) pack() {
 	}
 }
 
-// Blocks returns everything that was written.
+// Blocks returns the whole text that was written or added.
 func (p *Packer) Blocks() Blocks {
 	p.pack()
 	return p.blocks

@@ -2,9 +2,9 @@ package pack
 
 import "hash/crc32"
 
-// The CRC-32 of two concatenated texts is computed from those of each: the first, shifted by the
-// length of the second, plus the second. CRCs are polynomials over GF(2) modulo that of crc32.IEEE, with
-// the highest power in the lowest bit. To shift by one bit is to multiply by x. (See crc32_combine of zlib.)
+// The CRC-32 of two concatenated texts is computed from the CRC-32 of each text: the CRC of the first, shifted by the length of the
+// second, plus the CRC of the second. A CRC is a polynomial over GF(2) modulo the polynomial of crc32.IEEE, with the highest power
+// in the lowest bit. A shift by one bit is a multiplication by x. See crc32_combine of zlib.
 
 // times multiplies two polynomials.
 func times(a, b uint32) uint32 {
@@ -22,7 +22,7 @@ func times(a, b uint32) uint32 {
 	return product
 }
 
-// powers are x to the power of 8, 16, 32 and so on: shifts by 1, 2, 4 bytes.
+// powers holds x^8, x^16, x^32, …: the factors for shifts by 1, 2, 4, … bytes.
 var powers = func() (p [63]uint32) {
 	power := uint32(1) << 30 // x
 	for range 3 {

@@ -1,5 +1,5 @@
-// Package passage reads and writes generated passages of documents. A passage is between two lines,
-// <!-- name: made by … --> and <!-- /name -->.
+// Package passage reads and writes generated passages of documents. A passage starts after the line <!-- name: made by … --> and
+// ends before the line <!-- /name -->.
 package passage
 
 import (
@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Read returns the passage with that name in a file.
+// Read returns the passage of a file with this name.
 func Read(file, name string) (string, error) {
 	_, text, _, err := cut(file, name)
 	return text, err
 }
 
-// With returns the file with another text in that passage.
+// With returns the content of the file with this text as the passage.
 func With(file, name, text string) (string, error) {
 	before, _, after, err := cut(file, name)
 	return before + text + after, err
 }
 
-// Write replaces the passage with that name in a file.
+// Write replaces the passage of a file with this name.
 func Write(file, name, text string) error {
 	whole, err := With(file, name, text)
 	if err != nil {

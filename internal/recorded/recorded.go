@@ -1,9 +1,9 @@
-// Package recorded replays answers of real nodes: seven nodes of version 1.15.0 on a network of their own, with an L1
-// and a permissioned subnet, and two nodes of a second such network. Each .jsonl file is one situation, with one
-// answer per line. Only tests use it.
+// Package recorded replays answers of real nodes. They come from seven nodes of version 1.15.0 on a private network with an L1 and a
+// permissioned subnet, and from two nodes of a second private network. Each .jsonl file is one situation, with one answer per
+// line. Only tests use this package.
 //
-// Files that begin with client_ hold the calls of the typed client, the others those of the collectors. survey.jsonl
-// is not a situation: it has answers and rejections from all of them, and the simulated network is compared with it.
+// Files that begin with client_ hold the calls of the typed client. The other files hold the calls of the collectors. survey.jsonl
+// is not a situation: it has answers and errors from all situations, and a test compares the simulated network with it.
 package recorded
 
 import (
@@ -40,7 +40,7 @@ const (
 // Answer is one recorded answer.
 type Answer struct {
 	Name        string  `json:"name"`
-	Method      string  `json:"method"` // of HTTP
+	Method      string  `json:"method"` // HTTP method
 	Path        string  `json:"path"`
 	Request     string  `json:"request"`
 	Status      int     `json:"status"` // 0: there was no answer
@@ -53,7 +53,7 @@ type Answer struct {
 	call call
 }
 
-// call is the JSON-RPC request of an answer, or an incoming one.
+// call is a JSON-RPC request: the request of a recorded answer, or an incoming request.
 type call struct {
 	Method string `json:"method"`
 	Params any    `json:"params"`
@@ -106,7 +106,7 @@ type Node struct {
 	seen []string
 }
 
-// NewNode replays the situations. An answer that the first does not have comes from the next.
+// NewNode returns a Node that replays these situations. If the first situation has no answer to a call, the next one is used.
 func NewNode(situations ...string) (*Node, error) {
 	n := &Node{age: time.Hour}
 	for _, s := range situations {
@@ -126,7 +126,7 @@ func (n *Node) SetAge(age time.Duration) {
 	n.age = age
 }
 
-// Unanswered lists the calls without a recorded answer. The node answered them as unknown methods.
+// Unanswered lists the received calls without a recorded answer. The node answered these calls as unknown methods.
 func (n *Node) Unanswered() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -168,7 +168,7 @@ func refuse(w http.ResponseWriter, words string, asked call, param string) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"`+words+`","data":null},"id":1}`+"\n", params[param])
 }
 
-// find returns the recorded answer to the call, the latest for the node's age.
+// find returns the recorded answer to the call. If there are several, it returns the latest up to the node's age.
 func (n *Node) find(r *http.Request, asked call) (Answer, bool) {
 	n.mu.Lock()
 	age := n.age
@@ -192,8 +192,8 @@ func (n *Node) find(r *http.Request, asked call) (Answer, bool) {
 	return Answer{}, false
 }
 
-// shut returns the answer of a path without a handler, for every method: a chain that does not exist or is not
-// bootstrapped, or an API that is off.
+// shut returns the recorded answer of a path without a handler. Such a path belongs to a chain that does not exist or is not
+// bootstrapped, or to a disabled API. The answer is the same for every method.
 func shut(layer []Answer, r *http.Request, age time.Duration) (Answer, bool) {
 	for _, a := range slices.Backward(layer) {
 		if a.Path == r.URL.Path && a.Method == r.Method && a.SinceStart <= age.Seconds() {
@@ -215,7 +215,7 @@ func (n *Node) notListening() bool {
 	return false
 }
 
-// filter builds the answer to platform.getCurrentValidators with nodeIDs from the recorded set, as the node does. It omits
+// filter builds the answer to platform.getCurrentValidators with nodeIDs from the recorded whole set, as a node does. It omits
 // unknown IDs.
 func filter(whole Answer, asked call) (Answer, bool) {
 	params, _ := asked.Params.(map[string]any)

@@ -13,8 +13,8 @@ import (
 // MaxSize is the maximum size of a file in bytes.
 const MaxSize = 4 << 20
 
-// ReadFile reads a file of at most MaxSize bytes. A FIFO, a device or a directory is an error at once, because reading
-// them could block or never end. Errors are *fs.PathError, as those of os.ReadFile.
+// ReadFile reads a file of at most MaxSize bytes. It returns an error at once for a FIFO, a device or a directory, because reading
+// it could block or never end. Errors are *fs.PathError, like those of os.ReadFile.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a FIFO blocks
 	if err != nil {
@@ -29,7 +29,7 @@ func ReadFile(path string) ([]byte, error) {
 	case info.IsDir():
 		return wrong(syscall.EISDIR)
 	case !info.Mode().IsRegular():
-		return wrong(errors.New("neither a file nor a link to one"))
+		return wrong(errors.New("not a regular file"))
 	}
 	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err == nil && len(text) > MaxSize {

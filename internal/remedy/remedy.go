@@ -1,5 +1,4 @@
-// Package remedy maps errors to remedies for the operator. It is the only table of remedies: the status page, check and the log
-// share it. Errors themselves contain no environment variable.
+// Package remedy maps errors to remedies for the operator. The status page, the command check and the log all use this table.
 package remedy
 
 import (
@@ -17,7 +16,7 @@ type Remedy struct {
 	Do   string
 	// service replaces Do if the upstream is a service instead of a node.
 	service string
-	// ByText means that two errors are the same problem only if their texts are equal.
+	// ByText means that two errors count as the same problem only if their texts are equal.
 	ByText bool
 }
 
@@ -29,7 +28,7 @@ var remedies = map[scrape.Outcome]Remedy{
 	},
 	scrape.Timeout: {
 		What:    "No answer in time",
-		Do:      "The node hangs or is overloaded, or a firewall drops packets. Check the node's CPU, disk and log. If it is only slow, raise AVAX_TIMEOUT, or give the collector a longer period in AVAX_SCHEDULES.",
+		Do:      "The node hangs or is overloaded, or a firewall drops packets. Check the node's CPU, disk and log. If the node is only slow, raise AVAX_TIMEOUT, or give the collector a longer period in AVAX_SCHEDULES.",
 		service: "The service is slow, or a firewall drops packets. If it stays slow, raise AVAX_TIMEOUT.",
 	},
 	scrape.Forbidden: {
@@ -49,27 +48,27 @@ var remedies = map[scrape.Outcome]Remedy{
 	},
 	scrape.Unavailable: {
 		What:    "Temporarily unavailable",
-		Do:      "The node is down behind a proxy, or has a problem itself. Check the node's log, then the proxy's.",
+		Do:      "The node is down behind a proxy, or the node has a problem. Check the log of the node, then the log of the proxy.",
 		service: "The service has a problem. Wait: the exporter retries.",
 	},
 	scrape.Bootstrapping: {
 		What: "The chain is still bootstrapping",
-		Do:   "Wait until it is done. The runbook shows how to check its progress.",
+		Do:   "Wait until the chain is bootstrapped. The runbook shows how to check the progress.",
 	},
 	scrape.NotFound: {
 		What:    "Unknown chain or API",
-		Do:      "Correct the chain in AVAX_CHAINS, let the node track its subnet with --track-subnets, or enable the API.",
-		service: "Check its address, and that it covers this network and chain.",
+		Do:      "Correct the chain in AVAX_CHAINS, start the node with --track-subnets for the subnet of the chain, or enable the API.",
+		service: "Check the address of the service, and whether the service supports this network and chain.",
 		ByText:  true,
 	},
 	scrape.Malformed: {
 		What:    "Unexpected answer",
-		Do:      "Check that this is the address of a node's API, by default on port 9650. A proxy or login page may answer instead. If the node itself answers so, report it: its release is not supported yet.",
+		Do:      "Check that this is the address of a node's API, by default on port 9650. A proxy or login page may answer instead. If this answer comes from the node itself, report it: the release of the node is not supported yet.",
 		service: "Check that this is the address of the service. A proxy or login page may answer instead.",
 		ByText:  true,
 	},
 	scrape.LocalLimit: {
-		What: "The exporter's host lacks descriptors, ports or buffers",
+		What: "The exporter's host lacks file descriptors, ports or memory",
 		Do:   "Raise the limit of open files of the exporter (LimitNOFILE), and look for clients that hold many connections to it. This says nothing about the node.",
 	},
 	scrape.TooLarge: {
@@ -78,14 +77,14 @@ var remedies = map[scrape.Outcome]Remedy{
 	},
 }
 
-// noNode is the remedy if even the API that identifies a node is missing.
+// noNode is the remedy if the address does not offer the info API, which every node has.
 var noNode = Remedy{
 	What: "No node's API at this address",
 	Do: "Set the node's address in AVAX_NODES without a path and with the node's port, such as http://host:9650. " +
-		"If it is a node, its info API is off (--api-info-enabled).",
+		"If the address is that of a node, its info API is disabled (--api-info-enabled).",
 }
 
-// mistake is the remedy for errors that no upstream causes.
+// mistake is the remedy for errors that an upstream does not cause.
 var mistake = Remedy{
 	What:   "The collector itself failed",
 	Do:     "The log has details. If it persists, report it with the text above.",
@@ -96,7 +95,7 @@ var mistake = Remedy{
 var tooMany = Remedy{
 	What: "More series than the collector's limit",
 	Do: "Monitor fewer validators (AVAX_VALIDATORS), deny series (AVAX_METRICS_DENY), or raise AVAX_SERIES_LIMIT. " +
-		"The families above are not served; the others are.",
+		"The families above are not served. All other families are.",
 	ByText: true,
 }
 
@@ -126,7 +125,7 @@ func Of(err error) Remedy {
 		r = noNode
 	case errors.Is(err, metric.ErrTooMany):
 		r = tooMany
-	case !known && outcome == scrape.Malformed: // no setting is to blame
+	case !known && outcome == scrape.Malformed: // no setting is wrong
 		r = mistake
 	}
 	return r

@@ -29,13 +29,13 @@ type Job struct {
 	Choice *metric.Choice
 	// Limit is the series limit of all jobs of the collector together; 0 means no limit.
 	Limit int
-	// When is comparable: jobs with equal schedules run at the same time.
+	// When is the schedule. Jobs with equal schedules run at the same time, so the value must be comparable.
 	When cron.Schedule
-	// Shares lets a run use shared answers of a whole period instead of half a period.
+	// Shares lets a run use answers up to a whole period old, instead of half a period.
 	Shares bool
-	// Probe makes CallsChanged run the job, OnChange makes NodeChanged run it.
+	// With Probe, CallsChanged runs the job. With OnChange, NodeChanged runs the job.
 	Probe, OnChange bool
-	// Retry makes the job run again soon after a failure.
+	// With Retry, the job runs again soon after a failure.
 	Retry bool
 	// Collect calls upstreams and fills the batch. It must return when its context ends.
 	Collect func(context.Context, *metric.Batch) error
@@ -49,21 +49,21 @@ type Scheduler struct {
 
 	mu     sync.Mutex
 	jobs   map[snapshot.Key]*job
-	byNode map[string]map[*job]bool // those of no node by the empty name
-	// failing counts the jobs that fail for one cause, so that a dead node is logged
-	// once and not once for each of its collectors.
+	byNode map[string]map[*job]bool // jobs by node; jobs without a node have the key ""
+	// failing counts the failing jobs by cause, so that a node that is down is logged once and not once for each of its
+	// collectors.
 	failing map[cause]int
 	tickers map[cron.Schedule]*ticker
 	runs    sync.WaitGroup
 	limited sync.Mutex // held by a job with a limit while it stores its run
 }
 
-// ticker holds the jobs of one schedule; a fleet has tens of thousands of jobs. Its timer uses
-// the monotonic clock. cron's own timer uses the wall clock: if that is set back an hour, it would not
-// tick for an hour.
+// ticker holds the jobs of one schedule. One timer for all of them saves resources, because a fleet has tens of thousands of
+// jobs. The timer uses the monotonic clock. With the wall clock, which cron uses, there would be no tick for an hour after the
+// clock was set back an hour.
 type ticker struct {
 	when  cron.Schedule
-	next  time.Time // with a monotonic reading; zero: there is none
+	next  time.Time // next tick, with a monotonic reading; zero: no further tick
 	timer *time.Timer
 	jobs  map[*job]bool
 }
@@ -79,18 +79,18 @@ func causeOf(r snapshot.Run) cause { return cause{r.Target.Group(), scrape.Outco
 // job is a Job that is part of the current set.
 type job struct {
 	Job
-	// from is when ticks begin to count: while the first run may be in progress they do not. It is zero
-	// until the first run starts.
+	// from is the time before which ticks are ignored, because the first run may be in progress. It is zero until the first run
+	// starts.
 	from time.Time
-	// notes are those of the last successful run. The current run uses them.
+	// notes are the notes of the last successful run. Only the current run accesses them.
 	notes []string
 
 	// What follows is guarded by Scheduler.mu.
 	running  bool               // a run is in progress
-	cancel   context.CancelFunc // ends it
+	cancel   context.CancelFunc // ends the run in progress
 	again    bool               // another run must follow
-	began    time.Time          // the last run
-	failures int                // runs without an answer, one after the other
+	began    time.Time          // start of the last run
+	failures int                // number of consecutive runs without an answer
 	woken    *time.Timer
 	wakeAt   time.Time
 
@@ -112,9 +112,9 @@ func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger) *Schedu
 	return s
 }
 
-// Set replaces the set of jobs. New jobs start at once; removed jobs take their samples with them. A
-// job whose Key exists already keeps running with its first Collect, including what it has measured, and
-// its first fields. To replace these, call Set without the job, then with it.
+// Set replaces the set of jobs. New jobs start at once. The samples of removed jobs are deleted. A job whose Key already exists
+// continues unchanged: the fields of the new Job, including Collect, are ignored. To replace such a job, call Set without it
+// and then with it.
 func (s *Scheduler) Set(jobs []Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *Scheduler) add(j Job) *job {
 
 // arm sets the timer of a ticker to its next tick after now. The caller holds s.mu.
 func (s *Scheduler) arm(t *ticker, now time.Time) {
-	// The wall clock may be slightly behind the timer. A tick must not run twice.
+	// The wall clock may be slightly behind the timer. Without this correction, a tick could run twice.
 	if early := t.next.Round(0).Sub(now.Round(0)); early > 0 && early < time.Second {
 		now = t.next
 	}
@@ -179,19 +179,19 @@ func (s *Scheduler) tick(t *ticker) {
 	}
 }
 
-// Limits of the first runs over many targets. Jobs that make the same calls start together, so that they
-// share answers. Targets start one after the other, while firstAtOnce are in progress only every firstGap:
-// all at once would take the memory of tens of thousands of calls, and time out.
+// Limits of the first runs. Jobs of one target group start together, so that they share answers. Groups start one after the
+// other: the first firstAtOnce at once, each further group when another group has ended, or after firstGap. If all groups
+// started at once, tens of thousands of calls would need too much memory and time out.
 const (
 	firstAtOnce = 64
 	firstGap    = 20 * time.Millisecond
 )
 
-// longestFirst limits how long a first run may suppress ticks, so that a job scheduled on the hour does
-// not miss it.
+// longestFirst is how long a first run may suppress ticks. Without this limit, a job with an hourly schedule could miss its next
+// tick.
 const longestFirst = time.Minute
 
-// start makes the first run of each job. The caller holds s.mu.
+// start starts the first run of each job. The caller holds s.mu.
 func (s *Scheduler) start(jobs []*job) {
 	turns := map[metric.Target]int{}
 	var passes [][]*job
@@ -220,7 +220,7 @@ func (s *Scheduler) start(jobs []*job) {
 	})
 }
 
-// first makes the first run of jobs that start together, and sends when they have ended.
+// first starts the first run of these jobs together. It sends to ended when all of them have ended.
 func (s *Scheduler) first(jobs []*job, ended chan<- struct{}) {
 	s.mu.Lock()
 	now := time.Now()
@@ -266,7 +266,7 @@ func (s *Scheduler) remove(j *job) {
 // Wait returns when the context and every run have ended.
 func (s *Scheduler) Wait() {
 	<-s.ctx.Done()
-	s.mu.Lock() // from here on nothing ticks
+	s.mu.Lock() // after this, no ticker ticks
 	for _, b := range s.tickers {
 		if b.timer != nil {
 			b.timer.Stop()
@@ -281,8 +281,7 @@ func (s *Scheduler) Wait() {
 	s.runs.Wait()
 }
 
-// Progress returns how many jobs have ended their first run, whatever its result, and the number
-// of jobs.
+// Progress returns the number of jobs whose first run has ended, successful or not, and the number of jobs.
 func (s *Scheduler) Progress() (ran, of int) {
 	s.mu.Lock()
 	of = len(s.jobs)
@@ -290,7 +289,7 @@ func (s *Scheduler) Progress() (ran, of int) {
 	return min(s.store.Len(), of), of
 }
 
-// run does the job once, unless its last run is still in progress. A woken run is one outside the schedule.
+// run runs the job once, unless its last run is still in progress. woken means that the run is outside the schedule.
 func (s *Scheduler) run(j *job, woken bool) {
 	start := time.Now()
 	deadline := Deadline(j.When, start)
@@ -300,9 +299,8 @@ func (s *Scheduler) run(j *job, woken bool) {
 	}
 	defer s.end(j)
 
-	// The jobs of one target tick together: they share the answers of this half of
-	// the period. A woken run has the answers since the last tick: what has changed is
-	// elsewhere, and in a large fleet something changes all the time.
+	// The jobs of one target tick together and share answers that are up to half a period old. A woken run may use answers up
+	// to a whole period old. It was woken because something else changed, and in a large fleet something changes all the time.
 	granted := deadline
 	if j.Shares || woken {
 		granted = 2 * deadline
@@ -319,17 +317,17 @@ func (s *Scheduler) run(j *job, woken bool) {
 	limit()
 	err := s.collect(ctx, j, batch)
 	if j.Limit > 0 {
-		// Between the count of the other jobs' series and put, no other job may put its own.
+		// No other job may store series between SeriesBeside and put.
 		s.limited.Lock()
 		defer s.limited.Unlock()
 	}
-	limit() // others have run meanwhile
-	// A chain that is not found may appear soon, while the node starts.
+	limit() // again, because other jobs have run since
+	// While a node starts, a chain that is not found may appear soon.
 	missing := scrape.OutcomeOf(err) == scrape.NotFound
 	if errors.Is(err, collectors.ErrNotOffered) {
 		err = nil
 	}
-	// Samples are as old as the oldest answer that they were made from.
+	// Samples are as old as the oldest answer from which they were computed.
 	answered := start
 	if shared := oldest(); !shared.IsZero() && shared.Before(start) {
 		answered = shared
@@ -340,12 +338,12 @@ func (s *Scheduler) run(j *job, woken bool) {
 		notes := batch.Notes()
 		kept := batch.Err()
 		if errors.Is(kept, metric.ErrTooMany) {
-			r.Err = kept // the run failed, but it has samples: the aggregates
+			r.Err = kept // the run failed, but it has samples within the limit
 		} else if kept != nil {
 			notes = append(notes, "samples left out: "+kept.Error())
 		}
 		for _, note := range notes {
-			if !slices.Contains(j.notes, note) { // once while it persists
+			if !slices.Contains(j.notes, note) { // log once while the note persists
 				s.log.Warn("collector warning", "collector", j.Collector, "target", j.Target.String(), "warning", note)
 			}
 		}
@@ -372,7 +370,7 @@ func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (e
 	return j.Collect(ctx, batch)
 }
 
-// put stores a run of a current job. It logs the first job that fails for a cause, and the recovery of the last.
+// put stores a run, unless the job was removed. It logs when the first job fails for a cause, and when the last job recovers.
 func (s *Scheduler) put(j *job, r snapshot.Run, missing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -403,7 +401,7 @@ func (s *Scheduler) put(j *job, r snapshot.Run, missing bool) {
 	}
 }
 
-// ended decrements the failing jobs of a cause, and logs when none is left. The caller holds s.mu.
+// ended decrements the number of failing jobs of a cause. It logs when no failing job is left. The caller holds s.mu.
 func (s *Scheduler) ended(c cause) {
 	if s.failing[c]--; s.failing[c] == 0 {
 		delete(s.failing, c)

@@ -117,8 +117,8 @@ func TestFirstRunIsImmediateAndTicksFollow(t *testing.T) {
 	})
 }
 
-// Reloads of nodes, credentials or chains create the jobs again. Collectors keep what they have measured: the first instance
-// stays.
+// A reload of nodes, credentials or chains creates all jobs again. The scheduler keeps the first instance of an existing job, so that
+// its collector does not lose what it has measured.
 func TestSetKeepsCollectorStateOfUnchangedJobs(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		bound := 0
@@ -189,7 +189,7 @@ func TestRunEndsAfterHalfItsPeriod(t *testing.T) {
 	})
 }
 
-// A collector that ignores its context skips only its own ticks. Skipped ticks are counted.
+// If a collector ignores its context, only its own ticks are skipped. Skipped ticks are counted.
 func TestTickDuringARunIsSkippedAndCounted(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		var others atomic.Int64
@@ -310,7 +310,7 @@ func TestLateRunOfARemovedJobIsDiscarded(t *testing.T) {
 	})
 }
 
-// A dead node is one failure, for any number of collectors and chains.
+// A node that is down is logged as one failure, for any number of collectors and chains.
 func TestFailureIsLoggedOnceWithItsEnd(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		var down atomic.Bool
@@ -342,7 +342,7 @@ func TestFailureIsLoggedOnceWithItsEnd(t *testing.T) {
 	})
 }
 
-// An upstream that sends duplicates does so at every tick.
+// An upstream that sends duplicates sends them at every tick.
 func TestRejectedSamplesAreLoggedOnce(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
@@ -353,7 +353,7 @@ func TestRejectedSamplesAreLoggedOnce(t *testing.T) {
 		time.Sleep(5 * period)
 		h.stop()
 		h.Wait()
-		if n := strings.Count(h.log.String(), "set twice"); n != 1 {
+		if n := strings.Count(h.log.String(), "duplicate series"); n != 1 {
 			t.Errorf("logged %d times:\n%s", n, h.log)
 		}
 	})
@@ -384,7 +384,7 @@ func TestUnevenScheduleKeepsSamplesForThreeTicks(t *testing.T) {
 			t.Fatal(err)
 		}
 		when := timetable(metric.Target{Node: "alpha"})
-		time.Sleep(12 * time.Hour) // three times the next period is over long before the third tick
+		time.Sleep(12 * time.Hour) // long after three times the next period, but before the third tick
 		j := job("alpha", func(_ context.Context, out *metric.Batch) error { out.Set(gauge, 1, "alpha"); return nil })
 		j.When = when
 		h.Set([]schedule.Job{j})
@@ -522,7 +522,7 @@ func TestNoteIsLoggedOnceWhileItPersists(t *testing.T) {
 	})
 }
 
-// The collector's jobs share its limit. A job above the limit fails and serves its aggregates.
+// All jobs of a collector share its limit. A job above the limit fails, and only its aggregates are served.
 func TestCollectorAboveItsLimitFailsAndServesAggregates(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		many := metric.New("avax_test_many", "Many.", "target", "id")
@@ -559,7 +559,7 @@ func TestCollectorAboveItsLimitFailsAndServesAggregates(t *testing.T) {
 	})
 }
 
-// Otherwise, after the wall clock is set back, there would be no ticks for that time.
+// Without the monotonic clock, there would be no ticks for an hour after the wall clock is set back an hour.
 func TestTicksFollowTheMonotonicClock(t *testing.T) {
 	for _, expression := range []string{"@every 30s", "*/5 * * * *", "@hourly", "0 3 * * *"} {
 		timetable, err := schedule.Parse(expression)

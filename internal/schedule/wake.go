@@ -19,15 +19,14 @@ const (
 	firstRetry = 2 * time.Second
 	// wakeGap is the minimum time between the starts of two runs outside the schedule.
 	wakeGap = time.Second
-	// failingGap is wakeGap for failing jobs: their node may flap, or have another problem.
+	// failingGap replaces wakeGap for failing jobs, because their node may flap or have another problem.
 	failingGap = 5 * time.Second
-	// wakeSpread is the delay between jobs that run at once.
+	// wakeSpread is the delay between the starts of jobs that are woken together.
 	wakeSpread = 50 * time.Millisecond
 )
 
-// NodeChanged reports that a node has stopped or started to answer. The jobs with OnChange run at
-// once. If the node answers, its failing jobs run too, and the failing jobs of the network and of
-// chains.
+// NodeChanged reports that a node has stopped or started to answer. It runs the jobs with OnChange at once. If the node answers,
+// it also runs the failing jobs of the node, of the network and of chains.
 func (s *Scheduler) NodeChanged(node string, answers bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,16 +36,15 @@ func (s *Scheduler) NodeChanged(node string, answers bool) {
 	}
 }
 
-// CallsChanged reports that the calls to a node have started to fail or to succeed. The node's
-// job with Probe runs soon.
+// CallsChanged reports that calls to a node have started to fail or to succeed. It runs the node's job with Probe soon.
 func (s *Scheduler) CallsChanged(node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakeAll(maps.Keys(s.byNode[node]), func(j *job) bool { return j.Probe }, failingGap)
 }
 
-// ChainsChanged reports a change of the monitored chains. The jobs about whole nodes call for them at
-// once.
+// ChainsChanged reports a change of the monitored chains. It runs the jobs about whole nodes at once, so that they call for the
+// new chains.
 func (s *Scheduler) ChainsChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +65,7 @@ func (s *Scheduler) wakeFailing(node string) {
 	}, failing, failingGap)
 }
 
-// wakeAll wakes some of these jobs in the order of their keys. The caller holds s.mu.
+// wakeAll wakes those jobs for which which returns true, in the order of their keys. The caller holds s.mu.
 func (s *Scheduler) wakeAll(of iter.Seq[*job], which func(*job) bool, gap time.Duration) {
 	if s.ctx.Err() != nil {
 		return
@@ -92,7 +90,7 @@ func (s *Scheduler) wakeAll(of iter.Seq[*job], which func(*job) bool, gap time.D
 	}
 }
 
-// retry runs a job without an answer again soon. The caller holds s.mu.
+// retry wakes a job soon if its run got no answer. The caller holds s.mu.
 func (s *Scheduler) retry(j *job, r snapshot.Run, missing bool) {
 	if r.Err == nil && !missing {
 		j.failures = 0
@@ -100,15 +98,15 @@ func (s *Scheduler) retry(j *job, r snapshot.Run, missing bool) {
 	}
 	after := firstRetry << min(j.failures, 20)
 	j.failures++
-	// More calls do not help against a rate limit.
+	// After a rate limit, a retry would only add calls.
 	if !j.Retry || scrape.OutcomeOf(r.Err) == scrape.RateLimited || after >= period(j.When, time.Now()) {
 		return
 	}
 	s.wake(j, time.Now().Add(after))
 }
 
-// wake runs a job at the given time, or earlier if it is already due earlier. A run in progress ends
-// first. The caller holds s.mu.
+// wake runs a job at this time. If the job is due earlier, it runs only then. If a run is in progress, the job runs after that
+// run has ended. The caller holds s.mu.
 func (s *Scheduler) wake(j *job, at time.Time) {
 	if j.woken != nil && (!at.Before(j.wakeAt) || !j.woken.Stop()) {
 		return
@@ -151,7 +149,7 @@ func (s *Scheduler) end(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j.cancel()
-	j.cancel = nil // it holds the context
+	j.cancel = nil // release the context that it refers to
 	again := j.again
 	j.running, j.again = false, false
 	if again && s.ctx.Err() == nil && s.jobs[j.Key] == j {

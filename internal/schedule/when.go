@@ -11,20 +11,18 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// seed gives each process different phases, so that several exporters do not call one node at the
-// same moment.
+// seed gives each process different phases, so that several exporters do not call a node at the same time.
 var seed = maphash.MakeSeed()
 
-// Every is a schedule of one tick per period. Jobs with the same target and period tick together, so
-// that they share answers. Different targets are spread over the period. Targets of one group tick
-// together.
+// Every returns a schedule with one tick per period. Jobs with the same period and the same target group tick together, so that
+// they share answers. The ticks of different target groups are spread over the period.
 func Every(period time.Duration, target metric.Target) cron.Schedule {
 	phase := time.Duration(maphash.Comparable(seed, target.Group())%phases) * period / phases
 	return every{period, phase}
 }
 
-// phases is the number of moments in a period over which targets are spread. It avoids bursts and
-// keeps the number of timers of a large fleet small.
+// phases is the number of different times in a period at which target groups tick. Many phases avoid bursts, few phases need few
+// timers in a large fleet.
 const phases = 128
 
 type every struct{ period, phase time.Duration }
@@ -51,16 +49,16 @@ func Parse(expression string) (Timetable, error) {
 	}
 	s, err := cron.ParseStandard(expression)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no cron expression (%w): %s", expression, err, write)
+		return nil, fmt.Errorf("%q is not a cron expression (%w): %s", expression, err, write)
 	}
 	if s.Next(time.Now()).IsZero() {
-		return nil, fmt.Errorf("%q never comes: %s", expression, write)
+		return nil, fmt.Errorf("%q never matches: %s", expression, write)
 	}
 	return func(metric.Target) cron.Schedule { return unset{s} }, nil
 }
 
-// unset converts the ticks of a schedule to the monotonic clock. Otherwise, after the wall clock is set
-// back an hour, there would be no tick for an hour.
+// unset converts the ticks of a schedule to the monotonic clock. Without it, there would be no tick for an hour after the wall
+// clock was set back an hour.
 type unset struct{ cron.Schedule }
 
 // Next implements cron.Schedule.
@@ -81,8 +79,8 @@ func period(s cron.Schedule, t time.Time) time.Duration {
 // Deadline returns the time limit of a run that begins at t: half its period.
 func Deadline(s cron.Schedule, t time.Time) time.Duration { return period(s, t) / 2 }
 
-// until returns when samples of a run that began at t expire: after three periods, or after three
-// ticks if the schedule is uneven.
+// until returns when samples of a run that began at t expire: after three periods. If the schedule is irregular, they expire
+// after three ticks.
 func until(s cron.Schedule, t time.Time) time.Time {
 	periods := t.Add(3 * period(s, t))
 	ticks := s.Next(s.Next(s.Next(t)))

@@ -10,7 +10,7 @@ import (
 
 // Changes of a node.
 
-// Stop ends the process: connections are refused, and peers lose the node at once.
+// Stop ends the process. Connections to it are refused, and its peers are disconnected at once.
 func (n *Node) Stop() {
 	n.net.change(func(now time.Time) {
 		n.stopped = true
@@ -18,8 +18,7 @@ func (n *Node) Stop() {
 	})
 }
 
-// Kill refuses connections like Stop, but peers lose the node only after this time: a machine without power closes no
-// connection.
+// Kill is like Stop, but peers stay connected to the node for this time, as when a machine loses power: it closes no connection.
 func (n *Node) Kill(noticed time.Duration) {
 	n.net.change(func(now time.Time) {
 		n.stopped = true
@@ -27,11 +26,11 @@ func (n *Node) Kill(noticed time.Duration) {
 	})
 }
 
-// Start starts the process, also if it runs already. It goes through the steps of Options.Startup.
+// Start starts the process, or restarts it if it runs already. The process goes through the steps of Options.Startup.
 func (n *Node) Start() { n.start(false) }
 
-// StartIsolated starts the process without a connection to any peer: it never finishes bootstrapping. P answers 503, every
-// other chain 404. P, X and C are not bootstrapped, and chains of other subnets are unknown.
+// StartIsolated starts the process without a connection to any peer, so the node never finishes bootstrapping. P answers 503, every
+// other chain 404. P, X and C are not bootstrapped, and the node does not know chains of other subnets.
 func (n *Node) StartIsolated() { n.start(true) }
 
 func (n *Node) start(isolated bool) {
@@ -42,11 +41,11 @@ func (n *Node) start(isolated bool) {
 	})
 }
 
-// Suffer applies a fault to the named calls, spelled as Call.Method, or to all calls. Faults combine: the waits of all Slow
-// faults, and the first fault of another kind.
-func (n *Node) Suffer(f Fault, calls ...string) {
+// Inject applies a fault to these calls, named as in Call.Method, or to all calls. Several faults combine: the delays of all Slow
+// faults are added, and the first fault of another kind applies.
+func (n *Node) Inject(f Fault, calls ...string) {
 	n.net.change(func(now time.Time) {
-		n.suffer(f, calls)
+		n.inject(f, calls)
 		if f.kind == hung && len(calls) == 0 {
 			n.hung = true
 			n.reach(now.Add(30 * time.Second))
@@ -54,7 +53,7 @@ func (n *Node) Suffer(f Fault, calls ...string) {
 	})
 }
 
-// Recover removes all faults. It neither starts the process nor changes chains.
+// Recover removes all faults. It does not start the process or change chains.
 func (n *Node) Recover() {
 	n.net.change(func(now time.Time) {
 		n.faults, n.hung = nil, false
@@ -62,7 +61,7 @@ func (n *Node) Recover() {
 	})
 }
 
-// SetChain sets the state of a chain on the node. Any state but Untracked also makes the node track the chain.
+// SetChain sets the state of a chain on the node. Any state except Untracked also makes the node track the chain.
 func (n *Node) SetChain(chain string, state ChainState) {
 	n.net.change(func(now time.Time) {
 		c := n.net.mustChain(chain)
@@ -94,8 +93,7 @@ func (n *Node) CatchUp(chain string) {
 	})
 }
 
-// SetPrecompile adds a precompile upgrade to the configuration of this node only, for a Subnet-EVM chain: at that time the
-// node forks.
+// SetPrecompile adds a precompile upgrade of a Subnet-EVM chain to the configuration of this node only. At that time the node forks.
 func (n *Node) SetPrecompile(chain, name string, on bool, at time.Time) {
 	n.net.change(func(time.Time) {
 		c := n.net.mustChain(chain)
@@ -109,13 +107,14 @@ func (n *Node) SetVMVersion(vm, version string) {
 	n.net.change(func(time.Time) { n.vmVersions[vm] = version })
 }
 
-// Bench makes the node bench a peer for chains, by alias or ID as in info.peers; no chains ends it.
+// Bench makes the node bench a peer on these chains, by alias or ID as in info.peers. Without chains, the peer is no longer benched.
 func (n *Node) Bench(peer string, chains ...string) {
 	n.net.change(func(time.Time) { n.benched[n.net.mustMember(peer)] = slices.Clone(chains) })
 }
 
-// SetObservedUptime sets the uptime, in percent of its validation period, that peers observe for the node. Without peers
-// named, all do. They send it to the node and in their own answers. A negative percentage restores the real observation.
+// SetObservedUptime sets the uptime that these peers observe for the node, in percent of its validation period. Without peers it
+// applies to all peers. They send this uptime to the node and in their own answers. A negative percentage restores the real
+// observation.
 func (n *Node) SetObservedUptime(percent float64, peers ...string) {
 	n.net.change(func(time.Time) {
 		for _, m := range n.net.members {
@@ -130,21 +129,21 @@ func (n *Node) SetObservedUptime(percent float64, peers ...string) {
 	})
 }
 
-// SetPartialSync makes the node sync only P of the primary network, like a validator of L1s with
-// --partial-sync-primary-network. X and C are never bootstrapped.
+// SetPartialSync makes the node sync only P of the primary network, like an L1 validator with --partial-sync-primary-network. X and
+// C are never bootstrapped.
 func (n *Node) SetPartialSync(on bool) {
 	n.net.change(func(time.Time) { n.partial = on })
 }
 
-// SetAdminAPI turns the admin API on or off. It is on by default here; on real nodes it is off.
+// SetAdminAPI enables or disables the admin API. Here it is enabled by default, on real nodes it is disabled.
 func (n *Node) SetAdminAPI(on bool) {
 	n.net.change(func(time.Time) { n.adminOff = !on })
 }
 
 // Changes of any participant, by name or node ID.
 
-// Disconnect disconnects a participant: the others lose it and count its uptime down. It has no peers and accepts no block.
-// The node's API still answers, and the node counts itself as connected.
+// Disconnect disconnects a participant from all others. Its observed uptime falls. It has no peers and accepts no blocks. Its API
+// still answers, and it reports itself as connected.
 func (n *Network) Disconnect(participant string) { n.connect(participant, false) }
 
 // Reconnect ends Disconnect.
@@ -176,12 +175,12 @@ func (n *Network) SetSilent(participant string, silent bool) {
 	})
 }
 
-// SetVersion sets the version of a participant, as "1.15.0".
+// SetVersion sets the version of a participant, such as "1.15.0".
 func (n *Network) SetVersion(participant, version string) {
 	n.change(func(time.Time) { n.mustMember(participant).version = version })
 }
 
-// AnnounceUpgrade makes participants, by default all, announce an upgrade at that time, as a newer version does.
+// AnnounceUpgrade makes these participants, or all if none is given, announce an upgrade at that time, as a newer version does.
 func (n *Network) AnnounceUpgrade(at time.Time, participants ...string) {
 	n.change(func(time.Time) {
 		for _, m := range n.members {
@@ -192,8 +191,8 @@ func (n *Network) AnnounceUpgrade(at time.Time, participants ...string) {
 	})
 }
 
-// SetUpgrade sets the activation time of an upgrade that all nodes know, such as "helicon" or a new name; zero means not
-// scheduled.
+// SetUpgrade sets the activation time of an upgrade, such as "helicon" or a new name. All nodes know it. A zero time means that the
+// upgrade is not scheduled.
 func (n *Network) SetUpgrade(name string, at time.Time) {
 	n.change(func(time.Time) {
 		if !at.IsZero() {
@@ -219,10 +218,10 @@ func (n *Network) SetACPs(participant string, supports, objects []uint32) {
 	})
 }
 
-// Changes of validator sets. The P-Chain accepts a block for each.
+// Changes of validator sets. For each change the P-Chain accepts a block.
 
-// AddValidator adds a participant to the primary network, with this stake in nAVAX for this period. An unknown name creates a
-// new peer.
+// AddValidator makes a participant a validator of the primary network, with this stake in nAVAX and for this period. An unknown name
+// creates a new peer.
 func (n *Network) AddValidator(participant string, stake uint64, period time.Duration) {
 	n.change(func(now time.Time) {
 		m := n.newcomer(participant)
@@ -238,9 +237,9 @@ func (n *Network) AddValidator(participant string, stake uint64, period time.Dur
 	})
 }
 
-// AddL1Validator adds a validator to a chain's subnet, with a weight in the L1's unit and a balance in nAVAX, and returns its
-// validation ID. It converts a permissioned subnet to an L1. Until a node has processed the change, up to a minute,
-// validators.getCurrentValidators fails on it.
+// AddL1Validator adds a validator to a chain's subnet and returns its validation ID. The weight is in the L1's unit, the balance in
+// nAVAX. A permissioned subnet is converted to an L1. For up to a minute, until a node has processed the change,
+// validators.getCurrentValidators fails on that node.
 func (n *Network) AddL1Validator(chain, participant string, weight, balance uint64) (validationID string) {
 	n.change(func(now time.Time) {
 		s, m := n.mustChain(chain).subnet, n.newcomer(participant)
@@ -277,7 +276,7 @@ func (n *Network) RemoveValidator(chain, participant string) {
 	})
 }
 
-// SetStakeEnd sets the end of a validation on the primary network. The validator leaves the set when the P-Chain passes it.
+// SetStakeEnd sets the end of a validation on the primary network. The validator leaves the set when the P-Chain's time reaches it.
 func (n *Network) SetStakeEnd(participant string, end time.Time) {
 	n.change(func(time.Time) {
 		n.mustStaker(n.primary, n.mustMember(participant)).end = end.UTC().Truncate(time.Second)
@@ -344,8 +343,8 @@ func (n *Network) SetUTXOs(count int) { n.change(func(time.Time) { n.avaxUTXOs =
 
 // Changes of chains and of the Metrics service.
 
-// SetBlockPeriod sets the time between the blocks of a chain. 0 stops the chain, as on a quiet L1. The X-Chain is stopped by
-// default. While it has blocks, the Data service lists a transaction in each.
+// SetBlockPeriod sets the time between the blocks of a chain. With 0 the chain has no new blocks, like an L1 without transactions. By
+// default the X-Chain has no new blocks. If it has blocks, the Data service lists a transaction in each.
 func (n *Network) SetBlockPeriod(chain string, every time.Duration) {
 	n.change(func(now time.Time) { n.mustChain(chain).heads.pace(now, every) })
 }
@@ -378,8 +377,7 @@ func (n *Network) SetPrecompile(chain, name string, on bool, at time.Time) {
 	})
 }
 
-// SetTPS sets the average transactions per second of a chain from today. The series is an EVM chain ID in decimal, or
-// "total".
+// SetTPS sets the average transactions per second of a chain from today on. The series is an EVM chain ID in decimal, or "total".
 func (n *Network) SetTPS(series string, tps float64) {
 	n.change(func(now time.Time) {
 		if _, ok := n.tps.mean[series]; !ok {
@@ -389,7 +387,7 @@ func (n *Network) SetTPS(series string, tps float64) {
 	})
 }
 
-// HoldMetrics stops or resumes the updates of the Metrics service, and so its lastRun.
+// HoldMetrics stops or resumes the updates of the Metrics service, and thereby of its lastRun.
 func (n *Network) HoldMetrics(hold bool) {
 	n.change(func(now time.Time) {
 		n.tps.held = time.Time{}
@@ -399,16 +397,16 @@ func (n *Network) HoldMetrics(hold bool) {
 	})
 }
 
-// RetireMetricsV1 removes version 1 from the Metrics service, as a newer service does: its paths are not found. False restores
-// it.
+// RetireMetricsV1 removes version 1 from the Metrics service: its paths then answer 404, as those of a newer service do. With false
+// it restores version 1.
 func (n *Network) RetireMetricsV1(retired bool) {
 	n.change(func(time.Time) { n.tps.retired = retired })
 }
 
 // Changes of subnets, and of data that only the Data service has.
 
-// SetOwner sets the owner of a subnet: addresses, and how many of them must sign. The subnet is an ID or one of its chains;
-// addresses have no chain prefix, like Owner. The deprecated fields of the Data service keep the first owner.
+// SetOwner sets the owner of a subnet: addresses, and how many of them must sign. The subnet is a subnet ID or one of its chains.
+// Addresses have no chain prefix, like Owner. The deprecated fields of the Data service keep the first owner.
 func (n *Network) SetOwner(subnet string, addresses []string, threshold int) {
 	n.change(func(now time.Time) {
 		n.mustSubnet(subnet).owner = subnetOwner{slices.Clone(addresses), threshold}
@@ -435,7 +433,8 @@ func (t *truth) mustSubnet(name string) *subnet {
 	return t.mustChain(name).subnet
 }
 
-// SetNextPeriod sets the length of the next period of an auto-renewed validator; with 0 it ends with the current one.
+// SetNextPeriod sets the length of the next period of an auto-renewed validator. With 0 the validator leaves after the current
+// period.
 func (n *Network) SetNextPeriod(participant string, period time.Duration) {
 	n.change(func(time.Time) {
 		i := slices.IndexFunc(n.primary.stakers, func(v *staker) bool { return v.member == n.mustMember(participant) && v.renewal != nil })
@@ -446,8 +445,8 @@ func (n *Network) SetNextPeriod(participant string, period time.Duration) {
 	})
 }
 
-// PayReward pays a reward to a participant now, in nAVAX, for the last day. The kind is VALIDATOR, DELEGATOR, VALIDATOR_FEE,
-// or an unknown one. Rewards for the built-in validations are paid automatically.
+// PayReward pays a reward in nAVAX to a participant now, for the last day. The kind is VALIDATOR, DELEGATOR, VALIDATOR_FEE, or an
+// unknown kind. Rewards for the built-in validations are paid automatically.
 func (n *Network) PayReward(participant, kind string, amount uint64) {
 	n.PayRewardOf(participant, kind, amount, n.clock().Add(-day))
 }
@@ -486,7 +485,7 @@ func (n *Network) Deploy(chain, deployer string) (address string) {
 	return address
 }
 
-// HoldICM stops or resumes the relayers of messages between chains. Waiting messages are delivered seconds after the resume.
+// HoldICM stops or resumes the relayers of messages between chains. Pending messages are delivered seconds after the relayers resume.
 func (n *Network) HoldICM(hold bool) {
 	n.change(func(now time.Time) {
 		if hold {
@@ -514,8 +513,8 @@ func (n *Network) SetSigning(participant string, signs bool) {
 	n.change(func(time.Time) { n.ledger.mute[n.mustMember(participant)] = !signs })
 }
 
-// SetIndexLag sets how far the Data service lags behind a chain; the default is two seconds. With a larger lag it indexes
-// nothing until it has that lag, so a lag of hours is a stalled indexer. With a smaller lag it catches up at once.
+// SetIndexLag sets the lag of the Data service behind a chain; the default is two seconds. If the lag grows, the service indexes
+// nothing until it has the new lag, so a lag of hours simulates a stalled indexer. If the lag shrinks, it catches up at once.
 func (n *Network) SetIndexLag(chain string, lag time.Duration) {
 	n.change(func(now time.Time) {
 		c := n.mustChain(chain)
@@ -531,16 +530,15 @@ func (n *Network) MetricsService() *Service { return n.metrics }
 // DataService returns the Data service.
 func (n *Network) DataService() *Service { return n.data }
 
-// SetKey sets the only valid API key of the Data service, in the header x-service-api-key or x-glacier-api-key. Another key
-// is rejected with this status, 401 or 403. Requests without a key are accepted. By default no key is valid, and a key is
-// rejected with 401.
+// SetKey sets the only valid API key of the Data service, in the header x-service-api-key or x-glacier-api-key. Any other key is
+// rejected with the status refusal, 401 or 403. Requests without a key are accepted. By default every key is rejected with 401.
 func (s *Service) SetKey(good string, refusal int) {
 	s.net.change(func(time.Time) { s.key, s.badKey = good, refusal })
 }
 
-// SetComputeLimit sets the compute units per minute and caller; beyond it the answer is 429. Callers are identified by their
-// key, and all callers without one are the same. The real Data service grants 6,000 without a key and 8,000 with a free one,
-// the Metrics service 8,000. 0, the default, means no limit.
+// SetComputeLimit sets the maximum number of compute units per minute and caller. Beyond it the answer is 429. A key identifies a
+// caller; all requests without a key count as one caller. 0, the default, means no limit. The limit of the real Data service is
+// 6,000 without a key and 8,000 with a free key. The limit of the Metrics service is 8,000.
 func (s *Service) SetComputeLimit(perMinute int) {
 	s.net.change(func(time.Time) { s.limit = perMinute })
 }
@@ -551,9 +549,9 @@ func (s *Service) Stop() { s.net.change(func(time.Time) { s.stopped = true }) }
 // Start ends Stop.
 func (s *Service) Start() { s.net.change(func(time.Time) { s.stopped = false }) }
 
-// Suffer applies a fault to the named calls, spelled as Call.Method, or to all calls.
-func (s *Service) Suffer(f Fault, calls ...string) {
-	s.net.change(func(time.Time) { s.suffer(f, calls) })
+// Inject applies a fault to these calls, named as in Call.Method, or to all calls.
+func (s *Service) Inject(f Fault, calls ...string) {
+	s.net.change(func(time.Time) { s.inject(f, calls) })
 }
 
 // Recover removes all faults.

@@ -968,7 +968,7 @@ func TestDataServiceFaults(t *testing.T) {
 	service.Start()
 	const call = "GET /v1/chains/{chainId}/contracts/{address}/deployments"
 	for _, code := range []int{500, 502, 503} {
-		service.Suffer(simnet.Refused(code, "try later"), call)
+		service.Inject(simnet.Refused(code, "try later"), call)
 		if end := data.get(path, nil); end != fmt.Sprint(code, " try later") {
 			t.Errorf("%d: %s", code, end)
 		}
@@ -977,7 +977,7 @@ func TestDataServiceFaults(t *testing.T) {
 		}
 		service.Recover()
 	}
-	service.Suffer(simnet.RateLimited(7 * time.Second))
+	service.Inject(simnet.RateLimited(7 * time.Second))
 	if status, h := data.header(path, "", ""); status != 429 || h.Get("Retry-After") != "7" {
 		t.Errorf("limited: %d %v", status, h)
 	}

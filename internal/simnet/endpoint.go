@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// endpoint receives the requests to one upstream. It records them, applies faults, and passes them on to the upstream.
+// endpoint receives the requests to one upstream. It records the requests, applies faults, and passes the requests to the upstream.
 type endpoint struct {
 	net    *Network
 	name   string
 	faults []affliction
 
-	// Called with the lock held.
+	// These functions are called with the lock held.
 	listens func(now time.Time) bool
-	wakes   func(now time.Time) time.Time // time at which listens changes without another change; zero: never
+	wakes   func(now time.Time) time.Time // time at which the result of listens changes by itself; zero: never
 	respond func(now time.Time, q *query) reply
 	pattern func(path string) string // returns the documented pattern of a REST path
 	refuse  func(status int, text string) reply
@@ -45,7 +45,7 @@ type reply struct {
 	status int
 	header http.Header
 	body   []byte
-	cut    bool // the body ends half-way
+	cut    bool // whether the body ends after half of it
 }
 
 func newReply(status int, contentType string, body []byte) reply {
@@ -63,7 +63,7 @@ func textReply(status int, text string) reply {
 	return r
 }
 
-// encode renders a body like the upstreams, with a newline at the end.
+// encode renders a body as the upstreams do, with a newline at the end.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(v); err != nil {
@@ -72,13 +72,13 @@ func encode(v any) []byte {
 	return b.Bytes()
 }
 
-// suffer adds a fault. The caller holds the lock.
-func (d *endpoint) suffer(f Fault, calls []string) {
+// inject adds a fault. The caller holds the lock.
+func (d *endpoint) inject(f Fault, calls []string) {
 	d.faults = append(d.faults, affliction{f, slices.Clone(calls)})
 }
 
-// answer processes a request. The kind is hung, reset or zero; only zero has a reply. A hung request returns when its context
-// ends.
+// answer processes a request. The returned kind is hung, reset or zero; there is only a reply if it is zero. For a hung request,
+// answer returns when the request's context ends.
 func (d *endpoint) answer(r *http.Request) (reply, faultKind) {
 	q := &query{Request: r}
 	if r.Body != nil {
@@ -86,7 +86,7 @@ func (d *endpoint) answer(r *http.Request) (reply, faultKind) {
 	}
 	q.rpc = parseRequests(q.body)
 
-	wait, fault := d.ask(q)
+	wait, fault := d.receive(q)
 	if !sleep(r.Context(), wait) {
 		return reply{}, hung
 	}
@@ -110,7 +110,7 @@ func (d *endpoint) answer(r *http.Request) (reply, faultKind) {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()
 	now := d.net.clock()
-	if !d.listens(now) { // it was stopped in the meantime
+	if !d.listens(now) { // the upstream was stopped in the meantime
 		return reply{}, reset
 	}
 	d.net.advance(now)
@@ -137,8 +137,8 @@ func (d *endpoint) answer(r *http.Request) (reply, faultKind) {
 	return rep, 0
 }
 
-// ask records a request and returns its wait and its fault.
-func (d *endpoint) ask(q *query) (wait time.Duration, fault Fault) {
+// receive records a request. It returns the delay and the fault that apply to it.
+func (d *endpoint) receive(q *query) (wait time.Duration, fault Fault) {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()
 	now := d.net.clock()
@@ -176,7 +176,7 @@ func replaceBody(old, with reply) reply {
 	return with
 }
 
-// distort answers with a list, which no method returns.
+// distort returns an answer of the wrong shape: a list, which no method returns.
 func distort(q *query) []byte {
 	odd := json.RawMessage(`["unexpected"]`)
 	if len(q.rpc) == 0 {
@@ -204,8 +204,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ServeHTTP answers as the upstream. A connection fault ends the connection. So does a request to a stopped upstream, because
-// a handler cannot refuse connections (Serve can).
+// ServeHTTP answers as the upstream. For a connection fault it ends the connection. For a stopped upstream it ends the connection too,
+// because a handler cannot refuse connections (Serve can).
 func (d *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !d.open() {
 		hangUp(w, nil)

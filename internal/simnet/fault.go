@@ -2,7 +2,7 @@ package simnet
 
 import "time"
 
-// Fault is a failure of an upstream whose process runs. See Node.Suffer.
+// Fault is a failure of an upstream whose process runs. See Node.Inject.
 type Fault struct {
 	kind  faultKind
 	after time.Duration
@@ -28,14 +28,14 @@ const (
 // Slow answers correctly after d.
 func Slow(d time.Duration) Fault { return Fault{kind: slow, after: d} }
 
-// Hung accepts the connection and never sends a byte, like a hung process. If it applies to all calls of a node, its peers
-// lose it after 30 s.
+// Hung accepts the connection and never sends a byte, like a hung process. If the fault applies to all calls of a node, its peers
+// disconnect from it after 30 s.
 func Hung() Fault { return Fault{kind: hung} }
 
 // Reset accepts the connection and resets it after the request.
 func Reset() Fault { return Fault{kind: reset} }
 
-// CutOff ends the body half-way.
+// CutOff ends the body after half of it.
 func CutOff() Fault { return Fault{kind: cutOff} }
 
 // RateLimited answers 429 with Retry-After, as proxies and public servers do.

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// ledger holds the history that only the Data service has; nodes have only the current state. Events at regular intervals are
-// not stored but computed from the clock, see beat.
+// ledger holds the history that only the Data service has; nodes have only the current state. Events at regular intervals are not
+// stored. They are computed from the clock: see beat.
 type ledger struct {
 	rewards     []reward
 	deployments []deployment
 	balances    map[holder]*big.Int // set by SetNativeBalance
 	reindexed   map[nft]time.Time   // last reindex of a token
 	rewardOrder RewardOrder
-	held        spans                // no relayer delivers messages
-	failing     spans                // messages are delivered, but their calls fail
-	mute        map[*member]bool     // participants that sign no message
+	held        spans                // times in which no relayer delivers messages
+	failing     spans                // times in which messages are delivered, but their calls fail
+	mute        map[*member]bool     // participants that sign no messages
 	lags        map[*chain][]indexer // oldest first
 	counted     map[*chain]*counted
 }
 
-// past is how far back the ledger goes before the origin, except for rewards.
+// past is the time before the origin from which the ledger has events. Rewards are older.
 const past = 23 * time.Hour
 
 // indexer is the lag of the Data service for a chain, from a time on.
@@ -35,8 +35,8 @@ type indexer struct {
 // usualLag is the default lag of the Data service.
 const usualLag = 2 * time.Second
 
-// indexed returns the time up to which the Data service has indexed a chain. It never goes back: with a larger lag the service
-// stalls until it has that lag.
+// indexed returns the time up to which the Data service has indexed a chain. This time never decreases: if the lag grows, the service
+// indexes nothing until it has the new lag.
 func (t *truth) indexed(c *chain, at time.Time) (newest time.Time) {
 	lags := t.ledger.lags[c]
 	for i, l := range lags {
@@ -57,7 +57,7 @@ func (t *truth) indexed(c *chain, at time.Time) (newest time.Time) {
 // newest returns the newest indexed block of a chain.
 func (t *truth) newest(c *chain, at time.Time) head { return c.heads.at(t.indexed(c, at)) }
 
-// beat is the interval of a regular event. The first is at the start of the ledger.
+// beat is the interval of a regular event. The first event is at the start of the ledger.
 type beat time.Duration
 
 // at returns the time of the nth event, from 0.

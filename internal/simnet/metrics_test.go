@@ -106,7 +106,7 @@ func TestMetricsServiceFaults(t *testing.T) {
 		t.Errorf("stopped: %v", err)
 	}
 	service.Start()
-	service.Suffer(simnet.Refused(502, "the gateway is tired"), "GET /v1/avg_tps/{chainId}")
+	service.Inject(simnet.Refused(502, "the gateway is tired"), "GET /v1/avg_tps/{chainId}")
 	if status, body, _ := metrics.send("GET", "/v1/avg_tps/43112", ""); status != 502 || !strings.Contains(body, `"message":["the gateway is tired"]`) {
 		t.Errorf("refused: %d %s", status, body)
 	}

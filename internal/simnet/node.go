@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Node is a participant with an API. It is an http.Handler that answers as the node's API does. The host of a request must be
-// an IP address, localhost, or a name that ends in ".sim"; others are rejected.
+// Node is a participant with an API. It is an http.Handler that answers as a node's API does. It rejects requests unless their host is
+// an IP address, localhost, or a name that ends in ".sim".
 type Node struct {
 	endpoint
 	member *member
 
 	stopped      bool
-	started      time.Time // zero: long before the origin
-	isolated     bool      // without connection to peers
+	started      time.Time // start of the process; zero: long before the origin
+	isolated     bool      // whether the node has no connection to peers
 	disconnected bool
 	hung         bool
 	adminOff     bool
 	partial      bool // syncs only P of the primary network
 	chains       map[*chain]chainFate
-	stuck        map[*chain]time.Time // accepts no block since
-	forked       map[*chain]uint64    // has its own blocks from this height
+	stuck        map[*chain]time.Time // time since which the node accepts no blocks of a chain
+	forked       map[*chain]uint64    // height from which the node has its own blocks of a chain
 	benched      map[*member][]string
 	levels       map[string]logLevel
 	aliases      map[string]*chain              // set by admin.aliasChain
@@ -160,7 +160,7 @@ func (v *view) route(q *query) reply {
 		c = alias
 	}
 	if c == nil || slash && endpoint == "" || name == c.name && name != "P" {
-		return notFound() // the name of a chain is not an alias
+		return notFound() // a chain's name is not an alias, so a node does not accept it
 	}
 	return v.chainReply(q, c, endpoint)
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Observer is a public endpoint of another operator: a load balancer in front of two machines, golf and hotel. Each answer comes
-// from one machine and is up to ObserverBehind old. It offers only calls about the network, and limits the rate. It is an
-// http.Handler, and its host of Transport is "observer.sim".
+// Observer is a public endpoint of another operator: a load balancer in front of two machines, golf and hotel. Each answer comes from
+// one of the machines and is up to ObserverBehind old. The observer offers only calls about the network, and limits the rate of
+// requests. It is an http.Handler. Its host in Transport is "observer.sim".
 type Observer struct {
 	endpoint
 	machines []*Node
@@ -27,7 +27,7 @@ type Observer struct {
 // ObserverBehind is the maximum lag of the observer's machines.
 const ObserverBehind = 6 * time.Second
 
-// withheldMethods are the methods that the observer does not offer: those about one machine, and expensive ones.
+// withheldMethods are the methods that the observer does not offer: methods about one machine, and expensive methods.
 var withheldMethods = []string{
 	"admin", "health", "validators",
 	"info.getNodeID", "info.getNodeIP", "info.getVMs", "info.peers", "info.uptime", "info.acps",
@@ -83,7 +83,7 @@ func (o *Observer) respond(now time.Time, q *query) reply {
 	return rep
 }
 
-// refusal returns a 429 while there are too many requests, and for the pause after it.
+// refusal returns a 429 if there are too many requests, and during the pause after that.
 func (o *Observer) refusal(now time.Time) (rep reply, refused bool) {
 	o.requests = slices.DeleteFunc(o.requests, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
 	if o.limit > 0 && len(o.requests) >= o.limit {
@@ -100,8 +100,8 @@ func (o *Observer) refusal(now time.Time) (rep reply, refused bool) {
 
 // Changes of the observer.
 
-// SetLimit makes the observer answer 429 above this number of requests per minute, with this pause as Retry-After. 0, the
-// default, means no limit.
+// SetLimit sets the maximum number of requests per minute; 0, the default, means no limit. Beyond it the observer answers 429, with
+// this pause as Retry-After.
 func (o *Observer) SetLimit(perMinute int, pause time.Duration) {
 	o.net.change(func(time.Time) { o.limit, o.pause = perMinute, pause })
 }
@@ -117,9 +117,9 @@ func (o *Observer) Stop() { o.net.change(func(time.Time) { o.stopped = true }) }
 // Start ends Stop.
 func (o *Observer) Start() { o.net.change(func(time.Time) { o.stopped = false }) }
 
-// Suffer applies a fault to the named calls, spelled as Call.Method, or to all calls.
-func (o *Observer) Suffer(f Fault, calls ...string) {
-	o.net.change(func(time.Time) { o.suffer(f, calls) })
+// Inject applies a fault to these calls, named as in Call.Method, or to all calls.
+func (o *Observer) Inject(f Fault, calls ...string) {
+	o.net.change(func(time.Time) { o.inject(f, calls) })
 }
 
 // Recover removes all faults.

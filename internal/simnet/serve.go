@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Serve opens one listener on a free port of 127.0.0.1 for every node, and for "metrics", "data" and "observer". It returns
-// their URLs by name. The port of a stopped upstream refuses connections; after a start it is the same port again. All end
-// with the context.
+// Serve opens a listener on a free port of 127.0.0.1 for every node, and for "metrics", "data" and "observer". It returns their URLs by
+// name. The port of a stopped upstream refuses connections. After a start the upstream has the same port again. All listeners
+// are closed when ctx ends.
 func (n *Network) Serve(ctx context.Context) (map[string]string, error) {
 	urls := make(map[string]string)
 	listeners := make(map[*endpoint]net.Listener)
@@ -61,7 +61,7 @@ func (d *endpoint) keep(ctx context.Context, l net.Listener) {
 			if l == nil {
 				var err error
 				if l, err = listen(ctx, addr); err != nil {
-					wake = 50 * time.Millisecond // another process holds the port for a moment
+					wake = 50 * time.Millisecond // try again: another process uses the port temporarily
 					break
 				}
 			}
@@ -88,8 +88,8 @@ func serve(s *http.Server, l net.Listener) {
 	}
 }
 
-// watch returns whether the upstream listens, when the clock may change that (0: never), and a channel that closes after other
-// changes.
+// watch returns whether the upstream listens, the time until the clock may change this (0: never), and a channel that is closed after
+// another change.
 func (d *endpoint) watch() (open bool, wake time.Duration, changed <-chan struct{}) {
 	d.net.mu.Lock()
 	defer d.net.mu.Unlock()

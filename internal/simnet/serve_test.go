@@ -83,19 +83,19 @@ func TestConnectionFaultsOnRealSockets(t *testing.T) {
 	net, urls, _ := serve(t)
 	url, node := urls["alpha"]+"/ext/health", net.Node("alpha")
 
-	node.Suffer(simnet.Hung())
+	node.Inject(simnet.Hung())
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := get(ctx, url); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("hung: %v", err)
 	}
 	node.Recover()
-	node.Suffer(simnet.CutOff())
+	node.Inject(simnet.CutOff())
 	if body, err := get(t.Context(), url); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(body, `{"checks"`) {
 		t.Errorf("cut off: %.20q, %v", body, err)
 	}
 	node.Recover()
-	node.Suffer(simnet.Reset())
+	node.Inject(simnet.Reset())
 	if _, err := get(t.Context(), url); err == nil {
 		t.Error("reset: no error")
 	}

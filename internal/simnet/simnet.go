@@ -1,8 +1,9 @@
-// Package simnet is a simulated Avalanche network. Its nodes speak JSON-RPC, its Metrics service and Data service speak REST,
-// exactly like the real ones: with the same fields, types, error texts, status codes and peculiarities.
+// Package simnet simulates an Avalanche network. Its nodes answer JSON-RPC calls, its Metrics service and Data service answer REST
+// calls. The answers have the same fields, types, error texts, status codes and peculiarities as those of the real upstreams.
 //
-// The Network has one state, the truth: validators, uptimes and chains. It is a function of the clock; nothing runs in the
-// background. A view is the truth as one node sees it at one time. Each service has one file that renders answers from a view:
+// The Network has one state, the truth: validators, uptimes and chains. The truth is a function of the clock; nothing runs in the
+// background. A view is the truth from the perspective of one node at one time. Each service has one file that renders answers
+// from a view:
 //
 //	truth.go scene.go change.go    the truth, the initial network, and what tests and demos may change
 //	node.go view.go                a node: its process, its chains, its paths
@@ -15,11 +16,11 @@
 //	endpoint.go fault.go rpc.go id.go  shared by all: faults, recorded calls, the JSON-RPC envelope, IDs
 //	transport.go serve.go          access in memory, for synthetic time, and over sockets
 //
-// The package imports nothing of this module, so that client and simulation do not share mistakes.
+// The package imports no other package of this module, so that clients and simulation do not share mistakes.
 //
 // Participants are alpha, bravo, charlie, delta, echo (primary validators), foxtrot (validates only an L1), golf (auto-renewed
-// validator) and hotel (small validator). Golf and hotel are peers without an API. Chains are P, X, C, examplel1 and
-// examplepoa. A parameter for a name also accepts the ID. An unknown name panics, because it is a mistake of the caller.
+// validator) and hotel (small validator). Golf and hotel are peers without an API. The chains are P, X, C, examplel1 and examplepoa.
+// A parameter for a name also accepts the ID. An unknown name causes a panic, because it is a mistake of the caller.
 //
 // In the Data service the network is mainnet. The addresses from Account to Messenger are on its EVM chains; their history
 // starts 23 hours before New.
@@ -36,7 +37,7 @@ import (
 
 // Options configure the network. The zero value is the default network.
 type Options struct {
-	// Seed determines every ID, key, hash and order. Equal seeds and clocks give equal networks.
+	// Seed determines every ID, key, hash and order. Networks with equal seeds and clocks are equal.
 	Seed uint64
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -44,15 +45,15 @@ type Options struct {
 	Validators int
 	// Startup has the durations of the steps of a node's start; zero fields mean the defaults.
 	Startup Startup
-	// StartKeyPaging makes the Metrics service use startKey and nextPageStartKey instead of pageToken and nextPageToken; both
-	// spellings are in use.
+	// StartKeyPaging makes the Metrics service use startKey and nextPageStartKey instead of pageToken and nextPageToken. Real
+	// services use one or the other.
 	StartKeyPaging bool
 	// PageOverlap is the number of items of a page of the Data service that the next page repeats, as in a growing list. Smaller
 	// pages do not overlap.
 	PageOverlap int
 }
 
-// Startup has the times of a node's start, counted from Start. Before Listen, connections are refused.
+// Startup holds when each step of a node's start is complete, counted from Start. Before Listen, connections are refused.
 type Startup struct {
 	Listen time.Duration // the API answers: /ext/info at once, P 503, every other chain 404 (default 1 s)
 	Peers  time.Duration // all peers are connected (3 s)
@@ -93,7 +94,7 @@ type Network struct {
 	observer *Observer
 }
 
-// New returns the network described at the top of the package, in a healthy state.
+// New returns the network that the package comment describes, in a healthy state.
 func New(o Options) *Network {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -111,7 +112,7 @@ func New(o Options) *Network {
 // clock returns the current time in UTC without a monotonic reading.
 func (n *Network) clock() time.Time { return n.opts.Now().UTC().Round(0) }
 
-// Node returns the node with this name or ID. It panics without one.
+// Node returns the node with this name or ID. It panics if there is none.
 func (n *Network) Node(name string) *Node {
 	for _, node := range n.nodes {
 		if node.name == name || node.member.id == name {
@@ -176,7 +177,7 @@ type Call struct {
 
 const keptCalls = 1 << 14
 
-// Calls returns the calls since New or ResetCalls, oldest first. It keeps only the latest of very many.
+// Calls returns the calls since New or ResetCalls, oldest first. If there are very many, only the latest are kept.
 func (n *Network) Calls() []Call {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -197,7 +198,7 @@ func (n *Network) record(c Call) {
 	n.calls = append(n.calls, c)
 }
 
-// change applies f to the truth at the current time, and notifies those who wait for changes.
+// change applies f to the truth at the current time, and notifies goroutines that wait for changes.
 func (n *Network) change(f func(now time.Time)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -208,7 +209,7 @@ func (n *Network) change(f func(now time.Time)) {
 	n.changed = make(chan struct{})
 }
 
-// shuffle shuffles a list: real nodes send lists that are made from maps in random order.
+// shuffle shuffles a list. Real nodes send some lists in random order, because they create them from maps.
 func shuffle[T any](rng *rand.Rand, list []T) {
 	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 }

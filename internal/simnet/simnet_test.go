@@ -311,7 +311,7 @@ func TestPeersLoseAHungNodeAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, id := dial(t, net, "alpha"), net.NodeID("bravo")
-		net.Node("bravo").Suffer(simnet.Hung())
+		net.Node("bravo").Inject(simnet.Hung())
 		started := time.Now()
 		if end := dial(t, net, "bravo").call("/ext/info", "info.getNodeID", nil, nil); !strings.Contains(end, "deadline exceeded") {
 			t.Errorf("hung node: %s", end)
@@ -736,7 +736,7 @@ func TestFaultsApplyToNamedCallsUntilRecovery(t *testing.T) {
 			{simnet.Refused(-32000, "out of order"), "out of order"},
 			{simnet.WrongHost(), "403 invalid host specified"},
 		} {
-			node.Suffer(tt.fault, "info.peers")
+			node.Inject(tt.fault, "info.peers")
 			if end := alpha.call("/ext/info", "info.peers", nil, nil); !strings.Contains(end, tt.want) {
 				t.Errorf("%s: %s", tt.want, end)
 			}
@@ -745,18 +745,18 @@ func TestFaultsApplyToNamedCallsUntilRecovery(t *testing.T) {
 			alpha.must("/ext/info", "info.peers", nil, nil)
 		}
 
-		node.Suffer(simnet.Refused(-32601, "no such method"), "eth_baseFee")
+		node.Inject(simnet.Refused(-32601, "no such method"), "eth_baseFee")
 		if end := alpha.call("/ext/bc/C/rpc", "eth_baseFee", []any{}, nil); end != "no such method" {
 			t.Errorf("error of the EVM: %s", end)
 		}
 		node.Recover()
 
-		node.Suffer(simnet.WrongShape())
+		node.Inject(simnet.WrongShape())
 		var odd []string
 		alpha.must("/ext/info", "info.peers", nil, &odd)
 		node.Recover()
 
-		node.Suffer(simnet.Slow(2 * time.Second))
+		node.Inject(simnet.Slow(2 * time.Second))
 		started := time.Now()
 		alpha.must("/ext/info", "info.peers", nil, nil)
 		if took := time.Since(started); took != 2*time.Second {
@@ -764,7 +764,7 @@ func TestFaultsApplyToNamedCallsUntilRecovery(t *testing.T) {
 		}
 		node.Recover()
 
-		node.Suffer(simnet.RateLimited(7 * time.Second))
+		node.Inject(simnet.RateLimited(7 * time.Second))
 		res, err := alpha.http.Post(alpha.url+"/ext/info", "application/json", strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
@@ -1076,7 +1076,7 @@ func TestStoppedNodeAnswersNoCallInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{Seed: 1})
 		alpha := dial(t, net, "alpha")
-		net.Node("alpha").Suffer(simnet.Slow(3 * time.Second))
+		net.Node("alpha").Inject(simnet.Slow(3 * time.Second))
 		ended := make(chan string, 1)
 		go func() { ended <- alpha.call("/ext/info", "info.peers", nil, nil) }()
 		time.Sleep(2 * time.Second)

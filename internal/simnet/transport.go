@@ -11,10 +11,9 @@ import (
 	"syscall"
 )
 
-// Transport connects to the network in memory, without sockets and goroutines, and so also with a synthetic clock. The host of
-// a node is its name with ".sim", those of the services are "metrics.sim" and "data.sim", that of the observer is
-// "observer.sim". Other hosts are not found. Failures are those of TCP: a stopped upstream refuses the connection, a hung one
-// waits until the request's context ends.
+// Transport connects to the network in memory. It uses no sockets and goroutines, so it also works with a synthetic clock. The host
+// of a node is its name with ".sim". The other hosts are "metrics.sim", "data.sim" and "observer.sim". Failures are as with TCP: a
+// stopped upstream refuses the connection, and a request to a hung upstream waits until its context ends.
 func (n *Network) Transport() http.RoundTripper { return transport{n} }
 
 type transport struct{ net *Network }

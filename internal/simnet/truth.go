@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// truth is the state of the network, independent of the observer. Everything that changes over time is stored with the times of
-// its changes, so that any time, also in the past, can be viewed.
+// truth is the state of the network, independent of any node's view. Each value that changes over time is stored with the times of its
+// changes, so that the state at any time, also in the past, can be computed.
 type truth struct {
 	seed    uint64
 	origin  time.Time // when New was called
@@ -32,19 +32,19 @@ type member struct {
 	name, id    string
 	number      int
 	ip          string // announced address
-	inbound     bool   // connects to others, which see an ephemeral port
+	inbound     bool   // opens its connections itself, so that peers report an ephemeral port
 	publicKey   string
 	possession  string
 	version     string
-	upgradeTime time.Time // the newest upgrade that it knows
+	upgradeTime time.Time // time of the newest upgrade that the member knows
 	supports    []uint32
 	objects     []uint32
 	subnets     []*subnet // tracked in addition to the primary network
 	away        spans     // times without connection
 	silent      spans     // times connected without sending
-	// lossBefore is the share of its time before the origin in which a validator was offline.
+	// lossBefore is the share of the time before the origin in which the validator was offline.
 	lossBefore float64
-	// told is the percentage that another member sends about this one instead of its observation.
+	// told holds the uptime percentage that another member sends for this member instead of its real observation.
 	told map[*member]float64
 	node *Node // nil for a peer without an API
 }
@@ -56,7 +56,7 @@ type subnet struct {
 	stakers []*staker      // of the primary network, and permissioned validators of other subnets
 	l1      []*l1Validator // validators of an L1
 	created time.Time
-	// owner may change the subnet; born is the first owner.
+	// owner is the current owner, born the first owner.
 	owner, born subnetOwner
 	// conversion is the ID of the conversion to an L1, empty before it.
 	conversion   string
@@ -64,7 +64,7 @@ type subnet struct {
 	manager      string // its address
 }
 
-// subnetOwner has the keys of these addresses, which have no chain prefix here.
+// subnetOwner is the owner of a subnet: addresses without a chain prefix, and how many of them must sign.
 type subnetOwner struct {
 	addresses []string
 	threshold int
@@ -78,7 +78,7 @@ func (o subnetOwner) controlKeys() []string {
 	return keys
 }
 
-// staker validates for a period: with stake on the primary network, with permission on another subnet.
+// staker is a validator for a period: with stake on the primary network, or with permission on another subnet.
 type staker struct {
 	member     *member
 	txID       string
@@ -99,7 +99,7 @@ type delegator struct {
 	reward     uint64
 }
 
-// renewal makes a staker start a new period at the end of each.
+// renewal makes a staker start a new period whenever a period ends.
 type renewal struct {
 	period time.Duration // 0: the current period is the last
 	shares uint64        // share of the reward that is restaked, in millionths
@@ -118,7 +118,7 @@ type l1Validator struct {
 	added        time.Time // zero for those of the initial network
 }
 
-// funds is a balance at a time, and the price paid until then.
+// funds is a balance at a time, and the fee that was charged per second before that time.
 type funds struct {
 	balance uint64
 	at      time.Time
@@ -325,9 +325,8 @@ func (t *truth) stakerUptime(v *staker, by *member, now time.Time) float64 {
 	return 1 - t.lost(v.member, by, v.start, now, nil).Seconds()/max(1, now.Sub(v.start).Seconds())
 }
 
-// lost returns the time since a point in time in which `by` did not observe a member as connected, or in which the member was
-// inactive. A node always observes itself as connected, and credits the others with the time in which it was offline
-// itself.
+// lost returns how long, since a time, `by` did not observe the member m as connected, or m was inactive. A node always observes itself
+// as connected. The time in which `by` itself was offline counts as connected time of m.
 func (t *truth) lost(m, by *member, since, now time.Time, inactive spans) time.Duration {
 	if m == by {
 		return lostBetween(since, now, nil, inactive)
@@ -340,8 +339,8 @@ func (t *truth) lost(m, by *member, since, now time.Time, inactive spans) time.D
 	return min(lost, now.Sub(since))
 }
 
-// heads is the history of a chain: its newest block at any time. A segment starts with a block and continues with one block
-// every period; a period of zero means no further block.
+// heads is the history of a chain: its newest block at any time. A segment starts with a block, and then has one block every period. A
+// period of zero means that no further block follows.
 type heads []segment
 
 type segment struct {
@@ -443,7 +442,7 @@ func (s *spans) finish(at time.Time) {
 	}
 }
 
-// last returns the end of the last span before a time; zero without one; the time itself during a span.
+// last returns the end of the last span before a time, or zero if there is none. During a span it returns the time itself.
 func (s spans) last(at time.Time) time.Time {
 	var end time.Time
 	for _, s := range s {

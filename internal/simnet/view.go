@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// view is the truth as one node sees it at one time.
+// view is the truth from the perspective of one node at one time.
 type view struct {
 	*truth
 	net  *Network
@@ -64,7 +64,7 @@ func (v *view) chainState(c *chain) ChainState {
 	return fate.state
 }
 
-// runs reports whether the node knows the chain by its ID: it runs it, or will after P is bootstrapped.
+// runs reports whether the node knows the chain by its ID: the node runs the chain, or will run it after P is bootstrapped.
 func (v *view) runs(c *chain) bool {
 	switch v.chainState(c) {
 	case Running, Bootstrapping:
@@ -98,8 +98,8 @@ func (v *view) peers() []*member {
 	return list
 }
 
-// toldBy returns the uptime of this node that a peer sends, in whole percent: 0 until its first ping after a reconnection, and
-// for a node that does not validate the primary network.
+// toldBy returns the uptime of this node that a peer sends, in whole percent. It is 0 until the peer's first ping after a reconnection,
+// and for a node that does not validate the primary network.
 func (v *view) toldBy(m *member) int {
 	mine := v.primary.staker(v.me)
 	if mine == nil {
@@ -134,7 +134,7 @@ func (v *view) chainTime(c *chain) time.Time {
 	return at
 }
 
-// lastRun returns the last time until now of something periodic since the start of the process.
+// lastRun returns the time of the latest run of a check that has run with this period since the start of the process.
 func (v *view) lastRun(every time.Duration) time.Time {
 	first := v.origin.Add(-every)
 	if !v.node.started.IsZero() {

@@ -13,7 +13,7 @@ import (
 // familyIndex holds chunks by family, in page order.
 type familyIndex struct {
 	families map[string]*family
-	names    []string // of the families, sorted; nil after a change
+	names    []string // sorted names of the families; nil after a change
 }
 
 func newFamilyIndex() familyIndex { return familyIndex{families: map[string]*family{}} }
@@ -21,11 +21,11 @@ func newFamilyIndex() familyIndex { return familyIndex{families: map[string]*fam
 // family is one family with the chunks of all its jobs.
 type family struct {
 	chunks  []chunk // ordered by job
-	pages   pages   // empty after a change
+	pages   pages   // compressed chunks; empty after a change
 	changes int
 }
 
-// pages are the compressed text of one family. They differ only in the header of a counter.
+// pages holds the compressed text of one family in both formats. The formats differ only in the header of a counter.
 type pages struct{ text, openMetrics pack.Blocks }
 
 func (p pages) in(format expfmt.FormatType) pack.Blocks {
@@ -35,7 +35,7 @@ func (p pages) in(format expfmt.FormatType) pack.Blocks {
 	return p.text
 }
 
-// chunk is a job's part of a family. A fleet has a hundred thousand, so it points to data of the job's run.
+// chunk is a job's part of a family. It points to data of the job's run to save memory: a fleet has a hundred thousand chunks.
 type chunk struct {
 	job *Key
 	*metric.Chunk
@@ -75,7 +75,7 @@ func (f *family) set(c chunk) {
 	if i, has := f.find(*c.job); has {
 		same := f.chunks[i].Same(*c.Chunk)
 		if f.chunks[i] = c; same {
-			return // the page stays as it is
+			return // the compressed pages stay valid
 		}
 	} else {
 		f.chunks = slices.Insert(f.chunks, i, c)
@@ -111,8 +111,8 @@ func (s *familyIndex) ordered() []*family {
 type part struct {
 	of      *family
 	changes int
-	chunks  []chunk // set if they must be compressed
-	pages   pages   // otherwise
+	chunks  []chunk // set if the part must be compressed
+	pages   pages   // set if the part is compressed
 }
 
 // parts returns all families at this time.

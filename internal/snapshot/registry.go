@@ -15,7 +15,7 @@ import (
 )
 
 // Families yields the content of Page as client_golang's types, for a scrape in protobuf. It yields one family at a time,
-// since a sample of these types takes many times the memory of its line.
+// because a sample of these types takes many times the memory of its text line.
 func (s *Store) Families(t time.Time) iter.Seq[*dto.MetricFamily] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ var (
 		"Duration of the collector's last run for this target.",
 		"collector", "target")
 	lastSuccess = metric.New("avax_exporter_collector_last_success_timestamp_seconds",
-		"Start of the collector's last successful run for this target, in Unix seconds. Absent until there was one.",
+		"Start of the collector's last successful run for this target, in Unix seconds. Absent before the first success.",
 		"collector", "target")
 	skipped = metric.NewCounter("avax_exporter_collector_skipped_total",
 		"Runs that were skipped because the previous run for this target had not ended. Absent until the first run has ended.",
@@ -82,8 +82,8 @@ var (
 		"collector", "target")
 )
 
-// Health are the families about the state of jobs. They are rendered when a page is: a fleet has tens of thousands of
-// jobs, whose gauges in a registry would cost each scrape more than everything else.
+// Health lists the families about the state of jobs. They are rendered together with a page and not kept in a registry. A fleet
+// has tens of thousands of jobs, and in a registry their gauges would cost each scrape more than everything else.
 var Health = []*metric.Family{success, duration, lastSuccess, skipped, panics}
 
 // healthParts renders Health for all jobs, in the order of their keys.
@@ -108,7 +108,7 @@ func healthParts(jobs []*Job) []*part {
 }
 
 var series = prometheus.NewDesc("avax_exporter_series",
-	"Series that the collector serves now, over all its targets.",
+	"Number of series that the collector serves now, for all its targets together.",
 	[]string{"collector"}, nil)
 
 // Describe implements prometheus.Collector.

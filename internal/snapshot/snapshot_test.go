@@ -81,7 +81,7 @@ func TestFailedRunKeepsThePreviousSamples(t *testing.T) {
 	})
 }
 
-// A run above its limit fails, but its samples within the limit are served, and expire like those of any other run.
+// A run above its limit fails, but its samples within the limit are served. They expire like the samples of any other run.
 func TestRunAboveTheLimitServesSamplesWithinIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := snapshot.New()
@@ -207,14 +207,14 @@ func TestStoreExportsTheHealthOfJobs(t *testing.T) {
 		time.Sleep(time.Second)
 		s.Put(failure(alpha))
 
-		want := `# HELP avax_exporter_collector_last_success_timestamp_seconds Start of the collector's last successful run for this target, in Unix seconds. Absent until there was one.
+		want := `# HELP avax_exporter_collector_last_success_timestamp_seconds Start of the collector's last successful run for this target, in Unix seconds. Absent before the first success.
 # TYPE avax_exporter_collector_last_success_timestamp_seconds gauge
 avax_exporter_collector_last_success_timestamp_seconds{collector="test",target="alpha"} 9.466848e+08
 # HELP avax_exporter_collector_success 1 if the collector's last run for this target succeeded, 0 if it failed. Absent until the first run has ended.
 # TYPE avax_exporter_collector_success gauge
 avax_exporter_collector_success{collector="test",target="alpha"} 0
 avax_exporter_collector_success{collector="test",target="bravo"} 0
-# HELP avax_exporter_series Series that the collector serves now, over all its targets.
+# HELP avax_exporter_series Number of series that the collector serves now, for all its targets together.
 # TYPE avax_exporter_series gauge
 avax_exporter_series{collector="test"} 2
 `

@@ -1,6 +1,5 @@
-// Package snapshot stores the latest run of every job and serves its samples. A run replaces the previous one as a whole, so
-// a page never mixes two states of one job. Samples older than three periods are not served.
-// one job; a sample that has outlived its run by three periods is not served.
+// Package snapshot stores the latest run of every job and serves its samples. A run replaces the previous run as a whole, so
+// a page never mixes two states of one job. Samples expire after three periods.
 package snapshot
 
 import (
@@ -32,27 +31,27 @@ type Run struct {
 	Key
 	At   time.Time     // start
 	Took time.Duration // duration
-	// Until is when these samples must be gone from /metrics, unless a later run replaces them.
+	// Until is when these samples expire, unless a later run replaces them before.
 	Until  time.Time
 	Period time.Duration // of the job's schedule
 	Chunks []metric.Chunk
 	Tables []metric.Table
 	Facts  metric.Facts
-	// Skipped and Panics count the ticks of the job that were skipped, and its runs that ended in a panic, since the start.
+	// Skipped counts the skipped ticks of the job, Panics its runs that ended in a panic, both since the exporter started.
 	Skipped, Panics uint64
-	// Err is the error of a failed run. A failed run without samples keeps the samples of the last good run until their time
-	// is over. A run with more series than its limit fails too, and has the samples within the limit.
+	// Err is the error of a failed run. If a failed run has no samples, the samples of the last good run stay until they
+	// expire. A run with more series than its limit fails too, but it has the samples within the limit.
 	Err error
 }
 
 // Job is the state of one job in the store.
 type Job struct {
 	Last Run // latest run, failed or not
-	// Good is the latest good run, as a rule Last itself; its Key is empty without one. Its samples are of a later run, if that had more series than
-	// its limit.
+	// Good is the latest good run, usually Last itself. Its Key is empty if there was no good run. After a run with more series
+	// than its limit, Good has the samples of that run.
 	Good *Run
 
-	served []metric.Chunk // rendered as on the page
+	served []metric.Chunk // samples that Page contains
 }
 
 // Fresh returns the samples that may be served at t.
@@ -66,14 +65,14 @@ func (j Job) Fresh(t time.Time) []metric.Chunk {
 // Store holds a Job for every Key. Only the scheduler writes to it.
 type Store struct {
 	mu      sync.RWMutex
-	jobs    map[Key]*Job // a *Job is replaced, never changed
+	jobs    map[Key]*Job // a *Job is never changed, only replaced
 	samples familyIndex
-	changes int            // of jobs
+	changes int            // number of changes of jobs
 	series  map[string]int // samples by collector
 	until   time.Time      // before this time no sample expires
 
-	packing sync.Mutex // locked by the scrape that compresses
-	health  struct {   // of the jobs, as of that many changes; guarded by packing
+	packing sync.Mutex // locked by the scrape that compresses pages
+	health  struct {   // samples of Health after this number of changes; guarded by packing
 		changes int
 		parts   []*part
 	}
@@ -141,7 +140,7 @@ func (s *Store) serve(k *Key, old, chunks []metric.Chunk) {
 	s.samples.replace(k, old, chunks)
 }
 
-// SeriesBeside returns the number of series that the job's collector serves for its other targets.
+// SeriesBeside returns the number of series that the collector of k serves for other targets than that of k.
 func (s *Store) SeriesBeside(k Key) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,13 +216,13 @@ func (s *Store) Last(k Key) Run {
 	return Run{}
 }
 
-// Table is a table with the job that it comes from.
+// Table is a table and the job that added it.
 type Table struct {
 	Key
 	metric.Table
 }
 
-// Tables returns the tables of these jobs that are valid at t. Tables of one run keep its order.
+// Tables returns the tables of these jobs that are valid at t. Tables of one run stay in the order in which the run added them.
 func Tables(jobs []*Job, t time.Time) []Table {
 	var tables []Table
 	for _, j := range jobs {
@@ -237,8 +236,8 @@ func Tables(jobs []*Job, t time.Time) []Table {
 	return tables
 }
 
-// Page returns the samples that are valid at t and the state of jobs: in OpenMetrics, without its closing line, or else in the
-// text format. Only families that changed since the last call are compressed again.
+// Page returns the samples that are valid at t and the state of jobs. The format is OpenMetrics, without its closing line, or
+// for any other format the text format. Only families that changed since the last call are compressed again.
 func (s *Store) Page(t time.Time, format expfmt.FormatType) pack.Blocks {
 	return s.page(t, format, true)
 }

@@ -12,9 +12,8 @@ import (
 // most is the maximum number of suggestions.
 const most = 3
 
-// Near returns the known names that are close to a name, the closest first. Close means that up to a
-// third of its letters differ, are missing or are extra, or that one name contains the other. It
-// returns none rather than a wrong one.
+// Near returns the known names that are similar to a name, the most similar first. A name is similar if at most a third of the
+// letters differ, are missing or are extra, or if one name contains the other. If no name is similar, it returns nil.
 func Near(name string, known []string) []string {
 	name = strings.ToLower(name)
 	far := func(k string) int { return distance(name, strings.ToLower(k)) }
@@ -27,7 +26,7 @@ func Near(name string, known []string) []string {
 	return near[:min(len(near), most)]
 }
 
-// distance is the Levenshtein distance, but two swapped neighbours count as one mistake.
+// distance returns the Levenshtein distance, but two swapped letters next to each other count as one mistake.
 func distance(a, b string) int {
 	for i := 1; i < len(a); i++ {
 		if a[:i-1]+a[i:i+1]+a[i-1:i]+a[i+1:] == b {

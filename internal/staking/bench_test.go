@@ -11,8 +11,8 @@ import (
 )
 
 // BenchmarkNetwork computes everything for a network larger than any existing one, on one core: budgets of 100,000
-// validators, 100 polls of 1,500 views, and 1,000 L1s of 100 validators. The fastest run counts, since the machine may be
-// shared. It must take less than 200 ms.
+// validators, 100 polls of 1,500 views, and 1,000 L1s of 100 validators. The fastest run counts, because other processes may use
+// the machine. The fastest run must take less than 200 ms.
 func BenchmarkNetwork(b *testing.B) {
 	const bar = 200 * time.Millisecond
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

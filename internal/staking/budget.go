@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Requirement returns the uptime that a period with this start needs for its reward: HeliconRequirement at or after
-// helicon (info.upgrades, heliconTime), else BaseRequirement. helicon is nil if the upgrade is not scheduled or unknown.
+// Requirement returns the uptime that is required for the reward of a period with this start. It is HeliconRequirement if the
+// period starts at or after helicon (info.upgrades, heliconTime), otherwise BaseRequirement. helicon is nil if the upgrade is
+// unknown or not scheduled.
 func Requirement(start time.Time, helicon *time.Time) float64 {
 	if helicon == nil || start.Before(*helicon) {
 		return BaseRequirement
@@ -14,8 +15,8 @@ func Requirement(start time.Time, helicon *time.Time) float64 {
 	return HeliconRequirement
 }
 
-// Period is a validation period. For an auto-renewed validator it is the current one (ACP-236): each period has its own
-// vote.
+// Period is a validation period. For an auto-renewed validator (ACP-236) it is the current period, because each period has its
+// own vote.
 type Period struct{ Start, End time.Time }
 
 // DowntimeBudget is the downtime that a validation period allows, and the downtime used.
@@ -24,15 +25,14 @@ type DowntimeBudget struct {
 	Allowed, Used time.Duration
 }
 
-// NewDowntimeBudget returns the downtime budget at the time now, for a validator with this uptime ratio of its period so far:
+// NewDowntimeBudget returns the downtime budget at the time now. uptime is the validator's uptime as a ratio of the period so far:
 //
 //	Allowed = (1 - requirement) · (End - Start)
 //	Used    = (1 - uptime) · (now - Start)
 //
-// Both are rounded to the millisecond, so that a validator exactly at its requirement has used exactly what is allowed.
-// Before its start a period has used nothing; after its end it does not change. A period that ends before it starts has no
-// length: nothing is allowed and nothing used. An uptime or requirement outside 0 to 1 is clamped. NaN counts as the worse
-// value: an uptime of 0, a requirement of 1.
+// Both are rounded to the millisecond, so that Used equals Allowed for a validator exactly at its requirement. Before the period
+// starts, Used is 0. After the period has ended, Used does not change. If the period ends before it starts, Allowed and Used are
+// 0. An uptime or requirement outside 0 to 1 is clamped. NaN counts as the worse value: an uptime of 0, a requirement of 1.
 func NewDowntimeBudget(p Period, now time.Time, uptime, requirement float64) DowntimeBudget {
 	if math.IsNaN(uptime) {
 		uptime = 0
@@ -50,9 +50,9 @@ func NewDowntimeBudget(p Period, now time.Time, uptime, requirement float64) Dow
 	}
 }
 
-// part returns a share of d, to the millisecond and never more than d.
+// part returns a share of d, rounded to the millisecond and at most d.
 func part(share float64, d time.Duration) time.Duration {
-	if share >= 1 { // as a float64 the longest Duration is 1 ns too long
+	if share >= 1 { // the conversion to float64 would make the longest Duration 1 ns too long
 		return d
 	}
 	return min(time.Duration(share*float64(d)).Round(time.Millisecond), d)

@@ -56,7 +56,7 @@ func TestBudgetShrinksAsUptimeFalls(t *testing.T) {
 	})
 }
 
-// The simulation counts seconds, and ratios in thousandths, so it is exact.
+// The simulation counts in whole seconds and thousandths, so it is exact.
 func TestBudgetMatchesASimulation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.IntRange(1, 3000).Draw(t, "length")
@@ -64,7 +64,7 @@ func TestBudgetMatchesASimulation(t *testing.T) {
 		up := rapid.IntRange(0, elapsed).Draw(t, "up")
 		thousandths := rapid.SampledFrom([]int{0, 1, 667, 800, 900, 999, 1000}).Draw(t, "requirement")
 
-		// paid simulates the rest of the period, of which the first down seconds are downtime.
+		// paid simulates the rest of the period. It starts with this many seconds of downtime.
 		paid := func(down int) bool {
 			up := up
 			for second := elapsed; second < length; second++ {

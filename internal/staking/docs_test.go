@@ -60,7 +60,7 @@ type example struct {
 	members []staking.Member
 }
 
-// read takes a statement, or answers a question.
+// read stores a statement, or computes the result that a statement with an arrow requests.
 func (e *example) read(word string, args []string) string {
 	e.t.Helper()
 	named := map[string]string{}

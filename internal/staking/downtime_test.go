@@ -17,7 +17,7 @@ func TestDowntimeDoesNotFallByRounding(t *testing.T) {
 		want            time.Duration
 	}
 	const s = time.Second
-	for name, steps := range map[string][]step{ // after 30,000 s, of which a percent is 300 s
+	for name, steps := range map[string][]step{ // after 30,000 s, so one percent is 300 s
 		"the node goes down, and others saw it more exactly": {
 			{0, 281 * s, false, 281 * s}, {60 * s, 38 * s, true, 281 * s}, {60 * s, 98 * s, true, 341 * s}, {60 * s, 158 * s, true, 401 * s},
 			{60 * s, 290 * s, false, 401 * s}, {60 * s, 403 * s, false, 403 * s}, {60 * s, 160 * s, true, 403 * s}, {60 * s, 220 * s, true, 463 * s},

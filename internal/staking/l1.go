@@ -7,24 +7,24 @@ import (
 
 // L1 is the validator set of an L1 on the P-Chain, with burn rates.
 type L1 struct {
-	// At is the P-Chain's time of the balances (platform.getTimestamp); zero if it was not fetched.
+	// At is the P-Chain's time of the balances (platform.getTimestamp); zero if it is unknown.
 	At  time.Time
 	Set []Validator
-	// Unpriced means that the burn rate is unknown, and so are the runway of the balances and the top-ups.
+	// Unpriced means that the burn rate is unknown. Then runway and top-ups are unknown too.
 	Unpriced bool
 }
 
-// Quorums are the shares of an L1's weight below which functions of it fail, highest first.
+// Quorums are the shares of an L1's weight below which a function of the L1 fails, highest first.
 var Quorums = []struct {
 	Share        float64
 	Label, Means string
 }{
-	{Quorum, "0.80", "its nodes call themselves unhealthy"},
+	{Quorum, "0.80", "its nodes report themselves unhealthy"},
 	{0.75, "0.75", "its consensus stops"},
-	{0.67, "0.67", "it signs no message to other chains"},
+	{0.67, "0.67", "it cannot sign messages to other chains"},
 }
 
-// TopUpDays is the default duration of a top-up.
+// TopUpDays is the default number of days that a top-up must last.
 const TopUpDays = 30
 
 // Pays reports whether any of the validators has a balance for fees.
@@ -37,8 +37,8 @@ func (l *L1) Pays() bool {
 	return false
 }
 
-// Left returns the remaining seconds at now of a duration that starts at At, at least 0. Balances shrink by the second, but
-// the node's balances are those at At.
+// Left returns how many seconds remain at now of a duration that started at At, at least 0. It is needed because the balances are
+// those at At, but validators burn them every second.
 func (l *L1) Left(after time.Duration, now time.Time) float64 {
 	if l.At.IsZero() {
 		return after.Seconds()

@@ -10,7 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// The amount burned since the balances were read is topped up too.
+// A top-up also replaces the amount that was burned since the balances were read.
 func TestTopUpsLastTheRequestedDaysFromNow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		price := rapid.Uint64Range(1, 1<<20).Draw(t, "nAVAX a second")

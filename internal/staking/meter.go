@@ -16,19 +16,19 @@ type Reading struct {
 // 300 bytes. The zero Meter is ready for use. It is not safe for concurrent use.
 type Meter struct {
 	last  Reading
-	falls []fall // oldest first, at most mostFalls
+	falls []fall // oldest first, at most maxFalls
 }
 
-const mostFalls = 16
+const maxFalls = 16
 
 type fall struct {
-	rate float64 // nAVAX a second
+	rate float64 // nAVAX per second
 	took time.Duration
 }
 
-// Add adds a reading. It ignores one that is not later than the last, and one with the same balance: a balance falls with
-// every block, so it was read before the time was. A rise is a top-up. The burn in the meantime is unknown, so it measures
-// nothing. The same applies to a balance of 0, which may have been reached earlier.
+// Add adds a reading. It ignores a reading that is not later than the last. It also ignores a reading with an unchanged balance:
+// a balance falls with every block, so this balance was read before the time. If the balance rose, there was a top-up and the
+// burn in the meantime is unknown. A balance of 0 may have been reached earlier. In both cases no burn rate is measured.
 func (m *Meter) Add(r Reading) {
 	switch {
 	case m.last.At.IsZero() || r.Balance == 0 || r.Balance > m.last.Balance:
@@ -40,16 +40,16 @@ func (m *Meter) Add(r Reading) {
 		return
 	}
 	took := r.At.Sub(m.last.At)
-	if len(m.falls) == mostFalls {
+	if len(m.falls) == maxFalls {
 		m.falls = slices.Delete(m.falls, 0, 1)
 	}
 	m.falls = append(m.falls, fall{float64(m.last.Balance-r.Balance) / took.Seconds(), took})
 	m.last = r
 }
 
-// Burn returns the median of the last falls, weighted by their duration; of two it is the higher. It is known from the first
-// fall on, and then above 0. A top-up that is smaller than the burn makes a fall look slow. The result is correct as long as
-// such falls are at most half of the time.
+// Burn returns the median burn rate of the last falls, weighted by their duration; of two falls it is the higher rate. It is known
+// after the first fall, and then above 0. A top-up that is smaller than the burn makes a fall look slow. The median is correct
+// as long as such falls take at most half of the time.
 func (m *Meter) Burn() (nAVAXPerSecond float64, known bool) {
 	if len(m.falls) == 0 {
 		return 0, false

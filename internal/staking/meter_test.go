@@ -36,7 +36,7 @@ func drawChain(t *rapid.T) *chain {
 
 func same(a, b float64) bool { return math.Abs(a-b) <= 1e-9*b }
 
-// Blocks come at any interval. Top-ups have any size: the balance may rise, stay equal, or still fall, also after it was 0.
+// Blocks have any interval and top-ups any size. With a top-up the balance may rise, stay equal or still fall, also after it was 0.
 func TestTopUpsDoNotCountAsBurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawChain(t)

@@ -9,19 +9,20 @@ import (
 // View is the uptime of a validator that one peer observed (info.peers, observedUptime).
 type View struct {
 	NodeID string
-	Stake  uint64  // of the peer, in nAVAX
-	Uptime float64 // ratio of the period in which the peer observed the validator as up
+	Stake  uint64  // stake of the peer in nAVAX
+	Uptime float64 // share of the period in which the peer observed the validator as up
 }
 
-// Poll is the vote on a validator's reward, if it took place now. At the end of a period, each validator votes yes or no by
-// the uptime that it observed itself, weighted by its stake.
+// Poll is the result of the vote on a validator's reward, as if the vote took place now. At the end of a period, each validator
+// votes yes or no, depending on the uptime that it observed. Votes are weighted by stake.
 type Poll struct {
 	views        []View
 	known, total uint64 // stake
 }
 
-// NewPoll returns the poll of one validator. total is all stake of the network, at least the stake of the views. A view
-// without stake has no vote. A view with uptime NaN is ignored. An uptime outside 0 to 1 is clamped. The views are copied.
+// NewPoll returns the poll of one validator. total is the whole stake of the network. If it is less than the stake of the views,
+// their stake is used. A view without stake has no vote. A view with uptime NaN is ignored. An uptime outside 0 to 1 is clamped.
+// The views are copied.
 func NewPoll(views []View, total uint64) Poll {
 	p := Poll{views: make([]View, 0, len(views))}
 	for _, v := range views {
@@ -51,7 +52,7 @@ func (p Poll) Uptime() (ratio float64, known bool) {
 // Known returns the share of all stake with a known view; 0 without stake.
 func (p Poll) Known() float64 { return share(p.known, p.total) }
 
-// Yes returns the share of all stake that would vote yes: that of the views at or above the requirement. Stake without a view
+// Yes returns the share of all stake that would vote yes: the stake of the views at or above the requirement. Stake without a view
 // counts neither as yes nor as no.
 func (p Poll) Yes(requirement float64) float64 {
 	var yes uint64
@@ -68,7 +69,7 @@ func (p Poll) Dissenters(requirement float64, n int) []View {
 	if n <= 0 {
 		return nil
 	}
-	var no []View // at most n and one: avoids sorting all views of a large network
+	var no []View // at most n+1 views, to avoid sorting all views of a large network
 	for _, v := range p.views {
 		if v.Uptime >= requirement || len(no) == n && heavier(no[n-1], v) < 0 {
 			continue
@@ -80,7 +81,7 @@ func (p Poll) Dissenters(requirement float64, n int) []View {
 	return no
 }
 
-// heavier compares by stake, largest first, then by ID.
+// heavier compares by stake, largest first, and then by ID.
 func heavier(a, b View) int {
 	if a.Stake != b.Stake {
 		return cmp.Compare(b.Stake, a.Stake)

@@ -10,20 +10,20 @@ import (
 
 // Validator is a validator of an L1 (platform.getCurrentValidators, platform.getL1Validator).
 type Validator struct {
-	ID      string // validation ID; of a legacy validator the transaction that added it
+	ID      string // validation ID; for a legacy validator, ID of the transaction that added it
 	NodeID  string
-	Weight  uint64    // counts in the set, active or not
+	Weight  uint64    // counts in the set even if the validator is inactive
 	Balance uint64    // nAVAX; no meaning for a legacy validator
-	Burn    float64   // nAVAX per second, assumed constant
-	Legacy  bool      // from before the conversion to an L1: pays no fee, always active
-	End     time.Time // of a legacy validator's period; zero without one
+	Burn    float64   // burn rate in nAVAX per second, assumed to be constant
+	Legacy  bool      // added before the conversion to an L1: pays no fee and is always active
+	End     time.Time // end of a legacy validator's period; zero for other validators
 }
 
 // Active reports whether the validator is active: it has a balance or needs none.
 func (v Validator) Active() bool { return v.Legacy || v.Balance > 0 }
 
-// Runway returns how long a balance lasts from the P-Chain's time on, rounded down to the nanosecond. The maximum is the
-// longest Duration, 292 years. It never ends if nothing is burned or burn is NaN.
+// Runway returns how long a balance lasts, counted from the P-Chain's time and rounded down to the nanosecond. The maximum is the
+// longest Duration, 292 years. ends is false if the burn rate is 0, negative or NaN.
 func Runway(balance uint64, burn float64) (left time.Duration, ends bool) {
 	if !(burn > 0) {
 		return math.MaxInt64, false
@@ -35,7 +35,7 @@ func Runway(balance uint64, burn float64) (left time.Duration, ends bool) {
 	return left, true
 }
 
-// runway returns how long the validator stays active; 0 for an inactive one.
+// runway returns how long the validator stays active; 0 if it is inactive.
 func (v Validator) runway() (left time.Duration, ends bool) {
 	switch {
 	case v.Legacy:
@@ -46,7 +46,7 @@ func (v Validator) runway() (left time.Duration, ends bool) {
 	return Runway(v.Balance, v.Burn)
 }
 
-// inOrder compares by time, then by ID.
+// inOrder compares by time, and then by ID.
 func inOrder(a, b time.Duration, idA, idB string) int {
 	if a != b {
 		return cmp.Compare(a, b)
@@ -57,8 +57,8 @@ func inOrder(a, b time.Duration, idA, idB string) int {
 // runOut is the end of a validator's balance without a top-up.
 type runOut struct {
 	ID           string
-	After        time.Duration // from the P-Chain's time on
-	ActiveWeight uint64        // remaining after it
+	After        time.Duration // time until the balance ends, counted from the P-Chain's time
+	ActiveWeight uint64        // active weight of the set after the balance has ended
 }
 
 // runOuts returns the times at which balances end, sorted by time, then by ID. It omits validators that are already inactive
@@ -72,7 +72,7 @@ func runOuts(set []Validator) []runOut {
 		}
 		active += v.Weight
 		if left, ends := v.runway(); ends {
-			outs = append(outs, runOut{v.ID, left, v.Weight}) // its own weight, until they are sorted
+			outs = append(outs, runOut{v.ID, left, v.Weight}) // ActiveWeight is the validator's own weight until outs is sorted
 		}
 	}
 	slices.SortFunc(outs, func(a, b runOut) int { return inOrder(a.After, b.After, a.ID, b.ID) })
@@ -83,8 +83,9 @@ func runOuts(set []Validator) []runOut {
 	return outs
 }
 
-// QuorumLoss returns when the run-outs take the active weight below this share of all weight, including inactive weight: 0 if
-// it already is below. lost is false if that never happens, or if the set has no weight.
+// QuorumLoss returns after which time the active weight falls below this share of all weight, because balances end. All weight
+// includes inactive weight. The time is 0 if the active weight is already below. lost is false if this never happens, or if the
+// set has no weight.
 func QuorumLoss(set []Validator, quorum float64) (after time.Duration, lost bool) {
 	var active, total uint64
 	for _, v := range set {
@@ -113,9 +114,9 @@ type TopUp struct {
 	Amount uint64
 }
 
-// Plan returns the cheapest top-ups that keep every validator active for keep, including those that are inactive now. It is
-// sorted by the end of the balances, then by ID. A legacy validator needs none. With a keep of 0 or less it is empty. A
-// need above all AVAX that can ever exist fills the balance to the maximum.
+// Plan returns the smallest top-ups that keep every validator active for the duration keep, including validators that are inactive
+// now. They are sorted by the end of the balances, and then by ID. A legacy validator needs no top-up. If keep is 0 or less, the
+// plan is empty. If a validator needs more AVAX than can ever exist, its top-up fills the balance to the maximum.
 func Plan(set []Validator, keep time.Duration) []TopUp {
 	type gap struct {
 		TopUp
@@ -139,7 +140,7 @@ func Plan(set []Validator, keep time.Duration) []TopUp {
 	return plan
 }
 
-// enough returns the smallest balance above 0 with a Runway of at least keep, which is above 0.
+// enough returns the smallest balance above 0 with a Runway of at least keep. keep must be above 0.
 func enough(burn float64, keep time.Duration) uint64 {
 	if !(burn > 0) {
 		return 1

@@ -14,8 +14,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// drawSet draws an L1 whose balances last up to a minute, for a simulation by the second. Burn rates are whole, so it is
-// exact.
+// drawSet draws an L1 whose balances last up to a minute, for a simulation in steps of a second. Burn rates are whole numbers, so the
+// simulation is exact.
 func drawSet(t *rapid.T, most int) []staking.Validator {
 	set := make([]staking.Validator, rapid.IntRange(0, most).Draw(t, "validators"))
 	for i := range set {
@@ -160,7 +160,7 @@ func TestPlanIsTheCheapest(t *testing.T) {
 		}
 		keep := rapid.IntRange(1, 5).Draw(t, "keep")
 
-		// All combinations of up to 13 for each, which is enough: 2.5 per second for 5 s.
+		// Each parameter has all values up to 13. This is enough for 5 s at 2.5 per second.
 		cheapest := math.MaxInt
 		ways := 1
 		for range set {
@@ -226,7 +226,7 @@ func TestPlanIsSufficientAndMinimalForAnyBurn(t *testing.T) {
 			Burn:    rapid.Float64Range(1e-3, 9e10).Draw(t, "burn"),
 		}, time.Duration(rapid.Int64Range(1, 1e17).Draw(t, "keep")))
 	})
-	// Burn times time, rounded up, is not enough for two of these, and too much for the others.
+	// The product of burn rate and time, rounded up, is too little for two of these cases, and too much for the others.
 	check(t, staking.Validator{ID: "v", Burn: 231149}, 39560246218417558)
 	check(t, staking.Validator{ID: "v", Burn: 3605754.334322285}, 8978*time.Hour+33*time.Minute+10*time.Second)
 	check(t, staking.Validator{ID: "v", Burn: 90071993}, 1e17)
@@ -286,7 +286,7 @@ func TestRunwayOfExtremeInput(t *testing.T) {
 		{0, 512, 0, true},
 		{512, 512, time.Second, true},
 		{math.MaxUint64, 1, math.MaxInt64, true},
-		{1 << 63, 1e9, math.MaxInt64, true}, // as a float64 1 too long
+		{1 << 63, 1e9, math.MaxInt64, true}, // the conversion to float64 would make it 1 ns too long
 		{1, 1e-300, math.MaxInt64, true},
 		{1, math.SmallestNonzeroFloat64, math.MaxInt64, true},
 		{1, inf, 0, true},

@@ -1,9 +1,8 @@
-// Package staking computes what an operator can lose money by: rewards, the runway of an L1's balances, and whether a node may
-// be stopped. It is arithmetic only: it makes no calls, and the time is an argument. docs/staking.md has each formula, its
-// source and worked examples.
+// Package staking computes rewards, the runway of an L1's balances, and whether a node may be stopped. It only computes: it makes
+// no calls, and the time is an argument. docs/staking.md has each formula, its source and worked examples.
 //
-// Amounts are in nAVAX. Shares are from 0 to 1, rounded to twelve decimals: 80 % compares equal to 0.8 for any weights. The
-// sum of the weights or stakes of one set must fit a uint64; the chain guarantees that.
+// Amounts are in nAVAX. Shares are from 0 to 1 and rounded to twelve decimals, so that a share of 80 % equals 0.8 for all weights.
+// The sum of the weights or stakes of one set must fit a uint64; the protocol guarantees this.
 package staking
 
 import "math"
@@ -15,7 +14,7 @@ const (
 	HeliconRequirement = 0.9
 	// MainnetFloor is the minimum burn rate of an L1 validator on Mainnet and Fuji, in nAVAX per second (ACP-77).
 	MainnetFloor = 512
-	// Quorum is the share of a set's weight below which its nodes report unhealthy.
+	// Quorum is the share of a set's weight below which its nodes report themselves unhealthy.
 	Quorum = 0.8
 )
 
@@ -27,11 +26,11 @@ func share(part, whole uint64) float64 {
 	return rounded(float64(part) / float64(whole))
 }
 
-// rounded rounds a share to twelve decimals, which removes the errors of float sums and quotients.
+// rounded rounds a share to twelve decimals. This removes the errors of sums and quotients of floats.
 func rounded(x float64) float64 {
 	const decimals = 1e12
 	return math.Round(x*decimals) / decimals
 }
 
-// bounded clamps x to 0 to 1; the caller handles NaN.
+// bounded clamps x to the range from 0 to 1. The caller handles NaN.
 func bounded(x float64) float64 { return min(max(x, 0), 1) }

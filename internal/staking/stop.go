@@ -4,10 +4,10 @@ package staking
 type Member struct {
 	ID     string
 	Weight uint64
-	Up     bool // active and connected
+	Up     bool // whether the validator is active and connected
 }
 
-// Weights are sums over a set, from which Without computes the result of stopping one member.
+// Weights holds sums over a set. From these, Without computes the effect of stopping one member.
 type Weights struct{ Up, Total uint64 }
 
 // Without returns the share of all weight that stays up after member m stops. It is 0 for a set without weight.

@@ -2,7 +2,7 @@ package state
 
 // SetMostFiles lowers the limit until the test has ended.
 func SetMostFiles(t interface{ Cleanup(func()) }, n int) {
-	before := mostFiles
-	mostFiles = n
-	t.Cleanup(func() { mostFiles = before })
+	before := maxFiles
+	maxFiles = n
+	t.Cleanup(func() { maxFiles = before })
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
-// FuzzDamagedFileStartsAgain replaces a value's file by any content: it is read or reported as damaged, and can be
-// written again.
+// FuzzDamagedFileStartsAgain replaces the content of a value's file. Load must return a value or report damage, and Save must work.
 func FuzzDamagedFileStartsAgain(f *testing.F) {
 	for _, seed := range []string{`{"a":{"b":1}}`, `{"a":null}`, `null`, `[]`, ``, `{"a":{"b":1}`, "\x00"} {
 		f.Add([]byte(seed))

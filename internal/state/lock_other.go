@@ -2,5 +2,5 @@
 
 package state
 
-// lock does nothing: this system has no lock that is released when a process ends.
+// lock does nothing, because this operating system has no lock that it releases when a process ends.
 func lock(string) error { return nil }

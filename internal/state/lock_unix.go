@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// locks holds the descriptors of the lock files by directory. They stay open, because closing one releases its lock.
+// locks holds the file descriptors of the lock files by directory. They stay open, because closing a descriptor releases its lock.
 var (
 	locksMu sync.Mutex
 	locks   = map[string]int{}

@@ -1,5 +1,5 @@
-// Package state stores small values that survive a restart, such as the position in a list and the
-// totals so far. It stores only what can be computed again.
+// Package state stores small values that survive a restart, such as a position in a list and the totals up to it. It is only for
+// values that can be computed again.
 package state
 
 import (
@@ -21,26 +21,27 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// The limits of a directory. Beyond them the oldest files are deleted: they belong to subjects that are
-// no longer monitored.
-const mostBytes = 1 << 20 // of a value
+// maxBytes is the maximum size of a value in bytes.
+const maxBytes = 1 << 20
 
-var mostFiles = 4096 // a variable for its test
+// maxFiles is the maximum number of files in a directory. Beyond it, the oldest files are deleted: they probably belong to
+// targets that are no longer monitored. It is a variable so that a test can change it.
+var maxFiles = 4096
 
-// Dir stores values by key, each in a JSON file. A file is replaced atomically. If the disk rejects
-// writes, values stay in memory. The zero Dir has memory only. It is safe for concurrent use. If two
-// processes use one directory, the second writes nothing until the first has ended.
+// Dir stores values by key, each in a JSON file. A file is replaced atomically. If a write fails, the value stays in memory. The
+// zero Dir keeps values only in memory. A Dir is safe for concurrent use. If two processes use the same directory, the second
+// process writes nothing until the first has ended.
 type Dir struct {
 	path  string
 	empty bool
 
 	mu      sync.Mutex
 	memory  map[string]json.RawMessage
-	written map[string]bool // keys whose value in the file is current
+	written map[string]bool // keys whose file has the current value
 }
 
-// Open opens the directory and creates it if needed. The error is the reason why nothing can be written. The
-// Dir can be used nevertheless, and tries again at each write.
+// Open opens the directory and creates it if needed. An error means that nothing can be written now. The Dir can be used even
+// after an error: each write tries again.
 func Open(path string) (*Dir, error) {
 	d := &Dir{path: path}
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -57,7 +58,7 @@ func Open(path string) (*Dir, error) {
 		case strings.HasSuffix(e.Name(), suffix):
 			d.empty = false
 		case strings.HasPrefix(e.Name(), unfinished) && inUse == nil:
-			_ = os.Remove(filepath.Join(path, e.Name())) // left by a killed process
+			_ = os.Remove(filepath.Join(path, e.Name())) // temporary file of a process that was killed
 		}
 	}
 	if inUse != nil {
@@ -67,10 +68,10 @@ func Open(path string) (*Dir, error) {
 }
 
 // ErrInUse reports that another process uses the directory.
-var ErrInUse = errors.New("another process uses it: give each exporter a directory of its own")
+var ErrInUse = errors.New("another process uses the directory: give each exporter its own directory")
 
-// Lock locks the directory for this process until the process ends. It returns ErrInUse if another
-// process has locked it. Then nothing may be written.
+// Lock locks the directory for this process until the process ends. If another process has locked it, Lock returns ErrInUse, and
+// the caller must not write.
 func (d *Dir) Lock() error {
 	if d == nil || d.path == "" {
 		return nil
@@ -78,7 +79,7 @@ func (d *Dir) Lock() error {
 	return lock(d.path)
 }
 
-// probe checks whether the disk accepts a file.
+// probe checks whether a file can be written.
 func (d *Dir) probe() error {
 	f, err := os.CreateTemp(d.path, unfinished)
 	if err != nil {
@@ -92,25 +93,24 @@ const (
 	unfinished = "." // prefix of renameio's temporary files, which end in digits
 )
 
-// WasEmpty reports whether the directory was empty when it was opened: it is new, or its contents were
-// lost.
+// WasEmpty reports whether the directory was empty when it was opened, because it is new or because its contents were lost.
 func (d *Dir) WasEmpty() bool { return d.empty }
 
-// DamagedError reports that a stored value cannot be read and starts again.
+// DamagedError is the error for a stored value that cannot be read. It counts as missing.
 type DamagedError struct {
 	Key string
 	Err error
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("saved state of %s cannot be read, starting again: %v", e.Key, e.Err)
+	return fmt.Sprintf("saved state of %s cannot be read, starting without it: %v", e.Key, e.Err)
 }
 
 // Unwrap returns the cause.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Load decodes the value of a key and reports whether there is one. The error is a *DamagedError: there is
-// no value. Load returns it until a value is saved under the key.
+// Load decodes the value of a key. found reports whether there is a value. The error is nil or a *DamagedError. In the latter case
+// found is false, and Load returns the same error until a value is saved under the key.
 func Load[T any](d *Dir, key string) (value T, found bool, err error) {
 	raw, err := d.read(key)
 	if err == nil && raw != nil {
@@ -148,13 +148,13 @@ func (d *Dir) readFile(key string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > mostBytes {
-		return nil, fmt.Errorf("%d bytes are more than any value has", info.Size())
+	if info.Size() > maxBytes {
+		return nil, fmt.Errorf("the file has %d bytes, more than the maximum size of a value", info.Size())
 	}
 	return os.ReadFile(d.file(key))
 }
 
-// remember keeps a value in memory. The caller holds d.mu.
+// remember stores a value in memory. The caller holds d.mu.
 func (d *Dir) remember(key string, raw json.RawMessage, written bool) {
 	if d.memory == nil {
 		d.memory, d.written = map[string]json.RawMessage{}, map[string]bool{}
@@ -162,8 +162,7 @@ func (d *Dir) remember(key string, raw json.RawMessage, written bool) {
 	d.memory[key], d.written[key] = raw, written
 }
 
-// Save stores a value. An unchanged value is not written again. The error is the reason why the value will
-// not survive a restart.
+// Save stores a value. An unchanged value is not written again. After an error the value is only in memory, and a restart loses it.
 func (d *Dir) Save(key string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -178,8 +177,8 @@ func (d *Dir) Save(key string, value any) error {
 	if d.path == "" {
 		return nil
 	}
-	if len(raw) > mostBytes {
-		return fmt.Errorf("save %s: larger than %d bytes: a restart loses it", key, mostBytes)
+	if len(raw) > maxBytes {
+		return fmt.Errorf("save %s: larger than %d bytes: a restart loses it", key, maxBytes)
 	}
 	if err := d.write(d.file(key), raw); err != nil {
 		return fmt.Errorf("save %s: %w: a restart loses it", key, reason(err))
@@ -188,7 +187,7 @@ func (d *Dir) Save(key string, value any) error {
 	return nil
 }
 
-// reason returns an error without the name of the temporary file, which is different each time.
+// reason returns the error without the name of the temporary file, because that name is different each time.
 func reason(err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -197,7 +196,7 @@ func reason(err error) error {
 	return err
 }
 
-// write replaces a file. After a power failure it has the old or the new content.
+// write replaces a file atomically: after a power failure the file has the old or the new content.
 func (d *Dir) write(name string, content []byte) error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return err
@@ -224,7 +223,7 @@ func syncDir(path string) error {
 func (d *Dir) prune() {
 	entries, err := os.ReadDir(d.path)
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), suffix) })
-	if err != nil || len(entries) <= mostFiles {
+	if err != nil || len(entries) <= maxFiles {
 		return
 	}
 	written := map[string]time.Time{}
@@ -234,12 +233,12 @@ func (d *Dir) prune() {
 		}
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return written[a.Name()].Compare(written[b.Name()]) })
-	for _, e := range entries[:len(entries)-mostFiles] {
+	for _, e := range entries[:len(entries)-maxFiles] {
 		_ = os.Remove(filepath.Join(d.path, e.Name()))
 	}
 }
 
-// file returns the path for a key: its own name if that is valid as a file name.
+// file returns the path of the file for a key. The file has the name of the key if the key is a valid file name.
 func (d *Dir) file(key string) string {
 	const longest = 200
 	name := url.QueryEscape(key)

@@ -153,7 +153,7 @@ func TestDamagedValueIsAnErrorUntilSaved(t *testing.T) {
 			if found || !errors.As(err, &damaged) || damaged.Key != "a" || got.Count != 0 || got.Seen != nil {
 				t.Errorf("%s: %+v, %v, %v", name, got, found, err)
 			}
-			if err != nil && !strings.HasPrefix(err.Error(), "saved state of a cannot be read, starting again: ") {
+			if err != nil && !strings.HasPrefix(err.Error(), "saved state of a cannot be read, starting without it: ") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -175,7 +175,7 @@ func TestDeletedFileMeansNoValue(t *testing.T) {
 	}
 }
 
-// A path that is a file, or below one, cannot hold files, for any user.
+// No user can create files in a path that is a file or below a file.
 func TestUnwritableDiskKeepsValuesInMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -308,7 +308,7 @@ func TestConcurrentSaves(t *testing.T) {
 	wg.Wait()
 }
 
-// The other process is this test binary. It holds the directory until its input ends.
+// The other process is this test binary. It uses the directory until its standard input ends.
 func TestOneProcessWritesAStateDirectory(t *testing.T) {
 	const held = "STATE_TEST_HOLDS"
 	if dir := os.Getenv(held); dir != "" {

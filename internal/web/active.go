@@ -9,7 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// level is the urgency of an alert; its text is a CSS class of the page.
+// level is the urgency of an alert. Its text is a CSS class of the page.
 type level int
 
 const (
@@ -22,13 +22,13 @@ const (
 
 func (l level) String() string { return [...]string{"off", "well", "note", "warn", "bad"}[l] }
 
-// severities are the levels of the values of the label severity. An alert with severity none, such as one that always
-// fires, is not a problem.
+// severities are the levels by value of the label severity. With the level off, an alert is not a problem, such as the alert
+// that always fires.
 var severities = map[string]level{
 	"page": bad, "critical": bad, "warn": warn, "warning": warn, "ticket": warn, "info": note, "note": note, "none": off,
 }
 
-// severityOf reads the label. An unknown severity counts as a warning.
+// severityOf returns the level for the label severity. An unknown severity counts as a warning.
 func severityOf(labels map[string]string) level {
 	if l, known := severities[labels["severity"]]; known {
 		return l
@@ -36,19 +36,19 @@ func severityOf(labels map[string]string) level {
 	return warn
 }
 
-// active is an alert that fires or is pending.
+// active is a firing or pending alert.
 type active struct {
 	alerting.Alert
 	rule   *alerting.Rule
 	level  level
 	firing bool
-	by     *active // alert that suppresses this one
+	by     *active // alert that suppresses this alert
 }
 
-// fires returns the time at which a pending alert will fire if its condition stays true.
+// fires returns when a pending alert will fire if its expression stays true.
 func (a *active) fires() time.Time { return a.ActiveAt.Add(a.rule.For) }
 
-// action returns the first thing to do.
+// action returns the first action that the alert recommends.
 func (a *active) action() string {
 	if do := a.Annotations["action"]; do != "" {
 		return do
@@ -60,7 +60,7 @@ func (a *active) action() string {
 	return text
 }
 
-// problem has all alerts with one name that are not suppressed, worst first.
+// problem holds the alerts of one name that are not suppressed, worst first.
 type problem struct {
 	name       string
 	alerts     []*active
@@ -73,13 +73,13 @@ func (p *problem) worst() *active { return p.alerts[0] }
 type judgement struct {
 	groups    []alerting.Group
 	problems  []*problem // worst first
-	evaluated bool       // at least one rule was evaluated
+	evaluated bool       // whether at least one rule was evaluated
 	broken    []alerting.Rule
 	firing    int
 	pending   int
 
 	byLabel map[[2]string][]*active
-	reads   map[*alerting.Rule][]string // families in the value of an active alert
+	reads   map[*alerting.Rule][]string // families from which the value of a rule is computed
 }
 
 // compare sorts by severity, then firing before pending, then by age.
@@ -90,7 +90,7 @@ func compare(a, b *active) int {
 	)
 }
 
-// first sorts true before false.
+// first compares two values: true comes before false.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -160,10 +160,10 @@ func judge(groups []alerting.Group, rules []inhibition) *judgement {
 	return j
 }
 
-// mark is the color of a row or a cell. It is the worst level of the alerts about that row or cell.
+// mark is the color of a row or cell. The alerts about the row or cell determine it.
 type mark struct {
 	level   level
-	pending bool // no alert of this level fires yet
+	pending bool // alerts of this level are pending, none fires
 }
 
 func (m mark) class() string {
@@ -180,8 +180,8 @@ func (m mark) worse(o mark) mark {
 	return m
 }
 
-// subject is the labels of a row or a cell. An alert is about the subject if it has the first label, and has no other
-// value for the other labels.
+// subject is the labels of a row or cell. An alert is about this subject if it has the first label with the same value, and
+// no other label of the subject with a different value.
 type subject [][2]string
 
 // about returns the mark of a row.
@@ -219,7 +219,7 @@ func agrees(s subject, labels map[string]string) bool {
 	return true
 }
 
-// runbook returns the URL of the runbook of an alert about the subject. It is empty if there is no such alert.
+// runbook returns the runbook of the alert about the subject, or an empty string.
 func (j *judgement) runbook(s subject) string {
 	for _, a := range j.byLabel[s[0]] {
 		if link := a.Annotations["runbook_url"]; link != "" && agrees(s, a.Labels) {

@@ -15,7 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// alerts serves the alerts page. A request for JSON gets /api/v1/alerts.
+// alerts serves the alerts page. A request that accepts JSON gets the answer of /api/v1/alerts.
 func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	if r.FormValue("format") == "json" || strings.HasPrefix(r.Header.Get("Accept"), "application/json") {
@@ -34,8 +34,8 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 	s.servePage(w, r, &s.alertsPages, fmt.Sprint(s.silenceChanges.Load(), node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, time.Now()) })
 }
 
-// alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. The form for a new silence
-// contains node, if it is set.
+// alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is the node with
+// which the form for a new silence is filled in; it may be empty.
 func (s *Site) alertsPage(ctx context.Context, silence string, now time.Time) g.Node {
 	groups, err := s.Source.Groups(ctx)
 	j := judge(groups, shippedInhibitions())
@@ -91,7 +91,7 @@ func alertCard(p *problem, now time.Time, silences bool) g.Node {
 		}),
 		h.Div(h.Class("why"),
 			text("action"),
-			// Show the description only if the alert fires: for a pending alert it is not true yet.
+			// The description of a pending alert does not apply yet.
 			g.If(worst.firing, g.Group{text("description"), text("impact")}),
 			g.If(len(p.suppressed) > 0, dim("Suppresses "+suppressed(p.suppressed)+".")),
 			g.If(worst.Annotations["runbook_url"] != "", h.P(link(worst.Annotations["runbook_url"], "runbook")))),

@@ -18,15 +18,15 @@ import (
 
 // Limits of queries: concurrency, time and steps. Package alerting limits their samples.
 const (
-	mostQueries  = 1 // a query uses one CPU core; collectors and scrapes need the others
+	maxQueries   = 1 // a query uses one CPU core; collectors and scrapes need the others
 	queryTimeout = 5 * time.Second
-	mostSteps    = 11_000
+	maxSteps     = 11_000
 )
 
-// apiRoutes adds the paths of Prometheus' HTTP API for alerts, samples and targets. The targets are the jobs of the
-// collectors. /api/v1/tables is not part of Prometheus' API.
+// apiRoutes adds the paths of Prometheus' HTTP API for alerts, samples and targets (here: collectors). Only /api/v1/tables is
+// not part of Prometheus' API.
 func (s *Site) apiRoutes(mux *http.ServeMux) {
-	s.queries = make(turns, mostQueries)
+	s.queries = make(turns, maxQueries)
 	for path, answer := range map[string]func(*http.Request) (any, error){
 		"/api/v1/alerts": s.apiAlerts, "/api/v1/rules": s.apiRules, "/api/v1/query": s.apiQuery, "/api/v1/query_range": s.apiQueryRange,
 		"/api/v1/targets": s.apiTargets, "/api/v1/tables": s.apiTables,
@@ -36,7 +36,7 @@ func (s *Site) apiRoutes(mux *http.ServeMux) {
 	}
 }
 
-// apiError is an error with the type of Prometheus' API.
+// apiError is an error with its type in Prometheus' API.
 type apiError struct {
 	status int
 	kind   string
@@ -91,8 +91,8 @@ func (s *Site) inTurn(r *http.Request, answer func(*http.Request) (any, error)) 
 
 func writeAPI(w http.ResponseWriter, status int, body any) {
 	text, err := json.Marshal(body)
-	if err != nil { // for example a value that JSON cannot express
-		status, text = http.StatusInternalServerError, []byte(`{"status":"error","errorType":"internal","error":"the answer cannot be written"}`)
+	if err != nil { // for example a value that JSON cannot represent
+		status, text = http.StatusInternalServerError, []byte(`{"status":"error","errorType":"internal","error":"the answer cannot be encoded as JSON"}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -149,8 +149,8 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 		return nil, badData("step=%s: write seconds or a duration such as 15s", text)
 	case end.Before(start):
 		return nil, badData("end is before start")
-	case end.Sub(start)/time.Duration(step) > mostSteps:
-		return nil, badData("more than %d steps: take a longer step", mostSteps)
+	case end.Sub(start)/time.Duration(step) > maxSteps:
+		return nil, badData("more than %d steps: use a longer step", maxSteps)
 	}
 	matrix, err := source.QueryRange(r.Context(), expr, start, end, time.Duration(step))
 	if err != nil {
@@ -162,11 +162,11 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 	return map[string]any{"resultType": model.ValMatrix.String(), "result": matrix}, nil
 }
 
-// errRemote rejects queries if the samples are in a Prometheus. Otherwise any client could read all samples of that
-// Prometheus with the exporter's credentials.
-var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: query that")
+// errRemote is the error for a query while the source is a Prometheus. This Prometheus may have samples that clients of the
+// exporter must not read with the exporter's credentials.
+var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: query that Prometheus")
 
-// exprOf returns the query, if it is allowed, and its source.
+// exprOf returns the query and its source, or an error if the query is not allowed.
 func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {
 	if s.Source == nil {
 		return nil, "", &apiError{http.StatusNotFound, "not_found", errNoSource}
@@ -320,7 +320,7 @@ func apiAlertsOf(r alerting.Rule) []apiAlert {
 	return out
 }
 
-// apiTargets returns the jobs of the collectors as scrape targets, with last run, duration and error.
+// apiTargets returns the collectors' jobs as scrape targets, with last run, duration and error.
 func (s *Site) apiTargets(*http.Request) (any, error) {
 	targets := []apiTarget{}
 	for _, j := range s.Store.Jobs() {
@@ -336,8 +336,7 @@ func (s *Site) apiTargets(*http.Request) (any, error) {
 	return map[string]any{"activeTargets": targets, "droppedTargets": []apiTarget{}}, nil
 }
 
-// apiTables returns the tables of the collectors. They have facts that are not samples, such as a node's error text
-// of a failing health check.
+// apiTables returns facts that are not samples, such as the error text of a failing health check.
 func (s *Site) apiTables(*http.Request) (any, error) {
 	tables := []apiTable{}
 	for _, t := range snapshot.Tables(s.Store.Jobs(), time.Now()) {

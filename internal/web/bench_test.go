@@ -80,7 +80,7 @@ func fleet(t testing.TB, nodes, l1s int) *Site {
 func TestFleetIsATableWorstFirst(t *testing.T) {
 	s := fleet(t, 120, 104)
 	page := read(t, ask(t, s, "GET", "/").Body)
-	if n := strings.Count(page, `id="node-node`); n != mostRows {
+	if n := strings.Count(page, `id="node-node`); n != maxRows {
 		t.Errorf("%d nodes shown", n)
 	}
 	if first := strings.Index(page, `id="node-node0007"`); first < 0 || first > strings.Index(page, `id="node-node0000"`) {

@@ -52,7 +52,7 @@ func openChromium(t testing.TB) *chromium {
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
 		"--user-data-dir="+home, "--remote-debugging-pipe", "about:blank")
-	command.ExtraFiles = []*os.File{theirRead, theirWrite} // its file descriptors 3 and 4
+	command.ExtraFiles = []*os.File{theirRead, theirWrite} // file descriptors 3 and 4 of the process
 	command.Stderr = &log
 	command.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home)
 	command.WaitDelay = time.Second

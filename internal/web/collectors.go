@@ -11,15 +11,15 @@ import (
 )
 
 var collectorMeanings = [][2]string{
-	{"State", "How many of the last runs succeeded. “Late” is a collector that has not run for three periods."},
-	{"Last run", "Start of the oldest last run, and the longest duration."},
+	{"State", "How many of the last runs succeeded. “Late”: the collector has not run for three periods."},
+	{"Last run", "For each collector, the last run of the target that has waited longest, and the longest duration of a run."},
 }
 
-// collectorSections shows the failures by cause, then the state of all collectors. It does not use the source of
-// alerts.
+// collectorSections shows the state of the collectors: first the failures and their causes, then all collectors. It reads only the
+// jobs, so it also works if the source of alerts fails.
 func collectorSections(jobs []*snapshot.Job, j *judgement, now time.Time) g.Node {
 	failing := failures(jobs)
-	shown := failing[:min(len(failing), mostRows)]
+	shown := failing[:min(len(failing), maxRows)]
 	tables := ownTables(snapshot.Tables(jobs, now))
 	return g.Group{
 		g.If(len(failing) > 0, section("failing", "Failing collectors", nil,
@@ -31,13 +31,13 @@ func collectorSections(jobs []*snapshot.Job, j *judgement, now time.Time) g.Node
 					h.P(h.Class("dim"), g.Text("Last success: "+f.lastGood(now)+". "), g.If(runbook != "", link(runbook, "runbook"))))
 			})),
 			more(len(failing)-len(shown), " more causes"))),
-		g.If(len(tables) > 0, section("facts", "Details", nil, g.Map(tables[:min(len(tables), mostTables)], factTable), more(len(tables)-mostTables, " more tables"))),
+		g.If(len(tables) > 0, section("facts", "Details", nil, g.Map(tables[:min(len(tables), maxTables)], factTable), more(len(tables)-maxTables, " more tables"))),
 		section("collectors", "Collectors", collectorMeanings, h.Details(h.Summary(g.Text(collectorSum(jobs))), collectorTable(j, jobs, now))),
 	}
 }
 
 func factTable(t snapshot.Table) g.Node {
-	shown := t.Rows[:min(len(t.Rows), mostFacts)]
+	shown := t.Rows[:min(len(t.Rows), maxFacts)]
 	return h.Details(h.Summary(g.Text(t.About)), table("facts", t.About, t.Columns, g.Map(shown, func(cells []string) g.Node {
 		out := []cell{}
 		for i, text := range cells[1:] {
@@ -103,14 +103,13 @@ func collectorTable(j *judgement, jobs []*snapshot.Job, now time.Time) g.Node {
 	}))
 }
 
-// failure is one cause with all jobs that fail because of it. For example, all jobs of a node fail while the node is
-// down.
+// failure is a cause with all jobs that fail because of it. For example, all collectors of a node fail if the node is down.
 type failure struct {
 	remedy.Remedy
-	err        string // of one of the jobs
+	err        string // error of one of the jobs
 	targets    []string
 	collectors []string
-	good       time.Time // of the most recent successful run
+	good       time.Time // start of the most recent successful run
 }
 
 func (f *failure) text() g.Node {

@@ -9,11 +9,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// facts are the valid samples at one time, by family. A page reads them once, so all its parts show the same state.
-// It parses only the families that it shows.
+// facts are the valid samples at one time, by family. A page reads the samples once, so it shows a consistent state. Only the
+// families that it shows are parsed.
+// family holds the samples of one family. It is parsed once, even if several parts of the page use it.
 type facts map[string]*family
 
-// family holds the samples of a family. They are parsed only once, even if several parts of the page use them.
 type family struct {
 	chunks  []metric.Chunk
 	samples [][]metric.Sample // by chunk
@@ -66,8 +66,7 @@ func (f facts) by(family string, names ...string) values {
 	return v
 }
 
-// nodes are the identities of the configured nodes. They also come from earlier runs, because the identity of a node
-// is valid while the node is down.
+// nodes are the identities of the configured nodes. An identity from an earlier run stays valid while the node is down.
 type nodes struct {
 	all    []string            // configured names
 	ids    map[string]string   // node IDs by configured names
@@ -76,7 +75,7 @@ type nodes struct {
 
 func nodesOf(jobs []*snapshot.Job) nodes {
 	n := nodes{ids: map[string]string{}, called: map[string][]string{}}
-	ever := factsOf(jobs, time.Time{}) // every sample is valid at the zero time
+	ever := factsOf(jobs, time.Time{}) // all samples, because at the zero time none has expired
 	ever.each("avax_node_info", []string{"node", "node_id"}, func(l labels, _ float64) {
 		n.ids[l[0]], n.called[l[1]] = l[1], appendNew(n.called[l[1]], l[0])
 	})
@@ -85,8 +84,7 @@ func nodesOf(jobs []*snapshot.Job) nodes {
 	return n
 }
 
-// oldest returns the start of the oldest successful run whose samples are valid, among these jobs. It returns nil if
-// there is no such run.
+// oldest returns the start of the oldest good run with valid samples among these jobs, or nil.
 func oldest(jobs []*snapshot.Job, now time.Time, of func(snapshot.Key) bool) *time.Time {
 	var at *time.Time
 	for _, j := range jobs {

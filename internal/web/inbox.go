@@ -12,16 +12,16 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// mostMessages is the maximum number of messages in the inbox.
-const mostMessages = 100
+// maxMessages is the maximum number of messages in the inbox.
+const maxMessages = 100
 
-// Inbox is a webhook receiver of the demo. It shows notifications like a phone.
+// Inbox is the webhook receiver of the demo. It shows notifications as a phone would.
 type Inbox struct {
 	mu       sync.Mutex
 	messages []notified // newest first
 }
 
-// notified is an alert of a notification in the format of Alertmanager's webhook.
+// notified is an alert in a notification of Alertmanager's webhook.
 type notified struct {
 	at                  time.Time
 	Status              string
@@ -41,7 +41,7 @@ func (i *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.at = time.Now()
 		i.messages = slices.Insert(i.messages, 0, m)
 	}
-	i.messages = i.messages[:min(len(i.messages), mostMessages)]
+	i.messages = i.messages[:min(len(i.messages), maxMessages)]
 }
 
 func (i *Inbox) all() []notified {

@@ -45,7 +45,7 @@ func TestInboxShowsNotificationsNewestFirst(t *testing.T) {
 		if status := send("no JSON"); status != http.StatusBadRequest {
 			t.Errorf("status %d", status)
 		}
-		for range mostMessages {
+		for range maxMessages {
 			send(fmt.Sprintf(notification, "firing"))
 		}
 		demand(t, page(), "100 notifications", "!Resolved")

@@ -11,8 +11,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 )
 
-// inhibition is one of Alertmanager's inhibit rules: an active source suppresses the targets with equal values of the labels
-// Equal.
+// inhibition is an inhibit rule of Alertmanager: an active source suppresses the targets that have the same values of the
+// labels in equal.
 type inhibition struct {
 	source, target amlabels.Matchers
 	equal          []string
@@ -64,13 +64,12 @@ func inhibitionsOf(config []byte) ([]inhibition, error) {
 	return rules, nil
 }
 
-// class is the set of inhibitions of which an alert is a source or a target. Alerts with equal matched labels share it.
+// class tells for each inhibition whether an alert is a source or a target. Alerts with equal matched labels share a class.
 type class struct{ source, target []bool }
 
-// inhibit finds the alert that suppresses each alert, by Alertmanager's rules. A pending alert suppresses only
-// pending alerts.
+// inhibit sets active.by as Alertmanager would suppress alerts. In addition, a pending alert suppresses pending alerts.
 func inhibit(alerts []*active, rules []inhibition) {
-	var names []string // labels in matchers
+	var names []string // labels that matchers use
 	for _, r := range rules {
 		for _, m := range append(r.source[:len(r.source):len(r.source)], r.target...) {
 			names = appendNew(names, m.Name)
@@ -94,7 +93,7 @@ func inhibit(alerts []*active, rules []inhibition) {
 		of[i] = classes[key]
 	}
 	for n, r := range rules {
-		// By the labels Equal: sources that are not targets, and all sources.
+		// Sources by the values of the labels in equal: those that are not also targets, and all sources.
 		only, all := map[string]*active{}, map[string]*active{}
 		add := func(to map[string]*active, key string, a *active) {
 			if old := to[key]; old == nil || a.firing && !old.firing {
@@ -115,7 +114,7 @@ func inhibit(alerts []*active, rules []inhibition) {
 				continue
 			}
 			sources := all
-			if of[i].source[n] { // otherwise two alerts could suppress each other
+			if of[i].source[n] { // an alert that is also a source: two such alerts must not suppress each other
 				sources = only
 			}
 			if s := sources[joined(a.Labels, r.equal)]; s != nil && s != a && (s.firing || !a.firing) {

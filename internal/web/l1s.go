@@ -10,7 +10,7 @@ import (
 )
 
 var l1Meanings = [][2]string{
-	{"Active weight", "Share of the total weight, including inactive validators, that can pay its fee."},
+	{"Active weight", "Share of the total weight whose validators have a balance to pay their fee. Inactive validators count in the total."},
 	{"Connected weight", "Share of the total weight that is connected, according to your node with the lowest share."},
 	{"80 %, 75 %, 67 %", "Limits of the protocol: below 80 % the nodes report themselves as unhealthy, below 75 % consensus stops, below 67 % the L1 cannot sign messages to other chains."},
 	{"Forecast", "The active weight without top-ups. Each step is a validator whose balance runs out."},
@@ -27,7 +27,7 @@ func (v *view) l1s() g.Node {
 	if len(chains) == 0 {
 		return nil
 	}
-	rows, left := rowsOf(chains, func(chain string) mark { return v.about(subject{{"chain", chain}}) }, mostRows)
+	rows, left := rowsOf(chains, func(chain string) mark { return v.about(subject{{"chain", chain}}) }, maxRows)
 	if i := slices.IndexFunc(rows, func(r row) bool { return r.name == v.ask.l1 }); i >= 0 {
 		rows = append([]row{rows[i]}, slices.Delete(slices.Clone(rows), i, i+1)...)
 	} else if slices.Contains(chains, v.ask.l1) {
@@ -45,7 +45,7 @@ func (v *view) l1s() g.Node {
 		members:   map[string][]string{},
 	}
 	s.each("avax_chain_info", []string{"chain", "subnet_id"}, func(l labels, _ float64) { f.subnets[l[0]] = l[1] })
-	open := rows[:min(len(rows), mostL1s)]
+	open := rows[:min(len(rows), maxL1s)]
 	f.read(v, namesOf(open))
 	return section("l1s", "L1s and permissioned subnets", l1Meanings,
 		g.Map(rows, func(r row) g.Node { return v.l1Card(f, r, f.members[r.name] != nil) }),
@@ -53,7 +53,7 @@ func (v *view) l1s() g.Node {
 	)
 }
 
-// l1Facts are the samples of the L1 section. Samples of validators are read only for L1s whose validators are shown.
+// l1Facts are the samples of the L1 section. It holds samples of validators only for L1s whose validators are shown.
 type l1Facts struct {
 	weight, active, connected, validators, loss, topUp values
 	subnets                                            map[string]string
@@ -155,7 +155,7 @@ func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 	slices.SortFunc(members, func(a, b string) int {
 		return cmp.Or(cmp.Compare(marks[b].level, marks[a].level), cmp.Compare(key(a), key(b)), cmp.Compare(a, b))
 	})
-	shown := members[:min(len(members), mostRows)]
+	shown := members[:min(len(members), maxRows)]
 	columns := []string{"Validator", "State", "Ends", "Weight", "Connected", "Safe to stop"}
 	if pays {
 		columns = []string{"Validator", "State", "Runs out", "Balance", "Burn per day", "Weight", "Connected", "Safe to stop"}

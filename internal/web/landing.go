@@ -9,7 +9,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// landing serves the start page of an exporter without rules and without a Prometheus: links, and the state of the collectors.
+// landing serves the start page of an exporter without a source of alerts: links, and the state of the collectors.
 func (s *Site) landing(w http.ResponseWriter, r *http.Request) error {
 	var state bytes.Buffer
 	if err := h.Div(dim("Alerts are not evaluated here: "+errNoSource.Error()+"."), collectorSections(s.Store.Jobs(), judge(nil, nil), time.Now())).Render(&state); err != nil {

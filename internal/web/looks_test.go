@@ -19,8 +19,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// overflow lists elements that exceed a window of this width. The browser's own width does not help: on a phone it zooms out
-// until everything fits.
+// overflow lists the elements that are wider than a window of this width. The test cannot use the browser's own width, because on a
+// phone the browser zooms out until everything fits.
 func overflow(c *chromium, width int) string {
 	return eval[string](c, fmt.Sprintf(`(() => {
 		const width = %d, out = [], all = document.documentElement;

@@ -17,21 +17,21 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/pack"
 )
 
-// mostScrapes is the maximum number of concurrent scrapes: each holds the blocks of its page in memory.
-const mostScrapes = 40
+// maxScrapes is the maximum number of concurrent scrapes. It limits memory, because a scrape holds its page in memory.
+const maxScrapes = 40
 
 // scrapes serves /metrics: the snapshot, which is already compressed, and the exporter's own metrics.
 type scrapes struct {
 	site  *Site
 	turns *scrapeTurns
-	// The exporter's own metrics, in the text format and in OpenMetrics. Collecting them costs more than the rest of a page, and
-	// several megabytes in a fleet.
+	// own holds the exporter's own metrics, in the text format and in OpenMetrics. To collect them costs more time than the rest
+	// of a page, and several megabytes in a fleet.
 	own      [2]shared
 	protobuf protobufPage
 }
 
 func newScrapes(s *Site) *scrapes {
-	return &scrapes{site: s, turns: newScrapeTurns(mostScrapes)}
+	return &scrapes{site: s, turns: newScrapeTurns(maxScrapes)}
 }
 
 func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -54,11 +54,11 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.write(w, format, encoding); err != nil {
 		s.site.Log.Debug("client disconnected", "err", err)
-		panic(http.ErrAbortHandler) // closes the connection, so that no scraper accepts an incomplete page
+		panic(http.ErrAbortHandler) // close the connection, so that the scraper does not accept an incomplete page
 	}
 }
 
-// inProcess reports whether the request comes from this process, for its alert rules, over a pipe in memory.
+// inProcess reports whether the request comes from the alerting of this process, over its in-memory listener.
 func inProcess(r *http.Request) bool {
 	listener, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && listener.Network() == "pipe"
@@ -76,7 +76,7 @@ func (s *scrapes) write(w http.ResponseWriter, format expfmt.Format, encoding st
 	return writePage(w, page, encoding)
 }
 
-// zip returns a compressor for a page that is not compressed yet.
+// zip returns a writer that compresses a page with this encoding.
 func zip(w io.Writer, encoding string) io.WriteCloser {
 	if encoding == "zstd" {
 		zipped, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(64<<10)) // fails only with invalid options
@@ -89,7 +89,7 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// protobufPage is the page in protobuf, for scrapers of native histograms. One request at a time renders it, for all that wait.
+// protobufPage is the page in protobuf, for scrapers of native histograms. One request renders it for all requests that wait.
 type protobufPage struct {
 	mu    sync.Mutex
 	began time.Time
@@ -185,7 +185,7 @@ func encodingOf(w http.ResponseWriter, r *http.Request) string {
 	return encoding
 }
 
-// choose returns the encoding for these accepted ones: gzip if possible, because the blocks are gzip already; else zstd; else
+// choose selects one of the accepted encodings: gzip if accepted, because the stored pages are gzip already; otherwise zstd, or
 // none.
 func choose(accepted []string) string {
 	weights := map[string]float64{}

@@ -280,7 +280,7 @@ type counterVec struct{ *prometheus.CounterVec }
 
 func (v counterVec) set(value float64, labels ...string) { v.WithLabelValues(labels...).Add(value) }
 
-// Only OpenMetrics names the family without _total. The series has the same name and value in every format.
+// Only in OpenMetrics, the name of the family has no _total. The series has the same name and value in every format.
 func TestCountersAreCountersInEveryFormat(t *testing.T) {
 	events := metric.NewCounter("avax_test_events_total", "Events.", "node")
 	store := snapshot.New()
@@ -396,7 +396,7 @@ func putNumber(store *snapshot.Store, number int) {
 	store.Put(snapshot.Run{Key: snapshot.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}, At: time.Now(), Until: time.Now().Add(time.Hour), Chunks: b.Chunks()})
 }
 
-// While a job changes all the time, every page has one complete state of it.
+// While a job changes all the time, every page contains one complete state of the job.
 func TestPageNeverMixesTwoStatesOfAJob(t *testing.T) {
 	store := storeOf(0)
 	h := siteOf(store, prometheus.NewRegistry()).Handler()
@@ -434,7 +434,7 @@ func TestAbortedScrapeDoesNotAffectTheNext(t *testing.T) {
 	h := siteOf(storeOf(1), prometheus.NewRegistry()).Handler()
 	server := httptest.NewServer(h)
 	defer server.Close()
-	for who, times := range map[string]int{"Prometheus 3": mostScrapes + 1, "curl": mostScrapes + 1, "protobuf as it is": mostScrapes + 1} {
+	for who, times := range map[string]int{"Prometheus 3": maxScrapes + 1, "curl": maxScrapes + 1, "protobuf as it is": maxScrapes + 1} {
 		s := scrapers[who]
 		for range times {
 			ctx, cancel := context.WithCancel(t.Context())

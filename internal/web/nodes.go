@@ -12,11 +12,11 @@ import (
 )
 
 var nodeMeanings = [][2]string{
-	{"History", "The strip shows the stored history until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: not known."},
-	{"Chains", "Each chain. A card has its height and the age of its newest block. “Behind” is the number of blocks to the highest node."},
+	{"History", "The stored history until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: no samples."},
+	{"Chains", "State of each chain. On a card also its height and the age of its newest block. “Behind”: number of blocks that the highest node is ahead."},
 	{"Votes for reward", "Share of all stake that would vote for this node’s reward today."},
 	{"Weighted uptime", "Uptime that the connected peers observed, weighted by their share of all stake."},
-	{"Stake reached", "Share of the primary network’s stake that this node is connected to."},
+	{"Connected stake", "Share of the primary network’s stake to which this node is connected."},
 	{"Peers", "Number of connections, and how many of them are inbound."},
 	{"Safe to stop", "Yes if at least 80 % of the weight of each network that the node validates stays active and connected when the node stops."},
 	{"Failing checks", "Failing health checks of the node, with its error texts."},
@@ -25,15 +25,15 @@ var nodeMeanings = [][2]string{
 
 // nodeFacts are the samples of the nodes section.
 type nodeFacts struct {
-	up, validating, votes, uptime, reached, peers, inbound, newer, safe, leaves values
-	bootstrapped, present, height, made, forked                                 values
-	furthest                                                                    values
-	versions                                                                    map[string]string
-	chains                                                                      map[string][]string
-	checks                                                                      map[string][]string
-	words                                                                       map[[2]string]string // of a failing check, by node and check
-	strips                                                                      map[string]*strip
-	errors                                                                      map[string]*failure
+	up, validating, votes, uptime, connected, peers, inbound, newer, safe, leaves values
+	bootstrapped, present, height, made, forked                                   values
+	furthest                                                                      values
+	versions                                                                      map[string]string
+	chains                                                                        map[string][]string
+	checks                                                                        map[string][]string
+	words                                                                         map[[2]string]string // error texts, by node and check
+	strips                                                                        map[string]*strip
+	errors                                                                        map[string]*failure
 }
 
 func (v *view) nodeFacts(matchers string) *nodeFacts {
@@ -45,7 +45,7 @@ func (v *view) nodeFacts(matchers string) *nodeFacts {
 	at := func(family string) values { return s.by(family, "node", "chain") }
 	f := &nodeFacts{
 		up: of("avax_node_up"), validating: of("avax_node_validating"), votes: of("avax_node_uptime_rewarding_stake_ratio"),
-		uptime: of("avax_node_uptime_weighted_ratio"), reached: of("avax_node_connected_stake_ratio"), peers: of("avax_node_peers"),
+		uptime: of("avax_node_uptime_weighted_ratio"), connected: of("avax_node_connected_stake_ratio"), peers: of("avax_node_peers"),
 		inbound: of("avax_node_peers_inbound"), newer: of("avax_node_newer_version_stake_ratio"), safe: of("avax_node_safe_to_stop"),
 		leaves: at("avax_node_stop_leaves_ratio"), bootstrapped: at("avax_node_chain_bootstrapped"), present: at("avax_node_chain_present"),
 		height: at("avax_chain_height"), made: at("avax_chain_head_timestamp_seconds"), forked: at("avax_chain_fork_detected"),
@@ -82,7 +82,7 @@ func (v *view) nodeFacts(matchers string) *nodeFacts {
 	return f
 }
 
-// healthCollector has a table of failing health checks: node, check, error.
+// healthCollector is the collector with a table of failing health checks: node, check, error.
 const healthCollector = "health"
 
 // nodes shows every node, worst first.
@@ -102,7 +102,7 @@ func (v *view) nodes() (g.Node, []string) {
 	if v.noNodes {
 		return section("nodes", "Nodes", nil, dim("No samples of nodes.")), nil
 	}
-	most := mostRows
+	most := maxRows
 	if v.ask.allNodes {
 		most = len(names)
 	}
@@ -116,10 +116,10 @@ func (v *view) nodes() (g.Node, []string) {
 		v.ids[l[0]], v.own[l[1]] = l[1], l[0]
 	}
 	var body g.Node
-	if len(rows) <= mostCards {
+	if len(rows) <= maxCards {
 		body = h.Div(h.Class("cards"), g.Map(rows, func(r row) g.Node { return v.nodeCard(f, r) }))
 	} else {
-		columns := []string{"Node", "State", "History", "Chains", "Votes for reward", "Stake reached", "Peers", "Safe to stop", "Version"}
+		columns := []string{"Node", "State", "History", "Chains", "Votes for reward", "Connected stake", "Peers", "Safe to stop", "Version"}
 		body = table("nodes", "Nodes, worst first", columns, g.Map(rows, func(r row) g.Node { return v.nodeRow(f, r) }))
 	}
 	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more, with no worse alert: ", link("?nodes=all#nodes", "show all"))),
@@ -140,13 +140,13 @@ func (v *view) nodeState(f *nodeFacts, name string) cell {
 func (v *view) nodeRow(f *nodeFacts, r row) g.Node {
 	cells := []cell{v.nodeState(f, r.name), {name: "History", nodes: []g.Node{f.strips[r.name].svg(r.name, false)}}}
 	if f.up.is(0, r.name) { // the last values of a node that is down are not current
-		for _, name := range []string{"Chains", "Votes for reward", "Stake reached", "Peers", "Safe to stop", "Version"} {
+		for _, name := range []string{"Chains", "Votes for reward", "Connected stake", "Peers", "Safe to stop", "Version"} {
 			cells = append(cells, textCell(name, "–", mark{}))
 		}
 	} else {
 		cells = append(cells, cell{name: "Chains", nodes: []g.Node{v.chips(f, r.name, true)}})
 		for _, c := range v.nodeFigures(f, r.name) {
-			if slices.Contains([]string{"Votes for reward", "Stake reached", "Peers", "Safe to stop"}, c.name) {
+			if slices.Contains([]string{"Votes for reward", "Connected stake", "Peers", "Safe to stop"}, c.name) {
 				cells = append(cells, c)
 			}
 		}
@@ -183,7 +183,7 @@ func (v *view) nodeFigures(f *nodeFacts, name string) []cell {
 		one("Validating", f.validating, yesNo, "avax_node_validating"),
 		one("Votes for reward", f.votes, percent, "avax_node_uptime_rewarding_stake_ratio"),
 		one("Weighted uptime", f.uptime, percent, "avax_node_uptime_weighted_ratio"),
-		one("Stake reached", f.reached, percent, "avax_node_connected_stake_ratio"),
+		one("Connected stake", f.connected, percent, "avax_node_connected_stake_ratio"),
 		peers,
 		one("Safe to stop", f.safe, yesNo, "avax_node_safe_to_stop"),
 	}
@@ -230,7 +230,7 @@ func (v *view) chips(f *nodeFacts, node string, inTable bool) g.Node {
 	return g.If(len(chips) > 0, h.Ul(h.Class("chips"), g.Group(chips)))
 }
 
-// failingChecks shows the failing checks of the node with its error texts. Checks with equal texts are grouped.
+// failingChecks shows the failing checks of the node with their error texts. Checks with the same text are grouped.
 func (v *view) failingChecks(f *nodeFacts, node string) g.Node {
 	checks := f.checks[node]
 	slices.SortFunc(checks, compareChains)

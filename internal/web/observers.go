@@ -26,7 +26,7 @@ func (v *view) observers() g.Node {
 	for l := range s.by("avax_observer_info", "node") {
 		names = append(names, l[0])
 	}
-	rows, left := rowsOf(names, func(name string) mark { return v.about(subject{{"node", name}}) }, mostRows)
+	rows, left := rowsOf(names, func(name string) mark { return v.about(subject{{"node", name}}) }, maxRows)
 	matchers := among("node", namesOf(rows))
 	of := v.families(matchers, "avax_chain_height", "avax_chain_head_timestamp_seconds", "avax_observer_method_offered")
 	height, made := of.by("avax_chain_height", "node", "chain"), of.by("avax_chain_head_timestamp_seconds", "node", "chain")
@@ -81,7 +81,7 @@ func (v *view) observers() g.Node {
 	)
 }
 
-// viewers returns the word for the upstreams that report whether a validator is connected.
+// viewers returns a noun for the upstreams that report whether a validator is connected.
 func (v *view) viewers() string {
 	switch {
 	case v.observing == 0:

@@ -20,14 +20,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// Limits of a page. Only the number of the omitted items is shown.
+// Limits of a page. What exceeds a limit is counted, but not shown.
 const (
-	mostCards  = 8   // maximum number of nodes with a card; more are a table
-	mostRows   = 100 // of one table
-	mostL1s    = 8   // L1s with their validators
-	mostFacts  = 20  // rows of a collector's table
-	mostTables = 20
-	mostLines  = 5 // alerts of one name
+	maxCards  = 8   // nodes with a card; more nodes are shown as a table
+	maxRows   = 100 // rows of a table
+	maxL1s    = 8   // L1s with their validators
+	maxFacts  = 20  // rows of a collector's table
+	maxTables = 20
+	maxLines  = 5 // alerts of one name
 )
 
 //go:embed status.css
@@ -36,20 +36,20 @@ var statusCSS string
 // repository is the location of the linked documents.
 const repository = "https://github.com/avax-exporter/avax-exporter"
 
-// policy allows only the page's own style and icon. It allows no script.
+// policy is the Content-Security-Policy. It allows the page's style and icon, and no script.
 var policy = func() string {
 	style := sha256.Sum256([]byte(statusCSS))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(style[:]) +
 		"'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 }()
 
-// choice are the parameters of a request for the page.
+// choice holds the parameters of a request for the page.
 type choice struct {
 	allNodes bool   // ?nodes=all: all nodes
 	l1       string // ?l1=chain: the validators of this L1
 }
 
-// status serves the status page. Rules and samples come from the source, the state of the collectors from the store.
+// status serves the status page. The source provides rules and samples, the store provides the state of the collectors.
 func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if text := query.Get("refresh"); text != "" {
@@ -73,10 +73,10 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 // errNoSource means that there is no source of alerts.
 var errNoSource = errors.New("no source of alerts: set AVAX_ALERTING=on or AVAX_PROMETHEUS_URL")
 
-// servePage serves a page that is rendered at most once a second. The key identifies the page.
+// servePage serves a page. The page is rendered at most once a second. The key identifies the page.
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared, key string, build func(context.Context) g.Node) {
 	page, err := shared.get(key, func(w io.Writer) error {
-		// Other requests wait for the same page, so rendering continues if this request is cancelled.
+		// Rendering continues if this request is cancelled, because other requests get the same page.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readTimeout)
 		defer cancel()
 		return build(ctx).Render(w)
@@ -91,7 +91,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared,
 
 func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("page failed", "path", r.URL.Path, "err", err)
-	http.Error(w, "page failed, /metrics is not affected: see the log", http.StatusInternalServerError)
+	http.Error(w, "cannot render the page: see the log; /metrics is not affected", http.StatusInternalServerError)
 }
 
 // verdict is the headline of a page.
@@ -102,7 +102,7 @@ type verdict struct {
 	waiting bool
 }
 
-// verdictOf returns the active problems: subject, start, and first action.
+// verdictOf returns the headline: the worst problem, when it started, and the first action.
 func (s *Site) verdictOf(j *judgement, err error, now time.Time) verdict {
 	ran, of := s.Progress()
 	switch {
@@ -166,7 +166,7 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 		),
 		h.Main(
 			verdictSection(verdict, append(sums, j.sums()...)),
-			g.If(len(j.problems) > 0, h.Section(h.Aria("label", "Problems"), problemList(j, now, mostLines))),
+			g.If(len(j.problems) > 0, h.Section(h.Aria("label", "Problems"), problemList(j, now, maxLines))),
 			g.Iff(len(v.errs) > 0, func() g.Node {
 				return h.Article(h.Class("card bad"), h.P(h.Strong(g.Text("Samples cannot be read: this page is incomplete."))), h.Code(h.Class("error"), g.Text(v.errs[0].Error())))
 			}),
@@ -185,11 +185,11 @@ func (j *judgement) sums() []string {
 	return sums
 }
 
-// problemList shows the problems, each with at most this number of alerts.
-func problemList(j *judgement, now time.Time, most int) g.Node {
+// problemList shows the problems, each with at most limit alerts.
+func problemList(j *judgement, now time.Time, limit int) g.Node {
 	return h.Ul(h.Class("problems"), g.Map(j.problems, func(p *problem) g.Node {
 		worst := p.worst()
-		shown := p.alerts[:min(len(p.alerts), most)]
+		shown := p.alerts[:min(len(p.alerts), limit)]
 		return h.Li(h.Class(mark{worst.level, !worst.firing}.class()), h.ID(p.name),
 			g.Map(shown, func(a *active) g.Node {
 				return h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, now))))
@@ -232,7 +232,7 @@ func suppressed(alerts []*active) string {
 	return strings.Join(names, ", ")
 }
 
-// document returns a complete HTML page. The policy allows no other style than the one in it.
+// document returns a page. Its style is the only style that the policy allows.
 func document(v verdict, body ...g.Node) g.Node {
 	return h.Doctype(h.HTML(h.Lang("en"),
 		h.Head(
@@ -255,7 +255,8 @@ func bottom(version string, links ...g.Node) g.Node {
 	return h.Footer(g.Text(version), g.Map(links, func(link g.Node) g.Node { return g.Group{g.Text(" · "), link} }))
 }
 
-// link returns a link, or only text if the address is neither http(s) nor relative: a browser would run javascript.
+// link returns a link. If the address is neither http(s) nor relative, it returns only the text, because a browser would run an
+// address such as javascript:….
 func link(address, text string) g.Node {
 	to, err := url.Parse(address)
 	if err != nil || to.Scheme != "" && to.Scheme != "https" && to.Scheme != "http" {
@@ -339,7 +340,7 @@ func prose(text string) g.Node {
 
 func dim(text string) g.Node { return h.P(h.Class("dim"), g.Text(text)) }
 
-// more returns how many rows are not shown, and where they are.
+// more returns a line with the number of rows that are not shown, and a link to them.
 func more(n int, of string, where ...g.Node) g.Node {
 	return g.If(n > 0, h.P(h.Class("dim"), g.Text("and "+number(n)+of), g.Group(where)))
 }

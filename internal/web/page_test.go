@@ -63,7 +63,7 @@ func demand(t *testing.T, page string, words ...string) {
 	}
 }
 
-// Each scene changes the healthy network in two independent ways. The page shows the alerts of the real rules while they are
+// Each scene changes the healthy network in two independent ways. The page must show the alerts of the real rules, both while they are
 // pending and when they fire.
 func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 	healthy := []string{"4 of 4 nodes up", `<h1 class="well">No active alerts`, `<details class="card off" id="l1-examplel1"><summary>`, "!problems\""}
@@ -84,7 +84,7 @@ func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 			firing: []string{`<article class="card bad" id="node-bravo">`, "<strong>No connection.</strong>", "runbooks/AvaxNodeDown.md",
 				`<span class="tag bad">down`, `class="down"`, `<li class="bad"><b>C</b> bootstrapping`, "Failing checks", `class="bootstrapping"`},
 		},
-		"a reward is at risk and an L1 runs dry": {
+		"a reward is at risk and an L1 runs out of balance": {
 			change: func(n *simnet.Network) {
 				n.Node("alpha").SetObservedUptime(70)
 				for i := range 10 {
@@ -404,7 +404,7 @@ func hostile(t testing.TB) *Site {
 		"action": texts[1], "impact": "`" + texts[2] + "`", "dashboard_url": "data:text/html," + texts[0],
 	})))
 	s.Receivers = func() []alerting.Receiver {
-		return []alerting.Receiver{{Name: texts[1], Asked: true, Err: "answers 500 " + texts[0]}}
+		return []alerting.Receiver{{Name: texts[1], Notified: true, Err: "answers 500 " + texts[0]}}
 	}
 	s.Silences, s.Authenticated = hostileSilences{}, true
 	return s
@@ -441,7 +441,7 @@ func TestMarkupIsEscaped(t *testing.T) {
 	}
 }
 
-// Markup and external addresses pass through one function each.
+// Only one function writes markup, and only one function writes external addresses.
 func TestUnescapedOutputIsLimitedToTwoPlaces(t *testing.T) {
 	found := map[string]int{}
 	for name := range sourcesOf(t) {
@@ -558,7 +558,7 @@ func TestStatusPageIsCompressedIfAccepted(t *testing.T) {
 	demand(t, read(t, unpacked), "No active alerts", "1 of 1 node up")
 }
 
-// Many browsers cost no more than one rendering per second.
+// The page is rendered at most once per second, for any number of browsers.
 func TestStatusPageIsRenderedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := told(t, `avax_node_up{node="a"} 1`)
@@ -613,7 +613,7 @@ func TestNumbersAreTruncated(t *testing.T) {
 	}
 }
 
-// Clients of this port must not read everything in a Prometheus.
+// Through this port, clients must not be able to read all samples of a Prometheus.
 func TestQueriesAreNotForwardedToPrometheus(t *testing.T) {
 	s := told(t, `avax_node_up{node="a"} 1`)
 	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: "http://prometheus:9090", Timeout: time.Second, MaxBody: 1 << 10}, refusing(t))
@@ -641,7 +641,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// For an own validator the page shows the votes of its node, which include the node's own stake.
+// For your own validator, the page shows the votes that its node reports. They include the node's own stake.
 func TestOwnValidatorShowsTheVotesOfItsNode(t *testing.T) {
 	s := newSite()
 	required := func(id string) sample {

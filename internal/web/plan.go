@@ -15,8 +15,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// mostDays is the maximum period of a plan.
-const mostDays = 3650
+// maxDays is the maximum period of a plan in days.
+const maxDays = 3650
 
 // planAnswer is the JSON of plan.
 type planAnswer struct {
@@ -26,7 +26,7 @@ type planAnswer struct {
 	// Validators are the validators with a fee, sorted by the end of their balances.
 	Validators []planned `json:"validators"`
 	Total      nanos     `json:"total_avax"`
-	// QuorumLoss is when the active weight falls below each quorum.
+	// QuorumLoss lists when the active weight falls below each quorum.
 	QuorumLoss []quorumLoss `json:"quorum_loss"`
 }
 
@@ -46,7 +46,7 @@ type quorumLoss struct {
 	Seconds *float64 `json:"seconds"` // null if the quorum is never lost
 }
 
-// nanos are nAVAX, written in AVAX with all digits.
+// nanos is an amount in nAVAX. As JSON it is written in AVAX, with all digits.
 type nanos uint64
 
 // MarshalJSON writes a number.
@@ -62,19 +62,21 @@ type planError struct {
 	L1s    []string `json:"l1s,omitempty"` // monitored L1s
 }
 
-// plan answers GET /api/v1/l1/<chain>/plan?days=30: the validators of a monitored L1 to top up, with amounts, so that
-// all stay active for this number of days, and the time of the quorum loss without top-ups. It uses the last result
-// of l1_runway, independent of the series that /metrics serves. as_of is the P-Chain's time of the balances; all
-// other times count from as_of. Amounts are exact to the nAVAX. With its top-up and at its current burn rate, each
-// validator stays active for at least this number of days from the answer. An inactive validator becomes active.
-// Errors: 400 if days is not a number from 1 to 3650, 404 if the L1 is not monitored, 503 if its validators or their
-// burn rate are currently unknown.
+// plan answers GET /api/v1/l1/<chain>/plan?days=30 for a monitored L1. The answer lists the validators to top up and the amounts
+// that keep all of them active for this number of days. It also contains the time of the quorum loss without top-ups.
+//
+// The data is the last result of the collector l1_runway, even if /metrics does not serve its series. as_of is the P-Chain's
+// time of the balances; durations start at this time. Amounts are exact to the nAVAX. After its top-up, a validator stays
+// active for at least this number of days from now, at its current burn rate. An inactive validator becomes active.
+//
+// Errors: 400 if days is not a number from 1 to 3650, 404 if the L1 is not monitored, 503 if its validators or their burn rate
+// are currently unknown.
 func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
 	days := staking.TopUpDays
 	if text := r.URL.Query().Get("days"); text != "" {
 		var err error
-		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > mostDays {
-			writeJSON(w, http.StatusBadRequest, planError{Error: fmt.Sprintf("days=%s: want a whole number from 1 to %d", text, mostDays)})
+		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > maxDays {
+			writeJSON(w, http.StatusBadRequest, planError{Error: fmt.Sprintf("days=%s: want a whole number from 1 to %d", text, maxDays)})
 			return
 		}
 	}
@@ -153,10 +155,10 @@ func (s *Site) noPlan(jobs []*snapshot.Job, chain string, known *staking.L1, now
 	return &planError{status: http.StatusNotFound, Error: fmt.Sprintf("no L1 %q is monitored", chain), L1s: monitored}
 }
 
-// planCollector exports the data of a plan.
+// planCollector is the collector with the data of a plan.
 const planCollector = "l1_runway"
 
-// endless is the sort key of balances that never run out, so that they come last.
+// endless returns the runway as a sort key: a runway that never ends comes last.
 func endless(left *float64) float64 {
 	if left == nil {
 		return math.Inf(1)
@@ -176,10 +178,11 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(append(text, '\n'))
 }
 
-// l1sOf returns the validators of the monitored L1s by chain, from l1_runway or else from l1, which has no burn rates.
+// l1sOf returns the validators of the monitored L1s by chain, from the collector l1_runway. If that has no result, it uses the
+// collector l1, which has no burn rates.
 func l1sOf(jobs []*snapshot.Job, now time.Time) map[string]*staking.L1 {
 	l1s := map[string]*staking.L1{}
-	for _, j := range jobs { // l1 is first
+	for _, j := range jobs { // sorted: l1_runway comes after l1 and replaces its result
 		if l1 := j.Good.Facts.L1; l1 != nil && now.Before(j.Good.Until) {
 			l1s[j.Last.Target.Chain] = l1
 		}

@@ -22,8 +22,8 @@ import (
 // floor is the minimum burn rate of a validator, in nAVAX per second.
 const floor = staking.MainnetFloor
 
-// l1Told returns an L1 as of now. Its validators have an ID, a weight, and a balance in AVAX (for a legacy one its end in
-// hours), and this burn rate in nAVAX per second.
+// l1Told returns an L1 with the current time. Each validator is given as ID, weight, and balance in AVAX, or the end in hours for a
+// legacy validator. All validators have this burn rate in nAVAX per second.
 func l1Told(burn float64, validators ...string) *staking.L1 {
 	l1 := &staking.L1{At: time.Now()}
 	for _, text := range validators {
@@ -141,7 +141,7 @@ func TestPlanListsTopUps(t *testing.T) {
 			t.Errorf("%d:\n%s", status, diff)
 		}
 
-		// What burned since the balances were read is topped up too.
+		// The top-up also replaces the amount that was burned since the balances were read.
 		time.Sleep(10 * time.Second)
 		_, body = asked(t, s, "/api/v1/l1/one/plan?days=1")
 		if want := `"total_avax": 0.04424192` + ","; !strings.Contains(body, want) { // a day and ten seconds of d-dry
@@ -150,7 +150,7 @@ func TestPlanListsTopUps(t *testing.T) {
 	})
 }
 
-// Without P-Chain blocks balances do not change, but time passes.
+// Without P-Chain blocks the reported balances do not change, but validators still burn them.
 func TestPlanCountsFromThePChainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
@@ -192,7 +192,7 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		refused("at the start", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "2 of 60 collectors have run")
 		s.Progress = func() (ran, of int) { return 60, 60 }
 		fail(s, "l1_runway", metric.Target{Chain: "one"}, outcome("platform.getCurrentValidators", scrape.Timeout, "no answer"))
-		refused("never told", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the validators of one are", "platform.getCurrentValidators: timeout")
+		refused("no run succeeded", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the validators of one are", "platform.getCurrentValidators: timeout")
 		put(t, s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: "C"}}, `avax_l1_validators{chain="other",state="active"} 1`)
 		keepUnpriced(s, "one", "a 100 5")
 		refused("l1_runway fails", "/api/v1/l1/one/plan", http.StatusServiceUnavailable,
@@ -202,7 +202,7 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		unpriced := l1Told(0, "a 100 5", "b 5 legacy")
 		unpriced.Unpriced = true
 		keepL1(s, "one", unpriced)
-		refused("burn not told", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the burn rate of one's validators is not known at present", "did not report it")
+		refused("unknown burn rate", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the burn rate of one's validators is not known at present", "did not report it")
 		keepL1(s, "one", l1Told(floor, "a 100 5", "b 5 legacy"))
 		if status, body := asked(t, s, "/api/v1/l1/one/plan"); status != http.StatusOK {
 			t.Errorf("with all data: %d: %s", status, body)
@@ -214,10 +214,10 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		legacy := l1Told(0, "b 5 legacy")
 		legacy.At = time.Time{}
 		keepAs(s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: "one"}}, legacy)
-		refused("nobody says of when it is", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "connection refused")
+		refused("unknown time of the balances", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "connection refused")
 		s = newSite()
 		keepUnpriced(s, "one", "a 100 5")
-		refused("l1_runway is off", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "disabled")
+		refused("l1_runway is disabled", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "disabled")
 	})
 }
 

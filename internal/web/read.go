@@ -56,7 +56,7 @@ func among(label string, values []string) string {
 	return label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
 }
 
-// The history of the page: two hours, or all that the source has, if it reports that.
+// The history of the page: two hours, or less if the source reports a shorter history.
 const (
 	usualHistory = 2 * time.Hour
 	leastHistory = 10 * time.Minute
@@ -76,10 +76,10 @@ func (r *reading) past(expr func(step time.Duration) string, parts int) model.Ma
 	return matrix
 }
 
-// labels are up to three label values, in the requested order.
+// labels holds up to three label values, in the requested order.
 type labels [3]string
 
-// values are the samples of one family by some of its labels.
+// values holds the values of one family by some of its labels.
 type values map[labels]float64
 
 // each calls do for every sample of the family with the values of these labels.
@@ -99,7 +99,7 @@ func (s samples) by(family string, names ...string) values {
 	return v
 }
 
-// of returns the value, or nil: absent is never zero.
+// of returns the value, or nil if there is none.
 func (v values) of(names ...string) *float64 {
 	var l labels
 	copy(l[:], names)
@@ -124,21 +124,21 @@ func ratioOf(part, whole *float64) *float64 {
 	return &ratio
 }
 
-// row is one line of a table with its urgency.
+// row is a row of a table with its urgency.
 type row struct {
 	name string
 	mark mark
 }
 
-// rowsOf sorts worst first, limits the rows, and counts the rest.
-func rowsOf(names []string, about func(name string) mark, most int) (rows []row, more int) {
+// rowsOf returns at most limit rows, worst first, and the number of the other rows.
+func rowsOf(names []string, about func(name string) mark, limit int) (rows []row, more int) {
 	for _, name := range names {
 		rows = append(rows, row{name, about(name)})
 	}
 	slices.SortFunc(rows, func(a, b row) int {
 		return cmp.Or(cmp.Compare(b.mark.level, a.mark.level), compareChains(a.name, b.name))
 	})
-	kept := rows[:min(len(rows), most)]
+	kept := rows[:min(len(rows), limit)]
 	return kept, len(rows) - len(kept)
 }
 

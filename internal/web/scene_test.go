@@ -39,7 +39,7 @@ type scene struct {
 // TestMain does initial lookups of alerting and the resolver before synthetic time begins, so that no test waits for the network.
 func TestMain(m *testing.M) {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("no name is looked up in a test")
+		return nil, errors.New("name resolution is disabled in tests")
 	}}
 	name, _ := os.Hostname()
 	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
@@ -87,7 +87,7 @@ func newScene(t *testing.T, ctx context.Context) *scene {
 	t.Helper()
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 60})
 	network.SetBlockPeriod("X", 20*time.Second)
-	for i := range 10 { // the loss of one node does not affect the others
+	for i := range 10 { // so much stake and weight that the loss of one node does not affect other nodes
 		network.AddValidator(fmt.Sprintf("large%d", i), 3_000_000e9, 300*24*time.Hour)
 		network.AddL1Validator("examplel1", fmt.Sprintf("member%d", i), 100, 100e9)
 		network.AddL1Validator("examplepoa", fmt.Sprintf("member%d", i), 20, 100e9)

@@ -14,7 +14,8 @@ import (
 // sharedFor is the maximum age of a shared page.
 const sharedFor = time.Second
 
-// shared is a page that all requests within a second share. One at a time renders it, so many requests need at most one core.
+// shared is a page that all requests within a second share. Only one request at a time renders it, so any number of requests
+// needs at most one CPU core.
 type shared struct {
 	mu   sync.Mutex
 	at   time.Time // time of rendering
@@ -22,7 +23,7 @@ type shared struct {
 	page pack.Blocks
 }
 
-// get returns the page, and creates it again if it is too old or a different one is requested.
+// get returns the page. It renders the page again if it is too old or has another key.
 func (s *shared) get(key string, write func(io.Writer) error) (pack.Blocks, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,7 @@ func silenceLink(node string) g.Node {
 	return link((&url.URL{Path: "alerts", RawQuery: url.Values{"silence": {node}}.Encode(), Fragment: "silences"}).String(), "Silence "+node)
 }
 
-// silences is the section of silences. With authenticated requests it has forms, otherwise it shows the command.
+// silences returns the section about silences. If requests are authenticated it has forms, otherwise it shows the command.
 func (s *Site) silences(ctx context.Context, node string, now time.Time) g.Node {
 	if s.Silences == nil {
 		return g.Group{}
@@ -81,7 +81,7 @@ const longestSilence = 31 * 24 * time.Hour
 // changeSilences serves POST /alerts/silence, with node, for and comment, and POST /alerts/end, with the id of a silence.
 func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
 	if !s.maySilence() {
-		http.Error(w, "no silences without authentication: set AVAX_NOTIFY_FILE, and passwords or client certificates in AVAX_WEB_CONFIG_FILE", http.StatusForbidden)
+		http.Error(w, "silences need notifications and authentication: set AVAX_NOTIFY_FILE, and passwords or client certificates in AVAX_WEB_CONFIG_FILE", http.StatusForbidden)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
@@ -118,7 +118,7 @@ func (s *Site) silenceNode(ctx context.Context, node, lasts, by, comment string)
 	return s.Silences.Silence(ctx, notify.NodeMatches(node, nodes.ids[node]), d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
 }
 
-// userOf returns the user of the request: that of the password, or the name of the certificate.
+// userOf returns the user of the request: the user name, or the name in the client certificate.
 func userOf(r *http.Request) string {
 	if user, _, ok := r.BasicAuth(); ok {
 		return user

@@ -13,10 +13,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// stop is the result of stopping one node, from the samples.
+// stop is the predicted effect of stopping one node, computed from the samples.
 type stop struct {
-	safe   *float64   // 1 if every share is known and sufficient
-	leaves []setShare // smallest first
+	safe   *float64   // 1 if every share is known and sufficient, nil if unknown
+	leaves []setShare // shares that remain, smallest first
 }
 
 // setShare is the share of a chain's weight, or of the stake for P, that stays active and connected.
@@ -32,7 +32,7 @@ func (s setShare) whole() string {
 	return "weight"
 }
 
-// stops returns the result for each node.
+// stops returns the predicted effect for each node.
 func (f facts) stops() map[string]*stop {
 	all := map[string]*stop{}
 	of := func(node string) *stop {
@@ -56,14 +56,14 @@ func (f facts) stops() map[string]*stop {
 	return all
 }
 
-// against returns the chains with too small a share.
+// against returns the chains whose remaining share is too small.
 func (s *stop) against() []setShare {
 	return slices.DeleteFunc(slices.Clone(s.leaves), func(l setShare) bool { return l.Leaves >= staking.Quorum })
 }
 
 // reason returns why a node may not be stopped.
 func (s setShare) reason() string {
-	return fmt.Sprintf("%s: %s of %s would stay connected, 80 %% are needed", s.Chain, percent(s.Leaves), s.whole())
+	return fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed", s.Chain, percent(s.Leaves), s.whole())
 }
 
 // stopAnswer is the JSON of safeToStop. Safe is absent if it is unknown.
@@ -76,12 +76,17 @@ type stopAnswer struct {
 	AsOf   *time.Time `json:"as_of,omitempty"`
 }
 
-// safeToStop answers GET /safe-to-stop?node=…, with the configured name or the node ID of a node. 200: without it, at least 80 %
-// of the weight of each of its L1s and of the primary network's stake stay active and connected. 409: not, with the
-// reason. 503: currently unknown, with the reason. 400: no node parameter. 404: unknown node. The answer is one line of
-// text, or JSON if the request accepts application/json.
+// safeToStop answers GET /safe-to-stop?node=…, with the configured name or the node ID of a node. Statuses:
 //
-// docs/operating.md has a script for rolling upgrades with it.
+//   - 200: the node can be stopped. At least 80 % of the weight of each of its L1s, and of the primary network's stake, stays
+//     active and connected.
+//   - 409: the node must not be stopped, with the reason.
+//   - 503: currently unknown, with the reason.
+//   - 400: no node parameter.
+//   - 404: unknown node.
+//
+// The answer is one line of text, or JSON if the request accepts application/json. docs/operating.md has a script for rolling
+// upgrades that uses it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	status, answer := s.stopAnswer(r.URL.Query().Get("node"), time.Now())
 	w.Header().Add("Vary", "Accept")
@@ -94,7 +99,7 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, answer.Reason)
 }
 
-// stopCollector exports the result of stopping a node.
+// stopCollector is the collector that exports whether a node can be stopped.
 const stopCollector = "safe_to_stop"
 
 func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer) {
@@ -110,14 +115,14 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 		a.Node, a.NodeID = names[0], asked
 	}
 	found := f.stops()[a.Node]
-	own := slices.Contains(nodes.all, a.Node) || found != nil // only the configured nodes of this shard are known
+	own := slices.Contains(nodes.all, a.Node) || found != nil // true for a configured node of this shard
 	if !own {
 		a.NodeID = asked
 	}
 	if found == nil {
 		found = &stop{}
 	}
-	verdicts := map[string]float64{} // of the L1s that it validates
+	verdicts := map[string]float64{} // safe to stop, by L1 that the node validates
 	f.each("avax_l1_safe_to_stop", []string{"node_id", "chain"}, func(l labels, safe float64) {
 		if l[0] == a.NodeID && a.NodeID != "" {
 			verdicts[l[1]] = safe
@@ -150,10 +155,10 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 		a.Safe, a.Reason = &yes, "yes: it validates no monitored chain"
 		if len(found.leaves) > 0 {
 			least := found.leaves[0]
-			a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% are needed", percent(least.Leaves), least.whole(), least.Chain)
+			a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed", percent(least.Leaves), least.whole(), least.Chain)
 		}
 		return http.StatusOK, a
-	case found.safe != nil: // unknown although no known share is too small
+	case found.safe != nil: // 0, although no known share is too small
 		a.Safe, a.Reason = &no, "no: avax_node_safe_to_stop is 0"
 		return http.StatusConflict, a
 	case own:
@@ -171,8 +176,8 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 	return http.StatusServiceUnavailable, a
 }
 
-// uncounted returns why the last good run may be outdated: nodes that do not answer and that it counted as connected, or its
-// age. It is empty otherwise.
+// uncounted returns why the last good run may be outdated: its age, or nodes that stopped answering since and that it counted
+// as connected. Otherwise it returns an empty string.
 func (s *Site) uncounted(jobs []*snapshot.Job, now time.Time) string {
 	for _, j := range jobs {
 		if j.Last.Collector != stopCollector {
@@ -193,7 +198,7 @@ func (s *Site) uncounted(jobs []*snapshot.Job, now time.Time) string {
 	return ""
 }
 
-// missingOf returns what has no valid sample, and why.
+// missingOf returns which values have no valid sample, and why.
 func (s *Site) missingOf(a stopAnswer, jobs []*snapshot.Job, now time.Time, verdicts map[string]float64) string {
 	chains := slices.Sorted(maps.Keys(verdicts))
 	chains = slices.DeleteFunc(append([]string{"P"}, chains...), func(chain string) bool {

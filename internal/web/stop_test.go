@@ -56,14 +56,14 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 			status int
 			want   string
 		}{
-			{"?node=free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % are needed"},
-			{"?node=NodeID-free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % are needed"},
+			{"?node=free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed"},
+			{"?node=NodeID-free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed"},
 			{"?node=idle", 200, "yes: it validates no monitored chain"},
-			{"?node=needed", 409, "no: one: 75 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed"},
-			{"?node=NodeID-needed", 409, "no: one: 75 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed"},
+			{"?node=needed", 409, "no: one: 75 % of weight would stay connected, 80 % is needed; two: 79.99 % of weight would stay connected, 80 % is needed"},
+			{"?node=NodeID-needed", 409, "no: one: 75 % of weight would stay connected, 80 % is needed; two: 79.99 % of weight would stay connected, 80 % is needed"},
 			{"?node=NodeID-outsider", 409, "no: two: less than 80 % of weight would stay connected"},
 			{"?node=NodeID-stranger", 503, "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"},
-			{"?node=sharded", 200, "yes: without it 99 % of the stake of P would stay connected, 80 % are needed"},
+			{"?node=sharded", 200, "yes: without it 99 % of the stake of P would stay connected, 80 % is needed"},
 			{"?node=odd", 409, "no: avax_node_safe_to_stop is 0"},
 			{"?node=half", 503, "not known: how much of one would stay connected: the last runs did not report it"},
 			{"?node=silent", 503, "not known: how much of P would stay connected: the last runs did not report it"},
@@ -87,7 +87,7 @@ func TestSafeToStopAnswersInJSON(t *testing.T) {
   "node": "needed",
   "node_id": "NodeID-needed",
   "safe": false,
-  "reason": "no: one: 75 % of weight would stay connected, 80 % are needed; two: 79.99 % of weight would stay connected, 80 % are needed",
+  "reason": "no: one: 75 % of weight would stay connected, 80 % is needed; two: 79.99 % of weight would stay connected, 80 % is needed",
   "chains": [
     {
       "chain": "one",

@@ -15,13 +15,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// drawing is an inline SVG. The text is for screen readers.
+// drawing returns an inline SVG. Screen readers read its text.
 func drawing(class string, width, height int, text string, parts ...g.Node) g.Node {
 	return g.El("svg", h.Class(class), h.Role("img"), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", width, height)), h.Aria("label", text),
 		g.Group(parts))
 }
 
-// rect has a CSS class instead of a color.
+// rect returns a rectangle. The CSS class sets its color.
 func rect(class string, x, y, width, height float64) g.Node {
 	return g.El("rect", h.Class(class), at("x", x), at("y", y), at("width", width), at("height", height))
 }
@@ -67,7 +67,7 @@ func (r *reading) strips(matchers string) map[string]*strip {
 		matrix := r.past(func(s time.Duration) string {
 			step = s
 			series := family + `{` + matchers + `}`
-			if s < time.Minute { // samples may be further apart
+			if s < time.Minute { // a step may contain no sample
 				return "min by (node) (" + series + ")"
 			}
 			return fmt.Sprintf("min by (node) (min_over_time(%s[%s]))", series, model.Duration(s+30*time.Second))
@@ -134,7 +134,7 @@ func (s *strip) svg(name string, caption bool) g.Node {
 	}
 }
 
-// budgetBar shows the used share of the allowed downtime, both in seconds, and the share of the period that has passed.
+// budgetBar shows used and allowed downtime, both in seconds, and the share of the staking period that has passed.
 func budgetBar(used, allowed, passed float64, end string) g.Node {
 	const width, top, height = 200.0, 2.0, 10.0
 	share := 1.0
@@ -142,7 +142,7 @@ func budgetBar(used, allowed, passed float64, end string) g.Node {
 		share = min(1, used/allowed)
 	}
 	passed = max(0, min(1, passed))
-	text := fmt.Sprintf("%s of %s downtime used; %s of the period is over; it ends %s", seconds(used), seconds(allowed), percent(passed), end)
+	text := fmt.Sprintf("%s of %s downtime used; %s of the period is over; the period ends %s", seconds(used), seconds(allowed), percent(passed), end)
 	return drawing("budget", int(width), 26, text,
 		rect("rest", 0, top, width, height),
 		rect("used", 0, top, width*share, height),
@@ -156,8 +156,8 @@ func budgetBar(used, allowed, passed float64, end string) g.Node {
 // weightStep is the share of an L1's weight that is left after this number of seconds.
 type weightStep struct{ after, share float64 }
 
-// forecast returns how the active weight falls as balances run out: left is the runway of each validator in seconds. Validators
-// without an end stay.
+// forecast returns how the active weight falls when balances run out. left is the runway of each validator in seconds. A
+// validator that is not in left stays active.
 func forecast(left, weights map[string]float64, active, whole float64) []weightStep {
 	type end struct{ after, weight float64 }
 	var ends []end
@@ -175,15 +175,15 @@ func forecast(left, weights map[string]float64, active, whole float64) []weightS
 	return steps
 }
 
-// mostDrawn is the maximum number of drawn steps.
-const mostDrawn = 200
+// maxDrawn is the maximum number of drawn steps.
+const maxDrawn = 200
 
 // forecastDrawing shows the active share of an L1's weight over time, with the quorums of the protocol.
 func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
 	const width, height, left, right, top, bottom = 480.0, 190.0, 40.0, 445.0, 10.0, 165.0
 	const least, longest = 30 * 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
 	horizon, last := least, staking.Quorums[len(staking.Quorums)-1].Share
-	for _, s := range steps[:min(len(steps), mostDrawn)] {
+	for _, s := range steps[:min(len(steps), maxDrawn)] {
 		horizon = max(horizon, min(longest, s.after*1.5))
 		if s.share < last {
 			break // later steps have no effect

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// How long a scrape waits for a slot, and how long a stalled scraper keeps its slot while others wait.
+// How long a scrape waits for a slot, and how long a stalled scraper keeps its slot while other scrapers wait.
 const (
 	longestWait  = 5 * time.Second
 	stalledAfter = 500 * time.Millisecond
 )
 
-// scrapeTurns limits concurrent scrapes. A stalled scraper loses its slot and its connection to one that waits. A connection has
-// one slot, or waits for one.
+// scrapeTurns limits concurrent scrapes with slots. A stalled scraper loses its slot and its connection if another scraper
+// waits. A connection can have, or wait for, only one slot.
 type scrapeTurns struct {
-	free chan struct{} // holds a value for each free slot; the first to wait is served first
+	free chan struct{} // holds a value for each free slot; the first scraper that waits gets the next slot
 
 	mu    sync.Mutex
 	held  map[*scrapeTurn]bool
-	comes map[string]bool // HTTP/2 connections with a slot, or waiting for one
+	comes map[string]bool // HTTP/2 connections that have a slot or wait for a slot
 }
 
 func newScrapeTurns(n int) *scrapeTurns {
@@ -37,20 +37,20 @@ func newScrapeTurns(n int) *scrapeTurns {
 type scrapeTurn struct {
 	http.ResponseWriter
 	all  *scrapeTurns
-	from string // its HTTP/2 connection
+	from string // HTTP/2 connection; empty for HTTP/1
 
 	mu    sync.Mutex
-	since time.Time // start of the write in progress; zero: none
+	since time.Time // start of the write in progress; zero: no write in progress
 }
 
 // take waits for a slot.
 func (t *scrapeTurns) take(w http.ResponseWriter, r *http.Request) (*scrapeTurn, error) {
 	turn := &scrapeTurn{ResponseWriter: w, all: t}
-	if r.ProtoMajor > 1 { // with HTTP/1 there is one request at a time
+	if r.ProtoMajor > 1 { // an HTTP/1 connection has only one request at a time
 		turn.from = r.RemoteAddr
 	}
 	if !t.enter(turn.from) {
-		return nil, errors.New("the last scrape over this connection is under way")
+		return nil, errors.New("the previous scrape over this connection is still in progress")
 	}
 	if err := t.wait(r.Context()); err != nil {
 		t.leave(turn.from)
@@ -100,18 +100,18 @@ func (t *scrapeTurns) wait(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-end.C:
-			return errors.New(strconv.Itoa(cap(t.free)) + " scrapes are under way: are there scrapers that read slowly?")
+			return errors.New(strconv.Itoa(cap(t.free)) + " scrapes are in progress: check for scrapers that read slowly")
 		}
 	}
 }
 
-// cutStalled ends the scrapes that do not read.
+// cutStalled ends the scrapes whose scrapers do not read.
 func (t *scrapeTurns) cutStalled() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for turn := range t.held {
 		if turn.stalled() {
-			_ = http.NewResponseController(turn.ResponseWriter).SetWriteDeadline(time.Now()) // ends the write
+			_ = http.NewResponseController(turn.ResponseWriter).SetWriteDeadline(time.Now()) // ends the write in progress
 		}
 	}
 }
@@ -122,15 +122,15 @@ func (t *scrapeTurn) stalled() bool {
 	return !t.since.IsZero() && time.Since(t.since) >= stalledAfter
 }
 
-// mostWritten is the number of bytes per write. A scraper is stalled if it takes longer than stalledAfter to read them.
-const mostWritten = 64 << 10
+// maxWritten is the number of bytes per write. A scraper is stalled if it takes longer than stalledAfter to read them.
+const maxWritten = 64 << 10
 
 // Write records the start of each write.
 func (t *scrapeTurn) Write(text []byte) (n int, err error) {
 	for len(text) > 0 && err == nil {
 		var wrote int
 		t.begin(time.Now())
-		wrote, err = t.ResponseWriter.Write(text[:min(len(text), mostWritten)])
+		wrote, err = t.ResponseWriter.Write(text[:min(len(text), maxWritten)])
 		t.begin(time.Time{})
 		n, text = n+wrote, text[wrote:]
 	}

@@ -82,7 +82,7 @@ func TestConcurrentScrapesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := siteOf(storeOf(1), prometheus.NewRegistry()).Handler()
 		enough := make(chan struct{})
-		for n := range mostScrapes {
+		for n := range maxScrapes {
 			go serveTo(h, &stuck{httptest.NewRecorder(), enough}, from(t.Context(), n))
 		}
 		synctest.Wait()

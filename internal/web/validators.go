@@ -11,8 +11,8 @@ import (
 
 var validatorMeanings = [][2]string{
 	{"State", "Whether the validator is in the primary network’s set, and how many of your nodes and observers are connected to it."},
-	{"Uptime", "Uptime that the peers observed, weighted by stake; otherwise the lowest that one of your nodes or observers observed. After it, the required uptime."},
-	{"Downtime budget", "The bar is the downtime that the period allows. The filled part is used. The line marks the current time; the right edge is the end of the period."},
+	{"Uptime", "If known, the uptime that peers observed, weighted by stake. Otherwise the lowest uptime that one of your nodes or observers observed. The second number is the required uptime."},
+	{"Downtime budget", "The whole bar is the downtime that the period allows. The filled part is used. The vertical line shows which part of the period has passed."},
 	{"Votes", "Share of all stake that would vote for the validator’s reward today."},
 	{"Reward", "Reward at the end of the period, without the delegators’ part."},
 }
@@ -26,7 +26,7 @@ func (v *view) validators() g.Node {
 	if len(names) == 0 {
 		return nil
 	}
-	rows, left := rowsOf(names, v.aboutValidator, mostRows)
+	rows, left := rowsOf(names, v.aboutValidator, maxRows)
 	matchers := ""
 	if left > 0 {
 		matchers = among("node_id", namesOf(rows))
@@ -108,7 +108,8 @@ var (
 	rewardFamilies = []string{"avax_validator_reward_reachable", "avax_validator_potential_reward_avax"}
 )
 
-// aboutValidator returns the mark of a validator's row: of the alerts about it, and of those about its node that color a cell.
+// aboutValidator returns the mark of a validator's row. It combines the alerts about the validator and those alerts about its
+// node that color a cell of the row.
 func (v *view) aboutValidator(id string) mark {
 	return v.about(subject{{"node_id", id}}).worse(v.ofValidator(id, slices.Concat(stateFamilies, endFamilies, uptimeFamilies, budgetFamilies, votesFamilies, rewardFamilies)))
 }
@@ -122,8 +123,8 @@ func (v *view) ofValidator(id string, families []string) mark {
 	return m
 }
 
-// votesOf returns the share that would vote yes under the current requirement. For an own validator it is the number of its node,
-// as in the table of nodes and in the alerts.
+// votesOf returns the share of stake that would vote yes under the current requirement. For your own validator it is the value
+// of its node, so that this table, the table of nodes and the alerts show the same value.
 func votesOf(votes values, id string, required *float64) *float64 {
 	if required == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package web serves the metrics, the status pages and the health endpoints. No request to it causes a call to an upstream.
+// Package web serves the metrics, the status pages and the health endpoints. No request causes a call to an upstream.
 package web
 
 import (
@@ -18,33 +18,33 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// Upstreams exports the families about requests to upstreams.
+// Upstreams provides the families about requests to upstreams.
 type Upstreams interface {
 	WriteText(w io.Writer, format expfmt.FormatType) error
 	Each() iter.Seq[*dto.MetricFamily]
 }
 
-// Site has the data of the handlers.
+// Site holds the inputs of the handlers.
 type Site struct {
 	Store *snapshot.Store
 	// Registry holds the exporter's own metrics except those of Upstreams.
 	Registry  prometheus.Gatherer
 	Upstreams Upstreams
-	// Source is the source of alerts and samples: the rule evaluation of this process, or a Prometheus. Nil without both.
+	// Source provides alerts and samples: alerting in this process, or a Prometheus. Nil if there is neither.
 	Source alerting.Source
-	// Receivers returns the Alertmanagers that this process notifies; nil without any.
+	// Receivers returns the Alertmanagers that this process notifies; nil if there are none.
 	Receivers func() []alerting.Receiver
-	// Silences are those of this process' notifications; nil without notifications.
+	// Silences holds the silences for notifications of this process; nil without notifications.
 	Silences Silences
-	// Authenticated is true if the web configuration authenticates every request. Then the pages can change silences.
+	// Authenticated reports whether the web configuration authenticates every request. If so, the pages can change silences.
 	Authenticated bool
-	// Inbox is the receiver of the demo; nil elsewhere.
+	// Inbox is the receiver of the demo; nil outside the demo.
 	Inbox *Inbox
-	// Unreachable returns the names of the nodes that do not answer now, or have not answered within this time.
+	// Unreachable returns the names of the nodes that do not answer now, or whose last answer is older than within.
 	Unreachable func(within time.Duration) []string
 	// ObserverBudget is the maximum number of calls to one observer within any minute.
 	ObserverBudget int
-	// Progress returns the number of jobs that have ended their first run, and the number of jobs.
+	// Progress returns the number of jobs whose first run has ended, and the number of jobs.
 	Progress func() (ran, of int)
 	Version  string
 	Log      *slog.Logger
@@ -75,7 +75,7 @@ func (s *Site) Handler() http.Handler {
 	return strict(mux)
 }
 
-// strict sets headers for every answer: no storing, no content sniffing, no framing, nothing from other origins.
+// strict sets headers that forbid, for every answer, caching, content sniffing, framing and content of other origins.
 func strict(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -91,13 +91,13 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /api/v1/query, /api/v1/query_range, /api/v1/targets, /api/v1/tables, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
 }
 
-// healthy answers 200 while the process serves. Restart it otherwise.
+// healthy answers 200 while the process serves requests. If it does not answer, restart the process.
 func (s *Site) healthy(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "healthy")
 }
 
-// ready answers 200 once every collector has ended its first run, successful or not: from then on, what is absent from /metrics
-// is absent upstream. A chain or node that is found later does not change that.
+// ready answers 200 once the first run of every collector has ended, successful or not. From then on, a series that is absent
+// from /metrics is absent upstream. The answer stays 200 if a chain or node is added later.
 func (s *Site) ready(w http.ResponseWriter, _ *http.Request) {
 	ran, of := s.Progress()
 	if ran == of && of > 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// show formats a value, or returns a dash: absent is never zero.
+// show formats a value. If v is nil, it returns a dash.
 func show(v *float64, format func(float64) string) string {
 	if v == nil {
 		return "–"
@@ -33,7 +33,7 @@ func since(now, t time.Time) string {
 	return span(now.Sub(t)) + " ago"
 }
 
-// clockTime formats the time of day in UTC, with the date on another day.
+// clockTime formats the time of day in UTC. It adds the date if t is not today.
 func clockTime(now, t time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
@@ -52,7 +52,7 @@ func seconds(v float64) string {
 	return span(time.Duration(v * float64(time.Second)))
 }
 
-// span truncates instead of rounding: with 1.9 days left, one full day is left.
+// span formats a duration. It truncates instead of rounding: of 1.9 days, one full day is left.
 func span(d time.Duration) string {
 	switch {
 	case d < 100*time.Second:
@@ -79,7 +79,7 @@ func yesNo(v float64) string {
 	return "no"
 }
 
-// percent truncates too: 100 % means all, and a value below a threshold looks so.
+// percent formats a ratio. It truncates too: 100 % means all, and a value below a threshold is never shown as the threshold.
 func percent(ratio float64) string {
 	text := strconv.FormatFloat(math.Floor(ratio*1e4+1e-6)/100, 'f', 2, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " %"

@@ -11,8 +11,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Amount is an exact whole number of up to 256 bits, not negative: an amount in the smallest unit of its asset. It is
-// written as a number or as a string of decimal digits.
+// Amount is an amount in the smallest unit of its asset: an exact whole number from 0 to 2^256-1. In JSON it is a number, or a
+// string of decimal digits.
 type Amount struct{ *big.Int }
 
 // longestAmount is the maximum number of digits; 256 bits have 78.
@@ -33,7 +33,7 @@ func (a *Amount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return errors.New("neither a number nor a string")
 	}
 	if digits == "" || len(digits) > longestAmount || strings.Trim(digits, "0123456789") != "" {
-		return fmt.Errorf("%s is no whole number from 0 to 2^256", quote(digits))
+		return fmt.Errorf("%s is not a whole number below 2^256", quote(digits))
 	}
 	a.Int, _ = new(big.Int).SetString(digits, 10)
 	return nil

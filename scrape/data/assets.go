@@ -46,7 +46,7 @@ const (
 	Linear    = "linear"
 )
 
-// The caps of an asset.
+// The kinds of cap on an asset's supply.
 const (
 	CapFixed    = "fixed"
 	CapVariable = "variable"
@@ -60,8 +60,8 @@ const (
 
 // AssetTransactionQuery selects transactions of an asset.
 type AssetTransactionQuery struct {
-	TxTypes    []string  // such as ImportTx; none: all
-	Start, End time.Time // after Start and before End, to the second; zero: no limit
+	TxTypes    []string  // such as ImportTx; empty: all
+	Start, End time.Time // exclusive, precise to the second; zero: no limit
 	Paging
 }
 
@@ -98,7 +98,7 @@ type UTXO struct {
 	ConsumingTxHash      string           `json:"consumingTxHash,omitzero"` // empty while unspent
 	ConsumedOnChainID    string           `json:"consumedOnChainId,omitzero"`
 	ConsumingTxTimestamp *wire.UnixTime   `json:"consumingTxTimestamp"`
-	Locktime             wire.Float       `json:"locktime"` // Unix seconds, 0 for none; the service rounds a locktime of 2^64 seconds
+	Locktime             wire.Float       `json:"locktime"` // Unix seconds, 0 for none; a float, because the service rounds a locktime near 2^64 seconds
 	Threshold            wire.Uint64      `json:"threshold"`
 	GroupID              *wire.Uint64     `json:"groupId"`          // of an NFT
 	Payload              string           `json:"payload,omitzero"` // of an NFT
@@ -150,7 +150,7 @@ func (p AssetTransactionPage) content() ([]Item[AssetTransaction], string) {
 // AssetTransactionPage calls GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions for one
 // page. BlockchainID is XChain or the X-Chain's own ID.
 func (c *Client) AssetTransactionPage(ctx context.Context, network, blockchainID, assetID string, a AssetTransactionQuery, pageToken string) (AssetTransactionPage, error) {
-	q := ask(assetTransactions)
+	q := newRequest(assetTransactions)
 	q.network(network)
 	q.fill("blockchainId", blockchainID, "x-chain, or the blockchain ID of the X-Chain")
 	q.fill("assetId", assetID, "the ID of an asset of the X-Chain")

@@ -39,7 +39,7 @@ type NativeBalanceQuery struct {
 
 // NativeBalance calls GET /v1/chains/{chainId}/addresses/{address}/balances:getNative.
 func (c *Client) NativeBalance(ctx context.Context, chainID, address string, b NativeBalanceQuery) (NativeTokenBalance, error) {
-	q := ask(nativeBalance)
+	q := newRequest(nativeBalance)
 	q.chain(chainID)
 	q.address(address)
 	q.setNumber("blockNumber", b.BlockNumber)
@@ -57,10 +57,10 @@ type Collectible struct {
 	ERCType      string       `json:"ercType"` // ERC721 or ERC1155
 	TokenURI     string       `json:"tokenUri,omitzero"`
 	ChainID      string       `json:"chainId,omitzero"` // empty in a transfer
-	Name         string       `json:"name,omitzero"`    // of the collection; like Symbol and OwnerAddress only of ERC-721
+	Name         string       `json:"name,omitzero"`    // of the collection; Name, Symbol and OwnerAddress are empty for ERC-1155
 	Symbol       string       `json:"symbol,omitzero"`
 	OwnerAddress string       `json:"ownerAddress,omitzero"`
-	Balance      *Amount      `json:"balance"` // only of ERC-1155; nil otherwise
+	Balance      *Amount      `json:"balance"` // nil except for ERC-1155
 	Metadata     *NFTMetadata `json:"metadata"`
 }
 
@@ -97,7 +97,7 @@ type NFTMetadata struct {
 	Properties                   string         `json:"properties,omitzero"` // of ERC-1155
 }
 
-// Indexed reports whether the service has a valid copy.
+// Indexed reports whether the service has a valid copy of the metadata.
 func (m *NFTMetadata) Indexed() bool { return m != nil && strings.EqualFold(m.IndexStatus, NFTIndexed) }
 
 // ERC1155Query selects ERC-1155 balances.
@@ -120,7 +120,7 @@ func (p ERC1155BalancePage) content() ([]Item[Collectible], string) {
 
 // ERC1155BalancePage calls GET /v1/chains/{chainId}/addresses/{address}/balances:listErc1155 for one page.
 func (c *Client) ERC1155BalancePage(ctx context.Context, chainID, address string, b ERC1155Query, pageToken string) (ERC1155BalancePage, error) {
-	q := askCollectibles(erc1155Balances, chainID, address, CollectibleQuery{b.ContractAddress, b.Paging}, pageToken)
+	q := collectiblesRequest(erc1155Balances, chainID, address, CollectibleQuery{b.ContractAddress, b.Paging}, pageToken)
 	q.setNumber("blockNumber", b.BlockNumber)
 	return get[ERC1155BalancePage](ctx, c, q)
 }
@@ -152,7 +152,7 @@ func (p ERC721BalancePage) content() ([]Item[Collectible], string) {
 
 // ERC721BalancePage calls GET /v1/chains/{chainId}/addresses/{address}/balances:listErc721 for one page.
 func (c *Client) ERC721BalancePage(ctx context.Context, chainID, address string, b CollectibleQuery, pageToken string) (ERC721BalancePage, error) {
-	return get[ERC721BalancePage](ctx, c, askCollectibles(erc721Balances, chainID, address, b, pageToken))
+	return get[ERC721BalancePage](ctx, c, collectiblesRequest(erc721Balances, chainID, address, b, pageToken))
 }
 
 // ERC721Balances yields the NFTs of an address, page by page.
@@ -175,7 +175,7 @@ func (p CollectiblePage) content() ([]Item[Collectible], string) {
 
 // CollectiblePage calls GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles for one page.
 func (c *Client) CollectiblePage(ctx context.Context, chainID, address string, b CollectibleQuery, pageToken string) (CollectiblePage, error) {
-	return get[CollectiblePage](ctx, c, askCollectibles(collectibles, chainID, address, b, pageToken))
+	return get[CollectiblePage](ctx, c, collectiblesRequest(collectibles, chainID, address, b, pageToken))
 }
 
 // Collectibles yields the ERC-721 and ERC-1155 tokens of an address, page by page.
@@ -186,8 +186,8 @@ func (c *Client) Collectibles(ctx context.Context, chainID, address string, b Co
 	}, Collectible.id)
 }
 
-func askCollectibles(e *Endpoint, chainID, address string, b CollectibleQuery, pageToken string) *request {
-	q := ask(e)
+func collectiblesRequest(e *Endpoint, chainID, address string, b CollectibleQuery, pageToken string) *request {
+	q := newRequest(e)
 	q.chain(chainID)
 	q.address(address)
 	q.contract(b.ContractAddress)

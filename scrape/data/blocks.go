@@ -24,10 +24,10 @@ type Block struct {
 	CumulativeTransactions wire.Uint64   `json:"cumulativeTransactions"` // of the chain, up to this block
 }
 
-// Block calls GET /v1/chains/{chainId}/blocks/{blockId} for a block number or hash. A block that is unknown to the service, or
-// not indexed yet, is an error with the outcome not_found.
+// Block calls GET /v1/chains/{chainId}/blocks/{blockId} for a block number or hash. If the service does not know the block, or
+// has not indexed it yet, the error has the outcome not_found.
 func (c *Client) Block(ctx context.Context, chainID, id string) (Block, error) {
-	q := ask(block)
+	q := newRequest(block)
 	q.chain(chainID)
 	q.want(blockID.MatchString(id), "blockId %s: write the number of a block, or its hash, 64 hex digits after 0x", quote(id))
 	q.fill("blockId", id, "")

@@ -13,8 +13,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The service's limits in compute units: for callers without a key (shared by all of an IP address), and for callers with a
-// free key.
+// The service's limits in compute units, for callers without a key and for callers with a free key. All callers from an IP
+// address share the limit without a key.
 const (
 	KeylessPerMinute = 6_000
 	KeylessPerDay    = 1_200_000
@@ -22,9 +22,9 @@ const (
 	FreePerDay       = 2_000_000
 )
 
-// Budget limits the compute units spent within any minute and within any day. Use its Admit as scrape.Options.Admit of every
-// Upstream that shares it. It is safe for concurrent use. It must not be copied, and its fields must not change after the
-// first use. A restart resets it.
+// Budget limits the compute units spent within any minute and within any day. Use Budget.Admit as scrape.Options.Admit of
+// every Upstream that shares the budget. A Budget is safe for concurrent use. Do not copy it, and do not change its fields
+// after the first use. A restart of the exporter resets what was spent to 0.
 type Budget struct {
 	PerMinute, PerDay int // 0: no limit
 
@@ -33,7 +33,7 @@ type Budget struct {
 	minute, day window
 }
 
-// windows creates the windows at the first use.
+// windows returns both windows and the time since the first use. The first call creates the windows.
 func (b *Budget) windows() (now time.Duration, all []*window) {
 	if b.began.IsZero() {
 		b.began = time.Now()
@@ -47,8 +47,8 @@ func (b *Budget) windows() (now time.Duration, all []*window) {
 	return now, []*window{&b.minute, &b.day}
 }
 
-// Admit spends the cost of a request. If that exceeds the budget, nothing is spent and the error is a *scrape.Error with the
-// outcome rate_limited and the numbers.
+// Admit spends the cost of a request. If the cost exceeds the rest of the budget, Admit spends nothing and returns a
+// *scrape.Error with the outcome rate_limited.
 func (b *Budget) Admit(_ context.Context, op string) error {
 	units := Units(op)
 	b.mu.Lock()
@@ -71,7 +71,7 @@ type overBudgetError struct{ error }
 // IsOverBudget reports whether a request was not sent because it exceeded the budget.
 func IsOverBudget(err error) bool { return errors.As(err, new(overBudgetError)) }
 
-// Spent returns the compute units spent in the last minute and in the last day, to the minute.
+// Spent returns the compute units spent in the last minute and in the last day. The day is precise to the minute.
 func (b *Budget) Spent() (inMinute, inDay int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,8 +96,8 @@ func endpointOf(op string) *Endpoint {
 	return nil
 }
 
-// window sums what was spent in the past minute or day. Units spent within one step expire together, at the time of the
-// step's end, so that the sum is never too small.
+// window sums the units spent in the past minute or day. All units spent within one step expire together, based on the end of
+// the step. So the sum is never too small.
 type window struct {
 	name         string
 	length, step time.Duration
@@ -128,7 +128,7 @@ func (w *window) spend(now time.Duration, units int) {
 	w.spendings = append(w.spendings, spending{leaves, units})
 }
 
-// room returns the error if that many more units do not fit.
+// room returns an error if that many more units exceed the limit of the window.
 func (w *window) room(now time.Duration, units int) error {
 	if w.limit <= 0 || w.spent+units <= w.limit {
 		return nil
@@ -146,25 +146,25 @@ func (w *window) room(now time.Duration, units int) error {
 		wait = s.leaves - now
 	}
 	wait = max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second)
-	return fmt.Errorf("the call costs %d compute units, and of %d per %s %d are spent: wait %s, call less often, or raise the budget",
+	return fmt.Errorf("the call costs %d compute units, but of the budget of %d per %s, %d are spent: wait %s, call less often, or raise the budget",
 		units, w.limit, w.name, w.spent, wait)
 }
 
 // Load is a group of requests that repeats.
 type Load struct {
-	Op    string        // as Endpoint.Op; a list is one request per page
-	Calls int           // requests each time
-	Every time.Duration // one second or more
+	Op    string        // as Endpoint.Op; each page of a list is one request
+	Calls int           // number of requests each time
+	Every time.Duration // time between two groups; at least one second
 }
 
-// Need is the compute units that a plan needs.
+// Need is the compute units that loads need.
 type Need struct {
 	PerMinute int // in the worst minute
 	PerDay    int // per day
 }
 
-// Estimate sums the maximum cost of loads, without retries and shared answers. The requests of one run may take half the period,
-// so those of two runs can fall into one minute. The error names an invalid load.
+// Estimate sums the maximum cost of loads, without retries and shared answers. A run may take half its period, so requests of
+// two runs can fall into one minute. The error names every invalid load.
 func Estimate(loads ...Load) (Need, error) {
 	var need Need
 	var errs []error
@@ -174,7 +174,7 @@ func Estimate(loads ...Load) (Need, error) {
 		case e == nil:
 			errs = append(errs, fmt.Errorf("%s: the data service has no such endpoint", l.Op))
 		case l.Every < time.Second:
-			errs = append(errs, fmt.Errorf("%s: every %s is too often: write a second or more", l.Op, l.Every))
+			errs = append(errs, fmt.Errorf("%s: period %s is too short: write a second or more", l.Op, l.Every))
 		case l.Calls < 0:
 			errs = append(errs, fmt.Errorf("%s: %d calls: write 0 or more", l.Op, l.Calls))
 		default:
@@ -190,7 +190,7 @@ func ticks(span, period time.Duration) int { return int((span-1)/period) + 1 }
 
 var (
 	budgetUnits = prometheus.NewDesc("avax_exporter_data_budget_units",
-		"Compute units that the exporter may spend at the Data service within any minute and any day.", []string{"window"}, nil)
+		"Maximum number of compute units that the exporter spends at the Data service within any minute and within any day.", []string{"window"}, nil)
 	spentUnits = prometheus.NewDesc("avax_exporter_data_spent_units",
 		"Compute units spent at the Data service in the last minute and in the last day, since the exporter started.", []string{"window"}, nil)
 )

@@ -58,7 +58,7 @@ func (p DeploymentPage) content() ([]Item[Contract], string) { return p.Contract
 
 // DeploymentPage calls GET /v1/chains/{chainId}/contracts/{address}/deployments for one page.
 func (c *Client) DeploymentPage(ctx context.Context, chainID, address string, p Paging, pageToken string) (DeploymentPage, error) {
-	q := ask(deployments)
+	q := newRequest(deployments)
 	q.chain(chainID)
 	q.address(address)
 	q.page(p, pageToken)
@@ -79,11 +79,11 @@ type nft struct{ chainID, address, tokenID string }
 // reindexEvery is the minimum time between two requests to index the metadata of a token.
 const reindexEvery = time.Hour
 
-// Reindex calls POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex: the service indexes the
-// metadata of an NFT again, some time later. The request is sent once, and once an hour for each token. Until then another
-// call is rejected as rate_limited and not sent. A call that the service rejected does not count.
+// Reindex calls POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex. The service then indexes the
+// metadata of an NFT again, some time later. The request is sent at most once. For an hour after a request, further calls
+// for the same token return the outcome rate_limited and are not sent. A request that the service rejected does not count.
 func (c *Client) Reindex(ctx context.Context, chainID, address, tokenID string) error {
-	q := ask(reindex)
+	q := newRequest(reindex)
 	q.chain(chainID)
 	q.address(address)
 	q.fill("tokenId", tokenID, "the ID of a token of the contract")
@@ -93,7 +93,7 @@ func (c *Client) Reindex(ctx context.Context, chainID, address, tokenID string) 
 	}
 	if left := c.reserve(token); left > 0 {
 		return &scrape.Error{Op: q.Op(), Outcome: scrape.RateLimited,
-			Err: fmt.Errorf("a token may be indexed once an hour: wait %s more", max(time.Second, left.Round(time.Second)))}
+			Err: fmt.Errorf("a token can be indexed once an hour: wait another %s", max(time.Second, left.Round(time.Second)))}
 	}
 	_, err := post[*struct{}](ctx, c, q, nil)
 	switch scrape.OutcomeOf(err) {
@@ -105,7 +105,8 @@ func (c *Client) Reindex(ctx context.Context, chainID, address, tokenID string) 
 	return err
 }
 
-// reserve stores the time of a request for token. If there was one within the hour, it returns the time to wait instead.
+// reserve stores the time of a request for token and returns 0. If there was a request in the last hour, it only returns the
+// time to wait.
 func (c *Client) reserve(token nft) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,14 +1,14 @@
 // Package data is the typed client of the Data service: a REST API of indexed data of all chains.
 //
-// Each file holds one group of endpoints. Each method is one endpoint, with its types in the same file. A list has two
+// Each file holds one group of endpoints. Each method calls one endpoint; its types are in the same file. A list has two
 // methods: RewardPage returns one page, Rewards yields the items of all pages (see Paging). Every method returns a
-// *scrape.Error if there is no answer. Invalid parameters are rejected with a remedy before anything is sent. Answers may
-// be shared under scrape.MaxAge and must not be changed.
+// *scrape.Error if there is no answer. If a parameter is invalid, nothing is sent and the error contains a remedy. Answers
+// may be shared (scrape.MaxAge), so callers must not change them.
 //
-// The methods that no collector uses, such as AssetUTXO…, serve the command call. It checks an answer with Endpoint.Check
-// before it prints it.
+// No collector uses some methods, such as AssetTransactions. They are for the command call, which checks an answer with
+// Endpoint.Check before it prints the answer.
 //
-// The service may add values: a status, type or kind is a plain string, and the constants name the known ones.
+// The service may add values. Therefore a status, type or kind is a plain string, and constants name the known values.
 //
 // A key is sent as a header (scrape.Options.Header): KeyHeader or LegacyKeyHeader. Budget limits the cost of calls.
 package data
@@ -23,7 +23,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The headers for a key. The address of the service decides which one applies.
+// The headers for a key. The URL of the service determines which one applies.
 const (
 	KeyHeader       = "x-service-api-key"
 	LegacyKeyHeader = "x-glacier-api-key"
@@ -43,17 +43,18 @@ func New(u *scrape.Upstream) *Client { return &Client{u: u} }
 // Name returns the configured name of the service.
 func (c *Client) Name() string { return c.u.Name() }
 
-// IsKeyRejected reports whether the service rejects the key, or requires one. The service is up; a retry does not help.
+// IsKeyRejected reports whether the service rejected the key, or rejected a request without a key. A retry does not help.
 func IsKeyRejected(err error) bool {
 	return scrape.OutcomeOf(err) == scrape.Forbidden || err != nil && strings.Contains(strings.ToLower(err.Error()), "api key is invalid")
 }
 
 const (
-	keyRejected = "the key is not accepted"
-	keyMissing  = "a key is needed and none is sent"
+	keyRejected = "the service rejects the key"
+	keyMissing  = "the service requires a key, and none is configured"
 )
 
-// Explain adds the outcome and a remedy to the rejection of a key, or of requests without one.
+// Explain sets the outcome forbidden and adds a message to an error for which IsKeyRejected holds. It returns other errors
+// unchanged.
 func (c *Client) Explain(err error) error {
 	var e *scrape.Error
 	if !IsKeyRejected(err) || !errors.As(err, &e) {

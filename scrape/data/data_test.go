@@ -153,8 +153,8 @@ func TestIsKeyRejected(t *testing.T) {
 		}
 		u := open(t, func(*http.Request) (*http.Response, error) { return respond(answer.StatusCode, string(body)), nil })
 		for header, say := range map[string]string{
-			data.KeyHeader: "the key is not accepted",
-			"":             "a key is needed and none is sent",
+			data.KeyHeader: "the service rejects the key",
+			"":             "the service requires a key, and none is configured",
 		} {
 			if header != "" {
 				if err := u.Renew(http.Header{header: {"some-key"}}, nil); err != nil {
@@ -275,7 +275,7 @@ func TestReindexIsSentAtMostOnceAnHour(t *testing.T) {
 		}
 		time.Sleep(59 * time.Minute)
 		err := again(strings.ToUpper(nftAt), "7")
-		if want := "POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex: rate_limited: a token may be indexed once an hour: wait 1m0s more"; err == nil || err.Error() != want {
+		if want := "POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex: rate_limited: a token can be indexed once an hour: wait another 1m0s"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
 		expect(1, "within the hour")

@@ -4,14 +4,14 @@ import "net/http"
 
 // Endpoint is a method and path of the service.
 type Endpoint struct {
-	Name        string // method of Client; for a list, the one that yields all items
+	Name        string // method of Client; for a list, the method that yields all items
 	Method      string // GET or POST
 	Path        string // pattern, such as /v1/networks/{network}/rewards
-	Units       int    // cost of a call in compute units; of one page, for a list
-	MaxPageSize int    // maximum page size; 0 without pages
+	Units       int    // cost of a request in compute units; each page of a list is a request
+	MaxPageSize int    // maximum number of items per page; 0 for an endpoint without pages
 }
 
-// Op returns the operation name of its calls, such as "GET /v1/networks/{network}/rewards".
+// Op returns the name of the endpoint as an op, such as "GET /v1/networks/{network}/rewards".
 func (e Endpoint) Op() string { return e.Method + " " + e.Path }
 
 // Endpoints returns all endpoints, in the documented order.

@@ -20,10 +20,11 @@ func (g *Genesis) UnmarshalWire(d *wire.Decoder) (err error) {
 	return err
 }
 
-// memoryPerByte limits the memory of a decoded genesis for each byte of its text. An account of 60 bytes takes 400.
+// memoryPerByte is the maximum memory of a decoded genesis, in bytes for each byte of its text. An account with 60 bytes of
+// text takes 400 bytes.
 const memoryPerByte = 16
 
-// EVM decodes the genesis of an EVM chain. That of another VM is an error.
+// EVM decodes the genesis of an EVM chain. The genesis of another VM is an error.
 func (g *Genesis) EVM() (EVMGenesis, error) {
 	raw := g.Raw
 	if raw.Kind() == jsontext.KindString {
@@ -36,13 +37,13 @@ func (g *Genesis) EVM() (EVMGenesis, error) {
 	var genesis EVMGenesis
 	d := wire.NewDecoder(bytes.NewReader(raw), 4<<10+memoryPerByte*len(raw))
 	if d.PeekKind() != jsontext.KindBeginObject {
-		return EVMGenesis{}, errors.New("not the genesis of an EVM chain: no object")
+		return EVMGenesis{}, errors.New("not the genesis of an EVM chain: not a JSON object")
 	}
 	if err := wire.Decode(d, &genesis); err != nil {
 		return EVMGenesis{}, err
 	}
 	if genesis.Config == nil {
-		return EVMGenesis{}, errors.New("not the genesis of an EVM chain: it has no config")
+		return EVMGenesis{}, errors.New("not the genesis of an EVM chain: config is missing")
 	}
 	return genesis, nil
 }
@@ -75,7 +76,7 @@ type GenesisAccount struct {
 	Storage map[string]string `json:"storage,omitzero"`
 }
 
-// EVMConfig is the rules of an EVM chain, with the block or Unix time from which they apply.
+// EVMConfig holds the upgrades of an EVM chain, each with the block or Unix time from which it applies.
 type EVMConfig struct {
 	ChainID             *wire.Uint64 `json:"chainId"`
 	HomesteadBlock      *wire.Uint64 `json:"homesteadBlock"`
@@ -121,7 +122,7 @@ type WarpConfig struct {
 	RequirePrimaryNetworkSigners *bool        `json:"requirePrimaryNetworkSigners"`
 }
 
-// AllowList lists who may use a precompiled contract, and from which Unix time.
+// AllowList lists the addresses that may use a precompiled contract, and the Unix time from which the list applies.
 type AllowList struct {
 	BlockTimestamp   *wire.Uint64 `json:"blockTimestamp"`
 	AdminAddresses   []string     `json:"adminAddresses,omitzero"`

@@ -10,7 +10,7 @@ import (
 // The states of an interchain message.
 const (
 	ICMPending                   = "pending"                      // sent, not delivered yet
-	ICMDelivered                 = "delivered"                    // both transactions are known
+	ICMDelivered                 = "delivered"                    // the service indexed both transactions
 	ICMDeliveredSourceNotIndexed = "delivered_source_not_indexed" // delivered from a chain that the service does not index
 )
 
@@ -85,7 +85,7 @@ func (p ICMMessagePage) content() ([]Item[ICMMessage], string) { return p.Messag
 
 // ICMMessagePage calls GET /v1/icm/addresses/{address}/messages for one page.
 func (c *Client) ICMMessagePage(ctx context.Context, address string, m ICMQuery, pageToken string) (ICMMessagePage, error) {
-	q := ask(icmMessages)
+	q := newRequest(icmMessages)
 	q.want(evmAddress.MatchString(address), "address %s: write an EVM address, 40 hex digits after 0x", quote(address))
 	q.address(address)
 	q.want(m.Network == "" || isNetwork(m.Network), "network %s: write mainnet, fuji or testnet", quote(m.Network))

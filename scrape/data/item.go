@@ -10,7 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Item is an element of a list. A malformed item does not affect the others.
+// Item is an element of a list. A malformed item does not affect the other items.
 type Item[T any] struct {
 	Value T
 	Err   error // nil for a valid item
@@ -40,7 +40,7 @@ func (i Item[T]) MarshalJSON() ([]byte, error) { return json.Marshal(i.Value) }
 // itemError is the error of one item of a list.
 type itemError struct{ error }
 
-// IsItem reports whether an error of a walk is about one item. The walk then continues with the next one.
+// IsItem reports whether an error of a walk concerns one item. After such an error the walk continues with the next item.
 func IsItem(err error) bool { return errors.As(err, new(itemError)) }
 
 func (e Endpoint) itemError(err error) error {

@@ -35,7 +35,7 @@ func (p BlockchainPage) content() ([]Item[Blockchain], string) { return p.Blockc
 
 // BlockchainPage calls GET /v1/networks/{network}/blockchains for one page.
 func (c *Client) BlockchainPage(ctx context.Context, network string, b BlockchainQuery, pageToken string) (BlockchainPage, error) {
-	q := ask(blockchains)
+	q := newRequest(blockchains)
 	q.network(network)
 	q.sort(b.SortOrder)
 	q.page(b.Paging, pageToken)
@@ -61,7 +61,7 @@ type Subnet struct {
 	SubnetOwnershipInfo       *Ownership    `json:"subnetOwnershipInfo"`
 	Blockchains               []Blockchain  `json:"blockchains"`
 
-	// Outdated if SubnetOwnershipInfo is present.
+	// OwnerAddresses is outdated if SubnetOwnershipInfo is present.
 	OwnerAddresses []string     `json:"ownerAddresses,omitzero"`
 	Threshold      *wire.Uint64 `json:"threshold"`
 	Locktime       *wire.Float  `json:"locktime"`
@@ -73,7 +73,7 @@ type L1Manager struct {
 	ContractAddress string `json:"contractAddress"`
 }
 
-// Ownership is the right to change a subnet: threshold of the addresses together, after locktime.
+// Ownership is the right to change a subnet. After Locktime, a change needs the signatures of Threshold of the Addresses.
 type Ownership struct {
 	Addresses []string    `json:"addresses"`
 	Threshold wire.Uint64 `json:"threshold"`
@@ -82,7 +82,7 @@ type Ownership struct {
 
 // Subnet calls GET /v1/networks/{network}/subnets/{subnetId}.
 func (c *Client) Subnet(ctx context.Context, network, subnetID string) (Subnet, error) {
-	q := ask(subnet)
+	q := newRequest(subnet)
 	q.network(network)
 	q.fill("subnetId", subnetID, "the ID of a subnet")
 	return get[Subnet](ctx, c, q)

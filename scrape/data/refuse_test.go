@@ -49,15 +49,15 @@ func TestInvalidParametersAreNotSent(t *testing.T) {
 		{sign(data.SignatureQuery{Message: "00", QuorumPercentage: new(101)}), `quorumPercentage 101: write 0 to 100`},
 		{sign(data.SignatureQuery{Message: "00", QuorumPercentage: new(-1)}), `quorumPercentage -1: write 0 to 100`},
 		{sign(data.SignatureQuery{Message: "00", QuorumPercentageBuffer: -1}), `quorumPercentageBuffer -1: write 0 to 100`},
-		{sign(data.SignatureQuery{Message: "00", QuorumPercentageBuffer: 34}), `quorumPercentage 67 (the default) and quorumPercentageBuffer 34 are more than 100 together: write less`},
-		{sign(data.SignatureQuery{Message: "00", QuorumPercentage: new(60), QuorumPercentageBuffer: 41}), `quorumPercentage 60 and quorumPercentageBuffer 41 are more than 100 together: write less`},
+		{sign(data.SignatureQuery{Message: "00", QuorumPercentageBuffer: 34}), `quorumPercentage 67 (the default) and quorumPercentageBuffer 34 add up to more than 100: reduce one of them`},
+		{sign(data.SignatureQuery{Message: "00", QuorumPercentage: new(60), QuorumPercentageBuffer: 41}), `quorumPercentage 60 and quorumPercentageBuffer 41 add up to more than 100: reduce one of them`},
 		{func(ctx context.Context) error { _, err := c.AggregatedSignatures(ctx, "main", "x"); return err }, `network "main": write mainnet, fuji or testnet`},
 		{func(ctx context.Context) error { _, err := c.AggregatedSignatures(ctx, data.Mainnet, ".."); return err }, `txHash "..": write the ID of a transaction of the P- or X-Chain`},
 		{assets("", data.XChain, "a", data.AssetTransactionQuery{}), `network "": write mainnet, fuji or testnet`},
 		{assets(data.Fuji, "", "a", data.AssetTransactionQuery{}), `blockchainId "": write x-chain, or the blockchain ID of the X-Chain`},
 		{assets(data.Fuji, data.XChain, " ", data.AssetTransactionQuery{}), `assetId " ": write the ID of an asset of the X-Chain`},
 		{assets(data.Fuji, data.XChain, "a", data.AssetTransactionQuery{TxTypes: []string{"BaseTx", ""}}), `txTypes "": write types such as ImportTx`},
-		{assets(data.Fuji, data.XChain, "a", data.AssetTransactionQuery{Start: time.Unix(2, 0), End: time.Unix(1, 0)}), `startTimestamp lies after endTimestamp: swap them`},
+		{assets(data.Fuji, data.XChain, "a", data.AssetTransactionQuery{Start: time.Unix(2, 0), End: time.Unix(1, 0)}), `startTimestamp is after endTimestamp: swap them`},
 		{assets(data.Fuji, data.XChain, "a", data.AssetTransactionQuery{End: time.Unix(-1, 0).UTC()}), `endTimestamp 1969-12-31T23:59:59Z: write a time after 1970`},
 		{assets(data.Fuji, data.XChain, "a", data.AssetTransactionQuery{Paging: page(101)}), `pageSize 101: write 1 to 100`},
 		{func(ctx context.Context) error {
@@ -84,7 +84,7 @@ func TestInvalidParametersAreNotSent(t *testing.T) {
 		{func(ctx context.Context) error {
 			_, err := c.ERC721TransferPage(ctx, "1", wallet, data.BlockRange{StartBlock: at(5), EndBlock: at(5)}, "")
 			return err
-		}, `endBlock 5: write a number above startBlock, which is 5; endBlock itself is not in the range`},
+		}, `endBlock 5: write a number above startBlock (5); the range ends before endBlock`},
 		{func(ctx context.Context) error {
 			_, err := count(c.InternalTransactions(ctx, "1", "", data.BlockRange{}))
 			return err

@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The networks. Fuji and Testnet are the same one.
+// The networks. Fuji and Testnet are the same network.
 const (
 	Mainnet = "mainnet"
 	Fuji    = "fuji"
@@ -35,15 +35,15 @@ var currencies = []string{USD, "eur", "aud", "cad", "chf", "clp", "cny", "czk", 
 // Currencies returns the currencies in which the service can give values.
 func Currencies() []string { return slices.Clone(currencies) }
 
-// request builds a request. It is sent only if all parameters are valid.
+// request is a request that is being built. It is sent only if all parameters are valid.
 type request struct {
 	*Endpoint
-	path  string // with the values filled in so far
+	path  string // Endpoint.Path with the values that were filled in so far
 	query url.Values
 	wrong error // first invalid parameter
 }
 
-func ask(e *Endpoint) *request { return &request{e, e.Path, url.Values{}, nil} }
+func newRequest(e *Endpoint) *request { return &request{e, e.Path, url.Values{}, nil} }
 
 // want stores an error unless ok is true.
 func (q *request) want(ok bool, format string, args ...any) {
@@ -58,7 +58,7 @@ func (q *request) fill(name, value, like string) {
 	q.path = strings.ReplaceAll(q.path, "{"+name+"}", url.PathEscape(value))
 }
 
-// fits reports whether a value is one word.
+// fits reports whether a value is a single word and can be a parameter.
 func fits(value string) bool {
 	return value != "" && !strings.ContainsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
@@ -120,7 +120,7 @@ func (q *request) page(p Paging, token string) {
 // blocks adds a range of blocks: its first block is included, its last is not.
 func (q *request) blocks(r BlockRange) {
 	if r.StartBlock != nil && r.EndBlock != nil {
-		q.want(*r.StartBlock < *r.EndBlock, "endBlock %d: write a number above startBlock, which is %d; endBlock itself is not in the range", *r.EndBlock, *r.StartBlock)
+		q.want(*r.StartBlock < *r.EndBlock, "endBlock %d: write a number above startBlock (%d); the range ends before endBlock", *r.EndBlock, *r.StartBlock)
 	}
 	q.setNumber("startBlock", r.StartBlock)
 	q.setNumber("endBlock", r.EndBlock)
@@ -128,7 +128,7 @@ func (q *request) blocks(r BlockRange) {
 
 // times adds a range of time; a zero time means no limit.
 func (q *request) times(start, end time.Time) {
-	q.want(start.IsZero() || end.IsZero() || !end.Before(start), "startTimestamp lies after endTimestamp: swap them")
+	q.want(start.IsZero() || end.IsZero() || !end.Before(start), "startTimestamp is after endTimestamp: swap them")
 	q.setTime("startTimestamp", start)
 	q.setTime("endTimestamp", end)
 }

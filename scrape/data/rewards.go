@@ -59,7 +59,7 @@ func (p RewardPage) content() ([]Item[Reward], string) { return p.Rewards, p.Nex
 
 // RewardPage calls GET /v1/networks/{network}/rewards for one page.
 func (c *Client) RewardPage(ctx context.Context, network string, r RewardQuery, pageToken string) (RewardPage, error) {
-	q := ask(rewards)
+	q := newRequest(rewards)
 	q.network(network)
 	q.want(len(r.Addresses)+len(r.NodeIDs) > 0, "write at least one of addresses and nodeIds")
 	for _, a := range r.Addresses {

@@ -21,10 +21,10 @@ type signedMessage struct {
 }
 
 // AggregateSignatures calls POST /v1/signatureAggregator/{network}/aggregateSignatures: the service collects the validators'
-// signatures of a cross-chain message. It returns the signed message in hex. The request is sent once. Too few signatures
-// are an error.
+// signatures of a cross-chain message. AggregateSignatures returns the signed message in hex, or an error if there are too
+// few signatures. The request is sent at most once.
 func (c *Client) AggregateSignatures(ctx context.Context, network string, s SignatureQuery) (string, error) {
-	q := ask(aggregateSignatures)
+	q := newRequest(aggregateSignatures)
 	q.network(network)
 	q.want((s.Message == "") != (s.Justification == ""), "write exactly one of message and justification")
 	q.want(s.Message == "" || hexBytes.MatchString(s.Message), "message: write bytes in hex, with or without 0x")
@@ -36,7 +36,7 @@ func (c *Client) AggregateSignatures(ctx context.Context, network string, s Sign
 	}
 	q.want(quorum >= 0 && quorum <= 100, "quorumPercentage %d: write 0 to 100", quorum)
 	q.want(buffer >= 0 && buffer <= 100, "quorumPercentageBuffer %d: write 0 to 100", buffer)
-	q.want(quorum+buffer <= 100, "quorumPercentage %d%s and quorumPercentageBuffer %d are more than 100 together: write less", quorum, by, buffer)
+	q.want(quorum+buffer <= 100, "quorumPercentage %d%s and quorumPercentageBuffer %d add up to more than 100: reduce one of them", quorum, by, buffer)
 
 	answer, err := post[signedMessage](ctx, c, q, struct {
 		Message                string `json:"message,omitzero"`
@@ -52,7 +52,7 @@ func (c *Client) AggregateSignatures(ctx context.Context, network string, s Sign
 // AggregatedSignatures calls GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}. It returns the signed
 // message, in hex, that a transaction of the P-Chain or the X-Chain sends to an L1.
 func (c *Client) AggregatedSignatures(ctx context.Context, network, txHash string) (string, error) {
-	q := ask(aggregatedSignatures)
+	q := newRequest(aggregatedSignatures)
 	q.network(network)
 	q.fill("txHash", txHash, "the ID of a transaction of the P- or X-Chain")
 	answer, err := get[signedMessage](ctx, c, q)

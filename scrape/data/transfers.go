@@ -9,7 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// BlockRange selects blocks. Nil means no limit: from the first block, or to the latest.
+// BlockRange selects blocks. A nil StartBlock means the first block, a nil EndBlock means up to the latest block.
 type BlockRange struct {
 	StartBlock *uint64 // first block
 	EndBlock   *uint64 // block after the last
@@ -44,7 +44,7 @@ func (p ERC721TransferPage) content() ([]Item[ERC721Transfer], string) {
 
 // ERC721TransferPage calls GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc721 for one page.
 func (c *Client) ERC721TransferPage(ctx context.Context, chainID, address string, r BlockRange, pageToken string) (ERC721TransferPage, error) {
-	return get[ERC721TransferPage](ctx, c, askBlocks(erc721Transfers, chainID, address, r, pageToken))
+	return get[ERC721TransferPage](ctx, c, blocksRequest(erc721Transfers, chainID, address, r, pageToken))
 }
 
 // ERC721Transfers yields the NFT transfers of an address, page by page.
@@ -82,12 +82,12 @@ type InternalTransaction struct {
 	GasUsed             Amount        `json:"gasUsed"`
 	GasLimit            Amount        `json:"gasLimit"`
 
-	nth int // zero-based index among the identical ones of its page
+	nth int // zero-based index among the identical calls of its page
 }
 
-// ID returns the identity of an internal transaction on its chain. The service has no ID for it, and one transaction can
-// contain identical calls. Within a page they are numbered. On different pages identical calls count as one, since pages
-// may overlap.
+// ID returns the identity of an internal transaction on its chain. The service provides none, and a transaction can contain
+// identical calls. Identical calls on one page get different numbers. Identical calls on different pages count as one call,
+// because pages may overlap.
 func (t InternalTransaction) ID() string { return fmt.Sprint(t.looks(), " ", t.nth) }
 
 func (t InternalTransaction) looks() string {
@@ -113,7 +113,7 @@ func (p InternalTransactionPage) content() ([]Item[InternalTransaction], string)
 
 // InternalTransactionPage calls GET /v1/chains/{chainId}/addresses/{address}/transactions:listInternals for one page.
 func (c *Client) InternalTransactionPage(ctx context.Context, chainID, address string, r BlockRange, pageToken string) (InternalTransactionPage, error) {
-	return get[InternalTransactionPage](ctx, c, askBlocks(internalTransactions, chainID, address, r, pageToken))
+	return get[InternalTransactionPage](ctx, c, blocksRequest(internalTransactions, chainID, address, r, pageToken))
 }
 
 // InternalTransactions yields the internal transactions of an address, page by page.
@@ -124,8 +124,8 @@ func (c *Client) InternalTransactions(ctx context.Context, chainID, address stri
 	}, InternalTransaction.ID)
 }
 
-func askBlocks(e *Endpoint, chainID, address string, r BlockRange, pageToken string) *request {
-	q := ask(e)
+func blocksRequest(e *Endpoint, chainID, address string, r BlockRange, pageToken string) *request {
+	q := newRequest(e)
 	q.chain(chainID)
 	q.address(address)
 	q.blocks(r)

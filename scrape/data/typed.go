@@ -10,7 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Parameters of typed. They are valid and have no influence.
+// Parameters of the methods in typed. They are valid and do not affect how an answer is decoded.
 const (
 	anyChain = "43114"
 	anyID    = "1"
@@ -21,7 +21,7 @@ var (
 	onePage    = Paging{MaxPages: 1}
 )
 
-// typed holds the client's method for each endpoint, by Endpoint.Name. The parameters do not change how an answer is decoded.
+// typed holds the client's method for each endpoint, by Endpoint.Name.
 var typed = map[string]func(context.Context, *Client) error{
 	"AggregateSignatures": func(ctx context.Context, c *Client) error {
 		return only(c.AggregateSignatures(ctx, Mainnet, SignatureQuery{Message: "00"}))
@@ -80,7 +80,7 @@ func all[T any](page iter.Seq2[T, error]) error {
 	return nil
 }
 
-// Check decodes an answer of the endpoint as the typed client does. An answer that does not fit is malformed.
+// Check decodes an answer of the endpoint as the typed client does. If that fails, the error has the outcome malformed.
 func (e Endpoint) Check(ctx context.Context, answer jsontext.Value) error {
 	u, err := scrape.Replay(answer)
 	if err != nil {

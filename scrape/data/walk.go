@@ -19,17 +19,17 @@ import (
 // tokens expire after about a day. The walk then restarts at the first page without shared answers, as long as each restart
 // makes progress.
 type Paging struct {
-	PageSize int // items per page; 0: the service's default for a single page, a large page for a walk, since each page costs the same
+	PageSize int // items per page; 0: for a single page the service's default, for a walk many, because the cost of a page does not depend on its size
 	MaxPages int // maximum number of pages of a walk, including restarts; 0: 100
 }
 
 const (
-	mostPages = 100
-	walkSize  = 500 // a page of blockchains could have 10,000 items, each with its genesis
+	maxPages = 100
+	walkSize = 500 // default PageSize of a walk; not the maximum, because a page of 10,000 blockchains with their genesis is too large
 )
 
 func (p Paging) forWalk(e *Endpoint) Paging {
-	return Paging{cmp.Or(p.PageSize, min(e.MaxPageSize, walkSize)), cmp.Or(max(0, p.MaxPages), mostPages)}
+	return Paging{cmp.Or(p.PageSize, min(e.MaxPageSize, walkSize)), cmp.Or(max(0, p.MaxPages), maxPages)}
 }
 
 // IsTruncated reports whether a walk ended at MaxPages with pages left.
@@ -41,19 +41,19 @@ var errMorePages = errors.New("select fewer items, or raise MaxPages")
 type page[T any] interface{ content() ([]Item[T], string) }
 
 // walk requests page after page and yields one item per id.
-func walk[P page[T], T any](ctx context.Context, e *Endpoint, mostPages int, ask func(ctx context.Context, token string) (P, error), id func(T) string) iter.Seq2[T, error] {
+func walk[P page[T], T any](ctx context.Context, e *Endpoint, maxPages int, get func(ctx context.Context, token string) (P, error), id func(T) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		ctx, token := ctx, ""
-		deep, deepest := 0, 0 // pages since the last start, at the last expiry
+		deep, deepest := 0, 0 // pages since the last restart; pages before the last restart
 		yielded := map[string]bool{}
 		fail := func(outcome scrape.Outcome, err error) {
 			var none T
 			yield(none, &scrape.Error{Op: e.Op(), Outcome: outcome, Err: err})
 		}
-		for range mostPages {
-			page, err := ask(ctx, token)
+		for range maxPages {
+			page, err := get(ctx, token)
 			if isExpired(err) && deep > deepest {
-				ctx, token = scrape.MaxAge(ctx, 0), "" // a shared first page would contain the same token
+				ctx, token = scrape.MaxAge(ctx, 0), "" // a shared first page would contain the expired token
 				deep, deepest = 0, deep
 				continue
 			}
@@ -83,17 +83,17 @@ func walk[P page[T], T any](ctx context.Context, e *Endpoint, mostPages int, ask
 				return
 			}
 			if next == token {
-				fail(scrape.Malformed, errors.New("a page names itself as the next one"))
+				fail(scrape.Malformed, errors.New("the token of the next page is that of the current page"))
 				return
 			}
 			token = next
 			deep++
 		}
-		fail(scrape.TooLarge, fmt.Errorf("there are more than %d pages: %w", mostPages, errMorePages))
+		fail(scrape.TooLarge, fmt.Errorf("there are more than %d pages: %w", maxPages, errMorePages))
 	}
 }
 
-// isExpired reports whether the service rejects a page token: an error that mentions it.
+// isExpired reports whether the service rejected a page token: its error mentions the token.
 func isExpired(err error) bool {
 	if scrape.OutcomeOf(err) != scrape.Rejected {
 		return false

@@ -23,7 +23,7 @@ type Client struct {
 	u *scrape.Upstream
 
 	mu   sync.Mutex
-	gone time.Time // when version 1 was found to be gone; zero while it is available
+	gone time.Time // time at which version 1 was found to be no longer offered; zero: it is offered
 }
 
 // New returns the client of the service behind u.
@@ -38,32 +38,32 @@ type Point struct {
 	Value     wire.Float    `json:"value"`
 }
 
-// Page is one page of a series. Results usually are in order, newest first, but this is not documented.
+// Page is one page of a series. Results are usually sorted, newest first, but the service does not document this.
 type Page struct {
 	Results []Point        `json:"results"`
 	LastRun *wire.UnixTime `json:"lastRun"` // last update of the series
 
-	// Token of the next page; both empty on the last. The documentation uses one name, the service the other.
+	// The token of the next page. On the last page both fields are empty. The documentation uses one name, the service the other.
 	NextPageToken    string `json:"nextPageToken,omitzero"`
 	NextPageStartKey string `json:"nextPageStartKey,omitzero"`
 }
 
 const avgTPS = "GET /v1/avg_tps/{chainId}"
 
-// mostPages limits a walk: with one point a day, more than a century.
-const mostPages = 500
+// maxPages is the maximum number of pages of a series. With one point per day they cover more than a century.
+const maxPages = 500
 
-// AvgTPS calls GET /v1/avg_tps/{chainId} page by page, until the last page, an error, or until the caller stops. ChainID is
-// the number of an EVM chain.
+// AvgTPS yields the pages of GET /v1/avg_tps/{chainId}, up to the last page or the first error. ChainID is the number of an
+// EVM chain.
 func (c *Client) AvgTPS(ctx context.Context, chainID string) iter.Seq2[Page, error] {
 	return c.pages(ctx, avgTPS, "/v1/avg_tps/"+url.PathEscape(chainID), nil)
 }
 
-// pages requests one page after the other, each with the parameters in always.
+// pages yields the pages of a series. Each request has the parameters in always.
 func (c *Client) pages(ctx context.Context, op, path string, always url.Values) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		query := always
-		for range mostPages {
+		for range maxPages {
 			page, err := scrape.Get[Page](ctx, c.u, op, path, query)
 			if !yield(page, err) || err != nil {
 				return
@@ -81,18 +81,18 @@ func (c *Client) pages(ctx context.Context, op, path string, always url.Values) 
 				return
 			}
 			if next.Encode() == query.Encode() {
-				yield(Page{}, &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: errors.New("a page names itself as the next one")})
+				yield(Page{}, &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: errors.New("the token of the next page is that of the current page")})
 				return
 			}
 			query = next
 		}
-		yield(Page{}, &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("no end after %d pages", mostPages)})
+		yield(Page{}, &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("more than %d pages", maxPages)})
 	}
 }
 
-// AvgTPSPage calls GET /v1/avg_tps/{chainId} for one page. If the service no longer offers that, it calls GET
-// /v2/chains/{chainId}/metrics/{metric}. It returns the page as JSON, unchanged. An empty token means the first page, else it
-// is the token in the previous page. A page that cannot be decoded is an error, malformed.
+// AvgTPSPage calls GET /v1/avg_tps/{chainId} for one page. If the service no longer offers version 1, AvgTPSPage calls
+// GET /v2/chains/{chainId}/metrics/{metric}. It returns the page as JSON, unchanged. PageToken is the token in the previous
+// page, and empty for the first page. If the page cannot be decoded, the error has the outcome malformed.
 func (c *Client) AvgTPSPage(ctx context.Context, chainID, pageToken string) (jsontext.Value, error) {
 	token := func(query url.Values) url.Values {
 		if pageToken != "" {
@@ -128,13 +128,13 @@ type AverageTPS struct {
 	LastRun *time.Time // the service's last update of the series; nil if absent
 }
 
-// AverageTPS returns the newest complete point of GET /v1/avg_tps/{chainId} or, if the service no longer offers that, of
-// Daily. It stores the available version for an hour.
+// AverageTPS returns the newest complete point of GET /v1/avg_tps/{chainId}. If the service no longer offers version 1, it
+// returns the newest complete point of Daily. The client stores for an hour that version 1 is not offered.
 //
 // The newest bucket of a series is incomplete and its value changes, so it does not count. In version 1 a point is complete
-// if its bucket ended by lastRun, or by now if lastRun is absent. In version 2 it is complete if it is not the newest. The
-// length of a bucket is the shortest distance between two points, or a day for a single point. Further pages are requested
-// until one has a complete point, and all pages if the oldest points come first.
+// if its bucket ended before lastRun, or before now if lastRun is absent. In version 2 every point but the newest is complete.
+// The length of a bucket is the shortest distance between two points, or a day for a single point. Pages are requested until
+// one has a complete point. If the oldest points come first, all pages are requested.
 func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, error) {
 	if c.isGone() {
 		return c.dailyTPS(ctx, chainID)
@@ -149,14 +149,14 @@ func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, er
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.gone = time.Now()
-	case saysGone(otherErr): // no version knows the chain
+	case saysGone(otherErr): // neither version knows the chain
 		return AverageTPS{}, err
 	}
 	return other, otherErr
 }
 
-// newest finds the newest complete point of a series. If the service does not send until when the series is complete, end
-// computes it from the points so far.
+// newest returns the newest complete point of a series. If a page has no lastRun, end computes from the points so far up to
+// which time the series is complete.
 func newest(pages iter.Seq2[Page, error], end func([]Point) time.Time) (AverageTPS, error) {
 	var found AverageTPS
 	var points []Point

@@ -134,11 +134,11 @@ func TestAvgTPSEndsForAnyAnswer(t *testing.T) {
 	endless := 0
 	for want, transport := range map[string]http.RoundTripper{
 		"GET /v1/avg_tps/{chainId}: not_found: HTTP 404: not known: /v1/avg_tps/1?pageToken=expired": service{"/v1/avg_tps/1": page(`,"nextPageToken":"expired"`)},
-		"GET /v1/avg_tps/{chainId}: malformed: a page names itself as the next one": service{
+		"GET /v1/avg_tps/{chainId}: malformed: the token of the next page is that of the current page": service{
 			"/v1/avg_tps/1":                page(`,"nextPageToken":"same"`),
 			"/v1/avg_tps/1?pageToken=same": page(`,"nextPageToken":"same"`),
 		},
-		"GET /v1/avg_tps/{chainId}: malformed: no end after 500 pages": roundTrip(func(*http.Request) (*http.Response, error) {
+		"GET /v1/avg_tps/{chainId}: malformed: more than 500 pages": roundTrip(func(*http.Request) (*http.Response, error) {
 			endless++
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(page(fmt.Sprintf(`,"nextPageToken":"%d"`, endless))))}, nil
 		}),

@@ -15,9 +15,9 @@ const AvgTPSMetric = "avgTps"
 
 const chainMetrics = "GET /v2/chains/{chainId}/metrics/{metric}"
 
-// Daily calls GET /v2/chains/{chainId}/metrics/{metric} for values by day, page by page, until the last page, an error, or
-// until the caller stops. ChainID is the number of an EVM chain, or total, mainnet or testnet. A metric is, for example,
-// avgTps. The pages have no LastRun, and the newest value belongs to a day that is incomplete.
+// Daily yields the pages of GET /v2/chains/{chainId}/metrics/{metric}, up to the last page or the first error. Each value
+// covers a day. The newest day is incomplete. ChainID is the number of an EVM chain, or total, mainnet or testnet. Metric is
+// a name such as avgTps. The pages have no LastRun.
 func (c *Client) Daily(ctx context.Context, chainID, metric string) iter.Seq2[Page, error] {
 	return c.pages(ctx, chainMetrics, metricPath(chainID, metric), url.Values{"timeInterval": {"day"}})
 }
@@ -39,7 +39,7 @@ func (c *Client) dailyTPS(ctx context.Context, chainID string) (AverageTPS, erro
 	})
 }
 
-// goneFor is the time without calls to version 1 after it was found to be gone.
+// goneFor is how long version 1 is not called after it was found to be no longer offered.
 const goneFor = time.Hour
 
 func (c *Client) isGone() bool {
@@ -48,7 +48,8 @@ func (c *Client) isGone() bool {
 	return !c.gone.IsZero() && time.Since(c.gone) < goneFor
 }
 
-// saysGone reports whether an error can mean that a version is no longer offered: 404, 410, or an error that names it.
+// saysGone reports whether an error can mean that the service no longer offers a version: HTTP 404 or 410, or an error that
+// names the version.
 func saysGone(err error) bool {
 	switch scrape.OutcomeOf(err) {
 	case scrape.NotFound:

@@ -6,8 +6,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The admin API is off unless the node was started with --api-admin-enabled=true; every call is then not_found. No
-// collector calls a method that changes the node.
+// The admin API is disabled unless the node was started with --api-admin-enabled=true. While it is disabled, every call is
+// not_found. No collector calls a method that changes the node.
 
 func admin[T any](ctx context.Context, c *Client, method string, params any) (T, error) {
 	return scrape.RPC[T](ctx, c.u, adminPath, method, params)
@@ -18,15 +18,15 @@ func change[T any](ctx context.Context, c *Client, method string, params any) (T
 	return scrape.RPCOnce[T](ctx, c.u, adminPath, method, params)
 }
 
-// AdminAlias calls admin.alias, which changes the node: until it stops, the path under /ext/endpoint, such as bc/X, is also
-// available under /ext/alias. An alias has at most 512 characters. An alias in use is an error.
+// AdminAlias calls admin.alias, which changes the node: until the node stops, the path /ext/ENDPOINT, such as /ext/bc/X, is
+// also available as /ext/ALIAS. An alias has at most 512 characters. An alias that is already in use is an error.
 func (c *Client) AdminAlias(ctx context.Context, endpoint, alias string) error {
 	_, err := change[struct{}](ctx, c, "admin.alias", map[string]string{"endpoint": endpoint, "alias": alias})
 	return err
 }
 
-// AdminAliasChain calls admin.aliasChain, which changes the node: until it stops, it accepts the alias, of at most 512
-// characters, in place of the chain's blockchain ID.
+// AdminAliasChain calls admin.aliasChain, which changes the node: until the node stops, it accepts the alias in place of the
+// chain's blockchain ID. An alias has at most 512 characters.
 func (c *Client) AdminAliasChain(ctx context.Context, chain, alias string) error {
 	_, err := change[struct{}](ctx, c, "admin.aliasChain", map[string]string{"chain": chain, "alias": alias})
 	return err
@@ -59,8 +59,8 @@ func (c *Client) AdminLoggerLevel(ctx context.Context, loggerName string) (map[s
 }
 
 // AdminSetLoggerLevel calls admin.setLoggerLevel, which changes the node. An empty loggerName means all loggers. An empty
-// level is not changed; two empty levels are an error. It returns the new levels by logger, or none if the node's release
-// does not return them.
+// level stays unchanged; two empty levels are an error. AdminSetLoggerLevel returns the new levels by logger name. If the
+// node's release does not return levels, the result is empty.
 func (c *Client) AdminSetLoggerLevel(ctx context.Context, loggerName string, to LoggerLevel) (map[string]LoggerLevel, error) {
 	answer, err := change[struct {
 		LoggerLevels map[string]LoggerLevel `json:"loggerLevels,omitzero"`
@@ -74,7 +74,7 @@ func (c *Client) AdminSetLoggerLevel(ctx context.Context, loggerName string, to 
 // LoadedVMs is the result of a search for plugins, by VM ID.
 type LoadedVMs struct {
 	NewVMs    map[string][]string `json:"newVMs"`             // aliases of the VMs that were not loaded before
-	FailedVMs map[string]string   `json:"failedVMs,omitzero"` // why a VM could not be loaded
+	FailedVMs map[string]string   `json:"failedVMs,omitzero"` // errors of the VMs that could not be loaded
 }
 
 // AdminLoadVMs calls admin.loadVMs, which changes the node: it loads plugins that were installed since its start.

@@ -86,7 +86,7 @@ func (c *Client) AVMTx(ctx context.Context, chain, txID string, as Encoding) (En
 	}{txID, as})
 }
 
-// AVMTxFee calls avm.getTxFee: the fixed fees of the chain, the two of TxFee that are in use.
+// AVMTxFee calls avm.getTxFee: the fixed fees of the chain. Only the first two fields of TxFee are set.
 func (c *Client) AVMTxFee(ctx context.Context, chain string) (TxFee, error) {
 	return avm[TxFee](ctx, c, chain, "avm.getTxFee", nil)
 }
@@ -101,14 +101,14 @@ func (c *Client) AVMTxStatus(ctx context.Context, chain, txID string) (string, e
 	return answer.Status, err
 }
 
-// MaxUTXOs is the largest page of unspent outputs, and a node's default.
+// MaxUTXOs is the maximum number of unspent outputs per page. It is also a node's default.
 const MaxUTXOs = 1024
 
 // UTXOQuery selects unspent outputs.
 type UTXOQuery struct {
 	Addresses   []string `json:"addresses"`             // at least one; each output belongs to at least one of them
 	SourceChain string   `json:"sourceChain,omitempty"` // alias or ID: only outputs exported from there and not imported yet
-	Limit       int      `json:"limit,omitempty"`       // outputs per page; 0, and more than MaxUTXOs, mean MaxUTXOs
+	Limit       int      `json:"limit,omitempty"`       // outputs per page; 0 or a number above MaxUTXOs means MaxUTXOs
 }
 
 // UTXOIndex is the end of a page of unspent outputs and the start of the next.
@@ -126,8 +126,8 @@ type UTXOPage struct {
 	Encoding    Encoding    `json:"encoding"`
 }
 
-// AVMUTXOPage calls avm.getUTXOs for one page, in Hex, the only encoding. A nil start is the first page, else start is the
-// end of another page. Between pages an output can repeat, and the set can change.
+// AVMUTXOPage calls avm.getUTXOs for one page, in Hex, the only encoding. Start is the end of the previous page, and nil for
+// the first page. Two pages may contain the same output, and the set may change between two calls.
 func (c *Client) AVMUTXOPage(ctx context.Context, chain string, q UTXOQuery, start *UTXOIndex) (UTXOPage, error) {
 	return avm[UTXOPage](ctx, c, chain, "avm.getUTXOs", struct {
 		UTXOQuery
@@ -138,8 +138,8 @@ func (c *Client) AVMUTXOPage(ctx context.Context, chain string, q UTXOQuery, sta
 // maxUTXOPages is the maximum number of pages of one list of unspent outputs.
 const maxUTXOPages = 100
 
-// AVMUTXOs calls avm.getUTXOs page by page and yields each output once, in hex. It ends at an empty page, at a page whose
-// end is its start, and at the first error. More than a hundred pages are an error.
+// AVMUTXOs calls avm.getUTXOs page by page and yields each output once, in hex. It ends after an empty page, after a page
+// whose end equals its start, or after an error. More than a hundred pages are an error.
 func (c *Client) AVMUTXOs(ctx context.Context, chain string, q UTXOQuery) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		seen := make(map[string]bool)

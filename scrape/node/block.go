@@ -8,7 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Blocks and transactions of the X-Chain and the P-Chain, in the form that both services share.
+// Blocks and transactions of the X-Chain and the P-Chain. The services avm and platform use the same form.
 
 // Encoding is the text form of a block or transaction.
 type Encoding string
@@ -22,7 +22,7 @@ const (
 // Encoded is a block or transaction in one of its encodings.
 type Encoded[T any] struct {
 	Encoding Encoding
-	Hex      string // bytes and a checksum of four bytes, after 0x; empty unless the encoding is Hex
+	Hex      string // 0x, the bytes and a checksum of four bytes; empty unless the encoding is Hex
 	JSON     *T     // nil unless the encoding is JSON
 }
 
@@ -41,7 +41,7 @@ func (e *Encoded[T]) UnmarshalWire(d *wire.Decoder) error {
 		content = answer.Tx
 	}
 	if content == nil {
-		return errors.New("neither a block nor a transaction")
+		return errors.New("the members block and tx are missing")
 	}
 	e.Encoding = answer.Encoding
 	in := d.Sub(content)
@@ -52,7 +52,7 @@ func (e *Encoded[T]) UnmarshalWire(d *wire.Decoder) error {
 		e.JSON = new(T)
 		return wire.Decode(in, e.JSON)
 	}
-	return errors.New("encoding: neither hex nor json")
+	return errors.New("encoding is neither hex nor json")
 }
 
 // Block is an accepted block of the X-Chain or the P-Chain.
@@ -94,13 +94,13 @@ type TxOutput struct {
 	Output  Output `json:"output"`
 }
 
-// Output is an amount and its owners: threshold of the addresses together, after locktime.
+// Output is an amount and its owners. After Locktime, Threshold of the Addresses together can spend it.
 type Output struct {
 	Addresses []string     `json:"addresses,omitzero"`
 	Amount    *wire.Uint64 `json:"amount"`    // in the asset's smallest unit; nil for outputs without an amount, such as an NFT
 	Locktime  *wire.Uint64 `json:"locktime"`  // Unix seconds; 0 for none
 	Threshold *wire.Uint64 `json:"threshold"` // number of addresses that must sign
-	Output    *Output      `json:"output"`    // inside an output that may be staked, but not spent before its own locktime
+	Output    *Output      `json:"output"`    // set in an output that can be staked before its locktime, but not spent
 }
 
 // TxInput is an output that a transaction spends.
@@ -116,10 +116,10 @@ type TxInput struct {
 type Input struct {
 	Amount           *wire.Uint64  `json:"amount"`
 	SignatureIndices []wire.Uint64 `json:"signatureIndices,omitzero"` // positions in the list of the output's addresses
-	Input            *Input        `json:"input"`                     // inside an input that spends stakeable locked funds
+	Input            *Input        `json:"input"`                     // set in an input that spends locked funds that can be staked
 }
 
-// Credential holds the signatures of one input. The X-Chain wraps them once more.
+// Credential holds the signatures of one input. The X-Chain puts them into an inner object.
 type Credential struct {
 	FxID       string      `json:"fxID,omitzero"`
 	Signatures []string    `json:"signatures,omitzero"` // hex after 0x

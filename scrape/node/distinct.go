@@ -7,8 +7,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// distinct rejects a list with duplicates, since counts and sums of it would be wrong. Nodes do not send such lists; a
-// proxy that merges answers may.
+// distinct returns an error for a list with duplicates, because its counts and sums would be wrong. Nodes send no such lists,
+// but a proxy that merges answers may.
 func distinct[T any](op string, list iter.Seq[T], id func(T) string) error {
 	seen := map[string]struct{}{}
 	for item := range list {

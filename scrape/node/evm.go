@@ -22,7 +22,7 @@ func evm[T any](ctx context.Context, c *Client, chain, method string, params ...
 	return scrape.RPC[T](ctx, c.u, at(evmPath, chain), method, params)
 }
 
-// Fees are the fees of a Subnet-EVM chain. Its numbers have no upper bound, so they are floats.
+// Fees are the fees of a Subnet-EVM chain. The fields are floats, because the numbers have no upper bound.
 type Fees struct {
 	GasLimit                 wire.Float `json:"gasLimit"`
 	TargetBlockRate          wire.Float `json:"targetBlockRate"` // seconds between blocks
@@ -40,8 +40,8 @@ type FeeConfig struct {
 	LastChangedAt wire.Uint64 `json:"lastChangedAt"` // block number; 0 until the first change
 }
 
-// EthFeeConfig calls eth_feeConfig at a block number, or at the latest block for nil. Only Subnet-EVM chains offer it: see
-// IsNotOffered.
+// EthFeeConfig calls eth_feeConfig at a block number. A nil block means the latest block. Only Subnet-EVM chains offer the
+// method: see IsNotOffered.
 func (c *Client) EthFeeConfig(ctx context.Context, chain string, block *uint64) (FeeConfig, error) {
 	if block == nil {
 		return evm[FeeConfig](ctx, c, chain, "eth_feeConfig")
@@ -83,7 +83,7 @@ type EthBlock struct {
 // EthTxHash is the hash of a transaction.
 type EthTxHash string
 
-// UnmarshalWire decodes a hash, or takes it from a whole transaction if the call requested those.
+// UnmarshalWire decodes a hash. If the call requested whole transactions, it takes the hash from the transaction.
 func (h *EthTxHash) UnmarshalWire(d *wire.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginObject {
 		return wire.Decode(d, (*string)(h))
@@ -104,7 +104,7 @@ func (b EthBlock) Time() time.Time {
 	return time.Unix(int64(b.Timestamp), 0).UTC()
 }
 
-// errNoBlock stands for the null result of an EVM chain for an unknown block.
+// errNoBlock is the error for an unknown block: an EVM chain returns null as the result.
 var errNoBlock = errors.New("there is no such block")
 
 // maxSeconds is the end of the year 9999, in Unix seconds.
@@ -129,8 +129,8 @@ func ethBlock(ctx context.Context, c *Client, chain, method, which string) (EthB
 	return *block, nil
 }
 
-// EthBlockByNumber calls eth_getBlockByNumber, for the latest block with nil. A future block is an error, rejected or
-// not_found.
+// EthBlockByNumber calls eth_getBlockByNumber. A nil number means the latest block. A future block is an error with the
+// outcome rejected or not_found.
 func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uint64) (EthBlock, error) {
 	which := "latest"
 	if number != nil {
@@ -139,7 +139,7 @@ func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uin
 	return ethBlock(ctx, c, chain, "eth_getBlockByNumber", which)
 }
 
-// EthBlockByHash calls eth_getBlockByHash. An unknown block is an error: not_found.
+// EthBlockByHash calls eth_getBlockByHash. An unknown block is an error with the outcome not_found.
 func (c *Client) EthBlockByHash(ctx context.Context, chain, hash string) (EthBlock, error) {
 	return ethBlock(ctx, c, chain, "eth_getBlockByHash", hash)
 }
@@ -155,8 +155,8 @@ type Precompile struct {
 	RequirePrimaryNetworkSigners bool           `json:"requirePrimaryNetworkSigners,omitzero"` // warpConfig
 }
 
-// ChainConfig is the configuration of an EVM chain, including its upgrades after genesis. That of the C-Chain has no fees
-// and no precompiles, and names its upgrades differently (durangoBlockTimestamp for durangoTimestamp).
+// ChainConfig is the configuration of an EVM chain, including its upgrades after genesis. The configuration of the C-Chain has
+// no fees and no precompiles, and other names for the upgrades: durangoBlockTimestamp instead of durangoTimestamp.
 type ChainConfig struct {
 	ChainID            uint64
 	Fees               *Fees                   // of the genesis; EthFeeConfig returns the current ones
@@ -164,8 +164,8 @@ type ChainConfig struct {
 	Blocks             map[string]uint64       // block number of an upgrade, by member, such as londonBlock
 	Times              map[string]time.Time    // time of an upgrade, by member, such as etnaTimestamp or cancunTime
 	Precompiles        map[string]Precompile   // of the genesis, by member, such as feeManagerConfig
-	PrecompileUpgrades []map[string]Precompile // in order; nil without any
-	Canonical          string                  // everything as JSON with sorted members and no space: equal texts mean equal configurations
+	PrecompileUpgrades []map[string]Precompile // in order; nil if there are none
+	Canonical          string                  // the whole configuration as JSON with sorted members and no spaces: equal configurations have equal texts
 }
 
 // EthChainConfig calls eth_getChainConfig.
@@ -173,8 +173,8 @@ func (c *Client) EthChainConfig(ctx context.Context, chain string) (ChainConfig,
 	return evm[ChainConfig](ctx, c, chain, "eth_getChainConfig")
 }
 
-// EthActivePrecompilesAt calls eth_getActivePrecompilesAt: the precompiles that are active at a time, or at the latest
-// block's time for nil, by name, such as feeManagerConfig. Only Subnet-EVM chains offer it: see IsNotOffered.
+// EthActivePrecompilesAt calls eth_getActivePrecompilesAt: the precompiles that are active at a time, by name, such as
+// feeManagerConfig. A nil time means the time of the latest block. Only Subnet-EVM chains offer the method: see IsNotOffered.
 //
 // Deprecated: EthActiveRulesAt returns the active precompiles with the time of their activation.
 func (c *Client) EthActivePrecompilesAt(ctx context.Context, chain string, at *time.Time) (map[string]Precompile, error) {
@@ -196,7 +196,7 @@ type ActivePrecompile struct {
 // RuleSet holds rules by name. Releases add rules.
 type RuleSet map[string]bool
 
-// UnmarshalWire takes every boolean member as a rule.
+// UnmarshalWire stores every boolean member as a rule.
 func (r *RuleSet) UnmarshalWire(d *wire.Decoder) error {
 	var members map[string]jsontext.Value
 	if err := wire.Decode(d, &members); err != nil {
@@ -214,8 +214,8 @@ func (r *RuleSet) UnmarshalWire(d *wire.Decoder) error {
 	return nil
 }
 
-// EthActiveRulesAt calls eth_getActiveRulesAt at a time, or at the latest block's time for nil. Only Subnet-EVM chains offer
-// it: see IsNotOffered.
+// EthActiveRulesAt calls eth_getActiveRulesAt at a time. A nil time means the time of the latest block. Only Subnet-EVM chains
+// offer the method: see IsNotOffered.
 func (c *Client) EthActiveRulesAt(ctx context.Context, chain string, at *time.Time) (Rules, error) {
 	return evm[Rules](ctx, c, chain, "eth_getActiveRulesAt", instant(at)...)
 }
@@ -228,8 +228,8 @@ func instant(at *time.Time) []any {
 	return []any{at.Unix()}
 }
 
-// UnmarshalWire assigns the members by the suffix of their names. A member whose value does not fit its name, such as the
-// precompile of a custom VM, is only in Canonical.
+// UnmarshalWire assigns each member to a field by the suffix of its name. If the value does not fit this field, as the
+// precompile of a custom VM may not, the member is only in Canonical.
 func (c *ChainConfig) UnmarshalWire(d *wire.Decoder) error {
 	text, err := d.ReadRaw()
 	if err != nil {

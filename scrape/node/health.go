@@ -29,13 +29,13 @@ type Health struct {
 
 // HealthCheck is the last result of one check.
 type HealthCheck struct {
-	Message            jsontext.Value // as the check wrote it: a string, an object or a list; nil without one
+	Message            jsontext.Value // of the check, unchanged: a string, an object or a list; nil if there is none
 	Error              string         // empty while healthy; "not yet run" for up to half a minute after the start
-	Timestamp          wire.PastTime  // of the run; year 1 before the first
+	Timestamp          wire.PastTime  // time of the run; year 1 before the first run
 	Duration           *wire.Int64    // nanoseconds
 	ContiguousFailures wire.Uint64
 	TimeOfFirstFailure *wire.PastTime // of the current series of failures
-	Chain              *ChainHealth   // nil unless it is the check of a chain
+	Chain              *ChainHealth   // nil unless the check is about a chain
 }
 
 // ChainHealth is the result of the check of a chain. A bootstrapping chain has no Consensus facts.
@@ -43,7 +43,7 @@ type ChainHealth struct {
 	LastAcceptedHeight     *wire.Height
 	LastAcceptedID         string
 	ProcessingBlocks       *wire.Uint64     // blocks in voting
-	LongestProcessingBlock *wire.GoDuration // how long the oldest of them has been in voting
+	LongestProcessingBlock *wire.GoDuration // how long the oldest of these blocks has been in voting
 
 	// PercentConnected is the share of the chain's stake that is connected to the node: a ratio from 0 to 1, despite its
 	// name. An inactive L1 validator counts as disconnected.
@@ -51,7 +51,7 @@ type ChainHealth struct {
 	DisconnectedValidators []string // node IDs
 }
 
-// UnmarshalWire decodes a check and the facts about a chain in its message. A message of another form is no error.
+// UnmarshalWire decodes a check, and the facts about a chain in its message. A message of another form is not an error.
 func (h *HealthCheck) UnmarshalWire(d *wire.Decoder) error {
 	var check struct {
 		Message            jsontext.Value `json:"message,omitzero"`
@@ -110,9 +110,9 @@ func chainHealth(d *wire.Decoder, message jsontext.Value) (*ChainHealth, error) 
 	return chain, nil
 }
 
-// Health calls GET /ext/health for all checks or, with tags, those of the node itself and of the tagged subnets, by subnet
-// ID. An unknown tag is no error. An unhealthy node is an answer, not an error. Shortly after its start a node may delay
-// the answer.
+// Health calls GET /ext/health for all checks. Tags are subnet IDs: with tags, it returns only the checks of the node itself
+// and of these subnets. An unknown tag is not an error. The answer of an unhealthy node is not an error either. Shortly after
+// its start a node may delay the answer.
 func (c *Client) Health(ctx context.Context, tags ...string) (Health, error) {
 	return health(ctx, c, "/ext/health", tags)
 }

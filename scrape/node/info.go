@@ -18,7 +18,7 @@ func info[T any](ctx context.Context, c *Client, method string, params any) (T, 
 	return scrape.RPC[T](ctx, c.u, infoPath, method, params)
 }
 
-// ACP is the votes on one ACP by the validators that this node is connected to. The node's own stake counts as abstaining.
+// ACP holds the votes on one ACP of the validators to which this node is connected. The node's own stake counts as abstaining.
 type ACP struct {
 	SupportWeight wire.NanoAVAX `json:"supportWeight"`
 	Supporters    []string      `json:"supporters"` // node IDs
@@ -27,7 +27,7 @@ type ACP struct {
 	AbstainWeight wire.NanoAVAX `json:"abstainWeight"`
 }
 
-// ACPs calls info.acps: the current ACPs by number. It is empty for a release without ACPs to vote on.
+// ACPs calls info.acps: the current ACPs by number. The result is empty if the node's release has no ACPs to vote on.
 func (c *Client) ACPs(ctx context.Context) (map[uint32]ACP, error) {
 	answer, err := info[struct {
 		ACPs map[uint32]ACP `json:"acps"`
@@ -156,8 +156,8 @@ type Peers struct {
 // Peer is one connected peer.
 type Peer struct {
 	NodeID         string         `json:"nodeID"`
-	IP             string         `json:"ip,omitzero"`       // of the connection; the port is ephemeral if the peer connected to the node
-	PublicIP       string         `json:"publicIP,omitzero"` // as the peer announces it
+	IP             string         `json:"ip,omitzero"`       // of the connection; the port is ephemeral if the peer opened the connection
+	PublicIP       string         `json:"publicIP,omitzero"` // that the peer announces
 	Version        string         `json:"version,omitzero"`
 	UpgradeTime    *wire.UnixTime `json:"upgradeTime"` // of the newest upgrade that the peer knows
 	LastSent       wire.PastTime  `json:"lastSent"`
@@ -182,13 +182,13 @@ func (c *Client) Peers(ctx context.Context, nodeIDs ...string) (Peers, error) {
 
 // Uptime is the uptime of this node as the connected validators of the primary network observe it.
 type Uptime struct {
-	RewardingStakePercentage  wire.Percent `json:"rewardingStakePercentage"`  // of stake that observes an uptime above the requirement
-	WeightedAveragePercentage wire.Percent `json:"weightedAveragePercentage"` // of observed uptimes, by stake
+	RewardingStakePercentage  wire.Percent `json:"rewardingStakePercentage"`  // share of the stake that observes an uptime above the requirement
+	WeightedAveragePercentage wire.Percent `json:"weightedAveragePercentage"` // average of the observed uptimes, weighted by stake
 }
 
-// Uptime calls info.uptime for the primary network; a node ignores any other subnet. It is an error on a node that does not
-// validate, or not yet: see IsNotValidator, IsStartTimeNotFound and IsStillBootstrapping. After a start the figures
-// begin at the node's own stake and climb for half a minute.
+// Uptime calls info.uptime for the primary network; a node ignores any other subnet. A node that does not validate, or does
+// not validate yet, returns an error: see IsNotValidator, IsStartTimeNotFound and IsStillBootstrapping. After a node's start
+// the values begin at its own stake and rise for half a minute.
 func (c *Client) Uptime(ctx context.Context) (Uptime, error) {
 	return info[Uptime](ctx, c, "info.uptime", nil)
 }
@@ -211,7 +211,7 @@ type Upgrades struct {
 	CortinaXChainStopVertexID    string
 }
 
-// Scheduled returns Times without the upgrades that have no date. A node gives those the year 9999.
+// Scheduled returns Times without the upgrades that have no date. A node reports the year 9999 for these.
 func (u Upgrades) Scheduled() map[string]time.Time {
 	scheduled := make(map[string]time.Time, len(u.Times))
 	for name, at := range u.Times {
@@ -222,10 +222,10 @@ func (u Upgrades) Scheduled() map[string]time.Time {
 	return scheduled
 }
 
-// UnmarshalWire takes every member whose name ends in Time as an upgrade.
+// UnmarshalWire stores every member whose name ends in Time as an upgrade.
 func (u *Upgrades) UnmarshalWire(d *wire.Decoder) error {
 	if d.PeekKind() != jsontext.KindBeginObject {
-		return errors.New("no object of upgrade times")
+		return errors.New("the upgrades are not a JSON object")
 	}
 	var members map[string]jsontext.Value
 	if err := wire.Decode(d, &members); err != nil {
@@ -253,7 +253,7 @@ func (u *Upgrades) UnmarshalWire(d *wire.Decoder) error {
 		}
 	}
 	if len(u.Times) == 0 {
-		return errors.New("an object without upgrade times")
+		return errors.New("the upgrades have no times")
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ type Method struct {
 	Path         string   // of its service; {chain} stands for the alias or blockchain ID of a chain
 	Params       []string // names in order; an optional parameter ends in a question mark
 	Positional   bool     // the parameters are a list, not an object
-	Changes      string   // what the call changes, as an infinitive; empty for a method that only reads
-	Deprecated   string   // since when, or its replacement; empty if it is not deprecated
+	Changes      string   // what the call does, as an infinitive; empty for a method that only reads
+	Deprecated   string   // since which version, or the replacement; empty if the method is not deprecated
 	Undocumented bool     // offered by nodes, but not documented
 }
 
@@ -100,7 +100,8 @@ var methods = []Method{
 // OfChain reports whether the method needs a chain.
 func (m Method) OfChain() bool { return strings.Contains(m.Path, "{chain}") }
 
-// Usage returns the method with its parameters, such as avm.getTx {"txID":…, "encoding":…}. Those in brackets are optional.
+// Usage returns the method with its parameters, such as avm.getTx {"txID":…, "encoding":…}. Parameters in brackets are
+// optional.
 func (m Method) Usage() string {
 	var params []string
 	for _, p := range m.Params {
@@ -122,8 +123,8 @@ func (m Method) Usage() string {
 	return m.Name + " {" + strings.Join(params, ", ") + "}"
 }
 
-// Check reports invalid parameters before they are sent. A node ignores an unknown parameter, so that a typing error would
-// get a plausible answer. Nil means no parameters.
+// Check returns an error for invalid parameters; nil means no parameters. The check is needed because a node ignores an
+// unknown parameter, so after a typing error its answer would look correct.
 func (m Method) Check(params jsontext.Value) error {
 	var given []string
 	switch {
@@ -131,7 +132,7 @@ func (m Method) Check(params jsontext.Value) error {
 	case m.Positional:
 		var list []jsontext.Value
 		if json.Unmarshal(params, &list) != nil || params.Kind() != jsontext.KindBeginArray {
-			return fmt.Errorf("the parameters are no list: write %s", m.Usage())
+			return fmt.Errorf("the parameters are not a list: write %s", m.Usage())
 		}
 		if len(list) > len(m.Params) {
 			return fmt.Errorf("%d parameters are too many: write %s", len(list), m.Usage())
@@ -142,7 +143,7 @@ func (m Method) Check(params jsontext.Value) error {
 	default:
 		var object map[string]jsontext.Value
 		if json.Unmarshal(params, &object) != nil || params.Kind() != jsontext.KindBeginObject {
-			return fmt.Errorf("the parameters are no object: write %s", m.Usage())
+			return fmt.Errorf("the parameters are not an object: write %s", m.Usage())
 		}
 		for name := range object {
 			if !slices.Contains(m.Params, name) && !slices.Contains(m.Params, name+"?") {
@@ -159,9 +160,9 @@ func (m Method) Check(params jsontext.Value) error {
 	return nil
 }
 
-// Call calls a method with parameters as JSON, nil for none, and returns the result as JSON, unchanged. A result that the
-// typed client cannot decode is an error, malformed. Chain is an alias or blockchain ID, for methods that need a chain. A
-// method that changes something is sent once.
+// Call calls a method and returns the result as JSON, unchanged. Params are JSON; nil sends none. Chain is an alias or
+// blockchain ID, for methods that need a chain. If the typed client cannot decode the result, the error has the outcome
+// malformed. A call that changes something is sent at most once.
 func (c *Client) Call(ctx context.Context, m Method, chain string, params jsontext.Value) (jsontext.Value, error) {
 	var sent any // no parameters
 	switch {

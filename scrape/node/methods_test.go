@@ -569,7 +569,7 @@ func TestOnlyReadingMethodsAreRetried(t *testing.T) {
 	for _, m := range node.Methods() {
 		synctest.Test(t, func(t *testing.T) {
 			network := simnet.New(simnet.Options{Seed: 1})
-			network.Node("alpha").Suffer(simnet.Unavailable())
+			network.Node("alpha").Inject(simnet.Unavailable())
 			c, want := simulated(t, network), 3
 			if m.Changes != "" {
 				want = 1
@@ -697,15 +697,15 @@ func TestCheckRejectsInvalidParameters(t *testing.T) {
 		{"avm.getTx", `{"txId":"x"}`, `there is no parameter "txId": write avm.getTx {"txID":…, ["encoding":…]}`},
 		{"avm.getTx", `{}`, `the parameter "txID" is missing: write avm.getTx {"txID":…, ["encoding":…]}`},
 		{"avm.getTx", ``, `the parameter "txID" is missing: write avm.getTx {"txID":…, ["encoding":…]}`},
-		{"avm.getTx", `["x"]`, `the parameters are no object: write avm.getTx {"txID":…, ["encoding":…]}`},
-		{"avm.getTx", `{"txID":`, `the parameters are no object: write avm.getTx {"txID":…, ["encoding":…]}`},
-		{"avm.getTx", `null`, `the parameters are no object: write avm.getTx {"txID":…, ["encoding":…]}`},
+		{"avm.getTx", `["x"]`, `the parameters are not an object: write avm.getTx {"txID":…, ["encoding":…]}`},
+		{"avm.getTx", `{"txID":`, `the parameters are not an object: write avm.getTx {"txID":…, ["encoding":…]}`},
+		{"avm.getTx", `null`, `the parameters are not an object: write avm.getTx {"txID":…, ["encoding":…]}`},
 		{"info.getNodeID", `{}`, ""},
 		{"info.getNodeID", `{"x":1}`, `there is no parameter "x": write info.getNodeID`},
 		{"eth_feeConfig", `[]`, ""},
 		{"eth_feeConfig", `["latest"]`, ""},
 		{"eth_feeConfig", `["latest",1]`, `2 parameters are too many: write eth_feeConfig [[blk]]`},
-		{"eth_feeConfig", `{"blk":"latest"}`, `the parameters are no list: write eth_feeConfig [[blk]]`},
+		{"eth_feeConfig", `{"blk":"latest"}`, `the parameters are not a list: write eth_feeConfig [[blk]]`},
 		{"eth_getBlockByNumber", `["latest"]`, `the parameter "full" is missing: write eth_getBlockByNumber [number, full]`},
 	} {
 		var params jsontext.Value

@@ -1,11 +1,11 @@
 // Package node is the typed client of a node's API: JSON-RPC under /ext.
 //
-// Each file holds one service. Each method is one call, with its types in the same file. The name of a method follows the
-// API: info.getNodeID is NodeID. Outside info the service is a prefix: platform.getHeight is PlatformHeight,
-// eth_blockNumber is EthBlockNumber. Methods lists all of them, and Call calls any of them by name.
+// Each file holds one service. Each Go method makes one call; its types are in the same file. The name of a Go method follows
+// the API: NodeID calls info.getNodeID. Outside info, the service is a prefix: PlatformHeight calls platform.getHeight,
+// EthBlockNumber calls eth_blockNumber. Methods lists all methods of the API, and Call calls any of them by name.
 //
-// Every method returns a *scrape.Error if there is no answer. The predicates below recognize refusals with a meaning of
-// their own. Answers may be shared under scrape.MaxAge and must not be changed.
+// Every Go method returns a *scrape.Error if there is no answer. Functions such as IsNotOffered recognize errors with a special
+// meaning. Answers may be shared (scrape.MaxAge), so callers must not change them.
 package node
 
 import (
@@ -33,10 +33,10 @@ func (c *Client) Name() string { return c.u.Name() }
 // Healthy reports whether the node itself answered the last finished call.
 func (c *Client) Healthy() bool { return c.u.Healthy() }
 
-// Answered returns the time of the node's last answer; zero before the first.
+// Answered returns the time of the node's last answer. Before the first answer the time is zero.
 func (c *Client) Answered() time.Time { return c.u.Answered() }
 
-// Offers returns what is known about the methods that the endpoint offers: see scrape.Options.Withholds.
+// Offers returns the methods that were called, and whether the node offers them: see scrape.Options.Withholds.
 func (c *Client) Offers() []scrape.Offer { return c.u.Offers() }
 
 // at returns a service's path with {chain} replaced; chain is an alias such as C or a blockchain ID.
@@ -44,17 +44,16 @@ func at(path, chain string) string {
 	return strings.ReplaceAll(path, "{chain}", url.PathEscape(chain))
 }
 
-// IsNotOffered reports whether the node or chain does not know the method: an older or newer release, or a chain of another
-// VM. A retry does not help.
+// IsNotOffered reports whether the node or chain does not know the method. The release is older or newer, or the chain runs
+// another VM. A retry does not help.
 func IsNotOffered(err error) bool {
 	var refusal *scrape.RPCError
 	return errors.As(err, &refusal) && refusal.Code == scrape.CodeMethodNotFound ||
 		refused(err, "rpc: can't find method") || refused(err, "rpc: can't find service")
 }
 
-// IsWithheld reports whether an endpoint, or a proxy in front of it, does not offer a call: it does not know the method or
-// the path, or does not allow it. A public endpoint offers a part of a node's methods. Other statuses, such as 400, are
-// about one request.
+// IsWithheld reports whether an endpoint, or a proxy in front of it, does not offer a call: the method or path is unknown or
+// not allowed. A public endpoint offers only some of a node's methods. Other statuses, such as 400, concern one request.
 func IsWithheld(err error) bool {
 	switch scrape.OutcomeOf(err) {
 	case scrape.Forbidden, scrape.NotFound:
@@ -78,7 +77,8 @@ func IsNoSuchChain(err error) bool {
 	return refused(err, "there is no chain with alias/ID") || refused(err, "there is no ID with alias")
 }
 
-// refused reports whether the node itself refused with this text. It uses one error code for almost everything.
+// refused reports whether the node itself refused with this text. The text is needed because a node uses one error code for
+// almost every error.
 func refused(err error, words string) bool {
 	var refusal *scrape.RPCError
 	return errors.As(err, &refusal) && strings.Contains(refusal.Message, words)

@@ -187,7 +187,7 @@ func TestEveryMethodDecodesRealAnswers(t *testing.T) {
 				IsL1Validator: true, IsConnected: true, UptimePercentage: 93.11065, UptimeSeconds: wire.Seconds{Duration: 892 * time.Second},
 			},
 		}},
-		"validators.getCurrentValidators, C-Chain": {got(c.ValidatorsCurrentValidators(ctx, "C")), "validators.getCurrentValidators: not_found: HTTP 404: no such path: the chain or API is unknown to it, off, or not there yet"},
+		"validators.getCurrentValidators, C-Chain": {got(c.ValidatorsCurrentValidators(ctx, "C")), "validators.getCurrentValidators: not_found: HTTP 404: no such path: the chain is not tracked or not created yet, or the API is disabled"},
 	} {
 		if diff := cmp.Diff(check.want, check.got, cmpopts.EquateApproxTime(0)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)

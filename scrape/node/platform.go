@@ -13,21 +13,20 @@ func platform[T any](ctx context.Context, c *Client, method string, params any) 
 	return scrape.RPC[T](ctx, c.u, platformPath, method, params)
 }
 
-// Owner is the right to spend or decide: threshold of the addresses together, after locktime.
+// Owner is the right to spend or decide. After Locktime, Threshold of the Addresses together have this right.
 type Owner struct {
 	Locktime  wire.Uint64 `json:"locktime"` // Unix seconds; 0 for none
 	Threshold wire.Uint64 `json:"threshold"`
 	Addresses []string    `json:"addresses"`
 }
 
-// Validator is a member of the current validator set. It has one of three forms, which depends on its subnet:
+// Validator is a member of the current validator set. It has one of three forms. Its subnet determines which fields are set:
 //
 //   - primary network: TxID, EndTime, rewards, fee, uptime, delegations; an auto-renewed one also has NextPeriod;
 //   - permissioned subnet: only TxID and EndTime;
 //   - L1: ValidationID, PublicKey, owners, MinNonce, Balance; it has no end.
 //
-// The list of an L1 that was a permissioned subnet may contain the last two.
-// The list of an L1 that was a permissioned subnet may mix the last two.
+// The list of an L1 that was a permissioned subnet may contain validators of the last two forms.
 type Validator struct {
 	NodeID    string         `json:"nodeID"`
 	Weight    wire.Uint64    `json:"weight"` // nAVAX on the primary network, elsewhere in the subnet's own unit
@@ -155,11 +154,11 @@ func (c *Client) PlatformValidatorFeeState(ctx context.Context) (ValidatorFeeSta
 type PlatformBalance struct {
 	Balances            map[string]wire.Uint64 `json:"balances"`
 	Unlockeds           map[string]wire.Uint64 `json:"unlockeds"`
-	LockedStakeables    map[string]wire.Uint64 `json:"lockedStakeables"`    // may be staked, not spent
-	LockedNotStakeables map[string]wire.Uint64 `json:"lockedNotStakeables"` // neither
+	LockedStakeables    map[string]wire.Uint64 `json:"lockedStakeables"`    // can be staked, but not spent
+	LockedNotStakeables map[string]wire.Uint64 `json:"lockedNotStakeables"` // can be neither staked nor spent
 	UTXOIDs             []UTXOID               `json:"utxoIDs"`
 
-	// The same for AVAX only, from before other assets existed.
+	// The same for AVAX only. These fields are older than the support for other assets.
 	Balance            *wire.NanoAVAX `json:"balance"`
 	Unlocked           *wire.NanoAVAX `json:"unlocked"`
 	LockedStakeable    *wire.NanoAVAX `json:"lockedStakeable"`

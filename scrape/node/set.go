@@ -12,20 +12,21 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// ValidatorSet is a whole validator set in little memory. Of each validator it holds the IDs, stake, period, rewards and
-// the node's view of it. It omits owners, keys and all fields of L1s only, which are most of an answer.
+// ValidatorSet is a whole validator set that takes little memory. For each validator it holds the IDs, stake, period, rewards,
+// and its uptime and connection as the node observes them. It omits owners, keys and the fields of L1 validators, which are
+// most of an answer.
 type ValidatorSet struct {
-	pieces [][]member // all but the last are full; unlike one growing slice, they leave no garbage
+	pieces [][]member // all but the last are full; several slices, because one growing slice leaves garbage
 }
 
-// Sizes of a piece: each is as large as all before it, within these limits.
+// Limits of the size of a piece. A new piece is as large as all earlier pieces together, within these limits.
 const (
 	smallestPiece = 8
 	largestPiece  = 1024
 )
 
-// PlatformValidatorSet calls platform.getCurrentValidators for a whole set, in random order. It decodes the answer while it
-// arrives and keeps none of its text. An empty subnetID means the primary network.
+// PlatformValidatorSet calls platform.getCurrentValidators for a whole set, in random order. It decodes the answer while the
+// answer arrives, and stores none of its text. An empty subnetID means the primary network.
 func (c *Client) PlatformValidatorSet(ctx context.Context, subnetID string) (*ValidatorSet, error) {
 	answer, err := platform[struct {
 		Validators ValidatorSet `json:"validators"`
@@ -59,7 +60,7 @@ func (s *ValidatorSet) add(m member) {
 	s.pieces[last] = append(s.pieces[last], m)
 }
 
-// All yields the validators. Fields that the set does not hold are absent.
+// All yields the validators. Fields that the set does not hold are zero or nil.
 func (s *ValidatorSet) All() iter.Seq[Validator] {
 	return func(yield func(Validator) bool) {
 		for m := range s.members() {
@@ -104,7 +105,7 @@ func (s *ValidatorSet) UnmarshalWire(d *wire.Decoder) error {
 	return err
 }
 
-// entry is the part of a Validator that is decoded.
+// entry holds the fields of a Validator that are decoded.
 type entry struct {
 	NodeID                 string         `json:"nodeID"`
 	Weight                 wire.Uint64    `json:"weight"`
@@ -121,7 +122,7 @@ type entry struct {
 	AutoCompoundShares     *wire.Uint64   `json:"autoCompoundRewardShares"`
 }
 
-// member is an entry without pointers, which would triple the memory of a set.
+// member is an entry without pointers, because pointers would triple the memory of a set.
 type member struct {
 	nodeID                 string
 	weight                 wire.Uint64
@@ -137,7 +138,7 @@ type member struct {
 	has                    fields
 }
 
-// fields is the set of facts that a member has.
+// fields is the set of optional fields that a member has.
 type fields uint16
 
 const (

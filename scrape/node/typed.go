@@ -8,7 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// typed holds the client's method for each row of methods, with parameters of no importance: they do not change how an
+// typed holds the client's Go method for each API method, by name. Its parameters are arbitrary: they do not affect how an
 // answer is decoded.
 var typed = map[string]func(context.Context, *Client) error{
 	"admin.alias":            func(ctx context.Context, c *Client) error { return c.AdminAlias(ctx, "", "") },

@@ -8,8 +8,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// ChainValidator is a validator of a subnet's chain as the answering node observes it. Views differ between nodes, and each
-// node's view of itself is the best possible.
+// ChainValidator is a validator of a subnet's chain as the answering node observes it. Nodes observe different values. For
+// itself a node always reports the best possible values.
 type ChainValidator struct {
 	ValidationID     string        `json:"validationID"` // on a permissioned subnet: ID of the transaction that added the validator
 	NodeID           string        `json:"nodeID"`
@@ -17,14 +17,14 @@ type ChainValidator struct {
 	StartTimestamp   wire.UnixTime `json:"startTimestamp"`
 	IsActive         bool          `json:"isActive"` // false once an L1 validator's balance is 0; its weight stays
 	IsL1Validator    bool          `json:"isL1Validator"`
-	IsConnected      bool          `json:"isConnected"` // also false for an inactive validator whose node is up
+	IsConnected      bool          `json:"isConnected"` // false for an inactive validator, even if its node is up
 	UptimePercentage wire.Percent  `json:"uptimePercentage"`
 	UptimeSeconds    wire.Seconds  `json:"uptimeSeconds"`
 }
 
-// ValidatorsCurrentValidators calls validators.getCurrentValidators of a subnet's chain for the given node IDs, or all
-// validators, in random order. Not offered on the C-Chain. For up to two minutes after a validator was added the whole call
-// fails.
+// ValidatorsCurrentValidators calls validators.getCurrentValidators of a subnet's chain for the given node IDs, or for all
+// validators. The order is random. The C-Chain does not offer the method. For up to two minutes after a validator was added,
+// the whole call fails.
 func (c *Client) ValidatorsCurrentValidators(ctx context.Context, chain string, nodeIDs ...string) ([]ChainValidator, error) {
 	answer, err := scrape.RPC[struct {
 		Validators []ChainValidator `json:"validators"`

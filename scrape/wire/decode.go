@@ -12,13 +12,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode decodes the next value of d into the variable that into points to; absent is never zero. A struct field that is
-// a pointer, or tagged omitzero, may be absent or null. Any other missing field is an error, and so is null where it is
-// not allowed, also in a list or map. A list that is null decodes to nil, because Go's servers write an empty list so.
-// Unknown members are ignored. Of a field's json tag, the name and omitzero count.
+// Decode decodes the next value of d into the variable that into points to. A missing value never becomes zero. A struct
+// field that is a pointer, or tagged omitzero, may be absent or null. Any other missing field is an error. A null elsewhere is
+// an error too, also in a list or map. For a list, however, null decodes to nil, because servers written in Go send an empty
+// list as null. Unknown members are ignored. Of a field's json tag, only the name and omitzero have an effect.
 //
-// A scalar type with an UnmarshalJSONFrom, UnmarshalJSON or UnmarshalText method decodes itself, and so does any type
-// that is an Unmarshaler.
+// A type that is an Unmarshaler decodes itself. So does a scalar type with an UnmarshalJSONFrom, UnmarshalJSON or
+// UnmarshalText method.
 func Decode(d *Decoder, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	if err := d.take(int(v.Type().Size())); err != nil {
@@ -29,7 +29,7 @@ func Decode(d *Decoder, into any) error {
 
 // Unmarshaler is a composite type that decodes itself, within the limits of the Decoder.
 type Unmarshaler interface {
-	// UnmarshalWire reads the next value of d, whole.
+	// UnmarshalWire reads the next value of d to its end.
 	UnmarshalWire(d *Decoder) error
 }
 
@@ -173,7 +173,7 @@ func decodeStruct(d *Decoder, v reflect.Value, p *typeDecoder) error {
 		}
 		i, known := p.find(name)
 		if known && !p.fields[i].nillable && d.PeekKind() == jsontext.KindNull {
-			known = false // counts as absent
+			known = false // null counts as absent
 		}
 		if known {
 			seen[i] = true
@@ -196,7 +196,7 @@ func decodeStruct(d *Decoder, v reflect.Value, p *typeDecoder) error {
 	return nil
 }
 
-// typeDecoder is the cached way to decode a type.
+// typeDecoder describes how to decode a type.
 type typeDecoder struct {
 	self   bool         // decodes itself: an Unmarshaler
 	as     reflect.Kind // Pointer, Slice, Map, Struct or String; Invalid for what the library decodes
@@ -208,7 +208,7 @@ type field struct {
 	name     string
 	index    []int
 	required bool // neither a pointer nor omitzero
-	nillable bool // can hold null
+	nillable bool // nil can represent null
 }
 
 func (p *typeDecoder) find(quoted jsontext.Value) (int, bool) {
@@ -222,7 +222,7 @@ func (p *typeDecoder) find(quoted jsontext.Value) (int, bool) {
 
 var rawType = reflect.TypeFor[jsontext.Value]()
 
-var typeDecoders sync.Map // reflect.Type to *plan
+var typeDecoders sync.Map // reflect.Type to *typeDecoder
 
 func planOf(t reflect.Type) *typeDecoder {
 	if known, ok := typeDecoders.Load(t); ok {

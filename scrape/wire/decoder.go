@@ -12,20 +12,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ErrMemory ends the decoding of an answer that would take more memory than is allowed.
-var ErrMemory = errors.New("the answer takes more memory than is allowed")
+// ErrMemory is the error for an answer whose decoded values would exceed the memory limit.
+var ErrMemory = errors.New("the decoded answer exceeds the memory limit")
 
-// maxDepth is how deep an answer may be nested. Known answers are at most 12 deep.
+// maxDepth is the maximum number of nested objects and lists in an answer. Known answers have at most 12.
 const maxDepth = 100
 
-// Decoder decodes one answer with limits of memory and depth. An object with duplicate member names is an error.
+// Decoder decodes one answer and limits its memory and depth. An object with duplicate member names is an error.
 type Decoder struct {
 	*jsontext.Decoder
-	memory *int // bytes that what is decoded may still take
-	depth  int  // of the value that this Decoder reads, in the whole answer
+	memory *int // remaining bytes for decoded values
+	depth  int  // depth, in the whole answer, of the value that this Decoder reads
 }
 
-// NewDecoder returns a Decoder for r. Decoded values take at most this much memory in bytes; beyond it the error is ErrMemory.
+// NewDecoder returns a Decoder for r. Decoded values take at most memory bytes. If they would take more, decoding fails with
+// ErrMemory.
 func NewDecoder(r io.Reader, memory int) *Decoder {
 	of := decoders.Get().(*jsontext.Decoder)
 	of.Reset(r, options)
@@ -49,21 +50,21 @@ func (d *Decoder) Close() {
 	d.Decoder = nil
 }
 
-// Sub returns a Decoder for a value of the same answer that was read as raw text, with the same limits.
+// Sub returns a Decoder for raw, a part of the same answer that ReadRaw returned. Both share the same limits.
 func (d *Decoder) Sub(raw jsontext.Value) *Decoder {
 	return &Decoder{Decoder: jsontext.NewDecoder(bytes.NewBuffer(raw), options), memory: d.memory, depth: d.depth + d.StackDepth()}
 }
 
-// Sizes in bytes of what the Go runtime and jsontext keep.
+// Memory that the Go runtime and jsontext use, in bytes unless noted.
 const (
 	mapHeader = 48
-	mapGroup  = 8   // entries that the first allocation holds
-	nameCost  = 100 // of each name of an object with more than fewNames
+	mapGroup  = 8   // number of entries in the first allocation of a map
+	nameCost  = 100 // for each name of an object with more than fewNames names
 	fewNames  = 64
-	rawCost   = 4 // of each byte kept as text: it is copied when it grows and when its parts are decoded
+	rawCost   = 4 // for each byte kept as text: text is copied when it grows and when its parts are decoded
 )
 
-// take counts memory that will be used, in bytes.
+// take subtracts n bytes from the remaining memory. It returns ErrMemory if too little remains.
 func (d *Decoder) take(n int) error {
 	if *d.memory -= n; *d.memory < 0 {
 		return ErrMemory
@@ -81,12 +82,12 @@ func (d *Decoder) open() error {
 
 func (d *Decoder) deep() error {
 	if d.depth+d.StackDepth() > maxDepth {
-		return &json.SemanticError{Err: fmt.Errorf("nested more than %d deep", maxDepth)}
+		return &json.SemanticError{Err: fmt.Errorf("more than %d nested objects and lists", maxDepth)}
 	}
 	return nil
 }
 
-// name counts the n-th name of an object. jsontext keeps it until the end of the object, to find duplicates.
+// name counts the memory of the n-th name of an object. jsontext keeps names until the end of the object, to find duplicates.
 func (d *Decoder) name(n int) error {
 	if n < fewNames {
 		return nil
@@ -108,7 +109,7 @@ func (d *Decoder) ReadRaw() (jsontext.Value, error) {
 	return raw, err
 }
 
-// read reads the next value token by token, so that only keep holds parts of it.
+// read reads the next value token by token and passes the text of each to keep.
 func (d *Decoder) read(keep func(text ...byte) error) error {
 	outside := d.StackDepth()
 	for {

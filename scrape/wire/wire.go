@@ -1,9 +1,9 @@
 // Package wire decodes the answers of upstreams: scalars in their different spellings, and objects (see Decode).
 //
-// The same quantity is a JSON number in one answer and a string in another: a weight is "100" on the P-Chain and 100 on an
-// L1, a percent is "99.2004" here and 93.11065 there. Each type reads both spellings exactly and rejects values that it
-// cannot hold: null, an empty string, NaN, a fraction of a whole number, a value out of range. A field that may be absent or
-// null is a pointer to one of them.
+// The same quantity is a JSON number in one answer and a string in another. A weight is "100" on the P-Chain and 100 on an
+// L1; a percent is "99.2004" in one answer and 93.11065 in another. Each scalar type reads both spellings exactly. It rejects
+// values that it cannot hold: null, an empty string, NaN, a fraction instead of a whole number, a value out of range. For a
+// field that may be absent or null, use a pointer to such a type.
 package wire
 
 import (
@@ -47,7 +47,7 @@ func (v *Int64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return fmt.Errorf("%s does not fit 64 bits", quote(s))
 	}
 	if err != nil || strings.HasPrefix(s, "+") {
-		return fmt.Errorf("%s is no whole number", quote(s))
+		return fmt.Errorf("%s is not a whole number", quote(s))
 	}
 	*v = Int64(n)
 	return nil
@@ -75,13 +75,13 @@ func (v *HexUint64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return fmt.Errorf("%s does not fit 64 bits", quote(s))
 	}
 	if err != nil || !ok {
-		return fmt.Errorf("%s is no hexadecimal quantity such as 0x1f", quote(s))
+		return fmt.Errorf("%s is not a hexadecimal quantity such as 0x1f", quote(s))
 	}
 	*v = HexUint64(n)
 	return nil
 }
 
-// HexInt is an EVM quantity without an upper bound, not negative, exact, written as HexUint64 is.
+// HexInt is an EVM quantity from 0 without an upper bound, exact, written like HexUint64.
 type HexInt struct{ *big.Int }
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -100,7 +100,7 @@ func (v *HexInt) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	n, ok := new(big.Int).SetString(digits, base)
 	if !ok || strings.ContainsAny(digits, "+-_") || len(digits) > longestInt {
-		return fmt.Errorf("%s is no hexadecimal quantity such as 0x1f", quote(s))
+		return fmt.Errorf("%s is not a hexadecimal quantity such as 0x1f", quote(s))
 	}
 	v.Int = n
 	return nil
@@ -109,10 +109,10 @@ func (v *HexInt) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // longestInt is the maximum number of digits of a HexInt; 256 bits have 78 decimal digits.
 const longestInt = 78
 
-// Height is the height of a block of a live chain, written as Uint64 is. An impossible height is rejected.
+// Height is the height of a block, written like Uint64. A height above maxHeight is rejected.
 type Height uint64
 
-// maxHeight is what a chain of a thousand blocks a second reaches in 34 years.
+// maxHeight is the height that a chain with a thousand blocks per second reaches in 34 years.
 const maxHeight = 1 << 40
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -123,7 +123,7 @@ func (v *Height) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return checkHeight(uint64(*v))
 }
 
-// HexHeight is a Height written as HexUint64 is.
+// HexHeight is a Height written like HexUint64.
 type HexHeight uint64
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -136,13 +136,13 @@ func (v *HexHeight) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 func checkHeight(n uint64) error {
 	if n > maxHeight {
-		return fmt.Errorf("%d is no height that a chain can have reached", n)
+		return fmt.Errorf("%d is not a height that a chain can have", n)
 	}
 	return nil
 }
 
-// NanoAVAX is an amount in nAVAX, the smallest unit of AVAX: 1 AVAX is 10^9 nAVAX. Sums are computed in nAVAX, where they
-// are exact, and converted to AVAX once.
+// NanoAVAX is an amount in nAVAX, the smallest unit of AVAX: 1 AVAX is 10^9 nAVAX. Add amounts in nAVAX, because these sums
+// are exact. Convert only the result to AVAX.
 type NanoAVAX uint64
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -153,7 +153,7 @@ func (v *NanoAVAX) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // AVAX is the amount in AVAX, to the nearest float64.
 func (v NanoAVAX) AVAX() float64 { return float64(v) / 1e9 }
 
-// Float is a finite number, written as a number or as a string that holds one.
+// Float is a finite number, written as a number or as a string such as "0.5".
 type Float float64
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -181,17 +181,17 @@ func (v *Percent) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	if f < 0 || f > 100 {
-		return fmt.Errorf("%s is no percent from 0 to 100", quote(s))
+		return fmt.Errorf("%s is not a percent from 0 to 100", quote(s))
 	}
 	*v = Percent(f)
 	return nil
 }
 
-// Ratio returns the share from 0 to 1 with nine decimals. That is more than any upstream writes, and hides the rounding
-// error of the division by 100 ("80.0109" is 0.800109).
+// Ratio returns the share from 0 to 1, rounded to nine decimals. No upstream writes that many. The rounding removes the error
+// of the division by 100: "80.0109" becomes exactly 0.800109.
 func (v Percent) Ratio() float64 { return math.Round(float64(v)*1e7) / 1e9 }
 
-// UnixTime is a moment written as whole seconds since 1970, as a number or as a string. It is in UTC.
+// UnixTime is a time in UTC, written as whole Unix seconds in a number or a string.
 type UnixTime struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -205,7 +205,7 @@ func (v *UnixTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	if n > lastSecond {
-		return fmt.Errorf("%s seconds since 1970 is beyond the year 9999", quote(s))
+		return fmt.Errorf("%s Unix seconds are after the year 9999", quote(s))
 	}
 	v.Time = time.Unix(int64(n), 0).UTC()
 	return nil
@@ -214,13 +214,13 @@ func (v *UnixTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // lastSecond is the end of the year 9999 in seconds since 1970.
 const lastSecond = 253402300799
 
-// Time is a moment written in RFC 3339, from the year 0001 to 9999. It is in UTC.
+// Time is a time in UTC from the year 0001 to 9999, written in RFC 3339.
 type Time struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
 func (v *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() == '0' {
-		return errors.New("a number is no RFC 3339 time such as 2006-01-02T15:04:05Z")
+		return errors.New("a number is not an RFC 3339 time such as 2006-01-02T15:04:05Z")
 	}
 	s, err := scalar(d)
 	if err != nil {
@@ -228,13 +228,14 @@ func (v *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return fmt.Errorf("%s is no RFC 3339 time such as 2006-01-02T15:04:05Z", quote(s))
+		return fmt.Errorf("%s is not an RFC 3339 time such as 2006-01-02T15:04:05Z", quote(s))
 	}
 	v.Time = t.UTC()
 	return nil
 }
 
-// PastTime is a Time in the past. More than 30 days in the future is rejected; clocks differ by less.
+// PastTime is a Time in the past. A time more than 30 days in the future is rejected. Wrong clocks may cause smaller
+// differences.
 type PastTime struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -245,7 +246,7 @@ func (v *PastTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return CheckPast(v.Time)
 }
 
-// PastUnixTime is a UnixTime in the past, as PastTime.
+// PastUnixTime is a UnixTime in the past. It is checked like PastTime.
 type PastUnixTime struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -265,7 +266,7 @@ func CheckPast(t time.Time) error {
 	return nil
 }
 
-// Seconds is a span written as seconds, not negative, as a number or as a string, to the nanosecond.
+// Seconds is a duration of 0 or more, written as seconds in a number or a string, precise to the nanosecond.
 type Seconds struct{ time.Duration }
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -292,7 +293,7 @@ func (v *Seconds) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// GoDuration is a span as Go writes it, such as 1m30.5s.
+// GoDuration is a duration as Go writes it, such as 1m30.5s.
 type GoDuration struct{ time.Duration }
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -302,7 +303,7 @@ func (v *GoDuration) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	if v.Duration, err = time.ParseDuration(s); err != nil {
-		return fmt.Errorf("%s is no span such as 1m30s", quote(s))
+		return fmt.Errorf("%s is not a duration such as 1m30s", quote(s))
 	}
 	return nil
 }
@@ -340,21 +341,21 @@ func whole(s string) (uint64, error) {
 	case strings.HasPrefix(s, "-"):
 		return 0, fmt.Errorf("%s is negative", quote(s))
 	default:
-		return 0, fmt.Errorf("%s is no whole number", quote(s))
+		return 0, fmt.Errorf("%s is not a whole number", quote(s))
 	}
 }
 
-// finite reads what JSON calls a number, which leaves out NaN, Inf and hexadecimal.
+// finite parses a JSON number. JSON has no NaN, Inf and hexadecimal numbers.
 func finite(s string) (float64, error) {
 	if value := jsontext.Value(s); value.Kind() != '0' || !value.IsValid() {
-		return 0, fmt.Errorf("%s is no number", quote(s))
+		return 0, fmt.Errorf("%s is not a number", quote(s))
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if errors.Is(err, strconv.ErrRange) {
 		return 0, fmt.Errorf("%s does not fit a float64", quote(s))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s is no number", quote(s))
+		return 0, fmt.Errorf("%s is not a number", quote(s))
 	}
 	return f, nil
 }

@@ -55,7 +55,7 @@ func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 	network := simnet.New(simnet.Options{Seed: 1})
 	g := newGate(t, network.Node("alpha"))
 	asked := make(chan struct{}, 1)
-	g.suffer(func(w http.ResponseWriter, r *http.Request, good func() answer) {
+	g.behaveAs(func(w http.ResponseWriter, r *http.Request, good func() answer) {
 		select {
 		case asked <- struct{}{}:
 		default:
@@ -134,7 +134,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ".half.json1")); err == nil {
 		t.Error("incomplete file left")
 	}
-	if strings.Contains(second.log.String(), "starting again") {
+	if strings.Contains(second.log.String(), "starting without it") {
 		t.Errorf("state not restored:\n%s", second.log)
 	}
 	second.kill()
@@ -148,7 +148,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	}
 	third := start(t, environment...)
 	same("with damaged files", third)
-	third.told("cannot be read, starting again")
+	third.told("cannot be read, starting without it")
 }
 
 // mounts reports whether this machine allows mounts in tests.
@@ -230,7 +230,7 @@ func TestNodeWithoutDNSIsDown(t *testing.T) {
 	} else {
 		e = start(t, environment...)
 	}
-	bravo.suffer(func(w http.ResponseWriter, _ *http.Request, good func() answer) {
+	bravo.behaveAs(func(w http.ResponseWriter, _ *http.Request, good func() answer) {
 		w.Header().Set("Connection", "close") // otherwise open connections would continue
 		good().send(w)
 	})

@@ -30,7 +30,7 @@ type fault struct {
 	told    string      // logged once about this node
 }
 
-func behaving(b behaviour) func(*gate) { return func(g *gate) { g.suffer(b) } }
+func behaving(b behaviour) func(*gate) { return func(g *gate) { g.behaveAs(b) } }
 
 // elsewhere is another host, which must not get a request.
 var elsewhere struct {
@@ -61,8 +61,8 @@ var faults = []fault{
 	{name: "gzip-torn", befall: behaving(func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
 		answer{200, http.Header{"Content-Encoding": {"gzip"}}, []byte("\x1f\x8b\x08\x00torn")}.send(w)
 	}), outcome: "unreachable", told: "closed in the middle|malformed"},
-	{name: "redirect-loop", befall: func(g *gate) { g.suffer(redirecting("")) }, outcome: "malformed", told: "it redirects, which is not followed"},
-	{name: "redirect-elsewhere", befall: func(g *gate) { g.suffer(redirecting(elsewhere.url)) }, outcome: "malformed", told: "it redirects to http://127.0.0.1:[0-9]+, which is not followed"},
+	{name: "redirect-loop", befall: func(g *gate) { g.behaveAs(redirecting("")) }, outcome: "malformed", told: "redirects are not followed"},
+	{name: "redirect-elsewhere", befall: func(g *gate) { g.behaveAs(redirecting(elsewhere.url)) }, outcome: "malformed", told: "redirects to http://127.0.0.1:[0-9]+ are not followed"},
 }
 
 const (

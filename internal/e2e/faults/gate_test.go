@@ -110,8 +110,8 @@ func (g *gate) hold() {
 	}
 }
 
-func (g *gate) suffer(b behaviour) { g.behave.Store(&b) }
-func (g *gate) recover()           { g.behave.Store(nil) }
+func (g *gate) behaveAs(b behaviour) { g.behave.Store(&b) }
+func (g *gate) recover()             { g.behave.Store(nil) }
 
 // ServeHTTP implements http.Handler.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -38,8 +38,8 @@ var crowds = []crowd{
 
 // Memory limits of a process during an attack, in bytes.
 const (
-	mostHeap     = 64 << 20
-	mostResident = 160 << 20
+	maxHeap     = 64 << 20
+	maxResident = 160 << 20
 )
 
 // A scraper is served during any of these attacks, memory and goroutines are bounded, and nothing of the attack remains.
@@ -84,7 +84,7 @@ func TestBadClientsDoNotAffectAScraper(t *testing.T) {
 			f := p.figures()
 			f.Resident = e.resident()
 			most = figures{max(most.Goroutines, f.Goroutines), max(most.Descriptors, f.Descriptors), max(most.Heap, f.Heap), max(most.Resident, f.Resident)}
-			if f.Goroutines > idle.Goroutines+c.goroutines || f.Descriptors > idle.Descriptors+c.descriptors || f.Heap > mostHeap || f.Resident > mostResident {
+			if f.Goroutines > idle.Goroutines+c.goroutines || f.Descriptors > idle.Descriptors+c.descriptors || f.Heap > maxHeap || f.Resident > maxResident {
 				t.Errorf("%s: %v", c.name, f)
 			}
 		}

@@ -45,9 +45,9 @@ func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
 	alpha := newGate(t, network.Node("alpha"))
 	pages := stack.Webhook(t)
 	hanging := newGate(t, http.NotFoundHandler())
-	hanging.suffer(hung)
+	hanging.behaveAs(hung)
 	endless := newGate(t, http.NotFoundHandler())
-	endless.suffer(raw("HTTP/1.1 500 no\r\n\r\n", "x"))
+	endless.behaveAs(raw("HTTP/1.1 500 no\r\n\r\n", "x"))
 	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{
 		"good": pages.URL, "hung": "http://" + hanging.address, "endless": "http://" + endless.address,
 	})...)
@@ -139,7 +139,7 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 	reportOutage("receiver", "it is back", after)
 }
 
-// A full disk loses only notification state, which is saved once there is room.
+// With a full disk, only the notification state is not saved. It is saved as soon as there is free space.
 func TestFullDiskLosesOnlyNotificationState(t *testing.T) {
 	full(t)
 	t.Parallel()
@@ -176,7 +176,7 @@ func TestOnlyOneOfTwoProcessesWritesState(t *testing.T) {
 	first.until("the first one stores", is(stored, 1))
 	pages.Wait(stack.Firing("Watchdog"))
 	second := start(t, environment...)
-	second.told("another process uses it: give each exporter a directory of its own")
+	second.told("another process uses the directory: give each exporter its own directory")
 	second.ready()
 	alpha.shut()
 	pages.Wait(stack.Firing("Down"))
@@ -241,7 +241,7 @@ func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 		raw("HTTP/1.1 500 "+markup+"\r\nContent-Length: 0\r\n\r\n", ""), raw("HTTP/1.1 500 "+strings.Repeat("y", 60_000)+"\r\nContent-Length: 0\r\n\r\n", ""),
 	} {
 		g := newGate(t, http.NotFoundHandler())
-		g.suffer(b)
+		g.behaveAs(b)
 		urls = append(urls, "http://"+g.address)
 	}
 	rules := filepath.Join(t.TempDir(), "rules.yml")

@@ -371,7 +371,7 @@ func TestCompressedAnswersUseLittleMemory(t *testing.T) {
 	alpha := newGate(t, network.Node("alpha"))
 	e := start(t, "AVAX_COLLECTORS=up,chain_config", "AVAX_SCHEDULES=chain_config=@every 10s", "AVAX_NODES=alpha=http://"+alpha.address)
 	e.ready()
-	alpha.suffer(packed(`{"jsonrpc":"2.0","id":1,"result":{"chainId":1,"upgrades":{"precompileUpgrades":[{}`, `,{}`, `]}}}`, 16<<20))
+	alpha.behaveAs(packed(`{"jsonrpc":"2.0","id":1,"result":{"chainId":1,"upgrades":{"precompileUpgrades":[{}`, `,{}`, `]}}}`, 16<<20))
 	e.until("the answer is refused", func(p page) error {
 		if p[`avax_exporter_upstream_requests_total{op="eth_getChainConfig",outcome="too_large",upstream="alpha"}`] < 2 {
 			return errors.New("not twice yet")

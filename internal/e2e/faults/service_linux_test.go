@@ -45,7 +45,7 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}},
 	} {
-		service.suffer(spoilt.do)
+		service.behaveAs(spoilt.do)
 		for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 			p, err := e.page()
 			if err != nil {

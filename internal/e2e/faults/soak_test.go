@@ -20,23 +20,23 @@ var soakFor = flag.Duration("soak", time.Minute, "how long the soak lasts")
 type upstream interface {
 	Stop()
 	Start()
-	Suffer(f simnet.Fault, calls ...string)
+	Inject(f simnet.Fault, calls ...string)
 	Recover()
 }
 
 // incidents are temporary faults of an upstream.
 var incidents = []func(upstream){
 	upstream.Stop,
-	func(u upstream) { u.Suffer(simnet.Hung()) },
-	func(u upstream) { u.Suffer(simnet.Slow(3 * time.Second)) },
-	func(u upstream) { u.Suffer(simnet.Reset()) },
-	func(u upstream) { u.Suffer(simnet.CutOff()) },
-	func(u upstream) { u.Suffer(simnet.RateLimited(2 * time.Second)) },
-	func(u upstream) { u.Suffer(simnet.Unavailable()) },
-	func(u upstream) { u.Suffer(simnet.HTML()) },
-	func(u upstream) { u.Suffer(simnet.WrongShape()) },
-	func(u upstream) { u.Suffer(simnet.Refused(500, "no")) },
-	func(u upstream) { u.Suffer(simnet.WrongHost()) },
+	func(u upstream) { u.Inject(simnet.Hung()) },
+	func(u upstream) { u.Inject(simnet.Slow(3 * time.Second)) },
+	func(u upstream) { u.Inject(simnet.Reset()) },
+	func(u upstream) { u.Inject(simnet.CutOff()) },
+	func(u upstream) { u.Inject(simnet.RateLimited(2 * time.Second)) },
+	func(u upstream) { u.Inject(simnet.Unavailable()) },
+	func(u upstream) { u.Inject(simnet.HTML()) },
+	func(u upstream) { u.Inject(simnet.WrongShape()) },
+	func(u upstream) { u.Inject(simnet.Refused(500, "no")) },
+	func(u upstream) { u.Inject(simnet.WrongHost()) },
 }
 
 // TestGoroutinesDescriptorsAndHeapStayFlat runs all collectors over the simulated network, with one incident after the other and a

@@ -17,7 +17,7 @@ func Deadline(t testing.TB) time.Time {
 	return time.Now().Add(5 * time.Minute)
 }
 
-// TimedOut returns a channel that receives at the Deadline.
+// TimedOut returns a channel that receives a value at the Deadline.
 func TimedOut(t testing.TB) <-chan time.Time { return time.After(time.Until(Deadline(t))) }
 
 // Poll calls the condition until it returns nil. At the Deadline it returns the condition's last error.

@@ -224,7 +224,7 @@ func TestSimulatedDataServiceMatchesItsDescription(t *testing.T) {
 		d.ask(404, "GET", networks+"/subnets/"+l1.ID, "")
 		service := net.DataService()
 		for _, status := range []int{401, 403, 500, 502, 503} {
-			service.Suffer(simnet.Refused(status, "try later"))
+			service.Inject(simnet.Refused(status, "try later"))
 			d.ask(status, "GET", account+"/balances:getNative", "")
 			service.Recover()
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// call sends requests until one is answered, a retry is useless, or no time is left.
+// call sends requests until one is answered, a retry is useless, or no time is left for one.
 func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	var cancel context.CancelFunc
 	for n := 1; ; n++ {
@@ -39,7 +39,7 @@ func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	}
 }
 
-// turn waits until a request may be sent, and checks the budget. The caller must call done after the request.
+// turn waits until a request may be sent, and then checks the budget. The caller must call done after the request.
 func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error) {
 	done, err = u.limiter.turn(ctx, op)
 	if err != nil || u.admit == nil {
@@ -62,7 +62,7 @@ func (u *Upstream) refused(op string, err error) error {
 	return err
 }
 
-// request sends one request, reads its answer, and measures both. It ends the turn by calling done.
+// request sends one request, reads its answer, and measures the time of both together. It calls done of turn.
 func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error) {
 	defer done()
 	began := time.Now()
@@ -70,7 +70,7 @@ func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error
 	took := time.Since(began)
 	outcome := OutcomeOf(err)
 	if outcome == Unreachable && errors.Is(context.Cause(ctx), context.Canceled) {
-		return nil, ctx.Err() // cancelled by the caller, which says nothing about the upstream; a passed deadline does
+		return nil, ctx.Err() // the caller cancelled: this says nothing about the upstream
 	}
 	if outcome == Unreachable && ctx.Err() != nil {
 		outcome = Timeout
@@ -108,7 +108,7 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 	}
 	request, err := http.NewRequestWithContext(ctx, method, u.base.String()+c.path, body)
 	if err != nil {
-		return nil, &Error{c.op, Malformed, errors.New("the question cannot be written as a request: look at the identifiers in it")}
+		return nil, &Error{c.op, Malformed, errors.New("invalid request: check the identifiers in it")}
 	}
 	request.Header.Set("User-Agent", "avax-exporter")
 	request.Header.Set("Accept", "application/json")
@@ -119,7 +119,7 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 	maps.Copy(request.Header, access.header)
 	request.Host = access.host
 
-	// Not an http.Client: it would follow redirects, keep cookies and write the URL into errors.
+	// RoundTrip, because an http.Client would follow redirects, keep cookies and write the URL into errors.
 	response, err := access.transport.RoundTrip(request)
 	if err != nil {
 		var refused *tls.CertificateVerificationError
@@ -128,7 +128,7 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 		}
 		return nil, u.broken(c.op, err)
 	}
-	if response.TLS != nil && u.base.Scheme == "https" { // of an http upstream it is the proxy's
+	if response.TLS != nil && u.base.Scheme == "https" { // for an http upstream, response.TLS is that of the proxy
 		u.metrics.presented(response.TLS.PeerCertificates)
 	}
 	defer release(response.Body)
@@ -149,10 +149,11 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 	return u.decode(c, response.Body)
 }
 
-// mostDrained is the maximum number of unread bytes of an answer that are read so that the connection can be reused.
-const mostDrained = 256 << 10
+// maxDrained is the maximum number of bytes that release reads. A connection can only be reused after its answer was read
+// to the end.
+const maxDrained = 256 << 10
 
 func release(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, mostDrained)
+	_, _ = io.CopyN(io.Discard, body, maxDrained)
 	_ = body.Close()
 }
