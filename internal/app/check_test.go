@@ -90,7 +90,7 @@ func TestCheckFindsDuplicateNodes(t *testing.T) {
 	if err == nil {
 		t.Error("check succeeds")
 	}
-	has(t, printed, "answers with the node ID of another node", "local and again answer with one node ID")
+	has(t, printed, "answers with the node ID of another node", "local and again have the same node ID")
 }
 
 func TestCheckWarnsAboutExpensiveRules(t *testing.T) {

@@ -198,8 +198,8 @@ func decodeStruct(d *Decoder, v reflect.Value, p *typeDecoder) error {
 
 // typeDecoder describes how to decode a type.
 type typeDecoder struct {
-	self   bool         // decodes itself: an Unmarshaler
-	as     reflect.Kind // Pointer, Slice, Map, Struct or String; Invalid for what the library decodes
+	self   bool         // the type is an Unmarshaler
+	as     reflect.Kind // Pointer, Slice, Map, Struct or String; Invalid: the json library decodes the type
 	fields []field
 	byName map[string]int
 }
