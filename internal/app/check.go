@@ -74,8 +74,9 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	if err != nil {
 		return config.InputError{Err: err}
 	}
+	facts := newSummaryFacts(batches)
 	for _, n := range ups.Nodes() {
-		fmt.Fprintln(out, summary(n.Name(), batches))
+		fmt.Fprintln(out, facts.summary(n.Name()))
 	}
 
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -285,49 +286,71 @@ func dial(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// summary returns the most important facts about a node in one line.
-func summary(node string, batches []*metric.Batch) string {
-	of := func(family string, each func(labels map[string]string, value float64)) {
-		for _, batch := range batches {
-			for _, chunk := range batch.Chunks() {
-				if chunk.Family.Name != family {
-					continue
+// summaryLabels are the families that summaries read. A summary finds their samples by this label.
+var summaryLabels = map[string]string{
+	"avax_node_info":                          "node",
+	"avax_node_partial_sync":                  "node",
+	"avax_node_chain_bootstrapped":            "node",
+	"avax_validator_uptime_requirement_ratio": "node_id",
+	"avax_validator_votes_yes_ratio":          "node_id",
+	"avax_validator_end_timestamp_seconds":    "node_id",
+}
+
+// summaryFacts holds samples by family and by the value of its summaryLabels.
+type summaryFacts map[string]map[string][]summaryFact
+
+type summaryFact struct {
+	labels map[string]string
+	value  float64
+}
+
+func newSummaryFacts(batches []*metric.Batch) summaryFacts {
+	facts := summaryFacts{}
+	for family := range summaryLabels {
+		facts[family] = map[string][]summaryFact{}
+	}
+	for _, batch := range batches {
+		for _, chunk := range batch.Chunks() {
+			by, ok := summaryLabels[chunk.Family.Name]
+			if !ok {
+				continue
+			}
+			of := facts[chunk.Family.Name]
+			for _, s := range chunk.Samples() {
+				labels := map[string]string{}
+				for i, name := range chunk.Family.Labels {
+					labels[name] = s.Labels[i]
 				}
-				for _, s := range chunk.Samples() {
-					labels := map[string]string{}
-					for i, name := range chunk.Family.Labels {
-						labels[name] = s.Labels[i]
-					}
-					each(labels, s.Value)
-				}
+				of[labels[by]] = append(of[labels[by]], summaryFact{labels, s.Value})
 			}
 		}
 	}
+	return facts
+}
+
+// summary returns the most important facts about a node in one line.
+func (facts summaryFacts) summary(node string) string {
 	var parts, ready, waiting []string
 	var id string
-	of("avax_node_info", func(l map[string]string, _ float64) {
-		if l["node"] == node {
-			id = l["node_id"]
-			parts = append(parts, l["version"], "network "+l["network"]+" ("+l["network_id"]+")", id)
-		}
-	})
+	for _, f := range facts["avax_node_info"][node] {
+		id = f.labels["node_id"]
+		parts = append(parts, f.labels["version"], "network "+f.labels["network"]+" ("+f.labels["network_id"]+")", id)
+	}
 	if id == "" {
 		return node + ": no answer"
 	}
-	of("avax_node_partial_sync", func(l map[string]string, on float64) {
-		if l["node"] == node && on == 1 {
+	for _, f := range facts["avax_node_partial_sync"][node] {
+		if f.value == 1 {
 			parts = append(parts, "partial sync")
 		}
-	})
-	of("avax_node_chain_bootstrapped", func(l map[string]string, done float64) {
-		switch {
-		case l["node"] != node:
-		case done == 1:
-			ready = append(ready, l["chain"])
-		default:
-			waiting = append(waiting, l["chain"])
+	}
+	for _, f := range facts["avax_node_chain_bootstrapped"][node] {
+		if f.value == 1 {
+			ready = append(ready, f.labels["chain"])
+		} else {
+			waiting = append(waiting, f.labels["chain"])
 		}
-	})
+	}
 	if len(ready) > 0 {
 		parts = append(parts, "bootstrapped: "+strings.Join(ready, ", "))
 	}
@@ -335,21 +358,17 @@ func summary(node string, batches []*metric.Batch) string {
 		parts = append(parts, "not bootstrapped: "+strings.Join(waiting, ", "))
 	}
 	requirement := ""
-	of("avax_validator_uptime_requirement_ratio", func(l map[string]string, share float64) {
-		if l["node_id"] == id {
-			requirement = strconv.FormatFloat(share, 'f', -1, 64)
+	for _, f := range facts["avax_validator_uptime_requirement_ratio"][id] {
+		requirement = strconv.FormatFloat(f.value, 'f', -1, 64)
+	}
+	for _, f := range facts["avax_validator_votes_yes_ratio"][id] {
+		if f.labels["requirement"] == requirement {
+			parts = append(parts, fmt.Sprintf("%.1f %% of stake would vote for its reward", 100*f.value))
 		}
-	})
-	of("avax_validator_votes_yes_ratio", func(l map[string]string, share float64) {
-		if l["node_id"] == id && l["requirement"] == requirement {
-			parts = append(parts, fmt.Sprintf("%.1f %% of stake would vote for its reward", 100*share))
-		}
-	})
-	of("avax_validator_end_timestamp_seconds", func(l map[string]string, end float64) {
-		if l["node_id"] == id {
-			parts = append(parts, "period ends "+time.Unix(int64(end), 0).UTC().Format("2006-01-02 15:04 UTC"))
-		}
-	})
+	}
+	for _, f := range facts["avax_validator_end_timestamp_seconds"][id] {
+		parts = append(parts, "period ends "+time.Unix(int64(f.value), 0).UTC().Format("2006-01-02 15:04 UTC"))
+	}
 	return node + ": " + strings.Join(parts, "; ")
 }
 
