@@ -33,8 +33,7 @@ type Receiver struct {
 	t        testing.TB
 	mu       sync.Mutex
 	alerts   []Alert
-	taken    int // number of notifications
-	refuses  bool
+	taken    int           // number of notifications
 	received chan struct{} // closed and replaced at each notification
 }
 
@@ -64,10 +63,6 @@ func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.refuses {
-		http.Error(w, "refused", http.StatusInternalServerError)
-		return
-	}
 	for _, a := range notification.Alerts {
 		a.Receiver, a.Group, a.Notification = notification.Receiver, notification.GroupKey, r.taken
 		r.alerts = append(r.alerts, a)
@@ -75,13 +70,6 @@ func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
 	r.taken++
 	close(r.received)
 	r.received = make(chan struct{})
-}
-
-// Refuse sets whether the webhook answers 500 and discards what it receives.
-func (r *Receiver) Refuse(refuses bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.refuses = refuses
 }
 
 // Alerts returns every alert received so far, oldest first.
