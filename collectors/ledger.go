@@ -7,7 +7,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
-// Ledger stores the totals of collectors, and the position up to which they have read lists.
+// Ledger stores the totals of collectors. For a list of the Data service, it also stores how far the list was read.
 type Ledger struct {
 	// State is the directory of the entries. Nil: entries are in memory and lost at a restart.
 	State *state.Dir

@@ -144,7 +144,8 @@ const (
 	maxRewards = 200_000
 )
 
-// rewardHash is the start of the hash of a reward's ID. A ledger entry has space for about 90,000 hashes.
+// rewardHash is the start of the hash of a reward's ID. A ledger entry has space for about 90,000 hashes
+// on disk. Above that, the totals are only in memory, and the run notes it.
 type rewardHash [rewardHashSize]byte
 
 const rewardHashSize = 8
@@ -168,7 +169,7 @@ func (b *rewardTotals) known() map[rewardHash]bool {
 type rewardReader struct {
 	*rewardTotals
 	known    map[rewardHash]bool // rewards in Settled
-	foundNow map[string]bool     // rewards that this run found first, by ID
+	foundNow map[string]bool     // rewards that no earlier run found, by ID
 	page     func(ctx context.Context, token string) (data.RewardPage, error)
 	store    func() // stores the totals in the ledger
 	history  *lock

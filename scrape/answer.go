@@ -18,8 +18,8 @@ import (
 // errTooLarge is the read error of an answer that exceeds Options.MaxBody.
 var errTooLarge = errors.New("too large")
 
-// bounded reads at most left bytes. It stores an error if the answer exceeds the limit or the connection breaks. If an
-// answer is incomplete and no error is stored, the upstream sent an incomplete answer.
+// bounded limits how many bytes are read: left is the number that remains. It stores an error if the answer exceeds the
+// limit or the connection breaks. If an answer is incomplete and no error is stored, the upstream sent an incomplete answer.
 type bounded struct {
 	from io.Reader
 	left int64

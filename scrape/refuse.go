@@ -17,8 +17,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// refusal returns the error for a status other than 2xx. It uses the body only as a message. With such a status a node
-// usually sends plain text, a service a JSON body, a proxy HTML.
+// refusal returns the error for a status other than 2xx. It uses the body only as a message. With such a status, a node
+// usually sends plain text, a service sends JSON, and a proxy sends HTML.
 func (u *Upstream) refusal(c call, r *http.Response) error {
 	start, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
 	words := u.clean(wordsOf(start))

@@ -27,8 +27,8 @@ func maxAge(ctx context.Context) time.Duration {
 }
 
 // Sharing is MaxAge for all calls of a run. The returned function returns the request time of the run's oldest answer, or zero
-// if there is none. The samples of the run must not have a later timestamp. Answers with another MaxAge, longer than d, do
-// not count, unless an inner Sharing set that MaxAge.
+// if there is none. The samples of the run must not have a later timestamp. An answer is left out if the MaxAge of its call
+// is longer than the d of the innermost Sharing around that call.
 func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time.Time) {
 	within, _ := ctx.Value(runKey{}).(*run)
 	r := &run{granted: d, within: within}

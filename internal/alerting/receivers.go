@@ -45,7 +45,7 @@ func parseReceiver(s string) (*url.URL, error) {
 }
 
 // receivers builds the alerting section of a Prometheus configuration from the URLs and the file. An entry
-// of the file without targets configures the URLs.
+// of the file without targets holds the HTTP settings for the URLs.
 func receivers(c Config) (config.AlertingConfig, error) {
 	var block config.AlertingConfig
 	if c.AlertmanagerFile != "" {

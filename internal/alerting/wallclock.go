@@ -8,7 +8,7 @@ import (
 )
 
 // clockTolerance is the largest step of the wall clock that does not cause a new engine. After a smaller step, samples and
-// evaluations of that time are lost, as in Prometheus.
+// evaluations of the skipped or repeated time are lost, as in Prometheus.
 const clockTolerance = time.Minute
 
 // wallClock detects that the wall clock was set, or that the machine was suspended: then the wall clock and the monotonic
