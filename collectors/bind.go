@@ -88,7 +88,7 @@ func perServiceChain(collect func(ctx context.Context, ups *Upstreams, c Chain, 
 	}
 }
 
-// perNetwork binds a collector to the network. The only job may call any node or observer.
+// perNetwork binds a collector to the network. There is one job, which may call any node or observer.
 func perNetwork(collect func(ctx context.Context, t *Targets, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		return []Job{{metric.Target{}, func(ctx context.Context, out *metric.Batch) error {

@@ -16,7 +16,8 @@ const (
 	// maxNamed is the maximum number of series per run of a family whose label values an upstream chooses, such as
 	// names of checks, virtual machines and upgrades.
 	maxNamed = 2000
-	// maxCommon is the maximum number of series of a family whose label values peers choose, without other.
+	// maxCommon is the maximum number of series of a family whose label values peers choose. The series other comes
+	// in addition.
 	maxCommon = 20
 	// maxKinds is the maximum number of kinds, such as transaction types, that a service chooses and that are counted
 	// separately.

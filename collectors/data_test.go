@@ -69,7 +69,7 @@ func (w *world) runJob(ctx context.Context, t *testing.T, collector, target stri
 	return samples, batch.Notes()
 }
 
-// sum returns the sum of a family's series. Only series count whose labels contain all the words.
+// sum returns the sum of a family's series. It counts only series whose labels contain all the words.
 func sum(t *testing.T, samples, family string, words ...string) (total float64) {
 	t.Helper()
 next:

@@ -13,8 +13,9 @@ import (
 var dataUpFamily = metric.New("avax_data_up",
 	"1 if the Data service answered the last probe, even if it rejected the key. 0 if it did not answer, or during a pause that it requested.")
 
-// dataUp sets 0 if the service does not answer. It fails only if the exporter could not send the probe. A rejected
-// key does not make the service down: the run notes the rejection, and the other collectors of the service fail.
+// dataUp sets 0 if the service does not answer. It fails only if the exporter could not send the probe. If the
+// service rejects the key, it counts as up: the run notes the rejection, and the other collectors of the service
+// fail.
 var dataUp = &Spec{
 	Name:     "data_up",
 	Help:     "Whether the Data service answers. This collector and those below it need AVAX_DATA_URL.",

@@ -12,7 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// share returns a context that ends after the remaining time divided by n.
+// share returns a context with an earlier deadline: it has 1/n of the remaining time.
 func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -20,8 +20,8 @@ var forks = &Spec{
 	Bind:     perChain(collectForks),
 }
 
-// maxObserverLag is the maximum number of blocks by which two answers of an observer may differ. They may come from
-// different machines.
+// maxObserverLag is the largest expected difference in height between two answers of an observer. The answers may
+// come from different machines.
 const maxObserverLag = 16
 
 func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {

@@ -107,8 +107,8 @@ const (
 	icmMaxDelay = time.Hour
 	// icmPage is the number of messages per call.
 	icmPage = 100
-	// icmDeepEvery is the period of runs that read down to the oldest pending message. Other runs would need many
-	// pages for a message that stays pending forever.
+	// icmDeepEvery is the period of runs that read down to the oldest pending message. A message may stay pending
+	// forever, and a run that reads down to it needs many pages.
 	icmDeepEvery = time.Hour
 	// icmGiveUpAfter is the time after which a pending message is given up.
 	icmGiveUpAfter = 7 * 24 * time.Hour
@@ -120,8 +120,8 @@ const (
 )
 
 // read reads the list of messages, newest first, and updates the totals. It reads at least the messages of the last
-// icmMaxDelay, and pending messages on the same page. Once per icmDeepEvery it continues to the oldest pending
-// message. truncated is true if the list has more pages than one run reads.
+// icmMaxDelay, and older messages on the same page. Once per icmDeepEvery it continues to the oldest pending message.
+// truncated is true if the list has more pages than one run reads.
 func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool, err error) {
 	now := time.Now()
 	if b.Newest.IsZero() {

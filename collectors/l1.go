@@ -110,8 +110,8 @@ func collectL1(ctx context.Context, t *Targets, c Chain, out *metric.Batch) erro
 }
 
 // ownerText returns an owner as a label value: its address, or "2 of A,B,C". Addresses that do not fit are only
-// counted: "2 of A,B and 7 more". They must not fail the run, because anybody may register a validator with many
-// addresses. ownerText returns an empty text if there is no owner.
+// counted: "2 of A,B and 7 more". Many addresses must not fail the run, because anybody may register such a
+// validator. ownerText returns an empty text if there is no owner.
 func ownerText(o *node.Owner) string {
 	switch {
 	case o == nil || len(o.Addresses) == 0:

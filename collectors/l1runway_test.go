@@ -14,8 +14,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// runway binds the collector once, so that its measurements stay between runs. run runs the job for examplel1. of
-// returns the name of a validator's series.
+// runway binds the collector once, so that its measurements stay between runs. run runs the job for examplel1. The
+// function of returns the name of a validator's series.
 func (w world) runway(t *testing.T) (run func() string, of func(family, validator string) string) {
 	t.Helper()
 	spec := specOf(t, "l1_runway")
@@ -91,7 +91,7 @@ func TestRunwayFallsWithoutPChainBlocks(t *testing.T) {
 			}
 		}
 		const sum = `avax_l1_top_up_avax{chain="examplel1",days="30"}`
-		if rose := valueOf(t, after, sum) - valueOf(t, before, sum); !near(rose, 2*3600*512e-9) { // charlie's and echo's
+		if rose := valueOf(t, after, sum) - valueOf(t, before, sum); !near(rose, 2*3600*512e-9) { // charlie and echo each need 3600 s more
 			t.Errorf("sum of top-ups rose by %v AVAX", rose)
 		}
 	})

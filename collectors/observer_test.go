@@ -71,7 +71,7 @@ func TestWithheldMethodIsCalledOnceAnHour(t *testing.T) {
 			w.runAll(t)
 			time.Sleep(time.Minute)
 		}
-		// After 0, 1, 3, 7, 15, 31 and 63 minutes.
+		// The calls are after 0, 1, 3, 7, 15, 31 and 63 minutes.
 		for _, method := range []string{"avm.getHeight", "validators.getCurrentValidators"} {
 			if n, most := w.callCount("observer", method), 7*len(w.ups.Chains()); n > most {
 				t.Errorf("%s: %d calls within two hours", method, n)

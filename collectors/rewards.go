@@ -134,7 +134,7 @@ const (
 	// rewardSweep is the period of reads of the whole list. Other runs read only the new rewards, down to the first
 	// known one.
 	rewardSweep = 24 * time.Hour
-	// rewardPageSize is the largest page size of the service: all pages cost the same.
+	// rewardPageSize is the largest page size of the service. A page costs the same compute units for any page size.
 	rewardPageSize = 100
 	// historyPause is the time between two pages of a list. It leaves most compute units of a minute to other
 	// collectors. Only one list at a time is read beyond its first page.
@@ -158,7 +158,7 @@ func hashReward(id string) rewardHash {
 func (b *rewardTotals) known() map[rewardHash]bool {
 	known := map[rewardHash]bool{}
 	for id := range slices.Chunk(b.Counted, rewardHashSize) {
-		if len(id) == rewardHashSize { // a shorter rest: the file was edited
+		if len(id) == rewardHashSize { // the last chunk is shorter only if the file was edited
 			known[rewardHash(id)] = true
 		}
 	}

@@ -189,8 +189,9 @@ func primaryViews(ctx context.Context, t *Targets, ids map[*Node]string, own map
 }
 
 // connectedTo returns the IDs of the nodes that a node is connected to: its peers. An observer does not list its
-// peers: for an observer, connectedTo returns the connected validators. It requests the configured nodes (own) again.
-// For all other validators it uses the last answer with the whole set, which may be up to observedSetEvery old.
+// peers: for an observer, connectedTo returns the connected validators. It requests the entries of the configured
+// nodes (own) now. For all other validators it uses the last answer with the whole set, which may be up to
+// observedSetEvery old.
 func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string]bool, error) {
 	connected := map[string]bool{}
 	if !n.observer {

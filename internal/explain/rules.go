@@ -24,7 +24,7 @@ type shippedRule struct {
 	companion bool
 }
 
-// builtIn returns the embedded alerts. It panics if they are invalid: tests parse the same files with Prometheus'
+// builtIn returns the embedded alerts. It panics if a file is invalid. Tests parse the same files with Prometheus'
 // parser.
 var builtIn = sync.OnceValue(func() (all []shippedRule) {
 	for i, text := range [][]byte{alerts.Rules, alerts.Companion} {

@@ -18,7 +18,7 @@ type inhibition struct {
 	equal          []string
 }
 
-// shippedInhibitions are the rules of deploy/alertmanager/alertmanager.yml. It panics if they are invalid: tests load
+// shippedInhibitions are the rules of deploy/alertmanager/alertmanager.yml. Invalid rules cause a panic. Tests load
 // the same file into Alertmanager.
 var shippedInhibitions = sync.OnceValue(func() []inhibition {
 	rules, err := inhibitionsOf(alertmanager.Config)
