@@ -67,7 +67,7 @@ func compareTable(t *testing.T, name string, columns []string, rows [][]string, 
 	}
 }
 
-var shownColumns = []string{"what happens", "after 30 s", "after 2 min", "when it is told"}
+var shownColumns = []string{"what happens", "after 30 s", "after 2 min", "when the notifications are sent"}
 
 // differsOnThePage returns the differences of the status page. It tolerates differences that depend on timing: at the first times, a
 // collector may not have run yet, and an alert may be pending or not.
