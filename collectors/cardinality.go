@@ -13,8 +13,8 @@ import (
 const (
 	// other is the label value of the series for all names beyond a limit.
 	other = "other"
-	// maxNamed is the maximum number of series per run of a family whose label values an upstream chooses, such as
-	// names of checks, virtual machines and upgrades.
+	// maxNamed is the maximum number of series of a family in one run, if an upstream chooses the family's label
+	// values, such as names of checks, virtual machines and upgrades.
 	maxNamed = 2000
 	// maxCommon is the maximum number of series of a family whose label values peers choose. The series other comes
 	// in addition.

@@ -32,11 +32,11 @@ type rejections struct {
 	byCall       map[string]rejection
 }
 
-// rejection is the error of a rejected call. The call is not repeated before until.
+// rejection is the error of a rejected call. The call is not repeated before the time in until.
 type rejection struct {
 	err   error
 	until time.Time
-	wait  time.Duration // from the rejection to until
+	wait  time.Duration // time between the rejection and until
 }
 
 // callNode runs call, which calls a method of the node. callName names the method and the chain. If the node does not
@@ -68,8 +68,8 @@ func (r *rejections) lastRejection(callName string) error {
 	return nil
 }
 
-// reject stores the error of a call and delays the next one. The first delay is first. Each further rejection doubles
-// the delay, up to maxRejectionWait.
+// reject stores the error of a call and delays the next call. After the first rejection, the delay is the parameter
+// first. Each further rejection doubles the delay, up to maxRejectionWait.
 func (r *rejections) reject(callName string, err error, first time.Duration) {
 	r.rejectionsMu.Lock()
 	defer r.rejectionsMu.Unlock()

@@ -108,7 +108,8 @@ func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Ba
 type timedSet struct {
 	set []node.Validator
 	at  time.Time
-	// apart is true if the P-Chain's time changed between the calls: the set may be a block or two later than at.
+	// apart is true if the P-Chain's time changed while the set was requested. The set may then be newer than the time
+	// in at.
 	apart bool
 }
 

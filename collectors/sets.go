@@ -40,8 +40,8 @@ func (w monitored) ids(ctx context.Context) (ids []string, all bool, err error) 
 	return slices.Compact(ids), false, nil
 }
 
-// entries requests the P-Chain's entries of the monitored validators, and of those in others. If all validators are
-// monitored, it requests the whole set.
+// entries requests the P-Chain's entries of the monitored validators, and of the node IDs in the parameter others. If
+// all validators are monitored, it requests the whole set.
 func (w monitored) entries(ctx context.Context, n *Node, others ...string) (iter.Seq[node.Validator], error) {
 	ids, all, err := w.ids(ctx)
 	if err != nil {

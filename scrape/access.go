@@ -19,7 +19,7 @@ type access struct {
 	host      string
 	tls       *tls.Config
 	transport http.RoundTripper
-	secrets   []string          // secrets that header and user name contain
+	secrets   []string          // secrets in the headers, and in the user and password of the URL
 	redactor  *strings.Replacer // removes these secrets, and those of the previous access, from errors
 }
 

@@ -168,15 +168,15 @@ func (l *liner) count(suffix string, n uint64, labels ...string) {
 	l.line = append(strconv.AppendUint(l.line, n, 10), '\n')
 }
 
-// talliesAsText returns a Family.text for the tallies that of returns for each op.
-func talliesAsText(of func(*opCounts) []tally) func(*liner, *measure) {
+// talliesAsText returns a Family.text for the tallies that choose returns for each op.
+func talliesAsText(choose func(*opCounts) []tally) func(*liner, *measure) {
 	return func(l *liner, m *measure) {
 		write := func(n uint64, labels ...string) { l.count("", n, labels...) }
 		if l.openMetrics {
 			write = func(n uint64, labels ...string) { l.value("", float64(n), labels...) }
 		}
 		for _, c := range m.ops {
-			for _, t := range of(c) {
+			for _, t := range choose(c) {
 				write(t.n, "op", c.op, "outcome", string(t.outcome), "upstream", m.upstream)
 			}
 		}
@@ -221,11 +221,11 @@ func labels(pairs ...string) []*dto.LabelPair {
 	return all
 }
 
-// talliesAsMetrics returns a Family.metrics for the tallies that of returns for each op.
-func talliesAsMetrics(of func(*opCounts) []tally) func(*measure, func(*dto.Metric)) {
+// talliesAsMetrics returns a Family.metrics for the tallies that choose returns for each op.
+func talliesAsMetrics(choose func(*opCounts) []tally) func(*measure, func(*dto.Metric)) {
 	return func(m *measure, yield func(*dto.Metric)) {
 		for _, c := range m.ops {
-			for _, t := range of(c) {
+			for _, t := range choose(c) {
 				yield(&dto.Metric{
 					Label:   labels("op", c.op, "outcome", string(t.outcome), "upstream", m.upstream),
 					Counter: &dto.Counter{Value: proto.Float64(float64(t.n)), CreatedTimestamp: timestamppb.New(t.since)},

@@ -2,7 +2,6 @@ package scrape
 
 import (
 	"bytes"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -121,8 +120,9 @@ func (u *Upstream) broken(op string, err error) error {
 		return &Error{op, LocalLimit, &reason{u.clean(err.Error()) + ": raise the limit of open files (LimitNOFILE), or find the process that uses up file descriptors or ports on the exporter's host", err}}
 	}
 	text := err.Error()
-	var certificate *tls.CertificateVerificationError
 	var name x509.HostnameError
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		text = "the connection was closed before an answer"
@@ -130,8 +130,10 @@ func (u *Upstream) broken(op string, err error) error {
 		text = "the connection was closed in the middle of the answer"
 	case errors.As(err, &name):
 		text += ": use a host name for which the certificate is valid"
-	case errors.As(err, &certificate):
-		text += ": add the authority that signed it to the CA file of this upstream"
+	case errors.As(err, &authority):
+		text += ": add the authority that signed the certificate to the CA file of this upstream"
+	case errors.As(err, &invalid): // such as an expired certificate
+		text += ": replace the certificate of the upstream"
 	}
 	return &Error{op, Unreachable, &reason{u.clean(text), err}}
 }

@@ -7,19 +7,22 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Different errors have different remedies: use another host name, or trust another authority.
+// Different errors have different remedies: use another host name, trust another authority, or replace the certificate.
 func TestCertificateErrorsNameTheSettingToChange(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	known := x509.NewCertPool()
 	known.AddCert(server.Certificate())
+	expired := func() time.Time { return server.Certificate().NotAfter.Add(time.Hour) }
 	for words, o := range map[string]scrape.Options{
 		"the CA file of this upstream":                       {URL: server.URL, TLS: &tls.Config{RootCAs: x509.NewCertPool()}},
 		"use a host name for which the certificate is valid": {URL: server.URL, TLS: &tls.Config{RootCAs: known, ServerName: "another.test"}},
+		": replace the certificate":                          {URL: server.URL, TLS: &tls.Config{RootCAs: known, Time: expired}},
 	} {
 		o.Name = "local"
 		u, err := scrape.New(o)

@@ -15,8 +15,8 @@ func Replay(answer jsontext.Value) (*Upstream, error) {
 	return New(Options{URL: "http://replay.invalid", Transport: replay(answer), MaxBody: memoryFactor*int64(len(answer)) + maxEnvelope})
 }
 
-// memoryFactor multiplies the usual memory limit for decoded values. The size of the answer was limited when it was received,
-// but here the text of list items is kept in memory while they are decoded.
+// memoryFactor is MaxBody divided by the size of the answer. MaxBody also sets the memory limit for decoded values. These may
+// take several times the size of the answer, because the text of list items is kept while they are decoded.
 const memoryFactor = 8
 
 // maxEnvelope is more than the size of a JSON-RPC answer without its result, in bytes.

@@ -1,6 +1,6 @@
 // Package scrape makes all calls to upstreams: nodes, the Data service and the Metrics service.
 //
-// A call is one request and one decoded answer. Its duration, answer size and rate are limited. It is retried only if a retry
+// A call sends a request and decodes the answer. Its duration, answer size and rate are limited. It is retried only if a retry
 // is safe and useful. Identical calls may share an answer (MaxAge). Every failure is an Error with the operation, an Outcome
 // that can be a label value, and a cause that states what the operator can do. An Error contains no URL, header or credential.
 //
@@ -52,7 +52,8 @@ type Options struct {
 	// after such an error, calls of the method are not sent, and return the same error. Each further refusal doubles this
 	// time, up to an hour. See Offers.
 	Withholds func(error) bool
-	// Share is the smallest MaxAge in effect. A MaxAge below Share counts as Share. A MaxAge of 0 stays 0: nothing is shared.
+	// Share is the minimum of MaxAge for this upstream: a shorter MaxAge is raised to Share. A MaxAge of 0 stays 0: nothing is
+	// shared.
 	Share time.Duration
 
 	// Changed, if set, is called when Healthy has changed. It must not block.

@@ -27,8 +27,8 @@ func maxAge(ctx context.Context) time.Duration {
 }
 
 // Sharing is MaxAge for all calls of a run. The returned function returns the request time of the run's oldest answer, or zero
-// if there is none. The samples of the run must not have a later timestamp. An answer is left out if the MaxAge of its call
-// is longer than the d of the innermost Sharing around that call.
+// if there is none. The samples of the run must not have a later timestamp. If a call has a
+// longer MaxAge than its innermost Sharing, the returned function ignores its answer.
 func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time.Time) {
 	within, _ := ctx.Value(runKey{}).(*run)
 	r := &run{granted: d, within: within}
@@ -172,7 +172,7 @@ func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, send fu
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		s.value, s.err = value, err
-		s.cancel = nil // release the parameters of the call that it refers to
+		s.cancel = nil // cancel refers to the caller's context: release it
 		if err != nil || len(a.byKey) > maxAnswers {
 			a.forget(q, s)
 		}

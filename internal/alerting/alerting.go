@@ -2,7 +2,8 @@
 // notifies Alertmanagers. It uses Prometheus' scraper, head block, rule manager and notifier, so a rules file has the same
 // meaning here as in a Prometheus.
 //
-// Only this package links Prometheus. With the build tag noalerting it is a stub.
+// With the build tag noalerting, Start returns an error, and the program contains only Prometheus' PromQL parser
+// and what the parser imports.
 package alerting
 
 import (
@@ -61,7 +62,7 @@ type Options struct {
 	// Notify is called with firing and resolved alerts. The Alertmanagers get the same alerts. Notify may be nil.
 	Notify func(context.Context, ...model.Alert) error
 
-	// The delays are those of Prometheus; tests change them.
+	// ResendDelay and ForGracePeriod are options of Prometheus' rule manager. Tests change these delays.
 	ResendDelay    time.Duration // 0: a minute
 	ForGracePeriod time.Duration // 0: a minute
 	Patience       time.Duration // maximum wait for Ready; 0: two minutes

@@ -24,7 +24,7 @@ const (
 	// outage is the maximum age of saved alert state, as in Prometheus.
 	outage = time.Hour
 	// rewrite is the number of evaluation intervals after which unchanged state is written again. If the process is killed,
-	// a `for` is at most that many intervals longer.
+	// the time since the last write counts as downtime: the `for` of an alert takes at most that many intervals longer.
 	rewrite = 4
 )
 

@@ -28,7 +28,7 @@ type delivery struct {
 	log       *slog.Logger
 	transport http.RoundTripper // nil: the notifier's own transport
 	url       string            // base URL of the links in alerts
-	stopping  context.Context   // when it ends, sends in progress are cancelled
+	stopping  context.Context   // when it ends, requests in progress are cancelled
 
 	mu        sync.Mutex
 	receivers map[string]Receiver

@@ -102,7 +102,7 @@ func CheckQuery(expr string) error {
 			replaced++
 			with, ok := call.Args[2].(*parser.StringLiteral)
 			if !ok || strings.Count(with.Val, "$") > 1 || replaced > maxReplaced {
-				err = fmt.Errorf("label_replace may use at most one group, and at most %d times in a query: query a Prometheus that scrapes this exporter", maxReplaced)
+				err = fmt.Errorf("label_replace exceeds a limit: call it at most %d times in a query, each time with at most one $ in the replacement, or query a Prometheus that scrapes this exporter", maxReplaced)
 			}
 		}
 		return nil

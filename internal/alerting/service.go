@@ -97,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 			return nil, fmt.Errorf("list of Alertmanagers: %w", err)
 		}
 	}
-	// stopping ends up to drainFor after ctx, so that queued notifications can still be sent.
+	// The context stopping outlives ctx, so that queued notifications can still be sent (see drainFor).
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.delivery = newDelivery(o, a.metrics, stopping)
 	if o.Notifies() {
