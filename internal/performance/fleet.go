@@ -131,7 +131,7 @@ func nodesAt(url string, size int) string {
 func (b *bench) fleet(name string, size int, env ...string) (f fleet, err error) {
 	network := simnet.New(simnet.Options{Seed: 1})
 	crowd := newCrowd(network)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(b.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return f, err
 	}
