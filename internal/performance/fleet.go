@@ -137,11 +137,14 @@ func (b *bench) fleet(name string, size int, env ...string) (f fleet, err error)
 	}
 	defer listener.Close()
 	go crowd.serve(listener)
-	began := time.Now()
 	file, err := b.nodesFile("http://"+listener.Addr().String(), size)
 	if err != nil {
 		return f, err
 	}
+	if _, err := b.program(""); err != nil { // not part of the start
+		return f, err
+	}
+	began := time.Now()
 	e, err := b.exporter(append(env, "AVAX_NODES_FILE="+file, "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...)
 	if err != nil {
 		return f, err
