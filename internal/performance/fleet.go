@@ -212,6 +212,7 @@ func (b *bench) watch(name string, size int, e *subject, crowd *crowd, began tim
 		}
 		if strings.HasPrefix(line, "avax_exporter_collector_skipped_total{") && !strings.HasSuffix(line, " 0") {
 			f.skipped++
+			fmt.Fprintln(os.Stderr, line)
 		}
 	}
 	fmt.Fprintf(&b.raw, "BenchmarkFleet/%s %d %.0f cpu-ns/op %d B-resident %d B-peak %.0f first-cpu-ns %.1f calls/op\n",
