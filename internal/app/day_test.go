@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +26,7 @@ import (
 // 15 s and a request for the status page every five minutes. The node fails in a different way every hour. It prints the
 // resource usage of the process for make bench; that includes the simulated network.
 func TestOneNodeForADay(t *testing.T) {
+	debug.SetGCPercent(60) // as in cmd/exporter
 	faults := []func(*simnet.Node){
 		(*simnet.Node).Stop,
 		func(n *simnet.Node) { n.Inject(simnet.Hung()) },
