@@ -98,7 +98,7 @@ func (b *bench) shards() error {
 	resident := shard[0].resident + (of-1)*shard[1].resident
 	linear := cores / (of * one.core)
 	b.add(linear < 1.1 && shard[0].skipped+shard[1].skipped == 0, "10,000 nodes over 10 shards against ten times 1,000 on one", "CPU within 1.1x",
-		"%.2fx (%.2f cores), memory %.2fx (%s); shard 0: %v; shard 1: %v", linear, cores, ratio(resident, of*one.resident), mb(resident), shard[0], shard[1])
+		"%.2fx (%.2f cores). Memory %.2fx (%s). Shard 0: %v. Shard 1: %v.", linear, cores, ratio(resident, of*one.resident), mb(resident), shard[0], shard[1])
 	return nil
 }
 
