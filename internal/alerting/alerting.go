@@ -44,6 +44,9 @@ type Config struct {
 // MinHistory is the minimum time for which samples are kept. Every rule may use samples of this age.
 const MinHistory = 2 * time.Hour
 
+// Lookback is how long a sample is valid if no newer sample follows. It is Prometheus' default.
+const Lookback = 5 * time.Minute
+
 // Notifies reports whether alerts are sent to an Alertmanager.
 func (c Config) Notifies() bool { return len(c.Alertmanagers) > 0 || c.AlertmanagerFile != "" }
 

@@ -87,7 +87,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 		return nil, err
 	}
 	limits := promql.EngineOpts{
-		Logger: log, MaxSamples: ruleSamples, Timeout: ruleTimeout, LookbackDelta: lookback,
+		Logger: log, MaxSamples: ruleSamples, Timeout: ruleTimeout, LookbackDelta: Lookback,
 		EnableAtModifier: true, EnableNegativeOffset: true, Parser: promQL,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return a.o.Interval.Milliseconds() },
 	}

@@ -85,7 +85,7 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 			if g.QueryOffset != nil {
 				back += time.Duration(*g.QueryOffset)
 			}
-			if back > history+lookback {
+			if back > history+Lookback {
 				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, but samples are kept for %s: shorten its range or offset, keep samples for longer (AVAX_HISTORY), or let a Prometheus evaluate the rules",
 					name, g.Name, which, model.Duration(back), model.Duration(history)))
 			}
@@ -116,7 +116,7 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 // looksBack returns the age of the oldest samples that an expression needs.
 func looksBack(expr parser.Expr) time.Duration {
 	now := time.Now()
-	from, to := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: now, End: now, LookbackDelta: lookback})
+	from, to := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: now, End: now, LookbackDelta: Lookback})
 	if from == 0 && to == 0 {
 		return 0 // the expression reads no samples
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 )
 
-// lookback is how long a sample is valid if no newer sample follows: Prometheus' default.
-const lookback = 5 * time.Minute
-
 // store keeps samples in memory. It is Prometheus' head block without Prometheus' database, which writes a log and moves full
 // chunks to disk. The head block alone writes no files, so a full disk does not affect it (see docs/decisions/alerting.md).
 type store struct{ *tsdb.Head }
@@ -90,9 +87,9 @@ func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, from, maxt), from, maxt)
 }
 
-// drop deletes samples older than history and lookback together.
+// drop deletes samples older than history and Lookback together.
 func (s *store) drop(now time.Time, history time.Duration) error {
-	return s.Truncate(now.Add(-history - lookback).UnixMilli())
+	return s.Truncate(now.Add(-history - Lookback).UnixMilli())
 }
 
 // History returns the age of the oldest sample.

@@ -78,7 +78,7 @@ func TestStoreKeepsExactlyItsHistory(t *testing.T) {
 			if err := q.Close(); err != nil || series != 20 || s.NumSeries() != 20 {
 				t.Errorf("%d series, %d in the head, want 20 (%v)", series, s.NumSeries(), err)
 			}
-			if oldest := now.Sub(time.UnixMilli(s.MinTime())); oldest > history+lookback+dropEvery {
+			if oldest := now.Sub(time.UnixMilli(s.MinTime())); oldest > history+Lookback+dropEvery {
 				t.Errorf("oldest sample %s ago", oldest)
 			}
 			if err := s.Close(); err != nil {
@@ -146,7 +146,7 @@ func TestQueryDuringADrop(t *testing.T) {
 					samples++
 				}
 			}
-			if want := map[string]int{"late": int((MinHistory + lookback) / (15 * time.Second))}[name]; samples != want {
+			if want := map[string]int{"late": int((MinHistory + Lookback) / (15 * time.Second))}[name]; samples != want {
 				t.Errorf("%s: %d samples, want %d", name, samples, want)
 			}
 			if err := q.Close(); err != nil {
@@ -181,7 +181,7 @@ func TestStoreWritesNoFiles(t *testing.T) {
 
 // These are Prometheus' own acceptance tests of PromQL.
 func TestStorePassesPrometheusAcceptanceTests(t *testing.T) {
-	engine := promqltest.NewTestEngine(t, false, lookback, promqltest.DefaultMaxSamplesPerQuery)
+	engine := promqltest.NewTestEngine(t, false, Lookback, promqltest.DefaultMaxSamplesPerQuery)
 	promqltest.RunBuiltinTestsWithStorage(t, engine, func(t testing.TB) storage.Storage {
 		return testStorage{open(t, func(o *tsdb.HeadOptions) {
 			o.ChunkRange = 24 * time.Hour.Milliseconds() // the tests append hours of one series before the next series

@@ -150,11 +150,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	observers.runAlone(ctx, all)
 	observers.print(out, cfg.ObserverBudget)
 	if failed > 0 {
-		causes := "one cause"
-		if len(troubles) > 1 {
-			causes = fmt.Sprintf("%d causes", len(troubles))
-		}
-		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all)+len(alertmanagers)+len(receivers), causes)
+		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all)+len(alertmanagers)+len(receivers), plural(len(troubles), "cause"))
 	}
 	fmt.Fprintf(out, "all %d checks passed\n", len(all)+len(alertmanagers)+len(receivers))
 	return nil

@@ -29,12 +29,12 @@ type drill struct {
 	begin func(*stage)
 	end   func(*stage)
 
-	// pages and warns are the expected notifications. No other alert may page, except for the alerts in besides. If no notification is
+	// pages and warns are the expected notifications. No other alert may page. If no notification is
 	// expected, only notes may be sent.
-	pages, warns, besides []string
-	within                time.Duration // time after begin within which all are sent; if none is expected, the duration of the incident
-	goesOn                time.Duration // further duration; 0: twelve minutes, because an alert with a group interval of five may be sent just as it resolves
-	heals                 time.Duration // nothing fires after this time from end; 0: an hour; negative: do not wait
+	pages, warns []string
+	within       time.Duration // time after begin within which all are sent; if none is expected, the duration of the incident
+	goesOn       time.Duration // further duration; 0: twelve minutes, because an alert with a group interval of five may be sent just as it resolves
+	heals        time.Duration // nothing fires after this time from end; 0: an hour; negative: do not wait
 
 	healthy time.Duration // time before begin; 0: ten minutes
 	startup simnet.Startup
@@ -229,7 +229,7 @@ func (d drill) play(t *testing.T) outcome {
 	}
 	for _, e := range o.episodes {
 		page, quiet := e.labels["severity"] == "page", len(d.pages)+len(d.warns) == 0 && e.labels["severity"] != "info"
-		if !e.told.IsZero() && (page || quiet) && !slices.Contains(slices.Concat(d.pages, d.besides), e.labels["alertname"]) {
+		if !e.told.IsZero() && (page || quiet) && !slices.Contains(d.pages, e.labels["alertname"]) {
 			t.Errorf("unexpected notification after %v: %s", e.told.Sub(o.at), e.String())
 		}
 		if e.fires() && d.heals >= 0 {

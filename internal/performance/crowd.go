@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"context"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -45,71 +41,21 @@ var ownID = regexp.MustCompile(`NodeID-[A-Za-z0-9]+`)
 
 const answersAreKept = time.Minute
 
-// serve answers requests to /n0000/ext/… and so on, until the listener closes. It reads only what the exporter sends, because the nodes share the
-// cores with the exporter: net/http would take three times the CPU.
-func (c *crowd) serve(l net.Listener) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer conn.Close()
-			in := bufio.NewReaderSize(conn, 2<<10)
-			for c.exchange(in, conn) == nil {
-			}
-		}()
-	}
-}
-
-// exchange reads one request and answers it.
-func (c *crowd) exchange(in *bufio.Reader, out io.Writer) error {
-	first, err := in.ReadString('\n')
+// ServeHTTP answers requests to /n0000/ext/… and so on.
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, err := c.play(r)
 	if err != nil {
-		return err
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
 	}
-	length := 0
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		if len(line) <= 2 {
-			break
-		}
-		if value, is := bytes.CutPrefix(line, []byte("Content-Length: ")); is {
-			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
-				return err
-			}
-		}
-	}
-	question := make([]byte, length)
-	if _, err := io.ReadFull(in, question); err != nil {
-		return err
-	}
-	method, rest, _ := strings.Cut(first, " ")
-	path, _, _ := strings.Cut(rest, " ")
-	answer, err := c.play(method, path, question)
-	if err != nil {
-		return err
-	}
-	text := fmt.Appendf(make([]byte, 0, 128+len(answer.body)), "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-		answer.status, http.StatusText(answer.status), len(answer.body))
-	_, err = out.Write(append(text, answer.body...))
-	return err
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(answer.status)
+	_, _ = w.Write(answer.body)
 }
 
 // RoundTrip answers in memory: without sockets, in the same process.
 func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
-	var question []byte
-	if r.Body != nil {
-		defer r.Body.Close()
-		var err error
-		if question, err = io.ReadAll(r.Body); err != nil {
-			return nil, err
-		}
-	}
-	answer, err := c.play(r.Method, r.URL.Path, question)
+	answer, err := c.play(r)
 	if err != nil {
 		return nil, err
 	}
@@ -119,33 +65,41 @@ func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func (c *crowd) play(method, path string, question []byte) (played, error) {
+func (c *crowd) play(r *http.Request) (played, error) {
 	time.Sleep(answersAfter)
 	c.asked.Add(1)
-	name, path, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	name, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	i, err := strconv.Atoi(strings.TrimPrefix(name, "n"))
 	if err != nil {
 		return played{status: http.StatusNotFound}, nil
 	}
-	answer, err := c.answer(method, "http://"+c.nodes[i%len(c.nodes)].Name()+".sim/"+path, question)
+	var question []byte
+	if r.Body != nil {
+		defer r.Body.Close()
+		if question, err = io.ReadAll(r.Body); err != nil {
+			return played{}, err
+		}
+	}
+	answer, err := c.answer(r, "http://"+c.nodes[i%len(c.nodes)].Name()+".sim/"+path, question)
 	if bytes.Contains(question, []byte(`"info.getNodeID"`)) {
 		answer.body = ownID.ReplaceAll(answer.body, []byte(nodeID(i)))
 	}
 	return answer, err
 }
 
-func (c *crowd) answer(method, url string, question []byte) (played, error) {
+func (c *crowd) answer(r *http.Request, url string, question []byte) (played, error) {
 	key := url + string(question)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, has := c.answers[key]; has && time.Since(known.at) < answersAreKept {
 		return known, nil
 	}
-	in, err := http.NewRequestWithContext(context.Background(), method, url, bytes.NewReader(question))
+	in, err := http.NewRequestWithContext(r.Context(), r.Method, url, bytes.NewReader(question))
 	if err != nil {
 		return played{}, err
 	}
-	in.Header.Set("Content-Type", "application/json")
+	in.Header = r.Header.Clone()
+	in.Header.Del("Accept-Encoding")
 	resp, err := c.to.RoundTrip(in)
 	if err != nil {
 		return played{}, err

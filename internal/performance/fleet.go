@@ -7,8 +7,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -131,13 +131,9 @@ func nodesAt(url string, size int) string {
 func (b *bench) fleet(name string, size int, env ...string) (f fleet, err error) {
 	network := simnet.New(simnet.Options{Seed: 1})
 	crowd := newCrowd(network)
-	listener, err := new(net.ListenConfig).Listen(b.ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return f, err
-	}
-	defer listener.Close()
-	go crowd.serve(listener)
-	file, err := b.nodesFile("http://"+listener.Addr().String(), size)
+	server := httptest.NewServer(crowd)
+	defer server.Close()
+	file, err := b.nodesFile(server.URL, size)
 	if err != nil {
 		return f, err
 	}

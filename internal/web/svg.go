@@ -12,6 +12,7 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
@@ -48,9 +49,6 @@ var stateClasses = [...]string{"unknown", "up", "bootstrapping", "down"}
 
 // stripParts is the number of parts of the history in a strip.
 const stripParts = 120
-
-// lookback is how old a sample may be that PromQL uses at a time.
-const lookback = 5 * time.Minute
 
 // strip is the history of one node.
 type strip struct {
@@ -95,7 +93,7 @@ func (r *reading) strips(matchers string) map[string]*strip {
 	read("avax_node_up", matchers, isDown, isUp)
 	const chains = "avax_node_chain_bootstrapped"
 	var nodes []string // with a chain that was bootstrapping: a range query of all nodes is expensive
-	for l := range r.query(fmt.Sprintf("min by (node) (min_over_time(%s{%s}[%s])) == 0", chains, matchers, model.Duration(step*stripParts+lookback))).by("", "node") {
+	for l := range r.query(fmt.Sprintf("min by (node) (min_over_time(%s{%s}[%s])) == 0", chains, matchers, model.Duration(step*stripParts+alerting.Lookback))).by("", "node") {
 		nodes = append(nodes, l[0])
 	}
 	if len(nodes) > 0 {

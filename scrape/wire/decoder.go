@@ -38,12 +38,12 @@ var options = jsontext.AllowInvalidUTF8(true)
 // decoders have buffers that the next answer reuses.
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
-// mostReused is the largest answer in bytes whose buffers are reused.
-const mostReused = 64 << 10
+// maxReused is the largest answer in bytes whose buffers are reused.
+const maxReused = 64 << 10
 
 // Close lets another Decoder use the buffers of d. Afterwards neither d nor raw text that it returned may be used.
 func (d *Decoder) Close() {
-	if d.InputOffset() <= mostReused {
+	if d.InputOffset() <= maxReused {
 		d.Reset(strings.NewReader(""), options)
 		decoders.Put(d.Decoder)
 	}
