@@ -24,8 +24,8 @@ Arguments:
   METHOD         a method of a node, of the Data service (data.…) or of the
                  Metrics service (avg_tps)
   PARAMETERS     one JSON value: an object, or a list for eth_…; for avg_tps,
-                 CHAINID [PAGETOKEN]. Without a network in the parameters, the
-                 Data service uses AVAX_NETWORK, or the network of the nodes.
+                 CHAINID [PAGETOKEN]. If a method of the Data service needs a
+                 network, the default is AVAX_NETWORK or the nodes' network.
 
 Options:
   --node NAME    the configured node to call (default: the first)

@@ -18,7 +18,7 @@ Examples:
   AVAX_NODES=mine=http://127.0.0.1:9650 AVAX_CHAINS=C,auto avax-exporter check
 `
 
-// runCheck calls every upstream once and prints what is missing.
+// runCheck calls every node and service once and prints what is missing.
 func runCheck(ctx context.Context, _ []string, stdout, _ io.Writer) error {
 	cfg, err := configured(config.Load())
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 const healthcheckHelp = `
-Requests /-/healthy at AVAX_LISTEN. It needs no certificate and no password: an
-exporter that asks for one serves.
+Requests /-/healthy at AVAX_LISTEN, without a certificate and a password. If the
+exporter asks for one, the check succeeds too: the exporter answers.
 
 Examples:
   avax-exporter healthcheck

@@ -49,8 +49,8 @@ type command struct {
 func commands() []command {
 	return []command{
 		{name: "run", summary: "export metrics and evaluate alert rules (the default)", help: runHelpText, failure: "the exporter cannot start or serve", run: runExporter},
-		{name: "demo", summary: "run over a simulated network with incidents", help: demoHelp, failure: "the exporter cannot start or serve", run: runDemo},
-		{name: "check", summary: "check the configuration and call every upstream once", help: checkHelp, failure: "an upstream needs attention", run: runCheck},
+		{name: "demo", summary: "run the exporter over a simulated network with incidents", help: demoHelp, failure: "the exporter cannot start or serve", run: runDemo},
+		{name: "check", summary: "check the configuration and call every node and service once", help: checkHelp, failure: "a node or service has a problem", run: runCheck},
 		{name: "call", args: callArgs, summary: "call one method of a node or service and print the answer", help: callHelp(), failure: "the call failed", run: runCall},
 		{name: "explain", args: explainArgs, summary: "explain where an alert or a number comes from", help: explainHelp, failure: "the exporter does not answer", run: runExplain},
 		{name: "notify", args: notifyArgs, summary: "print an example notification file, or send a test", help: notifyHelp(), failure: "a receiver did not accept the test", run: runNotify},

@@ -19,8 +19,9 @@ Arguments:
   init KIND  print a complete, commented file for AVAX_NOTIFY_FILE;
              KIND is one of
              ` + strings.Join(notify.Kinds(), ", ") + `
-  test       send a test page and its resolution to every receiver of pages in
-             AVAX_NOTIFY_FILE, and print what each answered
+  test       send a test alert with the label severity="page", firing and then
+             resolved; print what each of its receivers in AVAX_NOTIFY_FILE
+             answered
 
 Examples:
   avax-exporter notify init telegram > /etc/avax-exporter/notify.yml

@@ -23,8 +23,8 @@ import (
 const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] NODE DURATION"
 
 const silenceHelp = `
-Creates silences for the alerts with this node or its node ID, in the exporter
-(with AVAX_NOTIFY_FILE) or in an Alertmanager.
+Creates silences for the alerts with this node or its node ID in a label. The
+silences are in the exporter (with AVAX_NOTIFY_FILE) or in an Alertmanager.
 
 Arguments:
   NODE                the configured name of the node
@@ -34,7 +34,7 @@ Options:
   --from URL          address of the exporter (default: the exporter on this
                       machine, at AVAX_LISTEN)
   --alertmanager URL  address of the Alertmanager (default: the first of
-                      AVAX_ALERTMANAGERS, or the exporter)
+                      AVAX_ALERTMANAGERS; without it, the exporter)
   --check             create the silence only if the node may be stopped now
   --comment TEXT      the reason (default: maintenance)
 

@@ -28,7 +28,7 @@ exit code 2 and an error that says what to write instead. The exporter reports a
 unknown variable with the prefix ` + "`AVAX_`" + ` is an error too, except those that Kubernetes
 sets for a Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `.
 
-` + "`avax-exporter check`" + ` checks a configuration and calls every upstream once.
+` + "`avax-exporter check`" + ` checks a configuration and calls every node and service once.
 `)
 	subject := ""
 	for _, v := range config.Variables() {
