@@ -125,8 +125,8 @@ func perItemAndChain(items func(Watchlist) []string, collect func(ctx context.Co
 	}
 }
 
-// withData adapts Bind of a collector that calls the Data service. If that service is not configured, there are no
-// jobs. Each job determines the network before it calls the service.
+// withData wraps the field Bind of a collector that calls the Data service. If that service is not configured, there
+// are no jobs. Each job determines the network before it calls the service.
 func withData(bind func(*Upstreams) []Job) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		if ups.Data == nil {

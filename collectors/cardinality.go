@@ -8,25 +8,24 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// Limits on label values that peers, services and senders of messages choose. They limit the number of
-// series.
+// Limits on the number of series, for label values that peers, services and senders of messages choose.
 const (
 	// other is the label value of the series for all names beyond a limit.
 	other = "other"
 	// maxNamed is the maximum number of series of a family in one run, if an upstream chooses the family's label
 	// values, such as names of checks, virtual machines and upgrades.
 	maxNamed = 2000
-	// maxCommon is the maximum number of series of a family whose label values peers choose. The series other comes
-	// in addition.
+	// maxCommon is the maximum number of series of a family whose label values peers choose. The series with the label
+	// value other is not counted.
 	maxCommon = 20
-	// maxKinds is the maximum number of kinds, such as transaction types, that a service chooses and that are counted
-	// separately.
+	// maxKinds is the maximum number of kinds with a series of their own. A service chooses the names of kinds, such as
+	// transaction types.
 	maxKinds = 20
 )
 
-// topCounts returns the maxCommon largest counts by name. The sum of the rest has the name other. Equal counts are
-// sorted by name, so that the same names are returned in each run. A name that is too long for a label value counts
-// as other.
+// topCounts returns the maxCommon largest counts, by name. The sum of the rest has the name other. Equal counts are
+// sorted by name, so that each run returns the same names. A name that is too long for a label value is part of the
+// rest.
 func topCounts[N cmp.Ordered](counts map[string]N) map[string]N {
 	fit := slices.DeleteFunc(slices.Collect(maps.Keys(counts)), func(name string) bool { return len(name) > metric.MostValue })
 	slices.SortFunc(fit, func(a, b string) int {

@@ -14,7 +14,7 @@ var addressCollectibles = metric.New("avax_address_collectibles",
 
 var collectibles = &Spec{
 	Name:     "collectibles",
-	Help:     "Collectibles of the monitored EVM addresses.",
+	Help:     "ERC-721 (NFT) and ERC-1155 tokens of the monitored EVM addresses.",
 	Calls:    []string{opCollectibles, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},

@@ -1,4 +1,4 @@
-// Package collectors calls nodes and services and converts their answers into samples. Each collector is one file:
+// Package collectors calls nodes and services and converts their answers into samples. Each collector has one file with
 // its metric families, its Spec and its collect function. All lists the collectors; there is no other registration.
 package collectors
 
@@ -19,26 +19,26 @@ type Spec struct {
 	Calls []string
 	// Every is the default period. The configuration may replace it with a cron expression.
 	Every time.Duration
-	// EveryFor, if set, replaces Every: it returns the default period for these monitored validators.
+	// EveryFor, if set, replaces Every: the default period depends on the monitored validators.
 	EveryFor func(Validators) time.Duration
-	// Shares lets a run use shared answers that are up to one period old. Otherwise the limit is half a period. Set
-	// Shares if other collectors make the same calls to every node.
+	// Shares sets the maximum age of answers that a run may share with other collectors: one period if true, half a
+	// period if false. Set Shares if other collectors make the same calls to every node.
 	Shares bool
 	// Off disables the collector by default.
 	Off bool
-	// Probe also runs the job of a node when calls to that node start to fail or start to succeed.
+	// Probe: the job of a node also runs when calls to that node start to fail or start to succeed.
 	Probe bool
-	// OnChange also runs the collector when a node stops answering or starts to answer.
+	// OnChange: the collector also runs when a node stops answering or starts to answer.
 	OnChange bool
 	// Families are the metric families of the collector's samples.
 	Families []*metric.Family
-	// Scope has the kinds of targets of the collector's jobs.
+	// Scope is the set of the kinds of targets that the collector's jobs have.
 	Scope metric.Scope
 	// Bind returns the collector's jobs, each with a different target. It calls no upstream.
 	Bind func(*Upstreams) []Job
-	// Cost returns the number of calls to the Data service that one run of this many jobs makes, by the names in
-	// Calls. The number is an estimate for a run without a history to read. A list counts as one page unless the
-	// collector knows a larger number. Nil: the collector does not call the Data service.
+	// Cost estimates the number of calls to the Data service, by the names in Calls, if each of this number of jobs runs
+	// once. A list counts as one page, or more if the collector knows the number of pages. Runs that read the history of
+	// a list make more calls. Nil: the collector does not call the Data service.
 	Cost func(w Watchlist, jobs int) map[string]int
 }
 
@@ -50,8 +50,8 @@ func (s *Spec) Period(v Validators) time.Duration {
 	return s.Every
 }
 
-// Jobs returns the jobs that this shard runs. Jobs about a node use the nodes of this shard. All other jobs use the
-// nodes of all shards; if another shard runs these jobs, all is nil.
+// Jobs returns the jobs that this shard runs. A job about a node uses the nodes of this shard. All other jobs use the
+// nodes of all shards. The parameter all is nil if another shard runs these other jobs.
 func (s *Spec) Jobs(shard, all *Upstreams) []Job {
 	const perNode = metric.ScopeNode | metric.ScopeNodeChain
 	if shard == all {

@@ -28,7 +28,7 @@ var (
 
 var dataIndex = &Spec{
 	Name:     "data_index",
-	Help:     "The newest block of an EVM chain that the Data service has indexed.",
+	Help:     "Newest block that the Data service has indexed, for each EVM chain.",
 	Calls:    []string{opBlock, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataChainIndexed, dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},

@@ -13,12 +13,12 @@ import (
 var dataUpFamily = metric.New("avax_data_up",
 	"1 if the Data service answered the last probe, even if it rejected the key. 0 if it did not answer, or during a pause that it requested.")
 
-// dataUp sets 0 if the service does not answer. It fails only if the exporter could not send the probe. If the
-// service rejects the key, it counts as up: the run notes the rejection, and the other collectors of the service
-// fail.
+// dataUp sets avax_data_up to 0 if the service does not answer. It fails only if the exporter could not send the probe.
+// If the service rejects the key, the service counts as up. The run then notes the rejection, and the other collectors
+// of the service fail.
 var dataUp = &Spec{
 	Name:     "data_up",
-	Help:     "Whether the Data service answers. This collector and those below it need AVAX_DATA_URL.",
+	Help:     "Whether the Data service answers. This collector and the collectors below it need AVAX_DATA_URL.",
 	Calls:    []string{opBlockchains},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataUpFamily},

@@ -17,11 +17,12 @@ import (
 // MaxChains is the maximum number of monitored chains with AVAX_CHAINS=auto.
 const MaxChains = 1000
 
-// Discover returns the known chains and the discovered chains. It discovers the chains of all subnets that at least
-// one node tracks. The list of all chains is from any node. The health checks of each node show which chains it
-// tracks: there is one check for each chain that the node runs or could not start. Discover never removes a chain, so
-// the chains of a node do not disappear when the node goes down. With MaxChains known chains, it makes no calls. If
-// some nodes do not answer, Discover returns an error that names them, and valid chains.
+// Discover returns the known chains and the discovered chains. It discovers each chain of a subnet that at least one
+// node tracks. One node lists all chains of the network. The health checks of each node then show which chains the node
+// tracks: a node has one check for each chain that it runs or could not start. Discover never removes a chain, so the
+// chains of a node do not disappear when the node goes down. If MaxChains chains are known, it makes no calls. If some
+// nodes do not answer, Discover returns the chains of the other nodes, and an error that names the nodes without an
+// answer.
 func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	if len(known) >= MaxChains {
 		return known, nil
@@ -72,12 +73,12 @@ func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	return found, errors.Join(errs...)
 }
 
-// ownChecks are the health checks that do not belong to a chain of a subnet.
+// ownChecks are the names of the health checks that do not belong to a chain of a subnet.
 var ownChecks = []string{
 	"bls", "bootstrapped", "database", "diskspace", "futureupgrade", "network", "router", "shuttingDown", "validation", "P", "X", "C",
 }
 
-// tracked returns the chains that the node tracks, in the order of chains. If it returns an error, the list is
+// tracked returns those of the chains that the node tracks, in the same order. If it returns an error, the list is
 // incomplete.
 func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Blockchain, error) {
 	if len(chains) == 0 {
@@ -125,8 +126,9 @@ func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked [
 	return tracked, nil
 }
 
-// nameFor returns the configured name for a discovered chain: its name on the P-Chain, else its blockchain ID.
-// Anybody may create a chain with any name, so the name must be a plain label value that nothing else uses.
+// nameFor returns the name of a discovered chain for the label chain: its name on the P-Chain, else its blockchain ID.
+// Anybody may create a chain with any name. So nameFor uses the name only if it is a plain label value that no other
+// chain or node has.
 func nameFor(b node.Blockchain, taken []Chain, nodes []*Node) string {
 	if !plainName.MatchString(b.Name) || slices.Contains([]string{"P", "X", "C", "network", other}, b.Name) ||
 		slices.ContainsFunc(taken, func(c Chain) bool { return c.Name == b.Name }) ||

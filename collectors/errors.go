@@ -10,20 +10,20 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// ErrNotOffered means that the upstream does not offer a call. Its release lacks the method, the chain is of another
-// kind, the node does not run the chain, or the API is disabled. The run counts as successful, and the samples in its
-// batch are exported.
+// ErrNotOffered means that the upstream does not offer a call. Possible causes: its release lacks the method, the chain
+// is of another kind, the node does not run the chain, or the API is disabled. The run counts as successful, and the
+// samples in its batch are exported.
 var ErrNotOffered = errors.New("not offered here")
 
-// errNoNodeAnswers means that no configured node answers. It ends the samples of earlier runs, because they are views
-// of nodes that have stopped.
+// errNoNodeAnswers means that no configured node answers. This error ends the samples of earlier runs, because these
+// samples show what the nodes observed before they stopped.
 var errNoNodeAnswers = errors.New("no configured node answers")
 
 // EndsSamples reports whether a run with this error ends the samples of earlier runs, before they expire.
 func EndsSamples(err error) bool { return errors.Is(err, errNoNodeAnswers) }
 
-// maxRejectionWait is the maximum time before a rejected call is repeated. An upstream offers a new method only after
-// an upgrade.
+// maxRejectionWait is the maximum time before a rejected call is repeated. An hour is short enough, because an upstream
+// offers a new method only after an upgrade.
 const maxRejectionWait = time.Hour
 
 // rejections are the calls that an upstream has rejected, by name.
@@ -58,7 +58,7 @@ func callNode[T any](n *Node, callName string, call func() (T, error)) (T, error
 	return answer, err
 }
 
-// lastRejection returns the error of a rejected call. It returns nil if the call may be sent.
+// lastRejection returns the error of a call that must not be repeated yet. It returns nil if the call may be sent.
 func (r *rejections) lastRejection(callName string) error {
 	r.rejectionsMu.Lock()
 	defer r.rejectionsMu.Unlock()
@@ -68,15 +68,15 @@ func (r *rejections) lastRejection(callName string) error {
 	return nil
 }
 
-// reject stores the error of a call and delays the next call. After the first rejection, the delay is the parameter
-// first. Each further rejection doubles the delay, up to maxRejectionWait.
-func (r *rejections) reject(callName string, err error, first time.Duration) {
+// reject stores the error of a call and delays the next call. The delay starts at firstWait. Each further rejection
+// doubles the delay, up to maxRejectionWait.
+func (r *rejections) reject(callName string, err error, firstWait time.Duration) {
 	r.rejectionsMu.Lock()
 	defer r.rejectionsMu.Unlock()
 	if r.byCall == nil {
 		r.byCall = map[string]rejection{}
 	}
-	wait := min(max(first, 2*r.byCall[callName].wait), maxRejectionWait)
+	wait := min(max(firstWait, 2*r.byCall[callName].wait), maxRejectionWait)
 	r.byCall[callName] = rejection{err, time.Now().Add(wait), wait}
 }
 
@@ -87,7 +87,7 @@ func (r *rejections) accept(callName string) {
 	delete(r.byCall, callName)
 }
 
-// Setting is the name of a part of the configuration. Errors contain it.
+// Setting is the name of a part of the configuration, as errors show it.
 type Setting string
 
 // Settings that an upstream may reject.
@@ -111,7 +111,7 @@ func (e *SettingError) Error() string { return fmt.Sprintf("%v: correct the %s",
 // Unwrap returns the cause.
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// ifRejected attributes an error to a setting if the upstream rejects the setting's value.
+// ifRejected returns a SettingError if the upstream rejects the value of the setting, and err otherwise.
 func ifRejected(err error, s Setting) error {
 	if scrape.OutcomeOf(err) == scrape.Rejected && !errors.Is(err, ErrNotOffered) {
 		return &SettingError{s, err}
@@ -119,7 +119,7 @@ func ifRejected(err error, s Setting) error {
 	return err
 }
 
-// ifUnknown attributes an error to a setting if the service rejects the setting's value or does not know it.
+// ifUnknown returns a SettingError if the service rejects or does not know the value of the setting, and err otherwise.
 func ifUnknown(err error, s Setting) error {
 	if scrape.OutcomeOf(err) == scrape.NotFound {
 		return &SettingError{s, err}

@@ -12,8 +12,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// share returns a context with an earlier deadline: it has 1/n of the remaining time.
-func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+// divideTime returns a context that ends after 1/n of the time until the deadline of ctx.
+func divideTime(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
@@ -22,9 +22,9 @@ func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 }
 
 // first calls the nodes and observers one after the other, in the order of rank, and returns the first answer. If a
-// node does not know the method, this error counts as an answer. If a node does not run the chain, the next node is
-// called, because it may run the chain. Each call except the last may take half of the remaining time, so that a
-// hanging node leaves time for the next call.
+// node does not know the method, this error counts as an answer. If a node does not run the chain, first calls the next
+// node. Each call except the last may take half of the remaining time, so that a hanging node leaves time for the next
+// call.
 func first[T any](ctx context.Context, t *Targets, call func(context.Context, *Node) (T, error)) (T, error) {
 	return firstOf(ctx, t.ofThisNetwork(), call)
 }
@@ -39,10 +39,10 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 		if i == len(order)-1 {
 			parts = 1
 		}
-		turn, cancel := share(ctx, parts)
-		wait, leave := n.wait(turn, parts > 1)
+		limited, cancel := divideTime(ctx, parts)
+		wait, stop := n.wait(limited, parts > 1)
 		v, err := call(wait, n)
-		leave()
+		stop()
 		cancel()
 		if err == nil || node.IsNotOffered(err) && !n.observer {
 			return v, err
@@ -57,7 +57,7 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 }
 
 // wait returns the context for a call to the node. If there are other nodes to call, the context also ends when the
-// collector up gets no answer from this node.
+// node does not answer an up probe.
 func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.CancelFunc) {
 	if !others {
 		return ctx, func() {}
@@ -66,17 +66,17 @@ func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.
 }
 
 // each calls all nodes concurrently and returns the answers in the order of the nodes. It omits nodes whose call
-// fails, and returns an error only if all calls fail. The calls may take half of the remaining time.
+// fails, and returns an error only if all calls fail. The calls end after half of the remaining time.
 func each[T any](ctx context.Context, nodes []*Node, call func(context.Context, *Node) (T, error)) ([]T, error) {
-	ctx, cancel := share(ctx, 2)
+	ctx, cancel := divideTime(ctx, 2)
 	defer cancel()
 	answers := make([]T, len(nodes))
 	missing := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {
 		wg.Go(func() {
-			wait, leave := n.wait(ctx, len(nodes) > 1)
-			defer leave()
+			wait, stop := n.wait(ctx, len(nodes) > 1)
+			defer stop()
 			answers[i], missing[i] = call(wait, n)
 			missing[i] = n.explain(missing[i])
 		})
@@ -97,7 +97,7 @@ func each[T any](ctx context.Context, nodes []*Node, call func(context.Context, 
 	return found, nil
 }
 
-// noAnswerError returns one error for the failed calls to one or more nodes.
+// noAnswerError combines the errors of the failed calls, one for each node.
 func noAnswerError(errs []error) error {
 	switch len(errs) {
 	case 0:
@@ -105,7 +105,7 @@ func noAnswerError(errs []error) error {
 	case 1:
 		return errs[0]
 	}
-	// Prefer an error other than ErrNotOffered: it may be from the node that runs the chain.
+	// Prefer an error other than ErrNotOffered: the node with that error may run the chain.
 	worst := max(0, slices.IndexFunc(errs, func(err error) bool { return !errors.Is(err, ErrNotOffered) }))
 	return fmt.Errorf("none of %d nodes answered; %w", len(errs), errs[worst])
 }
@@ -125,12 +125,12 @@ func rank(n *Node) int {
 // to another network.
 func (n *Node) runCollector(collect func() error) error {
 	if n.observer && n.otherNetwork.Load() {
-		return fmt.Errorf("%w: the observer belongs to another network than the nodes: configure an observer of their network", ErrNotOffered)
+		return fmt.Errorf("%w: the observer does not belong to the network of the nodes: configure an observer of that network", ErrNotOffered)
 	}
 	return n.explain(collect())
 }
 
-// explain converts an observer's error for a withheld method into ErrNotOffered.
+// explain converts the error of an observer that withholds a method into ErrNotOffered.
 func (n *Node) explain(err error) error {
 	if n.observer && node.IsWithheld(err) && !errors.Is(err, ErrNotOffered) {
 		return fmt.Errorf("%w: %w", ErrNotOffered, err)

@@ -28,7 +28,7 @@ var fleet = &Spec{
 	Help:     "Identity changes, duplicate node IDs and wrong networks.",
 	Calls:    []string{"info.getNodeID", "info.getNetworkID"},
 	Every:    time.Minute,
-	Shares:   true, // uses the answers that the collector identity got
+	Shares:   true, // the collector named identity makes the same calls
 	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
 	Scope:    metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
@@ -46,26 +46,26 @@ type knownNodes struct {
 type knownNode struct {
 	id, key string
 	changes int
-	notes   []string // one for each of the last different changes
+	notes   []string // one for each different change, at most maxChangeNotes
 }
 
-// maxChangeNotes is the maximum number of notes about changes of one node. A limit is needed, because behind a load
-// balancer the identity may change with every call.
+// maxChangeNotes is the maximum number of notes about changes of one node. A limit is needed: if the node's address is
+// a load balancer, the identity may change with every call.
 const maxChangeNotes = 10
 
-// changed stores the reported ID or key in was, and reports whether it changed. An empty text is not a change: an old
-// release does not report the key.
-func (s *knownNode) changed(name, what string, was *string, is string) bool {
-	if is == "" || is == *was {
+// changed compares a reported node ID or BLS key with the last one, and then stores the reported one in last. An empty
+// text is not a change: an old release does not report the key.
+func (s *knownNode) changed(name, what string, last *string, reported string) bool {
+	if reported == "" || reported == *last {
 		return false
 	}
-	before := *was
-	*was = is
+	before := *last
+	*last = reported
 	if before == "" {
 		return false
 	}
-	// Behind a load balancer the identity alternates between a few values. Each different change is logged once.
-	note := fmt.Sprintf("the %s of %s changed from %s to %s", what, name, before, is)
+	// With a load balancer, the identity alternates between a few values. Each different change is logged once.
+	note := fmt.Sprintf("the %s of %s changed from %s to %s", what, name, before, reported)
 	if !slices.Contains(s.notes, note) {
 		s.notes = append(s.notes[max(0, len(s.notes)+1-maxChangeNotes):], note)
 	}

@@ -20,8 +20,8 @@ var forks = &Spec{
 	Bind:     perChain(collectForks),
 }
 
-// maxObserverLag is the largest expected difference in height between two answers of an observer. The answers may
-// come from different machines.
+// maxObserverLag is the largest expected difference in height between two answers of an observer. There may be a
+// difference, because different machines may have answered.
 const maxObserverLag = 16
 
 func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {

@@ -48,8 +48,8 @@ func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, e
 			at, err = n.PlatformTimestamp(ctx)
 		}
 	case "X":
-		// The X-Chain changes rarely, so the answer may be a minute old. Not with Sharing: the samples would be dated a
-		// minute back, and expire between two runs.
+		// The X-Chain changes rarely, so the answer may be a minute old. Do not use Sharing here: the samples would get
+		// the time of the answer, and would expire between two runs.
 		ctx = scrape.MaxAge(ctx, time.Minute)
 		height, err = callNode(n, "avm.getHeight", func() (uint64, error) { return n.AVMHeight(ctx, c.Ref) })
 		if err == nil && height > 0 {

@@ -30,7 +30,7 @@ var (
 
 var icm = &Spec{
 	Name:     "icm",
-	Help:     "Messages between chains of the monitored EVM addresses.",
+	Help:     "Cross-chain messages that the monitored EVM addresses sent or received.",
 	Calls:    []string{opICMMessages, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts},

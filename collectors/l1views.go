@@ -33,7 +33,7 @@ var l1Views = &Spec{
 }
 
 func collectL1Views(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {
-	within := lastAnswer(ctx)
+	maxAge := maxAnswerAge(ctx)
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func collectL1Views(ctx context.Context, t *Targets, n *Node, c Chain, out *metr
 	if err != nil {
 		return err
 	}
-	unreachable := t.unreachable(within)
+	unreachable := t.unreachable(maxAge)
 	var connected uint64
 	for _, v := range set {
 		if v.IsActive && (v.IsConnected && !unreachable.ids[v.NodeID] || v.NodeID == self) {

@@ -56,17 +56,17 @@ func collectNetwork(ctx context.Context, t *Targets, out *metric.Batch) error {
 	return nil
 }
 
-// collectSubnetSize runs in a separate job for each chain. A chain that is not found or is bootstrapping does not
-// affect the others.
+// collectSubnetSize runs in a separate job for each chain: a chain that is not found or is bootstrapping must not affect
+// the other chains.
 func collectSubnetSize(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
 	b, err := c.Blockchain(ctx, t)
 	if err != nil {
 		return err
 	}
-	if b.SubnetID == node.PrimaryNetworkID || !t.chainReports(c, "size of "+b.SubnetID) {
+	if b.SubnetID == node.PrimaryNetworkID || !t.chainSetsSeries(c, "size of "+b.SubnetID) {
 		return nil
 	}
-	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), t, b.SubnetID) // uses the answers that the collector l1 got
+	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), t, b.SubnetID) // the collector named l1 makes the same call
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func collectSubnetView(ctx context.Context, t *Targets, n *Node, c Chain, out *m
 	if err != nil {
 		return err
 	}
-	if b.SubnetID == node.PrimaryNetworkID || !t.chainReports(c, n.Name()+"'s view of "+b.SubnetID) {
+	if b.SubnetID == node.PrimaryNetworkID || !t.chainSetsSeries(c, n.Name()+"'s view of "+b.SubnetID) {
 		return nil
 	}
 	self, err := n.ID(ctx)

@@ -16,14 +16,14 @@ func newestBlock(ctx context.Context, n *Node, c Chain) (node.EthBlock, error) {
 	return callNode(n, "eth_getBlockByNumber "+c.Ref, func() (node.EthBlock, error) { return n.EthBlockByNumber(ctx, c.Ref, nil) })
 }
 
-// nodeBlock is a block of one node.
+// nodeBlock is a block as one node reports it.
 type nodeBlock struct {
 	of *Node
 	node.EthBlock
 }
 
-// newestBlocks returns the newest block of each node and observer that answers. It uses the answers that the
-// collector heads got.
+// newestBlocks returns the newest block of each node and observer that answers. It shares answers with the collector
+// named heads.
 func newestBlocks(ctx context.Context, t *Targets, c Chain) ([]nodeBlock, error) {
 	ctx, _ = scrape.Sharing(ctx, headsEvery)
 	return each(ctx, t.ofThisNetwork(), func(ctx context.Context, n *Node) (nodeBlock, error) {

@@ -22,17 +22,17 @@ type Node struct {
 	otherNetwork atomic.Bool
 	// failing holds the first error of each failing health check.
 	failing map[string]string
-	made    time.Time
-	// probed is true after the first run of the collector up. down is true if the latest run got no answer.
+	added   time.Time // time at which the exporter added the node
+	// probed is true after the first up probe. down is true if the node did not answer the latest up probe.
 	probed, down bool
-	waiting      map[*context.CancelFunc]bool // calls to cancel when down becomes true
+	waiting      map[*context.CancelFunc]bool // cancels the calls that wait for the node; used when down becomes true
 
-	// Changed, if set, is called when the result of the collector up changes for this node. It must not block.
+	// Changed, if set, is called when the result of the up probe changes. It must not block.
 	Changed func(answers bool)
 }
 
 // NewNode returns a node with this client.
-func NewNode(c *node.Client) *Node { return &Node{Client: c, made: time.Now()} }
+func NewNode(c *node.Client) *Node { return &Node{Client: c, added: time.Now()} }
 
 // NewObserver returns an observer: an endpoint that is not one of your nodes and reports facts about the network.
 // Collectors of facts about a node do not call observers, because each answer may come from a different machine.
@@ -42,8 +42,8 @@ func NewObserver(c *node.Client) *Node {
 	return n
 }
 
-// ID returns the node's ID, which is empty for an observer. ID calls the node only while the ID is not known, so the
-// ID stays known while the node is down. The collectors identity and fleet call Identity, which updates the ID.
+// ID returns the node's ID, which is empty for an observer. It calls the node only while the ID is not known, so the ID
+// stays known while the node is down. The collectors "identity" and "fleet" call Identity, which updates the ID.
 func (n *Node) ID(ctx context.Context) (string, error) {
 	if n.observer {
 		return "", nil
@@ -62,8 +62,8 @@ func (n *Node) knownID() string {
 	return n.id
 }
 
-// networkID returns the ID of the node's network. The answer may be two minutes old, because it changes only if
-// another machine answers.
+// networkID returns the ID of the node's network. The answer may be two minutes old, because the network changes only
+// if another machine answers.
 func (n *Node) networkID(ctx context.Context) (uint64, error) {
 	return n.NetworkID(scrape.MaxAge(ctx, 2*time.Minute))
 }

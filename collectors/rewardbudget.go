@@ -59,7 +59,7 @@ var rewardBudget = &Spec{
 	},
 }
 
-// requirements are the uptime requirements for which votes are counted, with their labels.
+// requirements are the uptime requirements for which votes are counted, each with its value of the label requirement.
 var requirements = []struct {
 	ratio float64
 	label string
@@ -165,26 +165,26 @@ func healthyOf(nodes []*Node) []*Node {
 	return well
 }
 
-// polling holds what is needed to count the votes on the monitored validators.
+// polling holds what one run needs to count the votes on the monitored validators.
 type polling struct {
 	monitored monitored
 	nodes     []*Node
-	ids       map[*Node]string
-	helicon   *time.Time
+	ids       map[*Node]string  // node IDs
+	helicon   *time.Time        // activation time of Helicon; nil if not known
 	stake     map[string]uint64 // in nAVAX, by node ID
 	all       uint64            // sum of stake
 }
 
-// vote is the result of counting the views of one validator.
+// vote is the result of the vote on one validator's reward, if its period ended now.
 type vote struct {
 	of         string // node ID
 	own        bool   // the validator is a configured node
 	uptime     float64
-	percents   bool       // uptime was computed from whole percents, rounded down
+	percents   bool       // uptime is computed from whole percents, rounded down
 	known      bool       // uptime is known
 	views      float64    // share of the total stake whose view is known
-	yes        [2]float64 // share of yes votes, for each of requirements
-	inFavour   float64    // yes votes under the validator's own requirement
+	yes        [2]float64 // share of yes votes, for each element of requirements
+	inFavour   float64    // share of yes votes for the validator's own requirement
 	dissenters []staking.View
 }
 
@@ -192,7 +192,7 @@ type vote struct {
 // less uptime than the validator's reward requires.
 const maxDissenters = 10
 
-// count counts the views of a validator.
+// count computes the vote on a validator from the views of its peers.
 func (p polling) count(v node.Validator, views []staking.View) vote {
 	// Sort: float sums depend on the order, and the order of peers is arbitrary.
 	slices.SortFunc(views, func(a, b staking.View) int { return cmp.Compare(a.NodeID, b.NodeID) })
@@ -207,11 +207,11 @@ func (p polling) count(v node.Validator, views []staking.View) vote {
 	return c
 }
 
-// votes returns the votes on each validator, by node ID. There are three sources. The first is the validator's own
-// node, if it is configured: it reports what its peers observed. If that covers less than half of the stake, the
-// second source is used: what the other configured nodes observed. The first source covers little stake while the
-// node is down or has just started. Of these two sources, the one that covers more stake counts. If both have no
-// view, the observers are the third source.
+// votes returns the vote on each validator, by node ID. It uses up to three sources:
+//  1. If the validator is a configured node, the node reports what its peers observed.
+//  2. If the peers in source 1 have less than half of the stake, the other configured nodes report what they observed.
+//     This is the case while the node is down or has just started. The source with more stake counts.
+//  3. If the first two sources have no view of the validator, the observers report what they observed.
 func (p polling) votes(ctx context.Context, entries []node.Validator) map[string]vote {
 	byID := make(map[string]node.Validator, len(entries))
 	for _, v := range entries {
@@ -282,8 +282,8 @@ func (p polling) observedUptimes(ctx context.Context, validators []node.Validato
 	return uptimes
 }
 
-// viewsFromPeers returns the uptimes of a configured node that its peers observed. A peer that has not reported since
-// it connected has an observed uptime of 0 %, which is ignored.
+// viewsFromPeers returns the uptimes of a configured node, as its peers observed them. A value of 0 % is ignored: a
+// peer has this value until it reports for the first time after it connected.
 func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, error) {
 	answer, err := n.Peers(ctx)
 	if err != nil {
@@ -300,7 +300,8 @@ func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, e
 	return views, nil
 }
 
-// votesOfNodes returns the votes on these validators, computed from the uptimes that the configured nodes observed.
+// votesOfNodes returns the votes on these validators. It computes them from the uptimes that the configured nodes
+// observed.
 func (p polling) votesOfNodes(ctx context.Context, validators []node.Validator) []vote {
 	voters := p.voters()
 	if len(validators) == 0 || len(voters) == 0 {
@@ -329,8 +330,8 @@ func (p polling) votesOfNodes(ctx context.Context, validators []node.Validator) 
 	return votes
 }
 
-// voters returns the configured nodes that have stake, and therefore a vote, without duplicate IDs. It returns at
-// most maxViews nodes, those with the most stake.
+// voters returns the configured nodes that have stake, and therefore a vote. It returns one node for each node ID, and
+// at most the maxViews nodes with the most stake.
 func (p polling) voters() []*Node {
 	voters := slices.DeleteFunc(healthyOf(p.nodes), func(n *Node) bool { return p.stake[p.ids[n]] == 0 })
 	slices.SortStableFunc(voters, func(a, b *Node) int {

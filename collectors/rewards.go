@@ -30,7 +30,7 @@ var (
 
 var rewards = &Spec{
 	Name:     "rewards",
-	Help:     "Rewards paid for the validators of AVAX_VALIDATORS. If it lists none, rewards of your nodes. Samples appear after the whole history has been read.",
+	Help:     "Rewards paid for the validators in AVAX_VALIDATORS. If no node ID is set there, rewards paid for your nodes. Samples appear after the exporter has read the whole history.",
 	Calls:    []string{opRewards, "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue},
@@ -45,7 +45,7 @@ func bindRewards(ups *Upstreams) []Job {
 	}
 	return perNode(func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
 		id, err := n.ID(ctx)
-		if err != nil || !t.nodeReports(n, "rewards of "+id) {
+		if err != nil || !t.nodeSetsSeries(n, "rewards of "+id) {
 			return err
 		}
 		return collectRewards(ctx, ups, id, out)

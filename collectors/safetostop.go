@@ -39,10 +39,10 @@ var safeToStop = &Spec{
 	Bind:     perNetwork(collectSafeToStop),
 }
 
-// setView is one node's view of a validator set: which validators the node is connected to.
+// setView is the view that one node has of a validator set: which validators the node is connected to.
 type setView struct {
 	node *Node
-	id   string
+	id   string // node ID; empty for an observer
 	sum  staking.Weights
 	up   map[string]uint64 // weight of each member by node ID; 0 if the member is inactive or not connected
 }
@@ -63,9 +63,9 @@ func (all setViews) without(unreachable unreachableNodes) setViews {
 	return all
 }
 
-// leaves returns the share of the weight that stays up when this node stops: the minimum over the views of all other
-// nodes. If there is no other view, the node's own view counts.
-func (all setViews) leaves(nodeID string) (share float64, known bool) {
+// shareAfterStop returns the share of the weight that stays active and connected when this node stops. It is the
+// minimum over the views of all other nodes. If there is no other view, the node's own view counts.
+func (all setViews) shareAfterStop(nodeID string) (share float64, known bool) {
 	var alone float64
 	var itself bool
 	for _, o := range all {
@@ -90,13 +90,13 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	if len(t.Nodes()) == 0 {
 		return nil
 	}
-	within := lastAnswer(ctx)
+	maxAge := maxAnswerAge(ctx)
 	nodes, err := t.sameNetwork(ctx)
 	if err != nil {
 		return err
 	}
 	ids := make(map[*Node]string, len(nodes))
-	for _, n := range t.unreachable(within).present(nodes) { // without nodes that hang: the run would wait for them
+	for _, n := range t.unreachable(maxAge).present(nodes) { // if a node hangs, the run would wait for it
 		ids[n] = n.knownID()
 	}
 	for _, n := range t.ofThisNetwork() {
@@ -117,7 +117,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	}
 	primary, err := primaryViews(ctx, t, ids, own)
 	wg.Wait()
-	unreachable := t.unreachable(within) // again, because nodes may have stopped during the run
+	unreachable := t.unreachable(maxAge) // again, because nodes may have stopped during the run
 	out.Facts.Unreachable = &unreachable.names
 	if len(unreachable.nodes) == len(t.Nodes()) {
 		return errors.Join(errNoNodeAnswers, err)
@@ -131,10 +131,10 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	}
 	for i, set := range sets {
 		if set.err != nil && !errors.Is(set.err, ErrNotOffered) {
-			out.Note("validators of %s not known, cannot tell which nodes can be stopped: %v", monitored[i].Name, set.err)
+			out.Note("cannot tell which validators of %s can stop: validator set not known: %v", monitored[i].Name, set.err)
 		}
 		for id := range set.members {
-			if left, known := set.seen.leaves(id); known {
+			if left, known := set.seen.shareAfterStop(id); known {
 				out.SetBool(l1SafeToStop, left >= staking.Quorum, monitored[i].Name, id)
 			}
 		}
@@ -143,7 +143,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 		if o.node.observer {
 			continue
 		}
-		left, known := primary.leaves(o.id)
+		left, known := primary.shareAfterStop(o.id)
 		safe := left >= staking.Quorum
 		if known {
 			out.Set(nodeStopLeaves, left, o.node.Name(), "P")
@@ -152,7 +152,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 			if set.members != nil && !set.members[o.id] {
 				continue
 			}
-			left, seen := set.seen.leaves(o.id)
+			left, seen := set.seen.shareAfterStop(o.id)
 			if known, safe = known && seen, safe && left >= staking.Quorum; seen {
 				out.Set(nodeStopLeaves, left, o.node.Name(), monitored[i].Name)
 			}
@@ -164,8 +164,8 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	return nil
 }
 
-// primaryViews returns the views that the answering nodes have of the primary network. To save memory, the field up
-// has only configured nodes.
+// primaryViews returns the views of the primary network, from the nodes in ids that answer. To save memory, the field
+// up of each view has only the configured nodes (own).
 func primaryViews(ctx context.Context, t *Targets, ids map[*Node]string, own map[string]bool) (setViews, error) {
 	stake, all, err := primaryStake(ctx, t)
 	if err != nil {
@@ -188,10 +188,10 @@ func primaryViews(ctx context.Context, t *Targets, ids map[*Node]string, own map
 	})
 }
 
-// connectedTo returns the IDs of the nodes that a node is connected to: its peers. An observer does not list its
-// peers: for an observer, connectedTo returns the connected validators. In each run, it requests the entries
-// of the configured nodes (own) from the observer. For all other validators it uses the last answer with the whole set,
-// which may be up to observedSetEvery old.
+// connectedTo returns the IDs of the nodes that a node is connected to. For a configured node, these are its peers. An
+// observer does not list its peers, but reports for each validator whether it is connected. In each run, connectedTo
+// requests the configured nodes (own) from the observer. For all other validators, it uses the last answer with the
+// whole set, which may be as old as observedSetEvery.
 func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string]bool, error) {
 	connected := map[string]bool{}
 	if !n.observer {
@@ -222,15 +222,15 @@ func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string
 	return connected, nil
 }
 
-// l1State is the validator set of a monitored chain, with the views of the nodes.
+// l1State is the validator set of a monitored chain, with the views that nodes have of the set.
 type l1State struct {
 	seen    setViews
 	members map[string]bool // by node ID; nil if unknown
 	err     error           // why there are no views
 }
 
-// l1StateOf requests the views of all nodes that track the chain. If there is no view, it requests the members from
-// the P-Chain.
+// l1StateOf requests a view from each node in ids. Nodes that do not track the chain have no view. If there is no view,
+// l1StateOf requests the members of the set from the P-Chain.
 func l1StateOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) l1State {
 	at := l1State{members: map[string]bool{}}
 	b, err := c.Blockchain(ctx, t)

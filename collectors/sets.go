@@ -12,8 +12,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// maxViews is the maximum number of nodes whose views of the monitored validators are requested. Each answer lists
-// all monitored validators. Without this limit, every node of a large fleet would list the whole fleet.
+// maxViews is the maximum number of configured nodes whose views of the monitored validators are requested. A view is
+// what a node observed: uptime and connection of each validator. Each answer lists all monitored validators. Without
+// this limit, every node of a large fleet would list the whole fleet.
 const maxViews = 25
 
 // monitored is the set of monitored validators of the primary network.
@@ -24,7 +25,8 @@ type monitored struct {
 
 func (ups *Upstreams) monitored() monitored { return monitored{ups.Targets, ups.Watch.Validators} }
 
-// ids returns the node IDs of the monitored validators. If all validators are monitored, it returns true instead.
+// ids returns the node IDs of the monitored validators. If all validators are monitored, it returns no IDs, and all is
+// true.
 func (w monitored) ids(ctx context.Context) (ids []string, all bool, err error) {
 	if w.All || len(w.IDs) > 0 {
 		return w.IDs, w.All, nil
@@ -40,9 +42,9 @@ func (w monitored) ids(ctx context.Context) (ids []string, all bool, err error) 
 	return slices.Compact(ids), false, nil
 }
 
-// entries requests the P-Chain's entries of the monitored validators, and of the node IDs in the parameter others. If
-// all validators are monitored, it requests the whole set.
-func (w monitored) entries(ctx context.Context, n *Node, others ...string) (iter.Seq[node.Validator], error) {
+// entries requests the P-Chain's entries of the monitored validators, and of the validators with moreIDs. If all
+// validators are monitored, it requests the whole set.
+func (w monitored) entries(ctx context.Context, n *Node, moreIDs ...string) (iter.Seq[node.Validator], error) {
 	ids, all, err := w.ids(ctx)
 	if err != nil {
 		return nil, err
@@ -54,11 +56,11 @@ func (w monitored) entries(ctx context.Context, n *Node, others ...string) (iter
 		}
 		return set.All(), nil
 	}
-	ids = slices.Concat(ids, others)
+	ids = slices.Concat(ids, moreIDs)
 	slices.Sort(ids)
 	if ids = slices.Compact(ids); len(ids) == 1 {
-		// If the request has a single ID, a node also returns all delegators, which may be thousands. A second ID
-		// prevents that, although no such node exists.
+		// If the request has a single ID, a node also returns all delegators of the validator, which may be thousands.
+		// A second ID prevents that.
 		ids = append(ids, unusedNodeID)
 	}
 	entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
@@ -108,7 +110,7 @@ func primaryStake(ctx context.Context, t *Targets) (byNode map[string]uint64, al
 	return byNode, all, nil
 }
 
-// reach is the stake of the primary network that a node is connected to.
+// reach holds the primary-network stake that a node is connected to.
 type reach struct {
 	self           string // the node's ID
 	peers          []node.Peer
@@ -118,7 +120,7 @@ type reach struct {
 
 func primaryReach(ctx context.Context, t *Targets, n *Node) (r reach, err error) {
 	if n.otherNetwork.Load() {
-		return r, fmt.Errorf("%w: the node belongs to another network than the other nodes: monitor it with another exporter", ErrNotOffered)
+		return r, fmt.Errorf("%w: the node does not belong to the expected network: monitor it with another exporter", ErrNotOffered)
 	}
 	if r.self, err = n.ID(ctx); err != nil {
 		return r, err
@@ -136,7 +138,7 @@ func primaryReach(ctx context.Context, t *Targets, n *Node) (r reach, err error)
 	return r, err
 }
 
-// stakeOf returns the voting stake of a validator: its own stake plus that of its delegators.
+// stakeOf returns the voting stake of a validator: its own stake plus the stake of its delegators.
 func stakeOf(v node.Validator) uint64 {
 	s := uint64(v.Weight)
 	if v.DelegatorWeight != nil {

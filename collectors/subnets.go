@@ -23,7 +23,7 @@ var (
 
 var subnets = &Spec{
 	Name:     "subnets",
-	Help:     "Owners of the monitored subnets, and managers of their validators.",
+	Help:     "Owners of the subnets of the monitored chains, and validator manager contracts of L1s.",
 	Calls:    []string{opSubnet, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
@@ -37,7 +37,7 @@ func collectOwners(ctx context.Context, ups *Upstreams, c Chain, out *metric.Bat
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
 	}
-	if !ups.chainReports(c, "owners of "+b.SubnetID) {
+	if !ups.chainSetsSeries(c, "owners of "+b.SubnetID) {
 		return nil
 	}
 	s, err := ofChain(ctx, ups, c, opSubnet, func(string) (data.Subnet, error) {

@@ -23,7 +23,7 @@ type Targets struct {
 
 	mu        sync.Mutex
 	found     map[string]node.Blockchain // by Chain.Ref
-	reporters map[string]string          // name of the node or chain that sets a fact's series, by fact
+	reporters map[string]string          // see setsSeries; by fact
 }
 
 // nodesByRole are the configured nodes, the observers, and both.
@@ -100,10 +100,10 @@ func (t *Targets) allChains() []Chain {
 // SetChains replaces the chains.
 func (t *Targets) SetChains(chains []Chain) { t.chains.Store(&chains) }
 
-// reports returns whether this reporter sets the series of a fact. A reporter is a node or a chain. The jobs of
-// several reporters may find the same fact, but only the first reporter may set its series. If present returns false
-// for the first reporter, this reporter takes its place.
-func (t *Targets) reports(fact, reporter string, present func(reporter string) bool) bool {
+// setsSeries returns whether the jobs of a reporter set the series of a fact. A reporter is a node or a chain, by name.
+// Several reporters may have the same fact, such as two nodes with the same node ID. Only the first reporter sets the
+// series. If present returns false for the first reporter, this reporter replaces it.
+func (t *Targets) setsSeries(fact, reporter string, present func(reporter string) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first, known := t.reporters[fact]; known && first != reporter && present(first) {
@@ -116,18 +116,18 @@ func (t *Targets) reports(fact, reporter string, present func(reporter string) b
 	return true
 }
 
-// nodeReports returns whether the jobs of this node set the series of a fact. A second node with the same ID has the
+// nodeSetsSeries returns whether the jobs of this node set the series of a fact. Two nodes with the same ID have the
 // same fact.
-func (t *Targets) nodeReports(n *Node, fact string) bool {
-	return t.reports(fact, n.Name(), func(name string) bool {
+func (t *Targets) nodeSetsSeries(n *Node, fact string) bool {
+	return t.setsSeries(fact, n.Name(), func(name string) bool {
 		return slices.ContainsFunc(t.nodesAndObservers(), func(other *Node) bool { return other.Name() == name })
 	})
 }
 
-// chainReports returns whether the jobs of this chain set the series of a fact. A second monitored chain of the same
-// subnet has the same fact.
-func (t *Targets) chainReports(c Chain, fact string) bool {
-	return t.reports(fact, c.Name, func(name string) bool {
+// chainSetsSeries returns whether the jobs of this chain set the series of a fact. Two monitored chains of the same
+// subnet have the same fact.
+func (t *Targets) chainSetsSeries(c Chain, fact string) bool {
+	return t.setsSeries(fact, c.Name, func(name string) bool {
 		return slices.ContainsFunc(t.Chains(), func(other Chain) bool { return other.Name == name })
 	})
 }
@@ -137,8 +137,8 @@ func (t *Targets) subnetChains() []Chain {
 	return slices.DeleteFunc(slices.Clone(t.Chains()), func(c Chain) bool { return c.Ref == "C" })
 }
 
-// chainName returns the configured name of the chain with this alias or blockchain ID. If no monitored chain has this
-// alias or ID, chainName returns ref.
+// chainName returns the configured name of the chain whose alias or blockchain ID is ref. If no monitored chain has
+// this alias or ID, chainName returns ref.
 func (t *Targets) chainName(ref string) string {
 	for _, c := range t.allChains() {
 		if c.Ref == ref {
@@ -148,9 +148,9 @@ func (t *Targets) chainName(ref string) string {
 	return ref
 }
 
-// identified returns the nodes whose node ID is known. It requests missing IDs, but only from healthy nodes: many
-// runs call identified, and must not wait for a node that does not answer. If no ID is known and no node is healthy,
-// it calls all nodes.
+// identified returns the nodes whose node ID is known. It requests missing IDs only from healthy nodes, because the
+// many runs that call identified must not wait for a node that does not answer. If no ID is known and no node is
+// healthy, it calls all nodes.
 func (t *Targets) identified(ctx context.Context) ([]*Node, error) {
 	var known, unknown []*Node
 	for _, n := range t.Nodes() {

@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// peerDetectionDelay is the maximum time until peers report a stopped or hanging node as disconnected. The longest
-// measured time was 50 s.
+// peerDetectionDelay is the maximum time until peers report that a stopped or hanging node is not connected. The
+// longest measured time was 50 s.
 const peerDetectionDelay = time.Minute
 
-// Unreachable returns the names of the nodes that do not answer. A node is listed if the latest run of the collector
-// up got no answer. If that collector does not run, the node's last call counts instead. A node is also listed if its
-// last answer is older than within (0: no limit). Peers may report a listed node as connected for up to
-// peerDetectionDelay.
-func (t *Targets) Unreachable(within time.Duration) []string {
+// Unreachable returns the names of the nodes that do not answer. A node does not answer if it did not answer the latest
+// up probe. If the collector "up" does not run, the node's last call counts instead. A node also does not answer if its
+// last answer is older than maxAge (0: no limit).
+func (t *Targets) Unreachable(maxAge time.Duration) []string {
 	names := []string{}
 	for _, n := range t.Nodes() {
-		if n.unreachable(within) {
+		if n.unreachable(maxAge) {
 			names = append(names, n.Name())
 		}
 	}
 	return names
 }
 
-func (n *Node) unreachable(within time.Duration) bool {
+func (n *Node) unreachable(maxAge time.Duration) bool {
 	if n.otherNetwork.Load() {
 		return false
 	}
@@ -34,11 +33,11 @@ func (n *Node) unreachable(within time.Duration) bool {
 		down = n.down
 	}
 	n.mu.Unlock()
-	return down || within > 0 && !answered.IsZero() && time.Since(answered) > within
+	return down || maxAge > 0 && !answered.IsZero() && time.Since(answered) > maxAge
 }
 
-// setProbed stores whether the node answered the collector up. If it did not, setProbed cancels the calls that wait
-// for the node.
+// setProbed stores whether the node answered the up probe. If the node did not answer, setProbed cancels the calls that
+// wait for the node.
 func (n *Node) setProbed(answers bool) {
 	n.mu.Lock()
 	changed := n.down == answers
@@ -54,14 +53,14 @@ func (n *Node) setProbed(answers bool) {
 	}
 }
 
-// Probed reports whether the collector up has called the node.
+// Probed reports whether the collector "up" has called the node.
 func (n *Node) Probed() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.probed
 }
 
-// untilUnreachable returns a context that ends when a run of the collector up gets no answer from the node.
+// untilUnreachable returns a context that ends when the node does not answer an up probe.
 func (n *Node) untilUnreachable(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancel(ctx)
 	n.mu.Lock()
@@ -80,17 +79,18 @@ func (n *Node) untilUnreachable(ctx context.Context) (context.Context, context.C
 
 // unreachableNodes holds the configured nodes that do not answer, for one run.
 type unreachableNodes struct {
-	names []string        // excludes nodes without a known ID that stopped less than peerDetectionDelay ago
-	ids   map[string]bool // node IDs for which no configured node answers
+	names []string        // see Targets.unreachable for the nodes that are omitted
+	ids   map[string]bool // node IDs; omits the ID if another configured node with the same ID answers
 	nodes map[*Node]bool
 }
 
-// unreachable returns the nodes that do not answer. The ID of a node that has never answered is not known, so a view
-// may still count that node as connected. Its name is returned only after peerDetectionDelay.
-func (t *Targets) unreachable(within time.Duration) unreachableNodes {
+// unreachable returns the nodes that do not answer, as Unreachable defines it. Collectors count these nodes as not
+// connected, by their IDs. The ID of a node that has never answered is not known, so this is not possible for such a
+// node. Its name is omitted until peerDetectionDelay after the node was added: then its peers report it correctly.
+func (t *Targets) unreachable(maxAge time.Duration) unreachableNodes {
 	found := unreachableNodes{names: []string{}}
 	for _, n := range t.Nodes() {
-		if !n.unreachable(within) {
+		if !n.unreachable(maxAge) {
 			continue
 		}
 		if found.nodes == nil {
@@ -101,12 +101,12 @@ func (t *Targets) unreachable(within time.Duration) unreachableNodes {
 		if id != "" {
 			found.ids[id] = true
 		}
-		if id != "" || time.Since(n.made) > peerDetectionDelay {
+		if id != "" || time.Since(n.added) > peerDetectionDelay {
 			found.names = append(found.names, n.Name())
 		}
 	}
 	if len(found.ids) == 0 {
-		return found // the usual case; it must be fast, because every run of l1_views calls this
+		return found // this is the usual case, and must be fast: every run of l1_views calls this method
 	}
 	for _, n := range t.Nodes() {
 		if !found.nodes[n] {
@@ -116,9 +116,9 @@ func (t *Targets) unreachable(within time.Duration) unreachableNodes {
 	return found
 }
 
-// lastAnswer returns the maximum age of a node's last answer, for a run that begins now. It is one and a half
-// periods: the run's deadline is after half a period.
-func lastAnswer(ctx context.Context) time.Duration {
+// maxAnswerAge returns the maximum age of the last answer of a node that counts as reachable. It is one and a half
+// periods of the collector. The caller's run has just started, and its deadline is after half a period.
+func maxAnswerAge(ctx context.Context) time.Duration {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
 		return 0
@@ -126,7 +126,7 @@ func lastAnswer(ctx context.Context) time.Duration {
 	return 3 * time.Until(deadline)
 }
 
-// present returns the nodes that answer. If no node answers, it returns all nodes.
+// present returns those of the nodes that answer. If none answers, it returns all of them.
 func (a unreachableNodes) present(nodes []*Node) []*Node {
 	if len(a.nodes) == 0 {
 		return nodes

@@ -11,8 +11,8 @@ import (
 var nodeUp = metric.New("avax_node_up",
 	"1 if the node answered the last probe, 0 if not.", "node")
 
-// up sets 0 for a node that does not answer, while the samples of other collectors expire. It fails only if the
-// exporter's host lacks a resource for the call. Then the previous sample stays until it expires.
+// up sets avax_node_up to 0 if the node does not answer. It fails only if the exporter's host lacks a resource for the
+// call. Then the previous sample stays until it expires.
 var up = &Spec{
 	Name:     "up",
 	Help:     "Whether the node answers.",
@@ -25,7 +25,7 @@ var up = &Spec{
 }
 
 func collectUp(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
-	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // uses no older answer, but shares its own
+	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // never uses an older answer, but shares the new one
 	if scrape.OutcomeOf(err) == scrape.LocalLimit {
 		return err
 	}
