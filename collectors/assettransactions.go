@@ -22,7 +22,7 @@ var assetTransactions = &Spec{
 	Cost:     calls(opAssetTransactions, 1),
 }
 
-// transactionCounts holds the counts of an asset's transactions since the asset is monitored.
+// transactionCounts is the ledger entry for the transactions of a monitored asset.
 type transactionCounts struct {
 	Newest time.Time       // time of the newest transaction
 	Seen   map[string]bool // IDs of the counted transactions at the time Newest
@@ -39,9 +39,9 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 		counts.Counts = map[string]int{}
 	}
 	newest, seen := counts.Newest, counts.Seen
-	// One second earlier, because it is not documented whether the range includes its start.
-	news := data.AssetTransactionQuery{Start: counts.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: maxNewPages}}
-	for t, err := range readable(out, ups.Data.AssetTransactions(ctx, ups.Data.networkName(), data.XChain, asset, news)) {
+	// Start one second earlier, because it is not documented whether the range includes its start.
+	query := data.AssetTransactionQuery{Start: counts.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: maxNewPages}}
+	for t, err := range readable(out, ups.Data.AssetTransactions(ctx, ups.Data.networkName(), data.XChain, asset, query)) {
 		if data.IsTruncated(err) {
 			out.Note("%s has more transactions than one run reads: some are not counted", asset)
 			break

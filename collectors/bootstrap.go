@@ -35,7 +35,7 @@ func collectBootstrap(ctx context.Context, t *Targets, n *Node, out *metric.Batc
 			out.Set(chainPresent, 0, n.Name(), c.Name)
 		case err != nil:
 			return err
-		case !done && n.omits(ctx, c): // with partial sync the chain is never bootstrapped
+		case !done && n.omits(ctx, c): // with partial sync, the node never bootstraps X and C
 		default:
 			out.Set(chainPresent, 1, n.Name(), c.Name)
 			out.SetBool(chainBootstrapped, done, n.Name(), c.Name)

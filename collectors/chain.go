@@ -29,7 +29,7 @@ func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
 			return node.Blockchain{}, err
 		}
 		id := c.Ref
-		for range 2 { // c.Ref may be a blockchain ID, else it is an alias
+		for range 2 { // the first pass assumes that c.Ref is a blockchain ID, the second that it is an alias
 			if i := slices.IndexFunc(all, func(b node.Blockchain) bool { return b.ID == id }); i >= 0 {
 				return all[i], nil
 			}
@@ -44,8 +44,8 @@ func (c Chain) find(ctx context.Context, t *Targets) (node.Blockchain, error) {
 	})
 }
 
-// knownBlockchain returns the P-Chain's entry of the chain. It calls a node only while the entry is not known. So
-// collectors can call the Data service about the chain while all nodes are down.
+// knownBlockchain returns the P-Chain's entry of the chain. It calls a node only until the entry is known. So
+// collectors can request data of the chain from the Data service while all nodes are down.
 func (t *Targets) knownBlockchain(ctx context.Context, c Chain) (node.Blockchain, error) {
 	t.mu.Lock()
 	b, known := t.found[c.Ref]

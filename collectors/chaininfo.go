@@ -23,7 +23,7 @@ var chainInfo = &Spec{
 	Bind: func(ups *Upstreams) []Job {
 		var jobs []Job
 		for _, c := range ups.Chains() {
-			evm := "" // the EVM chain ID; it never changes, so it is kept while no node runs the chain
+			evm := "" // the last known EVM chain ID, which never changes; used while no node runs the chain
 			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
 				b, err := c.find(ctx, ups.Targets)
 				if err != nil {

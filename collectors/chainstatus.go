@@ -29,7 +29,8 @@ func collectChainStatus(ctx context.Context, t *Targets, n *Node, out *metric.Ba
 		}
 		is, err := n.PlatformBlockchainStatus(ctx, c.Ref)
 		if err == nil && is == "Syncing" && n.omits(ctx, c) {
-			// For an alias, the answer is wrongly Syncing. For the blockchain ID it is Created, which is correct.
+			// A node with partial sync wrongly answers Syncing if the request has an alias. If the request has the
+			// blockchain ID, the node correctly answers Created.
 			var id string
 			if id, err = n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref); err == nil {
 				is, err = n.PlatformBlockchainStatus(ctx, id)

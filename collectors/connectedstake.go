@@ -70,11 +70,11 @@ func collectConnectedStake(ctx context.Context, t *Targets, n *Node, out *metric
 	if comparable {
 		out.Set(newerVersionStake, float64(ahead)/float64(all), n.Name())
 	}
-	at, most := announced(r.peers, r.stake)
+	at, unknown := announced(r.peers, r.stake)
 	for _, k := range known.Scheduled() {
-		most = most && at.After(k)
+		unknown = unknown && at.After(k)
 	}
-	if most {
+	if unknown {
 		out.SetTime(unknownUpgrade, at, n.Name())
 	}
 	return nil
@@ -108,9 +108,9 @@ func (r release) newer(than release) bool {
 	return r.name == than.name && slices.Compare(r.numbers[:], than.numbers[:]) > 0
 }
 
-// announced returns the upgrade time that more than half of the connected stake announces. most is false if there is
-// no such time.
-func announced(peers []node.Peer, stake map[string]uint64) (at time.Time, most bool) {
+// announced returns the upgrade time that more than half of the connected stake announces. ok is false if there is no
+// such time.
+func announced(peers []node.Peer, stake map[string]uint64) (at time.Time, ok bool) {
 	var connected uint64
 	votes := map[int64]uint64{}
 	for _, p := range peers {

@@ -927,8 +927,8 @@ func TestDataNetworkIsThatOfTheNodes(t *testing.T) {
 		"fuji from both":              {5, "fuji", "fuji"},
 		"testnet is fuji":             {5, "testnet", "testnet"},
 		"private network":             {1337, "mainnet", "mainnet"},
-		"fuji nodes, mainnet":         {5, "mainnet", "mainnet is configured, and the nodes belong to fuji: correct the network of the Data service"},
-		"mainnet nodes, fuji":         {1, "fuji", "fuji is configured, and the nodes belong to mainnet: correct the network of the Data service"},
+		"fuji nodes, mainnet":         {5, "mainnet", "mainnet is configured, but the nodes belong to fuji: correct the network of the Data service"},
+		"mainnet nodes, fuji":         {1, "fuji", "fuji is configured, but the nodes belong to mainnet: correct the network of the Data service"},
 		"network that is not indexed": {1337, "", "the nodes belong to network 1337, which the Data service does not know: correct the network of the Data service"},
 	} {
 		inWorld(t, func(t *testing.T, w world) {

@@ -22,7 +22,7 @@ var dataBlockchains = &Spec{
 	Cost:     calls(opBlockchains, blockchainPages),
 }
 
-// blockchainPages is the number of pages that the Data service needs to list 2,000 chains.
+// blockchainPages is the estimated number of pages of the list: the Data service lists about 2,000 chains.
 const blockchainPages = 4
 
 func bindDataBlockchains(ups *Upstreams) []Job {

@@ -43,7 +43,7 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 		return err
 	}
 	entry := ups.Data.entry("index", c.Name)
-	was, known, err := state.Load[indexed](&ups.Data.Ledger.memory, entry)
+	last, known, err := state.Load[indexed](&ups.Data.Ledger.memory, entry)
 	if err != nil {
 		return err
 	}
@@ -59,10 +59,10 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 			return b, err
 		}}
 		if !known && !s.lookUp(head) && s.err == nil && !s.lookUp(0) && s.err == nil {
-			return data.Block{}, s.unknown // without block 0 the service does not index the chain
+			return data.Block{}, s.unknown // the service does not know block 0, so it does not index the chain
 		}
-		err := s.run(head, &was)
-		if err := ups.Data.Ledger.memory.Save(entry, was); err != nil {
+		err := s.run(head, &last)
+		if err := ups.Data.Ledger.memory.Save(entry, last); err != nil {
 			return data.Block{}, err
 		}
 		return s.newest, err
@@ -84,11 +84,11 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 // weiDecimals is the number of decimal places of the native token of every EVM chain.
 const weiDecimals = 18
 
-// maxLookups is the maximum number of blocks that one run requests. A run needs two if the service's lag has not
-// changed, and three if the service has indexed no new block.
+// maxLookups is the maximum number of blocks that one run requests. A run needs two lookups if the service is as many
+// blocks behind as in the last run. It needs three if the service has indexed no new block.
 const maxLookups = 4
 
-// indexed is the result of the last run: block numbers.
+// indexed is the result of a run. All fields are block numbers.
 type indexed struct {
 	Newest uint64 // a block that the service knows; 0: none was found
 	Above  uint64 // a block above Newest that the service does not know
@@ -106,7 +106,8 @@ type search struct {
 	err     error      // error that ended the search
 }
 
-// lookUp requests a block and reports whether the service knows it. If no lookup is left, it requests nothing.
+// lookUp requests a block and reports whether the service knows it. If no lookup is left, or after an error, it returns
+// false without a request.
 func (s *search) lookUp(n uint64) bool {
 	if s.left == 0 || s.err != nil {
 		return false
@@ -125,24 +126,24 @@ func (s *search) lookUp(n uint64) bool {
 	return false
 }
 
-// run searches for the newest block that the service knows. It starts with the two blocks of the last run, which are
-// likely still next to the boundary. It first assumes that the service keeps up with the chain, and adds the number
-// of new blocks. If that is wrong, it assumes that the service has indexed no new block. The first run searches from
-// the head downwards. Then a binary search follows between a known and an unknown block. If no lookup is left, the
-// next run continues with the result.
-func (s *search) run(head uint64, was *indexed) error {
+// run searches for the newest block that the service knows. It starts with the result of the last run, and replaces it
+// with the new result. It first assumes that the service has indexed as many blocks as the nodes have accepted since.
+// If that is wrong, it assumes that the service has indexed no new block. If there is no last result, it searches from
+// the head downwards. When it has found a known and an unknown block, it continues with a binary search between them.
+// If no lookup is left, the next run continues with the result.
+func (s *search) run(head uint64, last *indexed) error {
 	s.found = s.found && s.newest.BlockNumber > 0
 	caughtUp := false
-	if moved := head - min(head, was.Head); was.Newest > 0 {
+	if added := head - min(head, last.Head); last.Newest > 0 {
 		switch {
-		case s.lookUp(was.Newest + moved):
-			caughtUp = was.Above+moved <= head && s.lookUp(was.Above+moved)
-		case was.Above < s.above && s.lookUp(was.Above):
-		case was.Newest < s.above:
-			s.lookUp(was.Newest)
+		case s.lookUp(last.Newest + added):
+			caughtUp = last.Above+added <= head && s.lookUp(last.Above+added)
+		case last.Above < s.above && s.lookUp(last.Above):
+		case last.Newest < s.above:
+			s.lookUp(last.Newest)
 		}
-	} else if was.Above > 0 {
-		s.above = min(s.above, was.Above)
+	} else if last.Above > 0 {
+		s.above = min(s.above, last.Above)
 	}
 	for !s.found && s.left > 0 && s.err == nil {
 		switch below := head - min(head, s.above); {
@@ -165,13 +166,13 @@ func (s *search) run(head uint64, was *indexed) error {
 	if s.err != nil {
 		return s.err
 	}
-	*was = indexed{Above: s.above, Head: head}
+	*last = indexed{Above: s.above, Head: head}
 	if !s.found {
 		return fmt.Errorf("the Data service knows none of the newest %d blocks: the next run searches older blocks", head+1-s.above)
 	}
-	was.Newest = uint64(s.newest.BlockNumber)
+	last.Newest = uint64(s.newest.BlockNumber)
 	return nil
 }
 
-// searchFactor is the factor by which the distance from the head grows in each step of a search.
+// searchFactor is the factor by which the distance from the head grows in each step of the search downwards.
 const searchFactor = 16

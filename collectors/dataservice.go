@@ -26,12 +26,12 @@ type DataService struct {
 	Ledger   Ledger
 
 	unknown rejections // calls for which the service has no data
-	history lock       // held by the only run that may read a long history
+	history lock       // held by a run while it reads a long history; other runs wait
 
 	mu       sync.Mutex
 	answered map[string]bool   // calls that the service has answered at least once, by name
 	network  string            // result of FindNetwork; empty if not known
-	checked  time.Time         // time at which a node last confirmed network
+	checked  time.Time         // time of the last check that the nodes belong to network
 	evmIDs   map[string]uint64 // EVM chain IDs, by blockchain ID
 }
 
@@ -50,9 +50,10 @@ func (s *DataService) networkName() string {
 // dataNetworks are the names of the networks that the Data service covers, by network ID.
 var dataNetworks = map[uint64]string{1: data.Mainnet, 5: data.Fuji}
 
-// FindNetwork determines the network for calls to the Data service. That is DataService.Network if it is set, else
-// the network of the nodes. It is an error if the nodes belong to a different network than DataService.Network. If no
-// node answers, FindNetwork returns the previous result, or DataService.Network if there is none.
+// FindNetwork determines the network for calls to the Data service. That is DataService.Network if it is set, else the
+// network of the nodes. FindNetwork returns an error if the nodes belong to a different network than
+// DataService.Network. If no node answers, it returns the previous result. If there is none, it returns
+// DataService.Network.
 func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	s := ups.Data
 	s.mu.Lock()
@@ -81,7 +82,7 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	case belongs == "" && s.Network == "":
 		return fails("the nodes belong to network %d, which the Data service does not know", id)
 	case belongs != "" && s.Network != "" && (belongs == data.Mainnet) != (s.Network == data.Mainnet):
-		return fails("%s is configured, and the nodes belong to %s", s.Network, belongs)
+		return fails("%s is configured, but the nodes belong to %s", s.Network, belongs)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,11 +93,11 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	return s.network, nil
 }
 
-// checkChain returns an error if an answer for chain c names another chain. named is the chain in the answer, as EVM
-// chain ID or blockchain ID; empty if the answer names no chain.
-func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, named string) error {
+// checkChain returns an error if an answer of the Data service is not about chain c. answered is the EVM chain ID or the
+// blockchain ID in the answer. It is empty if the answer contains no ID.
+func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, answered string) error {
 	b, err := ups.knownBlockchain(ctx, c)
-	if named == "" || err != nil || named == b.ID {
+	if answered == "" || err != nil || answered == b.ID {
 		return err
 	}
 	ups.Data.mu.Lock()
@@ -113,8 +114,8 @@ func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, named 
 		ups.Data.evmIDs[b.ID] = id
 		ups.Data.mu.Unlock()
 	}
-	if named != strconv.FormatUint(id, 10) {
-		return wrongAnswer(op, fmt.Sprintf("chain %s (%d)", b.ID, id), "chain "+named)
+	if answered != strconv.FormatUint(id, 10) {
+		return wrongAnswer(op, fmt.Sprintf("chain %s (%d)", b.ID, id), "chain "+answered)
 	}
 	return nil
 }
@@ -124,13 +125,13 @@ func wrongAnswer(op, requested, answered string) error {
 	if len(answered) > metric.MostValue {
 		answered = answered[:metric.MostValue]
 	}
-	return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, the answer is about %q", requested, answered)}
+	return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, but the answer is about %q", requested, answered)}
 }
 
-// ofChain runs call, which calls the Data service about a chain by its blockchain ID. If the service answers not
-// found, the error is ErrNotOffered, because the service does not index every chain. The call is then repeated after
-// a minute. Each further such error doubles the wait, up to an hour. But if the service answered this call before,
-// the run fails with the service's error.
+// ofChain runs call, which requests data of a chain from the Data service. If the service answers "not found" (404), the
+// error is ErrNotOffered, because the service does not index every chain. The call is then repeated after a minute.
+// Each further "not found" doubles this wait, up to an hour. If the service has answered the call before, the run fails
+// with the service's error instead.
 func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, callName string, call func(chainID string) (T, error)) (T, error) {
 	var none T
 	callName += " " + c.Name
@@ -158,11 +159,11 @@ func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, callName strin
 	return answer, err
 }
 
-// firstUnknownWait is the time until a call is repeated after the Data service first answered not found. The service
-// may be starting, or about to index the chain.
+// firstUnknownWait is the wait before a call is repeated, after the Data service answered "not found" for the first
+// time. The wait is short, because the service may be starting, or may index the chain soon.
 const firstUnknownWait = time.Minute
 
-// readable removes malformed items from a list. The run gets a note about the first malformed item.
+// readable returns the list without its malformed items. It adds a note about the first malformed item.
 func readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		noted := false
@@ -181,12 +182,12 @@ func readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, e
 	}
 }
 
-// calls returns the Cost of a collector whose jobs each call op this many times.
-func calls(op string, each int) func(Watchlist, int) map[string]int {
-	return func(_ Watchlist, jobs int) map[string]int { return map[string]int{op: each * jobs} }
+// calls returns a function for Spec.Cost: each job calls op perJob times.
+func calls(op string, perJob int) func(Watchlist, int) map[string]int {
+	return func(_ Watchlist, jobs int) map[string]int { return map[string]int{op: perJob * jobs} }
 }
 
-// lock is a mutex. Waiting for the lock ends when a context ends.
+// lock is a mutex. Its method lock returns an error if the context ends before the mutex is free.
 type lock struct {
 	once sync.Once
 	turn chan struct{}
@@ -202,7 +203,7 @@ func (l *lock) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// Operations of the Data service. The values are the names in the client.
+// Operations of the Data service, by the names that the client uses.
 const (
 	opBlockchains          = "GET /v1/networks/{network}/blockchains"
 	opSubnet               = "GET /v1/networks/{network}/subnets/{subnetId}"

@@ -11,7 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// evmChainID returns the EVM chain ID from any node that runs the chain.
+// evmChainID requests the EVM chain ID from any node that runs the chain.
 func evmChainID(ctx context.Context, t *Targets, c Chain) (uint64, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
 	return first(ctx, t, func(ctx context.Context, n *Node) (uint64, error) {
@@ -31,7 +31,7 @@ func configHash(config node.ChainConfig) string {
 }
 
 // upgradeTimes returns the activation time of each scheduled upgrade, by name. If a precompile is enabled several
-// times, it returns the last time.
+// times, the last time counts.
 func upgradeTimes(config node.ChainConfig) map[string]time.Time {
 	last := map[string]time.Time{}
 	add := func(upgrade string, at time.Time) {

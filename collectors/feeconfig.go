@@ -43,7 +43,7 @@ var feeConfig = &Spec{
 }
 
 func collectFeeConfig(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
-	// Only Subnet-EVM has a fee configuration; the C-Chain has none.
+	// Only Subnet-EVM chains have a fee configuration. For the C-Chain, the error is ErrNotOffered.
 	answer, err := first(ctx, t, func(ctx context.Context, n *Node) (node.FeeConfig, error) {
 		return callNode(n, "eth_feeConfig "+c.Ref, func() (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
 	})

@@ -92,17 +92,17 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 	return nil
 }
 
-// startFailed is part of the error of a chain's health check if the node could not start the chain.
+// startFailed is a part of the error text of a chain's health check. It means that the node could not start the chain.
 const startFailed = "failed to create chain"
 
 // isPartialSync reports whether the node runs only P of the primary network. Only a node with partial sync has the
-// health check named validation. That check fails if the node validates the primary network.
+// health check named validation.
 func isPartialSync(h node.Health) bool {
-	_, checks := h.Checks["validation"]
-	return checks
+	_, present := h.Checks["validation"]
+	return present
 }
 
-// omits reports whether partial sync is the reason that the node does not run the chain. It calls the health API.
+// omits reports whether the node does not run the chain because of partial sync. It calls the health API.
 func (n *Node) omits(ctx context.Context, c Chain) bool {
 	if c.Ref != "X" && c.Ref != "C" {
 		return false
@@ -111,8 +111,8 @@ func (n *Node) omits(ctx context.Context, c Chain) bool {
 	return err == nil && isPartialSync(h)
 }
 
-// firstErrors returns the first error text of each failing check. The text often changes while a check fails, and
-// only the first text is logged.
+// firstErrors returns the first error text of each failing check. The text often changes while a check fails, but only
+// the first text is logged.
 func (n *Node) firstErrors(failing map[string]string) map[string]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -70,11 +70,11 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	return nil
 }
 
-// icmTotals holds the messages of an address since the address is monitored.
+// icmTotals is the ledger entry for the messages of a monitored address.
 type icmTotals struct {
 	Newest time.Time             // time at which the newest message was sent
 	Deep   time.Time             // time of the last run that read down to the oldest pending message
-	Recent map[string]icmMessage // messages that may be returned again, by ID
+	Recent map[string]icmMessage // messages that a later run reads again, by ID
 	Lanes  []icmLane             // sums of all other messages
 }
 
@@ -84,7 +84,7 @@ type icmMessage struct {
 	Status              string
 	Deliverer           string    // empty if unknown
 	Receipt             bool      // true if the receipt has arrived at the source
-	At                  time.Time // time of sending; if that is unknown, the time of arrival
+	At                  time.Time // time of sending; if that is not known, the time of delivery
 	Arrived             time.Time // time of delivery; zero if not delivered or not known
 }
 
@@ -95,7 +95,7 @@ type icmLane struct {
 	Deliverers          map[string]int // deliveries by address
 	Receipts            int
 	LastArrived         time.Time     // time of the last delivery
-	LastTook            time.Duration // its duration, from sending to delivery
+	LastTook            time.Duration // time from sending to delivery of the message that was delivered last
 
 	oldest time.Time // when the oldest pending message was sent; zero if no message is pending
 }
@@ -103,25 +103,26 @@ type icmLane struct {
 const (
 	// icmFirstRead is the age of the oldest messages that the first run reads.
 	icmFirstRead = 24 * time.Hour
-	// icmMaxDelay is the maximum time until the service lists a sent message with its source transaction.
+	// icmMaxDelay is the maximum time from the sending of a message until the service lists the message with its
+	// source transaction.
 	icmMaxDelay = time.Hour
 	// icmPage is the number of messages per call.
 	icmPage = 100
-	// icmDeepEvery is the period of runs that read down to the oldest pending message. A message may stay pending
-	// forever, and a run that reads down to it needs many pages.
+	// icmDeepEvery is the minimum time between two runs that read down to the oldest pending message. Such a run may
+	// need many pages, because a message may stay pending for days.
 	icmDeepEvery = time.Hour
-	// icmGiveUpAfter is the time after which a pending message is given up.
+	// icmGiveUpAfter is the age at which a pending message gets the status given_up.
 	icmGiveUpAfter = 7 * 24 * time.Hour
-	// icmMaxPending is the maximum number of pending messages. If there are more, the oldest are given up.
+	// icmMaxPending is the maximum number of pending messages. If there are more, the oldest get the status given_up.
 	icmMaxPending = 10_000
-	// icmMaxLanes is the maximum number of lanes. The messages of all further chains are in the lane other. There
-	// must be a limit, because anybody may create a chain and send messages from it.
+	// icmMaxLanes is the maximum number of lanes. All further messages are in one lane, whose source and destination
+	// are other. A limit is needed, because anybody may create a chain and send messages from it.
 	icmMaxLanes = 100
 )
 
-// read reads the list of messages, newest first, and updates the totals. It reads at least the messages of the last
-// icmMaxDelay, and older messages on the same page. Once per icmDeepEvery it continues to the oldest pending message.
-// truncated is true if the list has more pages than one run reads.
+// read reads the list of messages, newest first, and updates the totals. It reads at least all messages that were sent
+// later than icmMaxDelay before b.Newest, and the rest of the last page. Once per icmDeepEvery it continues to the
+// oldest pending message. truncated is true if the list has more pages than one run reads.
 func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool, err error) {
 	now := time.Now()
 	if b.Newest.IsZero() {
@@ -130,7 +131,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	if b.Recent == nil {
 		b.Recent = map[string]icmMessage{}
 	}
-	b.Lanes = slices.DeleteFunc(b.Lanes, func(l icmLane) bool { return l.Counts == nil }) // such a lane is in the file only if somebody edited it
+	b.Lanes = slices.DeleteFunc(b.Lanes, func(l icmLane) bool { return l.Counts == nil }) // only an edited file has such a lane
 	from := b.Newest.Add(-icmMaxDelay)                                                    // an earlier run read older messages
 	down := from
 	for _, m := range b.Recent {
@@ -142,7 +143,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	}
 
 	listed := map[string]bool{}
-	var reached time.Time // all messages that were sent later have been read
+	var reached time.Time // all messages that were sent after this time have been read
 	read := 0
 	for message, err := range newest {
 		if data.IsTruncated(err) {
@@ -170,20 +171,20 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 	}
 	for id, m := range b.Recent {
 		if m.Status == data.ICMPending && !listed[id] && m.At.After(reached) {
-			delete(b.Recent, id) // the service has removed it
+			delete(b.Recent, id) // the service no longer lists the message
 		}
 	}
 	b.settle(now)
 	return truncated, nil
 }
 
-// Statuses that the service does not use.
+// Statuses that the exporter adds to the statuses of the service.
 const (
 	icmGivenUp         = "given_up"
 	icmExecutionFailed = "execution_failed"
 )
 
-// mayChange reports whether the status may change: a pending message may be delivered, and a failed execution may be
+// mayChange reports whether the status may change. A pending message may be delivered, and a failed execution may be
 // repeated.
 func (m icmMessage) mayChange() bool {
 	return m.Status == data.ICMPending || m.Status == icmExecutionFailed
@@ -210,7 +211,7 @@ func icmMessageOf(m data.ICMMessage) icmMessage {
 	return k
 }
 
-// settle moves messages from Recent to the sums if no later run reads them again.
+// settle moves the messages that no later run reads again from Recent to the sums.
 func (b *icmTotals) settle(now time.Time) {
 	var waiting []string
 	for id, m := range b.Recent {
@@ -288,7 +289,7 @@ func (b *icmTotals) set(out *metric.Batch, address string, named func(blockchain
 		for _, status := range []string{data.ICMPending, icmGivenUp, data.ICMDelivered, data.ICMDeliveredSourceNotIndexed, icmExecutionFailed} {
 			l.Counts[status] += 0
 		}
-		for status, n := range l.Counts { // the service may have more statuses than those above
+		for status, n := range l.Counts { // the service may report other statuses too
 			out.Set(icmMessages, float64(n), address, from, to, status)
 		}
 		for deliverer, n := range l.Deliverers {

@@ -75,7 +75,7 @@ func collectIdentity(ctx context.Context, _ *Targets, n *Node, out *metric.Batch
 
 	fee, err := callNode(n, "avm.getTxFee", func() (node.TxFee, error) { return n.AVMTxFee(slowly, "X") })
 	if node.IsStillBootstrapping(err) {
-		return nil // the other samples are complete; the X-Chain is not bootstrapped yet
+		return nil // the X-Chain is not bootstrapped yet; the other samples are complete
 	}
 	if err != nil {
 		return err

@@ -109,9 +109,9 @@ func collectL1(ctx context.Context, t *Targets, c Chain, out *metric.Batch) erro
 	return nil
 }
 
-// ownerText returns an owner as a label value: its address, or "2 of A,B,C". Addresses that do not fit are only
-// counted: "2 of A,B and 7 more". Many addresses must not fail the run, because anybody may register such a
-// validator. ownerText returns an empty text if there is no owner.
+// ownerText returns an owner as a label value: its address, or "2 of A,B,C". If not all addresses fit, it returns
+// "2 of A,B and 7 more". A long list must not fail the run, because anybody may register a validator with many owner
+// addresses. If there is no owner, ownerText returns an empty text.
 func ownerText(o *node.Owner) string {
 	switch {
 	case o == nil || len(o.Addresses) == 0:

@@ -49,8 +49,9 @@ var l1Runway = &Spec{
 	},
 }
 
-// meters measure the burn rate of the validators of one chain, by validation ID. They are used if the nodes do not
-// report the fee. No lock is needed, because the runs of a job do not overlap.
+// meters measure the burn rates of the validators of one chain, by validation ID. A burn rate is the decrease of a
+// balance per second. Meters are used if the nodes do not report the fee. No lock is needed, because the runs of a job
+// do not overlap.
 type meters map[string]*staking.Meter
 
 func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
@@ -108,13 +109,13 @@ func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Ba
 type timedSet struct {
 	set []node.Validator
 	at  time.Time
-	// apart is true if the P-Chain's time changed while the set was requested. The set may then be newer than the time
-	// in at.
-	apart bool
+	// uncertain is true if the P-Chain's time changed during the request for the set. The set may then be newer than the
+	// time in at.
+	uncertain bool
 }
 
-// timedSetOf requests the time, the set, and the time again from one node, without shared answers. It repeats this
-// until both times are equal, three times at most.
+// timedSetOf requests the time, the set, and the time again from one node, without shared answers. It repeats these
+// requests until both times are equal, at most three times.
 func timedSetOf(ctx context.Context, n *Node, subnetID string) (m timedSet, err error) {
 	ctx = scrape.MaxAge(ctx, 0)
 	const attempts = 3
@@ -125,11 +126,11 @@ func timedSetOf(ctx context.Context, n *Node, subnetID string) (m timedSet, err 
 			next, err = n.PlatformTimestamp(ctx)
 		}
 	}
-	m.apart = !m.at.Equal(next)
+	m.uncertain = !m.at.Equal(next)
 	return m, err
 }
 
-// burns returns the burn rate of each L1 validator of the set in nAVAX per second, by validation ID. It is the fee
+// burns returns the burn rate of each L1 validator of the set in nAVAX per second, by validation ID. This is the fee
 // that a node reports, else the measured burn rate. All validators pay the same fee, so a validator without a
 // measurement gets the highest measured burn rate. If no burn rate is known, the map is empty.
 func (m meters) burns(ctx context.Context, t *Targets, found timedSet) (map[string]float64, error) {
@@ -176,7 +177,7 @@ const (
 	fujiID    = 5
 )
 
-// read adds a reading of each balance. It removes the meters of validators that are no longer in the set.
+// read adds the balance of each validator to its meter. It removes the meters of validators that have left the set.
 func (m meters) read(found timedSet) {
 	present := map[string]bool{}
 	for _, v := range found.set {
@@ -187,7 +188,7 @@ func (m meters) read(found timedSet) {
 		if m[v.ValidationID] == nil {
 			m[v.ValidationID] = &staking.Meter{}
 		}
-		if !found.apart {
+		if !found.uncertain {
 			m[v.ValidationID].Add(staking.Reading{At: found.at, Balance: uint64(*v.Balance)})
 		}
 	}

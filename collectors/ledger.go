@@ -7,9 +7,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
-// Ledger stores the totals of collectors. For a list of the Data service, it also stores how far the list was read.
+// Ledger stores totals of collectors, such as the number of counted transfers. For a list of the Data service, it also
+// stores how far the list was read.
 type Ledger struct {
-	// State is the directory of the entries. Nil: entries are in memory and lost at a restart.
+	// State is the directory of the entries. Nil: the entries are in memory, and a restart deletes them.
 	State *state.Dir
 
 	memory state.Dir
@@ -32,7 +33,7 @@ func load[T any](l *Ledger, out *metric.Batch, name string) T {
 	return entry
 }
 
-// save stores an entry. If the write fails, save notes the error; the run does not fail.
+// save stores an entry. If the write fails, save notes the error, and the run does not fail.
 func (l *Ledger) save(out *metric.Batch, name string, entry any) {
 	if err := l.dir().Save(name, entry); err != nil {
 		out.Note("%v", err)

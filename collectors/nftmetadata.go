@@ -107,8 +107,8 @@ func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, ou
 // reindexEvery is the minimum time between two reindex requests for the same token.
 const reindexEvery = time.Hour
 
-// reindex requests that the service reads the token's metadata again, at most once per reindexEvery. The time is
-// stored before the call, so that a restart does not repeat the call.
+// reindex requests that the service reads the token's metadata again, at most once per reindexEvery. It stores the time
+// before the call, so that a restart does not repeat the call.
 func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out *metric.Batch) {
 	name := ups.Data.entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
 	last := load[time.Time](&ups.Data.Ledger, out, name)

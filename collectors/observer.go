@@ -19,7 +19,7 @@ var (
 		"1 if the observer answers the method on at least one chain, 0 if it does not offer the method. Only methods that were called have a series.", "node", "method").AtMost(maxNamed)
 )
 
-// observer sets avax_observer_up to 0 if the observer does not answer. In that case the run does not fail.
+// observer sets avax_observer_up to 0 if the observer does not answer. The run does not fail.
 var observer = &Spec{
 	Name:     "observer",
 	Help:     "State of observers and the methods that they offer.",

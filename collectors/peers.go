@@ -38,8 +38,8 @@ var peers = &Spec{
 	Bind:     perNode(collectPeers),
 }
 
-// silentAfter is the time without a message after which a peer counts as silent. Connected peers ping every few
-// seconds.
+// silentAfter is the time without a message after which a peer counts as silent. A connected peer sends pings more often
+// than once a minute.
 const silentAfter = time.Minute
 
 func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
@@ -63,7 +63,7 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 	}
 	for _, p := range answer.Peers {
 		versions[p.Version]++
-		if dialledIn(p.IP, p.PublicIP) {
+		if isInbound(p.IP, p.PublicIP) {
 			inbound++
 		}
 		if now.Sub(p.LastReceived.Time) > silentAfter {
@@ -94,9 +94,9 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 	return nil
 }
 
-// setSubnetPeers counts, for each monitored chain, the peers that track its subnet. Other subnets have no series,
-// because anybody may create a subnet. The subnet of a chain never changes, so it is requested only until it is
-// known. An error of that request is ignored here: the collectors of the chain report it.
+// setSubnetPeers counts the peers that track the subnet of each monitored chain. Other subnets have no series, because
+// anybody may create a subnet. The subnet of a chain never changes, so it is requested only until it is known. An error
+// of that request is ignored here, because the collectors of the chain report it.
 func setSubnetPeers(ctx context.Context, t *Targets, n *Node, all []node.Peer, out *metric.Batch) {
 	if len(all) > 0 && !slices.ContainsFunc(all, func(p node.Peer) bool { return p.TrackedSubnets != nil }) {
 		return // the node's release does not report subnets
@@ -107,7 +107,7 @@ func setSubnetPeers(ctx context.Context, t *Targets, n *Node, all []node.Peer, o
 		case scrape.OutcomeOf(err) == scrape.NotFound || b.SubnetID == node.PrimaryNetworkID:
 			continue
 		case err != nil:
-			return // the other chains would fail as well
+			return // the requests for the other chains would fail too
 		}
 		count := 0
 		for _, p := range all {
@@ -119,10 +119,10 @@ func setSubnetPeers(ctx context.Context, t *Targets, n *Node, all []node.Peer, o
 	}
 }
 
-// dialledIn reports whether the peer opened the connection. Such a connection comes from an ephemeral port, not from
-// the port that the peer announces.
-func dialledIn(connection, announced string) bool {
-	_, from, err := net.SplitHostPort(connection)
-	_, port, errPort := net.SplitHostPort(announced)
-	return err == nil && errPort == nil && from != port
+// isInbound reports whether the peer opened the connection. The remote address of such a connection has an ephemeral
+// port, not the port that the peer announces.
+func isInbound(remote, announced string) bool {
+	_, remotePort, err := net.SplitHostPort(remote)
+	_, announcedPort, errAnnounced := net.SplitHostPort(announced)
+	return err == nil && errAnnounced == nil && remotePort != announcedPort
 }

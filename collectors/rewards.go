@@ -89,16 +89,16 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 	return nil
 }
 
-// rewardTotals holds the totals of a validator's rewards. The order of the service's list is not documented, so
-// rewards are identified by their ID, and each ID counts once. Rewards that may still get a price are stored one by
-// one, all others as sums.
+// rewardTotals is the ledger entry for the rewards of a validator. The order of the service's list is not documented.
+// So rewards are identified by their ID, and each ID counts once. A reward that may still get a price is stored
+// individually. All other rewards are stored as sums.
 type rewardTotals struct {
 	Open    map[string]openReward // rewards that may still get a price, by ID
-	Settled map[string]rewardSum  // sums of all other rewards, by type
+	Settled map[string]rewardSum  // sums of all other rewards, by type of reward
 	Counted []byte                // a rewardHash for each reward in Settled
 
 	Whole bool      // true after the list was read to its end for the first time
-	Swept time.Time // start of the last run that read the list to its end; zero: the next run must read to the end
+	Swept time.Time // start of the last run that read the list to its end; zero: the next run reads to the end
 	Token string    // page token at which the next run continues; empty: at the first page
 }
 
@@ -129,23 +129,22 @@ func (s rewardSum) with(r openReward) rewardSum {
 }
 
 const (
-	// rewardPriceWait is how long after its payment a reward may still get its price.
+	// rewardPriceWait is the time after the payment of a reward in which the service may add the price.
 	rewardPriceWait = 72 * time.Hour
-	// rewardSweep is the period of reads of the whole list. Other runs read only the new rewards, down to the first
-	// known one.
+	// rewardSweep is the minimum time between two runs that read the whole list. Other runs stop after the first page
+	// with a known reward.
 	rewardSweep = 24 * time.Hour
 	// rewardPageSize is the largest page size of the service. A page costs the same compute units for any page size.
 	rewardPageSize = 100
-	// historyPause is the time between two pages of a list. It leaves most compute units of a minute to other
-	// collectors. Only one list at a time is read beyond its first page.
+	// historyPause is the time between two pages of a list. It leaves most of the compute units per minute to other
+	// collectors. Only one run at a time reads a list beyond its first page.
 	historyPause = 6 * time.Second
-	// maxRewards is the maximum number of rewards of one validator, which take about 50 MB. A longer list is
-	// rejected.
+	// maxRewards is the maximum number of rewards of one validator. They take about 50 MB. A longer list is an error.
 	maxRewards = 200_000
 )
 
-// rewardHash is the start of the hash of a reward's ID. A ledger entry has space for about 90,000 hashes
-// on disk. Above that, the totals are only in memory, and the run notes it.
+// rewardHash is the first part of the hash of a reward's ID. A ledger entry on disk has space for about 90,000 hashes.
+// If there are more, the totals are only in memory, and the run has a note about the failed write.
 type rewardHash [rewardHashSize]byte
 
 const rewardHashSize = 8
@@ -172,11 +171,11 @@ type rewardReader struct {
 	foundNow map[string]bool     // rewards that no earlier run found, by ID
 	page     func(ctx context.Context, token string) (data.RewardPage, error)
 	store    func() // stores the totals in the ledger
-	history  *lock
+	history  *lock  // held while the reader reads pages after the first
 }
 
-// read reads the list down to the first known reward. Once per rewardSweep it reads the whole list. At the deadline
-// it stops, and the next run continues.
+// read reads the list up to the first page with a known reward. Once per rewardSweep it reads the whole list. At the
+// deadline it stops, and the next run continues.
 func (r *rewardReader) read(ctx context.Context) error {
 	if r.Open == nil {
 		r.Open = map[string]openReward{}
@@ -201,7 +200,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 	}
 	for token != "" && (allNew || sweep) {
 		if !allNew && r.Token != "" {
-			token, r.Token = r.Token, "" // an earlier run read the pages before
+			token, r.Token = r.Token, "" // an earlier run read the pages before this token
 		}
 		r.store()
 		select {
@@ -222,7 +221,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 			r.resumeAt(token)
 			return err
 		case p.NextPageToken == token:
-			return &scrape.Error{Op: opRewards, Outcome: scrape.Malformed, Err: errors.New("the next page is the same page")}
+			return &scrape.Error{Op: opRewards, Outcome: scrape.Malformed, Err: errors.New("the answer repeats the page token of the request")}
 		}
 		allNew, token = r.add(p.Rewards), p.NextPageToken
 		if len(r.known)+len(r.Open) > maxRewards {
@@ -235,10 +234,11 @@ func (r *rewardReader) read(ctx context.Context) error {
 	return nil
 }
 
-// resumeAt makes the next run read from this page to the end of the list.
+// resumeAt stores that the next run must read from this page to the end of the list.
 func (r *rewardReader) resumeAt(token string) { r.Swept, r.Token = time.Time{}, token }
 
-// add adds new rewards and new prices to the totals. It reports whether no earlier run knew any of these rewards.
+// add adds new rewards and new prices to the totals. It reports whether all of these rewards are new: no earlier run has
+// found them.
 func (r *rewardReader) add(rewards []data.Item[data.Reward]) (allNew bool) {
 	allNew = true
 	for _, item := range rewards {
@@ -272,7 +272,7 @@ func (r *rewardReader) add(rewards []data.Item[data.Reward]) (allNew bool) {
 func opened(r data.Reward) openReward {
 	o := openReward{Type: r.RewardType, At: r.EndTimestamp.Time, Paid: wire.NanoAVAX(r.Reward.Amount.Uint64())}
 	if price := r.Reward.HistoricalPrice; price != nil {
-		// Sums of multiples of 2^-20 are exact up to 2^33, so the order of additions does not matter.
+		// Round to a multiple of 2^-20. Sums of such values are exact up to 2^33 in any order.
 		o.Worth = new(math.Round(float64(price.Value)*o.Paid.AVAX()*(1<<20)) / (1 << 20))
 	}
 	return o

@@ -10,21 +10,21 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// transfer is a token or an amount that was sent from one address to another.
+// transfer is the transfer of a token or an amount from one address to another.
 type transfer struct {
 	block    uint64
 	id       string
 	from, to string
 }
 
-// transfersFrom converts items of the Data service to transfers. For an item that is not a transfer, read returns a
-// transfer without id.
-func transfersFrom[T any](list iter.Seq2[T, error], read func(T) transfer) iter.Seq2[transfer, error] {
+// transfersFrom converts items of the Data service to transfers. If an item does not count as a transfer, convert
+// returns a transfer without id.
+func transfersFrom[T any](list iter.Seq2[T, error], convert func(T) transfer) iter.Seq2[transfer, error] {
 	return func(yield func(transfer, error) bool) {
 		for item, err := range list {
 			var t transfer
 			if err == nil {
-				t = read(item)
+				t = convert(item)
 			}
 			if !yield(t, err) {
 				return
@@ -41,8 +41,8 @@ type transferCounts struct {
 	Out     uint64          // transfers from the address
 }
 
-// countTransfers adds the new transfers to and from an address to its counts. It reads the block with the newest
-// counted transfer again, because the service may have indexed more transfers of that block since.
+// countTransfers counts the new transfers of an address in both directions. It reads the block with the newest counted
+// transfer again, because the service may have indexed more transfers of that block after the last run.
 func countTransfers(ctx context.Context, ups *Upstreams, c Chain, address, op string, family *metric.Family, out *metric.Batch,
 	list func(chainID string, r data.BlockRange) iter.Seq2[transfer, error]) error {
 	_, err := ofChain(ctx, ups, c, op+" "+address, func(chainID string) (none struct{}, err error) {

@@ -59,9 +59,9 @@ var validators = &Spec{
 	},
 }
 
-// expectedValidators holds the node IDs for which avax_validator_present is 0 if they are not in the set. These are
-// the IDs of AVAX_VALIDATORS, else the configured nodes that were validators before. A configured node that never was
-// a validator, such as an RPC node, is not a missing validator.
+// expectedValidators holds the node IDs for which avax_validator_present is 0 if they are not in the validator set.
+// These are the IDs in AVAX_VALIDATORS, and the IDs that an earlier run found in the set. A configured node that was
+// never a validator, such as an RPC node, is not expected. With AVAX_VALIDATORS=all, no validator is expected.
 type expectedValidators struct {
 	mu  sync.Mutex
 	ids map[string]bool
@@ -76,7 +76,7 @@ func (expected *expectedValidators) collect(ctx context.Context, w monitored, ou
 			expected.ids[id] = true
 		}
 	}
-	// A configured node may have a new ID: request its previous ID too.
+	// A configured node may have a new ID. Request its previous ID too, because that validator may still be in the set.
 	before := slices.Collect(maps.Keys(expected.ids))
 	entries, err := first(ctx, w.Targets, func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
 		return w.entries(ctx, n, before...)

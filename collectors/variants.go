@@ -31,10 +31,11 @@ var variants = &Spec{
 // fact identifies a property that should be equal on all nodes.
 type fact struct{ name, subject string }
 
-// value is a node's value of a fact: the text of each part, by the name of the part.
+// value is a node's value of a fact. It has one or more parts, each a text with a name: for precompiles, one part for
+// each precompile.
 type value map[string]string
 
-// nodeValues are the values of one node.
+// nodeValues holds the values of all facts on one node.
 type nodeValues struct {
 	node   string
 	values map[fact]value
@@ -78,8 +79,8 @@ func (f fact) compare(o fact) int {
 	return cmp.Or(cmp.Compare(f.name, o.name), cmp.Compare(f.subject, o.subject))
 }
 
-// valuesOf requests all facts from a node. It omits the facts of a chain if the node does not report them, such as
-// during bootstrapping. A missing fact does not count as a difference.
+// valuesOf requests the values of all facts from a node. It omits the facts of a chain if the node does not report them,
+// for example while the chain is bootstrapping. A missing value does not count as a difference.
 func valuesOf(ctx context.Context, n *Node, chains []Chain) (nodeValues, error) {
 	s := nodeValues{n.Name(), map[fact]value{}}
 	version, err := n.NodeVersion(ctx)
@@ -117,8 +118,8 @@ func valuesOf(ctx context.Context, n *Node, chains []Chain) (nodeValues, error) 
 	return s, nil
 }
 
-// precompileValues returns for each precompile whether it is active. It adds the last times at which the node's
-// configuration enables and disables the precompile.
+// precompileValues returns one part for each precompile: whether it is active, and the last times at which the node's
+// configuration enables and disables it.
 func precompileValues(config node.ChainConfig, rules node.Rules) value {
 	switches := upgradeTimes(config)
 	v := value{}
@@ -137,7 +138,8 @@ func precompileValues(config node.ChainConfig, rules node.Rules) value {
 	return v
 }
 
-// nodesByValue has the different values of one fact, each with its nodes. The key is the value as text.
+// nodesByValue holds the different values of one fact, each with the nodes that have this value. The key is the value
+// as text.
 type nodesByValue map[string]*variant
 
 type variant struct {
@@ -153,7 +155,7 @@ func (t nodesByValue) add(node string, v value) {
 	t[text].nodes = append(t[text].nodes, node)
 }
 
-// rows returns a table row for each value. The value with the fewest nodes comes first.
+// rows returns one table row for each value of the fact. The value with the fewest nodes comes first.
 func (t nodesByValue) rows(f fact) [][]string {
 	sorted := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(t[a].nodes), len(t[b].nodes)), cmp.Compare(a, b))

@@ -12,10 +12,10 @@ type Watchlist struct {
 	// Assets are assets of the X-Chain, by asset ID.
 	Assets []string
 
-	// EVM are addresses on the monitored EVM chains, such as 0x1f…. The collectors of this field and of the fields
-	// below need the Data service.
+	// EVM are addresses on the monitored EVM chains, such as 0x1f…. This field and all fields below need the Data
+	// service.
 	EVM []string
-	// Contracts are EVM addresses whose deployments are counted.
+	// Contracts are EVM addresses. The contracts that they deploy are counted.
 	Contracts []string
 	// Tokens are NFTs whose metadata is checked.
 	Tokens []Token
@@ -50,14 +50,14 @@ type Token struct {
 	Chain    string // name of a monitored chain
 	Contract string // contract address of the token's collection, such as 0x1f…
 	ID       string // decimal token ID
-	// Reindex requests that the Data service reads the token's metadata again if it has no valid copy. The maximum is
-	// one request per reindexEvery.
+	// Reindex: if the Data service has no valid copy of the token's metadata, request that it reads the metadata again,
+	// at most once per reindexEvery.
 	Reindex bool
 }
 
-// Probe is a synthetic check of the signature aggregator. The exporter regularly requests that the aggregator
-// collects signatures of the message in a transaction of the P-Chain or the X-Chain.
+// Probe is a synthetic check of the signature aggregator. In each run, the aggregator must collect signatures of the
+// message in a transaction.
 type Probe struct {
 	Name   string // value of the label probe
-	TxHash string
+	TxHash string // transaction of the P-Chain or the X-Chain that sends a message to an L1
 }
