@@ -13,7 +13,7 @@ var acpStake = metric.New("avax_acp_stake_avax",
 
 var acps = &Spec{
 	Name:     "acps",
-	Help:     "Stake by its position on community proposals.",
+	Help:     "Stake of the node's peers, by position on community proposals.",
 	Calls:    []string{"info.acps"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{acpStake},

@@ -14,7 +14,7 @@ var (
 		"Lowest level that a logger of the node writes to its file (log) or to the terminal (display); always 1. A chain's logger has the chain's name.",
 		"node", "logger", "output", "level").AtMost(maxNamed)
 	nodeChainAlias = metric.New("avax_node_chain_alias_info",
-		"An alias of P, X or a monitored chain on the node, or its blockchain ID; always 1.", "node", "chain", "alias").AtMost(maxNamed)
+		"A name of P, X or a monitored chain on the node: an alias or the blockchain ID; always 1.", "node", "chain", "alias").AtMost(maxNamed)
 )
 
 var admin = &Spec{

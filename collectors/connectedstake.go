@@ -17,7 +17,7 @@ var (
 	nodeConnectedStake = metric.New("avax_node_connected_stake_ratio",
 		"Share of all primary-network stake (0 to 1) that this node is connected to, including the node's own stake.", "node")
 	nodeVersionStake = metric.New("avax_node_version_stake_ratio",
-		"Share of all primary-network stake (0 to 1) that is connected to this node and has this version, including the node's own stake. Only the 20 versions with the most stake have series. The sum of all others has the version other.",
+		"Share of all primary-network stake (0 to 1) that is connected to this node and has this version, including the node's own stake. Only the 20 versions with the most stake have series of their own. The series version=other is the sum of the others.",
 		"node", "version")
 	newerVersionStake = metric.New("avax_node_newer_version_stake_ratio",
 		"Share of all primary-network stake (0 to 1) that is connected to this node and runs a newer version.", "node")
@@ -27,7 +27,7 @@ var (
 
 var connectedStake = &Spec{
 	Name:     "connected_stake",
-	Help:     "Stake that the node is connected to, by version, and upgrades that the node lacks.",
+	Help:     "Stake that the node is connected to, by version, and upgrades that the node does not know.",
 	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, newerVersionStake, unknownUpgrade},

@@ -14,7 +14,7 @@ var (
 		"Height of the newest block that the node has accepted. On a chain without transactions, often the X-Chain, it does not change.",
 		"node", "chain")
 	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
-		"Time of the newest accepted block, in Unix seconds. For P it is the time of the chain. Absent for X if the X-Chain has only its first block.",
+		"Time of the newest accepted block, in Unix seconds. For P: the time of the chain. Absent for X if the X-Chain has only its first block.",
 		"node", "chain")
 )
 

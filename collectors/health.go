@@ -18,10 +18,10 @@ var (
 		"1 if the last run of this health check failed, 0 if not. A check belongs to the node (network, diskspace) or to a chain, and runs every 30 s. Absent until the check has run, and if the node does not offer the health API.",
 		"node", "check").AtMost(maxNamed)
 	chainProcessing = metric.New("avax_chain_processing_blocks",
-		"Blocks of the chain in processing: the node votes on them and has not decided yet. If no new block is accepted, 0 means that the chain is idle. A higher value means that the chain is stuck.",
+		"Blocks of the chain that the node votes on and has not decided yet. While avax_chain_height does not rise, 0 means that the chain is idle, and a higher value means that the chain is stuck.",
 		"node", "chain").AtMost(maxNamed)
 	chainLongestProcessing = metric.New("avax_chain_longest_processing_seconds",
-		"Time in seconds for which the node has voted on the oldest block in processing.", "node", "chain").AtMost(maxNamed)
+		"Time in seconds for which the node has voted on the oldest undecided block.", "node", "chain").AtMost(maxNamed)
 
 	nodeHealthy = metric.New("avax_node_healthy",
 		"1 if all health checks of the node pass, 0 if one fails. Absent until all checks have run, and if the node does not offer the health API.",
@@ -36,7 +36,7 @@ var (
 
 var health = &Spec{
 	Name:     "health",
-	Help:     "Health checks of the node, and blocks in processing.",
+	Help:     "Health checks of the node, and blocks that the node votes on.",
 	Calls:    []string{"GET /ext/health"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing},

@@ -10,7 +10,7 @@ import (
 )
 
 var addressInternals = metric.NewCounter("avax_address_internal_transactions_total",
-	"Internal transactions to a monitored address (in) or from it (out), since the address is monitored. These are calls with a value and contract creations that contracts make. Reverted transactions do not count.",
+	"Internal transactions to a monitored address (in) or from it (out), since the exporter began to monitor the address. In an internal transaction, a contract calls with a value or creates a contract. Reverted transactions do not count.",
 	"chain", "address", "direction")
 
 var internalTransactions = &Spec{

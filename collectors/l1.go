@@ -20,7 +20,7 @@ var (
 	l1Weight = metric.New("avax_l1_weight",
 		"Weight of all validators, in the unit of the chain. Inactive validators count, because the quorum is a share of this weight.", "chain")
 	l1ActiveWeight = metric.New("avax_l1_active_weight",
-		"Weight of the validators that are not inactive, in the unit of the chain.", "chain")
+		"Weight of the active and the legacy validators, in the unit of the chain.", "chain")
 	l1ValidatorInfo = metric.New("avax_l1_validator_info",
 		"A validator of the chain; always 1. For a legacy validator, validation_id is the transaction that added it.",
 		"chain", "node_id", "validation_id")

@@ -9,15 +9,15 @@ import (
 
 var (
 	l1ConnectedWeight = metric.New("avax_l1_connected_weight",
-		"Weight of the active validators that the node is connected to, including the node itself, in the unit of the chain. Configured nodes that do not answer do not count.",
+		"Weight of the active validators that the node is connected to, including the node itself, in the unit of the chain. A configured node that does not answer counts as not connected.",
 		"node", "chain")
 	l1ValidatorConnected = metric.New("avax_l1_validator_connected",
-		"1 if the node is connected to the validator, 0 if not. An inactive validator has 0 even if its node is up. Absent for the node's view of itself.", "node", "chain", "node_id", "validation_id")
+		"1 if the node is connected to the validator, 0 if not. 0 for an inactive validator, even if its node is up. Absent if the validator is the node itself.", "node", "chain", "node_id", "validation_id")
 	l1ValidatorUptime = metric.New("avax_l1_validator_uptime_ratio",
-		"Share (0 to 1) of its validation in which the validator was connected, as observed by the node. Absent for the node's view of itself.",
+		"Uptime of the validator: the share (0 to 1) of its validation in which the node was connected to the validator. Absent if the validator is the node itself.",
 		"node", "chain", "node_id", "validation_id")
 	l1ValidatorUptimeSeconds = metric.NewCounter("avax_l1_validator_uptime_seconds_total",
-		"Time in seconds in which the validator was connected, as observed by the node. Absent for the node's view of itself.",
+		"Time in seconds in which the node was connected to the validator. Absent if the validator is the node itself.",
 		"node", "chain", "node_id", "validation_id")
 )
 

@@ -10,7 +10,7 @@ import (
 
 var (
 	observerInfo = metric.New("avax_observer_info",
-		"An observer: an endpoint that is not one of your nodes; always 1. Series with the observer's name in the label node are its view of the network.", "node")
+		"An observer: an endpoint that is not one of your nodes; always 1. A series with an observer's name in the label node shows what the observer reports.", "node")
 	observerUp = metric.New("avax_observer_up",
 		"1 if the observer answered a request within the last 5 minutes, 0 if not.", "node")
 	observerMismatch = metric.New("avax_observer_network_mismatch",

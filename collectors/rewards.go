@@ -24,7 +24,7 @@ var (
 	rewardsLast = metric.New("avax_rewards_last_timestamp_seconds",
 		"Time of the newest reward, in Unix seconds.", "node_id", "type")
 	rewardsValue = metric.New("avax_rewards_value",
-		"Value of all rewards in the currency, each at the price of the day of its payment. A reward is not included until the Data service has that price, about a day later.",
+		"Value of all rewards in the currency, each at the price on the day of its payment. A reward is included after the Data service has this price, about a day later.",
 		"node_id", "type", "currency")
 )
 

@@ -17,10 +17,10 @@ import (
 
 var (
 	l1SafeToStop = metric.New("avax_l1_safe_to_stop",
-		"1 if at least 80 % of the chain's weight stays active and connected when this validator stops, 0 if not. Configured nodes that track the chain, and observers, may see different shares: the lowest counts. A configured node that does not answer counts as not connected. The validator's own view counts only if there is no other view. Absent if there is no view, or no configured node answers.",
+		"1 if at least 80 % of the chain's weight stays active and connected when this validator stops, 0 if not. Configured nodes that track the chain, and observers, report which validators are connected. The report with the lowest share counts. The validator's own report counts only if there is no other. A configured node that does not answer counts as not connected. Absent if there is no report, or no configured node answers.",
 		"chain", "node_id")
 	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
-		"Share of a validator set's weight (0 to 1) that stays active and connected when this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. Configured nodes and observers may see different shares: the lowest counts. A configured node that does not answer counts as not connected. Absent if there is no view, or this node does not answer.",
+		"Share of a validator set's weight (0 to 1) that stays active and connected when this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. Configured nodes and observers report which validators are connected. The report with the lowest share counts. A configured node that does not answer counts as not connected. Absent if there is no report, or this node does not answer.",
 		"node", "chain")
 	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
 		"1 if avax_node_stop_leaves_ratio of this node is at least 0.8 for each of its validator sets, 0 if not. Absent if the share of one of the sets is not known.", "node").

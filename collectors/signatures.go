@@ -17,7 +17,7 @@ var (
 
 var signatures = &Spec{
 	Name:     "signatures",
-	Help:     "Whether the signature aggregator collects enough signatures of a message. Needs AVAX_WATCH_SIGNATURES.",
+	Help:     "Whether the Data service's signature aggregator collects enough signatures for a message. Needs AVAX_WATCH_SIGNATURES.",
 	Calls:    []string{opSignatures, "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},

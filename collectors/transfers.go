@@ -10,7 +10,7 @@ import (
 )
 
 var addressTransfers = metric.NewCounter("avax_address_transfers_total",
-	"NFTs (ERC-721) transferred to a monitored address (in) or from it (out), since the address is monitored.",
+	"NFTs (ERC-721) transferred to a monitored address (in) or from it (out), since the exporter began to monitor the address.",
 	"chain", "address", "direction")
 
 var transfers = &Spec{

@@ -15,11 +15,11 @@ import (
 
 var (
 	validatorPresent = metric.New("avax_validator_present",
-		"1 if the monitored validator is in the primary network's validator set, 0 if not. For a configured node, absent until its validator has been in the set once.", "node_id")
+		"1 if the monitored validator is in the primary network's validator set, 0 if not. For a configured node: absent until the node has been in the set once.", "node_id")
 	validatorStart = metric.New("avax_validator_start_timestamp_seconds",
 		"Start of the validation period, in Unix seconds.", "node_id")
 	validatorEnd = metric.New("avax_validator_end_timestamp_seconds",
-		"End of the validation period, in Unix seconds. Absent for an auto-renewed validator, except in its last cycle.", "node_id")
+		"End of the validation period, in Unix seconds. An auto-renewed validator has this series only in its last period.", "node_id")
 	validatorPeriodEnd = metric.New("avax_validator_period_end_timestamp_seconds",
 		"End of the current period of an auto-renewed validator, in Unix seconds. Absent for other validators.", "node_id")
 	validatorNextPeriod = metric.New("avax_validator_next_period_seconds",
@@ -35,9 +35,9 @@ var (
 	validatorPotentialReward = metric.New("avax_validator_potential_reward_avax",
 		"Reward of the validator at the end of its period if its uptime is sufficient, in AVAX.", "node_id")
 	validatorDelegateeReward = metric.New("avax_validator_accrued_delegatee_reward_avax",
-		"The validator's share of its delegators' rewards so far, in AVAX. It is paid with the validator's own reward.", "node_id")
+		"The validator's share of its delegators' rewards so far, in AVAX. This share is paid with the validator's own reward.", "node_id")
 	validatorDelegationFee = metric.New("avax_validator_delegation_fee_ratio",
-		"Share (0 to 1) of its delegators' rewards that the validator keeps.", "node_id")
+		"Share (0 to 1) of the delegators' rewards that the validator keeps.", "node_id")
 )
 
 var validators = &Spec{

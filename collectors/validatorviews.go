@@ -10,10 +10,10 @@ import (
 
 var (
 	validatorUptime = metric.New("avax_validator_uptime_ratio",
-		"Share (0 to 1) of its staking period in which the validator was connected, as observed by the node. Absent for the node's view of itself.",
+		"Uptime of the validator: the share (0 to 1) of the elapsed staking period in which the node was connected to the validator. Absent if the validator is the node itself.",
 		"node", "node_id")
 	validatorConnected = metric.New("avax_validator_connected",
-		"1 if the node is connected to the validator, 0 if not. Absent for the node's view of itself.", "node", "node_id")
+		"1 if the node is connected to the validator, 0 if not. Absent if the validator is the node itself.", "node", "node_id")
 )
 
 var validatorViews = &Spec{

@@ -74,7 +74,7 @@ var Exported = []Family{
 	},
 	{
 		Name:    "avax_exporter_upstream_requests_total",
-		Help:    "Requests to an upstream by outcome. A retry counts again, a shared answer does not.",
+		Help:    "Requests to an upstream (a node or service) by outcome. Each retry counts. An answer that several collectors use counts once.",
 		Type:    dto.MetricType_COUNTER,
 		Labels:  []string{"upstream", "op", "outcome"},
 		text:    talliesAsText(func(c *opCounts) []tally { return c.requests }),
@@ -82,7 +82,7 @@ var Exported = []Family{
 	},
 	{
 		Name:    "avax_exporter_upstream_unsent_total",
-		Help:    "Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the queue was too long.",
+		Help:    "Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the call waited in the queue for too long.",
 		Type:    dto.MetricType_COUNTER,
 		Labels:  []string{"upstream", "op", "outcome"},
 		text:    talliesAsText(func(c *opCounts) []tally { return c.unsent }),
@@ -90,7 +90,7 @@ var Exported = []Family{
 	},
 	{
 		Name:   "avax_exporter_upstream_wait_until_timestamp_seconds",
-		Help:   "End of the last pause that an upstream requested, for one op or all, in Unix seconds. Absent if it requested none.",
+		Help:   "End of the last pause that an upstream requested, in Unix seconds. The pause is for the method in the label op, or for all methods (op=all). Absent if the upstream requested no pause.",
 		Type:   dto.MetricType_GAUGE,
 		Labels: []string{"upstream", "op"},
 		text: func(l *liner, m *measure) {

@@ -37,7 +37,7 @@ func TestRequestsAreCountedByOutcomeAndTimed(t *testing.T) {
 		}
 		_, _, _ = callREST(u), callREST(u), callREST(u) // not found, refused, not sent
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP avax_exporter_upstream_requests_total Requests to an upstream by outcome. A retry counts again, a shared answer does not.
+# HELP avax_exporter_upstream_requests_total Requests to an upstream (a node or service) by outcome. Each retry counts. An answer that several collectors use counts once.
 # TYPE avax_exporter_upstream_requests_total counter
 avax_exporter_upstream_requests_total{op="GET /v1/height/{chain}",outcome="not_found",upstream="local"} 1
 avax_exporter_upstream_requests_total{op="GET /v1/height/{chain}",outcome="rate_limited",upstream="local"} 1
@@ -61,10 +61,10 @@ avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",u
 avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="+Inf"} 2
 avax_exporter_upstream_request_duration_seconds_sum{op="platform.getHeight",upstream="local"} 0.3
 avax_exporter_upstream_request_duration_seconds_count{op="platform.getHeight",upstream="local"} 2
-# HELP avax_exporter_upstream_unsent_total Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the queue was too long.
+# HELP avax_exporter_upstream_unsent_total Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the call waited in the queue for too long.
 # TYPE avax_exporter_upstream_unsent_total counter
 avax_exporter_upstream_unsent_total{op="GET /v1/height/{chain}",outcome="rate_limited",upstream="local"} 1
-# HELP avax_exporter_upstream_wait_until_timestamp_seconds End of the last pause that an upstream requested, for one op or all, in Unix seconds. Absent if it requested none.
+# HELP avax_exporter_upstream_wait_until_timestamp_seconds End of the last pause that an upstream requested, in Unix seconds. The pause is for the method in the label op, or for all methods (op=all). Absent if the upstream requested no pause.
 # TYPE avax_exporter_upstream_wait_until_timestamp_seconds gauge
 avax_exporter_upstream_wait_until_timestamp_seconds{op="all",upstream="local"} 9.4668483e+08
 `)); err != nil {

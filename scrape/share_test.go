@@ -254,7 +254,7 @@ func TestSharedCallWithExpiredCallersIsATimeout(t *testing.T) {
 			t.Error("upstream is healthy")
 		}
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP avax_exporter_upstream_requests_total Requests to an upstream by outcome. A retry counts again, a shared answer does not.
+# HELP avax_exporter_upstream_requests_total Requests to an upstream (a node or service) by outcome. Each retry counts. An answer that several collectors use counts once.
 # TYPE avax_exporter_upstream_requests_total counter
 avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="timeout",upstream="alpha"} 1
 `), "avax_exporter_upstream_requests_total"); err != nil {

@@ -26,11 +26,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		alerts: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_alerts",
-			Help: "Active alerts of in-process alerting, by state: pending or firing.",
+			Help: "Active alerts that this process evaluates, by state: pending or firing.",
 		}, []string{"state"}),
 		notifications: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "avax_exporter_notifications_total",
-			Help: "Alerts sent to an Alertmanager, with repetitions and resolutions, by outcome: delivered, failed, or missed (the alert ended before an Alertmanager accepted it).",
+			Help: "Alerts sent to an Alertmanager, including repetitions and resolved alerts, by outcome: delivered, failed, or missed (no Alertmanager accepted the alert before it resolved).",
 		}, []string{"outcome"}),
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_alertmanager_up",

@@ -41,10 +41,10 @@ func metricsPage(t *testing.T) string {
 
 This page is generated from the code by ` + "`make docs`" + `.
 
-A family without the label ` + "`node`" + ` does not depend on the node that answered. A sample that
-is not updated for three periods disappears: absent is never zero.
+A family without the label ` + "`node`" + ` does not depend on the node that answered. Each collector
+runs once per period. A sample that is not updated for three periods disappears: absent is never zero.
 `)
-	p.WriteString("\n## Collectors\n\n| collector | content | calls | every | for each |\n|---|---|---|---|---|\n")
+	p.WriteString("\n## Collectors\n\nThe column *every* has the default period. An item is an address, asset, contract, NFT,\ntransaction or validator that a variable lists, or the Data service itself.\n\n| collector | content | calls | every | for each |\n|---|---|---|---|---|\n")
 	for _, s := range collectors.All() {
 		fmt.Fprintf(&p, "| [%s](#%s) | %s | `%s` | %s | %s |\n", s.Name, s.Name, s.Help, strings.Join(s.Calls, "`, `"), model.Duration(s.Every), s.Scope)
 	}
