@@ -20,15 +20,15 @@ type access struct {
 	tls       *tls.Config
 	transport http.RoundTripper
 	secrets   []string          // secrets in the headers, and in the user and password of the URL
-	redactor  *strings.Replacer // removes these secrets, and those of the previous access, from errors
+	redactor  *strings.Replacer // removes these secrets, and the secrets of the previous access, from errors
 }
 
 // maxHeader is the maximum size of an answer's header in bytes, as in net/http's servers.
 const maxHeader = 1 << 20
 
-// ioBuffer is the size in bytes of each of the two buffers that an idle connection keeps. With the 4 KiB of net/http,
-// buffers would take most of the memory of a fleet's idle connections. A request, or the header of an answer, fits into
-// ioBuffer. Larger data bypasses the buffers.
+// ioBuffer is the size in bytes of each of the two buffers that an idle connection keeps. With net/http's default of
+// 4 KiB, buffers would take most of the memory of a fleet's idle connections. A request usually fits into ioBuffer, and the
+// header of an answer does too. Larger data bypasses the buffers.
 const ioBuffer = 1 << 10
 
 // maxIdle is the maximum number of idle connections to one upstream. A connection takes about 20 kB, and a fleet has a
@@ -118,9 +118,9 @@ func (u *Upstream) closeIdle(a *access) {
 	}
 }
 
-// secretsOf lists the secrets that an upstream could repeat in an error: the values of the configured headers, with and
-// without their scheme, the decoded text of basic authentication, and the password. A user name without a password
-// counts as a token.
+// secretsOf lists the secrets that an upstream could repeat in an error. These are the values of the configured headers, with
+// and without the scheme (such as Bearer), the decoded text of basic authentication, and the password. If there is no
+// password, the user name counts as a secret.
 func secretsOf(user *url.Userinfo, h http.Header) []string {
 	var secrets []string
 	if user != nil {

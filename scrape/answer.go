@@ -18,8 +18,8 @@ import (
 // errTooLarge is the read error of an answer that exceeds Options.MaxBody.
 var errTooLarge = errors.New("too large")
 
-// bounded limits how many bytes are read: left is the number that remains. It stores an error if the answer exceeds the
-// limit or the connection breaks. If an answer is incomplete and no error is stored, the upstream sent an incomplete answer.
+// bounded limits how many bytes are read. left is the number of bytes that may still be read. err is set if the answer exceeds
+// the limit or the connection breaks. If the answer is incomplete and err is nil, the upstream sent an incomplete answer.
 type bounded struct {
 	from io.Reader
 	left int64
@@ -44,7 +44,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // Memory limit for the decoded values of an answer: memoryPerByte bytes for each byte of Options.MaxBody, plus smallAnswer
-// bytes. Lists of validators are the largest answers. Decoded, they take about as much memory as their text.
+// bytes. Lists of validators are the largest answers. A decoded list takes about as much memory as its text.
 const (
 	memoryPerByte = 2
 	smallAnswer   = 64 << 10
@@ -108,7 +108,7 @@ func decodeREST(d *wire.Decoder, answer reflect.Type) (any, error) {
 	return value.Elem().Interface(), nil
 }
 
-// rpcID is the id of every JSON-RPC request, since each HTTP request has only one.
+// rpcID is the id of every JSON-RPC request. The ids need not differ, because each HTTP request contains one JSON-RPC request.
 const rpcID = 1
 
 // decodeRPC decodes the JSON-RPC envelope, with its members in any order. An error may have no id, or the id null: JSON-RPC
@@ -116,7 +116,7 @@ const rpcID = 1
 func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
 	result := reflect.New(answer)
 	var refusal *RPCError
-	var answered, ours bool
+	var hasResult, hasID bool
 	if d.PeekKind() != jsontext.KindBeginObject {
 		return nil, errors.New("the answer is not a JSON-RPC object")
 	}
@@ -131,13 +131,13 @@ func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
 		switch name.String() {
 		case "result":
 			if d.PeekKind() != jsontext.KindNull || nillable(answer) {
-				answered = true
+				hasResult = true
 			}
 			err = wire.Decode(d, result.Interface())
 		case "error":
 			refusal, err = readRefusal(d)
 		case "id":
-			ours, err = readID(d)
+			hasID, err = readID(d)
 		default:
 			err = d.Skip()
 		}
@@ -151,15 +151,15 @@ func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
 	switch {
 	case refusal != nil:
 		return nil, refusal
-	case !answered:
+	case !hasResult:
 		return nil, errors.New("the answer has neither result nor error")
-	case !ours:
+	case !hasID:
 		return nil, errors.New("the answer has no id: check whether a proxy mixes answers")
 	}
 	return result.Elem().Interface(), nil
 }
 
-// readID reports whether the answer has an id. An id other than rpcID is an error. The id null counts as none.
+// readID reports whether the answer has an id. An id other than rpcID is an error. The id null counts as absent.
 func readID(d *wire.Decoder) (bool, error) {
 	if d.PeekKind() == jsontext.KindNull {
 		return false, d.Skip()

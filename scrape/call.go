@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// call sends requests until one is answered, a retry is useless, or no time is left for one.
+// call sends a request, and retries it after an error. It stops after attempts requests, if a retry is useless, or if no time is
+// left for a retry.
 func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	var cancel context.CancelFunc
 	for n := 1; ; n++ {
@@ -62,7 +63,8 @@ func (u *Upstream) refused(op string, err error) error {
 	return err
 }
 
-// request sends one request, reads its answer, and measures the time of both together. It calls done of turn.
+// request sends one request and reads its answer. It measures the time from the start of the request to the end of the answer.
+// The parameter done comes from turn; request calls it at the end.
 func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error) {
 	defer done()
 	began := time.Now()
@@ -119,7 +121,7 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 	maps.Copy(request.Header, access.header)
 	request.Host = access.host
 
-	// RoundTrip, because an http.Client would follow redirects, keep cookies and write the URL into errors.
+	// Use RoundTrip, because an http.Client would follow redirects, keep cookies and write the URL into errors.
 	response, err := access.transport.RoundTrip(request)
 	if err != nil {
 		var refused *tls.CertificateVerificationError
@@ -128,12 +130,12 @@ func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
 		}
 		return nil, u.broken(c.op, err)
 	}
-	if response.TLS != nil && u.base.Scheme == "https" { // for an http upstream, response.TLS is that of the proxy
+	if response.TLS != nil && u.base.Scheme == "https" { // for an http upstream, response.TLS describes the connection to a proxy
 		u.metrics.presented(response.TLS.PeerCertificates)
 	}
 	defer release(response.Body)
-	if what, until := u.limiter.obey(c.op, c.once, response.StatusCode, response.Header); !until.IsZero() {
-		u.metrics.waits(what, until)
+	if paused, until := u.limiter.obey(c.op, c.once, response.StatusCode, response.Header); !until.IsZero() {
+		u.metrics.waits(paused, until)
 	}
 	if response.StatusCode == c.evenAt {
 		var read bytes.Buffer // kept for the error message, if the body is not an answer

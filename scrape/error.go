@@ -14,10 +14,10 @@ import (
 // Outcome is the result of a call. There is a fixed set of outcomes, so an outcome can be a label value.
 type Outcome string
 
-// The outcomes. Every Error has one of them other than OK.
+// The outcomes. Every Error has one of these outcomes, but never OK.
 const (
 	OK            Outcome = "ok"
-	Unreachable   Outcome = "unreachable"   // no connection, or it broke before the answer was complete
+	Unreachable   Outcome = "unreachable"   // no connection, or the connection broke before the answer was complete
 	Timeout       Outcome = "timeout"       // no complete answer in time, or the caller cancelled
 	Forbidden     Outcome = "forbidden"     // credentials missing, wrong or without this permission; or host name not allowed
 	Rejected      Outcome = "rejected"      // the upstream rejected the request: a JSON-RPC error (RPCError), or HTTP 400, 405, 415, …
@@ -82,9 +82,9 @@ func (e *RPCError) Error() string {
 // CodeMethodNotFound is the RPCError.Code of an EVM chain that does not offer the method.
 const CodeMethodNotFound = -32601
 
-// OutcomeOf returns the outcome for an error: OK for nil, the outcome of an Error anywhere in the chain, LocalLimit for a
-// resource that this host lacks, Timeout for an ended context, Unreachable for an error of the network, and Malformed for
-// other errors.
+// OutcomeOf returns the outcome for an error. For nil it is OK. For an Error, wrapped or not, it is the outcome of the Error. For
+// other errors it is LocalLimit if this host lacks a resource, Timeout if a context ended, Unreachable if the network failed,
+// and otherwise Malformed.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OK

@@ -145,7 +145,7 @@ type liner struct {
 	line        []byte
 }
 
-// start appends a series up to its value. Labels alternates between names and values.
+// start appends a series up to its value. In labels, each name is followed by its value.
 func (l *liner) start(suffix string, labels ...string) {
 	l.line = append(append(l.line, l.name...), suffix...)
 	for i := 0; i < len(labels); i += 2 {

@@ -17,7 +17,7 @@ import (
 // Limits of retries and waits.
 const (
 	attempts     = 3                      // maximum number of requests of one call
-	firstPause   = 200 * time.Millisecond // delay before the second request; before the third, three times as long
+	firstPause   = 200 * time.Millisecond // mean delay before the first retry; the delay before the second retry is three times as long
 	defaultPause = 10 * time.Second       // pause after a 429 that does not state its length
 )
 
@@ -37,14 +37,14 @@ const allOps = "all"
 type aheadKey struct{}
 
 // Ahead exempts calls with ctx from the limits of concurrency and rate, and from pauses that the upstream or a load balancer
-// requested. Use it only for the call that checks whether the upstream answers. In the queue, the duration of this call
-// would depend on other calls, and a slow upstream would look as if it were down.
+// requested. Use it only for the call that checks whether the upstream answers. If this call waited in the queue, its duration
+// would depend on other calls. A slow upstream would then look as if it were down.
 func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
 
 // turn waits until a request may be sent. The caller must call done after the request.
 func (p *limiter) turn(ctx context.Context, op string) (done func(), err error) {
 	if ahead, _ := ctx.Value(aheadKey{}).(bool); ahead {
-		p.bucket.Reserve() // later calls wait longer in return
+		p.bucket.Reserve() // so that later calls wait longer
 		return func() {}, nil
 	}
 	if err := p.paused(op); err != nil {
@@ -75,8 +75,8 @@ func (p *limiter) turn(ctx context.Context, op string) (done func(), err error) 
 	return done, nil
 }
 
-// ended returns the error of a call whose ctx ended in the queue: ctx.Err() if the caller cancelled, otherwise a timeout with
-// this text.
+// ended returns the error of a call whose ctx ended while the call waited in the queue. If the caller cancelled, the error is
+// ctx.Err(). Otherwise it is a timeout with this text.
 func ended(ctx context.Context, text string) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
@@ -100,14 +100,15 @@ func (p *limiter) wait(op string) time.Duration {
 	return max(0, time.Until(p.until[op]), time.Until(p.until[allOps]))
 }
 
-// obey stores the pause that an answer requests. It returns the paused op, or allOps, and the end of the pause: zero if the
-// answer requests none. A 429 pauses all ops, because it concerns the caller. A 503 pauses only the op, because it concerns
-// the method. A 429 for a request that changes something (once) also pauses only the op: such requests have a lower limit.
+// obey stores the pause that an answer requests. It returns the paused op, or allOps, and the end of the pause. If the answer
+// requests no pause, the end is zero. Status 429 pauses all ops, because it concerns the caller. Status 503 pauses only this op,
+// because it concerns the method. After a request that changes something (once), status 429 also pauses only this op, because
+// the upstream has a lower limit for such requests.
 func (p *limiter) obey(op string, once bool, status int, h http.Header) (paused string, until time.Time) {
 	var d time.Duration
-	switch said, ok := p.parseWait(h.Get("Retry-After")); {
+	switch requested, ok := p.parseWait(h.Get("Retry-After")); {
 	case ok && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable):
-		d = said
+		d = requested
 	case status == http.StatusTooManyRequests:
 		if d, ok = p.parseWait(h.Get("Ratelimit-Reset")); !ok {
 			d = defaultPause

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Metrics counts and measures the requests of every Upstream with this Options.Metrics. A nil Metrics does nothing. Metrics
-// serves its families without a registry. A fleet has tens of thousands of these series: in a registry they would take half
-// of the memory and CPU of the whole program.
+// Metrics counts and measures the requests of upstreams: set Options.Metrics. A nil Metrics does nothing. Metrics serves its
+// families without a registry, because a fleet has tens of thousands of these series. In a registry, these series would take
+// half of the memory and CPU of the whole program.
 type Metrics struct {
 	mu        sync.Mutex
 	upstreams map[string]*measure
@@ -34,7 +34,7 @@ func (m *Metrics) all() []*measure {
 
 // measure counts and measures the requests of one upstream. A nil measure does nothing.
 type measure struct {
-	of       *Metrics
+	metrics  *Metrics
 	upstream string
 
 	mu     sync.Mutex
@@ -77,13 +77,13 @@ type nativeBucket struct {
 }
 
 // bounds are the upper bounds of the classic buckets, in seconds. There are few, because each bucket is a series per upstream
-// and method. In a fleet these are nearly half of all series.
+// and method. In a fleet, these series are nearly half of all series.
 var bounds = [...]float64{0.01, 0.1, 0.5, 2.5, 10}
 
 // resolution is the schema of the native histogram: each upper bound is 2^(1/8) times the previous one, about 9 % more.
 const resolution = 3
 
-// shortest is the smallest duration with a native bucket of its own. It limits the number of buckets to about 300.
+// shortest limits the number of native buckets to about 300: a shorter duration counts as shortest.
 const shortest = time.Microsecond
 
 func (h *durations) observe(d time.Duration, now time.Time) {
@@ -109,16 +109,16 @@ func (h *durations) count() (n uint64) {
 	return n
 }
 
-// of returns a new measure for an upstream. It replaces an earlier measure of the same name.
-func (m *Metrics) of(upstream string) *measure {
+// newMeasure returns a new measure for an upstream. It replaces an earlier measure of the same name.
+func (m *Metrics) newMeasure(upstream string) *measure {
 	if m == nil {
 		return nil
 	}
-	of := &measure{of: m, upstream: upstream}
+	created := &measure{metrics: m, upstream: upstream}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.upstreams[upstream] = of
-	return of
+	m.upstreams[upstream] = created
+	return created
 }
 
 // count counts a request.
@@ -185,9 +185,9 @@ func (m *measure) forget() {
 	if m == nil {
 		return
 	}
-	m.of.mu.Lock()
-	defer m.of.mu.Unlock()
-	if m.of.upstreams[m.upstream] == m {
-		delete(m.of.upstreams, m.upstream)
+	m.metrics.mu.Lock()
+	defer m.metrics.mu.Unlock()
+	if m.metrics.upstreams[m.upstream] == m {
+		delete(m.metrics.upstreams, m.upstream)
 	}
 }

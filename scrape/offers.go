@@ -20,26 +20,25 @@ type offers struct {
 	known     map[[2]string]offer
 }
 
-// offer is the zero value for an offered method. For a refused method it holds the error, and how long and until when the
-// method is withheld.
+// offer is the zero value if the upstream offers the method.
 type offer struct {
-	err   error
-	holds time.Duration
-	until time.Time
+	err   error         // the upstream's refusal
+	pause time.Duration // calls of the method are not sent during the pause
+	until time.Time     // end of the pause
 }
 
-// How long a call is withheld: after the first refusal, and at most. Each further refusal in a row doubles the time, so a
-// single wrong refusal withholds a method for only a minute.
+// The first and the longest pause after a refusal. Each further refusal in a row doubles the pause. The first pause is short,
+// because a single refusal may be wrong.
 const (
-	firstWithheld = time.Minute
-	maxWithheld   = time.Hour
+	firstPauseAfterRefusal = time.Minute
+	maxPauseAfterRefusal   = time.Hour
 )
 
 // maxOffers is the maximum number of stored methods of an upstream, to limit memory. A node with the monitored chains has
 // far fewer.
 const maxOffers = 4096
 
-// withheld returns the error of a call that must not be sent again yet.
+// withheld returns the error of the last refusal during the pause after it, and nil otherwise.
 func (o *offers) withheld(c call) error {
 	if o.withholds == nil {
 		return nil
@@ -65,21 +64,21 @@ func (o *offers) note(c call, err error) {
 	if o.known == nil {
 		o.known = map[[2]string]offer{}
 	}
-	q := [2]string{c.op, c.path}
-	before, is := o.known[q]
+	key := [2]string{c.op, c.path}
+	before, exists := o.known[key]
 	switch {
-	case !is && len(o.known) >= maxOffers:
+	case !exists && len(o.known) >= maxOffers:
 	case err == nil:
-		o.known[q] = offer{}
+		o.known[key] = offer{}
 	case time.Now().Before(before.until): // a concurrent call was already refused
 	default:
-		holds := min(max(firstWithheld, 2*before.holds), maxWithheld)
-		o.known[q] = offer{err, holds, time.Now().Add(holds)}
+		pause := min(max(firstPauseAfterRefusal, 2*before.pause), maxPauseAfterRefusal)
+		o.known[key] = offer{err, pause, time.Now().Add(pause)}
 	}
 }
 
-// Offers returns the methods that were called, sorted by method and path, and whether the upstream offers them. It is empty
-// without Options.Withholds.
+// Offers returns the methods that were called, sorted by method and path, and whether the upstream offers them. Without
+// Options.Withholds, the result is empty.
 func (u *Upstream) Offers() []Offer {
 	u.offers.mu.Lock()
 	defer u.offers.mu.Unlock()

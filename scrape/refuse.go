@@ -45,7 +45,7 @@ func (u *Upstream) refusal(c call, r *http.Response) error {
 		outcome, say = Bootstrapping, "the chain is not done bootstrapping"
 		words = ""
 	case status >= 500:
-	case status >= 400: // 405 and 415 too: the upstream understood enough to refuse
+	case status >= 400: // also 405 and 415: the upstream itself rejected the request
 		outcome = Rejected
 	default:
 		outcome, say = Malformed, "redirects"+u.target(r)+" are not followed: configure the final address"

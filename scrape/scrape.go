@@ -30,7 +30,7 @@ import (
 // Options describes an Upstream. Zero values mean the defaults.
 type Options struct {
 	Name string // configured name, the label upstream
-	URL  string // base address, such as http://127.0.0.1:9650; user and password in it become basic auth
+	URL  string // base address, such as http://127.0.0.1:9650; a user and password in it are sent as basic authentication
 
 	// Header is sent with every request. No redirect is followed, so no other host receives it.
 	Header http.Header
@@ -45,12 +45,12 @@ type Options struct {
 	MaxBody     int64         // maximum answer size in bytes, after decompression; default 16 MiB
 
 	// Admit, if set, is called before each request and each retry, to check a budget. If Admit returns an error, the call ends
-	// with this error. It must be a new *Error each time, because the call sets the Op of the error.
+	// with this error. The error must be a new *Error each time, because the call sets its Op.
 	Admit func(ctx context.Context, op string) error
 
 	// Withholds, if set, reports whether an error means that the upstream does not offer the method at this path. For a minute
-	// after such an error, calls of the method are not sent, and return the same error. Each further refusal doubles this
-	// time, up to an hour. See Offers.
+	// after such an error, calls of the method are not sent, and return the same error. Each further such error in a row
+	// doubles this time, up to an hour. See Offers.
 	Withholds func(error) bool
 	// Share is the minimum of MaxAge for this upstream: a shorter MaxAge is raised to Share. A MaxAge of 0 stays 0: nothing is
 	// shared.
@@ -112,7 +112,7 @@ func New(o Options) (*Upstream, error) {
 		offers:         offers{withholds: o.Withholds},
 		timeout:        orDefault(o.Timeout, defaultTimeout),
 		maxBody:        orDefault(o.MaxBody, defaultMaxBody),
-		metrics:        o.Metrics.of(o.Name),
+		metrics:        o.Metrics.newMeasure(o.Name),
 		changed:        o.Changed,
 	}
 	base.User = nil
@@ -195,8 +195,9 @@ func Get[T any](ctx context.Context, u *Upstream, op, path string, query url.Val
 	return GetEvenAt[T](ctx, u, 0, op, path, query)
 }
 
-// GetEvenAt is Get for a resource that may also answer with another status, such as a node's health with 503. That status
-// counts as an answer if the body can be decoded. If it cannot, such as a proxy's body, the status is an error as for Get.
+// GetEvenAt is Get for a resource whose answer may have a status other than 2xx. For example, an unhealthy node answers a
+// request for its health with 503. The status counts as an answer if the body can be decoded. If the body cannot be decoded,
+// for example because a proxy sent it, the status is an error.
 func GetEvenAt[T any](ctx context.Context, u *Upstream, status int, op, path string, query url.Values) (T, error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
@@ -240,7 +241,7 @@ func (u *Upstream) do(ctx context.Context, c call) (any, error) {
 	return value, err
 }
 
-// as converts an answer to T. The compiler repeats generic code for each T, so the rest of a call is not generic.
+// as converts an answer to T. The compiler repeats generic code for each T, so all other code of a call is not generic.
 func as[T any](value any, err error) (T, error) {
 	answer, _ := value.(T) // fails only if there is no answer, or if T is an interface and the answer is null
 	return answer, err
@@ -269,7 +270,7 @@ type reason struct {
 func (r *reason) Error() string { return r.text }
 func (r *reason) Unwrap() error { return r.err }
 
-// CheckURL returns the error of New for an upstream's address.
+// CheckURL returns the error that New returns for this URL.
 func CheckURL(s string) error {
 	_, err := parseBase(s)
 	return err

@@ -26,9 +26,9 @@ func maxAge(ctx context.Context) time.Duration {
 	return d
 }
 
-// Sharing is MaxAge for all calls of a run. The returned function returns the request time of the run's oldest answer, or zero
-// if there is none. The samples of the run must not have a later timestamp. If a call has a
-// longer MaxAge than its innermost Sharing, the returned function ignores its answer.
+// Sharing is MaxAge for all calls of a collector's run. The returned function returns the request time of the run's oldest
+// answer, or zero if there is none. The samples of the run must not have a later timestamp. If a call has a longer MaxAge than
+// its innermost Sharing, the returned function ignores the answer of the call.
 func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time.Time) {
 	within, _ := ctx.Value(runKey{}).(*run)
 	r := &run{granted: d, within: within}
@@ -39,8 +39,8 @@ type runKey struct{}
 
 // run stores the request time of the oldest answer of a run.
 type run struct {
-	granted   time.Duration
-	within    *run
+	granted   time.Duration // the MaxAge of Sharing
+	within    *run          // the run of the outer Sharing; nil: none
 	mu        sync.Mutex
 	requested time.Time
 }
@@ -59,8 +59,8 @@ func (r *run) note(requested time.Time) {
 	}
 }
 
-// given stores the request time of an answer in the runs of ctx. d is the MaxAge of its call.
-func given(ctx context.Context, d time.Duration, requested time.Time) {
+// noteAnswer stores the request time of an answer in the runs of ctx. d is the MaxAge of the call.
+func noteAnswer(ctx context.Context, d time.Duration, requested time.Time) {
 	r, _ := ctx.Value(runKey{}).(*run)
 	if r == nil || d > r.granted {
 		return
@@ -122,13 +122,13 @@ const (
 	maxAnswers = 4096 // above it, no answer is stored; concurrent identical calls are still sent once
 )
 
-// get returns an answer to q that is not older than d. If there is none, it calls send. If a caller cancels and another caller
-// still waits, the call continues.
+// get returns an answer to q: a stored answer that is not older than d, the answer of a call in progress, or the answer of a new
+// call of send. If a caller cancels and another caller still waits, the call continues.
 func (a *answers) get(ctx context.Context, q shareKey, d time.Duration, send func(context.Context) (any, error)) (any, error) {
 	s := a.join(ctx, q, d, send)
 	select {
 	case <-s.done:
-		given(ctx, d, s.requested)
+		noteAnswer(ctx, d, s.requested)
 		return s.value, s.err
 	case <-ctx.Done():
 	}
@@ -146,7 +146,8 @@ func (a *answers) get(ctx context.Context, q shareKey, d time.Duration, send fun
 	return nil, ctx.Err()
 }
 
-// join returns the answer to q, or the call in progress, that is not older than d. If there is none, it starts a call of send.
+// join returns a stored answer to q that is not older than d, or the call in progress. If there is neither, it starts a call of
+// send.
 func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, send func(context.Context) (any, error)) *shared {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -201,8 +202,8 @@ func (a *answers) store(q shareKey, s *shared) {
 	a.byKey[q] = s
 }
 
-// ForgetAnswers deletes the shared answers. Call it when the upstream has stopped: when the upstream answers again, they may
-// be wrong. Calls in progress continue.
+// ForgetAnswers deletes the shared answers. Call it when the upstream has stopped, because after a restart its answers may
+// differ. Calls in progress continue.
 func (u *Upstream) ForgetAnswers() {
 	a := &u.answers
 	a.mu.Lock()

@@ -22,16 +22,16 @@ import (
 type Config struct {
 	// On enables the evaluation of rules in this process.
 	On bool
-	// Rules are the built-in rules in YAML. If RulesFile is set, that file replaces them.
+	// Rules are the built-in rules in YAML. If RulesFile is set, the rules in that file replace the built-in rules.
 	Rules     []byte
 	RulesFile string
-	// Alertmanagers are URLs. AlertmanagerFile is a file with the alerting section of a Prometheus configuration. It can
-	// contain HTTP settings for these Alertmanagers, and further Alertmanagers.
+	// Alertmanagers are the URLs of Alertmanagers. AlertmanagerFile is a file with the alerting section of a Prometheus
+	// configuration. The file can set HTTP options for these URLs, and can list further Alertmanagers.
 	Alertmanagers    []string
 	AlertmanagerFile string
 	ExternalLabels   map[string]string
-	// Job and Instance are the labels that a Prometheus sets when it scrapes this exporter. With equal labels, Alertmanager
-	// deduplicates the alerts of this process and of that Prometheus.
+	// Job and Instance are the labels job and instance of all stored samples. If a Prometheus scrapes this exporter and sets
+	// the same labels, Alertmanager deduplicates the alerts of this process and of the Prometheus.
 	Job, Instance string
 	// URL is the base URL of this exporter for links in notifications.
 	URL      string
@@ -41,10 +41,10 @@ type Config struct {
 	History time.Duration
 }
 
-// MinHistory is the minimum time for which samples are kept. Every rule may use samples of this age.
+// MinHistory is the minimum time for which samples are kept. A rule may always use samples up to this age.
 const MinHistory = 2 * time.Hour
 
-// Lookback is how long a sample is valid if no newer sample follows. It is Prometheus' default.
+// Lookback is how long a sample is valid if no newer sample follows. Prometheus has the same default.
 const Lookback = 5 * time.Minute
 
 // Notifies reports whether alerts are sent to an Alertmanager.
@@ -58,7 +58,7 @@ type Options struct {
 	// Ready reports whether /metrics is complete: every collector has run. The evaluation of rules starts when Ready returns
 	// true, or after Patience.
 	Ready      func() bool
-	State      *state.Dir // stores since when alerts have been active; may be nil
+	State      *state.Dir // stores the start times of active alerts; may be nil
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 
@@ -71,7 +71,7 @@ type Options struct {
 	Patience       time.Duration // maximum wait for Ready; 0: two minutes
 	// Transport replaces the network to Alertmanager in tests.
 	Transport http.RoundTripper
-	// clockStep returns by how much the wall clock was set forward since a time; nil: the machine's clock is read.
+	// clockStep returns how far the wall clock was set forward since a time. Tests replace it. nil: the function clockStep.
 	clockStep func(since time.Time) time.Duration
 }
 
@@ -133,14 +133,14 @@ type Alert struct {
 	Annotations     map[string]string
 	State           string
 	ActiveAt        time.Time
-	KeepFiringSince time.Time // zero: the expression still holds
+	KeepFiringSince time.Time // time at which the expression stopped returning the alert; zero: it still returns the alert
 	Value           float64
 }
 
 // Receiver is an Alertmanager.
 type Receiver struct {
 	Name string // host and port
-	// Notified is false before the first notification.
+	// Notified is false before the first notification. Up is true if the Alertmanager accepted the last notification.
 	Notified, Up bool
 	Since        time.Time // time of the last change of Up
 	Err          string    // why Up is false

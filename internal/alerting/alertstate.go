@@ -16,7 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
-// stateKey is the name of alert state in the state directory.
+// stateKey is the name of the alert state in the state directory.
 const stateKey = "alerts"
 
 const (
@@ -24,7 +24,7 @@ const (
 	// outage is the maximum age of saved alert state, as in Prometheus.
 	outage = time.Hour
 	// rewrite is the number of evaluation intervals after which unchanged state is written again. If the process is killed,
-	// the time since the last write counts as downtime: the `for` of an alert takes at most that many intervals longer.
+	// the time since the last write counts as downtime. The `for` of an alert then takes up to rewrite intervals longer.
 	rewrite = 4
 )
 
@@ -59,11 +59,11 @@ func (s *alertState) load(now time.Time) error {
 	return err
 }
 
-// update writes the active alerts if they changed, if rewrite intervals have passed, or if this is the last call. It reports
-// whether it wrote them.
+// update writes the active alerts if the alerts changed, if rewrite intervals have passed, or if last is true. It reports
+// whether it wrote the alerts.
 func (s *alertState) update(groups []*rules.Group, last bool) (wrote bool, err error) {
 	var active []activeAlert
-	waiting := map[string]bool{} // alerts whose rule has not restored them yet
+	waiting := map[string]bool{} // names of the rules that have not restored their alerts yet
 	for _, g := range groups {
 		seen := g.GetLastEvalTimestamp().Unix()
 		for _, rule := range g.AlertingRules() {

@@ -26,8 +26,8 @@ func (c Config) history(series uint64) time.Duration {
 	return max(MinHistory, min(time.Duration(samples)*c.Interval, maxHistory))
 }
 
-// Cost estimates the cost of evaluating the built-in rules over this many series: CPU cores, and bytes of heap when the
-// history is full.
+// Cost estimates the cost of evaluating the built-in rules over this many series. cores is the number of CPU cores. bytes is
+// the heap memory after the whole history has passed.
 func (c Config) Cost(series int) (cores, bytes float64) {
 	samples := c.history(uint64(series)).Seconds() / c.Interval.Seconds()
 	return float64(series) * seriesTime.Seconds() / c.Interval.Seconds(), float64(series) * (seriesBytes + samples*sampleBytes)

@@ -22,7 +22,8 @@ import (
 	"github.com/prometheus/prometheus/notifier"
 )
 
-// delivery sends the batches of Prometheus' notifier. It records whether each Alertmanager accepts them.
+// delivery sends the requests of Prometheus' notifier. Each request contains a batch of alerts. delivery records whether each
+// Alertmanager accepts the alerts.
 type delivery struct {
 	metrics   *Metrics
 	log       *slog.Logger
@@ -110,7 +111,7 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 		}
 	}
 	direct := *client
-	// A redirect would become a GET, which any page answers with 200, and the alert would be lost.
+	// Do not follow a redirect: it can turn the POST into a GET. Any page answers a GET with 200, and the alerts would be lost.
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := direct.Do(req.WithContext(ctx))
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
@@ -125,13 +126,13 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 		trouble = fmt.Errorf("answers %s", resp.Status)
 	}
 	d.note(req.URL.Host, batch, trouble, time.Now())
-	if err == nil { // the notifier reads the whole body
+	if err == nil { // limit the body, because the notifier reads it to the end
 		resp.Body = &answerBody{io.LimitReader(resp.Body, maxAnswer), resp.Body}
 	}
 	return resp, err //nolint:bodyclose // the notifier closes it
 }
 
-// maxAnswer is the maximum number of bytes that are read of an Alertmanager's answer. The answer is not used.
+// maxAnswer is the maximum number of bytes that the notifier reads of an Alertmanager's answer. The answer is not used.
 const maxAnswer = 64 << 10
 
 type answerBody struct {
@@ -168,12 +169,13 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 	for _, a := range batch {
 		d.follow(a, err == nil, now)
 	}
-	outdated := func(_ string, until time.Time) bool { return now.Sub(until) > time.Hour } // the rule no longer exists
+	outdated := func(_ string, until time.Time) bool { return now.Sub(until) > time.Hour } // such as an alert of a deleted rule
 	maps.DeleteFunc(d.accepted, outdated)
 	maps.DeleteFunc(d.unsent, outdated)
 }
 
-// follow updates accepted and unsent for one alert. An alert that no Alertmanager accepted while it fired counts as missed.
+// follow updates accepted and unsent for one alert. taken is true if the Alertmanager accepted the notification. If an alert
+// ended before any Alertmanager accepted it, the alert counts as missed.
 func (d *delivery) follow(a post, taken bool, now time.Time) {
 	raw, _ := json.Marshal(a.Labels) // sorted by label name
 	key := string(raw)

@@ -19,9 +19,9 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
-// Limits of a query: its duration, and its number of samples in memory (16 bytes each). A rule that exceeds a limit fails. The
-// failure is logged, counted and shown on /alerts. A request (/api/v1/query) has the lowest limits, because any client may
-// send one.
+// Limits of the duration of a query, and of its samples in memory (16 bytes each). There are three kinds of queries: of rules,
+// of status pages, and of requests to /api/v1/query. A rule that exceeds a limit fails. The failure is logged, counted and
+// shown on /alerts. Requests have the lowest limits, because any client may send one.
 const (
 	ruleTimeout    = 30 * time.Second
 	ruleSamples    = 2_000_000
@@ -37,8 +37,8 @@ type engine struct {
 	clock    *wallClock
 	store    *store
 	promQL   *promql.Engine // for rules
-	pages    *promql.Engine
-	requests *promql.Engine
+	pages    *promql.Engine // for status pages
+	requests *promql.Engine // for requests to /api/v1/query
 	scraper  *scrape.Manager
 	rules    *rules.Manager
 	loader   *loader
@@ -54,7 +54,7 @@ type engine struct {
 	sampled     <-chan struct{} // closed when the store holds the samples of the first scrape
 }
 
-// maxStart is the maximum time that close waits for the first scrape.
+// maxStart is how long close waits until the first scrape begins.
 const maxStart = 10 * time.Second
 
 // once returns a function that closes a channel when it is called for the first time.
@@ -63,7 +63,7 @@ func once() (func(), <-chan struct{}) {
 	return sync.OnceFunc(func() { close(c) }), c
 }
 
-// newEngine returns an engine that continues these active alerts.
+// newEngine returns an engine. Its rules continue the alerts in active.
 func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeAlert) (*engine, error) {
 	registry := prometheus.NewRegistry() // not served: it holds the metrics of Prometheus' packages
 	log := slog.New(leveled{a.log.Handler(), slog.LevelError})
@@ -136,8 +136,8 @@ func (e *engine) evaluate(a *Alerting, set *ruleSet) error {
 	return nil
 }
 
-// iteration evaluates a group, unless the wall clock was set. After a step forward every `for` would have elapsed, and after a
-// step back recent samples would not count.
+// iteration evaluates a group of rules. It does nothing if the wall clock was set. After a step forward, every `for` would end
+// too early. After a step back, the recent samples would be in the future and would not count.
 func (e *engine) iteration(ctx context.Context, g *rules.Group, at time.Time) {
 	if !e.clock.wasSet() {
 		rules.DefaultEvalIterationFunc(ctx, g, at)
@@ -160,7 +160,8 @@ func (e *engine) close() error {
 	return e.store.Close()
 }
 
-// scraped is the store for the scraper. It calls began and done for each scrape.
+// scraped passes the samples of the scraper to the store. It calls began when a scrape begins, and done when the store holds
+// the samples of the scrape.
 type scraped struct {
 	*store
 	began, done func()

@@ -12,7 +12,8 @@ import (
 )
 
 // ValueFamilies returns the families from which the value of a rule's expression is computed. For a recorded series it returns
-// the families of the recording rule. It leaves out families that only filter: those to the right of `and` and `unless`.
+// the families of the recording rule. It omits the families to the right of `and` and `unless`, because they only filter, and
+// the families inside scalar().
 func ValueFamilies(groups []Group, expr string) []string {
 	recorded := map[string][]string{}
 	for _, g := range groups {
@@ -28,7 +29,7 @@ func ValueFamilies(groups []Group, expr string) []string {
 	add = func(expr string) {
 		parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 		if err != nil {
-			return // the rules may be those of a Prometheus with more functions
+			return // a rule of a Prometheus may use functions that this parser does not know
 		}
 		for _, name := range valueNames(parsed) {
 			switch {
@@ -68,12 +69,12 @@ func valueNames(e parser.Node) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Limits of a query from an untrusted client. They are needed because the timeout and the limit of samples do not cover
-// everything. Prometheus' parser takes minutes for a megabyte of parentheses. A regular expression takes memory for each
-// repetition: up to 150 MB for 4 KiB of text. Repeated calls of label_replace can double the length of a label each time.
+// Limits of a query from an untrusted client. The timeout and the limit of samples are not enough. Prometheus' parser takes
+// minutes for a megabyte of parentheses. A regular expression takes memory for each repetition: up to 150 MB for 4 KiB of text.
+// Each call of label_replace can double the length of a label.
 const (
 	longestQuery   = 4 << 10 // bytes
-	longestRegexps = 8 << 10 // characters of all strings, with each repetition written out
+	longestRegexps = 8 << 10 // length of all strings, as regexpLength counts it
 	maxReplaced    = 8       // calls of label_replace
 )
 
@@ -82,8 +83,8 @@ func CheckQuery(expr string) error {
 	if len(expr) > longestQuery {
 		return fmt.Errorf("the query has %d bytes, the maximum is %d: shorten it", len(expr), longestQuery)
 	}
-	if n := regexpLength(expr); n > longestRegexps { // check before the parser compiles the expressions
-		return fmt.Errorf("with each repetition written out, the regular expressions have %d characters, the maximum is %d: repeat less, such as .* instead of .{1000}", n, longestRegexps)
+	if n := regexpLength(expr); n > longestRegexps { // check this first, because the parser compiles the regular expressions
+		return fmt.Errorf("the regular expressions have too many repetitions: %d characters if each repetition is written out, the maximum is %d: write .* instead of .{1000}", n, longestRegexps)
 	}
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 	if err != nil {
@@ -110,7 +111,8 @@ func CheckQuery(expr string) error {
 	return err
 }
 
-// regexpLength returns the length of all strings of a query as regular expressions, with each repetition written out.
+// regexpLength reads all strings of a query as regular expressions. It returns the sum of their lengths with each repetition
+// written out: a{3} counts as aaa.
 func regexpLength(expr string) (sum int) {
 	lexer := parser.Lex(expr)
 	for item := (parser.Item{}); ; {

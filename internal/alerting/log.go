@@ -7,8 +7,8 @@ import (
 	"log/slog"
 )
 
-// leveled treats records below its level as DEBUG. It is for the loggers of Prometheus' packages: this package logs the
-// important events itself.
+// leveled treats records below the level from as DEBUG. The loggers of Prometheus' packages use it, because this package logs
+// the important events itself.
 type leveled struct {
 	slog.Handler
 	from slog.Level

@@ -35,7 +35,7 @@ type Prometheus struct {
 
 var _ Source = (*Prometheus)(nil)
 
-// NewPrometheus returns the Source that c configures. It sends nothing. In tests, transport replaces the network; it may be
+// NewPrometheus returns the Source that c configures. It sends no request. In tests, transport replaces the network. It may be
 // nil.
 func NewPrometheus(c PrometheusConfig, transport http.RoundTripper) (*Prometheus, error) {
 	settings := &httpconfig.DefaultHTTPClientConfig
@@ -167,7 +167,7 @@ func (p *Prometheus) Query(ctx context.Context, expr string, at time.Time) (mode
 	case model.Vector:
 		return value, nil
 	}
-	return nil, fmt.Errorf("query %s: the result is a %s: write an expression of an instant vector or a scalar", expr, value.Type())
+	return nil, fmt.Errorf("query %s: the result is a %s: write an expression that returns an instant vector or a scalar", expr, value.Type())
 }
 
 // QueryRange implements Source.

@@ -29,7 +29,7 @@ func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.
 // Requests implements Requested.
 func (a *Alerting) Requests() Source { return requests{a} }
 
-// requests is Alerting with the limits of requests.
+// requests is Alerting with the limits of requests to /api/v1/query.
 type requests struct{ *Alerting }
 
 // Query implements Source.
@@ -71,7 +71,7 @@ func (e *engine) query(ctx context.Context, limited *promql.Engine, expr string,
 
 func (e *engine) queryRange(ctx context.Context, limited *promql.Engine, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
 	if step <= 0 || end.Before(start) || end.Sub(start)/step > maxSteps {
-		return nil, fmt.Errorf("query %s: invalid range from %s to %s with step %s: end must not be before start, and there can be at most %d steps", expr, start, end, step, maxSteps)
+		return nil, fmt.Errorf("query %s: invalid range from %s to %s with step %s: start must be before end, and there can be at most %d steps", expr, start, end, step, maxSteps)
 	}
 	query, err := limited.NewRangeQuery(ctx, e.store, nil, expr, start, end, step)
 	if err != nil {
@@ -97,11 +97,11 @@ func (e *engine) queryRange(ctx context.Context, limited *promql.Engine, expr st
 	return matrix, nil
 }
 
-// maxSteps is the maximum number of points per series, as in Prometheus' API.
+// maxSteps is the maximum number of steps in a range, as in Prometheus' API.
 const maxSteps = 11_000
 
 func notInstant(t parser.ValueType) error {
-	return errors.New("the result is a " + parser.DocumentedType(t) + ": write an expression of an instant vector or a scalar")
+	return errors.New("the result is a " + parser.DocumentedType(t) + ": write an expression that returns an instant vector or a scalar")
 }
 
 func metricOf(l labels.Labels) model.Metric {

@@ -18,7 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
-// CheckAlertmanagers returns the errors in c.Alertmanagers and in c.AlertmanagerFile. It sends nothing.
+// CheckAlertmanagers returns the errors in c.Alertmanagers and in c.AlertmanagerFile. It sends no request.
 func CheckAlertmanagers(c Config) (urls, file error) {
 	for i, u := range c.Alertmanagers {
 		if _, err := parseReceiver(u); err != nil {
@@ -44,8 +44,8 @@ func parseReceiver(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// receivers builds the alerting section of a Prometheus configuration from the URLs and the file. An entry
-// of the file without targets holds the HTTP settings for the URLs.
+// receivers builds the alerting section of a Prometheus configuration from the URLs and the file. An entry of the file that has
+// no static_configs sets the HTTP options for the URLs.
 func receivers(c Config) (config.AlertingConfig, error) {
 	var block config.AlertingConfig
 	if c.AlertmanagerFile != "" {
@@ -58,40 +58,40 @@ func receivers(c Config) (config.AlertingConfig, error) {
 		}
 		block.SetDirectory(filepath.Dir(c.AlertmanagerFile))
 	}
-	how := config.DefaultAlertmanagerConfig
-	settings := 0
-	var own config.AlertmanagerConfigs
+	options := config.DefaultAlertmanagerConfig
+	withoutTargets := 0
+	var entries config.AlertmanagerConfigs
 	for _, a := range block.AlertmanagerConfigs {
 		if len(a.ServiceDiscoveryConfigs) > 0 {
-			own = append(own, a)
+			entries = append(entries, a)
 			continue
 		}
-		how = *a
-		settings++
+		options = *a
+		withoutTargets++
 	}
 	switch {
-	case settings > 1:
-		return block, fmt.Errorf("%s: %d entries without static_configs: only one entry may configure the listed URLs: add static_configs to the others", c.AlertmanagerFile, settings)
-	case settings == 1 && len(c.Alertmanagers) == 0:
-		return block, fmt.Errorf("%s: an entry without static_configs configures the listed URLs, but no URL is listed: add static_configs to the entry", c.AlertmanagerFile)
-	case len(own) == 0 && len(c.Alertmanagers) == 0:
-		return block, fmt.Errorf("%s: no Alertmanager in the file, and no URL is listed: add one", c.AlertmanagerFile)
+	case withoutTargets > 1:
+		return block, fmt.Errorf("%s: %d entries without static_configs: only one such entry is allowed, for the URLs in AVAX_ALERTMANAGERS: add static_configs to the others", c.AlertmanagerFile, withoutTargets)
+	case withoutTargets == 1 && len(c.Alertmanagers) == 0:
+		return block, fmt.Errorf("%s: an entry without static_configs is only for the URLs in AVAX_ALERTMANAGERS, which is empty: add static_configs to the entry", c.AlertmanagerFile)
+	case len(entries) == 0 && len(c.Alertmanagers) == 0:
+		return block, fmt.Errorf("%s: neither the file nor AVAX_ALERTMANAGERS contains an Alertmanager: add one", c.AlertmanagerFile)
 	}
 	for _, s := range c.Alertmanagers {
 		u, err := parseReceiver(s)
 		if err != nil {
 			return block, err
 		}
-		a := how
+		a := options
 		a.Scheme = u.Scheme
 		if prefix := strings.TrimSuffix(u.Path, "/"); prefix != "" {
 			a.PathPrefix = prefix
 		}
 		target := model.LabelSet{model.AddressLabel: model.LabelValue(u.Host)}
 		a.ServiceDiscoveryConfigs = discovery.Configs{discovery.StaticConfig{{Targets: []model.LabelSet{target}, Source: "list"}}}
-		own = append(own, &a)
+		entries = append(entries, &a)
 	}
-	block.AlertmanagerConfigs = own
+	block.AlertmanagerConfigs = entries
 	return block, nil
 }
 

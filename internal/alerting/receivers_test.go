@@ -80,8 +80,8 @@ func TestAlertmanagerErrorsContainNoSecrets(t *testing.T) {
 		{urls: []string{"http://a"}, content: "alerting: {alertmanagers: [{consul_sd_configs: [{server: x}]}]}", want: "consul_sd_configs"},
 		{urls: []string{"http://a"}, content: "rule_files: [x]", want: "write only the section alerting"},
 		{urls: []string{"http://a"}, content: "alerting: {alertmanagers: [{timeout: 1s}, {timeout: 2s}]}", want: "2 entries without static_configs"},
-		{content: "alerting: {alertmanagers: [{timeout: 1s}]}", want: "no URL is listed: add static_configs to the entry"},
-		{content: "alerting: {}", want: "no Alertmanager"},
+		{content: "alerting: {alertmanagers: [{timeout: 1s}]}", want: "only for the URLs in AVAX_ALERTMANAGERS, which is empty: add static_configs to the entry"},
+		{content: "alerting: {}", want: "contains an Alertmanager"},
 	} {
 		c := Config{Alertmanagers: test.urls}
 		if test.content != "" {

@@ -76,10 +76,10 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 	names := map[string]bool{}
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
-			which := cmp.Or(r.Alert, r.Record)
+			ruleName := cmp.Or(r.Alert, r.Record)
 			expr, err := promQL.ParseExpr(r.Expr)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", name, which, err)
+				return nil, fmt.Errorf("%s: %s: %w", name, ruleName, err)
 			}
 			back := looksBack(expr)
 			if g.QueryOffset != nil {
@@ -87,7 +87,7 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 			}
 			if back > history+Lookback {
 				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, but samples are kept for %s: shorten its range or offset, keep samples for longer (AVAX_HISTORY), or let a Prometheus evaluate the rules",
-					name, g.Name, which, model.Duration(back), model.Duration(history)))
+					name, g.Name, ruleName, model.Duration(back), model.Duration(history)))
 			}
 			addNames(names, expr)
 			if r.Alert == "" {
@@ -160,7 +160,8 @@ func addTemplateNames(names map[string]bool, text string) {
 	}
 }
 
-// loader is a rules.GroupLoader. It returns set, which was read and validated before, even if the file has changed since.
+// loader is a rules.GroupLoader. It returns set and does not read the file, because the file may have changed after set was
+// validated.
 type loader struct{ set *ruleSet }
 
 func (l *loader) Load(string, bool, model.ValidationScheme) (*rulefmt.RuleGroups, []error) {

@@ -40,7 +40,7 @@ const (
 	queueCapacity = 10_000
 )
 
-// Alerting evaluates rules and notifies until its context ends.
+// Alerting evaluates rules and notifies Alertmanagers until the context of Start ends.
 type Alerting struct {
 	o        Options
 	log      *slog.Logger
@@ -60,8 +60,8 @@ type Alerting struct {
 	stopped chan struct{}
 }
 
-// Start starts the scrapes, and after the first complete scrape the evaluation of rules. Both stop when ctx ends. Wait returns
-// when both have stopped.
+// Start starts the scrapes. After the first complete scrape, the evaluation of rules starts. Both stop when ctx ends. Wait
+// returns when both have stopped.
 func Start(ctx context.Context, o Options) (*Alerting, error) {
 	o.ResendDelay = cmp.Or(o.ResendDelay, time.Minute)
 	o.ForGracePeriod = cmp.Or(o.ForGracePeriod, time.Minute)
@@ -212,8 +212,8 @@ func (a *Alerting) waitUntilReady(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// restart replaces the engine after the wall clock was set. Alerts keep their state: no alert is resolved, and a `for`
-// continues. It returns nil if ctx ends first.
+// restart replaces the engine after the wall clock was set. Alerts keep their state: no alert is resolved, and each `for`
+// continues. restart returns nil if ctx ends first.
 func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
 	a.log.Warn("wall clock changed", "effect", "samples are discarded, alerts keep their state")
 	a.stopRules(old)
@@ -264,7 +264,7 @@ func (a *Alerting) current() *engine {
 	return a.engine
 }
 
-// Wait waits until alerting has stopped. It stops after the context of Start has ended.
+// Wait waits until alerting has stopped. Alerting stops after the context of Start has ended.
 func (a *Alerting) Wait() { <-a.stopped }
 
 // scrapeConfig returns the configuration of a Prometheus that scrapes only this exporter.
@@ -292,19 +292,19 @@ func (a *Alerting) scrapeConfig(set *ruleSet) (*config.Config, error) {
 	return cfg, nil
 }
 
-// kept returns the relabel rules that select the samples to keep: the families that rules name, and all avax_ families,
+// kept returns the relabel rules that select the samples to keep. named is ruleSet.families. All avax_ families are kept too,
 // because status pages show them. Histograms of the exporter have many series, so they are kept only if a rule names them.
 func kept(named string) []map[string]any {
 	const bulk = "__tmp_bulk"
-	of := func(label, regex string, rest map[string]any) map[string]any {
+	relabel := func(label, regex string, rest map[string]any) map[string]any {
 		rest["source_labels"], rest["regex"] = []string{label}, regex
 		return rest
 	}
 	return []map[string]any{
-		of(model.MetricNameLabel, "avax_.*|"+named, map[string]any{"action": "keep"}),
-		of(model.MetricNameLabel, "avax_exporter_.*_(?:bucket|sum|count)", map[string]any{"target_label": bulk, "replacement": "1"}),
-		of(model.MetricNameLabel, named, map[string]any{"target_label": bulk, "replacement": ""}),
-		of(bulk, "1", map[string]any{"action": "drop"}),
+		relabel(model.MetricNameLabel, "avax_.*|"+named, map[string]any{"action": "keep"}),
+		relabel(model.MetricNameLabel, "avax_exporter_.*_(?:bucket|sum|count)", map[string]any{"target_label": bulk, "replacement": "1"}),
+		relabel(model.MetricNameLabel, named, map[string]any{"target_label": bulk, "replacement": ""}),
+		relabel(bulk, "1", map[string]any{"action": "drop"}),
 	}
 }
 
@@ -321,7 +321,7 @@ func scrapeTargets(c *config.Config) map[string][]*targetgroup.Group {
 	return groups
 }
 
-// Reload reloads the rules. If they are invalid, it keeps the previous ones.
+// Reload reloads the rules. If the new rules are invalid, it keeps the previous rules.
 func (a *Alerting) Reload() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -373,7 +373,7 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 			if e.clock.wasSet() {
 				return true
 			}
-			a.look()
+			a.updateMetrics()
 			a.metrics.measure(e.store)
 			a.saveState(e, false)
 			if time.Since(dropped) >= dropEvery {
@@ -386,8 +386,9 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 	}
 }
 
-// look counts the active alerts. It logs when a rule starts to fail, fails with another error, or recovers.
-func (a *Alerting) look() {
+// updateMetrics counts the active alerts and the failing rules. It logs when a rule starts to fail, fails with another error,
+// or recovers.
+func (a *Alerting) updateMetrics() {
 	counts := map[string]int{}
 	failing := map[string]string{}
 	for _, g := range a.groups() {
@@ -449,7 +450,7 @@ func (a *Alerting) groups() []Group {
 	for _, g := range e.rules.RuleGroups() {
 		out := Group{Name: g.Name(), File: g.File(), Interval: g.Interval(), Limit: g.Limit(), Took: g.GetEvaluationTime(), Evaluated: g.GetLastEvaluation()}
 		for _, r := range g.Rules() {
-			out.Rules = append(out.Rules, view(r))
+			out.Rules = append(out.Rules, convert(r))
 		}
 		groups = append(groups, out)
 	}
@@ -457,7 +458,8 @@ func (a *Alerting) groups() []Group {
 	return groups
 }
 
-func view(r rules.Rule) Rule {
+// convert returns a rule of the rule manager as a Rule.
+func convert(r rules.Rule) Rule {
 	out := Rule{
 		Name: r.Name(), Query: r.Query().String(), Labels: r.Labels().Map(), Health: string(r.Health()),
 		Took: r.GetEvaluationDuration(), Evaluated: r.GetEvaluationTimestamp(),
@@ -481,5 +483,5 @@ func view(r rules.Rule) Rule {
 	return out
 }
 
-// Receivers returns the Alertmanagers that were notified.
+// Receivers returns the Alertmanagers to which notifications were sent.
 func (a *Alerting) Receivers() []Receiver { return a.delivery.all() }

@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 )
 
-// store keeps samples in memory. It is Prometheus' head block without Prometheus' database, which writes a log and moves full
-// chunks to disk. The head block alone writes no files, so a full disk does not affect it (see docs/decisions/alerting.md).
+// store keeps samples in memory, in Prometheus' head block. Prometheus' database would also write a log and move full chunks to
+// disk. The head block alone writes no files, so a full disk does not affect it (see docs/decisions/alerting.md).
 type store struct{ *tsdb.Head }
 
 // openStore opens an empty store.
@@ -62,7 +62,7 @@ func emptyDir() (string, error) {
 	return "", fmt.Errorf("cannot create a temporary directory: set TMPDIR to a directory that this user may write: %w", errors.Join(errs...))
 }
 
-// Querier implements storage.Queryable as tsdb.DB does: if samples in the range are being dropped, the querier starts after
+// Querier implements storage.Queryable as tsdb.DB does. If samples in the range are being dropped, the querier starts after
 // these samples.
 func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 	if maxt < s.MinTime() {
@@ -72,22 +72,22 @@ func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 	if err != nil {
 		return nil, err
 	}
-	late, again, from := s.IsQuerierCollidingWithTruncation(mint, maxt)
-	if !late && !again {
+	closeFirst, reopen, from := s.IsQuerierCollidingWithTruncation(mint, maxt)
+	if !closeFirst && !reopen {
 		return q, nil
 	}
-	if late {
+	if closeFirst {
 		if err := q.Close(); err != nil {
 			return nil, err
 		}
 	}
-	if !again {
+	if !reopen {
 		return storage.NoopQuerier(), nil
 	}
 	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, from, maxt), from, maxt)
 }
 
-// drop deletes samples older than history and Lookback together.
+// drop deletes samples older than the sum of history and Lookback.
 func (s *store) drop(now time.Time, history time.Duration) error {
 	return s.Truncate(now.Add(-history - Lookback).UnixMilli())
 }
@@ -101,8 +101,8 @@ func (a *Alerting) History() time.Duration {
 	return 0
 }
 
-// Close releases the memory. It first drops all chunks, because the head's Close would write them to disk, and panic if the
-// disk is full.
+// Close releases the memory. It first drops all chunks. Otherwise Head.Close would write the chunks to disk, and would panic if
+// the disk is full.
 func (s *store) Close() error {
 	if err := s.Truncate(math.MaxInt64); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// clockTolerance is the largest step of the wall clock that does not cause a new engine. After a smaller step, samples and
-// evaluations of the skipped or repeated time are lost, as in Prometheus.
+// clockTolerance is the limit for steps of the wall clock. A larger step causes a new engine. A smaller step only causes a gap in
+// samples and evaluations, as in Prometheus.
 const clockTolerance = time.Minute
 
 // wallClock detects that the wall clock was set, or that the machine was suspended: then the wall clock and the monotonic
@@ -25,7 +25,8 @@ func newWallClock(step func(since time.Time) time.Duration) *wallClock {
 	return &wallClock{step: step, last: time.Now(), set: make(chan struct{})}
 }
 
-// clockStep returns by how much the wall clock was set forward since then. since must hold a monotonic reading.
+// clockStep returns how far the wall clock was set forward after the time since. The value is negative if the clock was set
+// back. The parameter since must contain a monotonic clock reading.
 func clockStep(since time.Time) time.Duration {
 	now := time.Now()
 	return now.Round(0).Sub(since.Round(0)) - now.Sub(since)

@@ -39,10 +39,10 @@ func (a *Amount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// Tokens returns the amount in whole tokens with this many decimals, to the nearest float64.
+// Tokens returns the amount in whole tokens, to the nearest float64. The parameter decimals belongs to the token.
 func (a Amount) Tokens(decimals uint64) float64 {
-	const most = 255 // a token's decimals are one byte
-	unit := new(big.Int).Exp(big.NewInt(10), new(big.Int).SetUint64(min(decimals, most)), nil)
+	const maxDecimals = 255 // a token's decimals are one byte
+	unit := new(big.Int).Exp(big.NewInt(10), new(big.Int).SetUint64(min(decimals, maxDecimals)), nil)
 	f, _ := new(big.Rat).SetFrac(a.Int, unit).Float64()
 	return f
 }

@@ -52,7 +52,7 @@ const (
 	CapVariable = "variable"
 )
 
-// The types of unspent outputs of the X-Chain. Those of the P-Chain are in upper case.
+// The types of unspent outputs of the X-Chain. On the P-Chain the types are in upper case.
 const (
 	UTXOTransfer = "transfer"
 	UTXOMint     = "mint"

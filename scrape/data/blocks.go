@@ -6,7 +6,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Block is a block of an EVM chain, with totals of the chain up to it.
+// Block is a block of an EVM chain.
 type Block struct {
 	ChainID                string        `json:"chainId,omitzero"`
 	BlockNumber            wire.Height   `json:"blockNumber"`

@@ -13,8 +13,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The service's limits in compute units, for callers without a key and for callers with a free key. All callers from an IP
-// address share the limit without a key.
+// The service's limits in compute units, for callers without a key and for callers with a free key. All callers without a key
+// that share an IP address share one limit.
 const (
 	KeylessPerMinute = 6_000
 	KeylessPerDay    = 1_200_000
@@ -24,7 +24,7 @@ const (
 
 // Budget limits the compute units spent within any minute and within any day. Use Budget.Admit as scrape.Options.Admit of
 // every Upstream that shares the budget. A Budget is safe for concurrent use. Do not copy it, and do not change its fields
-// after the first use. A restart of the exporter resets what was spent to 0.
+// after the first use. A restart of the exporter resets the spent units to 0.
 type Budget struct {
 	PerMinute, PerDay int // 0: no limit
 
@@ -55,7 +55,7 @@ func (b *Budget) Admit(_ context.Context, op string) error {
 	defer b.mu.Unlock()
 	now, windows := b.windows()
 	for _, w := range windows {
-		if err := w.room(now, units); err != nil {
+		if err := w.check(now, units); err != nil {
 			return &scrape.Error{Op: op, Outcome: scrape.RateLimited, Err: overBudgetError{err}}
 		}
 	}
@@ -96,8 +96,8 @@ func endpointOf(op string) *Endpoint {
 	return nil
 }
 
-// window sums the units spent in the past minute or day. All units spent within one step expire together, based on the end of
-// the step. So the sum is never too small.
+// window sums the units spent in the past minute or day. All units spent within one step expire together. Their age counts from
+// the end of the step, so the sum is never too small.
 type window struct {
 	name         string
 	length, step time.Duration
@@ -128,8 +128,8 @@ func (w *window) spend(now time.Duration, units int) {
 	w.spendings = append(w.spendings, spending{leaves, units})
 }
 
-// room returns an error if that many more units exceed the limit of the window.
-func (w *window) room(now time.Duration, units int) error {
+// check returns an error if the spent units and this many more exceed the limit of the window.
+func (w *window) check(now time.Duration, units int) error {
 	if w.limit <= 0 || w.spent+units <= w.limit {
 		return nil
 	}
@@ -146,8 +146,8 @@ func (w *window) room(now time.Duration, units int) error {
 		wait = s.leaves - now
 	}
 	wait = max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second)
-	return fmt.Errorf("the call costs %d compute units, but of the budget of %d per %s, %d are spent: wait %s, call less often, or raise the budget",
-		units, w.limit, w.name, w.spent, wait)
+	return fmt.Errorf("the call costs %d compute units, but %d of the budget of %d per %s are spent: wait %s, call less often, or raise the budget",
+		units, w.spent, w.limit, w.name, wait)
 }
 
 // Load is a group of requests that repeats.
@@ -163,8 +163,8 @@ type Need struct {
 	PerDay    int // per day
 }
 
-// Estimate sums the maximum cost of loads, without retries and shared answers. A run may take half its period, so requests of
-// two runs can fall into one minute. The error names every invalid load.
+// Estimate sums the maximum cost of loads, without retries and shared answers. The requests of one group may take up to half of
+// Load.Every, so requests of two groups can fall into one minute. The error names every invalid load.
 func Estimate(loads ...Load) (Need, error) {
 	var need Need
 	var errs []error

@@ -43,7 +43,7 @@ func TestMinuteBudgetRejectsCalls(t *testing.T) {
 			}
 		}
 		_, err = c.Block(t.Context(), "1", "1")
-		if want := blockOp + ": rate_limited: the call costs 10 compute units, but of the budget of 120 per minute, 120 are spent: wait 41s, call less often, or raise the budget"; err == nil || err.Error() != want || scrape.OutcomeOf(err) != scrape.RateLimited {
+		if want := blockOp + ": rate_limited: the call costs 10 compute units, but 120 of the budget of 120 per minute are spent: wait 41s, call less often, or raise the budget"; err == nil || err.Error() != want || scrape.OutcomeOf(err) != scrape.RateLimited {
 			t.Errorf("got %v", err)
 		}
 		if minute, day := b.Spent(); minute != 120 || day != 120 || requests != 12 || !u.Healthy() {
@@ -69,7 +69,7 @@ func TestDayBudgetRejectsCalls(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		err := b.Admit(t.Context(), rewardsOp)
-		if want := rewardsOp + ": rate_limited: the call costs 100 compute units, but of the budget of 250 per day, 200 are spent: wait 22h1m0s, call less often, or raise the budget"; err == nil || err.Error() != want {
+		if want := rewardsOp + ": rate_limited: the call costs 100 compute units, but 200 of the budget of 250 per day are spent: wait 22h1m0s, call less often, or raise the budget"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
 		if err := b.Admit(t.Context(), nativeOp); err != nil {

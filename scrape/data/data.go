@@ -5,8 +5,8 @@
 // *scrape.Error if there is no answer. If a parameter is invalid, nothing is sent and the error contains a remedy. Answers
 // may be shared (scrape.MaxAge), so callers must not change them.
 //
-// No collector uses some methods, such as AssetTransactions. They are for the command call, which checks an answer with
-// Endpoint.Check before it prints the answer.
+// Some methods, such as AssetTransactions, are not used by any collector. The command call needs these methods: it checks an
+// answer with Endpoint.Check before it prints the answer.
 //
 // The service may add values. Therefore a status, type or kind is a plain string, and constants name the known values.
 //
@@ -53,7 +53,7 @@ const (
 	keyMissing  = "the service requires a key, and none is configured"
 )
 
-// Explain sets the outcome forbidden and adds a message to an error for which IsKeyRejected holds. It returns other errors
+// Explain adds a message and sets the outcome forbidden if the service rejected the key (IsKeyRejected). It returns other errors
 // unchanged.
 func (c *Client) Explain(err error) error {
 	var e *scrape.Error

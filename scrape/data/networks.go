@@ -22,7 +22,7 @@ type Blockchain struct {
 	EVMChainID           *wire.Uint64  `json:"evmChainId"` // nil for another VM
 	CreateBlockTimestamp wire.UnixTime `json:"createBlockTimestamp"`
 	CreateBlockNumber    wire.Int64    `json:"createBlockNumber"` // -1 for chains of the genesis
-	GenesisData          *Genesis      `json:"genesisData"`       // nil if the service omits it, which it may in a list
+	GenesisData          *Genesis      `json:"genesisData"`       // nil if absent; the service may omit it in a list
 }
 
 // BlockchainPage is one page of blockchains.

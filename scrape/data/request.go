@@ -52,9 +52,9 @@ func (q *request) want(ok bool, format string, args ...any) {
 	}
 }
 
-// fill puts a value into the path. The error for an invalid value contains like as an example.
-func (q *request) fill(name, value, like string) {
-	q.want(fits(value) && value != "." && value != "..", "%s %s: write %s", name, quote(value), like)
+// fill puts a value into the path. The error for an invalid value contains the example.
+func (q *request) fill(name, value, example string) {
+	q.want(fits(value) && value != "." && value != "..", "%s %s: write %s", name, quote(value), example)
 	q.path = strings.ReplaceAll(q.path, "{"+name+"}", url.PathEscape(value))
 }
 
@@ -65,9 +65,9 @@ func fits(value string) bool {
 
 // quote shortens a value and puts it on one line.
 func quote(value string) string {
-	const most = 80
-	if runes := []rune(value); len(runes) > most {
-		value = string(runes[:most]) + "…"
+	const maxLength = 80
+	if runes := []rune(value); len(runes) > maxLength {
+		value = string(runes[:maxLength]) + "…"
 	}
 	return strconv.Quote(value)
 }
@@ -117,7 +117,7 @@ func (q *request) page(p Paging, token string) {
 	q.set("pageToken", token)
 }
 
-// blocks adds a range of blocks: its first block is included, its last is not.
+// blocks adds a range of blocks. The range contains StartBlock, but not EndBlock.
 func (q *request) blocks(r BlockRange) {
 	if r.StartBlock != nil && r.EndBlock != nil {
 		q.want(*r.StartBlock < *r.EndBlock, "endBlock %d: write a number above startBlock (%d); the range ends before endBlock", *r.EndBlock, *r.StartBlock)

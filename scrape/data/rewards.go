@@ -46,7 +46,7 @@ func (r Reward) ID() string { return fmt.Sprint(r.RewardTxHash, " ", r.UTXOID, "
 // PaidAsset is an amount and the price of its asset.
 type PaidAsset struct {
 	AssetAmount
-	HistoricalPrice *Money `json:"historicalPrice"` // of a whole token at the time of payment; nil for about a day, and if unknown
+	HistoricalPrice *Money `json:"historicalPrice"` // of a whole token at the time of payment; nil for about a day after the payment, or if unknown
 }
 
 // RewardPage is one page of rewards.

@@ -9,7 +9,7 @@ type SignatureQuery struct {
 
 	SigningSubnetID        string // hex or cb58; empty: the subnet of the message's source chain
 	QuorumPercentage       *int   // 0 to 100; nil: 67
-	QuorumPercentageBuffer int    // 0 to 100; with QuorumPercentage at most 100
+	QuorumPercentageBuffer int    // 0 to 100; the sum with QuorumPercentage is at most 100
 	PChainHeight           uint64 // height of the validator set; 0: the proposed height
 }
 

@@ -55,7 +55,7 @@ func (c *Client) ERC721Transfers(ctx context.Context, chainID, address string, r
 	}, ERC721Transfer.ID)
 }
 
-// The types of internal transactions. The service lists only calls with a value and creations.
+// The types of internal transactions. The service lists only creations, and calls that transfer a value.
 const (
 	InternalUnknown      = "UNKNOWN"
 	InternalCall         = "CALL"
@@ -88,9 +88,9 @@ type InternalTransaction struct {
 // ID returns the identity of an internal transaction on its chain. The service provides none, and a transaction can contain
 // identical calls. Identical calls on one page get different numbers. Identical calls on different pages count as one call,
 // because pages may overlap.
-func (t InternalTransaction) ID() string { return fmt.Sprint(t.looks(), " ", t.nth) }
+func (t InternalTransaction) ID() string { return fmt.Sprint(t.fingerprint(), " ", t.nth) }
 
-func (t InternalTransaction) looks() string {
+func (t InternalTransaction) fingerprint() string {
 	return fmt.Sprint(t.TxHash, " ", t.From.Address, " ", t.To.Address, " ", t.InternalTxType, " ", t.Value, " ", t.IsReverted, " ", t.GasUsed, " ", t.GasLimit)
 }
 
@@ -101,12 +101,12 @@ type InternalTransactionPage struct {
 }
 
 func (p InternalTransactionPage) content() ([]Item[InternalTransaction], string) {
-	alike := map[string]int{}
+	count := map[string]int{}
 	list := slices.Clone(p.Transactions) // the page may be shared
 	for i := range list {
-		looks := list[i].Value.looks()
-		list[i].Value.nth = alike[looks]
-		alike[looks]++
+		fingerprint := list[i].Value.fingerprint()
+		list[i].Value.nth = count[fingerprint]
+		count[fingerprint]++
 	}
 	return list, p.NextPageToken
 }

@@ -13,13 +13,16 @@ import (
 
 // Paging configures the requests of a list.
 //
-// A walk yields the items page by page, until the last page or until the caller stops. It ends with the first error, which
-// has no item. The exception is an error of one item (IsItem): the walk continues with the next item. Each item is yielded
-// once, by its identity, such as a transaction hash and log index. Pages overlap when the list grows during the walk. Page
-// tokens expire after about a day. The walk then restarts at the first page without shared answers, as long as each restart
-// makes progress.
+// A walk requests page after page and yields the items. It ends after the last page, or when the caller stops, or with the first
+// error. After an error of one item (IsItem), the walk continues with the next item. Pages overlap when the list grows during
+// the walk. Therefore the walk yields only one item per identity, such as a transaction hash and log index.
+//
+// Page tokens expire after about a day. The walk then restarts at the first page, without shared answers. It fails if it reads
+// no more pages after a restart than before.
 type Paging struct {
-	PageSize int // items per page; 0: for a single page the service's default, for a walk many, because the cost of a page does not depend on its size
+	// PageSize is the number of items per page. With 0, a single page has the service's default, and a walk uses up to 500, because
+	// the cost of a page does not depend on its size.
+	PageSize int
 	MaxPages int // maximum number of pages of a walk, including restarts; 0: 100
 }
 
@@ -83,7 +86,7 @@ func walk[P page[T], T any](ctx context.Context, e *Endpoint, maxPages int, get 
 				return
 			}
 			if next == token {
-				fail(scrape.Malformed, errors.New("the token of the next page is that of the current page"))
+				fail(scrape.Malformed, errors.New("the next page has the same token as the current page"))
 				return
 			}
 			token = next

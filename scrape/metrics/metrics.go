@@ -23,7 +23,7 @@ type Client struct {
 	u *scrape.Upstream
 
 	mu   sync.Mutex
-	gone time.Time // time at which version 1 was found to be no longer offered; zero: it is offered
+	gone time.Time // last time at which the service did not offer version 1; zero: it offers version 1
 }
 
 // New returns the client of the service behind u.
@@ -32,7 +32,7 @@ func New(u *scrape.Upstream) *Client { return &Client{u: u} }
 // Name returns the configured name of the service.
 func (c *Client) Name() string { return c.u.Name() }
 
-// Point is one value of a series. Timestamp is the start of its bucket, in UTC.
+// Point is one value of a series. It covers a period of time, the bucket. Timestamp is the start of the bucket, in UTC.
 type Point struct {
 	Timestamp wire.UnixTime `json:"timestamp"`
 	Value     wire.Float    `json:"value"`
@@ -50,7 +50,7 @@ type Page struct {
 
 const avgTPS = "GET /v1/avg_tps/{chainId}"
 
-// maxPages is the maximum number of pages of a series. With one point per day they cover more than a century.
+// maxPages is the maximum number of pages of a series. With one point per day, these pages cover more than a century.
 const maxPages = 500
 
 // AvgTPS yields the pages of GET /v1/avg_tps/{chainId}, up to the last page or the first error. ChainID is the number of an
@@ -59,16 +59,16 @@ func (c *Client) AvgTPS(ctx context.Context, chainID string) iter.Seq2[Page, err
 	return c.pages(ctx, avgTPS, "/v1/avg_tps/"+url.PathEscape(chainID), nil)
 }
 
-// pages yields the pages of a series. Each request has the parameters in always.
-func (c *Client) pages(ctx context.Context, op, path string, always url.Values) iter.Seq2[Page, error] {
+// pages yields the pages of a series. Each request has these parameters.
+func (c *Client) pages(ctx context.Context, op, path string, parameters url.Values) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
-		query := always
+		query := parameters
 		for range maxPages {
 			page, err := scrape.Get[Page](ctx, c.u, op, path, query)
 			if !yield(page, err) || err != nil {
 				return
 			}
-			next := maps.Clone(always)
+			next := maps.Clone(parameters)
 			if next == nil {
 				next = url.Values{}
 			}
@@ -81,7 +81,7 @@ func (c *Client) pages(ctx context.Context, op, path string, always url.Values) 
 				return
 			}
 			if next.Encode() == query.Encode() {
-				yield(Page{}, &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: errors.New("the token of the next page is that of the current page")})
+				yield(Page{}, &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: errors.New("the next page has the same token as the current page")})
 				return
 			}
 			query = next
@@ -129,12 +129,12 @@ type AverageTPS struct {
 }
 
 // AverageTPS returns the newest complete point of GET /v1/avg_tps/{chainId}. If the service no longer offers version 1, it
-// returns the newest complete point of Daily. The client stores for an hour that version 1 is not offered.
+// returns the newest complete point of Daily. For the next hour, AverageTPS then calls only version 2.
 //
-// The newest bucket of a series is incomplete and its value changes, so it does not count. In version 1 a point is complete
-// if its bucket ended before lastRun, or before now if lastRun is absent. In version 2 every point but the newest is complete.
-// The length of a bucket is the shortest distance between two points, or a day for a single point. Pages are requested until
-// one has a complete point. If the oldest points come first, all pages are requested.
+// The value of the newest point changes until its bucket is complete, so this point does not count. In version 1 a point is
+// complete if its bucket ended before lastRun, or before now if lastRun is absent. In version 2 every point except the newest is
+// complete. The length of a bucket is the shortest distance between two points, or a day for a single point. AverageTPS requests
+// pages until it finds a complete point. If the oldest points come first, it requests all pages.
 func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, error) {
 	if c.isGone() {
 		return c.dailyTPS(ctx, chainID)
@@ -155,9 +155,9 @@ func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, er
 	return other, otherErr
 }
 
-// newest returns the newest complete point of a series. If a page has no lastRun, end computes from the points so far up to
-// which time the series is complete.
-func newest(pages iter.Seq2[Page, error], end func([]Point) time.Time) (AverageTPS, error) {
+// newest returns the newest complete point of a series. The series is complete up to the time lastRun. If no page has lastRun,
+// completeUntil computes this time from the received points.
+func newest(pages iter.Seq2[Page, error], completeUntil func([]Point) time.Time) (AverageTPS, error) {
 	var found AverageTPS
 	var points []Point
 	for page, err := range pages {
@@ -168,11 +168,11 @@ func newest(pages iter.Seq2[Page, error], end func([]Point) time.Time) (AverageT
 		if page.LastRun != nil {
 			found.LastRun = &page.LastRun.Time
 		}
-		by := end(points)
+		until := completeUntil(points)
 		if found.LastRun != nil {
-			by = *found.LastRun
+			until = *found.LastRun
 		}
-		found.Point = newestComplete(points, by)
+		found.Point = newestComplete(points, until)
 		if found.Point != nil && !oldestFirst(page.Results) {
 			break
 		}
@@ -184,7 +184,7 @@ func oldestFirst(points []Point) bool {
 	return len(points) > 1 && points[0].Timestamp.Before(points[len(points)-1].Timestamp.Time)
 }
 
-func newestComplete(points []Point, by time.Time) *Point {
+func newestComplete(points []Point, until time.Time) *Point {
 	points = slices.Clone(points)
 	slices.SortFunc(points, func(a, b Point) int { return b.Timestamp.Compare(a.Timestamp.Time) })
 	bucket := 24 * time.Hour
@@ -199,7 +199,7 @@ func newestComplete(points []Point, by time.Time) *Point {
 		bucket = shortest
 	}
 	for _, p := range points {
-		if !p.Timestamp.Add(bucket).After(by) {
+		if !p.Timestamp.Add(bucket).After(until) {
 			return &p
 		}
 	}

@@ -134,7 +134,7 @@ func TestAvgTPSEndsForAnyAnswer(t *testing.T) {
 	endless := 0
 	for want, transport := range map[string]http.RoundTripper{
 		"GET /v1/avg_tps/{chainId}: not_found: HTTP 404: not known: /v1/avg_tps/1?pageToken=expired": service{"/v1/avg_tps/1": page(`,"nextPageToken":"expired"`)},
-		"GET /v1/avg_tps/{chainId}: malformed: the token of the next page is that of the current page": service{
+		"GET /v1/avg_tps/{chainId}: malformed: the next page has the same token as the current page": service{
 			"/v1/avg_tps/1":                page(`,"nextPageToken":"same"`),
 			"/v1/avg_tps/1?pageToken=same": page(`,"nextPageToken":"same"`),
 		},

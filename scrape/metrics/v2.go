@@ -39,7 +39,7 @@ func (c *Client) dailyTPS(ctx context.Context, chainID string) (AverageTPS, erro
 	})
 }
 
-// goneFor is how long version 1 is not called after it was found to be no longer offered.
+// goneFor is how long the client does not call version 1 after the service did not offer it.
 const goneFor = time.Hour
 
 func (c *Client) isGone() bool {
@@ -48,8 +48,8 @@ func (c *Client) isGone() bool {
 	return !c.gone.IsZero() && time.Since(c.gone) < goneFor
 }
 
-// saysGone reports whether an error can mean that the service no longer offers a version: HTTP 404 or 410, or an error that
-// names the version.
+// saysGone reports whether an error can mean that the service no longer offers a version: HTTP 404 or 410, or a
+// message that contains deprecated.
 func saysGone(err error) bool {
 	switch scrape.OutcomeOf(err) {
 	case scrape.NotFound:

@@ -6,8 +6,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The admin API is disabled unless the node was started with --api-admin-enabled=true. While it is disabled, every call is
-// not_found. No collector calls a method that changes the node.
+// The admin API is disabled unless the node was started with --api-admin-enabled=true. While it is disabled, every call has
+// the outcome not_found. No collector calls a method that changes the node.
 
 func admin[T any](ctx context.Context, c *Client, method string, params any) (T, error) {
 	return scrape.RPC[T](ctx, c.u, adminPath, method, params)
@@ -58,9 +58,9 @@ func (c *Client) AdminLoggerLevel(ctx context.Context, loggerName string) (map[s
 	return answer.LoggerLevels, err
 }
 
-// AdminSetLoggerLevel calls admin.setLoggerLevel, which changes the node. An empty loggerName means all loggers. An empty
-// level stays unchanged; two empty levels are an error. AdminSetLoggerLevel returns the new levels by logger name. If the
-// node's release does not return levels, the result is empty.
+// AdminSetLoggerLevel calls admin.setLoggerLevel, which changes the node. An empty loggerName means all loggers. The
+// node keeps a level that is empty in the parameter to. Two empty levels are an error. AdminSetLoggerLevel returns the new
+// levels by logger name. If the node's release does not return levels, the result is empty.
 func (c *Client) AdminSetLoggerLevel(ctx context.Context, loggerName string, to LoggerLevel) (map[string]LoggerLevel, error) {
 	answer, err := change[struct {
 		LoggerLevels map[string]LoggerLevel `json:"loggerLevels,omitzero"`

@@ -94,7 +94,7 @@ type TxOutput struct {
 	Output  Output `json:"output"`
 }
 
-// Output is an amount and its owners. After Locktime, Threshold of the Addresses together can spend it.
+// Output is an amount and its owners. To spend the amount after Locktime, as many of the Addresses as Threshold must sign.
 type Output struct {
 	Addresses []string     `json:"addresses,omitzero"`
 	Amount    *wire.Uint64 `json:"amount"`    // in the asset's smallest unit; nil for outputs without an amount, such as an NFT
@@ -119,7 +119,7 @@ type Input struct {
 	Input            *Input        `json:"input"`                     // set in an input that spends locked funds that can be staked
 }
 
-// Credential holds the signatures of one input. The X-Chain puts them into an inner object.
+// Credential holds the signatures of one input. The X-Chain puts the signatures into an inner object.
 type Credential struct {
 	FxID       string      `json:"fxID,omitzero"`
 	Signatures []string    `json:"signatures,omitzero"` // hex after 0x
@@ -132,7 +132,7 @@ type UTXOID struct {
 	OutputIndex wire.Uint64 `json:"outputIndex"`
 }
 
-// blockByID and the next types are the parameters of the methods that return a block or transaction.
+// blockByID holds the parameters of the methods that return a block by its ID.
 type blockByID struct {
 	BlockID  string   `json:"blockID"`
 	Encoding Encoding `json:"encoding,omitempty"`

@@ -159,7 +159,7 @@ type Precompile struct {
 // no fees and no precompiles, and other names for the upgrades: durangoBlockTimestamp instead of durangoTimestamp.
 type ChainConfig struct {
 	ChainID            uint64
-	Fees               *Fees                   // of the genesis; EthFeeConfig returns the current ones
+	Fees               *Fees                   // of the genesis; EthFeeConfig returns the current fees
 	AllowFeeRecipients *bool                   // of the genesis
 	Blocks             map[string]uint64       // block number of an upgrade, by member, such as londonBlock
 	Times              map[string]time.Time    // time of an upgrade, by member, such as etnaTimestamp or cancunTime
@@ -228,8 +228,8 @@ func instant(at *time.Time) []any {
 	return []any{at.Unix()}
 }
 
-// UnmarshalWire assigns each member to a field by the suffix of its name. If the value does not fit this field, as the
-// precompile of a custom VM may not, the member is only in Canonical.
+// UnmarshalWire assigns each member to a field by the suffix of its name. If the value does not fit this field, the member is
+// only in Canonical. For example, a custom VM may have a precompile with other fields.
 func (c *ChainConfig) UnmarshalWire(d *wire.Decoder) error {
 	text, err := d.ReadRaw()
 	if err != nil {

@@ -38,7 +38,7 @@ type HealthCheck struct {
 	Chain              *ChainHealth   // nil unless the check is about a chain
 }
 
-// ChainHealth is the result of the check of a chain. A bootstrapping chain has no Consensus facts.
+// ChainHealth is the result of the check of a chain. While the chain is bootstrapping, the first four fields are empty.
 type ChainHealth struct {
 	LastAcceptedHeight     *wire.Height
 	LastAcceptedID         string
@@ -110,9 +110,9 @@ func chainHealth(d *wire.Decoder, message jsontext.Value) (*ChainHealth, error) 
 	return chain, nil
 }
 
-// Health calls GET /ext/health for all checks. Tags are subnet IDs: with tags, it returns only the checks of the node itself
+// Health calls GET /ext/health for all checks. Tags are subnet IDs. With tags, Health returns only the checks of the node itself
 // and of these subnets. An unknown tag is not an error. The answer of an unhealthy node is not an error either. Shortly after
-// its start a node may delay the answer.
+// its start, a node may delay the answer.
 func (c *Client) Health(ctx context.Context, tags ...string) (Health, error) {
 	return health(ctx, c, "/ext/health", tags)
 }

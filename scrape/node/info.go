@@ -18,7 +18,8 @@ func info[T any](ctx context.Context, c *Client, method string, params any) (T, 
 	return scrape.RPC[T](ctx, c.u, infoPath, method, params)
 }
 
-// ACP holds the votes on one ACP of the validators to which this node is connected. The node's own stake counts as abstaining.
+// ACP holds the votes on one Avalanche Community Proposal. Only validators that are connected to this node are counted. The
+// node's own stake counts as abstaining.
 type ACP struct {
 	SupportWeight wire.NanoAVAX `json:"supportWeight"`
 	Supporters    []string      `json:"supporters"` // node IDs
@@ -121,7 +122,7 @@ func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
 	return info[Version](scrape.Ahead(ctx), c, "info.getNodeVersion", nil)
 }
 
-// TxFee holds fixed fees. Only the first two are in use. The others are absent or have no meaning.
+// TxFee holds fixed fees. Only the first two fields are in use. The other fields are absent or have no meaning.
 type TxFee struct {
 	TxFee                         wire.NanoAVAX  `json:"txFee"`
 	CreateAssetTxFee              wire.NanoAVAX  `json:"createAssetTxFee"`
@@ -139,7 +140,7 @@ func (c *Client) TxFee(ctx context.Context) (TxFee, error) {
 	return info[TxFee](ctx, c, "info.getTxFee", nil)
 }
 
-// VMs calls info.getVMs: the aliases of the installed VMs by VM ID. A VM may have none.
+// VMs calls info.getVMs: the aliases of the installed VMs by VM ID. A VM may have no alias.
 func (c *Client) VMs(ctx context.Context) (map[string][]string, error) {
 	answer, err := info[struct {
 		VMs map[string][]string `json:"vms"`
@@ -157,7 +158,7 @@ type Peers struct {
 type Peer struct {
 	NodeID         string         `json:"nodeID"`
 	IP             string         `json:"ip,omitzero"`       // of the connection; the port is ephemeral if the peer opened the connection
-	PublicIP       string         `json:"publicIP,omitzero"` // that the peer announces
+	PublicIP       string         `json:"publicIP,omitzero"` // announced by the peer
 	Version        string         `json:"version,omitzero"`
 	UpgradeTime    *wire.UnixTime `json:"upgradeTime"` // of the newest upgrade that the peer knows
 	LastSent       wire.PastTime  `json:"lastSent"`
@@ -186,9 +187,9 @@ type Uptime struct {
 	WeightedAveragePercentage wire.Percent `json:"weightedAveragePercentage"` // average of the observed uptimes, weighted by stake
 }
 
-// Uptime calls info.uptime for the primary network; a node ignores any other subnet. A node that does not validate, or does
-// not validate yet, returns an error: see IsNotValidator, IsStartTimeNotFound and IsStillBootstrapping. After a node's start
-// the values begin at its own stake and rise for half a minute.
+// Uptime calls info.uptime for the primary network, because a node ignores the parameter subnetID. A node that does not
+// validate, or does not validate yet, returns an error: see IsNotValidator, IsStartTimeNotFound and IsStillBootstrapping. For
+// half a minute after a node's start, the values are too low. At first they include only the node's own stake.
 func (c *Client) Uptime(ctx context.Context) (Uptime, error) {
 	return info[Uptime](ctx, c, "info.uptime", nil)
 }

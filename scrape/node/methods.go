@@ -23,7 +23,7 @@ type Method struct {
 	Undocumented bool     // offered by nodes, but not documented
 }
 
-// Methods returns all methods of the client: every documented one and a few more.
+// Methods returns all methods of the client: every documented method and a few undocumented methods.
 func Methods() []Method { return slices.Clone(methods) }
 
 const (
@@ -123,8 +123,8 @@ func (m Method) Usage() string {
 	return m.Name + " {" + strings.Join(params, ", ") + "}"
 }
 
-// Check returns an error for invalid parameters; nil means no parameters. The check is needed because a node ignores an
-// unknown parameter, so after a typing error its answer would look correct.
+// Check returns an error if params are invalid for the method. If params is nil, the call has no parameters. The check is needed
+// because a node ignores unknown parameters. Without the check, the answer would look correct after a typing error.
 func (m Method) Check(params jsontext.Value) error {
 	var given []string
 	switch {
@@ -164,18 +164,18 @@ func (m Method) Check(params jsontext.Value) error {
 // blockchain ID, for methods that need a chain. If the typed client cannot decode the result, the error has the outcome
 // malformed. A call that changes something is sent at most once.
 func (c *Client) Call(ctx context.Context, m Method, chain string, params jsontext.Value) (jsontext.Value, error) {
-	var sent any // no parameters
+	var sentParams any // nil: no parameters
 	switch {
 	case params != nil:
-		sent = params
+		sentParams = params
 	case m.Positional:
-		sent = []any{}
+		sentParams = []any{}
 	}
-	ask := scrape.RPC[jsontext.Value]
+	send := scrape.RPC[jsontext.Value]
 	if m.Changes != "" {
-		ask = scrape.RPCOnce[jsontext.Value]
+		send = scrape.RPCOnce[jsontext.Value]
 	}
-	result, err := ask(ctx, c.u, at(m.Path, chain), m.Name, sent)
+	result, err := send(ctx, c.u, at(m.Path, chain), m.Name, sentParams)
 	if err == nil {
 		err = m.check(ctx, result)
 	}

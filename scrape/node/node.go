@@ -1,8 +1,8 @@
 // Package node is the typed client of a node's API: JSON-RPC under /ext.
 //
 // Each file holds one service. Each Go method makes one call; its types are in the same file. The name of a Go method follows
-// the API: NodeID calls info.getNodeID. Outside info, the service is a prefix: PlatformHeight calls platform.getHeight,
-// EthBlockNumber calls eth_blockNumber. Methods lists all methods of the API, and Call calls any of them by name.
+// the API: NodeID calls info.getNodeID. For services other than info, the name of the service is a prefix: PlatformHeight
+// calls platform.getHeight, EthBlockNumber calls eth_blockNumber. Methods lists all methods of the API, and Call calls any of them by name.
 //
 // Every Go method returns a *scrape.Error if there is no answer. Functions such as IsNotOffered recognize errors with a special
 // meaning. Answers may be shared (scrape.MaxAge), so callers must not change them.
@@ -44,8 +44,8 @@ func at(path, chain string) string {
 	return strings.ReplaceAll(path, "{chain}", url.PathEscape(chain))
 }
 
-// IsNotOffered reports whether the node or chain does not know the method. The release is older or newer, or the chain runs
-// another VM. A retry does not help.
+// IsNotOffered reports whether the node or chain does not know the method. Possible causes are the release of the node and the
+// VM of the chain. A retry does not help.
 func IsNotOffered(err error) bool {
 	var refusal *scrape.RPCError
 	return errors.As(err, &refusal) && refusal.Code == scrape.CodeMethodNotFound ||
@@ -53,7 +53,8 @@ func IsNotOffered(err error) bool {
 }
 
 // IsWithheld reports whether an endpoint, or a proxy in front of it, does not offer a call: the method or path is unknown or
-// not allowed. A public endpoint offers only some of a node's methods. Other statuses, such as 400, concern one request.
+// not allowed. A public endpoint offers only some of a node's methods. Other errors, such as status 400, concern only
+// one request.
 func IsWithheld(err error) bool {
 	switch scrape.OutcomeOf(err) {
 	case scrape.Forbidden, scrape.NotFound:
@@ -71,14 +72,14 @@ func IsWithheld(err error) bool {
 // codeMethodNotSupported is the code of a provider that does not offer a method (EIP-1474).
 const codeMethodNotSupported = -32004
 
-// IsNoSuchChain reports whether the node does not run the chain in a call of info.isBootstrapped or info.getBlockchainID: the
-// name is wrong, the chain is not tracked, not created yet, or its VM failed.
+// IsNoSuchChain reports whether an error of info.isBootstrapped or info.getBlockchainID means that the node does not run the
+// chain. Possible causes: the name is wrong, the chain is not tracked or not created yet, or its VM failed.
 func IsNoSuchChain(err error) bool {
 	return refused(err, "there is no chain with alias/ID") || refused(err, "there is no ID with alias")
 }
 
-// refused reports whether the node itself refused with this text. The text is needed because a node uses one error code for
-// almost every error.
+// refused reports whether the node's error message contains this text. The error code is not enough, because a node uses one
+// code for almost every error.
 func refused(err error, words string) bool {
 	var refusal *scrape.RPCError
 	return errors.As(err, &refusal) && strings.Contains(refusal.Message, words)

@@ -13,7 +13,7 @@ func platform[T any](ctx context.Context, c *Client, method string, params any) 
 	return scrape.RPC[T](ctx, c.u, platformPath, method, params)
 }
 
-// Owner is the right to spend or decide. After Locktime, Threshold of the Addresses together have this right.
+// Owner lists the addresses that may spend or decide. After Locktime, as many of the Addresses as Threshold must sign.
 type Owner struct {
 	Locktime  wire.Uint64 `json:"locktime"` // Unix seconds; 0 for none
 	Threshold wire.Uint64 `json:"threshold"`
@@ -22,9 +22,9 @@ type Owner struct {
 
 // Validator is a member of the current validator set. It has one of three forms. Its subnet determines which fields are set:
 //
-//   - primary network: TxID, EndTime, rewards, fee, uptime, delegations; an auto-renewed one also has NextPeriod;
+//   - primary network: TxID, EndTime, rewards, fee, uptime, delegations; an auto-renewed validator also has NextPeriod;
 //   - permissioned subnet: only TxID and EndTime;
-//   - L1: ValidationID, PublicKey, owners, MinNonce, Balance; it has no end.
+//   - L1: ValidationID, PublicKey, owners, MinNonce, Balance; no EndTime.
 //
 // The list of an L1 that was a permissioned subnet may contain validators of the last two forms.
 type Validator struct {
@@ -39,7 +39,7 @@ type Validator struct {
 	ValidationRewardOwner  *Owner         `json:"validationRewardOwner"`
 	DelegationRewardOwner  *Owner         `json:"delegationRewardOwner"`
 	DelegationFee          *wire.Percent  `json:"delegationFee"`
-	Uptime                 *wire.Percent  `json:"uptime"`    // as the answering node observed it; always 100 for itself
+	Uptime                 *wire.Percent  `json:"uptime"`    // as the answering node observed it; always 100 for the answering node itself
 	Connected              *bool          `json:"connected"` // to the answering node
 	Signer                 *Signer        `json:"signer"`
 	DelegatorCount         *wire.Uint64   `json:"delegatorCount"`
@@ -185,7 +185,7 @@ func (c *Client) PlatformBlockByHeight(ctx context.Context, height uint64, as En
 	}{height, as})
 }
 
-// Supply is an upper bound on the tokens that can stake a subnet. Burned tokens, including fees, are not subtracted.
+// Supply is an upper bound on the existing amount of a subnet's staking token. Burned tokens, including fees, are not subtracted.
 type Supply struct {
 	Supply wire.Uint64  `json:"supply"` // nAVAX on the primary network
 	Height *wire.Height `json:"height"` // of the P-Chain

@@ -12,11 +12,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// ValidatorSet is a whole validator set that takes little memory. For each validator it holds the IDs, stake, period, rewards,
-// and its uptime and connection as the node observes them. It omits owners, keys and the fields of L1 validators, which are
-// most of an answer.
+// ValidatorSet is a whole validator set that takes little memory. For each validator it holds the node ID, stake, period and
+// rewards, and the uptime and connection that the node observes. It omits owners, keys and the fields of L1 validators. Most of
+// an answer consists of these omitted fields.
 type ValidatorSet struct {
-	pieces [][]member // all but the last are full; several slices, because one growing slice leaves garbage
+	pieces [][]member // all but the last are full; a single slice would be copied each time it grows
 }
 
 // Limits of the size of a piece. A new piece is as large as all earlier pieces together, within these limits.
@@ -26,7 +26,7 @@ const (
 )
 
 // PlatformValidatorSet calls platform.getCurrentValidators for a whole set, in random order. It decodes the answer while the
-// answer arrives, and stores none of its text. An empty subnetID means the primary network.
+// answer arrives, and does not store the text of the answer. An empty subnetID means the primary network.
 func (c *Client) PlatformValidatorSet(ctx context.Context, subnetID string) (*ValidatorSet, error) {
 	answer, err := platform[struct {
 		Validators ValidatorSet `json:"validators"`

@@ -8,8 +8,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// typed holds the client's Go method for each API method, by name. Its parameters are arbitrary: they do not affect how an
-// answer is decoded.
+// typed holds the client's Go method for each API method, by name. The parameters in these calls are arbitrary, because they do
+// not affect how an answer is decoded.
 var typed = map[string]func(context.Context, *Client) error{
 	"admin.alias":            func(ctx context.Context, c *Client) error { return c.AdminAlias(ctx, "", "") },
 	"admin.aliasChain":       func(ctx context.Context, c *Client) error { return c.AdminAliasChain(ctx, "", "") },

@@ -8,8 +8,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// ChainValidator is a validator of a subnet's chain as the answering node observes it. Nodes observe different values. For
-// itself a node always reports the best possible values.
+// ChainValidator is a validator of a subnet's chain as the answering node observes it. Nodes observe different values. About
+// itself, a node always reports the best possible values.
 type ChainValidator struct {
 	ValidationID     string        `json:"validationID"` // on a permissioned subnet: ID of the transaction that added the validator
 	NodeID           string        `json:"nodeID"`

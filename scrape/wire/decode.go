@@ -13,9 +13,10 @@ import (
 )
 
 // Decode decodes the next value of d into the variable that into points to. A missing value never becomes zero. A struct
-// field that is a pointer, or tagged omitzero, may be absent or null. Any other missing field is an error. A null elsewhere is
-// an error too, also in a list or map. For a list, however, null decodes to nil, because servers written in Go send an empty
-// list as null. Unknown members are ignored. Of a field's json tag, only the name and omitzero have an effect.
+// field that is a pointer, or tagged omitzero, may be absent or null. Any other missing field is an error. Null in place of a
+// list or map decodes to nil, because servers written in Go send an empty list as null. Null in place of any other value is an
+// error, also within a list or map. Unknown members are ignored. Of a field's json tag, only the name and omitzero have an
+// effect.
 //
 // A type that is an Unmarshaler decodes itself. So does a scalar type with an UnmarshalJSONFrom, UnmarshalJSON or
 // UnmarshalText method.
@@ -35,7 +36,7 @@ type Unmarshaler interface {
 
 func decode(d *Decoder, v reflect.Value) error {
 	kind := d.PeekKind()
-	p := planOf(v.Type())
+	p := typeDecoderOf(v.Type())
 	switch {
 	case p.self:
 		return d.placed(v.Addr().Interface().(Unmarshaler).UnmarshalWire(d))
@@ -68,7 +69,7 @@ func decode(d *Decoder, v reflect.Value) error {
 	return nil
 }
 
-// decodeString does not use the library, which allocates 4 KiB for the strings of a Decoder.
+// decodeString does not use the json library, because the library allocates 4 KiB per Decoder for strings.
 func decodeString(d *Decoder, v reflect.Value) error {
 	text, err := d.ReadToken()
 	if err != nil {
@@ -120,7 +121,7 @@ func decodeMap(d *Decoder, v reflect.Value) error {
 		if err := d.name(n); err != nil {
 			return err
 		}
-		if planOf(key).as == reflect.String {
+		if typeDecoderOf(key).as == reflect.String {
 			if err := decodeString(d, name.Elem()); err != nil {
 				return err
 			}
@@ -141,7 +142,7 @@ func decodeMap(d *Decoder, v reflect.Value) error {
 
 // decodeElement decodes an element of a list or map.
 func decodeElement(d *Decoder, v reflect.Value) error {
-	if d.PeekKind() == jsontext.KindNull && !nillable(v.Kind()) && !planOf(v.Type()).self {
+	if d.PeekKind() == jsontext.KindNull && !nillable(v.Kind()) && !typeDecoderOf(v.Type()).self {
 		if err := d.SkipValue(); err != nil {
 			return err
 		}
@@ -158,9 +159,9 @@ func decodeStruct(d *Decoder, v reflect.Value, p *typeDecoder) error {
 	if err := d.open(); err != nil {
 		return err
 	}
-	var few [64]bool
-	seen := few[:]
-	if len(p.fields) > len(few) {
+	var onStack [64]bool
+	seen := onStack[:]
+	if len(p.fields) > len(onStack) {
 		seen = make([]bool, len(p.fields))
 	}
 	for n := 0; d.PeekKind() == jsontext.KindString; n++ {
@@ -224,12 +225,12 @@ var rawType = reflect.TypeFor[jsontext.Value]()
 
 var typeDecoders sync.Map // reflect.Type to *typeDecoder
 
-func planOf(t reflect.Type) *typeDecoder {
+func typeDecoderOf(t reflect.Type) *typeDecoder {
 	if known, ok := typeDecoders.Load(t); ok {
 		return known.(*typeDecoder)
 	}
 	p := &typeDecoder{self: reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]())}
-	if !p.self && (governed(t) || t.Kind() == reflect.String && !decodesItself(t)) {
+	if !p.self && (canContainAbsent(t) || t.Kind() == reflect.String && !decodesItself(t)) {
 		p.as = t.Kind()
 	}
 	if p.as == reflect.Struct {
@@ -239,8 +240,8 @@ func planOf(t reflect.Type) *typeDecoder {
 	return p
 }
 
-// governed reports whether a type can contain absent values.
-func governed(t reflect.Type) bool {
+// canContainAbsent reports whether a type can contain absent values.
+func canContainAbsent(t reflect.Type) bool {
 	if decodesItself(t) {
 		return false
 	}

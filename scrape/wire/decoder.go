@@ -25,8 +25,8 @@ type Decoder struct {
 	depth  int  // depth, in the whole answer, of the value that this Decoder reads
 }
 
-// NewDecoder returns a Decoder for r. Decoded values take at most memory bytes. If they would take more, decoding fails with
-// ErrMemory.
+// NewDecoder returns a Decoder for r. The parameter memory limits the memory of decoded values, in bytes. If the values would take
+// more, decoding fails with ErrMemory.
 func NewDecoder(r io.Reader, memory int) *Decoder {
 	of := decoders.Get().(*jsontext.Decoder)
 	of.Reset(r, options)
@@ -41,7 +41,7 @@ var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 // maxReused is the largest answer in bytes whose buffers are reused.
 const maxReused = 64 << 10
 
-// Close lets another Decoder use the buffers of d. Afterwards neither d nor raw text that it returned may be used.
+// Close lets another Decoder use the buffers of d. After Close, do not use d or values that ReadValue returned.
 func (d *Decoder) Close() {
 	if d.InputOffset() <= maxReused {
 		d.Reset(strings.NewReader(""), options)
@@ -50,7 +50,7 @@ func (d *Decoder) Close() {
 	d.Decoder = nil
 }
 
-// Sub returns a Decoder for raw, a part of the same answer that ReadRaw returned. Both share the same limits.
+// Sub returns a Decoder for raw, a part of the answer. ReadRaw of d returned raw. Both Decoders share the same limits.
 func (d *Decoder) Sub(raw jsontext.Value) *Decoder {
 	return &Decoder{Decoder: jsontext.NewDecoder(bytes.NewBuffer(raw), options), memory: d.memory, depth: d.depth + d.StackDepth()}
 }
@@ -59,7 +59,7 @@ func (d *Decoder) Sub(raw jsontext.Value) *Decoder {
 const (
 	mapHeader = 48
 	mapGroup  = 8   // number of entries in the first allocation of a map
-	nameCost  = 100 // for each name of an object with more than fewNames names
+	nameCost  = 100 // for each name of an object after the first fewNames names
 	fewNames  = 64
 	rawCost   = 4 // for each byte kept as text: text is copied when it grows and when its parts are decoded
 )
@@ -77,10 +77,10 @@ func (d *Decoder) open() error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	return d.deep()
+	return d.checkDepth()
 }
 
-func (d *Decoder) deep() error {
+func (d *Decoder) checkDepth() error {
 	if d.depth+d.StackDepth() > maxDepth {
 		return &json.SemanticError{Err: fmt.Errorf("more than %d nested objects and lists", maxDepth)}
 	}
@@ -109,7 +109,7 @@ func (d *Decoder) ReadRaw() (jsontext.Value, error) {
 	return raw, err
 }
 
-// read reads the next value token by token and passes the text of each to keep.
+// read reads the next value token by token and passes the text of each token to keep.
 func (d *Decoder) read(keep func(text ...byte) error) error {
 	outside := d.StackDepth()
 	for {
@@ -135,7 +135,7 @@ func (d *Decoder) read(keep func(text ...byte) error) error {
 			if _, err := d.ReadToken(); err != nil {
 				return err
 			}
-			if err := errors.Join(d.deep(), keep(byte(kind))); err != nil {
+			if err := errors.Join(d.checkDepth(), keep(byte(kind))); err != nil {
 				return err
 			}
 		} else {

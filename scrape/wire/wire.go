@@ -187,7 +187,7 @@ func (v *Percent) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// Ratio returns the share from 0 to 1, rounded to nine decimals. No upstream writes that many. The rounding removes the error
+// Ratio returns the share from 0 to 1, rounded to nine decimals. No upstream writes more decimals. The rounding removes the error
 // of the division by 100: "80.0109" becomes exactly 0.800109.
 func (v Percent) Ratio() float64 { return math.Round(float64(v)*1e7) / 1e9 }
 
@@ -234,8 +234,8 @@ func (v *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// PastTime is a Time in the past. A time more than 30 days in the future is rejected. Wrong clocks may cause smaller
-// differences.
+// PastTime is a Time in the past. A time more than 30 days in the future is rejected. A smaller difference is accepted, because
+// clocks can be wrong.
 type PastTime struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
@@ -345,7 +345,7 @@ func whole(s string) (uint64, error) {
 	}
 }
 
-// finite parses a JSON number. JSON has no NaN, Inf and hexadecimal numbers.
+// finite parses a JSON number. JSON has no NaN, no Inf and no hexadecimal numbers.
 func finite(s string) (float64, error) {
 	if value := jsontext.Value(s); value.Kind() != '0' || !value.IsValid() {
 		return 0, fmt.Errorf("%s is not a number", quote(s))
@@ -362,9 +362,9 @@ func finite(s string) (float64, error) {
 
 // quote shortens a value from an upstream and puts it on one line.
 func quote(s string) string {
-	const most = 40
-	if len(s) > most {
-		s = s[:most] + "…"
+	const maxLength = 40
+	if len(s) > maxLength {
+		s = s[:maxLength] + "…"
 	}
 	return strconv.Quote(s)
 }
