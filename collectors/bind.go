@@ -42,12 +42,12 @@ func (collect nodeCollect) bind(nodesOf func(*Targets) []*Node) func(*Upstreams)
 	}
 }
 
-// perNodeAndChain binds a collector to every node and each of the chains.
+// perNodeAndChain binds a collector to every pair of a node and a chain.
 func perNodeAndChain(chains func(*Targets) []Chain, collect nodeChainCollect) func(*Upstreams) []Job {
 	return collect.bind((*Targets).Nodes, chains)
 }
 
-// perNodeOrObserverAndChain binds a collector to every node and observer and each of the chains.
+// perNodeOrObserverAndChain binds a collector to every pair of a node or observer, and a chain.
 func perNodeOrObserverAndChain(chains func(*Targets) []Chain, collect nodeChainCollect) func(*Upstreams) []Job {
 	return nodeChainCollect(func(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {
 		return n.runCollector(func() error { return collect(ctx, t, n, c, out) })

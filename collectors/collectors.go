@@ -36,9 +36,9 @@ type Spec struct {
 	Scope metric.Scope
 	// Bind returns the collector's jobs, each with a different target. It calls no upstream.
 	Bind func(*Upstreams) []Job
-	// Cost estimates the number of calls to the Data service, by the names in Calls, if each of this number of jobs runs
-	// once. A list counts as one page, or more if the collector knows the number of pages. Runs that read the history of
-	// a list make more calls. Nil: the collector does not call the Data service.
+	// Cost estimates how often each method in Calls is called at the Data service if all jobs of the collector run once.
+	// The parameter jobs is the number of jobs. A list counts as one page, or more if the collector knows the number of
+	// pages. Runs that read the history of a list make more calls. Nil: the collector does not call the Data service.
 	Cost func(w Watchlist, jobs int) map[string]int
 }
 
@@ -51,7 +51,7 @@ func (s *Spec) Period(v Validators) time.Duration {
 }
 
 // Jobs returns the jobs that this shard runs. A job about a node uses the nodes of this shard. All other jobs use the
-// nodes of all shards. The parameter all is nil if another shard runs these other jobs.
+// nodes of all shards. The parameter all is nil if another shard runs the other jobs.
 func (s *Spec) Jobs(shard, all *Upstreams) []Job {
 	const perNode = metric.ScopeNode | metric.ScopeNodeChain
 	if shard == all {

@@ -102,7 +102,7 @@ type search struct {
 	found   bool
 	newest  data.Block // highest known block, if found is true
 	above   uint64     // lowest block that the service does not know
-	unknown error      // the service's error for the last block that it does not know
+	unknown error      // error of the last lookup of a block that the service does not know
 	err     error      // error that ended the search
 }
 
@@ -127,10 +127,10 @@ func (s *search) lookUp(n uint64) bool {
 }
 
 // run searches for the newest block that the service knows. It starts with the result of the last run, and replaces it
-// with the new result. It first assumes that the service has indexed as many blocks as the nodes have accepted since.
-// If that is wrong, it assumes that the service has indexed no new block. If there is no last result, it searches from
-// the head downwards. When it has found a known and an unknown block, it continues with a binary search between them.
-// If no lookup is left, the next run continues with the result.
+// with the new result. It first assumes that the service has indexed as many new blocks as the nodes have accepted. If
+// that is wrong, it assumes that the service has indexed no new block. If there is no last result, it searches from the
+// head downwards. When it has found a known and an unknown block, it continues with a binary search between them. If no
+// lookup is left, the next run continues with the result.
 func (s *search) run(head uint64, last *indexed) error {
 	s.found = s.found && s.newest.BlockNumber > 0
 	caughtUp := false

@@ -29,7 +29,7 @@ type DataService struct {
 	history lock       // held by a run while it reads a long history; other runs wait
 
 	mu       sync.Mutex
-	answered map[string]bool   // calls that the service has answered at least once, by name
+	answered map[string]bool   // calls for which the service has returned data at least once, by name
 	network  string            // result of FindNetwork; empty if not known
 	checked  time.Time         // time of the last check that the nodes belong to network
 	evmIDs   map[string]uint64 // EVM chain IDs, by blockchain ID
@@ -130,8 +130,8 @@ func wrongAnswer(op, requested, answered string) error {
 
 // ofChain runs call, which requests data of a chain from the Data service. If the service answers "not found" (404), the
 // error is ErrNotOffered, because the service does not index every chain. The call is then repeated after a minute.
-// Each further "not found" doubles this wait, up to an hour. If the service has answered the call before, the run fails
-// with the service's error instead.
+// Each further "not found" doubles this wait, up to an hour. If the service has returned data for the call before, the
+// run fails with the service's error instead.
 func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, callName string, call func(chainID string) (T, error)) (T, error) {
 	var none T
 	callName += " " + c.Name

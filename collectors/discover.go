@@ -17,12 +17,12 @@ import (
 // MaxChains is the maximum number of monitored chains with AVAX_CHAINS=auto.
 const MaxChains = 1000
 
-// Discover returns the known chains and the discovered chains. It discovers each chain of a subnet that at least one
-// node tracks. One node lists all chains of the network. The health checks of each node then show which chains the node
-// tracks: a node has one check for each chain that it runs or could not start. Discover never removes a chain, so the
-// chains of a node do not disappear when the node goes down. If MaxChains chains are known, it makes no calls. If some
-// nodes do not answer, Discover returns the chains of the other nodes, and an error that names the nodes without an
-// answer.
+// Discover returns the known chains and the discovered chains. It discovers each chain that at least one node tracks,
+// except chains of the primary network. One node lists all chains of the network. The health checks of each node then
+// show which chains the node tracks: a node has one check for each chain that it runs or could not start. Discover never
+// removes a chain, so the chains of a node do not disappear when the node goes down. If MaxChains chains are known, it
+// makes no calls. If some nodes do not answer, Discover returns the chains of the other nodes, and an error that names
+// the nodes without an answer.
 func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	if len(known) >= MaxChains {
 		return known, nil

@@ -97,7 +97,7 @@ func each[T any](ctx context.Context, nodes []*Node, call func(context.Context, 
 	return found, nil
 }
 
-// noAnswerError combines the errors of the failed calls, one for each node.
+// noAnswerError makes one error of the errors of all nodes.
 func noAnswerError(errs []error) error {
 	switch len(errs) {
 	case 0:

@@ -53,8 +53,8 @@ type knownNode struct {
 // a load balancer, the identity may change with every call.
 const maxChangeNotes = 10
 
-// changed compares a reported node ID or BLS key with the last one, and then stores the reported one in last. An empty
-// text is not a change: an old release does not report the key.
+// changed reports whether a reported node ID or BLS key differs from the last one. It then stores the reported one in
+// last. An empty text is not a change: an old release does not report the key.
 func (s *knownNode) changed(name, what string, last *string, reported string) bool {
 	if reported == "" || reported == *last {
 		return false

@@ -120,9 +120,9 @@ const (
 	icmMaxLanes = 100
 )
 
-// read reads the list of messages, newest first, and updates the totals. It reads at least all messages that were sent
-// later than icmMaxDelay before b.Newest, and the rest of the last page. Once per icmDeepEvery it continues to the
-// oldest pending message. truncated is true if the list has more pages than one run reads.
+// read reads the list of messages, newest first, and updates the totals. It reads at least down to icmMaxDelay before
+// b.Newest, and then the rest of that page. Once per icmDeepEvery it continues to the oldest pending message. truncated
+// is true if the list has more pages than one run reads.
 func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool, err error) {
 	now := time.Now()
 	if b.Newest.IsZero() {
@@ -211,7 +211,7 @@ func icmMessageOf(m data.ICMMessage) icmMessage {
 	return k
 }
 
-// settle moves the messages that no later run reads again from Recent to the sums.
+// settle moves messages from Recent to the sums. It moves a message if no later run reads the message again.
 func (b *icmTotals) settle(now time.Time) {
 	var waiting []string
 	for id, m := range b.Recent {

@@ -23,7 +23,8 @@ type Node struct {
 	// failing holds the first error of each failing health check.
 	failing map[string]string
 	added   time.Time // time at which the exporter added the node
-	// probed is true after the first up probe. down is true if the node did not answer the latest up probe.
+	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
+	// latest up probe.
 	probed, down bool
 	waiting      map[*context.CancelFunc]bool // cancels the calls that wait for the node; used when down becomes true
 

@@ -218,7 +218,7 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 		byID[v.NodeID] = v
 	}
 	votes := make(map[string]vote, len(entries))
-	// Several nodes may have the same ID.
+	// Several nodes may have the same ID: keep the vote with the most stake.
 	keep := func(v vote) {
 		if was, there := votes[v.of]; !there || v.views > was.views {
 			v.own = v.own || was.own

@@ -96,7 +96,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 		return err
 	}
 	ids := make(map[*Node]string, len(nodes))
-	for _, n := range t.unreachable(maxAge).present(nodes) { // if a node hangs, the run would wait for it
+	for _, n := range t.unreachable(maxAge).present(nodes) { // the run would wait for a node that hangs
 		ids[n] = n.knownID()
 	}
 	for _, n := range t.ofThisNetwork() {
@@ -139,7 +139,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 			}
 		}
 	}
-	for _, o := range primary { // the nodes that answer
+	for _, o := range primary { // only nodes that answer have a view
 		if o.node.observer {
 			continue
 		}

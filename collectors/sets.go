@@ -42,7 +42,7 @@ func (w monitored) ids(ctx context.Context) (ids []string, all bool, err error) 
 	return slices.Compact(ids), false, nil
 }
 
-// entries requests the P-Chain's entries of the monitored validators, and of the validators with moreIDs. If all
+// entries requests the P-Chain's entries of the monitored validators, and of the validators moreIDs. If all
 // validators are monitored, it requests the whole set.
 func (w monitored) entries(ctx context.Context, n *Node, moreIDs ...string) (iter.Seq[node.Validator], error) {
 	ids, all, err := w.ids(ctx)
@@ -155,7 +155,7 @@ func chainSet(ctx context.Context, n *Node, c Chain) ([]node.ChainValidator, err
 	})
 }
 
-// l1Validator converts the P-Chain's entry of a validator of a monitored chain. The burn rate is not set.
+// l1Validator converts the P-Chain's entry of a validator of a monitored chain. The result has no burn rate.
 func l1Validator(c Chain, found node.Validator) (v staking.Validator, err error) {
 	v = staking.Validator{ID: found.ValidationID, NodeID: found.NodeID, Weight: uint64(found.Weight)}
 	if found.EndTime != nil {

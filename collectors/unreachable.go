@@ -10,9 +10,9 @@ import (
 // longest measured time was 50 s.
 const peerDetectionDelay = time.Minute
 
-// Unreachable returns the names of the nodes that do not answer. A node does not answer if it did not answer the latest
-// up probe. If the collector "up" does not run, the node's last call counts instead. A node also does not answer if its
-// last answer is older than maxAge (0: no limit).
+// Unreachable returns the names of the unreachable nodes. A node is unreachable if it did not answer the latest up
+// probe. If the collector "up" does not run, the node's last call counts instead. A node is also unreachable if its last
+// answer is older than maxAge (0: no limit).
 func (t *Targets) Unreachable(maxAge time.Duration) []string {
 	names := []string{}
 	for _, n := range t.Nodes() {
@@ -77,16 +77,16 @@ func (n *Node) untilUnreachable(ctx context.Context) (context.Context, context.C
 	}
 }
 
-// unreachableNodes holds the configured nodes that do not answer, for one run.
+// unreachableNodes holds the configured nodes that are unreachable during one run.
 type unreachableNodes struct {
-	names []string        // see Targets.unreachable for the nodes that are omitted
-	ids   map[string]bool // node IDs; omits the ID if another configured node with the same ID answers
+	names []string        // omits some new nodes: see Targets.unreachable
+	ids   map[string]bool // node IDs; an ID is omitted if another configured node with this ID is reachable
 	nodes map[*Node]bool
 }
 
-// unreachable returns the nodes that do not answer, as Unreachable defines it. Collectors count these nodes as not
-// connected, by their IDs. The ID of a node that has never answered is not known, so this is not possible for such a
-// node. Its name is omitted until peerDetectionDelay after the node was added: then its peers report it correctly.
+// unreachable returns the unreachable nodes, as Unreachable defines them. Collectors count an unreachable node as not
+// connected, by its ID. If a node has never answered, its ID is not known, and its peers may report it as connected. So
+// the field names omits such a node until peerDetectionDelay after the exporter added it.
 func (t *Targets) unreachable(maxAge time.Duration) unreachableNodes {
 	found := unreachableNodes{names: []string{}}
 	for _, n := range t.Nodes() {
@@ -116,8 +116,8 @@ func (t *Targets) unreachable(maxAge time.Duration) unreachableNodes {
 	return found
 }
 
-// maxAnswerAge returns the maximum age of the last answer of a node that counts as reachable. It is one and a half
-// periods of the collector. The caller's run has just started, and its deadline is after half a period.
+// maxAnswerAge returns the maximum age of the last answer of a reachable node: one and a half periods of the collector.
+// Call it at the start of a run, because the deadline of ctx is then half a period away.
 func maxAnswerAge(ctx context.Context) time.Duration {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
@@ -126,7 +126,7 @@ func maxAnswerAge(ctx context.Context) time.Duration {
 	return 3 * time.Until(deadline)
 }
 
-// present returns those of the nodes that answer. If none answers, it returns all of them.
+// present returns the nodes of the list that are reachable. If none is reachable, it returns the whole list.
 func (a unreachableNodes) present(nodes []*Node) []*Node {
 	if len(a.nodes) == 0 {
 		return nodes

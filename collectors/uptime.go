@@ -33,7 +33,7 @@ func collectUptime(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) 
 	case node.IsNotValidator(err), node.IsStartTimeNotFound(err): // IsStartTimeNotFound: a node without sybil protection
 		out.Set(nodeValidating, 0, n.Name())
 		return nil
-	case node.IsStillBootstrapping(err): // not known until the P-Chain is bootstrapped
+	case node.IsStillBootstrapping(err): // the uptime is not known until the P-Chain is bootstrapped
 		return nil
 	case err != nil:
 		return err

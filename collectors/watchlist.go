@@ -50,8 +50,8 @@ type Token struct {
 	Chain    string // name of a monitored chain
 	Contract string // contract address of the token's collection, such as 0x1f…
 	ID       string // decimal token ID
-	// Reindex: if the Data service has no valid copy of the token's metadata, request that it reads the metadata again,
-	// at most once per reindexEvery.
+	// Reindex: if the Data service has no valid copy of the token's metadata, the exporter requests that the service
+	// reads the metadata again. It requests this at most once per reindexEvery.
 	Reindex bool
 }
 
