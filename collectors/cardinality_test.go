@@ -76,7 +76,7 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 }
 
 // A node chooses the names of its checks, ACPs and upgrades, and may report any number of them.
-func TestEndlessNamesFailTheRun(t *testing.T) {
+func TestTooManyNamesFailTheRun(t *testing.T) {
 	for method, c := range map[string]struct{ collector, family, entry, around string }{
 		"info.acps":     {"acps", "avax_acp_stake_avax", `"%d":{"supportWeight":"1","supporters":[],"objectWeight":"0","objectors":[],"abstainWeight":"0"}`, `{"acps":{%s}}`},
 		"info.upgrades": {"upgrades", "avax_upgrade_timestamp_seconds", `"u%dTime":"2025-01-01T00:00:00Z"`, `{%s}`},
@@ -102,7 +102,7 @@ func TestEndlessNamesFailTheRun(t *testing.T) {
 	}
 }
 
-// A version of 1 MB is too long for a label. The other samples of the node are exported.
+// A version of 1 MB is too long for a label. The other samples of the node must still be exported.
 func TestTooLongVersionDropsOnlyItsOwnSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
@@ -121,8 +121,8 @@ func TestTooLongVersionDropsOnlyItsOwnSamples(t *testing.T) {
 	})
 }
 
-// Behind a load balancer, each answer may come from another machine.
-func TestEndlessIdentityChangesKeepTheLastNotes(t *testing.T) {
+// If the node's address is a load balancer, each answer may come from another machine.
+func TestOnlyTheLastIdentityChangesAreNoted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
 		var i int
@@ -196,7 +196,7 @@ func TestOldestPendingICMMessagesAreGivenUp(t *testing.T) {
 			if n := sum(t, samples, "avax_icm_messages"); n != float64((run+1)*each) {
 				t.Errorf("run %d: %v messages counted", run+1, n)
 			}
-			// Of the messages older than an hour, 10,000 stay pending: those of five runs and a part of a sixth.
+			// Of the messages older than an hour, 10,000 stay pending: the messages of five runs and some of a sixth run.
 			oldest := time.Unix(int64(valueOf(t, samples, way)), 0)
 			if want := began.Add(time.Duration(max(0, run-6)) * 2 * time.Hour); oldest.Sub(want).Abs() > time.Minute {
 				t.Errorf("run %d: oldest pending %v, want %v", run+1, oldest.Sub(began), want.Sub(began))

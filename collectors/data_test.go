@@ -138,7 +138,7 @@ func TestRewardsCountOnceInAnyOrder(t *testing.T) {
 				if n := counted(); n != 8 {
 					t.Fatalf("%v rewards, want 8", n)
 				}
-				for i := range 10 { // a reward of a longer stake is listed at another place if the order is by start
+				for i := range 10 { // if the list is sorted by start, a reward for a longer stake is at another place
 					w.network.PayRewardOf("alpha", data.RewardDelegator, 1_000_000_000, time.Now().Add(-time.Duration(40+40*i)*24*time.Hour))
 					time.Sleep(24 * time.Hour)
 				}
@@ -265,7 +265,7 @@ func TestRewardHistoryLeavesBudgetToOthers(t *testing.T) {
 	})
 }
 
-func TestRewardIsValuedOnceThePriceIsKnown(t *testing.T) {
+func TestRewardGetsItsValueWhenThePriceIsKnown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		before, _ := w.run(t, "rewards", "alpha")
 		w.network.PayReward("alpha", data.RewardDelegator, 10_000_000_000)
@@ -442,7 +442,7 @@ func TestSubnetOfTwoMonitoredChainsIsExportedOnce(t *testing.T) {
 	})
 }
 
-func TestSubnetOwnerIsTheCurrentOne(t *testing.T) {
+func TestNewSubnetOwnerReplacesThePreviousOne(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetOwner("examplel1", []string{"custom1new", "custom1newer", "custom1new"}, 2)
 		w.network.SetManager("examplel1", "C", "0x00000000000000000000000000000000000000ff")
@@ -606,7 +606,7 @@ func message(id, status, destination string, sent time.Time) string {
 		"from":"0x1","to":"0x2","messageExecuted":%t,"receiptDelivered":false%s%s}`, id, status, destination, status != data.ICMPending, source, delivery)
 }
 
-// An NFT is malformed in a field that the collector does not use. The other NFTs of the address count.
+// One NFT has a malformed field that the collector does not use. The other NFTs of the address still count.
 func TestMalformedItemIsSkippedAndNoted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const good = `{"address":"0x1","tokenId":"1","ercType":"ERC-721"}`
@@ -731,7 +731,7 @@ func TestAssetTransactionsCountOnceAtRangeStart(t *testing.T) {
 				if n := sum(t, samples, "avax_asset_transactions_total"); n != float64(len(times)) {
 					t.Errorf("counted %v of %d", n, len(times))
 				}
-				times = append(times, now) // in the same second, but the service indexes it later
+				times = append(times, now) // a transaction of the same second, which the service indexes later
 				time.Sleep(time.Second + time.Duration(len(times)%2)*time.Minute)
 			}
 		})
@@ -830,7 +830,7 @@ func (w world) newestOf(t *testing.T, chain string, from uint64) uint64 {
 	}
 }
 
-func TestNewestIndexedBlockNeedsFewCalls(t *testing.T) {
+func TestNewestIndexedBlockIsFoundWithFewCalls(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		height := func(limit int) (found uint64, calls int) {
 			t.Helper()
@@ -871,7 +871,7 @@ func TestNewestIndexedBlockNeedsFewCalls(t *testing.T) {
 	})
 }
 
-func TestUnindexedChainIsCalledLessAndLessOften(t *testing.T) {
+func TestCallsForAnUnindexedChainBecomeRare(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.SetChains(slices.DeleteFunc(w.ups.Chains(), func(c collectors.Chain) bool { return c.Name != "examplel1" }))
 		const state = `avax_data_chain_indexed{chain="examplel1"}`
@@ -915,7 +915,7 @@ func TestInitial404IsRetriedWithinMinutes(t *testing.T) {
 	})
 }
 
-func TestDataNetworkIsThatOfTheNodes(t *testing.T) {
+func TestDataServiceCallsUseTheNodesNetwork(t *testing.T) {
 	const rewards = "rewards"
 	for name, c := range map[string]struct {
 		id         uint64
@@ -1003,7 +1003,7 @@ func TestAnswerForAnotherSubjectIsRejected(t *testing.T) {
 	}
 }
 
-// The service answered a call about the chain before. So a later 404 does not mean that it does not index the chain:
+// The service has returned data of the chain before, so it indexes the chain. A later 404 is an outage:
 // the run fails, and the samples stay until they expire.
 func TestNotFoundAfterAnAnswerFailsTheRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
@@ -1202,7 +1202,7 @@ func TestDataServiceIsCalledWhileNodesAreDown(t *testing.T) {
 	})
 }
 
-// check and the budget use Cost to estimate the calls of a day.
+// The command check and the budget use Cost to estimate the calls of a day.
 func TestDataCallsStayWithinCost(t *testing.T) {
 	for _, spec := range collectors.All() {
 		inWorld(t, func(t *testing.T, w world) {

@@ -64,7 +64,7 @@ func TestNextNodeAnswersForAnUntrackedChain(t *testing.T) {
 	})
 }
 
-func TestUnofferedPartLeavesOtherSamples(t *testing.T) {
+func TestUnofferedMethodLeavesOtherSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Node("alpha").Inject(simnet.Refused(-32000, `rpc: can't find method "avm.GetTxFee"`), "avm.getTxFee")
 		page, err := w.run(t, "identity", "alpha")

@@ -88,7 +88,7 @@ func TestIdentityChangesAreCounted(t *testing.T) {
 			want float64
 		}{{"bravo.sim", 0}, {"charlie.sim", 1}, {"charlie.sim", 1}, {"bravo.sim", 2}, {"charlie.sim", 3}} {
 			transport.hosts["bravo.sim"] = step.host
-			time.Sleep(5 * time.Minute) // no answer is shared for so long
+			time.Sleep(5 * time.Minute) // longer than any shared answer is used
 			values, notes := collect()
 			if values["identity_changes_total bravo"] != step.want || values["identity_changes_total alpha"] != 0 {
 				t.Errorf("%s answers as bravo: %v, want %v changes", step.host, values, step.want)
@@ -153,7 +153,7 @@ func TestFleetIgnoresNodesThatDoNotAnswer(t *testing.T) {
 			t.Fatalf("%v", values)
 		}
 		network.Node("bravo").Stop()
-		time.Sleep(5 * time.Minute) // no answer is shared for so long
+		time.Sleep(5 * time.Minute) // longer than any shared answer is used
 		if values, _ := collect(); len(values) != 3 {
 			t.Errorf("%v", values)
 		}
@@ -164,8 +164,9 @@ func TestFleetIgnoresNodesThatDoNotAnswer(t *testing.T) {
 	})
 }
 
-// In a fleet some nodes are always down. Runs of other nodes must not wait for nodes that were never identified.
-func TestUnidentifiedNodeIsWaitedForOnce(t *testing.T) {
+// In a fleet, some nodes are always down. The jobs of other nodes must not wait in each run for a node whose ID is not
+// known.
+func TestOnlyTheFirstRunWaitsForAnUnidentifiedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		network.Node("bravo").Inject(simnet.Hung())

@@ -161,7 +161,7 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 					network.Node("foxtrot").SetPartialSync(true)
 					time.Sleep(2 * time.Minute)
 				}
-				ups.Watch.Validators.IDs = nil // then the collectors request the node IDs from the nodes
+				ups.Watch.Validators.IDs = nil // so that the collectors request the node IDs from the nodes
 				collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				asked := map[string]bool{}
 				for _, c := range network.Calls() {

@@ -132,11 +132,11 @@ func TestBurnIsMeasuredWithoutAPrice(t *testing.T) {
 				wantNoSeries(t, page, "top_up")
 				wantNoSeries(t, page, of("runway_seconds", "alpha"))
 				wantSeries(t, page, of("runway_seconds", "foxtrot"), "0")
-				wantSeries(t, page, `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`, "0") // independent of the burn: 270 of 370 are active
+				wantSeries(t, page, `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`, "0") // the burn does not matter: only 270 of 370 weight is active
 				wantNoSeries(t, page, `quorum="0.67"`)
 				for range 3 {
 					time.Sleep(2 * time.Minute)
-					w.network.TopUp("examplel1", "bravo", 5e9) // must not count as burn
+					w.network.TopUp("examplel1", "bravo", 5e9) // a top-up must not count as burn
 					page = run()
 				}
 				day := float64(price) * 86400e-9
@@ -222,7 +222,7 @@ func TestLegacyValidatorsPayNothingAndStayActive(t *testing.T) {
 		wantNoSeries(t, page, w.network.NodeID("alpha"))
 		runway := valueOf(t, page, fmt.Sprintf(`avax_l1_validator_runway_seconds{chain="examplepoa",node_id="%s",validation_id="%s"}`,
 			w.network.NodeID("hotel"), w.network.ValidationID("examplepoa", "hotel")))
-		for quorum, want := range map[string]float64{"0.80": runway, "0.75": runway} { // legacy validators have a weight of 60 of 90
+		for quorum, want := range map[string]float64{"0.80": runway, "0.75": runway} { // 60 of 90 weight belongs to legacy validators
 			if got := valueOf(t, page, `avax_l1_quorum_loss_seconds{chain="examplepoa",quorum="`+quorum+`"}`); got != want {
 				t.Errorf("quorum %s lost in %v s, want %v", quorum, got, want)
 			}
@@ -246,12 +246,12 @@ func TestQuorumDenominatorIncludesInactiveWeight(t *testing.T) {
 		}
 		w.network.SetBalance("examplel1", "charlie", 0)
 		w.network.SetBalance("examplel1", "echo", 0)
-		page = run() // 300 of 370 are active: 81 % of all weight
+		page = run() // 300 of 370 weight is active: 81 %
 		if got, want := valueOf(t, page, quorum("0.80")), valueOf(t, page, of("runway_seconds", "foxtrot")); got != want {
 			t.Errorf("lost in %v s, want %v", got, want)
 		}
 		w.network.SetBalance("examplel1", "foxtrot", 0)
-		page = run() // 200 of 370
+		page = run() // 200 of 370 weight is active
 		wantSeries(t, page, quorum("0.80"), "0")
 		wantSeries(t, page, quorum("0.67"), "0")
 		wantSeries(t, page, of("runway_seconds", "foxtrot"), "0")

@@ -112,7 +112,7 @@ func TestOtherNodesViewsCountForANodeThatIsDown(t *testing.T) {
 		if got, want := alpha("views_stake_ratio"), (2_050_000+1_950_500)/10_040_600.0; !near(got, want) {
 			t.Errorf("views of %v, want those of bravo and charlie, %v", got, want)
 		}
-		// charlie and bravo observed earlier downtime more precisely than in whole percents.
+		// charlie and bravo report alpha's earlier downtime exactly, not in whole percents.
 		if used := alpha("downtime_used_seconds"); used < 24*3600 || used > before("downtime_used_seconds")+24*3600 {
 			t.Errorf("downtime used %v s after a day, %v s before that day", used, before("downtime_used_seconds"))
 		}
@@ -123,7 +123,7 @@ func TestOtherNodesViewsCountForANodeThatIsDown(t *testing.T) {
 	})
 }
 
-// Peers report whole percents of alpha's uptime, the other configured nodes report it exactly.
+// Peers report alpha's uptime in whole percents. The other configured nodes report it exactly.
 func TestDowntimeUsedDoesNotFallWhenTheNodeGoesDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo", "charlie")
@@ -157,7 +157,7 @@ func TestDowntimeUsedDoesNotFallWhenTheNodeGoesDown(t *testing.T) {
 		// After a restart, the collector continues with the state directory.
 		dir := t.TempDir()
 		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, dir)}
-		first, _ := downtime() // without stored state: what the other nodes observed
+		first, _ := downtime() // without stored state, the value is what the other nodes observed
 		w.network.Node("alpha").Start()
 		time.Sleep(10 * time.Minute)
 		higher, _ := downtime()
@@ -295,7 +295,7 @@ func TestOutdatedNodeDoesNotLowerTheRequirement(t *testing.T) {
 	}
 }
 
-func TestAutoRenewedBudgetIsOfTheCurrentPeriod(t *testing.T) {
+func TestAutoRenewedBudgetCoversTheCurrentPeriod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo")
 		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("golf")}}
@@ -303,7 +303,7 @@ func TestAutoRenewedBudgetIsOfTheCurrentPeriod(t *testing.T) {
 		if got := golf("uptime_requirement_ratio"); got != 0.9 {
 			t.Errorf("requirement %v", got)
 		}
-		if got := golf("downtime_budget_seconds"); got != 33.6*3600 { // of 14 days
+		if got := golf("downtime_budget_seconds"); got != 33.6*3600 { // 10 % of 14 days
 			t.Errorf("budget %v s", got)
 		}
 		if got := golf("views_stake_ratio"); !near(got, (2_035_000+2_050_000)/10_040_600.0) {
@@ -352,7 +352,7 @@ func TestLargestDissentersAreListed(t *testing.T) {
 			t.Errorf("tables although all votes are yes: %v", tables)
 		}
 		w.network.Node("alpha").SetObservedUptime(79, "charlie", "hotel")
-		w.network.Node("bravo").SetObservedUptime(85) // its requirement is 90
+		w.network.Node("bravo").SetObservedUptime(85) // the requirement of bravo is 90
 		tables := w.tables(t, "reward_budget", "network")
 		if len(tables) != 1 {
 			t.Fatalf("%d tables", len(tables))

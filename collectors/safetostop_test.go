@@ -19,7 +19,7 @@ func leaves(node, chain string) string {
 	return fmt.Sprintf(`avax_node_stop_leaves_ratio{node="%s",chain="%s"}`, node, chain)
 }
 
-func TestStopLeavesTheOtherMembers(t *testing.T) {
+func TestWeightOfOtherMembersStaysAfterAStop(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "echo", "foxtrot")
 		page := w.page(t, "safe_to_stop")
@@ -29,11 +29,11 @@ func TestStopLeavesTheOtherMembers(t *testing.T) {
 		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 270/370.0) {
 			t.Errorf("without alpha, the share of the L1 is %v", got)
 		}
-		wantSeries(t, page, leaves("foxtrot", "P"), "1") // without stake
+		wantSeries(t, page, leaves("foxtrot", "P"), "1") // foxtrot has no stake
 		wantNoSeries(t, page, `node="echo",chain="examplepoa"`)
 		wantSeries(t, page, `avax_node_safe_to_stop{node="alpha"}`, "0")
 		wantSeries(t, page, `avax_node_safe_to_stop{node="foxtrot"}`, "0")
-		wantSeries(t, page, `avax_node_safe_to_stop{node="echo"}`, "1") // 8.04 of 10.04 million, 350 of 370
+		wantSeries(t, page, `avax_node_safe_to_stop{node="echo"}`, "1") // 8.04 of 10.04 million AVAX and 350 of 370 weight stay
 		for validator, want := range map[string]string{"alpha": "0", "bravo": "0", "foxtrot": "0", "charlie": "1", "echo": "1"} {
 			wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID(validator)+`"}`, want)
 		}
@@ -48,7 +48,7 @@ func TestOfflineAndInactiveWeightDoesNotCount(t *testing.T) {
 		w.network.Disconnect("charlie")
 		w.network.SetBalance("examplel1", "echo", 0)
 		time.Sleep(2 * time.Minute)
-		page := w.page(t, "safe_to_stop") // 300 of 370 are active and connected
+		page := w.page(t, "safe_to_stop") // 300 of 370 weight is active and connected
 		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("charlie")+`"}`, "1")
 		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("echo")+`"}`, "1")
 		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"}`, "0")
@@ -114,7 +114,7 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 		w.page(t, "up")
 		wantSeries(t, w.page(t, "safe_to_stop"), `avax_node_safe_to_stop{node="echo"}`, "1")
 
-		// The only node that tracks the L1 does not answer for it; echo validates it.
+		// The only node that tracks the L1 does not answer for the L1. echo validates the L1.
 		w.network.Node("echo").Inject(simnet.Refused(-32000, "failed to get uptime for validation ID x: validationID not found"), "validators.getCurrentValidators")
 		page := w.page(t, "safe_to_stop")
 		wantNoSeries(t, page, "avax_l1_safe_to_stop")
@@ -125,7 +125,7 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 		}
 		wantSeries(t, page, `avax_node_safe_to_stop{node="delta"}`, "1") // according to the P-Chain, delta does not validate the L1
 
-		// Without an answer of the P-Chain, any node may validate it.
+		// Without an answer of the P-Chain, any node may validate the L1.
 		w.network.Node("delta").Inject(simnet.Unavailable(), "platform.getCurrentValidators")
 		w.network.Node("echo").Inject(simnet.Unavailable(), "platform.getCurrentValidators")
 		wantNoSeries(t, w.page(t, "safe_to_stop"), "avax_node_safe_to_stop")
@@ -143,7 +143,7 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 }
 
 // A node that has just started does not count as connected yet, so the next node must not stop yet.
-func TestNextNodeMayStopAfterTheLastIsBack(t *testing.T) {
+func TestNextNodeMayStopWhenThePreviousOneIsBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		// delta has most of the L1's weight, so every other member may stop.
 		for _, validator := range []string{"alpha", "bravo", "foxtrot", "charlie"} {

@@ -98,8 +98,8 @@ func TestAnswerOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// After a permissioned subnet was converted to an L1, one list has its legacy validators and its L1 validators, in
-// two formats.
+// After the conversion of a permissioned subnet to an L1, its validators are legacy validators and L1 validators. One
+// list has both, in two formats.
 func TestSubnetWithLegacyAndL1Validators(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		added := w.network.AddL1Validator("examplepoa", "hotel", 30, 1e9)
@@ -315,7 +315,7 @@ func TestChainNameStaysWhileNoNodeRunsIt(t *testing.T) {
 		if strings.Contains(first, `,evm_chain_id=""}`) || !strings.Contains(first, `,evm_chain_id="`) {
 			t.Fatalf("exported %q", first)
 		}
-		time.Sleep(time.Hour) // no answer is shared for so long
+		time.Sleep(time.Hour) // longer than any shared answer is used
 		w.network.Node("foxtrot").SetChain("examplel1", simnet.Untracked)
 		if got := collectOnce(); got != first {
 			t.Errorf("exported %q, before %q", got, first)
@@ -507,7 +507,7 @@ func TestFailingHealthCheckHasTheNodesText(t *testing.T) {
 
 func TestUTXOsOfAllPagesAreCounted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.network.SetUTXOs(2500) // a page has 1024
+		w.network.SetUTXOs(2500) // a page has 1024 UTXOs
 		page := w.page(t, "addresses")
 		wantSeries(t, page, `avax_utxos{chain="X",address="X-`+simnet.Owner+`"}`, "2501")
 		wantSeries(t, page, `avax_utxos{chain="P",address="P-`+simnet.Owner+`"}`, "2500")
