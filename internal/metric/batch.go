@@ -11,11 +11,11 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Batch collects the samples of one run and validates them. Err reports the samples that it rejects:
+// Batch collects the samples of one run and validates them. It rejects these samples, and Err reports them:
 //
 //   - samples of an undeclared family, or with the wrong number of labels;
-//   - samples with a label value longer than MostValue, or of a duplicate series, because one of them would make the whole
-//     scrape fail in Prometheus;
+//   - samples with a label value longer than MostValue, or of a duplicate series: with one such sample, the whole scrape would
+//     fail in Prometheus;
 //   - samples of a counter that are negative or NaN.
 //
 // A Batch belongs to one goroutine.
@@ -28,7 +28,7 @@ type Batch struct {
 	limited  bool
 	limit    int     // maximum number of series, if limited
 	exceeded bool    // whether the limit was already exceeded
-	series   []byte  // of the sample being set
+	series   []byte  // series of the sample that Set adds
 	errs     []error // the first errors
 	further  int     // number of further errors
 	tooMany  []error
@@ -60,7 +60,7 @@ func (b *Batch) Choose(c *Choice) {
 // also limits the memory of the batch. Limit may be called again.
 func (b *Batch) Limit(series int) { b.limited, b.limit = true, max(series, fewSeries) }
 
-// fewSeries is the maximum number of series of a family that no limit drops.
+// fewSeries is a number of series: Limit never drops a family that has fewSeries series or fewer.
 const fewSeries = 10
 
 // Set adds a sample. labels are the values of f.Labels, in order.

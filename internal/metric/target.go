@@ -47,8 +47,8 @@ func (t Target) Compare(o Target) int {
 	return cmp.Or(order, cmp.Compare(t.Node, o.Node), cmp.Compare(t.Chain, o.Chain))
 }
 
-// Group returns the part of the target that jobs share: the node or the item, without the chain, or else the target itself.
-// Jobs of one group start together and share answers.
+// Group returns the group of the target's job. Jobs of one group start together and share answers. If the target has a node or an
+// item, the group is the target without its chain. Otherwise it is the target itself.
 func (t Target) Group() Target {
 	if t.Node+t.Item != "" {
 		t.Chain = ""

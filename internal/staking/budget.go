@@ -25,7 +25,8 @@ type DowntimeBudget struct {
 	Allowed, Used time.Duration
 }
 
-// NewDowntimeBudget returns the downtime budget at the time now. uptime is the validator's uptime as a ratio of the period so far:
+// NewDowntimeBudget returns the downtime budget at the time now. uptime is the share of the period so far in which the validator
+// was up:
 //
 //	Allowed = (1 - requirement) · (End - Start)
 //	Used    = (1 - uptime) · (now - Start)

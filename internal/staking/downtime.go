@@ -7,18 +7,19 @@ import "time"
 type Downtime struct {
 	Start time.Time // start of the period
 	At    time.Time // time of the last measurement
-	// Used only decreases within a period when a false measurement is corrected. It may be too long by the rounding of a
-	// measurement.
+	// Used is the downtime. Within a period it decreases only if an earlier measurement was false. It may be too long, because
+	// measurements may be rounded.
 	Used time.Duration
-	// Offset is the difference between Used and the first of consecutive exact measurements. It is added to each of these
-	// measurements, so that Used rises as they rise.
+	// Offset is needed when exact measurements follow a rounded one. It is the difference between Used and the first exact
+	// measurement. It is added to all following exact measurements, so that Used rises by the same amount as they do.
 	Offset time.Duration
-	Exact  bool
+	Exact  bool // the last measurement was exact
 }
 
 // Next returns the downtime after another measurement. A measurement in whole percents is not exact: it may be too long by one
-// percent of the elapsed time. Because of this rounding, Used rises at most as fast as time passes. If a measurement falls or
-// rises by more than one percent and the passed time explain, an earlier measurement was false, and Used starts again.
+// percent of the elapsed time. Because of this rounding, Used rises at most as fast as time passes. An earlier measurement was
+// false if the new one is less than Used by more than this percent, or if it certainly rises faster than time passes. Then Used is
+// the new measurement.
 func (d Downtime) Next(start, now time.Time, measured time.Duration, exact bool) Downtime {
 	next := Downtime{Start: start, At: now, Used: measured, Exact: exact}
 	percent, passed := max(now.Sub(start), 0)/100, max(now.Sub(d.At), 0)

@@ -37,13 +37,13 @@ func (l *L1) Pays() bool {
 	return false
 }
 
-// Left returns how many seconds remain at now of a duration that started at At, at least 0. It is needed because the balances are
-// those at At, but validators burn them every second.
-func (l *L1) Left(after time.Duration, now time.Time) float64 {
+// Left returns how many seconds of a duration are left at the time now, at least 0. The duration starts at At, the time of the
+// balances.
+func (l *L1) Left(duration time.Duration, now time.Time) float64 {
 	if l.At.IsZero() {
-		return after.Seconds()
+		return duration.Seconds()
 	}
-	return max(0, after.Seconds()-now.Sub(l.At).Seconds())
+	return max(0, duration.Seconds()-now.Sub(l.At).Seconds())
 }
 
 // TopUps returns the Plan that keeps all validators active for this number of days from now, and its sum in nAVAX.

@@ -12,8 +12,8 @@ type Reading struct {
 	Balance uint64 // nAVAX
 }
 
-// Meter measures the burn rate of one validator by the slope of its balance. It stores only the last falls, about
-// 300 bytes. The zero Meter is ready for use. It is not safe for concurrent use.
+// Meter measures the burn rate of one validator: the decrease of its balance per second. It stores only the last falls of the
+// balance, about 300 bytes. The zero Meter is ready for use. It is not safe for concurrent use.
 type Meter struct {
 	last  Reading
 	falls []fall // oldest first, at most maxFalls
@@ -21,14 +21,15 @@ type Meter struct {
 
 const maxFalls = 16
 
+// fall is a decrease of the balance between two readings.
 type fall struct {
 	rate float64 // nAVAX per second
 	took time.Duration
 }
 
 // Add adds a reading. It ignores a reading that is not later than the last. It also ignores a reading with an unchanged balance:
-// a balance falls with every block, so this balance was read before the time. If the balance rose, there was a top-up and the
-// burn in the meantime is unknown. A balance of 0 may have been reached earlier. In both cases no burn rate is measured.
+// a balance falls with every block, so this balance is older than the time of the reading. In two cases, Add measures no burn
+// rate. If the balance rose, there was a top-up, whose amount is not known. If the balance is 0, it may have reached 0 earlier.
 func (m *Meter) Add(r Reading) {
 	switch {
 	case m.last.At.IsZero() || r.Balance == 0 || r.Balance > m.last.Balance:
@@ -47,9 +48,9 @@ func (m *Meter) Add(r Reading) {
 	m.last = r
 }
 
-// Burn returns the median burn rate of the last falls, weighted by their duration; of two falls it is the higher rate. It is known
-// after the first fall, and then above 0. A top-up that is smaller than the burn makes a fall look slow. The median is correct
-// as long as such falls take at most half of the time.
+// Burn returns the median burn rate of the last falls, weighted by their duration. If the median is between two rates, the higher
+// rate counts. The rate is known after the first fall. It is above 0. A top-up that is smaller than the burn makes a fall look
+// slow. The median is correct as long as such falls take at most half of the time.
 func (m *Meter) Burn() (nAVAXPerSecond float64, known bool) {
 	if len(m.falls) == 0 {
 		return 0, false

@@ -20,9 +20,8 @@ type Poll struct {
 	known, total uint64 // stake
 }
 
-// NewPoll returns the poll of one validator. total is the whole stake of the network. If it is less than the stake of the views,
-// their stake is used. A view without stake has no vote. A view with uptime NaN is ignored. An uptime outside 0 to 1 is clamped.
-// The views are copied.
+// NewPoll returns the poll on one validator. total is the whole stake of the network, or the stake of the views if that is more. A
+// view without stake has no vote. A view with uptime NaN is ignored. An uptime outside 0 to 1 is clamped. The views are copied.
 func NewPoll(views []View, total uint64) Poll {
 	p := Poll{views: make([]View, 0, len(views))}
 	for _, v := range views {
@@ -64,25 +63,26 @@ func (p Poll) Yes(requirement float64) float64 {
 	return share(yes, p.total)
 }
 
-// Dissenters returns the n views below the requirement with the most stake, sorted by stake, then by node ID.
+// Dissenters returns the views whose uptime is below the requirement. It returns at most the n views with the most stake, sorted by
+// stake and then by node ID.
 func (p Poll) Dissenters(requirement float64, n int) []View {
 	if n <= 0 {
 		return nil
 	}
 	var no []View // at most n+1 views, to avoid sorting all views of a large network
 	for _, v := range p.views {
-		if v.Uptime >= requirement || len(no) == n && heavier(no[n-1], v) < 0 {
+		if v.Uptime >= requirement || len(no) == n && byStake(no[n-1], v) < 0 {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(no, v, heavier)
+		at, _ := slices.BinarySearchFunc(no, v, byStake)
 		no = slices.Insert(no, at, v)
 		no = no[:min(len(no), n)]
 	}
 	return no
 }
 
-// heavier compares by stake, largest first, and then by ID.
-func heavier(a, b View) int {
+// byStake compares by stake, largest first, and then by ID.
+func byStake(a, b View) int {
 	if a.Stake != b.Stake {
 		return cmp.Compare(b.Stake, a.Stake)
 	}

@@ -83,9 +83,9 @@ func runOuts(set []Validator) []runOut {
 	return outs
 }
 
-// QuorumLoss returns after which time the active weight falls below this share of all weight, because balances end. All weight
-// includes inactive weight. The time is 0 if the active weight is already below. lost is false if this never happens, or if the
-// set has no weight.
+// QuorumLoss returns the time until the active weight falls below this share of all weight, because balances end. All weight
+// includes inactive weight. The time is 0 if the active weight is already below this share. lost is false if this never happens, or
+// if the set has no weight.
 func QuorumLoss(set []Validator, quorum float64) (after time.Duration, lost bool) {
 	var active, total uint64
 	for _, v := range set {

@@ -1,7 +1,7 @@
-// Package staking computes rewards, the runway of an L1's balances, and whether a node may be stopped. It only computes: it makes
-// no calls, and the time is an argument. docs/staking.md has each formula, its source and worked examples.
+// Package staking computes rewards, how long the balances of an L1 last, and whether a node may be stopped. It only computes: it
+// makes no calls, and the time is an argument. docs/staking.md has each formula, its source and worked examples.
 //
-// Amounts are in nAVAX. Shares are from 0 to 1 and rounded to twelve decimals, so that a share of 80 % equals 0.8 for all weights.
+// Amounts are in nAVAX. Shares are from 0 to 1 and rounded to twelve decimals, so that a share of 80 % is exactly 0.8.
 // The sum of the weights or stakes of one set must fit a uint64; the protocol guarantees this.
 package staking
 
