@@ -52,7 +52,7 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 	if err != nil {
 		return err
 	}
-	words := metric.Table{About: "Failing health checks of " + n.Name() + ", with the error text of the node.", Columns: []string{"Node", "Check", "Error"}}
+	table := metric.Table{About: "Failing health checks of " + n.Name() + ", with the error text of the node.", Columns: []string{"Node", "Check", "Error"}}
 	failing := map[string]string{}
 	waiting := false
 	out.SetBool(nodePartialSync, isPartialSync(answer), n.Name())
@@ -83,11 +83,11 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 	}
 	first := n.firstErrors(failing)
 	for _, name := range slices.Sorted(maps.Keys(failing)) {
-		words.Rows = append(words.Rows, []string{n.Name(), name, failing[name]})
+		table.Rows = append(table.Rows, []string{n.Name(), name, failing[name]})
 		out.Note("health check %s of %s fails: %s", name, n.Name(), first[name])
 	}
-	if len(words.Rows) > 0 {
-		out.Table(words)
+	if len(table.Rows) > 0 {
+		out.Table(table)
 	}
 	return nil
 }
