@@ -88,7 +88,7 @@ var situations = []situation{
 		overview: map[string]string{"Will I be paid?": "No, page"},
 	},
 	{
-		name:    "an L1 runs dry",
+		name:    "an L1 runs out of balance",
 		minutes: 16,
 		change: func(now int, s []sample) []sample {
 			s = set(func(s sample) bool { return s.name == "avax_l1_validator_runway_seconds" && s.is("node_id", alpha) }, 2*86400)(now, s)

@@ -21,19 +21,19 @@ var most = append([]string{"delta", "golf"}, large...)
 
 var nodeDrills = []drill{
 	{
-		what:  "a node's process ends",
+		what:  "a node stops",
 		begin: func(s *stage) { s.Node("bravo").Stop() },
 		end:   func(s *stage) { s.Node("bravo").Start() },
 		pages: []string{"AvaxNodeDown"}, within: 7 * time.Minute,
 	},
 	{
-		what:  "a node takes connections and never answers",
+		what:  "a node accepts connections but does not answer",
 		begin: func(s *stage) { s.Node("alpha").Inject(simnet.Hung()) },
 		end:   func(s *stage) { s.Node("alpha").Recover() },
 		pages: []string{"AvaxNodeDown"}, within: 7 * time.Minute,
 	},
 	{
-		what: "a node's process ends every five minutes, for a minute",
+		what: "a node stops for a minute, every five minutes",
 		begin: func(s *stage) {
 			for i := range 4 {
 				at := time.Duration(i) * 5 * time.Minute
@@ -44,13 +44,13 @@ var nodeDrills = []drill{
 		warns: []string{"AvaxNodeFlapping"}, within: 20 * time.Minute, heals: 2 * time.Hour,
 	},
 	{
-		what:  "a node answers after three seconds",
+		what:  "every answer of a node takes three seconds",
 		begin: func(s *stage) { s.Node("alpha").Inject(simnet.Slow(3 * time.Second)) },
 		end:   func(s *stage) { s.Node("alpha").Recover() },
 		warns: []string{"AvaxNodeSlow"}, within: 25 * time.Minute, heals: 2 * time.Hour,
 	},
 	{
-		what:  "a node loses the bootstrap of the C-Chain",
+		what:  "the C-Chain is no longer bootstrapped on a node",
 		begin: func(s *stage) { s.Node("charlie").SetChain("C", simnet.Bootstrapping) },
 		end:   func(s *stage) { s.Node("charlie").SetChain("C", simnet.Running) },
 		pages: []string{"AvaxChainNotBootstrapped"}, within: 12 * time.Minute,
@@ -68,14 +68,14 @@ var nodeDrills = []drill{
 		pages: []string{"AvaxHeadStale"}, within: 8 * time.Minute,
 	},
 	{
-		what:  "a node on Fuji, the only one, gets no more blocks of the C-Chain",
+		what:  "on Fuji: the only configured node receives no C-Chain blocks",
 		nodes: []string{"alpha"}, fuji: true,
 		begin: func(s *stage) { s.Node("alpha").FallBehind("C") },
 		end:   func(s *stage) { s.Node("alpha").CatchUp("C") },
 		pages: []string{"AvaxHeadStale"}, within: 8 * time.Minute,
 	},
 	{
-		what: "all nodes on Fuji get no more blocks of the C-Chain",
+		what: "on Fuji: all configured nodes receive no C-Chain blocks",
 		fuji: true,
 		begin: func(s *stage) {
 			each(append([]string{"echo"}, demo.Nodes...), func(n string) { s.Node(n).FallBehind("C") })
@@ -92,13 +92,13 @@ var nodeDrills = []drill{
 		pages: []string{"AvaxHeadStale"}, within: 8 * time.Minute,
 	},
 	{
-		what:  "a node forks from an L1's chain",
+		what:  "a node forks on an L1's chain",
 		begin: func(s *stage) { s.Node("charlie").Fork("examplel1") },
 		end:   func(s *stage) { s.Node("charlie").CatchUp("examplel1") },
 		pages: []string{"AvaxForkDetected"}, within: 6 * time.Minute,
 	},
 	{
-		what:  "a node loses its way to the network, and still answers",
+		what:  "a node has no connection to its peers, but answers the exporter",
 		begin: func(s *stage) { s.Disconnect("bravo") },
 		end:   func(s *stage) { s.Reconnect("bravo") },
 		pages: []string{"AvaxConnectedStakeLow"}, within: 8 * time.Minute,
@@ -116,32 +116,32 @@ var nodeDrills = []drill{
 		pages: []string{"AvaxNodeIdentityChanged"}, within: 6 * time.Minute,
 	},
 	{
-		what:  "a spare node is started with another node's keys",
+		what:  "a spare node starts with the staking keys of another node",
 		begin: func(s *stage) { s.set(func() { s.to["spare.sim"] = "alpha.sim" }) },
 		end:   func(s *stage) { s.set(func() { s.to["spare.sim"] = "echo.sim" }) },
 		pages: []string{"AvaxNodeIdentityChanged"}, within: 9 * time.Minute,
 	},
 	{
-		what:  "a node no longer allows the name that it is asked by (403)",
+		what:  "a node answers 403 because it no longer allows the host name in its URL",
 		begin: func(s *stage) { s.Node("bravo").Inject(simnet.WrongHost()) },
 		end:   func(s *stage) { s.Node("bravo").Recover() },
 		warns: []string{"AvaxUpstreamForbidden"}, within: 9 * time.Minute,
 	},
 	{
-		what:  "a proxy before a node limits the rate (429)",
+		what:  "a proxy in front of a node answers 429 (rate limit)",
 		begin: func(s *stage) { s.Node("bravo").Inject(simnet.RateLimited(5 * time.Second)) },
 		end:   func(s *stage) { s.Node("bravo").Recover() },
 		warns: []string{"AvaxUpstreamRateLimited"}, within: 10 * time.Minute,
 	},
 	{
-		what: "a node has a precompile switched on in twelve hours, the others have not",
+		what: "only one node of an L1 has a precompile scheduled, in twelve hours",
 		begin: func(s *stage) {
 			s.Node("alpha").SetPrecompile("examplel1", "txAllowListConfig", true, time.Now().Add(12*time.Hour))
 		},
 		pages: []string{"AvaxChainConfigDrift"}, within: 20 * time.Minute, heals: -1,
 	},
 	{
-		what:  "a node has a newer version than the others, for a day",
+		what:  "one node runs a newer version than the others, for a day",
 		begin: func(s *stage) { s.SetVersion("alpha", "1.16.0") },
 		end:   func(s *stage) { s.SetVersion("alpha", "1.15.0") },
 		warns: []string{"AvaxVersionSkew"}, within: 25 * time.Hour,
@@ -150,32 +150,32 @@ var nodeDrills = []drill{
 
 var networkDrills = []drill{
 	{
-		what:  "fifty small peers leave",
+		what:  "fifty peers with little stake disconnect",
 		begin: func(s *stage) { each(small[:50], s.Disconnect) },
 		end:   func(s *stage) { each(small[:50], s.Reconnect) },
 		warns: []string{"AvaxPeersLow"}, within: 13 * time.Minute,
 	},
 	{
-		what:  "a third of the stake leaves",
+		what:  "peers with a third of the stake disconnect",
 		begin: func(s *stage) { each(large[:5], s.Disconnect) },
 		end:   func(s *stage) { each(large[:5], s.Reconnect) },
 		pages: []string{"AvaxConnectedStakeLow"}, within: 8 * time.Minute,
 	},
 	{
-		what:  "the site of all our nodes loses its way to the network",
+		what:  "all configured nodes have no connection to their peers",
 		begin: func(s *stage) { each(append([]string{"echo"}, demo.Nodes...), s.Disconnect) },
 		end:   func(s *stage) { each(append([]string{"echo"}, demo.Nodes...), s.Reconnect) },
 		pages: []string{"AvaxConnectedStakeLow"}, within: 8 * time.Minute,
 	},
 	{
-		what:  "the site of all our nodes on Fuji does",
+		what:  "on Fuji: all configured nodes have no connection to their peers",
 		fuji:  true,
 		begin: func(s *stage) { each(append([]string{"echo"}, demo.Nodes...), s.Disconnect) },
 		end:   func(s *stage) { each(append([]string{"echo"}, demo.Nodes...), s.Reconnect) },
 		pages: []string{"AvaxConnectedStakeLow"}, within: 8 * time.Minute,
 	},
 	{
-		what:  "most stake announces an upgrade in two days that the nodes do not know",
+		what:  "most of the stake announces an upgrade, due in two days, that the nodes do not know",
 		begin: func(s *stage) { s.AnnounceUpgrade(time.Now().Add(48*time.Hour), most...) },
 		end:   func(s *stage) { s.AnnounceUpgrade(time.Unix(0, 0), most...) },
 		warns: []string{"AvaxUnknownUpgradeSoon"}, within: 15 * time.Minute,
@@ -184,25 +184,25 @@ var networkDrills = []drill{
 
 var stakeDrills = []drill{
 	{
-		what:  "peers saw a validator up for 78 % only",
+		what:  "the peers of a validator observed only 78 % uptime",
 		begin: func(s *stage) { s.Node("alpha").SetObservedUptime(78) },
 		end:   func(s *stage) { s.Node("alpha").SetObservedUptime(-1) },
 		pages: []string{"AvaxRewardStakeLow"}, within: 20 * time.Minute, goesOn: 22 * time.Minute,
 	},
 	{
-		what:  "a validator's downtime budget is overspent near the end of its period",
+		what:  "a validator exceeds its downtime budget near the end of its period",
 		begin: func(s *stage) { s.Node("charlie").SetObservedUptime(75) },
 		end:   func(s *stage) { s.Node("charlie").SetObservedUptime(-1) },
 		pages: []string{"AvaxRewardUnreachable"}, within: 20 * time.Minute, goesOn: 22 * time.Minute,
 	},
 	{
-		what:  "four fifths of a validator's downtime budget are used",
+		what:  "a validator has used four fifths of its downtime budget",
 		begin: func(s *stage) { s.Node("charlie").SetObservedUptime(83) },
 		end:   func(s *stage) { s.Node("charlie").SetObservedUptime(-1) },
 		warns: []string{"AvaxDowntimeBudgetLow"}, within: 20 * time.Minute,
 	},
 	{
-		what: "a validator of ten days, which may be down for one, loses its way to the network for two hours",
+		what: "a validator with a ten-day period, of which it may be down for one day, has no connection to its peers for two hours",
 		begin: func(s *stage) {
 			s.SetStakeStart("bravo", time.Now().Add(-day))
 			s.SetStakeEnd("bravo", time.Now().Add(9*day))
@@ -215,7 +215,7 @@ var stakeDrills = []drill{
 		pages: []string{"AvaxConnectedStakeLow"}, within: 8 * time.Minute, goesOn: 122 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
-		what: "that validator, once it is back: its peers saw it down for most of its period",
+		what: "the same validator has no connection for half an hour; after that, its peers report 20 % uptime",
 		begin: func(s *stage) {
 			s.SetStakeStart("bravo", time.Now().Add(-day))
 			s.SetStakeEnd("bravo", time.Now().Add(9*day))
@@ -232,13 +232,13 @@ var stakeDrills = []drill{
 		pages: []string{"AvaxConnectedStakeLow", "AvaxRewardStakeLow"}, within: time.Hour, goesOn: 22 * time.Minute,
 	},
 	{
-		what:  "a validator is no longer in the set",
+		what:  "a validator is no longer in the validator set",
 		begin: func(s *stage) { s.RemoveValidator("P", "charlie") },
 		end:   func(s *stage) { s.AddValidator("charlie", 1_950_000e9, 180*day) },
 		pages: []string{"AvaxValidatorMissing"}, within: 14 * time.Minute,
 	},
 	{
-		what:  "a validation ends in twenty hours",
+		what:  "a staking period ends in twenty hours",
 		begin: func(s *stage) { s.SetStakeEnd("charlie", time.Now().Add(20*time.Hour)) },
 		end:   func(s *stage) { s.SetStakeEnd("charlie", time.Now().Add(60*day)) },
 		warns: []string{"AvaxStakeEndsSoon"}, within: 8 * time.Minute,
@@ -247,65 +247,65 @@ var stakeDrills = []drill{
 
 var l1Drills = []drill{
 	{
-		what:  "an L1 validator's balance lasts twenty minutes more",
+		what:  "the balance of an L1 validator lasts twenty more minutes",
 		begin: func(s *stage) { s.SetBalance("examplel1", "foxtrot", 512*20*60) },
 		end:   func(s *stage) { s.TopUp("examplel1", "foxtrot", 100e9) },
 		pages: []string{"AvaxL1RunwayLow", "AvaxL1ValidatorInactive"}, within: 30 * time.Minute,
 	},
 	{
-		what:  "an L1 validator's balance lasts six days more",
+		what:  "the balance of an L1 validator lasts six more days",
 		begin: func(s *stage) { s.SetBalance("examplel1", "foxtrot", 512*6*24*3600) },
 		end:   func(s *stage) { s.TopUp("examplel1", "foxtrot", 100e9) },
 		pages: []string{"AvaxL1RunwayLow"}, within: 15 * time.Minute,
 	},
 	{
-		what:  "the fee of L1 validators rises a thousandfold",
+		what:  "the fee of L1 validators becomes 1,000 times as high",
 		begin: func(s *stage) { s.SetFeePrice(512_000) },
 		end:   func(s *stage) { s.SetFeePrice(512) },
 		pages: []string{"AvaxL1QuorumLossForecast"}, within: 15 * time.Minute, goesOn: 30 * time.Minute,
 	},
 	{
-		what:  "four of an L1's fifteen validators, of others, run dry",
+		what:  "four validators of other operators, of fifteen in an L1, run out of balance",
 		begin: func(s *stage) { each(members[:4], func(m string) { s.SetBalance("examplel1", m, 0) }) },
 		end:   func(s *stage) { each(members[:4], func(m string) { s.TopUp("examplel1", m, 100e9) }) },
 		pages: []string{"AvaxL1ConnectedWeightLow"}, within: 10 * time.Minute,
 	},
 	{
-		what:  "one of them runs dry",
+		what:  "one validator of another operator, of fifteen in an L1, runs out of balance",
 		begin: func(s *stage) { s.SetBalance("examplel1", members[0], 0) },
 		end:   func(s *stage) { s.TopUp("examplel1", members[0], 100e9) },
 		warns: []string{"AvaxL1ValidatorInactive"}, within: 15 * time.Minute,
 	},
 	{
-		what:  "half of the other validators of two L1s leave",
+		what:  "half of the validators of other operators in two L1s disconnect",
 		begin: func(s *stage) { each(members[:5], s.Disconnect) },
 		end:   func(s *stage) { each(members[:5], s.Reconnect) },
 		pages: []string{"AvaxL1ConnectedWeightLow"}, within: 10 * time.Minute,
 	},
 	{
-		what:  "a node that validates an L1 only loses its way to the network",
+		what:  "a node that validates only an L1 has no connection to its peers",
 		begin: func(s *stage) { s.Disconnect("foxtrot") },
 		end:   func(s *stage) { s.Reconnect("foxtrot") },
 		pages: []string{"AvaxConnectedStakeLow"}, within: 8 * time.Minute,
 	},
 	{
-		what:  "an L1 validator of others leaves",
+		what:  "an L1 validator of another operator disconnects",
 		begin: func(s *stage) { s.Disconnect("member1") },
 		end:   func(s *stage) { s.Reconnect("member1") },
 		warns: []string{"AvaxL1ValidatorDisconnected"}, within: 20 * time.Minute, goesOn: 40 * time.Minute,
 	},
 	{
-		what:  "an L1's subnet gets another owner",
+		what:  "the owner of an L1's subnet changes",
 		begin: func(s *stage) { s.SetOwner("examplel1", []string{demo.NewOwner}, 1) },
 		pages: []string{"AvaxL1OwnerChanged"}, within: 15 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
-		what:  "an L1 gets another manager",
+		what:  "the validator manager of an L1 changes",
 		begin: func(s *stage) { s.SetManager("examplel1", "C", simnet.Messenger) },
 		pages: []string{"AvaxL1OwnerChanged"}, within: 15 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
-		what: "an L1's lowest base fee is doubled",
+		what: "the minimum base fee of an L1 doubles",
 		begin: func(s *stage) {
 			fees := s.FeeConfig("examplel1")
 			fees.MinBaseFee *= 2
@@ -317,7 +317,7 @@ var l1Drills = []drill{
 
 var serviceDrills = []drill{
 	{
-		what:  "relayers deliver nothing",
+		what:  "relayers deliver no messages",
 		begin: func(s *stage) { s.HoldICM(true) },
 		end:   func(s *stage) { s.HoldICM(false) },
 		pages: []string{"AvaxICMUndelivered"}, within: 55 * time.Minute,
@@ -329,19 +329,19 @@ var serviceDrills = []drill{
 		warns: []string{"AvaxDataServiceDown"}, within: 13 * time.Minute, goesOn: 62 * time.Minute, heals: 2 * time.Hour,
 	},
 	{
-		what:  "the Data service refuses (403)",
+		what:  "the Data service answers 403",
 		begin: func(s *stage) { s.DataService().Inject(simnet.Refused(http.StatusForbidden, "forbidden")) },
 		end:   func(s *stage) { s.DataService().Recover() },
 		warns: []string{"AvaxUpstreamForbidden"}, within: 15 * time.Minute, heals: 2 * time.Hour,
 	},
 	{
-		what:  "the Data service limits the rate (429)",
+		what:  "the Data service answers 429 (rate limit)",
 		begin: func(s *stage) { s.DataService().Inject(simnet.RateLimited(30 * time.Second)) },
 		end:   func(s *stage) { s.DataService().Recover() },
 		warns: []string{"AvaxUpstreamRateLimited"}, within: 15 * time.Minute, heals: 2 * time.Hour,
 	},
 	{
-		what:  "the Data service takes no blocks of the C-Chain over",
+		what:  "the Data service indexes no more C-Chain blocks",
 		begin: func(s *stage) { s.SetIndexLag("C", 24*time.Hour) },
 		end:   func(s *stage) { s.SetIndexLag("C", 2*time.Second) },
 		warns: []string{"AvaxDataServiceStale"}, within: 40 * time.Minute,
@@ -364,7 +364,7 @@ var quietDrills = []drill{
 		within: 15 * time.Minute,
 	},
 	{
-		what: "a node restarts slowly: it answers after half a minute, and has all after four",
+		what: "a node restarts slowly: it answers after 30 s, and its last data is back after 4 min",
 		begin: func(s *stage) {
 			s.Node("alpha").Stop()
 			time.AfterFunc(15*time.Second, s.Node("alpha").Start)
@@ -375,7 +375,7 @@ var quietDrills = []drill{
 		within: 30 * time.Minute,
 	},
 	{
-		what: "a rolling upgrade: every ten minutes one of the nodes stops for a minute, and has a newer version then",
+		what: "a rolling upgrade: every ten minutes, another node stops for a minute and returns with a newer version",
 		begin: func(s *stage) {
 			for i, name := range append([]string{"echo"}, demo.Nodes...) {
 				at := time.Duration(i) * 10 * time.Minute
@@ -389,31 +389,31 @@ var quietDrills = []drill{
 		within: 2 * time.Hour,
 	},
 	{
-		what:   "a peer with a twentieth of the stake lies: it says that it saw nobody",
+		what:   "a peer with a twentieth of the stake falsely reports 1 % uptime of three nodes",
 		begin:  func(s *stage) { each(demo.Nodes[:3], func(n string) { s.Node(n).SetObservedUptime(1, "delta") }) },
 		end:    func(s *stage) { each(demo.Nodes[:3], func(n string) { s.Node(n).SetObservedUptime(-1, "delta") }) },
 		within: 2 * time.Hour,
 	},
 	{
-		what:   "one of our own nodes lies so",
+		what:   "a configured node falsely reports 1 % uptime of two other nodes",
 		begin:  func(s *stage) { each(demo.Nodes[:2], func(n string) { s.Node(n).SetObservedUptime(1, "charlie") }) },
 		end:    func(s *stage) { each(demo.Nodes[:2], func(n string) { s.Node(n).SetObservedUptime(-1, "charlie") }) },
 		within: 2 * time.Hour,
 	},
 	{
-		what:   "an L1 falls idle: nobody uses it",
+		what:   "nobody uses an L1, so it has no new blocks",
 		begin:  func(s *stage) { s.SetBlockPeriod("examplepoa", 0) },
 		end:    func(s *stage) { s.SetBlockPeriod("examplepoa", 10*time.Second) },
 		within: 3 * time.Hour,
 	},
 	{
-		what:   "nobody uses the C-Chain of a network that is not public",
+		what:   "nobody uses the C-Chain of a private network",
 		begin:  func(s *stage) { s.SetBlockPeriod("C", 0) },
 		end:    func(s *stage) { s.SetBlockPeriod("C", 2*time.Second) },
 		within: 20 * time.Minute, goesOn: 2 * time.Minute,
 	},
 	{
-		what:   "a day of healthy life",
+		what:   "a day without a fault",
 		begin:  func(*stage) {},
 		within: 24 * time.Hour,
 	},

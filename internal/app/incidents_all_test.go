@@ -73,7 +73,7 @@ var shownColumns = []string{"what happens", "after 30 s", "after 2 min", "when t
 // collector may not have run yet, and an alert may be pending or not.
 func differsOnThePage(was, is []string) string {
 	if len(was) != len(is) {
-		return "the table does not tell of it"
+		return "the table has no such row"
 	}
 	first := func(cell string) string {
 		for name := range strings.SplitSeq(cell, ", ") {
@@ -98,7 +98,7 @@ var (
 // alerts of a kind and in the suppressed alerts. Times may differ by the period of a collector: for a page by at most five minutes.
 func differ(was, is []string) string {
 	if len(was) != len(is) {
-		return "the table does not tell of it"
+		return "the table has no such row"
 	}
 	for i := range 3 {
 		names := func(cell string) string {
@@ -107,7 +107,7 @@ func differ(was, is []string) string {
 			return strings.Join(parts, ", ")
 		}
 		if names(was[i]) != names(is[i]) {
-			return "others are told"
+			return "other notifications"
 		}
 	}
 	for i, tolerance := range map[int]time.Duration{1: 5 * time.Minute, 2: 5 * time.Minute, 4: 10 * time.Minute} {

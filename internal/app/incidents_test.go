@@ -262,7 +262,7 @@ func (d drill) missing(episodes []episode) (names []string) {
 // Exactly the expected alerts are sent, in time.
 func TestIncidentsPageAndResolve(t *testing.T) {
 	drill{
-		what: "a node's process ends, another loses the bootstrap of the C-Chain, and validators of an L1 run dry",
+		what: "a node stops, the C-Chain is not bootstrapped on another, and validators of an L1 run out of balance",
 		begin: func(s *stage) {
 			s.Node("bravo").Stop()
 			s.Node("charlie").SetChain("C", simnet.Bootstrapping)

@@ -64,7 +64,7 @@ func TestSamplesAreTrueOrAbsentUnderRandomFaults(t *testing.T) {
 		return
 	}
 	tried := int(seed - *modelSeed)
-	text := fmt.Sprintf("\nMeasured on %s: %d seeds from %d on, %d steps in %v, after which %d samples were compared; none was wrong.\n\n",
+	text := fmt.Sprintf("\nMeasured on %s: %d random seeds, starting at %d, with %d steps in %v. The test compared %d samples; none was wrong.\n\n",
 		time.Now().Format(time.DateOnly), tried, *modelSeed, tried**modelSteps, modelFor.Round(time.Second), compared)
 	t.Log(text)
 	if *update {

@@ -94,7 +94,7 @@ var incidents = []incident{
 		says:   "alpha",
 	},
 	{
-		name:   "an L1 validator runs dry",
+		name:   "an L1 validator runs out of balance",
 		begin:  func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 0) },
 		end:    func(n *simnet.Network) { n.TopUp("examplel1", "echo", 500e9) },
 		alert:  "AvaxL1ValidatorInactive",

@@ -118,7 +118,7 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 	t.Logf("down for %v; %d scrapes, the longest in %v; before %v, during the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, before.figures(), during.figures(), after)
 	reportOutage("outage", "before", before.figures())
 	reportOutage("outage", fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Second)), during.figures())
-	reportOutage("outage", "it is back", after)
+	reportOutage("outage", "after the outage", after)
 }
 
 func reportOutage(table, when string, f figures) {

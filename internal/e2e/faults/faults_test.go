@@ -203,7 +203,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	}
 	healed := e.settled(idle)
 	t.Logf("healed: %v", healed)
-	row("healed", healed)
+	row("after the faults", healed)
 
 	// Check the view of Prometheus.
 	window := fmt.Sprintf("[%ds]", int(time.Since(began).Seconds()))

@@ -62,7 +62,7 @@ func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
 		e.until(name+" is told", is(`avax_exporter_receiver_up{integration="webhook[0]",receiver="`+name+`"}`, 0))
 	}
 	most := e.resident()
-	report("outside", figure("receivers that hang, and whose answers never end", most))
+	report("outside", figure("receivers that hang or send endless answers", most))
 	if most > 200<<20 {
 		t.Errorf("%d MB of memory", most>>20)
 	}
@@ -136,7 +136,7 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 	after := e.settled(before.figures())
 	reportOutage("receiver", "before", before.figures())
 	reportOutage("receiver", fmt.Sprintf("after %v without the receiver", lasted.Round(time.Second)), during.figures())
-	reportOutage("receiver", "it is back", after)
+	reportOutage("receiver", "after the outage", after)
 }
 
 // With a full disk, only the notification state is not saved. It is saved as soon as there is free space.
@@ -277,7 +277,7 @@ func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 		}
 	}
 	most := e.resident()
-	report("outside", figure("Alertmanagers that hang, redirect, or answer without end", most))
+	report("outside", figure("Alertmanagers that hang, redirect or send endless answers", most))
 	if most > 200<<20 {
 		t.Errorf("%d MB of memory", most>>20)
 	}

@@ -41,10 +41,10 @@ type attack struct {
 }
 
 var attacks = []attack{
-	{"60 connections, 400 requests in each, that read nothing", pipelining("*/*"), 250 << 20},
+	{"60 connections with 400 requests each, whose answers the client does not read", pipelining("*/*"), 250 << 20},
 	{"the same, in protobuf", pipelining("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"), 250 << 20},
 	{"2,000 idle connections", idling, 160 << 20},
-	{"connections that come without end", connecting, 160 << 20},
+	{"new connections without end", connecting, 160 << 20},
 }
 
 // Attacks on the port neither keep a scraper from its page nor make a node down. The scraper opens a new connection each time, from the
@@ -269,7 +269,7 @@ func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
 		})
 	}
 	all.Wait()
-	served("after 2,000 wrong passwords, the first right one")
+	served("a correct password for the first time, after 2,000 wrong passwords")
 	for range 20 {
 		all.Go(func() {
 			guesser := &http.Client{Timeout: answered, Transport: &http.Transport{TLSClientConfig: insecure}}
@@ -279,20 +279,20 @@ func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
 			}
 		})
 	}
-	served("among 2,000 wrong passwords, one that was right before")
+	served("a correct password for the second time, during 2,000 wrong passwords")
 	all.Wait()
 
 	for range 8 {
 		all.Go(func() { reset(strings.TrimPrefix(e.url, "https://"), insecure, 10_000) })
 	}
-	served("among 80,000 streams that are opened and reset")
+	served("a request during 80,000 HTTP/2 streams that are opened and reset")
 	all.Wait()
 	for range 8 {
 		all.Go(func() { continued(strings.TrimPrefix(e.url, "https://"), insecure, 10<<20) })
 	}
-	served("among 80 MiB of CONTINUATION frames of headers without end")
+	served("a request during 80 MiB of endless HTTP/2 headers (CONTINUATION frames)")
 	all.Wait()
-	served("afterwards")
+	served("a request after these attacks")
 	if resident := e.resident(); resident > 160<<20 {
 		t.Errorf("%.0f MB of memory", float64(resident)/1e6)
 	}

@@ -81,7 +81,7 @@ func TestExpensiveQueriesDoNotAffectScrapes(t *testing.T) {
 	e := start(t, append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s")...)
 	e.ready()
 	e.until("samples", func(p page) error { return atLeast("avax_exporter_history_series", 200)(p) })
-	e.endure(attack{"PromQL that takes much for its size", querying, 200 << 20}, "alpha")
+	e.endure(attack{"short but expensive PromQL queries", querying, 200 << 20}, "alpha")
 }
 
 // An expensive rule fails, reports it, and does not affect other rules.

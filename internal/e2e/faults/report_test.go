@@ -47,9 +47,9 @@ var heads = map[string]string{
 	"faults":   "| | goroutines | descriptors | heap | resident |\n|---|---|---|---|---|",
 	"outage":   "| | goroutines | descriptors | heap | resident |\n|---|---|---|---|---|",
 	"receiver": "| | goroutines | descriptors | heap | resident |\n|---|---|---|---|---|",
-	"load":     "| crowd | goroutines at most | descriptors at most | resident at most | longest scrape of a patient client | its scrapes |\n|---|---|---|---|---|---|",
-	"outside":  "| attack | resident at most | longest scrape of an honest scraper | its scrapes | lost | false `up` |\n|---|---|---|---|---|---|",
-	"soak":     "| | before any incident | after warm-up | at the end | slope an hour |\n|---|---|---|---|---|",
+	"load":     "| clients | max. goroutines | max. descriptors | max. resident | longest scrape by another client | number of its scrapes |\n|---|---|---|---|---|---|",
+	"outside":  "| attack | max. resident | longest scrape by another client | number of its scrapes | failed scrapes | false values of `avax_node_up` |\n|---|---|---|---|---|---|",
+	"soak":     "| | before any incident | after warm-up | at the end | change per hour |\n|---|---|---|---|---|",
 }
 
 // Each table that a test writes exists.

@@ -59,7 +59,7 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 		e.until(spoilt.name+": the node is up", is(`avax_node_up{node="alpha"}`, 1))
 	}
 	e.until("the service is down", is("avax_data_up", 0))
-	report("outside", figure("a Data service that hangs, or answers without end", most))
+	report("outside", figure("a Data service that hangs or sends endless answers", most))
 	if most > 300<<20 {
 		t.Errorf("%d MB of memory", most>>20)
 	}
