@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// call sends a request, and retries it after an error. It stops after attempts requests, if a retry is useless, or if no time is
-// left for a retry.
+// call sends a request and retries it after an error. The maximum number of requests is attempts. call stops earlier if a retry
+// is useless or if no time is left for a retry.
 func (u *Upstream) call(ctx context.Context, c call) (any, error) {
 	var cancel context.CancelFunc
 	for n := 1; ; n++ {

@@ -82,9 +82,9 @@ func (e *RPCError) Error() string {
 // CodeMethodNotFound is the RPCError.Code of an EVM chain that does not offer the method.
 const CodeMethodNotFound = -32601
 
-// OutcomeOf returns the outcome for an error. For nil it is OK. For an Error, wrapped or not, it is the outcome of the Error. For
-// other errors it is LocalLimit if this host lacks a resource, Timeout if a context ended, Unreachable if the network failed,
-// and otherwise Malformed.
+// OutcomeOf returns the outcome for an error. For nil it is OK. For an Error, wrapped or not, it is the outcome of the Error.
+// For other errors it is LocalLimit if this host lacks a resource, Timeout if a context ended, Unreachable if the network
+// failed, and otherwise Malformed.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OK

@@ -168,7 +168,7 @@ func (l *liner) count(suffix string, n uint64, labels ...string) {
 	l.line = append(strconv.AppendUint(l.line, n, 10), '\n')
 }
 
-// talliesAsText returns a Family.text for the tallies that choose returns for each op.
+// talliesAsText returns a Family.text. The function choose selects the tallies of an op.
 func talliesAsText(choose func(*opCounts) []tally) func(*liner, *measure) {
 	return func(l *liner, m *measure) {
 		write := func(n uint64, labels ...string) { l.count("", n, labels...) }
@@ -221,7 +221,7 @@ func labels(pairs ...string) []*dto.LabelPair {
 	return all
 }
 
-// talliesAsMetrics returns a Family.metrics for the tallies that choose returns for each op.
+// talliesAsMetrics returns a Family.metrics. The function choose selects the tallies of an op.
 func talliesAsMetrics(choose func(*opCounts) []tally) func(*measure, func(*dto.Metric)) {
 	return func(m *measure, yield func(*dto.Metric)) {
 		for _, c := range m.ops {

@@ -101,9 +101,9 @@ func (p *limiter) wait(op string) time.Duration {
 }
 
 // obey stores the pause that an answer requests. It returns the paused op, or allOps, and the end of the pause. If the answer
-// requests no pause, the end is zero. Status 429 pauses all ops, because it concerns the caller. Status 503 pauses only this op,
-// because it concerns the method. After a request that changes something (once), status 429 also pauses only this op, because
-// the upstream has a lower limit for such requests.
+// requests no pause, the end is zero. Status 429 pauses all ops, because it concerns the caller. Status 503 pauses only this
+// op, because it concerns the method. After a request that changes something (once), status 429 also pauses only this op,
+// because the upstream has a lower limit for such requests.
 func (p *limiter) obey(op string, once bool, status int, h http.Header) (paused string, until time.Time) {
 	var d time.Duration
 	switch requested, ok := p.parseWait(h.Get("Retry-After")); {

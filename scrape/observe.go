@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Metrics counts and measures the requests of upstreams: set Options.Metrics. A nil Metrics does nothing. Metrics serves its
-// families without a registry, because a fleet has tens of thousands of these series. In a registry, these series would take
-// half of the memory and CPU of the whole program.
+// Metrics counts and measures requests. Set it as Options.Metrics of each Upstream. A nil Metrics does nothing. Metrics serves
+// its families without a registry, because a fleet has tens of thousands of these series. In a registry, these series would
+// take half of the memory and CPU of the whole program.
 type Metrics struct {
 	mu        sync.Mutex
 	upstreams map[string]*measure
@@ -83,7 +83,7 @@ var bounds = [...]float64{0.01, 0.1, 0.5, 2.5, 10}
 // resolution is the schema of the native histogram: each upper bound is 2^(1/8) times the previous one, about 9 % more.
 const resolution = 3
 
-// shortest limits the number of native buckets to about 300: a shorter duration counts as shortest.
+// shortest limits the number of native buckets to about 300: a shorter duration counts in the bucket of shortest.
 const shortest = time.Microsecond
 
 func (h *durations) observe(d time.Duration, now time.Time) {

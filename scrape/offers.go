@@ -38,7 +38,7 @@ const (
 // far fewer.
 const maxOffers = 4096
 
-// withheld returns the error of the last refusal during the pause after it, and nil otherwise.
+// withheld returns the error of the last refusal if the pause after this refusal has not ended, and nil otherwise.
 func (o *offers) withheld(c call) error {
 	if o.withholds == nil {
 		return nil
@@ -51,7 +51,7 @@ func (o *offers) withheld(c call) error {
 	return nil
 }
 
-// note stores whether the result of a request shows that its method is offered.
+// note stores whether the upstream offers the method of a call. err is the result of the call.
 func (o *offers) note(c call, err error) {
 	if o.withholds == nil {
 		return

@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Replay returns an upstream that sends no request and answers every call with the parameter answer. For a JSON-RPC call, answer
-// is the result. For any other call, answer is the whole body. With Replay, a method of a typed client can check an answer that
-// was received before.
+// Replay returns an upstream that sends no request and answers every call with the parameter answer. For a JSON-RPC call,
+// answer is the result. For any other call, answer is the whole body. With Replay, a method of a typed client can check an
+// answer that was received before.
 func Replay(answer jsontext.Value) (*Upstream, error) {
 	return New(Options{URL: "http://replay.invalid", Transport: replay(answer), MaxBody: memoryFactor*int64(len(answer)) + maxEnvelope})
 }

@@ -122,8 +122,8 @@ const (
 	maxAnswers = 4096 // above it, no answer is stored; concurrent identical calls are still sent once
 )
 
-// get returns an answer to q: a stored answer that is not older than d, the answer of a call in progress, or the answer of a new
-// call of send. If a caller cancels and another caller still waits, the call continues.
+// get returns an answer to q: a stored answer that is not older than d, the answer of a call in progress, or the answer of a
+// new call of send. If a caller cancels and another caller still waits, the call continues.
 func (a *answers) get(ctx context.Context, q shareKey, d time.Duration, send func(context.Context) (any, error)) (any, error) {
 	s := a.join(ctx, q, d, send)
 	select {

@@ -71,7 +71,8 @@ type Options struct {
 	Patience       time.Duration // maximum wait for Ready; 0: two minutes
 	// Transport replaces the network to Alertmanager in tests.
 	Transport http.RoundTripper
-	// clockStep returns how far the wall clock was set forward since a time. Tests replace it. nil: the function clockStep.
+	// clockStep returns how far the wall clock was set forward since a time. If nil, the package's clockStep is
+	// used. Tests replace it.
 	clockStep func(since time.Time) time.Duration
 }
 
@@ -86,14 +87,14 @@ type Source interface {
 	QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error)
 }
 
-// Requested is a Source that has a second Source for queries from HTTP clients.
-type Requested interface {
+// RequestSource is a Source that has a second Source for queries from HTTP clients.
+type RequestSource interface {
 	Source
 	// Requests returns the second Source. It has lower limits of time and samples.
 	Requests() Source
 }
 
-var _ Requested = (*Alerting)(nil)
+var _ RequestSource = (*Alerting)(nil)
 
 // The states of an active alert.
 const (

@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// listener is a net.Listener within the process. Through the listener, the scraper requests /metrics without a port, certificate
-// or password.
+// listener is a net.Listener within the process. Through the listener, the scraper requests /metrics without a port,
+// certificate or password.
 type listener struct {
 	dialed chan net.Conn
 	closed context.Context

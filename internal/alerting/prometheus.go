@@ -20,8 +20,8 @@ import (
 // VictoriaMetrics have the same API.
 type PrometheusConfig struct {
 	URL string // without /api/v1
-	// HTTPFile is a file with the HTTP client configuration of the Prometheus
-	// libraries: basic_auth, authorization, tls_config, http_headers. May be empty.
+	// HTTPFile is a file with the HTTP client configuration of the Prometheus libraries: basic_auth, authorization,
+	// tls_config, http_headers. May be empty.
 	HTTPFile string
 	Timeout  time.Duration // of one query
 	MaxBody  int64         // maximum number of bytes of one answer

@@ -26,7 +26,7 @@ func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.
 	return e.queryRange(ctx, e.pages, expr, start, end, step)
 }
 
-// Requests implements Requested.
+// Requests implements RequestSource.
 func (a *Alerting) Requests() Source { return requests{a} }
 
 // requests is Alerting with the limits of requests to /api/v1/query.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// clockTolerance is the limit for steps of the wall clock. A larger step causes a new engine. A smaller step only causes a gap in
-// samples and evaluations, as in Prometheus.
+// clockTolerance is the limit for steps of the wall clock. A larger step causes a new engine. A smaller step only causes a gap
+// in samples and evaluations, as in Prometheus.
 const clockTolerance = time.Minute
 
 // wallClock detects that the wall clock was set, or that the machine was suspended: then the wall clock and the monotonic

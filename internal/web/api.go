@@ -171,7 +171,7 @@ func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {
 	if s.Source == nil {
 		return nil, "", &apiError{http.StatusNotFound, "not_found", errNoSource}
 	}
-	local, ok := s.Source.(alerting.Requested)
+	local, ok := s.Source.(alerting.RequestSource)
 	if !ok {
 		return nil, "", &apiError{http.StatusNotFound, "not_found", errRemote}
 	}

@@ -39,7 +39,8 @@ func (a *Amount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// Tokens returns the amount in whole tokens, to the nearest float64. The parameter decimals belongs to the token.
+// Tokens returns the amount in whole tokens, to the nearest float64. A whole token is 10^decimals of the
+// smallest unit.
 func (a Amount) Tokens(decimals uint64) float64 {
 	const maxDecimals = 255 // a token's decimals are one byte
 	unit := new(big.Int).Exp(big.NewInt(10), new(big.Int).SetUint64(min(decimals, maxDecimals)), nil)

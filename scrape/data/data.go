@@ -53,8 +53,8 @@ const (
 	keyMissing  = "the service requires a key, and none is configured"
 )
 
-// Explain adds a message and sets the outcome forbidden if the service rejected the key (IsKeyRejected). It returns other errors
-// unchanged.
+// Explain adds a message and sets the outcome forbidden if the service rejected the key (IsKeyRejected). It returns other
+// errors unchanged.
 func (c *Client) Explain(err error) error {
 	var e *scrape.Error
 	if !IsKeyRejected(err) || !errors.As(err, &e) {

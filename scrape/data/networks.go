@@ -73,7 +73,7 @@ type L1Manager struct {
 	ContractAddress string `json:"contractAddress"`
 }
 
-// Ownership is the right to change a subnet. After Locktime, a change needs the signatures of Threshold of the Addresses.
+// Ownership is the right to change a subnet after Locktime. Threshold is the number of Addresses that must sign.
 type Ownership struct {
 	Addresses []string    `json:"addresses"`
 	Threshold wire.Uint64 `json:"threshold"`

@@ -13,15 +13,15 @@ import (
 
 // Paging configures the requests of a list.
 //
-// A walk requests page after page and yields the items. It ends after the last page, or when the caller stops, or with the first
-// error. After an error of one item (IsItem), the walk continues with the next item. Pages overlap when the list grows during
-// the walk. Therefore the walk yields only one item per identity, such as a transaction hash and log index.
+// A walk requests page after page and yields the items. It ends after the last page, or when the caller stops, or with the
+// first error. After an error of one item (IsItem), the walk continues with the next item. Pages overlap when the list grows
+// during the walk. Therefore the walk yields only one item per identity, such as a transaction hash and log index.
 //
 // Page tokens expire after about a day. The walk then restarts at the first page, without shared answers. It fails if it reads
 // no more pages after a restart than before.
 type Paging struct {
-	// PageSize is the number of items per page. With 0, a single page has the service's default, and a walk uses up to 500, because
-	// the cost of a page does not depend on its size.
+	// PageSize is the number of items per page. With 0, a single page has the service's default, and a walk uses up to 500,
+	// because the cost of a page does not depend on its size.
 	PageSize int
 	MaxPages int // maximum number of pages of a walk, including restarts; 0: 100
 }

@@ -43,7 +43,8 @@ type Page struct {
 	Results []Point        `json:"results"`
 	LastRun *wire.UnixTime `json:"lastRun"` // last update of the series
 
-	// The token of the next page. On the last page both fields are empty. The documentation uses one name, the service the other.
+	// The token of the next page. On the last page both fields are empty. The documentation uses one name, the service the
+	// other.
 	NextPageToken    string `json:"nextPageToken,omitzero"`
 	NextPageStartKey string `json:"nextPageStartKey,omitzero"`
 }
@@ -132,9 +133,9 @@ type AverageTPS struct {
 // returns the newest complete point of Daily. For the next hour, AverageTPS then calls only version 2.
 //
 // The value of the newest point changes until its bucket is complete, so this point does not count. In version 1 a point is
-// complete if its bucket ended before lastRun, or before now if lastRun is absent. In version 2 every point except the newest is
-// complete. The length of a bucket is the shortest distance between two points, or a day for a single point. AverageTPS requests
-// pages until it finds a complete point. If the oldest points come first, it requests all pages.
+// complete if its bucket ended before lastRun, or before now if lastRun is absent. In version 2 every point except the newest
+// is complete. The length of a bucket is the shortest distance between two points, or a day for a single point. AverageTPS
+// requests pages until it finds a complete point. If the oldest points come first, it requests all pages.
 func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, error) {
 	if c.isGone() {
 		return c.dailyTPS(ctx, chainID)

@@ -58,9 +58,9 @@ func (c *Client) AdminLoggerLevel(ctx context.Context, loggerName string) (map[s
 	return answer.LoggerLevels, err
 }
 
-// AdminSetLoggerLevel calls admin.setLoggerLevel, which changes the node. An empty loggerName means all loggers. The
-// node keeps a level that is empty in the parameter to. Two empty levels are an error. AdminSetLoggerLevel returns the new
-// levels by logger name. If the node's release does not return levels, the result is empty.
+// AdminSetLoggerLevel calls admin.setLoggerLevel, which changes the node. An empty loggerName means all loggers. If
+// a level is empty, the node does not change it. Two empty levels are an error. AdminSetLoggerLevel returns the new levels by
+// logger name. If the node's release does not return levels, the result is empty.
 func (c *Client) AdminSetLoggerLevel(ctx context.Context, loggerName string, to LoggerLevel) (map[string]LoggerLevel, error) {
 	answer, err := change[struct {
 		LoggerLevels map[string]LoggerLevel `json:"loggerLevels,omitzero"`

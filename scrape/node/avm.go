@@ -23,7 +23,8 @@ type AssetBalance struct {
 
 // AVMAllBalances calls avm.getAllBalances for an address such as X-avax1….
 //
-// Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered. AVMUTXOs returns the same information and more.
+// Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered. AVMUTXOs returns the same information and
+// more.
 func (c *Client) AVMAllBalances(ctx context.Context, chain, address string) ([]AssetBalance, error) {
 	answer, err := avm[struct {
 		Balances []AssetBalance `json:"balances"`
@@ -52,7 +53,8 @@ type AVMBalance struct {
 
 // AVMBalance calls avm.getBalance for an address and an asset ID, or AVAX.
 //
-// Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered. AVMUTXOs returns the same information and more.
+// Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered. AVMUTXOs returns the same information and
+// more.
 func (c *Client) AVMBalance(ctx context.Context, chain, address, assetID string) (AVMBalance, error) {
 	return avm[AVMBalance](ctx, c, chain, "avm.getBalance", map[string]string{"address": address, "assetID": assetID})
 }

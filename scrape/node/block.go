@@ -94,7 +94,8 @@ type TxOutput struct {
 	Output  Output `json:"output"`
 }
 
-// Output is an amount and its owners. To spend the amount after Locktime, as many of the Addresses as Threshold must sign.
+// Output is an amount and its owners. The amount can be spent after Locktime. Threshold is the number of Addresses that must
+// sign.
 type Output struct {
 	Addresses []string     `json:"addresses,omitzero"`
 	Amount    *wire.Uint64 `json:"amount"`    // in the asset's smallest unit; nil for outputs without an amount, such as an NFT

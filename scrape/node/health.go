@@ -110,9 +110,9 @@ func chainHealth(d *wire.Decoder, message jsontext.Value) (*ChainHealth, error) 
 	return chain, nil
 }
 
-// Health calls GET /ext/health for all checks. Tags are subnet IDs. With tags, Health returns only the checks of the node itself
-// and of these subnets. An unknown tag is not an error. The answer of an unhealthy node is not an error either. Shortly after
-// its start, a node may delay the answer.
+// Health calls GET /ext/health for all checks. Tags are subnet IDs. With tags, Health returns only the checks of the node
+// itself and of these subnets. An unknown tag is not an error. The answer of an unhealthy node is not an error either. Shortly
+// after its start, a node may delay the answer.
 func (c *Client) Health(ctx context.Context, tags ...string) (Health, error) {
 	return health(ctx, c, "/ext/health", tags)
 }

@@ -123,8 +123,8 @@ func (m Method) Usage() string {
 	return m.Name + " {" + strings.Join(params, ", ") + "}"
 }
 
-// Check returns an error if params are invalid for the method. If params is nil, the call has no parameters. The check is needed
-// because a node ignores unknown parameters. Without the check, the answer would look correct after a typing error.
+// Check returns an error if params are invalid for the method. If params is nil, the call has no parameters. The check is
+// needed because a node ignores unknown parameters. Without the check, the answer would look correct after a typing error.
 func (m Method) Check(params jsontext.Value) error {
 	var given []string
 	switch {

@@ -2,7 +2,8 @@
 //
 // Each file holds one service. Each Go method makes one call; its types are in the same file. The name of a Go method follows
 // the API: NodeID calls info.getNodeID. For services other than info, the name of the service is a prefix: PlatformHeight
-// calls platform.getHeight, EthBlockNumber calls eth_blockNumber. Methods lists all methods of the API, and Call calls any of them by name.
+// calls platform.getHeight, EthBlockNumber calls eth_blockNumber. Methods lists all methods of the API, and Call calls any of
+// them by name.
 //
 // Every Go method returns a *scrape.Error if there is no answer. Functions such as IsNotOffered recognize errors with a special
 // meaning. Answers may be shared (scrape.MaxAge), so callers must not change them.

@@ -13,7 +13,7 @@ func platform[T any](ctx context.Context, c *Client, method string, params any) 
 	return scrape.RPC[T](ctx, c.u, platformPath, method, params)
 }
 
-// Owner lists the addresses that may spend or decide. After Locktime, as many of the Addresses as Threshold must sign.
+// Owner lists the addresses that may spend or decide after Locktime. Threshold is the number of Addresses that must sign.
 type Owner struct {
 	Locktime  wire.Uint64 `json:"locktime"` // Unix seconds; 0 for none
 	Threshold wire.Uint64 `json:"threshold"`
@@ -185,7 +185,8 @@ func (c *Client) PlatformBlockByHeight(ctx context.Context, height uint64, as En
 	}{height, as})
 }
 
-// Supply is an upper bound on the existing amount of a subnet's staking token. Burned tokens, including fees, are not subtracted.
+// Supply is an upper bound on the existing amount of a subnet's staking token. Burned tokens, including fees, are not
+// subtracted.
 type Supply struct {
 	Supply wire.Uint64  `json:"supply"` // nAVAX on the primary network
 	Height *wire.Height `json:"height"` // of the P-Chain

@@ -25,8 +25,8 @@ type Decoder struct {
 	depth  int  // depth, in the whole answer, of the value that this Decoder reads
 }
 
-// NewDecoder returns a Decoder for r. The parameter memory limits the memory of decoded values, in bytes. If the values would take
-// more, decoding fails with ErrMemory.
+// NewDecoder returns a Decoder for r. The parameter memory limits the memory of decoded values, in bytes. If the values would
+// take more, decoding fails with ErrMemory.
 func NewDecoder(r io.Reader, memory int) *Decoder {
 	of := decoders.Get().(*jsontext.Decoder)
 	of.Reset(r, options)

@@ -187,8 +187,8 @@ func (v *Percent) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// Ratio returns the share from 0 to 1, rounded to nine decimals. No upstream writes more decimals. The rounding removes the error
-// of the division by 100: "80.0109" becomes exactly 0.800109.
+// Ratio returns the share from 0 to 1, rounded to nine decimals. No upstream writes more decimals. The rounding removes the
+// error of the division by 100: "80.0109" becomes exactly 0.800109.
 func (v Percent) Ratio() float64 { return math.Round(float64(v)*1e7) / 1e9 }
 
 // UnixTime is a time in UTC, written as whole Unix seconds in a number or a string.
