@@ -142,21 +142,23 @@ func TestExporterPagesWithoutPrometheus(t *testing.T) {
 	}
 }
 
-// told is an alert of /api/v1/alerts, of Prometheus or the exporter.
-type told struct {
+// listedAlert is an alert of /api/v1/alerts, of Prometheus or the exporter.
+type listedAlert struct {
 	Labels, Annotations map[string]string
 	State, Value        string
 	ActiveAt            time.Time
 }
 
 // active returns the active alerts at this address, by labels.
-func active(t *testing.T, url string) (map[string]told, error) {
+func active(t *testing.T, url string) (map[string]listedAlert, error) {
 	t.Helper()
-	var answer struct{ Data struct{ Alerts []told } }
+	var answer struct {
+		Data struct{ Alerts []listedAlert }
+	}
 	if err := getJSON(t.Context(), url+"/api/v1/alerts", &answer); err != nil {
 		return nil, err
 	}
-	byLabels := map[string]told{}
+	byLabels := map[string]listedAlert{}
 	for _, a := range answer.Data.Alerts {
 		byLabels[fmt.Sprint(a.Labels)] = a
 	}
@@ -164,7 +166,7 @@ func active(t *testing.T, url string) (map[string]told, error) {
 }
 
 // alike omits fields that depend on the time of the request.
-func alike(all map[string]told) map[string]told {
+func alike(all map[string]listedAlert) map[string]listedAlert {
 	out := maps.Clone(all)
 	for k, a := range out {
 		a.ActiveAt, a.Value = time.Time{}, ""

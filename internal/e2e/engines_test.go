@@ -63,8 +63,8 @@ func TestVMAlertLoadsTheRules(t *testing.T) {
 var instant = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`)
 
 // inside returns the alerts as Prometheus lists them, without times: it adds external labels only when it sends an alert.
-func inside(all map[string]told) map[string]told {
-	out := map[string]told{}
+func inside(all map[string]listedAlert) map[string]listedAlert {
+	out := map[string]listedAlert{}
 	for _, a := range all {
 		a.Labels = maps.Clone(a.Labels)
 		delete(a.Labels, "grafana_url")

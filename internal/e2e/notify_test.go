@@ -333,14 +333,14 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 			r.Wait(i.of(stack.Resolved(i.alert)))
 		}
 	}
-	told := func(r *stack.Receiver) []string {
+	received := func(r *stack.Receiver) []string {
 		set := map[string]bool{}
 		for _, a := range r.Alerts() {
 			set[fmt.Sprint(a.Receiver, " ", a.Group, " ", a.Status, " ", a.Fingerprint, " ", a.Labels, " ", a.GeneratorURL)] = true
 		}
 		return slices.Sorted(maps.Keys(set))
 	}
-	eventually(t, func() string { return cmp.Diff(told(outside), told(inside)) })
+	eventually(t, func() string { return cmp.Diff(received(outside), received(inside)) })
 }
 
 // shippedRoutes returns the shipped configuration with a webhook for each receiver, and with short waits.

@@ -170,14 +170,14 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 		}
 	}
 
-	told := map[string][]string{} // the notifications of each alert, in order
+	statuses := map[string][]string{} // the notifications of each alert, in order
 	var pages []string
 	for _, a := range w.pages.Alerts() {
 		if a.Labels["instance"] != "" { // about one process: it ends with that process
 			continue
 		}
 		key := fmt.Sprint(a.Labels)
-		told[key] = append(told[key], a.Status)
+		statuses[key] = append(statuses[key], a.Status)
 		if a.Labels["severity"] == "page" && a.Status == "firing" {
 			pages = append(pages, strings.Join([]string{a.Labels["alertname"], a.Labels["node"], a.Labels["chain"]}, " "))
 		}
@@ -185,8 +185,8 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 			t.Error("watchdog sent as resolved")
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(told)) {
-		if n := told[key]; !slices.Equal(n, []string{"firing"}) && !slices.Equal(n, []string{"firing", "resolved"}) {
+	for _, key := range slices.Sorted(maps.Keys(statuses)) {
+		if n := statuses[key]; !slices.Equal(n, []string{"firing"}) && !slices.Equal(n, []string{"firing", "resolved"}) {
 			t.Errorf("%s sent as %v", key, n)
 		}
 	}

@@ -84,18 +84,18 @@ func TestRollingUpgradeScriptWaitsForYes(t *testing.T) {
 	t.Parallel()
 	script, _ := quickStart(t, "docs/operating.md", "### Rolling upgrades of nodes")
 	var mu sync.Mutex
-	var asked []string
+	var nodes []string
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		node := r.FormValue("node")
-		asked = append(asked, node)
+		nodes = append(nodes, node)
 		switch {
 		case r.URL.Path != "/safe-to-stop":
 			w.WriteHeader(http.StatusNotFound)
-		case node == "bravo" && slices.Index(asked, node) == len(asked)-1:
+		case node == "bravo" && slices.Index(nodes, node) == len(nodes)-1:
 			w.WriteHeader(http.StatusConflict)
-		case node == "bravo" && slices.Index(asked, node) == len(asked)-2:
+		case node == "bravo" && slices.Index(nodes, node) == len(nodes)-2:
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
@@ -108,7 +108,7 @@ func TestRollingUpgradeScriptWaitsForYes(t *testing.T) {
 	}
 	const want = "upgrade alpha\nsleep 120\nsleep 15\nsleep 15\nupgrade bravo\nsleep 120\nupgrade charlie\nsleep 120\n"
 	if string(out) != want {
-		t.Errorf("for %q it did\n%s\nwant\n%s", asked, out, want)
+		t.Errorf("for %q it did\n%s\nwant\n%s", nodes, out, want)
 	}
 }
 
@@ -204,15 +204,15 @@ type output struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
 	serving chan struct{}
-	told    bool
+	closed  bool
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.text.Write(p)
-	if !o.told && bytes.Contains(o.text.Bytes(), []byte(`"msg":"serving"`)) {
-		o.told = true
+	if !o.closed && bytes.Contains(o.text.Bytes(), []byte(`"msg":"serving"`)) {
+		o.closed = true
 		close(o.serving)
 	}
 	return len(p), nil

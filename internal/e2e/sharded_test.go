@@ -112,7 +112,7 @@ func TestShardsWriteToOneStore(t *testing.T) {
 		t.Logf("%v evaluations", counted(t, ruler.URL, "vmalert_execution_total"))
 	})
 	t.Run("DashboardsAsk", func(t *testing.T) {
-		asked, filled := 0, 0
+		queries, filled := 0, 0
 		for file, panels := range panels(t) {
 			for _, p := range panels {
 				for _, q := range p.Targets {
@@ -120,15 +120,15 @@ func TestShardsWriteToOneStore(t *testing.T) {
 					if err != nil {
 						t.Errorf("%s: %s: %v", file, p.Title, err)
 					}
-					if asked++; len(found) > 0 {
+					if queries++; len(found) > 0 {
 						filled++
 					}
 				}
 			}
 		}
-		t.Logf("%d queries, %d with a result", asked, filled)
-		if filled < asked/2 {
-			t.Errorf("%d of %d queries with a result", filled, asked)
+		t.Logf("%d queries, %d with a result", queries, filled)
+		if filled < queries/2 {
+			t.Errorf("%d of %d queries with a result", filled, queries)
 		}
 	})
 

@@ -22,11 +22,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// most is the maximum number of samples, alerts or runs that are printed. Further ones are only counted.
-const most = 10
+// maxPrinted is the maximum number of samples, alerts or runs that are printed. Further ones are only counted.
+const maxPrinted = 10
 
-// few is the maximum number of values that can replace a name in a formula.
-const few = 4
+// maxReplaced is the maximum number of values that can replace a name in a formula.
+const maxReplaced = 4
 
 // Exporter is the source of an explanation: the query source of the running exporter, and facts that are not samples.
 // A Prometheus does not have such facts.
@@ -48,8 +48,8 @@ type Table struct {
 	Rows                     [][]string
 }
 
-// Name explains an alert or a family for one target. A target is a node, a chain, an ID or any other label value. Without a target
-// Name explains all targets. An UnknownError means that the name or the target does not exist.
+// Name explains an alert or a family for one target. A target is a node, a chain, an ID or any other label value. Without a
+// target Name explains all targets. An UnknownError means that the name or the target does not exist.
 func Name(ctx context.Context, w io.Writer, from Exporter, name, target string, now time.Time) error {
 	e := &explanation{ctx: ctx, w: w, from: from, target: target, now: now, cache: map[string]model.Vector{}, reading: map[string]bool{}}
 	groups, err := from.Groups(ctx)
@@ -225,7 +225,7 @@ func (e *explanation) explainAlert(name string, alerts []alerting.Rule) {
 			families = append(families, series)
 			continue
 		}
-		if len(recorded) > few {
+		if len(recorded) > maxReplaced {
 			continue // thresholds: the formulas already contain their numbers
 		}
 		for _, r := range recorded {
@@ -253,7 +253,7 @@ func (e *explanation) answer(name string, alerts []alerting.Rule) string {
 			if !e.isNear(labels) {
 				continue
 			}
-			if count++; count > most {
+			if count++; count > maxPrinted {
 				continue
 			}
 			state := "firing"
@@ -269,8 +269,8 @@ func (e *explanation) answer(name string, alerts []alerting.Rule) string {
 		}
 	}
 	switch {
-	case count > most:
-		lines = append(lines, fmt.Sprintf("and %d more; add a target to see them", count-most))
+	case count > maxPrinted:
+		lines = append(lines, fmt.Sprintf("and %d more; add a target to see them", count-maxPrinted))
 	case count > 0:
 	default:
 		text := name + ": not firing"
@@ -334,8 +334,8 @@ func (e *explanation) bar(c condition, of model.Metric) (float64, bool) {
 	return float64(found[0].Value), true
 }
 
-// whyNot returns a sentence about a false condition for the target. Of all false conditions in the rules of the alert, it is the
-// one closest to its threshold.
+// whyNot returns a sentence about a false condition for the target. Of all false conditions in the rules of the alert, it is
+// the one closest to its threshold.
 func (e *explanation) whyNot(alerts []alerting.Rule) string {
 	best, text, all, silent := math.Inf(1), "", true, ""
 	for _, r := range alerts {
@@ -466,8 +466,8 @@ func (e *explanation) explainFamilies(names []string) {
 			samples = nil // not samples of that program: for example, this up is about the exporter itself
 		}
 		for i, sample := range samples {
-			if i == most {
-				e.printf("    and %d more; use a narrower target to see them\n", len(samples)-most)
+			if i == maxPrinted {
+				e.printf("    and %d more; use a narrower target to see them\n", len(samples)-maxPrinted)
 				break
 			}
 			e.printf("    %s\n", e.line(sample))
@@ -490,15 +490,16 @@ func (e *explanation) explainFamilies(names []string) {
 	}
 }
 
-// agreeing returns the values of the samples whose labels agree with of. It returns false if there are more than few values.
-func (e *explanation) agreeing(selector string, of model.Metric) (string, bool) {
+// agreeing returns the values of the samples whose labels agree with labels. It returns false if there is no value, or if there
+// are more than maxReplaced values.
+func (e *explanation) agreeing(selector string, labels model.Metric) (string, bool) {
 	var numbers []string
 	for _, s := range e.query(selector) {
-		if agrees(s.Metric, of) {
+		if agrees(s.Metric, labels) {
 			numbers = append(numbers, number(float64(s.Value)))
 		}
 	}
-	return strings.Join(numbers, ", "), len(numbers) > 0 && len(numbers) <= few
+	return strings.Join(numbers, ", "), len(numbers) > 0 && len(numbers) <= maxReplaced
 }
 
 // explainRuns prints a collector's calls, the age of its last answer, its failures and the messages of the node.
@@ -514,8 +515,8 @@ func (e *explanation) explainRuns(s *collectors.Spec) {
 	}
 	answers := e.query(`avax_exporter_collector_last_success_timestamp_seconds{collector="` + s.Name + `"}`)
 	for i, run := range runs {
-		if i == most {
-			e.printf("    and %d more runs\n", len(runs)-most)
+		if i == maxPrinted {
+			e.printf("    and %d more runs\n", len(runs)-maxPrinted)
 			break
 		}
 		target := string(run.Metric["target"])
@@ -534,7 +535,7 @@ func (e *explanation) explainRuns(s *collectors.Spec) {
 		for _, words := range e.from.Tables {
 			if words.Collector == s.Name && words.Target == target {
 				e.printf("      %s\n", words.About)
-				for _, row := range words.Rows[:min(len(words.Rows), most)] {
+				for _, row := range words.Rows[:min(len(words.Rows), maxPrinted)] {
 					e.printf("        %s\n", strings.Join(row, ": "))
 				}
 			}

@@ -62,8 +62,8 @@ func (e *explanation) unfiltered(expr parser.Expr) parser.Expr {
 	return expr
 }
 
-// eachRecorded calls do for the expressions from which a series is recorded. It skips a series that is already being expanded,
-// because a rule may read its own past.
+// eachRecorded calls the function do with each expression from which a series is recorded. It skips a series that is already
+// being expanded, because a rule may read its own past.
 func (e *explanation) eachRecorded(name string, do func(parser.Expr)) {
 	if e.reading[name] {
 		return
@@ -105,7 +105,8 @@ func (e *explanation) selectors(query string) []string {
 	return names
 }
 
-// filled formats an expression twice: as written, and with a number in place of each selector for which number returns one.
+// filled formats an expression twice. pretty is the expression itself. numbers is the expression with a number in place of each
+// selector for which the function number returns true.
 func filled(query string, number func(selector string) (text string, has bool)) (pretty, numbers string) {
 	parsed, err := promQL.ParseExpr(query)
 	if err != nil {

@@ -80,7 +80,7 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 	if !into.takes(labels) {
 		return
 	}
-	labels = into.left(labels)
+	labels = into.remaining(labels)
 	for i, v := range labels {
 		if len(v) > MostValue {
 			b.wrong("%s: a value of the label %s is longer than %d bytes", f.Name, into.as.Labels[i], MostValue)
@@ -96,8 +96,8 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 	into.add(b.series, value)
 }
 
-// MostValue is the maximum length of a label value in bytes, before escaping. It is needed because nodes, services and peers may
-// send any text.
+// MostValue is the maximum length of a label value in bytes, before escaping. It is needed because nodes, services and peers
+// may send any text.
 const MostValue = 256
 
 // maxErrs is the maximum number of mistakes of one run that are reported separately.
@@ -129,21 +129,21 @@ func (b *Batch) SetTime(f *Family, t time.Time, labels ...string) {
 	b.Set(f, float64(t.Unix())+float64(t.Nanosecond())/1e9, labels...)
 }
 
-// Note adds a finding for the log, truncated to maxWords bytes. A note is logged when it first appears. While every run has the
-// same note, it is not logged again.
+// Note adds a finding for the log, truncated to maxTextBytes bytes. A note is logged when it first appears. While every run
+// has the same note, it is not logged again.
 func (b *Batch) Note(format string, args ...any) {
 	b.notes = append(b.notes, cut(fmt.Sprintf(format, args...)))
 }
 
-// maxWords is the maximum length of a note or a table cell in bytes.
-const maxWords = 1000
+// maxTextBytes is the maximum length of a note or a table cell in bytes.
+const maxTextBytes = 1000
 
 // cut truncates a text that is too long, with an ellipsis.
 func cut(text string) string {
-	if len(text) <= maxWords {
+	if len(text) <= maxTextBytes {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxWords], "") + "…"
+	return strings.ToValidUTF8(text[:maxTextBytes], "") + "…"
 }
 
 // Notes returns the notes.
@@ -160,7 +160,7 @@ func (b *Batch) Table(t Table) {
 		t.Rows, t.LeftOut = t.Rows[:left], t.LeftOut+beyond
 	}
 	for i, row := range t.Rows {
-		if slices.ContainsFunc(row, func(cell string) bool { return len(cell) > maxWords }) {
+		if slices.ContainsFunc(row, func(cell string) bool { return len(cell) > maxTextBytes }) {
 			t.Rows[i] = make([]string, len(row))
 			for c := range row {
 				t.Rows[i][c] = cut(row[c])

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Choice selects the series of collectors that are served. A nil Choice means all.
+// Choice selects the series of collectors that are served. A nil Choice selects all series.
 type Choice struct{ allow, deny []rule }
 
 // rule is one item of a list, such as avax_peer_*, avax_node_peers{node=alpha*} or avax_node_info{git_commit}. Names and
@@ -39,9 +39,9 @@ func parseRules(list string, known []*Family) (rules []rule, errs []error) {
 		}
 		switch {
 		case !slices.ContainsFunc(known, func(f *Family) bool { return matches(r.family, f.Name) }):
-			errs = append(errs, fmt.Errorf("%q: no collector has such a family: docs/metrics.md lists them", item))
+			errs = append(errs, fmt.Errorf("%q: no collector has such a family: docs/metrics.md lists all families", item))
 		case r.label != "" && !slices.ContainsFunc(known, r.concerns):
-			errs = append(errs, fmt.Errorf("%q: the family has no label %s: docs/metrics.md lists them", item, r.label))
+			errs = append(errs, fmt.Errorf("%q: the family has no label %s: docs/metrics.md lists its labels", item, r.label))
 		}
 		rules = append(rules, r)
 	}
@@ -93,7 +93,7 @@ func (c *Choice) of(f *Family) *served {
 			s.only = append(s.only, match{slices.Index(f.Labels, r.label), r.value})
 		}
 	}
-	var left []string
+	var dropped []string
 	for _, r := range concerns(c.deny) {
 		switch {
 		case r.label == "":
@@ -101,20 +101,20 @@ func (c *Choice) of(f *Family) *served {
 		case r.valued:
 			s.not = append(s.not, match{slices.Index(f.Labels, r.label), r.value})
 		default:
-			left = append(left, r.label)
+			dropped = append(dropped, r.label)
 		}
 	}
-	if len(left) > 0 {
+	if len(dropped) > 0 {
 		reduced := *f
 		reduced.Labels = nil
 		s.as = &reduced
 		for i, label := range f.Labels {
-			if !slices.Contains(left, label) {
+			if !slices.Contains(dropped, label) {
 				s.as.Labels = append(s.as.Labels, label)
 				s.kept = append(s.kept, i)
 			}
 		}
-		s.some = true
+		s.drops = true
 	}
 	return s
 }
@@ -122,10 +122,10 @@ func (c *Choice) of(f *Family) *served {
 // served is the exported part of one family.
 type served struct {
 	as        *Family // with the remaining labels
-	none      bool
-	some      bool  // whether labels are dropped
-	kept      []int // positions of the remaining labels
-	only, not []match
+	none      bool    // whether no series is exported
+	drops     bool    // whether labels are dropped
+	kept      []int   // positions of the remaining labels
+	only, not []match // export only series that match one of only, and none of not
 }
 
 // match holds the position of a label and the pattern for its value.
@@ -142,9 +142,9 @@ func (s *served) takes(labels []string) bool {
 	return !s.none && (len(s.only) == 0 || slices.ContainsFunc(s.only, is)) && !slices.ContainsFunc(s.not, is)
 }
 
-// left returns the values of the remaining labels.
-func (s *served) left(labels []string) []string {
-	if !s.some {
+// remaining returns the values of the remaining labels.
+func (s *served) remaining(labels []string) []string {
+	if !s.drops {
 		return labels
 	}
 	values := make([]string, len(s.kept))

@@ -90,8 +90,8 @@ func TestDroppedLabelReportsDuplicateSeries(t *testing.T) {
 
 func TestInvalidAllowAndDenyItemsAreErrors(t *testing.T) {
 	for list, want := range map[string]string{
-		"avax_node_pers":            `"avax_node_pers": no collector has such a family: docs/metrics.md lists them`,
-		"avax_node_peers{chain=C}":  `"avax_node_peers{chain=C}": the family has no label chain: docs/metrics.md lists them`,
+		"avax_node_pers":            `"avax_node_pers": no collector has such a family: docs/metrics.md lists all families`,
+		"avax_node_peers{chain=C}":  `"avax_node_peers{chain=C}": the family has no label chain: docs/metrics.md lists its labels`,
 		"avax_node_peers{node":      `"avax_node_peers{node": write a family such as avax_node_peers, with * for any text; to select only a part, append {label} or {label=value}`,
 		"avax node peers":           `"avax node peers": write a family such as avax_node_peers, with * for any text; to select only a part, append {label} or {label=value}`,
 		"avax_node_peers{node=[a-}": `"avax_node_peers{node=[a-}": syntax error in pattern: [ and \ have a special meaning in a value: write ? instead`,

@@ -43,7 +43,7 @@ func (c Chunk) Same(o Chunk) bool {
 }
 
 // Limits of uncompressed text in bytes. Lines of a family above maxText are compressed, so that a validator set of any size
-// needs little memory. If the result of a run is smaller than leastPacked, it is not compressed.
+// needs little memory. Text smaller than leastPacked is not compressed.
 const (
 	maxText     = 64 << 10
 	leastPacked = 4 << 10
@@ -122,7 +122,8 @@ func anyTwice(hashes []uint64) bool {
 	return false
 }
 
-// chunk returns the samples as a chunk. It sorts a short list, because upstreams send lists in random order.
+// chunk returns the samples as a chunk. It sorts the lines of a short text: upstreams send lists in random order, but equal
+// samples should give equal chunks (see Same).
 func (l *lines) chunk() Chunk {
 	c := Chunk{Family: l.as, Series: len(l.hashes)}
 	rest := l.text

@@ -17,7 +17,8 @@ import (
 // answersAfter is the time that each simulated node takes to answer.
 const answersAfter = 20 * time.Millisecond
 
-// crowd simulates many nodes with the few of the simulated network, each with its own ID. It repeats their answers for a while.
+// crowd simulates many nodes. The answers come from the few nodes of the simulated network, but each simulated node has its own
+// node ID. crowd repeats an answer for a while.
 type crowd struct {
 	to    http.RoundTripper
 	nodes []*simnet.Node

@@ -40,7 +40,7 @@ func (b *bench) fleetOfEight() error {
 	return nil
 }
 
-// fleetOfDefaults is the same with the default collectors.
+// fleetOfDefaults measures the same with the default collectors.
 func (b *bench) fleetOfDefaults() error {
 	all, err := b.fleet("defaults", *size)
 	if err != nil {
@@ -80,8 +80,8 @@ func (b *bench) fleetWithRules() error {
 	return nil
 }
 
-// shards compares ten processes that share 10,000 nodes with one that has 1,000. It measures shard 0, which also exports the network,
-// and one of the nine others.
+// shards compares ten processes that share 10,000 nodes with one process that has 1,000 nodes. It measures shard 0, which also
+// exports the network, and one of the nine others.
 func (b *bench) shards() error {
 	const of = 10
 	one, err := b.fleet("one", *size)
@@ -104,8 +104,8 @@ func (b *bench) shards() error {
 
 // fleet is the resource usage of the program with many nodes.
 type fleet struct {
-	complete, first time.Duration // until the first complete page, and the CPU until then
-	peak            int64         // until the memory is stable
+	complete, first time.Duration // time until the first complete page, and CPU time until then
+	peak            int64         // highest memory until the memory is stable
 	core, calls     float64
 	resident        int64
 	skipped, series int
@@ -216,7 +216,7 @@ func (b *bench) watch(name string, size int, e *subject, crowd *crowd, began tim
 	return f, lines.Err()
 }
 
-// nodesFile writes the list of nodes: a variable cannot hold 10,000.
+// nodesFile writes the list of nodes to a file, because an environment variable cannot hold 10,000 nodes.
 func (b *bench) nodesFile(url string, size int) (string, error) {
 	var list strings.Builder
 	for i := range size {

@@ -1,10 +1,10 @@
-// Performance compares the exporter with one written with client_golang and with json_exporter, in one run on one machine. It
-// writes docs/performance.md: the limits, the figures, and whether the limits are met.
+// Performance compares this exporter with two others on the same machine: an exporter written with client_golang, and
+// json_exporter. It writes docs/performance.md: the limits, the figures, and whether the limits are met.
 //
-// CPU and memory count. Each subject runs in a separate process, which reports its CPU time (getrusage) and its resident memory;
-// this process sends the requests.
+// It measures CPU time and memory. Each subject of the comparison runs in a separate process. This process reports its CPU time
+// (getrusage) and its resident memory. The process of the command sends the requests.
 //
-// With -only it measures some parts. It prints the results, and with -write puts them into the page:
+// With -only, Performance measures only some parts. It prints the results. With -write, it also writes the results to the page:
 //
 //	go run ./internal/performance -only fleet,fleet-defaults
 package main
@@ -21,17 +21,17 @@ import (
 )
 
 var (
-	built    = flag.String("exporter", "", "measure this program in place of one that is built here")
-	size     = flag.Int("nodes", 1000, "how many nodes a fleet has; the bars are for 1,000, with others nothing is written")
+	built    = flag.String("exporter", "", "measure this program; empty: build the program and measure it")
+	size     = flag.Int("nodes", 1000, "number of nodes of a fleet; the limits are for 1,000, so results for another number are not written")
 	profiles = flag.String("profiles", "", "write CPU and heap profiles of the fleet's exporters into this directory")
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	write := flag.Bool("write", false, "write what is measured into docs/performance.md")
+	write := flag.Bool("write", false, "write the results to docs/performance.md")
 	comparing := flag.Bool("compare", false, "compare the last run with the committed figures")
-	only := flag.String("only", "", "measure these parts alone: "+strings.Join(partNames(), ", ")+"; separated by commas")
+	only := flag.String("only", "", "measure only these parts, separated by commas: "+strings.Join(partNames(), ", "))
 	flag.Parse()
 	var err error
 	switch {

@@ -19,7 +19,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The series of the pages: the validators of twelve nodes, in twelve gauges with four labels each. One job is the part of one node.
+// The series of the pages: the validators of twelve nodes, in twelve gauges with four labels each. Each job has the series of
+// one node.
 const (
 	jobs   = 12
 	gauges = 12
@@ -34,7 +35,7 @@ var families = func() (all []*metric.Family) {
 	return all
 }()
 
-// each calls set for every series of one job.
+// each calls the function set for every series of one job.
 func each(series, job int, set func(family int, value float64, labels ...string)) {
 	values := rand.New(rand.NewPCG(uint64(job), uint64(time.Now().UnixNano())))
 	node := fmt.Sprintf("node%02d", job)
@@ -74,7 +75,7 @@ func servePage(args []string) (http.Handler, error) {
 	return mux, nil
 }
 
-// ownRegistry has the metrics of every exporter about itself.
+// ownRegistry returns a registry with the metrics that each exporter has about itself.
 func ownRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -116,7 +116,8 @@ func (b *bench) exporter(env ...string) (*subject, error) {
 	return nil, errors.New("the exporter does not start")
 }
 
-// untilReady waits until the exporter is ready. The time between two requests is 2 % of the time so far: requests cost CPU.
+// untilReady waits until the exporter is ready. The time between two requests is 2 % of the time so far, because requests cost
+// CPU time.
 func (s *subject) untilReady() error {
 	for began := time.Now(); s.ctx.Err() == nil; {
 		if _, err := s.get("/-/ready"); err == nil {
@@ -133,7 +134,7 @@ func (s *subject) processTime() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The name may contain anything: fields count from its closing bracket.
+	// The process name may contain spaces and brackets. Read the fields after its closing bracket, the last one.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	user, err := strconv.ParseInt(fields[11], 10, 64)
 	if err != nil {

@@ -52,8 +52,8 @@ func serveRefresh(args []string) (http.Handler, error) {
 	}), nil
 }
 
-// serveJSONExporter processes the answer like json_exporter: for each of the nine values it decodes the whole answer, extracts the
-// list, encodes it and decodes it again. For each validator it decodes the text once for the value and once for the label.
+// serveJSONExporter processes the answer like json_exporter: for each of the nine values it decodes the whole answer, extracts
+// the list, encodes it and decodes it again. For each validator it decodes the text once for the value and once for the label.
 func serveJSONExporter(args []string) (http.Handler, error) {
 	values := []string{"startTime", "endTime", "weight", "potentialReward", "accruedDelegateeReward", "delegationFee", "uptime", "delegatorCount", "delegatorWeight"}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +135,7 @@ func (m *jsonMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// extract decodes a text and returns a value in it. The parsed path of json_exporter takes longer than this.
+// extract decodes a text and returns a value in it. json_exporter itself takes longer, because it also parses paths.
 func extract(text []byte, asJSON bool, path ...string) (string, error) {
 	var value any
 	if err := json.Unmarshal(text, &value); err != nil {

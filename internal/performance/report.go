@@ -153,7 +153,7 @@ func readPage(page []byte) (rows []row, also []string) {
 	return rows, also
 }
 
-// merge merges the rows of a run into those of the page.
+// merge merges the rows of a run into the rows of the page.
 func (b *bench) merge(rows []row, also []string) {
 	for _, r := range b.rows {
 		if i := slices.IndexFunc(rows, func(old row) bool { return old.what == r.what }); i >= 0 {
@@ -239,7 +239,7 @@ func processor() string {
 // rounds is the number of measurements of a figure. The lowest counts, because other processes can only add to it.
 const rounds = 5
 
-// least measures the cost of one call, in rounds of n.
+// least measures the cost of one call of do, in rounds of n calls. It returns the lowest result.
 func (b *bench) least(name string, s *subject, n int, do func() error) (usage, error) {
 	var all []usage
 	for range rounds {

@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// subject is a measured process, separate so that neither the client nor another subject counts. It is this program, run again with the
-// subject's name.
+// subject is a measured process. It is separate, so that its figures include neither the client nor another subject. It runs this
+// program again, with the subject's name as an argument.
 type subject struct {
 	cmd      *exec.Cmd
 	url      string
@@ -29,7 +29,7 @@ type subject struct {
 	ctx      context.Context
 }
 
-// subjects are the processes by name. Each gets its arguments and returns its handler.
+// subjects holds a function for each process, by name. The function gets the arguments and returns the handler.
 var subjects = map[string]func(args []string) (http.Handler, error){
 	"page":          servePage,
 	"registry":      serveRegistry,
@@ -39,7 +39,7 @@ var subjects = map[string]func(args []string) (http.Handler, error){
 	"fleet":         serveFleet,
 }
 
-// start runs a subject until stop.
+// start runs a subject until its method stop is called.
 func start(ctx context.Context, name string, args ...any) (*subject, error) {
 	self, err := os.Executable()
 	if err != nil {

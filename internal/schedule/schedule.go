@@ -1,5 +1,5 @@
-// Package schedule runs the collectors' jobs at their scheduled times, each within half its period
-// and never twice at once. It is the only writer of the snapshot.
+// Package schedule runs the collectors' jobs at their scheduled times. A run may take at most half of the job's period. A job
+// never runs twice at once. The package is the only writer of the snapshot.
 package schedule
 
 import (
@@ -79,13 +79,13 @@ func causeOf(r snapshot.Run) cause { return cause{r.Target.Group(), scrape.Outco
 // job is a Job that is part of the current set.
 type job struct {
 	Job
-	// from is the time before which ticks are ignored, because the first run may be in progress. It is zero until the first run
+	// Ticks before the time in from are ignored, because the first run may be in progress. from is zero until the first run
 	// starts.
 	from time.Time
 	// notes are the notes of the last successful run. Only the current run accesses them.
 	notes []string
 
-	// What follows is guarded by Scheduler.mu.
+	// The following fields are guarded by Scheduler.mu.
 	running  bool               // a run is in progress
 	cancel   context.CancelFunc // ends the run in progress
 	again    bool               // another run must follow
@@ -94,7 +94,7 @@ type job struct {
 	woken    *time.Timer
 	wakeAt   time.Time
 
-	skipped, panics uint64 // of the job since the start
+	skipped, panics uint64 // of the job, since the exporter started
 }
 
 // Start returns a scheduler without jobs. It runs until ctx ends.
@@ -113,8 +113,8 @@ func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger) *Schedu
 }
 
 // Set replaces the set of jobs. New jobs start at once. The samples of removed jobs are deleted. A job whose Key already exists
-// continues unchanged: the fields of the new Job, including Collect, are ignored. To replace such a job, call Set without it
-// and then with it.
+// continues unchanged: the fields of the new Job, including Collect, are ignored. To replace such a job, call Set without
+// the job and then with the new job.
 func (s *Scheduler) Set(jobs []Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,34 +179,34 @@ func (s *Scheduler) tick(t *ticker) {
 	}
 }
 
-// Limits of the first runs. Jobs of one target group start together, so that they share answers. Groups start one after the
-// other: the first firstAtOnce at once, each further group when another group has ended, or after firstGap. If all groups
+// Limits of the first runs. Jobs of one target group start together, so that they share answers. The number of groups that
+// start at once is firstAtOnce. Each further group starts when another group has ended, or after firstGap. If all groups
 // started at once, tens of thousands of calls would need too much memory and time out.
 const (
 	firstAtOnce = 64
 	firstGap    = 20 * time.Millisecond
 )
 
-// longestFirst is how long a first run may suppress ticks. Without this limit, a job with an hourly schedule could miss its next
-// tick.
+// longestFirst is how long a first run may suppress ticks. Without this limit, a job with an hourly schedule could miss its
+// next tick.
 const longestFirst = time.Minute
 
 // start starts the first run of each job. The caller holds s.mu.
 func (s *Scheduler) start(jobs []*job) {
-	turns := map[metric.Target]int{}
-	var passes [][]*job
+	indexes := map[metric.Target]int{}
+	var groups [][]*job
 	for _, j := range jobs {
-		n, seen := turns[j.Target.Group()]
+		n, seen := indexes[j.Target.Group()]
 		if !seen {
-			n = len(passes)
-			turns[j.Target.Group()] = n
-			passes = append(passes, nil)
+			n = len(groups)
+			indexes[j.Target.Group()] = n
+			groups = append(groups, nil)
 		}
-		passes[n] = append(passes[n], j)
+		groups[n] = append(groups[n], j)
 	}
 	s.runs.Go(func() {
-		ended := make(chan struct{}, len(passes))
-		for n, together := range passes {
+		ended := make(chan struct{}, len(groups))
+		for n, group := range groups {
 			if n >= firstAtOnce {
 				select {
 				case <-ended:
@@ -215,12 +215,12 @@ func (s *Scheduler) start(jobs []*job) {
 					return
 				}
 			}
-			s.first(together, ended)
+			s.first(group, ended)
 		}
 	})
 }
 
-// first starts the first run of these jobs together. It sends to ended when all of them have ended.
+// first starts the first runs of these jobs together. It sends to the channel ended when all these runs have ended.
 func (s *Scheduler) first(jobs []*job, ended chan<- struct{}) {
 	s.mu.Lock()
 	now := time.Now()
@@ -266,7 +266,7 @@ func (s *Scheduler) remove(j *job) {
 // Wait returns when the context and every run have ended.
 func (s *Scheduler) Wait() {
 	<-s.ctx.Done()
-	s.mu.Lock() // after this, no ticker ticks
+	s.mu.Lock() // from now on, no ticker starts a run
 	for _, b := range s.tickers {
 		if b.timer != nil {
 			b.timer.Stop()
@@ -300,7 +300,7 @@ func (s *Scheduler) run(j *job, woken bool) {
 	defer s.end(j)
 
 	// The jobs of one target tick together and share answers that are up to half a period old. A woken run may use answers up
-	// to a whole period old. It was woken because something else changed, and in a large fleet something changes all the time.
+	// to a whole period old. In a large fleet something changes all the time, and each change wakes many jobs.
 	granted := deadline
 	if j.Shares || woken {
 		granted = 2 * deadline

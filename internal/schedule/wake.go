@@ -21,12 +21,12 @@ const (
 	wakeGap = time.Second
 	// failingGap replaces wakeGap for failing jobs, because their node may flap or have another problem.
 	failingGap = 5 * time.Second
-	// wakeSpread is the delay between the starts of jobs that are woken together.
+	// wakeSpread is the maximum delay between the starts of two jobs that are woken together.
 	wakeSpread = 50 * time.Millisecond
 )
 
-// NodeChanged reports that a node has stopped or started to answer. It runs the jobs with OnChange at once. If the node answers,
-// it also runs the failing jobs of the node, of the network and of chains.
+// NodeChanged reports that a node has stopped or started to answer. It runs the jobs with OnChange at once. If the node
+// answers, it also runs the failing jobs of the node, of the network and of chains.
 func (s *Scheduler) NodeChanged(node string, answers bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,14 +65,15 @@ func (s *Scheduler) wakeFailing(node string) {
 	}, failing, failingGap)
 }
 
-// wakeAll wakes those jobs for which which returns true, in the order of their keys. The caller holds s.mu.
-func (s *Scheduler) wakeAll(of iter.Seq[*job], which func(*job) bool, gap time.Duration) {
+// wakeAll wakes the candidates for which selected returns true, in the order of their keys. gap is the minimum time between the
+// starts of two runs of a job. The caller holds s.mu.
+func (s *Scheduler) wakeAll(candidates iter.Seq[*job], selected func(*job) bool, gap time.Duration) {
 	if s.ctx.Err() != nil {
 		return
 	}
 	var jobs []*job
-	for j := range of {
-		if which(j) {
+	for j := range candidates {
+		if selected(j) {
 			jobs = append(jobs, j)
 		}
 	}
@@ -105,8 +106,8 @@ func (s *Scheduler) retry(j *job, r snapshot.Run, missing bool) {
 	s.wake(j, time.Now().Add(after))
 }
 
-// wake runs a job at this time. If the job is due earlier, it runs only then. If a run is in progress, the job runs after that
-// run has ended. The caller holds s.mu.
+// wake runs a job at this time. If wake was called for an earlier time that has not come yet, the job runs only at the earlier
+// time. If a run is in progress then, the job runs again after the run has ended. The caller holds s.mu.
 func (s *Scheduler) wake(j *job, at time.Time) {
 	if j.woken != nil && (!at.Before(j.wakeAt) || !j.woken.Stop()) {
 		return
@@ -149,7 +150,7 @@ func (s *Scheduler) end(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j.cancel()
-	j.cancel = nil // release the context that it refers to
+	j.cancel = nil // cancel refers to the context: release it
 	again := j.again
 	j.running, j.again = false, false
 	if again && s.ctx.Err() == nil && s.jobs[j.Key] == j {

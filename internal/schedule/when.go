@@ -21,8 +21,8 @@ func Every(period time.Duration, target metric.Target) cron.Schedule {
 	return every{period, phase}
 }
 
-// phases is the number of different times in a period at which target groups tick. Many phases avoid bursts, few phases need few
-// timers in a large fleet.
+// phases is the number of different times in a period at which target groups tick. More phases avoid bursts. Fewer phases need
+// fewer timers in a large fleet.
 const phases = 128
 
 type every struct{ period, phase time.Duration }
@@ -54,16 +54,16 @@ func Parse(expression string) (Timetable, error) {
 	if s.Next(time.Now()).IsZero() {
 		return nil, fmt.Errorf("%q never matches: %s", expression, write)
 	}
-	return func(metric.Target) cron.Schedule { return unset{s} }, nil
+	return func(metric.Target) cron.Schedule { return monotonic{s} }, nil
 }
 
-// unset converts the ticks of a schedule to the monotonic clock. Without it, there would be no tick for an hour after the wall
-// clock was set back an hour.
-type unset struct{ cron.Schedule }
+// monotonic converts the ticks of a schedule to the monotonic clock. Without this conversion, there would be no tick for an
+// hour after the wall clock was set back an hour.
+type monotonic struct{ cron.Schedule }
 
 // Next implements cron.Schedule.
-func (u unset) Next(t time.Time) time.Time {
-	next := u.Schedule.Next(t)
+func (m monotonic) Next(t time.Time) time.Time {
+	next := m.Schedule.Next(t)
 	if next.IsZero() {
 		return next
 	}
@@ -79,8 +79,8 @@ func period(s cron.Schedule, t time.Time) time.Duration {
 // Deadline returns the time limit of a run that begins at t: half its period.
 func Deadline(s cron.Schedule, t time.Time) time.Duration { return period(s, t) / 2 }
 
-// until returns when samples of a run that began at t expire: after three periods. If the schedule is irregular, they expire
-// after three ticks.
+// until returns when the samples of a run that began at t expire: after three periods, or after three ticks if that is later.
+// The two times differ if the schedule is irregular.
 func until(s cron.Schedule, t time.Time) time.Time {
 	periods := t.Add(3 * period(s, t))
 	ticks := s.Next(s.Next(s.Next(t)))

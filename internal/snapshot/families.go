@@ -144,8 +144,8 @@ func (p *part) pack() {
 		p.pages = pages{samples, samples}
 		return
 	}
-	under := func(header string) pack.Blocks {
+	withHeader := func(header string) pack.Blocks {
 		return slices.Concat(pack.Blocks{pack.Pack([]byte(header))}, samples)
 	}
-	p.pages = pages{under(text), under(openMetrics)}
+	p.pages = pages{withHeader(text), withHeader(openMetrics)}
 }

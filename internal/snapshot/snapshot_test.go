@@ -265,7 +265,7 @@ func TestTablesExpireWithTheirRun(t *testing.T) {
 			s.Put(r)
 		}
 		all := []string{"other network first", "other network second", "test alpha first", "test alpha second", "test bravo first", "test bravo second"}
-		told := func() (words []string) {
+		exported := func() (words []string) {
 			for _, table := range snapshot.Tables(s.Jobs(), time.Now()) {
 				if table.Target.String() != table.Rows[0][0] {
 					t.Errorf("%s has the rows of %s", table.Target, table.Rows[0][0])
@@ -274,17 +274,17 @@ func TestTablesExpireWithTheirRun(t *testing.T) {
 			}
 			return words
 		}
-		if diff := cmp.Diff(all, told()); diff != "" {
+		if diff := cmp.Diff(all, exported()); diff != "" {
 			t.Error(diff)
 		}
 		time.Sleep(59 * time.Second)
 		s.Put(failure(bravo)) // changes nothing
 		s.Put(run(alpha, 11)) // without tables
-		if diff := cmp.Diff(append(all[:2:2], all[4:]...), told()); diff != "" {
+		if diff := cmp.Diff(append(all[:2:2], all[4:]...), exported()); diff != "" {
 			t.Error(diff)
 		}
 		time.Sleep(time.Second)
-		if left := told(); len(left) > 0 {
+		if left := exported(); len(left) > 0 {
 			t.Errorf("after they expired: %v", left)
 		}
 	})

@@ -37,7 +37,8 @@ type Run struct {
 	Chunks []metric.Chunk
 	Tables []metric.Table
 	Facts  metric.Facts
-	// Skipped counts the skipped ticks of the job, Panics its runs that ended in a panic, both since the exporter started.
+	// Skipped is the number of skipped ticks of the job since the exporter started. Panics is the number of runs of the job
+	// that ended in a panic since then.
 	Skipped, Panics uint64
 	// Err is the error of a failed run. If a failed run has no samples, the samples of the last good run stay until they
 	// expire. A run with more series than its limit fails too, but it has the samples within the limit.
@@ -140,7 +141,7 @@ func (s *Store) serve(k *Key, old, chunks []metric.Chunk) {
 	s.samples.replace(k, old, chunks)
 }
 
-// SeriesBeside returns the number of series that the collector of k serves for other targets than that of k.
+// SeriesBeside returns the number of series that the collector of k serves for targets other than k.Target.
 func (s *Store) SeriesBeside(k Key) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,8 +237,8 @@ func Tables(jobs []*Job, t time.Time) []Table {
 	return tables
 }
 
-// Page returns the samples that are valid at t and the state of jobs. The format is OpenMetrics, without its closing line, or
-// for any other format the text format. Only families that changed since the last call are compressed again.
+// Page returns the samples that are valid at t and the state of jobs. In OpenMetrics, the closing line is missing. Any other
+// format means the text format. Only families that changed since the last call are compressed again.
 func (s *Store) Page(t time.Time, format expfmt.FormatType) pack.Blocks {
 	return s.page(t, format, true)
 }

@@ -72,11 +72,11 @@ func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
 func (s *Site) inTurn(r *http.Request, answer func(*http.Request) (any, error)) (any, error) {
 	timeout := queryTimeout
 	if text := r.FormValue("timeout"); text != "" {
-		asked, err := model.ParseDuration(text)
-		if err != nil || asked <= 0 {
+		requested, err := model.ParseDuration(text)
+		if err != nil || requested <= 0 {
 			return nil, badData("timeout=%s: write a duration such as 5s", text)
 		}
-		timeout = min(timeout, time.Duration(asked))
+		timeout = min(timeout, time.Duration(requested))
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()

@@ -39,7 +39,7 @@ type apiResult struct {
 }
 
 func TestQueriesAreAnsweredLikePrometheus(t *testing.T) {
-	s := told(t, `avax_node_peers{node="a"} 7`)
+	s := siteWith(t, `avax_node_peers{node="a"} 7`)
 	sourced(t, s)
 	now := float64(time.Now().Unix())
 	query := func(path string, parameters ...string) (int, apiResult) {
@@ -140,7 +140,7 @@ func TestQueriesRunOneAtATimeWithATimeout(t *testing.T) {
 
 func TestFailedCollectorIsADownTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := told(t, `avax_node_up{node="a"} 1`)
+		s := siteWith(t, `avax_node_up{node="a"} 1`)
 		fail(s, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
 		type target struct {
 			ScrapePool, Health, LastError string
@@ -172,7 +172,7 @@ func TestTablesAreServedAsJSON(t *testing.T) {
 
 // A rule that cannot be evaluated could hide an incident.
 func TestBrokenRuleIsAProblem(t *testing.T) {
-	s := told(t, `avax_node_up{node="a"} 1`)
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
 	broken := rule("Down", "page", "inactive")
 	broken.Health, broken.LastError = "err", "many-to-many matching"
 	kept := rule("Kept", "page", alerting.Firing, map[string]string{"node": "a", "summary": "a: slow"})

@@ -99,14 +99,14 @@ func TestFleetIsATableWorstFirst(t *testing.T) {
 
 // A page needs few queries, for any number of rows.
 func TestQueryCountIsIndependentOfRows(t *testing.T) {
-	asked := func(nodes, l1s int) int {
+	queries := func(nodes, l1s int) int {
 		s := fleet(t, nodes, l1s)
 		_ = read(t, ask(t, s, "GET", "/").Body)
-		return s.Source.(*stored).asked
+		return s.Source.(*stored).queries
 	}
-	few, many := asked(2, 1), asked(200, 50)
-	if few != many || many > 20 {
-		t.Errorf("%d queries for few rows, %d for many", few, many)
+	small, large := queries(2, 1), queries(200, 50)
+	if small != large || large > 20 {
+		t.Errorf("%d queries for few rows, %d for many", small, large)
 	}
 }
 

@@ -12,11 +12,11 @@ import (
 
 var collectorMeanings = [][2]string{
 	{"State", "How many of the last runs succeeded. “Late”: the collector has not run for three periods."},
-	{"Last run", "For each collector, the last run of the target that has waited longest, and the longest duration of a run."},
+	{"Last run", "For each collector, the oldest last run of its targets, and the longest duration of a run."},
 }
 
-// collectorSections shows the state of the collectors: first the failures and their causes, then all collectors. It reads only the
-// jobs, so it also works if the source of alerts fails.
+// collectorSections shows the state of the collectors: first the failures and their causes, then all collectors. It reads only
+// the jobs, so it also works if the source of alerts fails.
 func collectorSections(jobs []*snapshot.Job, j *judgement, now time.Time) g.Node {
 	failing := failures(jobs)
 	shown := failing[:min(len(failing), maxRows)]

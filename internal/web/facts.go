@@ -11,9 +11,9 @@ import (
 
 // facts are the valid samples at one time, by family. A page reads the samples once, so it shows a consistent state. Only the
 // families that it shows are parsed.
-// family holds the samples of one family. It is parsed once, even if several parts of the page use it.
 type facts map[string]*family
 
+// family holds the samples of one family. It is parsed once, even if several parts of the page use it.
 type family struct {
 	chunks  []metric.Chunk
 	samples [][]metric.Sample // by chunk
@@ -32,23 +32,23 @@ func factsOf(jobs []*snapshot.Job, now time.Time) facts {
 	return f
 }
 
-// each calls do for every sample of the family with the values of these labels.
+// each calls the function do for every sample of the family. It passes the values of the labels in names.
 func (f facts) each(name string, names []string, do func(l labels, value float64)) {
-	told := f[name]
-	if told == nil {
+	found := f[name]
+	if found == nil {
 		return
 	}
-	if told.samples == nil {
-		for _, c := range told.chunks {
-			told.samples = append(told.samples, c.Samples())
+	if found.samples == nil {
+		for _, c := range found.chunks {
+			found.samples = append(found.samples, c.Samples())
 		}
 	}
-	for i, c := range told.chunks {
+	for i, c := range found.chunks {
 		at := make([]int, len(names))
 		for i, name := range names {
 			at[i] = slices.Index(c.Family.Labels, name)
 		}
-		for _, s := range told.samples[i] {
+		for _, s := range found.samples[i] {
 			var l labels
 			for i, index := range at {
 				if index >= 0 {

@@ -12,7 +12,7 @@ import (
 
 func TestInboxShowsNotificationsNewestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := told(t, `avax_node_up{node="a"} 1`)
+		s := siteWith(t, `avax_node_up{node="a"} 1`)
 		sourced(t, s, group())
 		s.Inbox = &Inbox{}
 		h := s.Handler()

@@ -93,7 +93,7 @@ func inhibit(alerts []*active, rules []inhibition) {
 		of[i] = classes[key]
 	}
 	for n, r := range rules {
-		// Sources by the values of the labels in equal: those that are not also targets, and all sources.
+		// Sources by the values of the labels in equal. The map only omits the sources that are also targets.
 		only, all := map[string]*active{}, map[string]*active{}
 		add := func(to map[string]*active, key string, a *active) {
 			if old := to[key]; old == nil || a.firing && !old.firing {

@@ -87,7 +87,7 @@ func pages(t *testing.T) map[string]string {
 	starting.Progress = func() (ran, of int) { return 12, 60 }
 	found["starting"] = get(starting)
 
-	landing := told(t, `avax_node_up{node="a"} 1`)
+	landing := siteWith(t, `avax_node_up{node="a"} 1`)
 	fail(landing, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
 	found["landing"] = get(landing)
 

@@ -24,8 +24,8 @@ const maxScrapes = 40
 type scrapes struct {
 	site  *Site
 	turns *scrapeTurns
-	// own holds the exporter's own metrics, in the text format and in OpenMetrics. To collect them costs more time than the rest
-	// of a page, and several megabytes in a fleet.
+	// own holds the exporter's own metrics, in the text format and in OpenMetrics. To collect them costs more time than the
+	// rest of a page, and several megabytes in a fleet.
 	own      [2]shared
 	protobuf protobufPage
 }
@@ -96,7 +96,7 @@ type protobufPage struct {
 	page  pack.Blocks
 }
 
-// get returns a page that was rendered at then or later.
+// get returns a page that was rendered at the time then or later.
 func (p *protobufPage) get(then time.Time, write func(io.Writer) error) (pack.Blocks, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -465,11 +465,11 @@ func TestAbortedScrapeDoesNotAffectTheNext(t *testing.T) {
 // Scrapes within a second share the registry's metrics.
 func TestOwnMetricsAreCollectedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0.0
+		collections := 0.0
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "avax_own", Help: "How often it was asked."}, func() float64 {
-			asked++
-			return asked
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "avax_own", Help: "How often it was collected."}, func() float64 {
+			collections++
+			return collections
 		}))
 		h := siteOf(storeOf(1), registry).Handler()
 		own := func() float64 {

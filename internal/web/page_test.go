@@ -211,7 +211,7 @@ func TestStatusPageReadsOnlyDeclaredFamilies(t *testing.T) {
 }
 
 func TestProblemsAreSortedWorstFirst(t *testing.T) {
-	s := told(t, `avax_node_up{node="a"} 1`)
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
 	sourced(t, s, group(
 		rule("Small", "info", alerting.Firing, map[string]string{"node": "a", "summary": "small"}),
 		rule("Later", "page", alerting.Pending, map[string]string{"node": "a", "summary": "a: soon down", "action": "Look at a."}),
@@ -240,7 +240,7 @@ func TestInhibitedAlertsAreShownWithTheirSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := func(rules []inhibition, of ...alerting.Rule) (lines []string) {
+	judged := func(rules []inhibition, of ...alerting.Rule) (lines []string) {
 		for _, p := range judge([]alerting.Group{group(of...)}, rules).problems {
 			line := fmt.Sprintf("%s %d", p.name, len(p.alerts))
 			if len(p.suppressed) > 0 {
@@ -253,23 +253,23 @@ func TestInhibitedAlertsAreShownWithTheirSource(t *testing.T) {
 	a, b := map[string]string{"node": "a"}, map[string]string{"node": "b"}
 	for name, test := range map[string]struct{ got, want []string }{
 		"same node only": {
-			told(rules, rule("Down", "page", alerting.Firing, a), rule("Slow", "warn", alerting.Firing, a, b), rule("Dark", "warn", alerting.Firing, a)),
+			judged(rules, rule("Down", "page", alerting.Firing, a), rule("Slow", "warn", alerting.Firing, a, b), rule("Dark", "warn", alerting.Firing, a)),
 			[]string{"Down 1: Slow, Dark", "Slow 1"},
 		},
 		"a chain leads to its root": {
-			told(rules, rule("Down", "page", alerting.Firing, a), rule("Slow", "warn", alerting.Firing, a), rule("Late", "warn", alerting.Firing, a)),
+			judged(rules, rule("Down", "page", alerting.Firing, a), rule("Slow", "warn", alerting.Firing, a), rule("Late", "warn", alerting.Firing, a)),
 			[]string{"Down 1: Slow, Late"},
 		},
 		"a pending cause hides no firing alert": {
-			told(rules, rule("Down", "page", alerting.Pending, a), rule("Slow", "warn", alerting.Firing, a)),
+			judged(rules, rule("Down", "page", alerting.Pending, a), rule("Slow", "warn", alerting.Firing, a)),
 			[]string{"Down 1", "Slow 1"},
 		},
 		"a pending cause hides a pending alert": {
-			told(rules, rule("Down", "page", alerting.Pending, a), rule("Slow", "warn", alerting.Pending, a)),
+			judged(rules, rule("Down", "page", alerting.Pending, a), rule("Slow", "warn", alerting.Pending, a)),
 			[]string{"Down 1: Slow"},
 		},
 		"two tiers are one problem": {
-			told(rules, rule("Down", "page", alerting.Firing, a), rule("Down", "warn", alerting.Firing, a)),
+			judged(rules, rule("Down", "page", alerting.Firing, a), rule("Down", "warn", alerting.Firing, a)),
 			[]string{"Down 1"},
 		},
 	} {
@@ -334,19 +334,19 @@ func TestBackticksRenderAsCode(t *testing.T) {
 }
 
 func TestStatusPageReportsUnknownAlerts(t *testing.T) {
-	s := told(t, `avax_node_up{node="a"} 1`)
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
 	sourced(t, s).err = errors.New("connection refused")
 	page := read(t, ask(t, s, http.MethodGet, "/").Body)
 	demand(t, page, `<h1 class="bad">Alerts are unknown`, "connection refused", "!No active alerts", "1 of 1 collector run succeeded")
 }
 
 func TestAlertsAreShownWithoutSamples(t *testing.T) {
-	s := told(t, `avax_node_up{node="a"} 1`)
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
 	source := sourced(t, s, group(rule("Down", "page", alerting.Firing, map[string]string{"node": "a", "summary": "a: down"})))
 	source.failing = errors.New("query timed out")
 	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `<h1 class="bad">a: down, since `, "this page is incomplete", "query timed out", "!Alerts are unknown")
 
-	quiet := told(t, `avax_node_up{node="a"} 1`)
+	quiet := siteWith(t, `avax_node_up{node="a"} 1`)
 	sourced(t, quiet, group()).failing = errors.New("query timed out")
 	demand(t, read(t, ask(t, quiet, http.MethodGet, "/").Body), `<h1 class="bad">Samples cannot be read`, "!No active alerts")
 }
@@ -359,7 +359,7 @@ func TestStatusIsStartingUntilAllCollectorsHaveRun(t *testing.T) {
 }
 
 func TestLandingPageWithoutASource(t *testing.T) {
-	s := told(t, `avax_node_up{node="a"} 1`)
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
 	fail(s, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
 	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "Alerts are not evaluated here", "AVAX_ALERTING=on", "No answer in time", "no answer within 10s", `href="/metrics"`)
 	for _, path := range []string{"/alerts", "/api/v1/query?query=up", "/api/v1/rules", "/api/v1/alerts"} {
@@ -545,7 +545,7 @@ func TestEveryAnswerHasStrictHeaders(t *testing.T) {
 }
 
 func TestStatusPageIsCompressedIfAccepted(t *testing.T) {
-	s := told(t, `avax_node_up{node="a"} 1`)
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
 	sourced(t, s, group())
 	answer := ask(t, s, http.MethodGet, "/", "Accept-Encoding", "gzip")
 	if answer.Header.Get("Content-Encoding") != "gzip" || answer.Header.Get("Vary") != "Accept-Encoding" {
@@ -561,7 +561,7 @@ func TestStatusPageIsCompressedIfAccepted(t *testing.T) {
 // The page is rendered at most once per second, for any number of browsers.
 func TestStatusPageIsRenderedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := told(t, `avax_node_up{node="a"} 1`)
+		s := siteWith(t, `avax_node_up{node="a"} 1`)
 		source := &stored{err: errors.New("none")}
 		s.Source = source
 		made := 0
@@ -615,7 +615,7 @@ func TestNumbersAreTruncated(t *testing.T) {
 
 // Through this port, clients must not be able to read all samples of a Prometheus.
 func TestQueriesAreNotForwardedToPrometheus(t *testing.T) {
-	s := told(t, `avax_node_up{node="a"} 1`)
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
 	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: "http://prometheus:9090", Timeout: time.Second, MaxBody: 1 << 10}, refusing(t))
 	if err != nil {
 		t.Fatal(err)

@@ -62,8 +62,8 @@ type planError struct {
 	L1s    []string `json:"l1s,omitempty"` // monitored L1s
 }
 
-// plan answers GET /api/v1/l1/<chain>/plan?days=30 for a monitored L1. The answer lists the validators to top up and the amounts
-// that keep all of them active for this number of days. It also contains the time of the quorum loss without top-ups.
+// plan answers GET /api/v1/l1/<chain>/plan?days=30 for a monitored L1. The answer lists the validators to top up and the
+// amounts that keep all of them active for this number of days. It also contains the time of the quorum loss without top-ups.
 //
 // The data is the last result of the collector l1_runway, even if /metrics does not serve its series. as_of is the P-Chain's
 // time of the balances; durations start at this time. Amounts are exact to the nAVAX. After its top-up, a validator stays
@@ -76,7 +76,7 @@ func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("days"); text != "" {
 		var err error
 		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > maxDays {
-			writeJSON(w, http.StatusBadRequest, planError{Error: fmt.Sprintf("days=%s: want a whole number from 1 to %d", text, maxDays)})
+			writeJSON(w, http.StatusBadRequest, planError{Error: fmt.Sprintf("days=%s: write a whole number from 1 to %d", text, maxDays)})
 			return
 		}
 	}

@@ -66,8 +66,8 @@ func keepAs(s *Site, key snapshot.Key, l1 *staking.L1) {
 	s.Store.Put(snapshot.Run{Key: key, At: time.Now(), Until: time.Now().Add(time.Minute), Facts: metric.Facts{L1: l1}})
 }
 
-// asked returns the status and the body of a page.
-func asked(t *testing.T, s *Site, path string, header ...string) (status int, body string) {
+// get returns the status and the body of a page.
+func get(t *testing.T, s *Site, path string, header ...string) (status int, body string) {
 	t.Helper()
 	answer := ask(t, s, http.MethodGet, path, header...)
 	return answer.StatusCode, read(t, answer.Body)
@@ -77,7 +77,7 @@ func TestPlanListsTopUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
 		keepL1(s, "one", l1Told(floor, "b-rich 45 50", "c-poor 15 0.125000283", "a-soon 15 1.327104", "d-dry 15 0", "e-old 10 legacy"))
-		status, body := asked(t, s, "/api/v1/l1/one/plan")
+		status, body := get(t, s, "/api/v1/l1/one/plan")
 		want := `{
   "chain": "one",
   "days": 30,
@@ -143,7 +143,7 @@ func TestPlanListsTopUps(t *testing.T) {
 
 		// The top-up also replaces the amount that was burned since the balances were read.
 		time.Sleep(10 * time.Second)
-		_, body = asked(t, s, "/api/v1/l1/one/plan?days=1")
+		_, body = get(t, s, "/api/v1/l1/one/plan?days=1")
 		if want := `"total_avax": 0.04424192` + ","; !strings.Contains(body, want) { // a day and ten seconds of d-dry
 			t.Errorf("after ten seconds, want %s:\n%s", want, body)
 		}
@@ -157,7 +157,7 @@ func TestPlanCountsFromThePChainTime(t *testing.T) {
 		l1 := l1Told(floor, "a 100 0.1")
 		l1.At = l1.At.Add(-time.Hour)
 		keepL1(s, "one", l1)
-		_, body := asked(t, s, "/api/v1/l1/one/plan?days=30")
+		_, body := get(t, s, "/api/v1/l1/one/plan?days=30")
 		for _, want := range []string{`"as_of": "1999-12-31T23:00:00Z"`, `"top_up_avax": 1.2289472`} { // 30 days and an hour, minus 0.1
 			if !strings.Contains(body, want) {
 				t.Errorf("want %s:\n%s", want, body)
@@ -171,7 +171,7 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		s := newSite()
 		refused := func(when, path string, wantStatus int, wants ...string) {
 			t.Helper()
-			status, body := asked(t, s, path)
+			status, body := get(t, s, path)
 			if status != wantStatus {
 				t.Errorf("%s: %d, want %d:\n%s", when, status, wantStatus, body)
 			}
@@ -204,7 +204,7 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		keepL1(s, "one", unpriced)
 		refused("unknown burn rate", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the burn rate of one's validators is not known at present", "did not report it")
 		keepL1(s, "one", l1Told(floor, "a 100 5", "b 5 legacy"))
-		if status, body := asked(t, s, "/api/v1/l1/one/plan"); status != http.StatusOK {
+		if status, body := get(t, s, "/api/v1/l1/one/plan"); status != http.StatusOK {
 			t.Errorf("with all data: %d: %s", status, body)
 		}
 		time.Sleep(50 * time.Second)

@@ -82,7 +82,7 @@ type labels [3]string
 // values holds the values of one family by some of its labels.
 type values map[labels]float64
 
-// each calls do for every sample of the family with the values of these labels.
+// each calls the function do for every sample of the family. It passes the values of the labels in names.
 func (s samples) each(family string, names []string, do func(l labels, value float64)) {
 	for _, one := range s[family] {
 		var l labels

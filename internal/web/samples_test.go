@@ -81,8 +81,8 @@ func put(t testing.TB, s *Site, key snapshot.Key, lines string) {
 	putSamples(t, s, key, samples...)
 }
 
-// told returns a site with these samples.
-func told(t testing.TB, lines string) *Site {
+// siteWith returns a site with these samples.
+func siteWith(t testing.TB, lines string) *Site {
 	t.Helper()
 	s := newSite()
 	put(t, s, snapshot.Key{Collector: "test", Target: metric.Target{}}, lines)

@@ -147,7 +147,7 @@ func (p laterSilences) Silences(context.Context) ([]notify.Silence, error) {
 
 func TestSilenceNamesItsUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := told(t, `avax_node_up{node="bravo"} 1`)
+		s := siteWith(t, `avax_node_up{node="bravo"} 1`)
 		sourced(t, s, group())
 		silences := &laterSilence{}
 		s.Silences, s.Authenticated = laterSilences{silences}, true

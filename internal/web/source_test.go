@@ -22,7 +22,7 @@ type stored struct {
 	failing error // for queries
 	engine  *promql.Engine
 	storage *teststorage.TestStorage
-	asked   int
+	queries int
 }
 
 // sourced sets a source with the current samples of the site's store.
@@ -82,7 +82,7 @@ func (s *stored) Requests() alerting.Source { return s }
 func (s *stored) Groups(context.Context) ([]alerting.Group, error) { return s.groups, s.err }
 
 func (s *stored) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
-	s.asked++
+	s.queries++
 	if err := cmp.Or(s.err, s.failing); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (s *stored) Query(ctx context.Context, expr string, at time.Time) (model.Ve
 }
 
 func (s *stored) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
-	s.asked++
+	s.queries++
 	if err := cmp.Or(s.err, s.failing); err != nil {
 		return nil, err
 	}

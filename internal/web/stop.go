@@ -102,22 +102,22 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 // stopCollector is the collector that exports whether a node can be stopped.
 const stopCollector = "safe_to_stop"
 
-func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer) {
-	if asked == "" {
+func (s *Site) stopAnswer(nameOrID string, now time.Time) (status int, a stopAnswer) {
+	if nameOrID == "" {
 		a.Reason = "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"
 		return http.StatusBadRequest, a
 	}
 	jobs := s.Store.Jobs()
 	f := factsOf(jobs, now)
 	nodes := nodesOf(jobs)
-	a.Node, a.NodeID = asked, nodes.ids[asked]
-	if names := nodes.called[asked]; len(names) > 0 {
-		a.Node, a.NodeID = names[0], asked
+	a.Node, a.NodeID = nameOrID, nodes.ids[nameOrID]
+	if names := nodes.called[nameOrID]; len(names) > 0 {
+		a.Node, a.NodeID = names[0], nameOrID
 	}
 	found := f.stops()[a.Node]
 	own := slices.Contains(nodes.all, a.Node) || found != nil // true for a configured node of this shard
 	if !own {
-		a.NodeID = asked
+		a.NodeID = nameOrID
 	}
 	if found == nil {
 		found = &stop{}
@@ -138,7 +138,7 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 		against = append(against, l.reason())
 	}
 	for _, chain := range slices.Sorted(maps.Keys(verdicts)) {
-		if told := slices.ContainsFunc(found.leaves, func(l setShare) bool { return l.Chain == chain }); !told && verdicts[chain] == 0 {
+		if known := slices.ContainsFunc(found.leaves, func(l setShare) bool { return l.Chain == chain }); !known && verdicts[chain] == 0 {
 			against = append(against, chain+": less than 80 % of weight would stay connected")
 		}
 	}
@@ -176,8 +176,8 @@ func (s *Site) stopAnswer(asked string, now time.Time) (status int, a stopAnswer
 	return http.StatusServiceUnavailable, a
 }
 
-// uncounted returns why the last good run may be outdated: its age, or nodes that stopped answering since and that it counted
-// as connected. Otherwise it returns an empty string.
+// uncounted returns why the last good run may be outdated: because of its age, or because nodes have stopped answering that the
+// run counted as connected. Otherwise it returns an empty string.
 func (s *Site) uncounted(jobs []*snapshot.Job, now time.Time) string {
 	for _, j := range jobs {
 		if j.Last.Collector != stopCollector {

@@ -17,7 +17,7 @@ import (
 
 // stopping is a site with samples for stopping its nodes.
 func stopping(t *testing.T) *Site {
-	s := told(t, `
+	s := siteWith(t, `
 		avax_node_up{node="free"} 1
 		avax_node_up{node="needed"} 1
 		avax_node_up{node="idle"} 1
@@ -71,7 +71,7 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 			{"?node=", 400, "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"},
 			{"", 400, "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"},
 		} {
-			status, body := asked(t, s, "/safe-to-stop"+test.query)
+			status, body := get(t, s, "/safe-to-stop"+test.query)
 			if status != test.status || body != test.want+"\n" {
 				t.Errorf("%s: %d %s, want %d %s", test.query, status, body, test.status, test.want)
 			}
@@ -135,12 +135,12 @@ func TestSafeToStopIgnoresStaleSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stopping(t)
 		time.Sleep(time.Minute)
-		status, body := asked(t, s, "/safe-to-stop?node=free")
+		status, body := get(t, s, "/safe-to-stop?node=free")
 		if want := "not known: how much of P would stay connected: collector safe_to_stop of network has not run since 2000-01-01T00:00:00Z\n"; status != 503 || body != want {
 			t.Errorf("%d %s", status, body)
 		}
 		fail(s, "safe_to_stop", metric.Target{}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
-		status, body = asked(t, s, "/safe-to-stop?node=NodeID-free")
+		status, body = get(t, s, "/safe-to-stop?node=NodeID-free")
 		if status != 503 || !strings.Contains(body, "info.peers: timeout: no answer within 10s") {
 			t.Errorf("%d %s", status, body)
 		}
@@ -150,7 +150,7 @@ func TestSafeToStopIgnoresStaleSamples(t *testing.T) {
 // A yes must rest on a recent run: since then another node may have stopped.
 func TestSafeToStopNeedsARecentRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := told(t, `avax_node_up{node="a"} 1`)
+		s := siteWith(t, `avax_node_up{node="a"} 1`)
 		counted := []string{"down"}
 		safe := metric.New("avax_node_safe_to_stop", "A family.", "node")
 		b := metric.NewBatch([]*metric.Family{safe})
@@ -168,7 +168,7 @@ func TestSafeToStopNeedsARecentRun(t *testing.T) {
 		}
 		want := func(status int, text string) {
 			t.Helper()
-			if got, body := asked(t, s, "/safe-to-stop?node=a"); got != status || !strings.HasPrefix(body, text) {
+			if got, body := get(t, s, "/safe-to-stop?node=a"); got != status || !strings.HasPrefix(body, text) {
 				t.Errorf("%d %s, want %d %s", got, body, status, text)
 			}
 		}
@@ -185,9 +185,9 @@ func TestSafeToStopNeedsARecentRun(t *testing.T) {
 }
 
 func TestSafeToStopNamesTheRightShard(t *testing.T) {
-	s := told(t, `avax_node_up{node="a"} 1`)
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
 	want := "not known: how much of P would stay connected: its collector has not run here: it may be disabled, or run on shard 0\n"
-	if status, body := asked(t, s, "/safe-to-stop?node=a"); status != 503 || body != want {
+	if status, body := get(t, s, "/safe-to-stop?node=a"); status != 503 || body != want {
 		t.Errorf("%d %s", status, body)
 	}
 }
@@ -195,20 +195,20 @@ func TestSafeToStopNamesTheRightShard(t *testing.T) {
 func TestSafeToStopIsUnknownBeforeTheFirstRun(t *testing.T) {
 	s := newSite()
 	s.Progress = func() (ran, of int) { return 3, 60 }
-	if status, body := asked(t, s, "/safe-to-stop?node=free"); status != 503 || body != "not known: 3 of 60 collectors have run\n" {
+	if status, body := get(t, s, "/safe-to-stop?node=free"); status != 503 || body != "not known: 3 of 60 collectors have run\n" {
 		t.Errorf("%d %s", status, body)
 	}
 }
 
 // The node's own sample may say yes and that of its L1 no: then the answer is no.
 func TestSafeToStopIsNoIfAnySourceSaysNo(t *testing.T) {
-	s := told(t, `
+	s := siteWith(t, `
 		avax_node_up{node="a"} 1
 		avax_node_info{node="a",node_id="NodeID-a",version="v"} 1
 		avax_node_safe_to_stop{node="a"} 1
 		avax_node_stop_leaves_ratio{node="a",chain="P"} 0.99
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-a"} 0`)
-	if status, body := asked(t, s, "/safe-to-stop?node=a"); status != 409 || body != "no: one: less than 80 % of weight would stay connected\n" {
+	if status, body := get(t, s, "/safe-to-stop?node=a"); status != 409 || body != "no: one: less than 80 % of weight would stay connected\n" {
 		t.Errorf("%d %s", status, body)
 	}
 }

@@ -43,7 +43,7 @@ func rowsIn(page, section string, columns ...string) (rows []string) {
 
 func TestObserversShowStateAndWithheldMethods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := told(t, `
+		s := siteWith(t, `
 			avax_observer_info{node="down",url="u"} 1
 			avax_observer_info{node="fuji",url="u"} 1
 			avax_observer_info{node="new",url="u"} 1
@@ -85,7 +85,7 @@ func TestObserversShowStateAndWithheldMethods(t *testing.T) {
 
 func TestValidatorsShowWhatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := told(t, `
+		s := siteWith(t, `
 			avax_node_up{node="mine"} 1
 			avax_node_info{node="mine",node_id="NodeID-mine",version="v"} 1
 			avax_validator_present{node_id="NodeID-gone"} 0

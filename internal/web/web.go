@@ -40,7 +40,8 @@ type Site struct {
 	Authenticated bool
 	// Inbox is the receiver of the demo; nil outside the demo.
 	Inbox *Inbox
-	// Unreachable returns the names of the nodes that do not answer now, or whose last answer is older than within.
+	// Unreachable returns the names of the nodes that do not answer now, or whose last answer is older than the duration
+	// within.
 	Unreachable func(within time.Duration) []string
 	// ObserverBudget is the maximum number of calls to one observer within any minute.
 	ObserverBudget int

@@ -64,7 +64,7 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 		"AVAX_NODES="+strings.Join(nodes, ","), "AVAX_LISTEN="+listen, "AVAX_ALERTMANAGERS="+alertmanager.URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms")
 	e.ready()
 	up := fmt.Sprintf("avax_exporter_alertmanager_up{alertmanager=%q}", strings.TrimPrefix(alertmanager.URL, "http://"))
-	told := func(outcome string) string { return `avax_exporter_notifications_total{outcome="` + outcome + `"}` }
+	notifications := func(outcome string) string { return `avax_exporter_notifications_total{outcome="` + outcome + `"}` }
 	pages.Wait(stack.Firing("Watchdog"))
 	before := e.until("Alertmanager is up", is(up, 1))
 	began := holds(t, prometheus, up+" == 1")
@@ -77,12 +77,12 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 	gates["charlie"].shut()
 	e.until("charlie fires", is(`avax_exporter_alerts{state="firing"}`, 3)) // with bravo and the watchdog
 	gates["charlie"].open()
-	e.until("charlie came and went", is(told("missed"), 1))
+	e.until("charlie came and went", is(notifications("missed"), 1))
 	holds(t, prometheus, up+" == 0")
 	time.Sleep(*outage - time.Since(down))
 	during := e.until("the metrics show that Alertmanager is down", func(p page) error {
-		if p[told("failed")] < 3 {
-			return fmt.Errorf("%v failed", p[told("failed")])
+		if p[notifications("failed")] < 3 {
+			return fmt.Errorf("%v failed", p[notifications("failed")])
 		}
 		return is(up, 0)(p)
 	})
@@ -113,7 +113,7 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 	}
 	window := fmt.Sprintf("[%ds]", int(time.Since(began).Seconds()))
 	holds(t, prometheus, "min_over_time(up"+window+") == 1 and on (instance) "+up+" == 1")
-	holds(t, prometheus, "max_over_time("+strings.ReplaceAll(told("missed"), "missed", "failed")+window+") >= 3")
+	holds(t, prometheus, "max_over_time("+strings.ReplaceAll(notifications("missed"), "missed", "failed")+window+") >= 3")
 	after := e.settled(before.figures())
 	t.Logf("down for %v; %d scrapes, the longest in %v; before %v, during the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, before.figures(), during.figures(), after)
 	reportOutage("outage", "before", before.figures())
@@ -175,7 +175,7 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 		})
 		e.until("the metric tells", is(read, 0))
 	}
-	e.told(`keeping the previous configuration.*` + rules + `: 5:`)
+	e.awaitLog(`keeping the previous configuration.*` + rules + `: 5:`)
 	bravo.shut()
 	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"))
 	if err := is(read, 0)(e.until("a page", func(page) error { return nil })); err != nil {
@@ -183,7 +183,7 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	}
 	reload(downRules("Gone"))
 	e.until("the metric tells", is(read, 1))
-	e.told(`configuration reloaded.*alert rules`)
+	e.awaitLog(`configuration reloaded.*alert rules`)
 	pages.Wait(aboutNode(stack.Firing("Gone"), "bravo"))
 }
 

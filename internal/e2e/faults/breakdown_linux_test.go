@@ -30,15 +30,15 @@ func quickly(names ...string) []string {
 // is requires a series to have a value.
 func is(series string, want float64) func(page) error {
 	return func(p page) error {
-		if got, told := p[series]; !told || got != want {
-			return fmt.Errorf("%s is %v, told %v, want %v", series, got, told, want)
+		if got, found := p[series]; !found || got != want {
+			return fmt.Errorf("%s is %v, found %v, want %v", series, got, found, want)
 		}
 		return nil
 	}
 }
 
-// told waits for a line in the log.
-func (e *exporter) told(pattern string) {
+// awaitLog waits for a line in the log.
+func (e *exporter) awaitLog(pattern string) {
 	e.t.Helper()
 	re := regexp.MustCompile(pattern)
 	stack.Await(e.t, "the log", func() error {
@@ -54,10 +54,10 @@ func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	g := newGate(t, network.Node("alpha"))
-	asked := make(chan struct{}, 1)
+	requested := make(chan struct{}, 1)
 	g.behaveAs(func(w http.ResponseWriter, r *http.Request, good func() answer) {
 		select {
-		case asked <- struct{}{}:
+		case requested <- struct{}{}:
 		default:
 		}
 		hung(w, r, good)
@@ -67,7 +67,7 @@ func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-asked:
+	case <-requested:
 	case <-stack.TimedOut(t):
 		t.Fatal("no call in progress")
 	}
@@ -82,7 +82,7 @@ func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 	if code := e.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	e.told(`"msg":"stopped"`)
+	e.awaitLog(`"msg":"stopped"`)
 }
 
 // A killed process leaves an incomplete file, and a disk may damage others.
@@ -105,7 +105,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 		return errors.New("no rewards exported")
 	}
 	first := start(t, environment...)
-	before := first.until("rewards are told", rewards)
+	before := first.until("rewards are exported", rewards)
 	files := func() []string {
 		found, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		return found
@@ -122,7 +122,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	}
 
 	same := func(what string, e *exporter) {
-		after := e.until("rewards are told "+what, rewards)
+		after := e.until("rewards are exported "+what, rewards)
 		for series, value := range before {
 			if strings.HasPrefix(series, "avax_rewards_") && after[series] != value {
 				t.Errorf("%s: %s %v, before %v", what, series, after[series], value)
@@ -148,7 +148,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	}
 	third := start(t, environment...)
 	same("with damaged files", third)
-	third.told("cannot be read, starting without it")
+	third.awaitLog("cannot be read, starting without it")
 }
 
 // mounts reports whether this machine allows mounts in tests.
@@ -179,7 +179,7 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 		}
 		e = start(t, environment...)
 	}
-	e.until("rewards are told", func(p page) error {
+	e.until("rewards are exported", func(p page) error {
 		for series := range p {
 			if strings.HasPrefix(series, "avax_rewards_total{") {
 				return nil
@@ -187,7 +187,7 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 		}
 		return errors.New("no rewards exported")
 	})
-	e.told("a restart loses it|AVAX_STATE_DIR cannot be used")
+	e.awaitLog("a restart loses it|AVAX_STATE_DIR cannot be used")
 	if n := strings.Count(e.log.String(), "a restart loses it"); n > 3 {
 		t.Errorf("logged %d times", n)
 	}
@@ -237,7 +237,7 @@ func TestNodeWithoutDNSIsDown(t *testing.T) {
 	write(hosts, []byte("127.0.0.1 localhost\n"))
 	// Names are resolved again after five seconds.
 	e.until("bravo is down", is(`avax_node_up{node="bravo"}`, 0))
-	e.told(`"target":"bravo".*(no such host|server misbehaving|lookup bravo.test)`)
+	e.awaitLog(`"target":"bravo".*(no such host|server misbehaving|lookup bravo.test)`)
 	if err := is(`avax_node_up{node="alpha"}`, 1)(e.until("a page", func(page) error { return nil })); err != nil {
 		t.Error(err)
 	}
@@ -270,7 +270,7 @@ func TestConnectedScraperIsServedWithoutDescriptors(t *testing.T) {
 		}
 		return nil
 	})
-	e.told(`"target":"bravo".*too many open files`)
+	e.awaitLog(`"target":"bravo".*too many open files`)
 	e.until("up of bravo is absent", func(p page) error {
 		if value, there := p[`avax_node_up{node="bravo"}`]; there {
 			return fmt.Errorf("it is %v", value)

@@ -81,7 +81,7 @@ func TestCrashLeavesNoCore(t *testing.T) {
 			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
 				t.Errorf("files left: %v", left)
 			}
-			e.told(`^goroutine [0-9]+|\ngoroutine [0-9]+`)
+			e.awaitLog(`^goroutine [0-9]+|\ngoroutine [0-9]+`)
 			if strings.Contains(e.log.String(), canary) {
 				t.Errorf("secret in its last output:\n%s", e.log)
 			}

@@ -27,42 +27,42 @@ type fault struct {
 	up      bool        // the node still counts as up
 	some    bool        // some of its samples may stay, with correct values
 	outcome string      // counted outcome of its calls
-	told    string      // logged once about this node
+	logged  string      // logged once about this node
 }
 
 func behaving(b behaviour) func(*gate) { return func(g *gate) { g.behaveAs(b) } }
 
 // elsewhere is another host, which must not get a request.
 var elsewhere struct {
-	url   string
-	asked atomic.Int64
+	url      string
+	requests atomic.Int64
 }
 
 var faults = []fault{
-	{name: "killed", befall: (*gate).shut, heal: (*gate).open, outcome: "unreachable", told: "connection refused|closed before an answer|reset by peer"},
-	{name: "hung", befall: behaving(hung), outcome: "timeout", told: "timeout: no answer"},
-	{name: "slow-by-byte", befall: behaving(byByte), outcome: "timeout", told: "timeout: no answer"},
-	{name: "reset-in-mid-body", befall: behaving(breakingOff(true)), outcome: "unreachable", told: "reset by peer|in the middle of the answer"},
-	{name: "closed-in-mid-body", befall: behaving(breakingOff(false)), outcome: "unreachable", told: "closed in the middle of the answer"},
-	{name: "closed-at-once", befall: behaving(raw("", "")), outcome: "unreachable", told: "closed before an answer"},
-	{name: "endless-header", befall: behaving(raw("HTTP/1.1 200 OK\r\nX-Filler: ", "x")), outcome: "unreachable", told: "response headers exceeded"},
-	{name: "endless-body", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")), outcome: "too_large", told: "Raise AVAX_MAX_BODY"},
-	{name: "endless-depth", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", "[")), outcome: "malformed", told: "malformed"},
-	{name: "no-http", befall: behaving(raw("SSH-2.0-OpenSSH_9.2\r\n", "")), outcome: "unreachable", told: "malformed HTTP"},
-	{name: "html", befall: behaving(static(200, "text/html", "<!DOCTYPE html><html><body>Sign in</body></html>")), outcome: "malformed", told: "the answer is HTML"},
-	{name: "empty", befall: behaving(static(200, "application/json", "")), outcome: "malformed", told: "the answer is empty"},
-	{name: "no-content", befall: behaving(static(204, "", "")), outcome: "malformed", told: "the answer is empty"},
-	{name: "null", befall: behaving(static(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":null}`)), outcome: "malformed", told: "malformed"},
-	{name: "server-error", befall: behaving(static(500, "text/plain", "oops")), outcome: "unavailable", told: "HTTP 500: oops"},
-	{name: "wrong-types", befall: behaving(mistyping(1)), up: true, some: true, outcome: "malformed", told: "malformed: "},
-	{name: "duplicates", befall: behaving(changing(doubling)), up: true, some: true, told: "malformed: duplicate NodeID-"},
+	{name: "killed", befall: (*gate).shut, heal: (*gate).open, outcome: "unreachable", logged: "connection refused|closed before an answer|reset by peer"},
+	{name: "hung", befall: behaving(hung), outcome: "timeout", logged: "timeout: no answer"},
+	{name: "slow-by-byte", befall: behaving(byByte), outcome: "timeout", logged: "timeout: no answer"},
+	{name: "reset-in-mid-body", befall: behaving(breakingOff(true)), outcome: "unreachable", logged: "reset by peer|in the middle of the answer"},
+	{name: "closed-in-mid-body", befall: behaving(breakingOff(false)), outcome: "unreachable", logged: "closed in the middle of the answer"},
+	{name: "closed-at-once", befall: behaving(raw("", "")), outcome: "unreachable", logged: "closed before an answer"},
+	{name: "endless-header", befall: behaving(raw("HTTP/1.1 200 OK\r\nX-Filler: ", "x")), outcome: "unreachable", logged: "response headers exceeded"},
+	{name: "endless-body", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")), outcome: "too_large", logged: "Raise AVAX_MAX_BODY"},
+	{name: "endless-depth", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", "[")), outcome: "malformed", logged: "malformed"},
+	{name: "no-http", befall: behaving(raw("SSH-2.0-OpenSSH_9.2\r\n", "")), outcome: "unreachable", logged: "malformed HTTP"},
+	{name: "html", befall: behaving(static(200, "text/html", "<!DOCTYPE html><html><body>Sign in</body></html>")), outcome: "malformed", logged: "the answer is HTML"},
+	{name: "empty", befall: behaving(static(200, "application/json", "")), outcome: "malformed", logged: "the answer is empty"},
+	{name: "no-content", befall: behaving(static(204, "", "")), outcome: "malformed", logged: "the answer is empty"},
+	{name: "null", befall: behaving(static(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":null}`)), outcome: "malformed", logged: "malformed"},
+	{name: "server-error", befall: behaving(static(500, "text/plain", "oops")), outcome: "unavailable", logged: "HTTP 500: oops"},
+	{name: "wrong-types", befall: behaving(mistyping(1)), up: true, some: true, outcome: "malformed", logged: "malformed: "},
+	{name: "duplicates", befall: behaving(changing(doubling)), up: true, some: true, logged: "malformed: duplicate NodeID-"},
 	{name: "body-x10", befall: behaving(changing(padding)), up: true, some: true},
-	{name: "gzip-bomb", befall: behaving(bomb(64)), outcome: "too_large", told: "Raise AVAX_MAX_BODY"},
+	{name: "gzip-bomb", befall: behaving(bomb(64)), outcome: "too_large", logged: "Raise AVAX_MAX_BODY"},
 	{name: "gzip-torn", befall: behaving(func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
 		answer{200, http.Header{"Content-Encoding": {"gzip"}}, []byte("\x1f\x8b\x08\x00torn")}.send(w)
-	}), outcome: "unreachable", told: "closed in the middle|malformed"},
-	{name: "redirect-loop", befall: func(g *gate) { g.behaveAs(redirecting("")) }, outcome: "malformed", told: "redirects are not followed"},
-	{name: "redirect-elsewhere", befall: func(g *gate) { g.behaveAs(redirecting(elsewhere.url)) }, outcome: "malformed", told: "redirects to http://127.0.0.1:[0-9]+ are not followed"},
+	}), outcome: "unreachable", logged: "closed in the middle|malformed"},
+	{name: "redirect-loop", befall: func(g *gate) { g.behaveAs(redirecting("")) }, outcome: "malformed", logged: "redirects are not followed"},
+	{name: "redirect-elsewhere", befall: func(g *gate) { g.behaveAs(redirecting(elsewhere.url)) }, outcome: "malformed", logged: "redirects to http://127.0.0.1:[0-9]+ are not followed"},
 }
 
 const (
@@ -89,7 +89,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.asked.Add(1) }))
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.requests.Add(1) }))
 	t.Cleanup(other.Close)
 	elsewhere.url = other.URL
 
@@ -138,12 +138,12 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	}
 	sick := e.until("every fault shows", func(p page) error {
 		for _, f := range faults {
-			up, told := p[`avax_node_up{node="`+f.name+`"}`]
-			if !told || !f.some && (up == 1) != f.up {
-				return fmt.Errorf("%s: avax_node_up is %v, told %v", f.name, up, told)
+			up, found := p[`avax_node_up{node="`+f.name+`"}`]
+			if !found || !f.some && (up == 1) != f.up {
+				return fmt.Errorf("%s: avax_node_up is %v, found %v", f.name, up, found)
 			}
 			if left := about(p, f.name); !f.some && len(left) > 0 {
-				return fmt.Errorf("%s: still told: %v", f.name, left)
+				return fmt.Errorf("%s: still exported: %v", f.name, left)
 			}
 			calls := slices.DeleteFunc(slices.Sorted(maps.Keys(p)), func(series string) bool {
 				return !strings.HasPrefix(series, "avax_exporter_upstream_requests_total{") || !strings.Contains(series, `upstream="`+f.name+`"`)
@@ -161,11 +161,11 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	row("before", idle)
 	row(fmt.Sprintf("with %d faults at once", len(faults)), sick.figures())
 	for _, f := range faults {
-		if f.told == "" {
+		if f.logged == "" {
 			continue
 		}
 		// All of the log: an error that occurred before, on a busy machine, is not logged again.
-		e.told(`"target":"` + f.name + `[^"]*".*(` + f.told + `)|(` + f.told + `).*"target":"` + f.name + `[/"]`)
+		e.awaitLog(`"target":"` + f.name + `[^"]*".*(` + f.logged + `)|(` + f.logged + `).*"target":"` + f.name + `[/"]`)
 	}
 	var people string
 	stack.Await(t, "the status page", func() error {
@@ -174,7 +174,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 			return fmt.Errorf("it answers %d, %w", status, err)
 		}
 		for _, f := range faults {
-			if f.told != "" && !f.some && !strings.Contains(text, f.name) {
+			if f.logged != "" && !f.some && !strings.Contains(text, f.name) {
 				return fmt.Errorf("it does not tell of %s", f.name)
 			}
 		}
@@ -224,7 +224,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	}
 
 	// No credential reached another host, the log or a page.
-	if n := elsewhere.asked.Load(); n != 0 {
+	if n := elsewhere.requests.Load(); n != 0 {
 		t.Errorf("%d requests to another host", n)
 	}
 	for what, text := range map[string]string{"log": e.log.String(), "status page": people} {
@@ -262,7 +262,7 @@ func watch(e *exporter, truth page, changing map[string]bool, stop <-chan struct
 			case !strings.HasPrefix(series, "avax_") || strings.HasPrefix(series, "avax_exporter_"):
 			case strings.HasPrefix(series, "avax_node_up{") && !strings.Contains(series, `"alpha"`):
 			case !known:
-				errs = append(errs, fmt.Errorf("%s %v: was not told before", series, value))
+				errs = append(errs, fmt.Errorf("%s %v: was absent before", series, value))
 			case value != right && !changing[series]:
 				errs = append(errs, fmt.Errorf("%s is %v, was %v", series, value, right))
 			}

@@ -66,7 +66,7 @@ func TestBadClientsDoNotAffectAScraper(t *testing.T) {
 				failed.Add(int64(f))
 			})
 		}
-		var most figures
+		var peak figures
 		var longest time.Duration
 		patient := 0
 		for end, last := time.Now().Add(lasts), stack.Deadline(t); time.Now().Before(end) || patient == 0 && time.Now().Before(last); time.Sleep(20 * time.Millisecond) {
@@ -83,7 +83,7 @@ func TestBadClientsDoNotAffectAScraper(t *testing.T) {
 			longest = max(longest, time.Since(began))
 			f := p.figures()
 			f.Resident = e.resident()
-			most = figures{max(most.Goroutines, f.Goroutines), max(most.Descriptors, f.Descriptors), max(most.Heap, f.Heap), max(most.Resident, f.Resident)}
+			peak = figures{max(peak.Goroutines, f.Goroutines), max(peak.Descriptors, f.Descriptors), max(peak.Heap, f.Heap), max(peak.Resident, f.Resident)}
 			if f.Goroutines > idle.Goroutines+c.goroutines || f.Descriptors > idle.Descriptors+c.descriptors || f.Heap > maxHeap || f.Resident > maxResident {
 				t.Errorf("%s: %v", c.name, f)
 			}
@@ -97,9 +97,9 @@ func TestBadClientsDoNotAffectAScraper(t *testing.T) {
 			t.Errorf("%s: %d answered, %d rejected, %d failed", c.name, good.Load(), refused.Load(), failed.Load())
 		}
 		e.settled(idle)
-		report("load", fmt.Sprintf("| %s | %d | %d | %.0f MB | %v | %d |", c.name, most.Goroutines, most.Descriptors, float64(most.Resident)/1e6, longest.Round(time.Millisecond), patient))
+		report("load", fmt.Sprintf("| %s | %d | %d | %.0f MB | %v | %d |", c.name, peak.Goroutines, peak.Descriptors, float64(peak.Resident)/1e6, longest.Round(time.Millisecond), patient))
 		t.Logf("%s: at most %v; %d answered, %d rejected, %d failed; scraper served %d times, at most in %v",
-			c.name, most, good.Load(), refused.Load(), failed.Load(), patient, longest)
+			c.name, peak, good.Load(), refused.Load(), failed.Load(), patient, longest)
 	}
 }
 

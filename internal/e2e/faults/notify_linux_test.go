@@ -59,12 +59,12 @@ func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
 	alpha.open()
 	pages.Wait(stack.Resolved("Down"))
 	for _, name := range []string{"hung", "endless"} {
-		e.until(name+" is told", is(`avax_exporter_receiver_up{integration="webhook[0]",receiver="`+name+`"}`, 0))
+		e.until(name+" is reported as failing", is(`avax_exporter_receiver_up{integration="webhook[0]",receiver="`+name+`"}`, 0))
 	}
-	most := e.resident()
-	report("outside", figure("receivers that hang or send endless answers", most))
-	if most > 200<<20 {
-		t.Errorf("%d MB of memory", most>>20)
+	peak := e.resident()
+	report("outside", figure("receivers that hang or send endless answers", peak))
+	if peak > 200<<20 {
+		t.Errorf("%d MB of memory", peak>>20)
 	}
 	before.Goroutines += 30 // of repeated notifications
 	before.Descriptors += 10
@@ -154,7 +154,7 @@ func TestFullDiskLosesOnlyNotificationState(t *testing.T) {
 	e.until("nothing is stored", is(stored, 0))
 	alpha.shut()
 	pages.Wait(stack.Firing("Down"))
-	e.told("notification state not saved")
+	e.awaitLog("notification state not saved")
 	setLimit(t, e.cmd.Process.Pid, syscall.RLIMIT_FSIZE, ^uint64(0), ^uint64(0))
 	alpha.open()
 	pages.Wait(stack.Resolved("Down"))
@@ -176,7 +176,7 @@ func TestOnlyOneOfTwoProcessesWritesState(t *testing.T) {
 	first.until("the first one stores", is(stored, 1))
 	pages.Wait(stack.Firing("Watchdog"))
 	second := start(t, environment...)
-	second.told("another process uses the directory: give each exporter its own directory")
+	second.awaitLog("another process uses the directory: give each exporter its own directory")
 	second.ready()
 	alpha.shut()
 	pages.Wait(stack.Firing("Down"))
@@ -215,10 +215,10 @@ func TestManySIGHUPsLoseNoPage(t *testing.T) {
 	pages.Wait(stack.Resolved("Down"))
 	close(stop)
 	<-ended
-	most := e.resident()
-	report("outside", figure("SIGHUP every 5 ms, with notifications", most))
-	if most > 250<<20 {
-		t.Errorf("%d MB of memory", most>>20)
+	peak := e.resident()
+	report("outside", figure("SIGHUP every 5 ms, with notifications", peak))
+	if peak > 250<<20 {
+		t.Errorf("%d MB of memory", peak>>20)
 	}
 	e.settled(idle)
 }
@@ -276,9 +276,9 @@ func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 			t.Errorf("log line of %d bytes: %.200s", len(line), line)
 		}
 	}
-	most := e.resident()
-	report("outside", figure("Alertmanagers that hang, redirect or send endless answers", most))
-	if most > 200<<20 {
-		t.Errorf("%d MB of memory", most>>20)
+	peak := e.resident()
+	report("outside", figure("Alertmanagers that hang, redirect or send endless answers", peak))
+	if peak > 200<<20 {
+		t.Errorf("%d MB of memory", peak>>20)
 	}
 }

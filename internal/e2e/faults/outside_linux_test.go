@@ -60,7 +60,7 @@ func TestAttacksOnThePortDoNotStopScrapes(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `ulimit -n 200 && exec "$0"`, stack.Exporter(t))
 	e := run(t, cmd, append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all")...)
 	e.ready()
-	e.told("file descriptor limit low")
+	e.awaitLog("file descriptor limit low")
 	for _, a := range attacks {
 		e.endure(a, "alpha", "bravo")
 	}
@@ -81,7 +81,7 @@ func (e *exporter) endure(a attack, nodes ...string) {
 		a.do(e, stop)
 	}()
 	var longest time.Duration
-	var most int64
+	var peak int64
 	served, lost, down := 0, 0, 0
 	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		began := time.Now()
@@ -94,7 +94,7 @@ func (e *exporter) endure(a attack, nodes ...string) {
 		}
 		served++
 		longest = max(longest, time.Since(began))
-		most = max(most, e.resident())
+		peak = max(peak, e.resident())
 		for _, node := range nodes {
 			if value, there := p[`avax_node_up{node="`+node+`"}`]; there && value != 1 {
 				down++
@@ -103,12 +103,12 @@ func (e *exporter) endure(a attack, nodes ...string) {
 	}
 	close(stop)
 	<-ended
-	if served == 0 || down > 0 || most > a.resident {
-		e.t.Errorf("%s: %d scrapes served, nodes down %d times, at most %.0f MB", a.name, served, down, float64(most)/1e6)
+	if served == 0 || down > 0 || peak > a.resident {
+		e.t.Errorf("%s: %d scrapes served, nodes down %d times, at most %.0f MB", a.name, served, down, float64(peak)/1e6)
 	}
 	e.settled(idle)
-	report("outside", fmt.Sprintf("| %s | %.0f MB | %v | %d | %d | %d |", a.name, float64(most)/1e6, longest.Round(time.Millisecond), served, lost, down))
-	e.t.Logf("%s: at most %.0f MB, longest of %d scrapes %v", a.name, float64(most)/1e6, served, longest.Round(time.Millisecond))
+	report("outside", fmt.Sprintf("| %s | %.0f MB | %v | %d | %d | %d |", a.name, float64(peak)/1e6, longest.Round(time.Millisecond), served, lost, down))
+	e.t.Logf("%s: at most %.0f MB, longest of %d scrapes %v", a.name, float64(peak)/1e6, served, longest.Round(time.Millisecond))
 }
 
 // probed probes the nodes every four seconds, with two seconds for the answer, because the attacker and the nodes share a machine with the
@@ -174,8 +174,8 @@ func idling(e *exporter, stop <-chan struct{}) {
 }
 
 func connecting(e *exporter, stop <-chan struct{}) {
-	const most = 20_000
-	for range most {
+	const maxConnections = 20_000
+	for range maxConnections {
 		select {
 		case <-stop:
 			return
@@ -378,10 +378,10 @@ func TestCompressedAnswersUseLittleMemory(t *testing.T) {
 		}
 		return nil
 	})
-	most := e.resident()
-	report("outside", figure("`eth_getChainConfig` with 16 MiB of empty upgrades in a few KiB of gzip", most))
-	if t.Logf("%.0f MB", float64(most)/1e6); most > 200<<20 {
-		t.Errorf("%.0f MB of memory", float64(most)/1e6)
+	peak := e.resident()
+	report("outside", figure("`eth_getChainConfig` with 16 MiB of empty upgrades in a few KiB of gzip", peak))
+	if t.Logf("%.0f MB", float64(peak)/1e6); peak > 200<<20 {
+		t.Errorf("%.0f MB of memory", float64(peak)/1e6)
 	}
 }
 

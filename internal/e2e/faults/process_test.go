@@ -313,11 +313,11 @@ func (f figures) String() string {
 		f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6)
 }
 
-// settled waits until there are no more goroutines and descriptors than before. It allows a few: for the test's own connections, for calls
-// in progress, and for idle connections, up to one for each concurrent call of an upstream.
+// settled waits until there are no more goroutines and descriptors than before. It allows some more for the connections of
+// the test, for calls in progress, and for idle connections: up to one for each concurrent call of an upstream.
 func (e *exporter) settled(before figures) figures {
 	e.t.Helper()
-	const few, kept = 8, 5 // AVAX_CONCURRENCY, and the up probe
+	const spare, kept = 8, 5 // AVAX_CONCURRENCY, and the up probe
 	return e.until("goroutines and descriptors come back to "+before.String(), func(p page) error {
 		upstreams := map[string]bool{}
 		for series := range p {
@@ -327,7 +327,7 @@ func (e *exporter) settled(before figures) figures {
 			}
 		}
 		connections := kept * len(upstreams)
-		if f := p.figures(); f.Goroutines > before.Goroutines+few+2*connections || f.Descriptors > before.Descriptors+few+connections {
+		if f := p.figures(); f.Goroutines > before.Goroutines+spare+2*connections || f.Descriptors > before.Descriptors+spare+connections {
 			return errors.New(f.String())
 		}
 		return nil
@@ -350,8 +350,8 @@ func holds(t testing.TB, prometheus *stack.PrometheusServer, expr string) time.T
 // atLeast requires a series to have at least a value.
 func atLeast(series string, least float64) func(page) error {
 	return func(p page) error {
-		if got, told := p[series]; !told || got < least {
-			return fmt.Errorf("%s is %v, told %v, want at least %v", series, got, told, least)
+		if got, found := p[series]; !found || got < least {
+			return fmt.Errorf("%s is %v, found %v, want at least %v", series, got, found, least)
 		}
 		return nil
 	}

@@ -165,7 +165,7 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 	if said := talk(t, strings.TrimPrefix(e.url, "http://"), smuggled); !strings.Contains(said, " 200 ") {
 		t.Errorf("sent directly: %s", said)
 	}
-	e.told(reloaded)
+	e.awaitLog(reloaded)
 }
 
 type writer func([]byte)

@@ -104,14 +104,14 @@ groups:
 	e := start(t, append(quickly("up"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=1s")...)
 	e.until("the rule fails", is("avax_exporter_rules_failing", 1))
 	e.until("the other one fires", is(`avax_exporter_alerts{state="firing"}`, 1))
-	e.told("Expensive.*too many samples")
+	e.awaitLog("Expensive.*too many samples")
 	stack.Await(t, "the page says why", func() error {
 		_, body, err := e.get("/alerts")
 		return wants(body, err, "too many samples")
 	})
-	most := e.resident()
-	report("outside", figure("a rule that needs 7,200,000 samples at once", most))
-	if most > 450<<20 {
-		t.Errorf("%d MB", most>>20)
+	peak := e.resident()
+	report("outside", figure("a rule that needs 7,200,000 samples at once", peak))
+	if peak > 450<<20 {
+		t.Errorf("%d MB", peak>>20)
 	}
 }

@@ -33,7 +33,7 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 		list := "[" + strings.Repeat(item+",", 99) + item + "]"
 		static(200, "application/json", fmt.Sprintf(`{"nextPageToken":"%d","historicalRewards":%s,"erc721TokenBalances":%s,"nativeTransfers":%s,"transactions":%s}`, n, list, list, list, list))(w, nil, nil)
 	}
-	var most int64
+	var peak int64
 	for _, spoilt := range []struct {
 		name string
 		do   behaviour
@@ -54,14 +54,14 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 			if value, there := p[`avax_node_up{node="alpha"}`]; there && value != 1 {
 				t.Errorf("%s: alpha down", spoilt.name)
 			}
-			most = max(most, e.resident())
+			peak = max(peak, e.resident())
 		}
 		e.until(spoilt.name+": the node is up", is(`avax_node_up{node="alpha"}`, 1))
 	}
 	e.until("the service is down", is("avax_data_up", 0))
-	report("outside", figure("a Data service that hangs or sends endless answers", most))
-	if most > 300<<20 {
-		t.Errorf("%d MB of memory", most>>20)
+	report("outside", figure("a Data service that hangs or sends endless answers", peak))
+	if peak > 300<<20 {
+		t.Errorf("%d MB of memory", peak>>20)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestHugeNodesFileIsRejected(t *testing.T) {
 		many = append(many, entry(fmt.Sprint("node", n), fmt.Sprintf("http://127.0.0.1:%d/%d", 1+n%60_000, n)))
 	}
 	write(t, file, "["+strings.Join(many, ",")+"]")
-	e.told("larger than 4 MiB")
+	e.awaitLog("larger than 4 MiB")
 	stack.Await(t, "alpha goes on", func() error {
 		p, err := e.page()
 		if err == nil && p["avax_exporter_config_last_reload_successful"] != 0 {
@@ -97,9 +97,9 @@ func TestHugeNodesFileIsRejected(t *testing.T) {
 		}
 		return err
 	})
-	most := e.resident()
-	report("outside", figure("a file of 100,000 nodes", most))
-	if most > 300<<20 {
-		t.Errorf("%d MB of memory", most>>20)
+	peak := e.resident()
+	report("outside", figure("a file of 100,000 nodes", peak))
+	if peak > 300<<20 {
+		t.Errorf("%d MB of memory", peak>>20)
 	}
 }

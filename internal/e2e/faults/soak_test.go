@@ -115,9 +115,9 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	lasted := *soakFor - warm
 	lasting := *soakFor > time.Minute // the slope of a minute says nothing about hours
 	for _, what := range []struct {
-		name string
-		of   func(figures) float64
-		most float64 // growth within the measured time
+		name  string
+		of    func(figures) float64
+		limit float64 // growth within the measured time
 	}{
 		{"goroutines", func(f figures) float64 { return float64(f.Goroutines) }, 20},
 		{"descriptors", func(f figures) float64 { return float64(f.Descriptors) }, 20},
@@ -128,7 +128,7 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 		slope := slopeOf(low)
 		growth := slope * lasted.Hours()
 		t.Logf("%s: %.1f at the start, %.1f at the end, slope %.2f per hour; quiet: %.1f", what.name, low[0].value, low[len(low)-1].value, slope, what.of(quiet))
-		if growth > what.most {
+		if growth > what.limit {
 			t.Errorf("%s: growth of %.1f in %v", what.name, growth, lasted)
 		}
 		if lasting {

@@ -1,8 +1,10 @@
 // Command manifests checks Kubernetes manifests without a cluster. It decodes each document strictly into the API's types (of
-// Kubernetes and of the Prometheus operator), and so finds unknown keys, duplicate keys and wrong types. It checks that names
-// and labels are valid, that a workload selects its own pods and mounts only volumes that it has, and that pods follow the
-// restricted profile of the Pod Security Standards (with Kubernetes' own code), have probes, a memory limit, no token and a
-// read-only file system.
+// Kubernetes and of the Prometheus operator). This finds unknown keys, duplicate keys and wrong types. It then checks:
+//
+//   - Names and labels are valid.
+//   - A workload selects its own pods, and mounts only volumes that it declares.
+//   - Pods follow the restricted profile of the Pod Security Standards. Kubernetes' own code checks this.
+//   - Pods have probes, a memory limit, no service account token, and a read-only file system.
 package main
 
 import (
@@ -99,7 +101,7 @@ func check(stream io.Reader) (n int, err error) {
 		}
 		name := fmt.Sprintf("%s %s", kind.Kind, about.GetName())
 		if seen[name] {
-			problems = append(problems, fmt.Errorf("  %s: is there twice", name))
+			problems = append(problems, fmt.Errorf("  %s: duplicate", name))
 		}
 		seen[name] = true
 		for _, problem := range append(named(about), workload(object, pods)...) {
@@ -145,7 +147,7 @@ func workload(object runtime.Object, pods profile.Evaluator) (problems []string)
 	for _, c := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
 		for _, mount := range c.VolumeMounts {
 			if !slices.ContainsFunc(template.Spec.Volumes, func(v core.Volume) bool { return v.Name == mount.Name }) {
-				problems = append(problems, fmt.Sprintf("container %s mounts a volume that is not there: %s", c.Name, mount.Name))
+				problems = append(problems, fmt.Sprintf("container %s mounts a volume that the pod does not declare: %s", c.Name, mount.Name))
 			}
 		}
 	}

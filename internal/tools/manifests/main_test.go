@@ -30,7 +30,7 @@ func TestInvalidManifestsAreReported(t *testing.T) {
 		{"readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "may write"},
 		{"memory: 64Mi", "cpu: 1", "no memory limit"},
 		{"livenessProbe:", "startupProbe:", "not probed"},
-		{"name: tmp, mountPath", "name: state, mountPath", "mounts a volume that is not there: state"},
+		{"name: tmp, mountPath", "name: state, mountPath", "mounts a volume that the pod does not declare: state"},
 	} {
 		manifest := strings.Replace(good(t), mistake.from, mistake.to, 1)
 		if manifest == good(t) {

@@ -1,5 +1,5 @@
-// Command openapi compares the simulated network with the published descriptions of the real Data and Metrics services: see its
-// test. Run as a command it imports a newer description.
+// Command openapi imports the published description of a service: the Data service or the Metrics service. The tests of this
+// package compare the simulated network with these descriptions.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-const usage = "usage: go run . DESCRIPTION TRIMMED\nreplaces TRIMMED, as testdata/data.json, by what DESCRIPTION has of the same paths"
+const usage = "usage: go run . DESCRIPTION TRIMMED\nupdates the paths of TRIMMED, such as testdata/data.json, from DESCRIPTION"
 
 func main() {
 	if len(os.Args) != 3 {
