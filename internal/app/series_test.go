@@ -51,7 +51,7 @@ func TestSizingTableMatchesTheSeries(t *testing.T) {
 	}{
 		{"the exporter itself and the network, once", one - node},
 		{"each node that validates the primary network, with the C-Chain", node + viewsOfNode},
-		{"each pair of such nodes, for their views of each other", 2 * pair},
+		{"each pair of such nodes, because they report about each other", 2 * pair},
 		{fmt.Sprintf("each L1, once, with %d validators", len(validators)), oneL1 - one - nodeL1},
 		{"of these, for each of its validators", ofValidators / len(validators)},
 		{"each L1 on each node", nodeL1},

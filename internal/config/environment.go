@@ -31,20 +31,20 @@ type Environment struct {
 	NodeKeyFile       string `split_words:"true" name:"NODE_KEY_FILE" desc:"File with the PEM key of AVAX_NODE_CERT_FILE."`
 
 	Collectors  string `split_words:"true" name:"COLLECTORS" subject:"Collectors" desc:"Collectors to run: a comma-separated list, or changes to the defaults as +name and -name."`
-	Schedules   string `split_words:"true" name:"SCHEDULES" desc:"Schedules of collectors, as collector=expression, semicolon-separated. The expression is cron's, such as @every 30s or */5 * * * *."`
+	Schedules   string `split_words:"true" name:"SCHEDULES" desc:"Schedules of collectors, as collector=expression, semicolon-separated. The expression has cron's format, such as @every 30s or */5 * * * *."`
 	Timeout     string `split_words:"true" name:"TIMEOUT" default:"10s" desc:"Timeout of one call to a node or service, as a duration."`
-	Concurrency string `split_words:"true" name:"CONCURRENCY" default:"4" desc:"Maximum number of concurrent calls to one node or service. The probe of the collector up is not counted."`
+	Concurrency string `split_words:"true" name:"CONCURRENCY" default:"4" desc:"Maximum number of concurrent calls to one node or service. The probe for avax_node_up does not count."`
 	MaxBody     string `split_words:"true" name:"MAX_BODY" default:"16MiB" desc:"Size limit of an answer, as bytes, KiB, MiB or GiB. A list of 1,500 validators has 1.4 MiB."`
 
 	WatchAddresses  string `split_words:"true" name:"WATCH_ADDRESSES" subject:"Addresses, assets and contracts" desc:"Addresses to monitor, comma-separated. Data about P- and X-Chain addresses, such as P-avax1…, comes from the nodes. Data about EVM addresses, such as 0x1f…, comes from the Data service, for each chain in AVAX_CHAINS."`
 	WatchAssets     string `split_words:"true" name:"WATCH_ASSETS" desc:"X-Chain assets to monitor, as asset IDs, comma-separated."`
 	WatchContracts  string `split_words:"true" name:"WATCH_CONTRACTS" desc:"Addresses whose deployed contracts are counted, comma-separated, such as 0x1f…. Contracts on each EVM chain of AVAX_CHAINS count. Needs the Data service."`
 	WatchTokens     string `split_words:"true" name:"WATCH_TOKENS" desc:"NFTs whose metadata is checked, as chain/contract/id, comma-separated, such as C/0x1f…/7. Add the holder of each NFT to AVAX_WATCH_ADDRESSES. With the suffix :reindex, the Data service is asked to index missing metadata again, at most once an hour."`
-	WatchSignatures string `split_words:"true" name:"WATCH_SIGNATURES" desc:"Transactions whose message the Data service's signature aggregator must sign, as name=txHash, comma-separated. Each is a P- or X-Chain transaction that sends a message to an L1. The name becomes the label probe."`
+	WatchSignatures string `split_words:"true" name:"WATCH_SIGNATURES" desc:"Transactions to test the Data service's signature aggregator with, as name=txHash, comma-separated. Each is a P- or X-Chain transaction that sends a message to an L1. The name becomes the label probe."`
 
 	DataURL          string `split_words:"true" name:"DATA_URL" subject:"Data and Metrics services" desc:"Address of the Data service, such as https://data-api.avax.network. Empty: the service is not used; see data-service.md."`
 	DataAPIKeyFile   string `split_words:"true" name:"DATA_API_KEY_FILE" desc:"File with the API key of the Data service. Reloaded when it changes. Empty: no key."`
-	DataAPIKeyHeader string `split_words:"true" name:"DATA_API_KEY_HEADER" default:"x-service-api-key" desc:"Header for the API key. Some addresses of the service need x-glacier-api-key."`
+	DataAPIKeyHeader string `split_words:"true" name:"DATA_API_KEY_HEADER" default:"x-service-api-key" desc:"Header for the API key. Some URLs of the service need x-glacier-api-key."`
 	DataBudget       string `split_words:"true" name:"DATA_BUDGET" default:"6000/m,1200000/d" desc:"Maximum number of compute units to spend at the Data service in any minute (/m) and in any day (/d). The default is the service's limit without a key. With a free key, the service's limit is 8000/m,2000000/d. A part that you leave out has no limit."`
 	MetricsURL       string `split_words:"true" name:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network. Empty: the service is not used."`
 	Network          string `split_words:"true" name:"NETWORK" desc:"Network for requests to the Data service: mainnet, fuji or testnet. The nodes must be on the same network. Empty: the network of the nodes."`
