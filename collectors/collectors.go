@@ -32,6 +32,9 @@ type Spec struct {
 	OnChange bool
 	// Families are the metric families of the collector's samples.
 	Families []*metric.Family
+	// PerShard runs the collector in each shard, because it compares the nodes of the shard. By default, one shard runs all
+	// jobs that are not about a node.
+	PerShard bool
 	// Scope is the set of the kinds of targets that the collector's jobs have.
 	Scope metric.Scope
 	// Bind returns the collector's jobs, each with a different target. It calls no upstream.
@@ -51,10 +54,14 @@ func (s *Spec) Period(v Validators) time.Duration {
 }
 
 // Jobs returns the jobs that this shard runs. A job about a node uses the nodes of this shard. All other jobs use the
-// nodes of all shards. The parameter all is nil if another shard runs the other jobs.
+// nodes of all shards. The parameter all is nil if another shard runs the other jobs. Then the jobs of a collector with
+// PerShard use the nodes of this shard.
 func (s *Spec) Jobs(shard, all *Upstreams) []Job {
 	const perNode = metric.ScopeNode | metric.ScopeNodeChain
 	if shard == all {
+		return s.Bind(shard)
+	}
+	if all == nil && s.PerShard {
 		return s.Bind(shard)
 	}
 	var jobs []Job

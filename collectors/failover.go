@@ -1,7 +1,6 @@
 package collectors
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +30,11 @@ func first[T any](ctx context.Context, t *Targets, call func(context.Context, *N
 
 // firstOf is like first, but calls only these nodes.
 func firstOf[T any](ctx context.Context, order []*Node, call func(context.Context, *Node) (T, error)) (T, error) {
-	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
+	var byRank [3][]*Node
+	for _, n := range order {
+		byRank[rank(n)] = append(byRank[rank(n)], n)
+	}
+	order = slices.Concat(byRank[:]...)
 	var zero T
 	var errs []error
 	for i, n := range order {
@@ -95,6 +98,16 @@ func each[T any](ctx context.Context, nodes []*Node, call func(context.Context, 
 		return nil, noAnswerError(errs)
 	}
 	return found, nil
+}
+
+// eachCompared is like each, for the compared nodes. If none of them answers, it calls the other nodes: perhaps only
+// nodes of another shard run the chain.
+func eachCompared[T any](ctx context.Context, compared comparedNodes, call func(context.Context, *Node) (T, error)) ([]T, error) {
+	found, err := each(ctx, compared.nodes, call)
+	if err == nil || len(compared.others) == 0 {
+		return found, err
+	}
+	return each(ctx, compared.others, call)
 }
 
 // noAnswerError makes one error of the errors of all nodes.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 var (
@@ -31,6 +32,7 @@ var fleet = &Spec{
 	Shares:   true, // the collector named identity makes the same calls
 	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
 	Scope:    metric.ScopeNetwork,
+	PerShard: true,
 	Bind: func(ups *Upstreams) []Job {
 		s := &knownNodes{byName: map[string]*knownNode{}}
 		return perNetwork(s.collect)(ups)
@@ -88,7 +90,7 @@ func (seen *knownNodes) collect(ctx context.Context, t *Targets, out *metric.Bat
 		if err != nil {
 			return found{}, err
 		}
-		network, err := n.networkID(ctx)
+		network, err := networkOf(ctx, n)
 		f := found{node: n, name: n.Name(), id: who.NodeID, network: network}
 		if who.POP != nil {
 			f.key = who.POP.PublicKey
@@ -112,6 +114,16 @@ func (seen *knownNodes) collect(ctx context.Context, t *Targets, out *metric.Bat
 		expected = slices.MaxFunc(all, func(a, b found) int { return networks[a.network] - networks[b.network] }).network
 	}
 	for _, f := range all {
+		f.node.otherNetwork.Store(f.network != expected)
+		if same := names[f.id]; !t.Partial {
+			out.SetBool(nodeDuplicate, len(same) > 1, f.name)
+			if len(same) > 1 && same[0] == f.name {
+				out.Note("%s have the same node ID, %s", strings.Join(same, " and "), f.id)
+			}
+		}
+		if f.node.OtherShard {
+			continue
+		}
 		s := seen.byName[f.name]
 		if s == nil {
 			s = &knownNode{}
@@ -125,17 +137,21 @@ func (seen *knownNodes) collect(ctx context.Context, t *Targets, out *metric.Bat
 			out.Note("%s", note)
 		}
 		out.Set(nodeIdentityChanges, float64(s.changes), f.name)
-		out.SetBool(nodeDuplicate, len(names[f.id]) > 1, f.name)
-		if same := names[f.id]; len(same) > 1 && same[0] == f.name {
-			out.Note("%s have the same node ID, %s", strings.Join(same, " and "), f.id)
-		}
-		f.node.otherNetwork.Store(f.network != expected)
 		out.SetBool(nodeNetworkMismatch, f.network != expected, f.name)
 		if f.network != expected {
 			out.Note("%s belongs to network %d, expected network %d", f.name, f.network, expected)
 		}
 	}
 	return nil
+}
+
+// networkOf returns the ID of the node's network. It calls the nodes of other shards less often, because their shards
+// call them too.
+func networkOf(ctx context.Context, n *Node) (uint64, error) {
+	if n.OtherShard {
+		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
+	}
+	return n.networkID(ctx)
 }
 
 // forget removes the nodes that are no longer configured.

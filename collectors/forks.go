@@ -17,6 +17,7 @@ var forks = &Spec{
 	Every:    time.Minute,
 	Families: []*metric.Family{forkDetected},
 	Scope:    metric.ScopeChain,
+	PerShard: true,
 	Bind:     perChain(collectForks),
 }
 
@@ -62,6 +63,9 @@ func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) e
 		votes[b.Hash]++
 	}
 	for _, b := range same {
+		if b.of.OtherShard {
+			continue
+		}
 		out.SetBool(forkDetected, 2*votes[b.Hash] <= len(same), b.of.Name(), c.Name)
 	}
 	return nil

@@ -22,17 +22,17 @@ type nodeBlock struct {
 	node.EthBlock
 }
 
-// newestBlocks returns the newest block of each node and observer that answers. It shares answers with the collector
-// named heads.
+// newestBlocks returns the newest block of each compared node and observer that answers. It shares answers with the
+// collector named heads.
 func newestBlocks(ctx context.Context, t *Targets, c Chain) ([]nodeBlock, error) {
 	ctx, _ = scrape.Sharing(ctx, headsEvery)
-	return each(ctx, t.ofThisNetwork(), func(ctx context.Context, n *Node) (nodeBlock, error) {
+	return eachCompared(ctx, t.compared(), func(ctx context.Context, n *Node) (nodeBlock, error) {
 		b, err := newestBlock(ctx, n, c)
 		return nodeBlock{n, b}, err
 	})
 }
 
-// newestHeight returns the height of the newest block that any node has.
+// newestHeight returns the height of the newest block that any compared node has.
 func newestHeight(ctx context.Context, t *Targets, c Chain) (height uint64, err error) {
 	found, err := newestBlocks(ctx, t, c)
 	for _, b := range found {

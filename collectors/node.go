@@ -28,6 +28,9 @@ type Node struct {
 	probed, down bool
 	waiting      map[*context.CancelFunc]bool // cancels the calls that wait for the node; used when down becomes true
 
+	// OtherShard is true if another shard monitors the node. That shard exports the samples about the node.
+	OtherShard bool
+
 	// Changed, if set, is called when the result of the up probe changes. It must not block.
 	Changed func(answers bool)
 }

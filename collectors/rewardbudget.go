@@ -82,7 +82,7 @@ func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, ledger *
 			return err
 		}
 	}
-	helicon, err := heliconTime(ctx, t.ofThisNetwork())
+	helicon, err := heliconTime(ctx, t.compared().nodes)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package collectors
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -99,23 +98,22 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 	for _, n := range t.unreachable(maxAge).present(nodes) { // the run would wait for a node that hangs
 		ids[n] = n.knownID()
 	}
-	for _, n := range t.ofThisNetwork() {
-		if n.observer {
-			ids[n] = ""
-		}
-	}
 	own := make(map[string]bool, len(nodes))
 	for _, n := range nodes {
 		own[n.knownID()] = true
 	}
+	absent := func(n *Node) bool { _, present := ids[n]; return !present && !n.observer }
+	viewers := t.compared()
+	viewers.nodes, viewers.others = slices.DeleteFunc(viewers.nodes, absent), slices.DeleteFunc(viewers.others, absent)
 	// Request all sets concurrently, so that the run waits only once for a node that does not answer.
 	monitored := t.subnetChains()
 	sets := make([]l1State, len(monitored))
 	var wg sync.WaitGroup
 	for i, c := range monitored {
-		wg.Go(func() { sets[i] = l1StateOf(ctx, t, c, ids) })
+		wg.Go(func() { sets[i] = l1StateOf(ctx, t, c, ids, viewers) })
 	}
-	primary, err := primaryViews(ctx, t, ids, own)
+	wg.Go(func() { t.probeOtherShards(ctx) })
+	primary, err := primaryViews(ctx, t, ids, own, viewers)
 	wg.Wait()
 	unreachable := t.unreachable(maxAge) // again, because nodes may have stopped during the run
 	out.Facts.Unreachable = &unreachable.names
@@ -139,39 +137,39 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 			}
 		}
 	}
-	for _, o := range primary { // only nodes that answer have a view
-		if o.node.observer {
+	for n, id := range ids {
+		if unreachable.nodes[n] {
 			continue
 		}
-		left, known := primary.shareAfterStop(o.id)
+		left, known := primary.shareAfterStop(id)
 		safe := left >= staking.Quorum
 		if known {
-			out.Set(nodeStopLeaves, left, o.node.Name(), "P")
+			out.Set(nodeStopLeaves, left, n.Name(), "P")
 		}
 		for i, set := range sets {
-			if set.members != nil && !set.members[o.id] {
+			if set.members != nil && !set.members[id] {
 				continue
 			}
-			left, seen := set.seen.shareAfterStop(o.id)
+			left, seen := set.seen.shareAfterStop(id)
 			if known, safe = known && seen, safe && left >= staking.Quorum; seen {
-				out.Set(nodeStopLeaves, left, o.node.Name(), monitored[i].Name)
+				out.Set(nodeStopLeaves, left, n.Name(), monitored[i].Name)
 			}
 		}
 		if known {
-			out.SetBool(nodeSafeToStop, safe, o.node.Name())
+			out.SetBool(nodeSafeToStop, safe, n.Name())
 		}
 	}
 	return nil
 }
 
-// primaryViews returns the views of the primary network, from the nodes in ids that answer. To save memory, the field
-// up of each view has only the configured nodes (own).
-func primaryViews(ctx context.Context, t *Targets, ids map[*Node]string, own map[string]bool) (setViews, error) {
+// primaryViews returns the views that the viewers have of the primary network. To save memory, the field up of each view
+// has only the configured nodes (own).
+func primaryViews(ctx context.Context, t *Targets, ids map[*Node]string, own map[string]bool, viewers comparedNodes) (setViews, error) {
 	stake, all, err := primaryStake(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	return each(ctx, byName(ids), func(ctx context.Context, n *Node) (setView, error) {
+	return eachCompared(ctx, viewers, func(ctx context.Context, n *Node) (setView, error) {
 		connected, err := n.connectedTo(ctx, own)
 		self := ids[n]
 		o := setView{n, self, staking.Weights{Up: stake[self], Total: all}, map[string]uint64{self: stake[self]}}
@@ -229,9 +227,9 @@ type l1State struct {
 	err     error           // why there are no views
 }
 
-// l1StateOf requests a view from each node in ids. Nodes that do not track the chain have no view. If there is no view,
+// l1StateOf requests a view from each viewer. Nodes that do not track the chain have no view. If there is no view,
 // l1StateOf requests the members of the set from the P-Chain.
-func l1StateOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) l1State {
+func l1StateOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string, viewers comparedNodes) l1State {
 	at := l1State{members: map[string]bool{}}
 	b, err := c.Blockchain(ctx, t)
 	if err != nil {
@@ -240,7 +238,7 @@ func l1StateOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) l
 	if b.SubnetID == node.PrimaryNetworkID {
 		return at
 	}
-	at.seen, at.err = each(ctx, byName(ids), func(ctx context.Context, n *Node) (setView, error) {
+	at.seen, at.err = eachCompared(ctx, viewers, func(ctx context.Context, n *Node) (setView, error) {
 		set, err := chainSet(ctx, n, c)
 		o := setView{node: n, id: ids[n], up: make(map[string]uint64, len(set))}
 		for _, v := range set {
@@ -270,9 +268,4 @@ func l1StateOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string) l
 		at.members[v.NodeID] = true
 	}
 	return at
-}
-
-// byName returns the nodes sorted by name.
-func byName(ids map[*Node]string) []*Node {
-	return slices.SortedFunc(maps.Keys(ids), func(a, b *Node) int { return cmp.Compare(a.Name(), b.Name()) })
 }

@@ -17,6 +17,8 @@ type Targets struct {
 	// NetworkID is the expected network of the nodes: 1 is Mainnet, 5 is Fuji. 0: the network that most nodes belong
 	// to.
 	NetworkID uint64
+	// Partial is true if other shards monitor further nodes, which the list of nodes does not contain.
+	Partial bool
 
 	nodes  atomic.Pointer[nodesByRole]
 	chains atomic.Pointer[[]Chain]
@@ -49,6 +51,23 @@ func (t *Targets) nodesAndObservers() []*Node { return t.nodes.Load().all }
 // ofThisNetwork returns the nodes and observers that belong to the expected network.
 func (t *Targets) ofThisNetwork() []*Node {
 	return slices.DeleteFunc(slices.Clone(t.nodesAndObservers()), func(n *Node) bool { return n.otherNetwork.Load() })
+}
+
+// comparedNodes are the nodes and observers of the expected network whose answers are compared. The field others has
+// the nodes that are called only if no compared node answers.
+type comparedNodes struct{ nodes, others []*Node }
+
+// compared returns the nodes of this shard, and the observers, as compared nodes. If they are fewer than maxViews,
+// nodes of other shards are added up to this number.
+func (t *Targets) compared() (c comparedNodes) {
+	for _, n := range t.ofThisNetwork() {
+		if n.OtherShard && len(c.nodes) >= maxViews {
+			c.others = append(c.others, n)
+		} else {
+			c.nodes = append(c.nodes, n)
+		}
+	}
+	return c
 }
 
 // network returns the ID of the network that observers should belong to. That is NetworkID if it is set, else the

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // peerDetectionDelay is the maximum time until peers report that a stopped or hanging node is not connected. The
@@ -75,6 +77,17 @@ func (n *Node) untilUnreachable(ctx context.Context) (context.Context, context.C
 		n.mu.Unlock()
 		end()
 	}
+}
+
+// probeOtherShards calls each node of another shard, so that its state is known here. The collector "up" calls only the
+// nodes of this shard.
+func (t *Targets) probeOtherShards(ctx context.Context) {
+	nodes := slices.DeleteFunc(slices.Clone(t.Nodes()), func(n *Node) bool { return !n.OtherShard })
+	// The client stores the result of each call.
+	_, _ = each(scrape.MaxAge(ctx, maxAnswerAge(ctx)/3), nodes, func(ctx context.Context, n *Node) (struct{}, error) {
+		_, err := n.Identity(ctx)
+		return struct{}{}, err
+	})
 }
 
 // unreachableNodes holds the configured nodes that are unreachable during one run.

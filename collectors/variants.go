@@ -25,6 +25,7 @@ var variants = &Spec{
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{fleetVariants},
 	Scope:    metric.ScopeNetwork,
+	PerShard: true,
 	Bind:     perNetwork(collectVariants),
 }
 
@@ -45,7 +46,7 @@ func collectVariants(ctx context.Context, t *Targets, out *metric.Batch) error {
 	if len(t.Nodes()) == 0 {
 		return nil
 	}
-	nodes := slices.DeleteFunc(slices.Clone(t.Nodes()), func(n *Node) bool { return n.otherNetwork.Load() })
+	nodes := slices.DeleteFunc(t.compared().nodes, func(n *Node) bool { return n.observer })
 	all, err := each(ctx, nodes, func(ctx context.Context, n *Node) (nodeValues, error) { return valuesOf(ctx, n, t.Chains()) })
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ type nodeConn struct {
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1)}
 	t.shard = &collectors.Upstreams{Targets: collectors.NewTargets(nil, cfg.Chains), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}}
-	t.shard.NetworkID = cfg.NetworkID
+	t.shard.NetworkID, t.shard.Partial = cfg.NetworkID, cfg.Shard.Of > 1
 	if cfg.MetricsURL != "" {
 		up, err := t.upstream(scrape.Options{Name: "metrics", URL: cfg.MetricsURL, MaxWait: serviceMaxWait})
 		if err != nil {
@@ -155,6 +155,7 @@ func (t *targets) open(n fleet.Node) (nodeConn, error) {
 		return nodeConn{}, err
 	}
 	client = wrap(node.New(up))
+	client.OtherShard = !n.Observer && !t.cfg.Shard.Holds(n.Name)
 	if !n.Observer {
 		client.Changed = func(answers bool) {
 			if !answers {
@@ -193,10 +194,10 @@ func (t *targets) use(conns []nodeConn) {
 	t.conns = conns
 	var shard, others []*collectors.Node
 	for _, c := range conns {
-		if c.Observer || t.cfg.Shard.Holds(c.Name) { // only the shard that exports facts about the network calls observers
-			shard = append(shard, c.node)
-		} else {
+		if c.node.OtherShard {
 			others = append(others, c.node)
+		} else {
+			shard = append(shard, c.node)
 		}
 	}
 	t.shard.SetNodes(shard)

@@ -87,6 +87,7 @@ type job struct {
 
 	// The following fields are guarded by Scheduler.mu.
 	running  bool               // a run is in progress
+	extra    bool               // the last run was a woken run
 	cancel   context.CancelFunc // ends the run in progress
 	again    bool               // another run must follow
 	began    time.Time          // start of the last run
@@ -293,7 +294,7 @@ func (s *Scheduler) Progress() (ran, of int) {
 func (s *Scheduler) run(j *job, woken bool) {
 	start := time.Now()
 	deadline := Deadline(j.When, start)
-	ctx := s.begin(j, deadline)
+	ctx := s.begin(j, deadline, woken)
 	if ctx == nil {
 		return
 	}

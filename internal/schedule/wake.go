@@ -128,19 +128,23 @@ func (s *Scheduler) wake(j *job, at time.Time) {
 	})
 }
 
-// begin returns the context of a new run, or nil if the job was removed or its last run has not ended.
-func (s *Scheduler) begin(j *job, deadline time.Duration) (ctx context.Context) {
+// begin returns the context of a new run, or nil if the job was removed or its last run has not ended. In the second case
+// it counts a skipped tick. A tick during a woken run does not count, because that run replaces it, unless the woken run
+// has passed its deadline.
+func (s *Scheduler) begin(j *job, deadline time.Duration, woken bool) (ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx.Err() != nil || s.jobs[j.Key] != j {
 		return nil
 	}
 	if j.running {
-		j.skipped++
-		s.store.Skipped(j.Key, j.skipped)
+		if !j.extra || time.Since(j.began) > deadline {
+			j.skipped++
+			s.store.Skipped(j.Key, j.skipped)
+		}
 		return nil
 	}
-	j.running, j.began = true, time.Now()
+	j.running, j.extra, j.began = true, woken, time.Now()
 	ctx, j.cancel = context.WithTimeout(s.ctx, deadline)
 	return ctx
 }

@@ -118,3 +118,46 @@ func TestChangeDuringARunStartsAnotherRun(t *testing.T) {
 		}
 	})
 }
+
+// A woken run replaces the tick during it.
+func TestTickDuringAWokenRunIsNotSkipped(t *testing.T) {
+	inHarness(t, func(t *testing.T, h harness) {
+		h.Set([]schedule.Job{{
+			Key: snapshot.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
+			When:    schedule.Every(time.Minute, metric.Target{}),
+			Collect: func(context.Context, *metric.Batch) error { time.Sleep(20 * time.Second); return nil },
+		}})
+		for range 6 { // at every tenth second of a minute
+			time.Sleep(10*time.Minute + 10*time.Second)
+			h.NodeChanged("a", false)
+		}
+		time.Sleep(10 * time.Minute)
+		if n := skippedTicks(t, h); n != 0 {
+			t.Errorf("%v skipped ticks", n)
+		}
+	})
+}
+
+// A woken run that ignores its deadline does not replace a tick.
+func TestTickDuringAnOverdueWokenRunIsSkipped(t *testing.T) {
+	inHarness(t, func(t *testing.T, h harness) {
+		var stuck atomic.Bool
+		h.Set([]schedule.Job{{
+			Key: snapshot.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
+			When: schedule.Every(time.Minute, metric.Target{}),
+			Collect: func(context.Context, *metric.Batch) error {
+				if stuck.Load() {
+					time.Sleep(5 * time.Minute)
+				}
+				return nil
+			},
+		}})
+		time.Sleep(30 * time.Second)
+		stuck.Store(true)
+		h.NodeChanged("a", false)
+		time.Sleep(4 * time.Minute)
+		if n := skippedTicks(t, h); n < 3 {
+			t.Errorf("%v skipped ticks", n)
+		}
+	})
+}
