@@ -15,7 +15,7 @@ import (
 )
 
 var fleetVariants = metric.New("avax_fleet_variants",
-	"Number of different values of a fact that should be equal on all nodes. 1 if all nodes have the same value. Facts about the nodes (subject=network): version, RPC protocol of VMs, known upgrades. Fact about a VM: vm_version. Facts about a chain: chain_config, precompiles.",
+	"Number of different values of a fact that should be equal on all nodes. 1 if all nodes have the same value. Each shard counts the values of its nodes. Facts about the nodes (subject=network): version, RPC protocol of VMs, known upgrades. Fact about a VM: vm_version. Facts about a chain: chain_config, precompiles.",
 	"fact", "subject").AtMost(10 * maxNamed) // each of up to MaxChains chains has two series
 
 var variants = &Spec{
