@@ -11,7 +11,7 @@ import (
 
 var (
 	chainHeight = metric.New("avax_chain_height",
-		"Height of the newest block that the node has accepted. On a chain without transactions, often the X-Chain, it does not change.",
+		"Height of the newest block that the node has accepted. The height does not change while the chain has no transactions, which is common on the X-Chain.",
 		"node", "chain")
 	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
 		"Time of the newest accepted block, in Unix seconds. For P: the time of the chain. Absent for X if the X-Chain has only its first block.",
