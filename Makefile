@@ -170,6 +170,9 @@ deploy-tools: .tools/bin/helm .tools/bin/manifests .tools/bin/compose .tools/bin
 	@echo "tools: building $*"
 	@cd internal/tools/$* && CGO_ENABLED=0 go build -ldflags '-s -w' -o ../../../.tools/bin/ $$(grep -q '^tool ' go.mod && echo tool || echo .)
 
+# Thanos casts labels between two types, which have the same layout only with this tag.
+.tools/bin/thanos: export GOFLAGS += -tags=slicelabels
+
 .tools/bin/compose: internal/tools/compose/main.go
 .tools/bin/manifests: internal/tools/manifests/main.go
 

@@ -1,4 +1,5 @@
-// The go.mod of Thanos v0.41.0 with itself as a tool: its replacements are needed to build it.
+// The go.mod of Thanos v0.41.0 with itself as a tool: its replacements are needed to build it,
+// and the tag slicelabels, which the Makefile sets.
 module github.com/avax-exporter/avax-exporter/internal/tools/thanos
 
 go 1.25.0
