@@ -123,7 +123,7 @@ bench-compare: ## Measure the same, all or ONLY=part, and fail where it is worse
 	go run ./internal/performance -compare
 
 .PHONY: sharded
-sharded: build tools .tools/bin/victoria-metrics ## Run shards with Prometheus agents, VictoriaMetrics and vmalert; move a shard, stop the store (a minute)
+sharded: build tools .tools/bin/victoria-metrics .tools/bin/thanos ## Run shards with Prometheus agents, VictoriaMetrics or Thanos; move a shard, stop the store (three minutes)
 	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -tags sharded -count=1 -run TestShardsWriteToOneStore -v ./internal/e2e
 
 .PHONY: faults

@@ -121,7 +121,7 @@ func TestThanosHasTheSameAlerts(t *testing.T) {
 	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
 	pages := stack.Webhook(t)
 	store := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, ScrapeInterval: interval, EvaluationInterval: interval})
-	thanos := stack.ThanosRule(t, []string{rules, companion}, store.URL, stack.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
+	thanos := stack.ThanosRule(t, []string{rules, companion}, store.URL, store.URL+"/api/v1/write", stack.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
 	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
 	w.hasTheSameAlerts(t, exporter.url, thanos.URL, pages)
 }

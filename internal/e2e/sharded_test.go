@@ -10,13 +10,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
@@ -57,8 +57,45 @@ func (s *shard) scrape(t *testing.T, addresses ...string) {
 	}
 }
 
+// store holds the series of all shards, and a ruler evaluates the rules over it.
+type store struct {
+	*stack.PrometheusServer                // answers queries
+	receiver                *stack.Program // takes remote writes and holds the samples
+	writeURL                string
+	ruler                   *stack.Program
+	evaluations, failures   string                 // counters of the ruler
+	down, up                func(stack.Alert) bool // notifications while the store is down, and when it is up again
+}
+
+func victoriaMetrics(t *testing.T, rules []byte, alertmanagerURL string) store {
+	server := stack.VictoriaMetrics(t)
+	return store{
+		PrometheusServer: server, receiver: server.Program, writeURL: server.URL + "/api/v1/write",
+		ruler:       stack.VMAlert(t, rulesFile(t, string(withoutKeepFiringFor(t, rules))), server.URL, alertmanagerURL, "-disableAlertgroupLabel"),
+		evaluations: "vmalert_execution_total", failures: "vmalert_execution_errors_total",
+		down: stack.Resolved("AvaxWatchdog"), up: stack.Firing("AvaxWatchdog"), // evaluations fail
+	}
+}
+
+func thanos(t *testing.T, rules []byte, alertmanagerURL string) store {
+	receiver, writeURL, endpoint := stack.ThanosReceive(t)
+	server := stack.ThanosQuery(t, endpoint)
+	return store{
+		PrometheusServer: server, receiver: receiver, writeURL: writeURL,
+		ruler:       stack.ThanosRule(t, []string{rulesFile(t, string(rules))}, server.URL, writeURL, alertmanagerURL, "--eval-interval=1s"),
+		evaluations: "prometheus_rule_evaluations_total", failures: "prometheus_rule_evaluation_failures_total",
+		down: stack.Firing("AvaxExporterDown"), up: stack.Resolved("AvaxExporterDown"), // queries find no series, without an error
+	}
+}
+
 // TestShardsWriteToOneStore runs the setup of docs/fleets.md: shards with agents, one store, and rules over all shards.
 func TestShardsWriteToOneStore(t *testing.T) {
+	for name, start := range map[string]func(*testing.T, []byte, string) store{"VictoriaMetrics": victoriaMetrics, "Thanos": thanos} {
+		t.Run(name, func(t *testing.T) { shardsWriteToOneStore(t, start) })
+	}
+}
+
+func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []byte, alertmanagerURL string) store) {
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
 	if err != nil {
@@ -69,16 +106,9 @@ func TestShardsWriteToOneStore(t *testing.T) {
 	for _, name := range names {
 		nodes = append(nodes, name+"="+urls[name])
 	}
-	store := stack.VictoriaMetrics(t)
 	webhook := stack.Webhook(t)
-	alertmanager := stack.Alertmanager(t, webhook.URL)
-	// vmalert 1.79.5 does not know keep_firing_for.
 	rules := stack.ShortenRules(t, alerts.Rules, func(d time.Duration) time.Duration { return d / 20 })
-	file := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(file, regexp.MustCompile(`(?m)^ *keep_firing_for:.*\n`).ReplaceAll(rules, nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ruler := stack.VMAlert(t, file, store.URL, alertmanager.URL)
+	store := startStore(t, rules, stack.Alertmanager(t, webhook.URL).URL)
 
 	all := make([]*shard, shards)
 	for i := range all {
@@ -90,11 +120,11 @@ func TestShardsWriteToOneStore(t *testing.T) {
 			},
 		}
 		s.start(t)
-		s.agent = stack.Agent(t, s.targets, store.URL+"/api/v1/write")
+		s.agent = stack.Agent(t, s.targets, store.writeURL)
 		all[i] = s
 	}
-	awaitSample(t, store, fmt.Sprintf("count(avax_node_up == 1) == %d", len(names)))
-	awaitSample(t, store, fmt.Sprintf("count(avax_exporter_targets) == %d", shards))
+	awaitSample(t, store.PrometheusServer, fmt.Sprintf("count(avax_node_up == 1) == %d", len(names)))
+	awaitSample(t, store.PrometheusServer, fmt.Sprintf("count(avax_exporter_targets) == %d", shards))
 	for _, what := range []string{`count({job="avax-exporter"})`, `count by (instance) ({job="avax-exporter"})`, "count by (instance) (avax_node_up)"} {
 		found, err := store.Query(t.Context(), what)
 		t.Logf("%s: %v %v", what, found, err)
@@ -103,13 +133,17 @@ func TestShardsWriteToOneStore(t *testing.T) {
 	t.Run("RulesSeeAllShards", func(t *testing.T) {
 		webhook.Wait(stack.Firing("AvaxWatchdog"))
 		network.Node("bravo").Stop()
-		webhook.Wait(func(a stack.Alert) bool { return stack.Firing("AvaxNodeDown")(a) && a.Labels["node"] == "bravo" })
+		page := webhook.Wait(func(a stack.Alert) bool { return stack.Firing("AvaxNodeDown")(a) && a.Labels["node"] == "bravo" })
+		delete(page.Labels, "severity") // of two alerts, either may be the first
+		if diff := cmp.Diff(map[string]string{"alertname": "AvaxNodeDown", "job": "avax-exporter", "node": "bravo"}, page.Labels); diff != "" {
+			t.Errorf("labels of the alert (-want +got):\n%s", diff)
+		}
 		network.Node("bravo").Start()
 		webhook.Wait(func(a stack.Alert) bool { return stack.Resolved("AvaxNodeDown")(a) && a.Labels["node"] == "bravo" })
-		if n := counted(t, ruler.URL, "vmalert_execution_errors_total"); n > 0 {
+		if n := counted(t, store.ruler.URL, store.failures); n > 0 {
 			t.Errorf("%v failed evaluations", n)
 		}
-		t.Logf("%v evaluations", counted(t, ruler.URL, "vmalert_execution_total"))
+		t.Logf("%v evaluations", counted(t, store.ruler.URL, store.evaluations))
 	})
 	t.Run("DashboardsAsk", func(t *testing.T) {
 		queries, filled := 0, 0
@@ -135,10 +169,23 @@ func TestShardsWriteToOneStore(t *testing.T) {
 	moved := all[1]
 	moved.process.end(syscall.SIGKILL)
 	moved.start(t) // on another port, as on another machine
-	awaitSample(t, store, fmt.Sprintf("count(avax_node_up == 1) == %d", len(names)))
-	awaitSample(t, store, fmt.Sprintf("count(avax_exporter_targets) == %d", shards))
+	awaitSample(t, store.PrometheusServer, fmt.Sprintf("count(avax_node_up == 1) == %d", len(names)))
+	awaitSample(t, store.PrometheusServer, fmt.Sprintf("count(avax_exporter_targets) == %d", shards))
 
-	store.Stop()
+	stack.Await(t, "the ruler counts all shards", func() error {
+		found, err := active(t, store.ruler.URL)
+		for _, a := range found {
+			if a.Labels["alertname"] == "AvaxExporterDown" {
+				err = fmt.Errorf("%s: %v", a.State, a.Labels)
+			}
+		}
+		return err
+	})
+	notified := len(webhook.Alerts()) // each alert is its own notification
+	later := func(match func(stack.Alert) bool) func(stack.Alert) bool {
+		return func(a stack.Alert) bool { return match(a) && a.Notification >= notified }
+	}
+	store.receiver.Stop()
 	before := scrapes(t, moved.agent.URL)
 	stack.Await(t, "the agent goes on while the store is down", func() error {
 		if n := scrapes(t, moved.agent.URL) - before; n < 3 {
@@ -146,23 +193,32 @@ func TestShardsWriteToOneStore(t *testing.T) {
 		}
 		return nil
 	})
-	store.Start()
-	for i, s := range all {
+	notified = webhook.Wait(later(store.down)).Notification + 1
+	store.receiver.Start()
+	webhook.Wait(later(store.up))
+	for _, s := range all {
 		s.scrape(t) // no further scrapes, so that all scraped samples arrive
+	}
+	for i, s := range all {
 		loops := 1.0
 		if i == 1 {
 			loops = 2 // and the first scrape of each has no interval
 		}
+		stack.Await(t, "the agent has no target", func() error {
+			if n := counted(t, s.agent.URL, "prometheus_target_scrape_pool_targets"); n > 0 {
+				return fmt.Errorf("%v targets", n)
+			}
+			return nil
+		})
 		stack.Await(t, "every scrape of "+s.name+" is in the store", func() error {
 			want := scrapes(t, s.agent.URL) + loops
 			found, err := store.Query(t.Context(), fmt.Sprintf(`sum(count_over_time(up{job="avax-exporter", instance=%q}[1h]))`, s.name))
 			if err != nil || len(found) != 1 || float64(found[0].Value) != want {
 				return fmt.Errorf("%v of %v: %w", found, want, err)
 			}
+			t.Logf("%s: %v scrapes, %v in the store", s.name, want, found[0].Value)
 			return nil
 		})
-		found, err := store.Query(t.Context(), fmt.Sprintf(`sum(count_over_time(up{job="avax-exporter", instance=%q}[1h]))`, s.name))
-		t.Logf("%s: %v scrapes, %v in the store %v", s.name, scrapes(t, s.agent.URL)+loops, found, err)
 	}
 	if slices.ContainsFunc(webhook.Alerts(), func(a stack.Alert) bool {
 		return a.Labels["alertname"] == "AvaxNodeDown" && a.Labels["node"] != "bravo"

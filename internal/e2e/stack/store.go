@@ -41,19 +41,53 @@ func VMAlert(t testing.TB, rules, storeURL, alertmanagerURL string, args ...stri
 	})
 }
 
-// ThanosRule starts Thanos' rule component until the test ends. The component evaluates the rules with queries to a Prometheus, writes the
-// recorded series to that Prometheus, and notifies an Alertmanager. Further arguments are appended to its command line.
-func ThanosRule(t testing.TB, rules []string, prometheusURL, alertmanagerURL string, args ...string) *Program {
+// ThanosReceive starts Thanos' receive component, which takes remote writes and holds the samples, without an object store, until the test
+// ends. It returns the URL for remote writes and the address for ThanosQuery.
+func ThanosReceive(t testing.TB) (p *Program, writeURL, endpoint string) {
 	t.Helper()
-	file := writeYAML(t, "remote_write.yml", map[string]any{
-		"remote_write": []any{map[string]any{"url": prometheusURL + "/api/v1/write", "queue_config": map[string]any{"batch_send_deadline": "200ms"}}},
+	data := t.TempDir()
+	p = start(t, "thanos", func(address string) []string {
+		write := freeAddress(t)
+		writeURL, endpoint = "http://"+write+"/api/v1/receive", freeAddress(t)
+		return []string{
+			"receive",
+			"--tsdb.path=" + data,
+			`--label=receive="0"`, // it needs a label
+			"--remote-write.address=" + write,
+			"--http-address=" + address,
+			"--grpc-address=" + endpoint,
+		}
 	})
+	return p, writeURL, endpoint
+}
+
+// ThanosQuery starts Thanos' query component, which answers Prometheus' queries about what an endpoint holds, until the test ends.
+func ThanosQuery(t testing.TB, endpoint string) *PrometheusServer {
+	t.Helper()
+	file := writeYAML(t, "endpoints.yml", map[string]any{"endpoints": []any{map[string]any{"address": endpoint}}})
+	return &PrometheusServer{start(t, "thanos", func(address string) []string {
+		return []string{
+			"query",
+			"--endpoint.sd-config-file=" + file,
+			"--query.replica-label=receive",
+			"--query.replica-label=tenant_id",
+			"--http-address=" + address,
+			"--grpc-address=127.0.0.1:0",
+		}
+	})}
+}
+
+// ThanosRule starts Thanos' rule component until the test ends. The component evaluates the rules with queries, writes the recorded series
+// to a store, and notifies an Alertmanager. Further arguments are appended to its command line.
+func ThanosRule(t testing.TB, rules []string, queryURL, writeURL, alertmanagerURL string, args ...string) *Program {
+	t.Helper()
+	file := writeYAML(t, "remote_write.yml", map[string]any{"remote_write": []any{remoteWrite(writeURL)}})
 	data := t.TempDir()
 	return start(t, "thanos", func(address string) []string {
 		command := []string{
 			"rule",
 			"--data-dir=" + data,
-			"--query=" + strings.TrimPrefix(prometheusURL, "http://"),
+			"--query=" + strings.TrimPrefix(queryURL, "http://"),
 			"--remote-write.config-file=" + file,
 			"--alertmanagers.url=" + alertmanagerURL,
 			"--resend-delay=5s",
@@ -85,7 +119,7 @@ func Agent(t testing.TB, targets, writeURL string) *PrometheusServer {
 	file := writeYAML(t, "agent.yml", map[string]any{
 		"global":         map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s"},
 		"scrape_configs": []any{map[string]any{"job_name": "avax-exporter", "file_sd_configs": []any{map[string]any{"files": []string{targets}}}}},
-		"remote_write":   []any{map[string]any{"url": writeURL, "queue_config": map[string]any{"batch_send_deadline": "200ms"}}},
+		"remote_write":   []any{remoteWrite(writeURL)},
 	})
 	data := t.TempDir()
 	return &PrometheusServer{start(t, "prometheus", func(address string) []string {
@@ -97,4 +131,9 @@ func Agent(t testing.TB, targets, writeURL string) *PrometheusServer {
 			"--scrape.discovery-reload-interval=100ms",
 		}
 	})}
+}
+
+// remoteWrite is the configuration of remote writes that arrive soon.
+func remoteWrite(url string) map[string]any {
+	return map[string]any{"url": url, "queue_config": map[string]any{"batch_send_deadline": "200ms"}}
 }
