@@ -54,8 +54,8 @@ func (s *Spec) Period(v Validators) time.Duration {
 }
 
 // Jobs returns the jobs that this shard runs. A job about a node uses the nodes of this shard. All other jobs use the
-// nodes of all shards. The parameter all is nil if another shard runs the other jobs. Then the jobs of a collector with
-// PerShard use the nodes of this shard.
+// nodes of all shards. The parameter all is nil if another shard runs these other jobs. Each shard runs the jobs of a
+// collector with PerShard. If all is nil, these jobs use the nodes of this shard.
 func (s *Spec) Jobs(shard, all *Upstreams) []Job {
 	const perNode = metric.ScopeNode | metric.ScopeNodeChain
 	if shard == all {

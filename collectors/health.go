@@ -24,7 +24,7 @@ var (
 		"Time in seconds for which the node has voted on the oldest undecided block.", "node", "chain").AtMost(maxNamed)
 
 	nodeHealthy = metric.New("avax_node_healthy",
-		"1 if all health checks of the node pass, 0 if one fails. Absent until all checks have run, and if the node does not offer the health API.",
+		"1 if all health checks of the node pass, 0 if one fails. Absent while some checks have not run and no check has failed. Absent if the node does not offer the health API.",
 		"node")
 	nodePartialSync = metric.New("avax_node_partial_sync",
 		"1 if the node runs with partial-sync-primary-network, 0 if not. Such a node validates only L1s. It runs P, but not X and C.",

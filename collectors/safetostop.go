@@ -227,8 +227,8 @@ type l1State struct {
 	err     error           // why there are no views
 }
 
-// l1StateOf requests a view from each viewer. Nodes that do not track the chain have no view. If there is no view,
-// l1StateOf requests the members of the set from the P-Chain.
+// l1StateOf requests a view from each viewer, as eachCompared does. Nodes that do not track the chain have no view. If
+// there is no view, l1StateOf requests the members of the set from the P-Chain.
 func l1StateOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string, viewers comparedNodes) l1State {
 	at := l1State{members: map[string]bool{}}
 	b, err := c.Blockchain(ctx, t)

@@ -111,8 +111,8 @@ func decodeREST(d *wire.Decoder, answer reflect.Type) (any, error) {
 // rpcID is the id of every JSON-RPC request. The ids need not differ, because each HTTP request contains one JSON-RPC request.
 const rpcID = 1
 
-// decodeRPC decodes the JSON-RPC envelope, with its members in any order. An error may have no id, or the id null: JSON-RPC
-// allows both if the server could not parse the request.
+// decodeRPC decodes the JSON-RPC envelope, with its members in any order. If the server could not parse the request, JSON-RPC
+// requires the id null in the error. decodeRPC also accepts an error without an id.
 func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
 	result := reflect.New(answer)
 	var refusal *RPCError

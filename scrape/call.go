@@ -53,7 +53,7 @@ func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error)
 	return done, nil
 }
 
-// refused adds op to the error of a call that was not sent, and counts it.
+// refused adds op to the error of a call or a retry that was not sent, and counts the error.
 func (u *Upstream) refused(op string, err error) error {
 	var e *Error
 	if errors.As(err, &e) {

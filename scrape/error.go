@@ -36,7 +36,7 @@ var Outcomes = []Outcome{
 	Unavailable, Bootstrapping, NotFound, Malformed, TooLarge, LocalLimit,
 }
 
-// Error is the error of every call without an answer. It holds the operation, the outcome and the cause. Its text contains
+// Error is the error of every failed call. It holds the operation, the outcome and the cause. Its text contains
 // no URL, header or credential.
 type Error struct {
 	Op      string // the method or path pattern, such as info.getNodeID

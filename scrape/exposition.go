@@ -82,7 +82,7 @@ var Exported = []Family{
 	},
 	{
 		Name:    "avax_exporter_upstream_unsent_total",
-		Help:    "Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the call waited in the queue for too long.",
+		Help:    "Calls and retries that were not sent to an upstream, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the wait in the queue was too long.",
 		Type:    dto.MetricType_COUNTER,
 		Labels:  []string{"upstream", "op", "outcome"},
 		text:    talliesAsText(func(c *opCounts) []tally { return c.unsent }),

@@ -83,7 +83,8 @@ var bounds = [...]float64{0.01, 0.1, 0.5, 2.5, 10}
 // resolution is the schema of the native histogram: each upper bound is 2^(1/8) times the previous one, about 9 % more.
 const resolution = 3
 
-// shortest limits the number of native buckets to about 300: a shorter duration counts in the bucket of shortest.
+// shortest limits the number of native buckets: a shorter duration counts in the bucket of shortest. From shortest to a
+// minute, there are about 200 buckets.
 const shortest = time.Microsecond
 
 func (h *durations) observe(d time.Duration, now time.Time) {
@@ -126,7 +127,7 @@ func (m *measure) count(op string, outcome Outcome) {
 	m.change(func() { add(&m.at(op).requests, outcome) })
 }
 
-// unsent counts a call that ended before a request was sent.
+// unsent counts a call or a retry that was not sent.
 func (m *measure) unsent(op string, outcome Outcome) {
 	m.change(func() { add(&m.at(op).unsent, outcome) })
 }

@@ -61,7 +61,7 @@ avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",u
 avax_exporter_upstream_request_duration_seconds_bucket{op="platform.getHeight",upstream="local",le="+Inf"} 2
 avax_exporter_upstream_request_duration_seconds_sum{op="platform.getHeight",upstream="local"} 0.3
 avax_exporter_upstream_request_duration_seconds_count{op="platform.getHeight",upstream="local"} 2
-# HELP avax_exporter_upstream_unsent_total Calls to an upstream that were not sent, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the call waited in the queue for too long.
+# HELP avax_exporter_upstream_unsent_total Calls and retries that were not sent to an upstream, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the wait in the queue was too long.
 # TYPE avax_exporter_upstream_unsent_total counter
 avax_exporter_upstream_unsent_total{op="GET /v1/height/{chain}",outcome="rate_limited",upstream="local"} 1
 # HELP avax_exporter_upstream_wait_until_timestamp_seconds End of the last pause that an upstream requested, in Unix seconds. The pause is for the method in the label op, or for all methods (op=all). Absent if the upstream requested no pause.

@@ -27,8 +27,9 @@ func maxAge(ctx context.Context) time.Duration {
 }
 
 // Sharing is MaxAge for all calls of a collector's run. The returned function returns the request time of the run's oldest
-// answer, or zero if there is none. The samples of the run must not have a later timestamp. If a call has a longer MaxAge than
-// its innermost Sharing, the returned function ignores the answer of the call.
+// answer, or zero if there is none. The samples of the run must not have a later timestamp. The returned function ignores the
+// answer of a call whose MaxAge is longer than d. If Sharing is called twice, the inner d decides. An answer that counts for the
+// inner call of Sharing also counts for the outer one.
 func Sharing(ctx context.Context, d time.Duration) (context.Context, func() time.Time) {
 	within, _ := ctx.Value(runKey{}).(*run)
 	r := &run{granted: d, within: within}

@@ -7,15 +7,15 @@ import (
 	"log/slog"
 )
 
-// leveled treats records below the level from as DEBUG. The loggers of Prometheus' packages use it, because this package logs
-// the important events itself.
+// leveled drops records below the level min, unless DEBUG is enabled. The loggers of Prometheus' packages use it, because this
+// package logs the important events itself.
 type leveled struct {
 	slog.Handler
-	from slog.Level
+	min slog.Level
 }
 
 func (h leveled) Enabled(ctx context.Context, l slog.Level) bool {
-	if l < h.from {
+	if l < h.min {
 		l = slog.LevelDebug
 	}
 	return h.Handler.Enabled(ctx, l)
@@ -23,10 +23,10 @@ func (h leveled) Enabled(ctx context.Context, l slog.Level) bool {
 
 // WithAttrs implements slog.Handler.
 func (h leveled) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return leveled{h.Handler.WithAttrs(attrs), h.from}
+	return leveled{h.Handler.WithAttrs(attrs), h.min}
 }
 
 // WithGroup implements slog.Handler.
 func (h leveled) WithGroup(name string) slog.Handler {
-	return leveled{h.Handler.WithGroup(name), h.from}
+	return leveled{h.Handler.WithGroup(name), h.min}
 }

@@ -80,7 +80,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 var quoted = regexp.MustCompile("`[^`]*`|parse \"[^\"]*\"")
 
 // Groups implements Source. It returns only rules about this exporter's families, because the Prometheus may have other rules.
-// The API does not return limit and keep_firing_for: these fields are zero.
+// The API client does not decode limit and keep_firing_for, so these fields are zero.
 func (p *Prometheus) Groups(ctx context.Context) ([]Group, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()

@@ -60,7 +60,7 @@ func (e *engine) query(ctx context.Context, limited *promql.Engine, expr string,
 	case promql.Vector:
 		vector := make(model.Vector, 0, len(value))
 		for _, s := range value {
-			if s.H == nil { // histograms are not stored
+			if s.H == nil { // native histograms are not stored
 				vector = append(vector, &model.Sample{Metric: metricOf(s.Metric), Value: model.SampleValue(s.F), Timestamp: model.Time(s.T)})
 			}
 		}

@@ -146,7 +146,7 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 		}
 		e = next
 	}
-	// Stop in reverse order.
+	// Stop the rules first, so that they queue no more notifications. The notifier then sends the queued notifications.
 	a.stopRules(e)
 	if a.notifier != nil {
 		drained := time.AfterFunc(drainFor, stop)
@@ -155,7 +155,7 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 		drained.Stop()
 	}
 	if err := e.close(); err != nil {
-		a.log.Error("alerting stopped", "err", err)
+		a.log.Error("samples not released", "err", err)
 	}
 }
 
