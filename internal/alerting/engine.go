@@ -17,6 +17,8 @@ import (
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/scrape"
 	"github.com/prometheus/prometheus/storage"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // Limits of the duration of a query, and of its samples in memory (16 bytes each). There are three kinds of queries: of rules,
@@ -36,9 +38,9 @@ const (
 type engine struct {
 	clock    *wallClock
 	store    *store
-	promQL   *promql.Engine // for rules
-	pages    *promql.Engine // for status pages
-	requests *promql.Engine // for requests to /api/v1/query
+	promQL   *promql.Engine        // for rules
+	pages    *promql.Engine        // for status pages
+	requests func() *promql.Engine // for requests to /api/v1/query; the first request creates it
 	scraper  *scrape.Manager
 	rules    *rules.Manager
 	loader   *loader
@@ -66,6 +68,8 @@ func once() (func(), <-chan struct{}) {
 // newEngine returns an engine. Its rules continue the alerts in active.
 func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeAlert) (*engine, error) {
 	registry := prometheus.NewRegistry() // not served: it holds the metrics of Prometheus' packages
+	// As in Prometheus without tracing. OpenTelemetry's default allocates each span.
+	otel.SetTracerProvider(noop.NewTracerProvider())
 	log := slog.New(leveled{a.log.Handler(), slog.LevelError})
 	e := &engine{clock: newWallClock(a.o.clockStep), listener: newListener(), loader: &loader{set}}
 	e.scrapeBegan, e.scraping = once()
@@ -95,7 +99,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	limits.MaxSamples, limits.Timeout = pageSamples, pageTimeout
 	e.pages = promql.NewEngine(limits)
 	limits.MaxSamples, limits.Timeout = requestSamples, requestTimeout
-	e.requests = promql.NewEngine(limits)
+	e.requests = sync.OnceValue(func() *promql.Engine { return promql.NewEngine(limits) })
 	e.rules = rules.NewManager(&rules.ManagerOptions{
 		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.promQL, e.store),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,

@@ -35,13 +35,13 @@ type requests struct{ *Alerting }
 // Query implements Source.
 func (r requests) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
 	e := r.current()
-	return e.query(ctx, e.requests, expr, at)
+	return e.query(ctx, e.requests(), expr, at)
 }
 
 // QueryRange implements Source.
 func (r requests) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
 	e := r.current()
-	return e.queryRange(ctx, e.requests, expr, start, end, step)
+	return e.queryRange(ctx, e.requests(), expr, start, end, step)
 }
 
 func (e *engine) query(ctx context.Context, limited *promql.Engine, expr string, at time.Time) (model.Vector, error) {

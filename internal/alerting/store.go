@@ -24,6 +24,8 @@ type store struct{ *tsdb.Head }
 func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb.HeadOptions)) (*store, error) {
 	options := tsdb.DefaultHeadOptions()
 	options.StripeSize = 1 << 9 // instead of 2^14: the store has a few thousand series, not millions
+	// Instead of 120: a chunk of a series that rarely changes has 128 bytes with 120 samples as with 480. Two hours are one chunk.
+	options.SamplesPerChunk = 480
 	options.ChunkWriteQueueSize = 0
 	// The head needs an empty directory when it is opened. It does not use the directory afterwards.
 	dir, err := emptyDir()

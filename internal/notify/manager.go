@@ -53,15 +53,17 @@ type Notifier struct {
 	silencer   *silence.Silencer
 	sent       *nflog.Log
 	groups     marker.GroupMarker
-	peer       *cluster.Peer // nil without replicas
-	api        *api.API
-	handler    http.Handler
+	peer       *cluster.Peer        // nil without replicas
+	internals  *prometheus.Registry // Alertmanager's own families; not served
 	pipelines  *notify.PipelineBuilder
 	dispatched *dispatch.DispatcherMetrics
 	started    time.Time
 
 	mu         sync.Mutex // locked during a reload or a stop
-	receivers  []string   // integrations in use, as receiver/kind
+	conf       *amconfig.Config
+	receivers  []string     // integrations in use, as receiver/kind
+	api        *api.API     // nil before the first request
+	handler    http.Handler // of api
 	inhibitor  atomic.Pointer[inhibit.Inhibitor]
 	dispatcher atomic.Pointer[dispatch.Dispatcher]
 
@@ -83,9 +85,9 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	internals := prometheus.NewRegistry() // Alertmanager's own families are not served
+	internals := prometheus.NewRegistry()
 	n := &Notifier{
-		o: o, log: o.Log, url: link, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(),
+		o: o, log: o.Log, url: link, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals,
 		pipelines:  notify.NewPipelineBuilder(internals, featurecontrol.NoopFlags{}, recorder),
 		dispatched: dispatch.NewDispatcherMetrics(false, internals, featurecontrol.NoopFlags{}),
 		changed:    make(chan struct{}, 1), stopped: make(chan struct{}),
@@ -102,7 +104,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	} else {
 		o.Log.Info("no state directory", "effect", "a restart loses silences and repeats notifications")
 	}
-	if err := n.open(internals); err != nil {
+	if err := n.open(); err != nil {
 		return nil, err
 	}
 	if err := n.apply(conf); err != nil {
@@ -115,12 +117,12 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 }
 
 // open creates the parts that a reload does not replace.
-func (n *Notifier) open(internals prometheus.Registerer) error {
-	log := slog.New(quiet{n.log.Handler()})
-	if err := n.join(log, internals); err != nil {
+func (n *Notifier) open() error {
+	log, internals := slog.New(quiet{n.log.Handler()}), n.internals
+	err := n.join(log)
+	if err != nil {
 		return err
 	}
-	var err error
 	if n.sent, err = nflog.New(nflog.Options{SnapshotFile: n.file("nflog"), Retention: retention, Logger: log, Metrics: internals}); err != nil {
 		return fmt.Errorf("notification log: %w: remove the file to start without it", err)
 	}
@@ -151,15 +153,19 @@ func (n *Notifier) open(internals prometheus.Registerer) error {
 		}
 		go n.peer.Settle(context.Background(), 10*gossipInterval)
 	}
-	if n.alerts, err = mem.NewAlerts(context.Background(), gcInterval, 0, n.silencer, log, recorder, internals, featurecontrol.NoopFlags{}); err != nil {
-		return err
-	}
+	n.alerts, err = mem.NewAlerts(context.Background(), gcInterval, 0, n.silencer, log, recorder, internals, featurecontrol.NoopFlags{})
+	return err
+}
+
+// openAPI creates Alertmanager's API. Its description takes three megabytes and few need it, so the first request creates it. The
+// caller holds n.mu.
+func (n *Notifier) openAPI() error {
 	var peer cluster.ClusterPeer
 	if n.peer != nil {
 		peer = n.peer
 	}
-	n.api, err = api.New(api.Options{
-		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Peer: peer, Logger: log, Registry: internals,
+	created, err := api.New(api.Options{
+		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Peer: peer, Logger: slog.New(quiet{n.log.Handler()}), Registry: n.internals,
 		RequestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "request_duration_seconds", Help: "Not served."}, []string{"handler", "method", "code"}),
 		GroupFunc: func(ctx context.Context, routes func(*dispatch.Route) bool, alerts func(*alert.Alert, time.Time) bool) (dispatch.AlertGroups, map[model.Fingerprint][]string, error) {
 			return n.dispatcher.Load().Groups(ctx, routes, alerts)
@@ -168,16 +174,25 @@ func (n *Notifier) open(internals prometheus.Registerer) error {
 	if err != nil {
 		return err
 	}
-	n.handler = n.api.Register(route.New(), "/")
+	n.api, n.handler = created, created.Register(route.New(), "/")
+	n.configureAPI()
 	return nil
 }
 
+// configureAPI passes the active configuration to the API. The caller holds n.mu.
+func (n *Notifier) configureAPI() {
+	n.api.Update(n.conf, func(ctx context.Context, labels model.LabelSet) {
+		n.inhibitor.Load().Mutes(ctx, labels)
+		n.silencer.Mutes(ctx, labels)
+	})
+}
+
 // join connects this replica to the others.
-func (n *Notifier) join(log *slog.Logger, internals prometheus.Registerer) (err error) {
+func (n *Notifier) join(log *slog.Logger) (err error) {
 	if len(n.o.Peers) == 0 {
 		return nil
 	}
-	n.peer, err = cluster.Create(log, internals, n.o.Listen, "", n.o.Peers, true, pushPullInterval, gossipInterval,
+	n.peer, err = cluster.Create(log, n.internals, n.o.Listen, "", n.o.Peers, true, pushPullInterval, gossipInterval,
 		cluster.DefaultTCPTimeout, cluster.DefaultResolvePeersTimeout, cluster.DefaultProbeTimeout, cluster.DefaultProbeInterval,
 		nil, false, "", "")
 	if err != nil {
@@ -240,10 +255,10 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 		wait = func() time.Duration { return time.Duration(n.peer.Position()) * peerTimeout }
 	}
 	pipeline := n.pipelines.New(receivers, wait, inhibitor, n.silencer, timeinterval.NewIntervener(intervals), n.groups, n.sent, peer)
-	n.api.Update(conf, func(ctx context.Context, labels model.LabelSet) {
-		n.inhibitor.Load().Mutes(ctx, labels)
-		n.silencer.Mutes(ctx, labels)
-	})
+	n.conf = conf
+	if n.api != nil {
+		n.configureAPI()
+	}
 	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) + wait() }
 	dispatcher := dispatch.NewDispatcher(n.alerts, routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, templates)
 
@@ -350,7 +365,29 @@ func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 func (n *Notifier) Failing() []string { return n.metrics.rejecting() }
 
 // Handler serves Alertmanager's API under /api/v2, for example for amtool.
-func (n *Notifier) Handler() http.Handler { return n.handler }
+func (n *Notifier) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler, err := n.opened()
+		if err != nil {
+			n.log.Error("notification API not opened", "err", err)
+			http.Error(w, "the API of notifications cannot be opened: see the log", http.StatusInternalServerError)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// opened returns the handler of the API, which the first call creates.
+func (n *Notifier) opened() (http.Handler, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.api == nil {
+		if err := n.openAPI(); err != nil {
+			return nil, err
+		}
+	}
+	return n.handler, nil
+}
 
 // run saves the state after each change. When ctx ends, it stops the notifier.
 func (n *Notifier) run(ctx context.Context) {

@@ -69,21 +69,6 @@ func (b *bench) statusPage() error {
 	return nil
 }
 
-// day runs the test that monitors one node for a simulated day.
-func (b *bench) day() error {
-	results, err := b.goTest("BenchmarkDay", "-count=1", "-v", "-tags", "day", "-run", "^TestOneNodeForADay$", "-timeout", "60m", "./internal/app")
-	if err != nil {
-		return err
-	}
-	d := results["BenchmarkDay"]
-	if d == nil {
-		return errors.New("the test of a day has printed nothing")
-	}
-	b.add(d["B-resident"] < 64e6 && d["%-of-a-core"] < 1, "one node and validator, rules and page and scrapes every 15 s, after a simulated day of incidents",
-		"64 MB resident, 1 % of a core", "%s resident (%s of live heap), %.1f %% of a core, with the simulated network in the same process", mb(int64(d["B-resident"])), mb(int64(d["B-heap"])), d["%-of-a-core"])
-	return nil
-}
-
 // goBench runs a benchmark once and returns its figures by name and unit.
 func (b *bench) goBench(pkg, name string) (map[string]map[string]float64, error) {
 	return b.goTest(name, "-run", "^$", "-bench", "^"+name+"$", "-timeout", "20m", pkg)

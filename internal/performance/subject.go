@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -120,21 +119,11 @@ func serveUsage(w http.ResponseWriter, _ *http.Request) {
 
 // residentOf reads a process' resident memory and its peak, in bytes.
 func residentOf(pid string) (now, peak int64, err error) {
-	status, err := os.ReadFile("/proc/" + pid + "/status")
-	if err != nil {
+	if now, err = statusOf(pid, "VmRSS"); err != nil {
 		return 0, 0, err
 	}
-	for line := range strings.Lines(string(status)) {
-		name, value, _ := strings.Cut(line, ":")
-		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		switch name {
-		case "VmRSS":
-			now = kib << 10
-		case "VmHWM":
-			peak = kib << 10
-		}
-	}
-	return now, peak, nil
+	peak, err = statusOf(pid, "VmHWM")
+	return now, peak, err
 }
 
 // get requests a page and returns the body without decompression.
