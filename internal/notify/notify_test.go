@@ -187,6 +187,39 @@ func TestRemovedReceiverIsNotFailing(t *testing.T) {
 	eventually(t, func() bool { return len(n.Failing()) == 0 })
 }
 
+// The API is created by its first request, which may come before or after a reload.
+func TestAPIServesTheActiveConfiguration(t *testing.T) {
+	for _, first := range []string{"before", "after"} {
+		t.Run("first request "+first+" the reload", func(t *testing.T) {
+			file := configuration(t, newInbox(t).url)
+			n, _ := start(t, notify.Config{File: file})
+			ask := func() string {
+				w := httptest.NewRecorder()
+				n.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v2/receivers", nil))
+				return w.Body.String()
+			}
+			if first == "before" {
+				if got := ask(); !strings.Contains(got, `"phone"`) {
+					t.Errorf("receivers: %s", got)
+				}
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte("phone"), []byte("other")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := n.Reload(); err != nil {
+				t.Fatal(err)
+			}
+			if got := ask(); !strings.Contains(got, `"other"`) || strings.Contains(got, `"phone"`) {
+				t.Errorf("receivers after the reload: %s", got)
+			}
+		})
+	}
+}
+
 // eventually waits for a condition that becomes true after the receiver has answered.
 func eventually(t *testing.T, condition func() bool) {
 	t.Helper()
