@@ -18,8 +18,8 @@ const explainArgs = "[--from URL] ALERT|FAMILY [TARGET]"
 
 const explainHelp = `
 Prints the state of the alert, its value and threshold, and the formula with
-numbers. Then prints the samples with their age, the calls that gave them, the
-node's error text, and the runbook.
+numbers. Then prints the samples with their age, the calls that returned
+them, the node's error text, and the runbook.
 
 Arguments:
   ALERT       name of an alert, such as AvaxNodeDown

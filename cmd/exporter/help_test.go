@@ -18,6 +18,10 @@ func TestHelpHasTheStandardForm(t *testing.T) {
 		if code := execute(t.Context(), append([]string{"help"}, strings.Fields(name)...), &out, &stderr); code != 0 {
 			t.Fatalf("help %s: exit code %d: %s", name, code, &stderr)
 		}
+		var flagged strings.Builder
+		if code := execute(t.Context(), append(strings.Fields(name), "--help"), &flagged, &stderr); code != 0 || flagged.String() != out.String() {
+			t.Errorf("%s --help: exit code %d, and not the same as help %s: %s", name, code, name, &stderr)
+		}
 		want := []string{"Usage: avax-exporter", "\nExit codes:\n  0  success\n"}
 		if c.args != "" {
 			want = append(want, "\nExamples:\n  ")

@@ -105,7 +105,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if c.args == "" && len(args) > 0 && !isHelp(args[0]) {
 		return inputError("%s takes no arguments: see avax-exporter help %s", name, name)
 	}
-	if c.name != "help" && len(args) > 0 && isHelp(args[0]) {
+	if len(args) > 0 && isHelp(args[0]) {
 		return printHelp(c, stdout)
 	}
 	err = c.run(ctx, args, stdout, stderr)

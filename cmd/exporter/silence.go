@@ -36,7 +36,8 @@ Options:
   --alertmanager URL  address of the Alertmanager (default: the first of
                       AVAX_ALERTMANAGERS). If both are empty, the silences
                       are in the exporter.
-  --check             create the silence only if the node may be stopped now
+  --check             create the silence only if the node can be stopped
+                      safely now
   --comment TEXT      the reason (default: maintenance)
 
 Examples:

@@ -39,7 +39,7 @@ type Environment struct {
 	WatchAddresses  string `split_words:"true" name:"WATCH_ADDRESSES" subject:"Addresses, assets and contracts" desc:"Addresses to monitor, comma-separated. Data about P- and X-Chain addresses, such as P-avax1…, comes from the nodes. Data about EVM addresses, such as 0x1f…, comes from the Data service, for each chain in AVAX_CHAINS."`
 	WatchAssets     string `split_words:"true" name:"WATCH_ASSETS" desc:"X-Chain assets to monitor, as asset IDs, comma-separated."`
 	WatchContracts  string `split_words:"true" name:"WATCH_CONTRACTS" desc:"Addresses that deploy contracts, comma-separated, such as 0x1f…. The exporter counts the contracts that each address deployed on the EVM chains of AVAX_CHAINS. Needs the Data service."`
-	WatchTokens     string `split_words:"true" name:"WATCH_TOKENS" desc:"NFTs whose metadata is checked, as chain/contract/id, comma-separated, such as C/0x1f…/7. Add the holder of each NFT to AVAX_WATCH_ADDRESSES. With the suffix :reindex, the Data service is asked to index missing metadata again, at most once an hour."`
+	WatchTokens     string `split_words:"true" name:"WATCH_TOKENS" desc:"NFTs whose metadata is checked, as chain/contract/id, comma-separated, such as C/0x1f…/7. Add the holder of each NFT to AVAX_WATCH_ADDRESSES. With the suffix :reindex, the exporter asks the Data service to index missing metadata, at most once an hour."`
 	WatchSignatures string `split_words:"true" name:"WATCH_SIGNATURES" desc:"Transactions for tests of the Data service's signature aggregator, as name=txHash, comma-separated. Each is a P- or X-Chain transaction that sends a message to an L1. The name becomes the label probe."`
 
 	DataURL          string `split_words:"true" name:"DATA_URL" subject:"Data and Metrics services" desc:"Address of the Data service, such as https://data-api.avax.network. Empty: the service is not used; see data-service.md."`
@@ -51,14 +51,14 @@ type Environment struct {
 	Currency         string `split_words:"true" name:"CURRENCY" default:"usd" desc:"Currency of prices from the Data service: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
 
 	MetricsAllow string `split_words:"true" name:"METRICS_ALLOW" subject:"Exported metrics" desc:"Metric families to export, comma-separated, such as avax_node_up. * matches any text, as in avax_node_*. {label=value} after a family selects series, such as avax_node_peers*{node=alpha}. Empty: all. The exporter's own families (avax_exporter_…, go_…, process_…) are always exported. The status page and the alert rules of this process use only exported families. Top-up plans of L1s also use validators and balances that are not exported."`
-	MetricsDeny  string `split_words:"true" name:"METRICS_DENY" desc:"Metric families or series not to export, in the format of AVAX_METRICS_ALLOW. {label} without =value after a family removes that label from the family's series. If series become identical, only the first is exported."`
+	MetricsDeny  string `split_words:"true" name:"METRICS_DENY" desc:"Metric families or series not to export, in the format of AVAX_METRICS_ALLOW. family{label}, without =value, removes this label from the series of the family. If series become identical, only the first is exported."`
 	SeriesLimit  string `split_words:"true" name:"SERIES_LIMIT" default:"1000000" desc:"Maximum number of series of one collector, over all its targets. A run with more series counts as failed: its largest families are dropped, and the others are exported. 0: no limit."`
 
 	Listen           string `split_words:"true" name:"LISTEN" default:":9865" subject:"Web server" desc:"Address of /metrics and the status page, as host:port."`
-	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Maximum number of concurrent client connections. Above it, the exporter chooses the client address with the most connections. It closes the connection of this address that has been idle longest. A low limit of open files reduces the maximum."`
+	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Maximum number of concurrent client connections. Above it, the exporter closes the longest idle connection of the client address with the most connections. A low limit of open files reduces the maximum."`
 	WebConfigFile    string `split_words:"true" name:"WEB_CONFIG_FILE" desc:"File with TLS, client certificates and passwords for AVAX_LISTEN, in the format of Prometheus exporters (web.config.file). Reloaded for every connection; see operating.md."`
 	WebSystemdSocket string `split_words:"true" name:"WEB_SYSTEMD_SOCKET" default:"false" desc:"true: serve on the socket of systemd instead of AVAX_LISTEN."`
-	ReloadEndpoint   string `split_words:"true" name:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reloads the nodes and their credentials, as SIGHUP does. Every client that reaches the port may then use it."`
+	ReloadEndpoint   string `split_words:"true" name:"RELOAD_ENDPOINT" default:"false" desc:"true: POST /-/reload reloads the nodes and their credentials, as SIGHUP does. Then every client that reaches the port may send this request."`
 	TrustLoopback    string `split_words:"true" name:"TRUST_LOOPBACK" default:"false" desc:"true: clients on this machine create and end silences without a password. Leave it false if a reverse proxy runs on this machine: its clients would be trusted too."`
 	PprofListen      string `split_words:"true" name:"PPROF_LISTEN" desc:"Address of Go's profiles (/debug/pprof/), such as 127.0.0.1:6060. Not authenticated. Empty: no profiles are served."`
 
@@ -66,12 +66,12 @@ type Environment struct {
 	RulesProfile         string `split_words:"true" name:"RULES_PROFILE" default:"all" desc:"Built-in alert rules to evaluate: validator, l1, rpc, delegator or all; see alerting.md."`
 	RulesFile            string `split_words:"true" name:"RULES_FILE" desc:"File with alert rules that replace the built-in ones, in Prometheus' format. Reloaded on SIGHUP."`
 	AlertingInterval     string `split_words:"true" name:"ALERTING_INTERVAL" default:"15s" desc:"Interval at which rules are evaluated and metrics are sampled for them, as a duration."`
-	History              string `split_words:"true" name:"HISTORY" default:"auto" desc:"Duration for which samples are kept in memory, for rules and pages: 2h or more, or auto. auto is 24h. If 24h of samples need more than 64 MB, auto is less, but at least 2h; see alerting.md."`
+	History              string `split_words:"true" name:"HISTORY" default:"auto" desc:"Duration for which samples are kept in memory, for alert rules and the web pages: 2h or more, or auto. auto is 24h. If 24h of samples need more than 64 MB, auto is less, but at least 2h; see alerting.md."`
 	AlertingJob          string `split_words:"true" name:"ALERTING_JOB" default:"avax-exporter" desc:"Label job of alerts: the job under which a Prometheus scrapes this exporter."`
 	AlertingInstance     string `split_words:"true" name:"ALERTING_INSTANCE" desc:"Label instance of alerts: host:port at which a Prometheus scrapes this exporter. Empty: the name of this machine with the port of AVAX_LISTEN."`
 	ExternalLabels       string `split_words:"true" name:"EXTERNAL_LABELS" desc:"Labels to add to every alert, as name=value, comma-separated."`
 	ExternalURL          string `split_words:"true" name:"EXTERNAL_URL" desc:"URL of this exporter for links in notifications. Empty: http:// and AVAX_ALERTING_INSTANCE."`
-	PrometheusURL        string `split_words:"true" name:"PROMETHEUS_URL" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. With AVAX_ALERTING=off, the pages read alerts and samples from this address."`
+	PrometheusURL        string `split_words:"true" name:"PROMETHEUS_URL" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. With AVAX_ALERTING=off, the web pages read alerts and samples from this address."`
 	PrometheusConfigFile string `split_words:"true" name:"PROMETHEUS_CONFIG_FILE" desc:"File with the HTTP client configuration for AVAX_PROMETHEUS_URL, in Prometheus' format: basic_auth, authorization, tls_config, http_headers."`
 
 	Alertmanagers          string `split_words:"true" name:"ALERTMANAGERS" subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated. Empty: alerts are evaluated and shown, but not sent."`
@@ -79,7 +79,7 @@ type Environment struct {
 	NotifyFile             string `split_words:"true" name:"NOTIFY_FILE" desc:"File with receivers and routes, in Alertmanager's format, to notify without an Alertmanager. avax-exporter notify init prints an example. Reloaded on SIGHUP."`
 	HeartbeatURL           string `split_words:"true" name:"HEARTBEAT_URL" desc:"URL to request every minute, such as a check of healthchecks.io. Requested only while collectors run, rules are evaluated and notifications are accepted. The URL is secret: it is never logged or shown."`
 	NotifyListen           string `split_words:"true" name:"NOTIFY_LISTEN" default:":9866" desc:"Address for gossip between replicas that notify, as host:port. Used only with AVAX_NOTIFY_PEERS. Not authenticated: keep it inside your network."`
-	NotifyPeers            string `split_words:"true" name:"NOTIFY_PEERS" desc:"Gossip addresses of the other replicas, as host:port, comma-separated. Replicas with the same AVAX_NOTIFY_FILE send each notification once."`
+	NotifyPeers            string `split_words:"true" name:"NOTIFY_PEERS" desc:"Gossip addresses of the other replicas, as host:port, comma-separated. Of replicas with the same AVAX_NOTIFY_FILE, one sends each notification."`
 	Digest                 string `split_words:"true" name:"DIGEST" default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. A route of AVAX_NOTIFY_FILE or of an Alertmanager sends it; see notifications.md."`
 
 	Shard       string `split_words:"true" name:"SHARD" default:"0" subject:"Shards, state and log" desc:"Zero-based index of this shard; see fleets.md."`
