@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -44,14 +43,13 @@ func TestStories(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Values["story"] = &story{t: t, stopped: map[string]bool{}}
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise the race detector delays the exit of every process by a second
-			// The ports are free now. The process listens on them immediately, before another process can.
 			for _, name := range []string{"AVAX_LISTEN", "PROFILES"} {
-				listener, err := net.Listen("tcp", "127.0.0.1:0")
+				address, release, err := simnet.Reserve()
 				if err != nil {
 					return err
 				}
-				defer listener.Close()
-				e.Setenv(name, listener.Addr().String())
+				e.Defer(release)
+				e.Setenv(name, address)
 			}
 			return nil
 		},

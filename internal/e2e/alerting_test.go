@@ -182,7 +182,7 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 	const interval = time.Second
 	rules := shortRules(t)
 	w := newWorld(t, rules)
-	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), "AVAX_EXTERNAL_LABELS=cluster=home")...)
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+stack.Address(t), "AVAX_EXTERNAL_LABELS=cluster=home")...)
 	scraped := stack.Webhook(t)
 	prometheus := stack.Prometheus(t, stack.PrometheusConfig{
 		Targets: []string{exporter.url}, RuleFiles: []string{rules}, Alertmanagers: []string{stack.Alertmanager(t, scraped.URL).URL},

@@ -85,7 +85,7 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	rules := seconds(t)
 	w := newWorld(t, rules)
 	const grafana = "https://grafana.example.com"
-	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), "AVAX_EXTERNAL_LABELS=grafana_url="+grafana, unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+stack.Address(t), "AVAX_EXTERNAL_LABELS=grafana_url="+grafana, unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
 
 	text, err := os.ReadFile(rules)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestThanosHasTheSameAlerts(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	w := newWorld(t, rules)
-	exporter := start(t, append(w.environment, "AVAX_LISTEN="+freeAddress(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+stack.Address(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
 	pages := stack.Webhook(t)
 	store := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, ScrapeInterval: interval, EvaluationInterval: interval})
 	thanos := stack.ThanosRule(t, []string{rules, companion}, store.URL, store.URL+"/api/v1/write", stack.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())

@@ -252,7 +252,7 @@ func TestReplicasNotifyOnce(t *testing.T) {
 	full(t)
 	t.Parallel()
 	network, _, environment := paging(t)
-	addresses := []string{freeAddress(t), freeAddress(t)}
+	addresses := []string{stack.Address(t), stack.Address(t)}
 	phones := []*stack.Receiver{stack.Webhook(t), stack.Webhook(t)}
 	states := []string{t.TempDir(), t.TempDir()}
 	var replicas []*process

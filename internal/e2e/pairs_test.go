@@ -39,7 +39,7 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	w := newWorld(t, rules)
 
 	exporters := make([]*process, 2)
-	addresses := []string{freeAddress(t), freeAddress(t)}
+	addresses := []string{stack.Address(t), stack.Address(t)}
 	startExporter := func(i int) {
 		exporters[i] = start(t, append(slices.Clone(w.environment), unhurried, "AVAX_ALERTING=off", "AVAX_ALERTMANAGERS=", "AVAX_RULES_FILE=", "AVAX_LISTEN="+addresses[i])...)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -125,18 +124,14 @@ func newSession(t *testing.T) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer free.Close()
+	address := stack.Address(t)
 	// Without the variables of an outer make.
 	env := slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		return strings.HasPrefix(pair, "MAKE") || strings.HasPrefix(pair, "MFLAGS=") || strings.HasPrefix(pair, "AVAX_")
 	})
 	return &session{
-		as:  strings.NewReplacer("http://127.0.0.1:9650", urls["alpha"], "localhost:9865", free.Addr().String()),
-		env: append(env, "AVAX_LISTEN="+free.Addr().String()),
+		as:  strings.NewReplacer("http://127.0.0.1:9650", urls["alpha"], "localhost:9865", address),
+		env: append(env, "AVAX_LISTEN="+address),
 	}
 }
 

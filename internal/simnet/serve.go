@@ -14,22 +14,42 @@ import (
 // are closed when ctx ends.
 func (n *Network) Serve(ctx context.Context) (map[string]string, error) {
 	urls := make(map[string]string)
-	listeners := make(map[*endpoint]net.Listener)
+	ports := make(map[*endpoint]port)
 	for _, d := range n.endpoints() {
-		l, err := listen(ctx, "127.0.0.1:0")
+		p, err := openPort(ctx)
 		if err != nil {
-			for _, l := range listeners {
-				_ = l.Close()
+			for _, p := range ports {
+				_ = p.listener.Close()
+				p.release()
 			}
 			return nil, fmt.Errorf("simnet: %s: %w", d.name, err)
 		}
-		urls[d.name] = "http://" + l.Addr().String()
-		listeners[d] = l
+		urls[d.name] = "http://" + p.listener.Addr().String()
+		ports[d] = p
 	}
-	for d, l := range listeners {
-		go d.keep(ctx, l)
+	for d, p := range ports {
+		go d.keep(ctx, p)
 	}
 	return urls, nil
+}
+
+// port is a reserved port and its first listener.
+type port struct {
+	listener net.Listener
+	release  func()
+}
+
+func openPort(ctx context.Context) (p port, err error) {
+	address, release, err := Reserve()
+	if err != nil {
+		return p, err
+	}
+	l, err := listen(ctx, address)
+	if err != nil {
+		release()
+		return p, err
+	}
+	return port{l, release}, nil
 }
 
 func listen(ctx context.Context, addr string) (net.Listener, error) {
@@ -37,9 +57,10 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return config.Listen(ctx, "tcp", addr)
 }
 
-// keep serves on a listener while the upstream listens, and reopens its port after a restart.
-func (d *endpoint) keep(ctx context.Context, l net.Listener) {
-	addr := l.Addr().String()
+// keep serves on a port while the upstream listens, and listens again after a restart.
+func (d *endpoint) keep(ctx context.Context, p port) {
+	defer p.release()
+	l, addr := p.listener, p.listener.Addr().String()
 	var server *http.Server
 	down := func() {
 		if server != nil {

@@ -58,7 +58,7 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 	alertmanager := stack.Alertmanager(t, pages.URL)
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	write(t, rules, downRules("Down"))
-	listen := free(t)
+	listen := stack.Address(t)
 	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{"http://" + listen}, ScrapeInterval: 5 * time.Second})
 	e := start(t, "AVAX_COLLECTORS=up,identity,heads,validators", "AVAX_SCHEDULES=up=@every 5s",
 		"AVAX_NODES="+strings.Join(nodes, ","), "AVAX_LISTEN="+listen, "AVAX_ALERTMANAGERS="+alertmanager.URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms")

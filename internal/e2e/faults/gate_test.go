@@ -3,7 +3,6 @@ package faults_test
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,14 +11,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 )
 
 // gate is a proxy in front of a simulated node. A behavior may change its answers.
@@ -31,7 +30,6 @@ type gate struct {
 
 	mu     sync.Mutex
 	server *http.Server // nil while it is down
-	held   int          // the socket that holds the port meanwhile
 }
 
 // behaviour answers a request in place of the node. good returns the node's answer.
@@ -45,14 +43,9 @@ type answer struct {
 
 // newGate starts a gate that passes answers on unchanged.
 func newGate(t testing.TB, node http.Handler) *gate {
-	g := &gate{t: t, node: node, address: "127.0.0.1:0"}
+	g := &gate{t: t, node: node, address: stack.Address(t)}
 	g.open()
-	t.Cleanup(func() {
-		g.shut()
-		if g.held > 0 {
-			_ = syscall.Close(g.held)
-		}
-	})
+	t.Cleanup(g.shut)
 	return g
 }
 
@@ -60,23 +53,11 @@ func newGate(t testing.TB, node http.Handler) *gate {
 func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.held > 0 {
-		_ = syscall.Close(g.held)
-		g.held = 0
-	}
-	var listener net.Listener
-	var err error
-	for range 100 { // another process may hold the port for a moment
-		if listener, err = net.Listen("tcp", g.address); err == nil {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	listener, err := net.Listen("tcp", g.address)
 	if err != nil {
 		g.t.Error(err)
 		return
 	}
-	g.address = listener.Addr().String()
 	g.server = &http.Server{Handler: g, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	go func(s *http.Server) { _ = s.Serve(listener) }(g.server)
 }
@@ -88,25 +69,6 @@ func (g *gate) shut() {
 	if g.server != nil {
 		_ = g.server.Close()
 		g.server = nil
-		g.hold()
-	}
-}
-
-// hold keeps the port from other programs: a socket that does not listen refuses connections.
-func (g *gate) hold() {
-	address := netip.MustParseAddrPort(g.address)
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err == nil {
-		g.held = fd
-		// The first option is for connections that have just ended.
-		err = errors.Join(
-			syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
-			syscall.Bind(fd, &syscall.SockaddrInet4{Port: int(address.Port()), Addr: address.Addr().As4()}),
-			syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 0),
-		)
-	}
-	if err != nil {
-		g.t.Error(err)
 	}
 }
 

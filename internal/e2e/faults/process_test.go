@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -136,17 +135,6 @@ func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 		t.Fatal("exporter does not serve")
 	}
 	return e
-}
-
-// free returns an address that is free now.
-func free(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // namespaces gives a process its own mounts.

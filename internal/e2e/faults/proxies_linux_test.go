@@ -108,7 +108,7 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 	e.ready()
 	const reloaded = `"configuration reloaded","config":"notifications"`
 	for name, proxy := range proxies {
-		dir, listen := t.TempDir(), free(t)
+		dir, listen := t.TempDir(), stack.Address(t)
 		file := filepath.Join(dir, "config")
 		known := strings.NewReplacer("DIR", dir, "FILE", file, "LISTEN", listen, "EXPORTER", strings.TrimPrefix(e.url, "http://"))
 		write(t, file, known.Replace(proxy.config))

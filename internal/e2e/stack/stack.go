@@ -7,7 +7,6 @@ package stack
 import (
 	"bytes"
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,6 +19,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
 // Binary returns the path of a program that `make tools` has installed in .tools/bin (prometheus, promtool, alertmanager), or
@@ -86,7 +87,7 @@ type Program struct {
 func start(t testing.TB, name string, args func(address string) []string) *Program {
 	t.Helper()
 	for {
-		address := freeAddress(t)
+		address := Address(t)
 		p := &Program{URL: "http://" + address, t: t, name: name, args: args(address), log: new(log)}
 		err := p.run()
 		if err == nil {
@@ -152,14 +153,15 @@ func (p *Program) Start() {
 	}
 }
 
-func freeAddress(t testing.TB) string {
+// Address returns an address that no other program uses during the test.
+func Address(t testing.TB) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	address, release, err := simnet.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Cleanup(release)
+	return address
 }
 
 // ready waits until the program answers 200 at /-/ready, or has exited.

@@ -47,8 +47,8 @@ func ThanosReceive(t testing.TB) (p *Program, writeURL, endpoint string) {
 	t.Helper()
 	data := t.TempDir()
 	p = start(t, "thanos", func(address string) []string {
-		write := freeAddress(t)
-		writeURL, endpoint = "http://"+write+"/api/v1/receive", freeAddress(t)
+		write := Address(t)
+		writeURL, endpoint = "http://"+write+"/api/v1/receive", Address(t)
 		return []string{
 			"receive",
 			"--tsdb.path=" + data,
