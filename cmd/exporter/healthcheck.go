@@ -12,8 +12,8 @@ import (
 )
 
 const healthcheckHelp = `
-Requests /-/healthy at AVAX_LISTEN, without a certificate and a password. If the
-exporter asks for one, the check succeeds too: the exporter answers.
+Requests /-/healthy at AVAX_LISTEN over HTTP, without a password. If the
+exporter answers that TLS or a password is required, the check succeeds too.
 
 Examples:
   avax-exporter healthcheck
