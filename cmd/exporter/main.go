@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -19,30 +18,17 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
-// gcPercent is lower than Go's default of 100: for one node the exporter then needs a fifth less memory, and twice the CPU time
-// (0.2 % of a core). The variable GOGC overrides it.
-const gcPercent = 30
-
 func main() {
 	// First of all, before the program reads any secret.
 	if err := disableCoreDumps(); err != nil {
 		fmt.Fprintln(os.Stderr, "avax-exporter: core dumps stay enabled and would contain secrets: prctl:", err)
 	}
-	saveMemory()
+	if os.Getenv("AVAX_PPROF_LISTEN") == "" {
+		runtime.MemProfileRate = 0 // records of allocations take several megabytes after a day; only the profiles show them
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// saveMemory sets the policy of the garbage collector. It switches off the recording of allocations, unless profiles are served:
-// after a day the records take several megabytes.
-func saveMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	if os.Getenv("AVAX_PPROF_LISTEN") == "" {
-		runtime.MemProfileRate = 0
-	}
 }
 
 // command is a subcommand.

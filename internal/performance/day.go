@@ -18,20 +18,18 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// day measures an exporter that monitors one node for a day of incidents. The exporter is a process of its own (TestOneNodeForADay in
-// cmd/exporter) with a synthetic clock; the simulated network in this process has the same clock. So the exporter does all work
-// of a day, one thing after the other, in a few minutes.
+// day measures an exporter that monitors one node for a day of incidents. The exporter is a process of its own, built with the tag
+// day, with a synthetic clock. The simulated network in this process has the same clock. So the exporter does the work of a day in a
+// few minutes.
 func (b *bench) day() error {
-	binary := filepath.Join(b.dir, "day.test")
-	build := exec.CommandContext(b.ctx, "go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-tags=day", "-o", binary, "./cmd/exporter")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("go test -c: %w\n%s", err, out)
+	binary := filepath.Join(b.dir, "day")
+	if out, err := exec.CommandContext(b.ctx, "internal/tools/build", binary, "-tags", "day").CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	player := newPlayer()
 	server := httptest.NewServer(player)
 	defer server.Close()
-	e := &subject{cmd: exec.CommandContext(b.ctx, binary, "-test.run=^TestOneNodeForADay$", "-test.timeout=0"), ctx: b.ctx}
+	e := &subject{cmd: exec.CommandContext(b.ctx, binary), ctx: b.ctx}
 	e.cmd.Dir = b.dir
 	e.cmd.Env = append(os.Environ(), "NETWORK="+server.Listener.Addr().String(), "GOGC=")
 	e.cmd.Stdout, e.cmd.Stderr = os.Stderr, os.Stderr

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,15 +26,20 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
-// TestOneNodeForADay is the measured process of make bench ONLY=day. It monitors one node and its validator for a day in synthetic
-// time, with rules, notifications, a scrape every 15 s and a request for the status page every five minutes. The simulated network is
-// in another process, at NETWORK: internal/performance plays the incidents and measures this process at the end.
-func TestOneNodeForADay(t *testing.T) {
-	address := os.Getenv("NETWORK")
-	if address == "" {
-		t.Skip("run by make bench ONLY=day")
+// init runs a day in place of the program if NETWORK is set. make bench ONLY=day builds the program with the tag day, so that the
+// measured process contains what the program contains. Only testing can start synthetic time.
+func init() {
+	if address := os.Getenv("NETWORK"); address != "" {
+		testing.Main(func(string, string) (bool, error) { return true, nil },
+			[]testing.InternalTest{{Name: "OneNodeForADay", F: func(t *testing.T) { oneNodeForADay(t, address) }}}, nil, nil)
 	}
-	saveMemory()
+}
+
+// oneNodeForADay monitors one node and its validator for a day in synthetic time, with rules, notifications, a scrape every 15 s and
+// a request for the status page every five minutes. The simulated network is in another process, at address: internal/performance
+// plays the incidents, and measures this process at the end.
+func oneNodeForADay(t *testing.T, address string) {
+	runtime.MemProfileRate = 0 // as main
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no names are looked up in synthetic time")
 	}}
@@ -45,6 +51,7 @@ func TestOneNodeForADay(t *testing.T) {
 		go func() { _ = server.Serve(inbox) }()
 		defer server.Close()
 		c := configuredForADay(t, dir)
+		collectGarbage(len(c.Nodes))
 		c.Transport, c.Notify.Dial = upstreams, inbox.dial
 		ctx, cancel := context.WithCancel(t.Context())
 		a, err := app.New(ctx, c, slog.New(slog.DiscardHandler))
