@@ -53,8 +53,8 @@ func (b *bench) day() error {
 	d := player.usage
 	core := d.cpu.Seconds() / (24 * time.Hour).Seconds()
 	fmt.Fprintf(&b.raw, "BenchmarkDay 1 %.0f cpu-ns %d B-resident %d B-peak %d B-binary\n", float64(d.cpu), d.resident, d.peak, d.binary)
-	b.add(d.peak < 64e6 && core < 0.01, "one node and validator, with rules, notifications, status page and scrapes every 15 s, after a simulated day of incidents",
-		"64 MB resident, 1 % of a core", "%s resident (peak %s), of which %s are pages of the binary; %.0f s of CPU for the day: %.1f %% of a core; %d incidents, %d calls, %d alerts notified as firing and %d as resolved",
+	b.add(d.resident < 64e6 && core < 0.01, "one node and validator, with rules, notifications, status page and scrapes every 15 s, after a simulated day of incidents",
+		"64 MB resident, 1 % of a core", "%s resident (peak %s), of which %s are pages of the binary. %.0f s of CPU for the day: %.1f %% of a core. %d incidents, %d calls, %d firing and %d resolved alerts notified.",
 		mb(d.resident), mb(d.peak), mb(d.binary), d.cpu.Seconds(), 100*core, player.incidents, player.calls, player.notified.Firing, player.notified.Resolved)
 	return nil
 }
