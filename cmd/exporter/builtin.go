@@ -23,8 +23,8 @@ const rulesHelp = `
 Without --out, the rules are printed.
 
 Options:
-  --profile NAME  print only the rules of a profile: validator, l1, rpc,
-                  delegator or all
+  --profile NAME  only the rules of this profile: validator, l1, rpc,
+                  delegator or all. companion.yml has no profiles.
   --out DIR       write rules.yml and companion.yml to this directory
 
 Examples:

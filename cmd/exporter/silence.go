@@ -34,8 +34,8 @@ Options:
   --from URL          address of the exporter (default: the exporter on this
                       machine, at AVAX_LISTEN)
   --alertmanager URL  address of the Alertmanager (default: the first of
-                      AVAX_ALERTMANAGERS). If both are empty, the silences
-                      are in the exporter.
+                      AVAX_ALERTMANAGERS). If AVAX_ALERTMANAGERS is empty
+                      too, the silences are in the exporter.
   --check             create the silence only if the node can be stopped
                       safely now
   --comment TEXT      the reason (default: maintenance)
