@@ -188,17 +188,19 @@ func (b *bench) page() []byte {
 	var p bytes.Buffer
 	fmt.Fprintf(&p, `# Performance
 
-This page is written by `+"`make bench`"+` (`+"`internal/performance`"+`), which measures everything in one
-run on one machine. Each subject is a process of its own. The figures are its CPU time and resident
-memory, not wall time. The registry is client_golang's behind promhttp; the file is the
-same packed page behind `+"`http.ServeFile`"+`; json_exporter's work is done as its source does it.
-What is compared is a ratio of two figures of the same run, each the least of five rounds: only ratios
-carry over to another machine.
+`+"`make bench`"+` (`+"`internal/performance`"+`) measures these figures and writes this page. Each measured program
+is its own process. The figures are the CPU time and the resident memory of that process.
 
-`+"`make bench ONLY=part`"+` measures one part and puts its rows in the place of the old ones: each row has its day, and
-what was measured the time before. `+"`make bench-compare`"+` compares the last run with the committed figures.
+A bar that compares two programs is a ratio of two figures of the same run. Each figure is the lowest of five
+rounds. Only ratios are valid on other machines. The programs to compare with are:
 
-Rows of different days may come from different machines.
+- the registry: the registry of client_golang behind promhttp, with the same series;
+- the file: the same compressed page, served by `+"`http.ServeFile`"+`;
+- json_exporter: a program that does the same work as the source of json_exporter.
+
+`+"`make bench ONLY=part`"+` measures one part and replaces its rows. So each row has its date, and the result of the
+measurement before. Rows with different dates may come from different machines. `+"`make bench-compare`"+` compares a new run
+with the committed figures.
 
 The last run was on %s, %d cores, %s/%s, %s.
 
@@ -217,19 +219,18 @@ The last run was on %s, %d cores, %s/%s, %s.
 		fmt.Fprintf(&p, "- %s\n", line)
 	}
 	p.WriteString(`
-The simulated day (` + "`make bench ONLY=day`" + `) is played at an exporter in its own process. It has the default
+For the simulated day (` + "`make bench ONLY=day`" + `), the exporter runs in its own process. It has the default
 configuration with one node, a state directory, and notifications to a webhook. The simulated network is in another process.
-Both have the same synthetic clock. It stands still while the exporter works, and then jumps to the next event. So the work of a
-day takes three minutes: all collections, 5,760 evaluations of the rules, 5,760 scrapes, 288 requests for the status page, and
+Both processes use the same synthetic clock. The clock stands still while the exporter works, and then jumps to the next event. So the
+work of a day takes three minutes: all collections, 5,760 evaluations of the rules, 5,760 scrapes, 288 requests for the status page, and
 24 incidents of 20 minutes. The node is stopped, hangs, answers 503 or HTML, has an old C-Chain block, or bootstraps the C-Chain.
 The CPU time of the process, divided by 86,400 s, is the share of a core. Resident is VmRSS at the end, the peak is VmHWM.
-Requests to the exporter do not use its listener. Go returns unused memory to the system in real time: here it has
-three minutes for it instead of a day.
+Requests to the exporter do not use its listener. Go returns unused memory to the system in the background, in real time. Here it
+has three minutes to do so instead of a day.
 
-Scrapes are more than a second apart, so each collects the exporter's own metrics
-again. Scrapes within the same second cost less than this. The raw
-figures of each round lie in ` + "`internal/performance/last.txt`" + `, as benchstat reads them. Why the page is made
-as it is, [a decision](decisions/page.md) tells.
+Each scrape comes more than a second after the scrape before, so it collects the exporter's own metrics again. A scrape
+within the same second costs less. ` + "`internal/performance/last.txt`" + ` has the figures of each round in the format of
+benchstat. [A decision](decisions/page.md) explains how /metrics is served.
 `)
 	return p.Bytes()
 }
