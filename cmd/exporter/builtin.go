@@ -20,12 +20,14 @@ type builtIn []struct {
 }
 
 const rulesHelp = `
-Without --out, the rules are printed.
+Without --out, prints rules.yml.
 
 Options:
-  --profile NAME  only the rules of this profile: validator, l1, rpc,
-                  delegator or all. companion.yml has no profiles.
-  --out DIR       write rules.yml and companion.yml to this directory
+  --profile NAME  only the rules for one kind of operator: validator, l1, rpc,
+                  delegator or all (default: all)
+  --out DIR       write two files to this directory: rules.yml, and
+                  companion.yml with rules about metrics of other programs.
+                  --profile does not change companion.yml.
 
 Examples:
   avax-exporter rules > rules.yml
@@ -34,10 +36,11 @@ Examples:
 `
 
 const dashboardsHelp = `
-Without --out, the overview dashboard is printed.
+Without --out, prints the overview dashboard.
 
 Options:
-  --profile NAME  the overview for one kind of operator: validator, l1 or all
+  --profile NAME  the overview dashboard for one kind of operator: validator, l1
+                  or all (default: all)
   --out DIR       write all dashboards to this directory, one JSON file each
 
 Examples:

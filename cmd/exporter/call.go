@@ -23,22 +23,23 @@ const callText = `
 Arguments:
   METHOD         a method of a node, of the Data service (data.…) or of the
                  Metrics service (avg_tps)
-  PARAMETERS     one JSON value: an object, or a list for eth_…; for avg_tps,
-                 CHAINID [PAGETOKEN]. If a method of the Data service needs a
-                 network, the default is AVAX_NETWORK or the nodes' network.
+  PARAMETERS     one JSON value: a list for eth_…, an object for all other
+                 methods. The parameters of avg_tps are not JSON: write the EVM
+                 chain ID and, optionally, a page token. For data.…, the
+                 default network is AVAX_NETWORK or the nodes' network.
 
 Options:
   --node NAME    the configured node to call (default: the first)
   --chain CHAIN  name, alias or blockchain ID of the chain
                  (default: X for avm.…, C for eth_…)
-  --yes          allow a method that changes something
+  --yes          allow methods that change something
 
 Examples:
   avax-exporter call info.peers
   avax-exporter call --node bravo info.isBootstrapped '{"chain": "C"}'
   avax-exporter call --chain C eth_getBlockByNumber '["latest", false]'
 
-Methods, with optional parameters in brackets:
+Methods with their parameters (? means optional):
 `
 
 // parseCall parses the arguments of the command call. The error is flag.ErrHelp, or it contains a remedy.

@@ -10,7 +10,7 @@ import (
 
 const checkHelp = `
 Prints for each node its version, network, node ID, bootstrapped chains and
-validator status. Then prints what is missing and how to fix it. Uses the same
+validator status. Then prints each problem and how to fix it. Uses the same
 environment variables as run.
 
 Examples:

@@ -17,14 +17,14 @@ import (
 const explainArgs = "[--from URL] ALERT|FAMILY [TARGET]"
 
 const explainHelp = `
-Prints the state of the alert, its value and threshold, and the formula with
-numbers. Then prints the samples with their age, the calls that returned
-them, the node's error text, and the runbook.
+For an alert, prints its state, its value, its threshold and the formula with
+numbers. Then prints the samples with their age, the calls that returned the
+samples, the node's error text, and the runbook.
 
 Arguments:
   ALERT       name of an alert, such as AvaxNodeDown
-  FAMILY      name of a metric, such as avax_node_up
-  TARGET      a node, a chain, an ID or another label value
+  FAMILY      name of a metric family, such as avax_node_up
+  TARGET      a node, a chain, an ID or another label value (default: all)
 
 Options:
   --from URL  address of the exporter, or of a Prometheus that scrapes it

@@ -13,7 +13,7 @@ import (
 
 const healthcheckHelp = `
 Requests /-/healthy at AVAX_LISTEN over HTTP, without a password. If the
-exporter answers that TLS or a password is required, the check succeeds too.
+exporter answers that it requires TLS or a password, the check also succeeds.
 
 Examples:
   avax-exporter healthcheck

@@ -47,7 +47,13 @@ Exit codes:
   1  failure
   2  invalid command line or configuration
 
-The exporter is configured with environment variables.
+You configure the exporter with environment variables:
+
+- A duration has a unit, such as 15s, 5m or 24h.
+- "Empty" means that the variable is not set, or has an empty value.
+- A service is the Data service or the Metrics service of AvaCloud.
+- Documents such as fleets.md are at
+  https://github.com/avax-exporter/avax-exporter/tree/main/docs
 `)
 	subject := ""
 	for _, v := range config.Variables() {
@@ -66,8 +72,7 @@ The exporter is configured with environment variables.
 
 const helpHelp = `
 Arguments:
-  COMMAND  a command of avax-exporter; without it, the help lists all commands
-           and variables
+  COMMAND  a command of avax-exporter (default: list all commands and variables)
 
 Examples:
   avax-exporter help call

@@ -44,14 +44,14 @@ type command struct {
 // commands lists the commands in the order of the help. The first is the default.
 func commands() []command {
 	return []command{
-		{name: "run", summary: "export metrics and evaluate alert rules (the default)", help: runHelpText, failure: "the exporter cannot start or serve", run: runExporter},
+		{name: "run", summary: "export metrics and evaluate alert rules (the default command)", help: runHelpText, failure: "the exporter cannot start or serve", run: runExporter},
 		{name: "demo", summary: "run the exporter over a simulated network with incidents", help: demoHelp, failure: "the exporter cannot start or serve", run: runDemo},
 		{name: "check", summary: "check the configuration and call every node and service once", help: checkHelp, failure: "a node or service has a problem", run: runCheck},
 		{name: "call", args: callArgs, summary: "call one method of a node or service and print the answer", help: callHelp(), failure: "the call failed", run: runCall},
-		{name: "explain", args: explainArgs, summary: "explain where an alert or a number comes from", help: explainHelp, failure: "the exporter does not answer", run: runExplain},
+		{name: "explain", args: explainArgs, summary: "explain the state of an alert or the source of a metric", help: explainHelp, failure: "the exporter does not answer", run: runExplain},
 		{name: "notify", args: notifyArgs, summary: "print an example notification file, or send a test", help: notifyHelp(), failure: "a receiver did not accept the test", run: runNotify},
 		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, failure: "no silence was created", run: runSilence},
-		{name: "healthcheck", summary: "exit 0 if the exporter on this machine answers", help: healthcheckHelp, failure: "the exporter does not answer", run: runHealthcheck},
+		{name: "healthcheck", summary: "check that the exporter on this machine answers", help: healthcheckHelp, failure: "the exporter does not answer", run: runHealthcheck},
 		{name: "rules", args: "[--profile NAME] [--out DIR]", summary: "print the alert rules, or write all rule files", help: rulesHelp, failure: "a file cannot be written", run: runRules},
 		{name: "dashboards", args: "[--profile NAME] [--out DIR]", summary: "print the overview dashboard, or write all dashboards", help: dashboardsHelp, failure: "a file cannot be written", run: runDashboards},
 		{name: "version", summary: "print the version", run: runVersion},

@@ -19,9 +19,9 @@ Arguments:
   init KIND  print a complete, commented file for AVAX_NOTIFY_FILE;
              KIND is one of
              ` + strings.Join(notify.Kinds(), ", ") + `
-  test       send a firing test alert with the label severity="page", then
-             resolve it. Print the answer of each receiver in AVAX_NOTIFY_FILE
-             that gets this alert.
+  test       send a test alert with the label severity="page", first firing,
+             then resolved. The command prints the answer of each receiver in
+             AVAX_NOTIFY_FILE that gets this alert.
 
 Examples:
   avax-exporter notify init telegram > /etc/avax-exporter/notify.yml

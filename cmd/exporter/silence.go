@@ -23,22 +23,22 @@ import (
 const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] NODE DURATION"
 
 const silenceHelp = `
-Creates silences for the alerts with this node or its node ID in a label. The
-silences are in the exporter (with AVAX_NOTIFY_FILE) or in an Alertmanager.
+Creates silences for all alerts that have the node's name or node ID in a label.
+The silences are created in an Alertmanager. If there is no Alertmanager, they
+are created in the exporter, which needs AVAX_NOTIFY_FILE.
 
 Arguments:
-  NODE                the configured name of the node
-  DURATION            how long, such as 30m or 2h
+  NODE                name of the node in the configuration
+  DURATION            duration of the silence, such as 30m or 2h
 
 Options:
   --from URL          address of the exporter (default: the exporter on this
                       machine, at AVAX_LISTEN)
   --alertmanager URL  address of the Alertmanager (default: the first of
-                      AVAX_ALERTMANAGERS). If AVAX_ALERTMANAGERS is empty
-                      too, the silences are in the exporter.
-  --check             create the silence only if the node can be stopped
-                      safely now
-  --comment TEXT      the reason (default: maintenance)
+                      AVAX_ALERTMANAGERS)
+  --check             create the silences only if it is safe to stop the node
+                      now
+  --comment TEXT      reason for the silence (default: maintenance)
 
 Examples:
   avax-exporter silence alpha 30m

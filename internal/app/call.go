@@ -85,7 +85,7 @@ func Describe(m node.Method) string {
 	}
 	switch {
 	case m.Changes != "":
-		remark += "  (changes something: --yes)"
+		remark += "  (needs --yes)"
 	case m.Deprecated != "":
 		remark = "  (deprecated, " + m.Deprecated + ")"
 	}

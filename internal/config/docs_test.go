@@ -3,6 +3,7 @@ package config_test
 import (
 	"flag"
 	"os"
+	"regexp"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,6 +16,17 @@ import (
 
 var update = flag.Bool("update", false, "write docs/configuration.md")
 
+// code matches names of documents, and texts that are code: texts in quotes, variables, families and name=value.
+var code = regexp.MustCompile(`[a-z/-]+\.md|"[^"]+"|AVAX_[A-Z_…]+(=[a-z]+)?|avax_[a-z_]+|\b[a-z]+=[a-zA-Z]+`)
+
+// markdown returns a match of code as a link to the document, or in backticks.
+func markdown(text string) string {
+	if strings.HasSuffix(text, ".md") {
+		return "[" + strings.TrimSuffix(text, ".md") + "](" + text + ")"
+	}
+	return "`" + strings.Trim(text, `"`) + "`"
+}
+
 //go:generate go test -run TestConfigurationPageIsCurrent -update .
 
 func TestConfigurationPageIsCurrent(t *testing.T) {
@@ -23,12 +35,16 @@ func TestConfigurationPageIsCurrent(t *testing.T) {
 
 This page is generated from the code by ` + "`make docs`" + `.
 
-You configure the exporter with environment variables. An invalid value ends the start with
-exit code 2 and an error that says what to write instead. The exporter reports all errors at once. An
-unknown variable with the prefix ` + "`AVAX_`" + ` is an error too, except those that Kubernetes
-sets for a Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `.
+You configure the exporter with environment variables. If a value is invalid, the exporter exits with
+code 2, and the error says what to write instead. The exporter reports all errors at once. An
+unknown variable with the prefix ` + "`AVAX_`" + ` is an error too. Variables that Kubernetes sets for a
+Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `, are not an error.
 
 ` + "`avax-exporter check`" + ` checks a configuration and calls every node and service once.
+
+- A duration has a unit, such as ` + "`15s`, `5m` or `24h`" + `.
+- *Empty* means that the variable is not set, or has an empty value. A dash means an empty default.
+- A service is the [Data service or the Metrics service](data-service.md) of AvaCloud.
 `)
 	subject := ""
 	for _, v := range config.Variables() {
@@ -40,7 +56,7 @@ sets for a Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `.
 		if v.Default != "" {
 			def = "`" + v.Default + "`"
 		}
-		fmt.Fprintf(&p, "| `%s` | %s | %s |\n", v.Name, def, v.Description)
+		fmt.Fprintf(&p, "| `%s` | %s | %s |\n", v.Name, def, code.ReplaceAllStringFunc(v.Description, markdown))
 	}
 	const page = "../../docs/configuration.md"
 	if *update {

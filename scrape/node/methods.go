@@ -100,19 +100,17 @@ var methods = []Method{
 // OfChain reports whether the method needs a chain.
 func (m Method) OfChain() bool { return strings.Contains(m.Path, "{chain}") }
 
-// Usage returns the method with its parameters, such as avm.getTx {"txID":…, "encoding":…}. Parameters in brackets are
-// optional.
+// Usage returns the method with its parameters, such as avm.getTx {"txID":…, "encoding"?:…}. A question mark follows the name
+// of an optional parameter.
 func (m Method) Usage() string {
 	var params []string
 	for _, p := range m.Params {
-		name, optional := strings.CutSuffix(p, "?")
-		if !m.Positional {
-			name = `"` + name + `":…`
+		if name, optional := strings.CutSuffix(p, "?"); !m.Positional && optional {
+			p = `"` + name + `"?:…`
+		} else if !m.Positional {
+			p = `"` + name + `":…`
 		}
-		if optional {
-			name = "[" + name + "]"
-		}
-		params = append(params, name)
+		params = append(params, p)
 	}
 	switch {
 	case params == nil:

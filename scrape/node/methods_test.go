@@ -704,8 +704,8 @@ func TestCheckRejectsInvalidParameters(t *testing.T) {
 		{"info.getNodeID", `{"x":1}`, `there is no parameter "x": write info.getNodeID`},
 		{"eth_feeConfig", `[]`, ""},
 		{"eth_feeConfig", `["latest"]`, ""},
-		{"eth_feeConfig", `["latest",1]`, `2 parameters are too many: write eth_feeConfig [[blk]]`},
-		{"eth_feeConfig", `{"blk":"latest"}`, `the parameters are not a list: write eth_feeConfig [[blk]]`},
+		{"eth_feeConfig", `["latest",1]`, `2 parameters are too many: write eth_feeConfig [blk?]`},
+		{"eth_feeConfig", `{"blk":"latest"}`, `the parameters are not a list: write eth_feeConfig [blk?]`},
 		{"eth_getBlockByNumber", `["latest"]`, `the parameter "full" is missing: write eth_getBlockByNumber [number, full]`},
 	} {
 		var params jsontext.Value
