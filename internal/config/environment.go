@@ -14,16 +14,16 @@ import (
 // Environment holds the raw value of every variable. docs/configuration.md and the help are generated from its tags. The tag
 // subject starts a group of variables.
 type Environment struct {
-	Nodes          string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" subject:"Nodes and chains" desc:"Nodes to monitor, as name=url, comma-separated. The name is the value of the label \"node\". The exporter sends a user and password in the URL as basic authentication."`
+	Nodes          string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" subject:"Nodes and chains" desc:"Nodes to monitor, as name=url, comma-separated. The name is the value of the label \"node\". The URL may contain a user and a password."`
 	NodesFile      string `split_words:"true" name:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml); see fleets.md. Reloaded when it changes. Without AVAX_NODES, the exporter monitors only the nodes of this file."`
-	NodeNetworkID  string `split_words:"true" name:"NODE_NETWORK_ID" desc:"Expected network of the nodes: mainnet, fuji or a number. Empty: the network of most nodes. The metric avax_node_network_mismatch is 1 for a node of another network."`
-	Observers      string `split_words:"true" name:"OBSERVERS" desc:"Observers, as name=url, comma-separated. An observer is an API endpoint that is not your node; see observers.md. The exporter compares your nodes with observers. To use observers without nodes, set AVAX_NODES to an empty value."`
+	NodeNetworkID  string `split_words:"true" name:"NODE_NETWORK_ID" desc:"Expected network of the nodes: mainnet, fuji or a number; see fleets.md. Empty: the network of most nodes."`
+	Observers      string `split_words:"true" name:"OBSERVERS" desc:"API endpoints to compare your nodes with, such as a public API, as name=url, comma-separated; see observers.md."`
 	ObserverBudget string `split_words:"true" name:"OBSERVER_BUDGET" default:"60" desc:"Maximum number of calls to one observer per minute."`
 	Chains         string `split_words:"true" name:"CHAINS" default:"C" desc:"Chains to monitor in addition to P and X, comma-separated. Each entry is an alias, name=alias or name=blockchainID. The name is the value of the label \"chain\". The entry \"auto\" adds all chains that the nodes track."`
 	Validators     string `split_words:"true" name:"VALIDATORS" default:"own" desc:"Validators of the primary network to monitor: own (the configured nodes), all, or node IDs, comma-separated."`
 
 	NodeHost          string `split_words:"true" name:"NODE_HOST" subject:"Requests to nodes" desc:"Host header of requests to nodes. If a node answers 403, set a host name that the node's flag --http-allowed-hosts allows, such as localhost."`
-	NodeHeadersFile   string `split_words:"true" name:"NODE_HEADERS_FILE" desc:"File with headers to send to the nodes, one header per line, such as \"Authorization: Token secret\". The exporter reloads this file and all other AVAX_NODE_…_FILE files when they change."`
+	NodeHeadersFile   string `split_words:"true" name:"NODE_HEADERS_FILE" desc:"File with headers to send to the nodes, one header per line, such as \"Authorization: Token secret\". All AVAX_NODE_…_FILE files are reloaded when they change."`
 	NodeCAFile        string `split_words:"true" name:"NODE_CA_FILE" desc:"File with the CA certificates of the nodes, in PEM. Empty: the system's CA certificates."`
 	NodeBearerFile    string `split_words:"true" name:"NODE_BEARER_FILE" desc:"File with the bearer token for requests to nodes."`
 	NodeBasicAuthFile string `split_words:"true" name:"NODE_BASIC_AUTH_FILE" desc:"File with user:password for basic authentication of requests to nodes."`
@@ -33,7 +33,7 @@ type Environment struct {
 	Collectors  string `split_words:"true" name:"COLLECTORS" subject:"Collectors" desc:"Collectors to run, comma-separated; see metrics.md. To change the default list, write only the changes, such as \"+admin,-acps\". Empty: the default list."`
 	Schedules   string `split_words:"true" name:"SCHEDULES" desc:"Schedules of collectors, as collector=expression, semicolon-separated, such as \"peers=@every 30s;acps=*/5 * * * *\". Expressions have cron's format."`
 	Timeout     string `split_words:"true" name:"TIMEOUT" default:"10s" desc:"Timeout of one call to a node or service, as a duration."`
-	Concurrency string `split_words:"true" name:"CONCURRENCY" default:"4" desc:"Maximum number of concurrent calls to one node or service. This limit does not include the probe for avax_node_up."`
+	Concurrency string `split_words:"true" name:"CONCURRENCY" default:"4" desc:"Maximum number of concurrent calls to one node or service."`
 	MaxBody     string `split_words:"true" name:"MAX_BODY" default:"16MiB" desc:"Maximum size of an answer of a node or service, in bytes, KiB, MiB or GiB. A list of 1,500 validators has 1.4 MiB."`
 
 	WatchAddresses  string `split_words:"true" name:"WATCH_ADDRESSES" subject:"Addresses, assets and contracts" desc:"Addresses to monitor, comma-separated: P-avax1… (P-Chain), X-avax1… (X-Chain) or 0x1f… (EVM). The exporter monitors an EVM address on each EVM chain of AVAX_CHAINS. EVM addresses need AVAX_DATA_URL."`
@@ -51,8 +51,8 @@ type Environment struct {
 	Currency         string `split_words:"true" name:"CURRENCY" default:"usd" desc:"Currency of prices from the Data service: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
 
 	MetricsAllow string `split_words:"true" name:"METRICS_ALLOW" subject:"Exported metrics" desc:"Metric families to export, comma-separated. In a name, * matches any text, as in \"avax_node_*\". To select series by a label, write \"avax_node_peers{node=alpha}\". Empty: all families. The exporter's own alert rules and status page cannot use families that are not exported; see decisions/limits.md."`
-	MetricsDeny  string `split_words:"true" name:"METRICS_DENY" desc:"Metric families or series that are not exported, in the format of AVAX_METRICS_ALLOW. An entry \"family{label}\" without a value removes the label from the family. If series become identical without the label, the exporter exports only the first series."`
-	SeriesLimit  string `split_words:"true" name:"SERIES_LIMIT" default:"1000000" desc:"Maximum number of series of one collector, over all nodes and other targets. 0: no limit. A run that exceeds the limit fails: the exporter drops the largest families of the run and exports the others."`
+	MetricsDeny  string `split_words:"true" name:"METRICS_DENY" desc:"Metric families or series that are not exported, in the format of AVAX_METRICS_ALLOW. An entry \"family{label}\" without a value removes the label from the family; see decisions/limits.md."`
+	SeriesLimit  string `split_words:"true" name:"SERIES_LIMIT" default:"1000000" desc:"Maximum number of series of one collector, over all nodes and other targets. 0: no limit; see decisions/limits.md."`
 
 	Listen           string `split_words:"true" name:"LISTEN" default:":9865" subject:"Web server" desc:"Address of /metrics and the status page, as host:port."`
 	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Maximum number of concurrent client connections. Above this number, the exporter closes connections; see operating.md."`
@@ -62,10 +62,10 @@ type Environment struct {
 	TrustLoopback    string `split_words:"true" name:"TRUST_LOOPBACK" default:"false" desc:"Whether clients on this machine may create and end silences without a password: true or false. Set false if a reverse proxy runs on this machine, because all clients of the proxy would be trusted."`
 	PprofListen      string `split_words:"true" name:"PPROF_LISTEN" desc:"Address of Go profiles (/debug/pprof/), as host:port, such as 127.0.0.1:6060. Clients are not authenticated. Empty: no profiles."`
 
-	Alerting             string `split_words:"true" name:"ALERTING" subject:"Alert rules" desc:"Whether the exporter evaluates the alert rules: on or off; see alerting.md. Set off if a Prometheus or another ruler evaluates the rules. Empty: on, but off in a build without alerting."`
+	Alerting             string `split_words:"true" name:"ALERTING" subject:"Alert rules" desc:"Whether the exporter evaluates the alert rules: on or off; see alerting.md. Empty: on, but off in a build without alerting."`
 	RulesProfile         string `split_words:"true" name:"RULES_PROFILE" default:"all" desc:"Built-in alert rules to evaluate, by kind of operator: validator, l1, rpc, delegator or all; see alerting.md."`
 	RulesFile            string `split_words:"true" name:"RULES_FILE" desc:"File with alert rules that replace the built-in rules, in Prometheus' format. Reloaded on SIGHUP."`
-	AlertingInterval     string `split_words:"true" name:"ALERTING_INTERVAL" default:"15s" desc:"Interval between evaluations of the alert rules, as a duration. The exporter samples its metrics at the same interval."`
+	AlertingInterval     string `split_words:"true" name:"ALERTING_INTERVAL" default:"15s" desc:"Interval between evaluations of the alert rules, as a duration."`
 	History              string `split_words:"true" name:"HISTORY" default:"auto" desc:"Time for which the exporter keeps samples in memory: a duration of 2h or more, or auto. With auto, the time is 24h, or less if 24h of samples need more than 64 MB; see alerting.md."`
 	AlertingJob          string `split_words:"true" name:"ALERTING_JOB" default:"avax-exporter" desc:"Value of the label \"job\" of alerts. Set the job name under which Prometheus scrapes this exporter."`
 	AlertingInstance     string `split_words:"true" name:"ALERTING_INSTANCE" desc:"Value of the label \"instance\" of alerts. Set the host:port at which Prometheus scrapes this exporter. Empty: AVAX_LISTEN, with the name of this machine if AVAX_LISTEN has no host."`
@@ -74,12 +74,12 @@ type Environment struct {
 	PrometheusURL        string `split_words:"true" name:"PROMETHEUS_URL" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages read alerts and samples from this address. Needs AVAX_ALERTING=off."`
 	PrometheusConfigFile string `split_words:"true" name:"PROMETHEUS_CONFIG_FILE" desc:"File with the HTTP client configuration for AVAX_PROMETHEUS_URL, in Prometheus' format: basic_auth, authorization, tls_config, http_headers."`
 
-	Alertmanagers          string `split_words:"true" name:"ALERTMANAGERS" subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated. If there is no Alertmanager and no AVAX_NOTIFY_FILE, the exporter shows alerts but does not send them."`
-	AlertmanagerConfigFile string `split_words:"true" name:"ALERTMANAGER_CONFIG_FILE" desc:"File with the section \"alerting\" of a Prometheus configuration; see alerting.md. The section sets TLS, credentials and relabelling for AVAX_ALERTMANAGERS, and can add Alertmanagers."`
+	Alertmanagers          string `split_words:"true" name:"ALERTMANAGERS" subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated; see alerting.md."`
+	AlertmanagerConfigFile string `split_words:"true" name:"ALERTMANAGER_CONFIG_FILE" desc:"File with TLS settings, credentials and relabelling for AVAX_ALERTMANAGERS, and with further Alertmanagers. The format is the section \"alerting\" of a Prometheus configuration; see alerting.md."`
 	NotifyFile             string `split_words:"true" name:"NOTIFY_FILE" desc:"File with receivers and routes, in Alertmanager's format, for notifications without an Alertmanager; see notifications.md. Reloaded on SIGHUP."`
-	HeartbeatURL           string `split_words:"true" name:"HEARTBEAT_URL" desc:"URL of a dead man's switch, such as a check at healthchecks.io. The exporter requests this URL every minute while alerting works; see notifications.md. The exporter never logs or shows this URL."`
+	HeartbeatURL           string `split_words:"true" name:"HEARTBEAT_URL" desc:"URL of a dead man's switch, such as a check at healthchecks.io. The exporter requests this URL every minute while alerting works; see notifications.md."`
 	NotifyListen           string `split_words:"true" name:"NOTIFY_LISTEN" default:":9866" desc:"Address on which this replica listens for gossip of the other replicas, as host:port. Used only with AVAX_NOTIFY_PEERS. Not authenticated: keep the port inside your network."`
-	NotifyPeers            string `split_words:"true" name:"NOTIFY_PEERS" desc:"Gossip addresses of the other replicas, as host:port, comma-separated. Replicas with the same AVAX_NOTIFY_FILE then send each notification only once; see notifications.md."`
+	NotifyPeers            string `split_words:"true" name:"NOTIFY_PEERS" desc:"Gossip addresses of the other replicas, as host:port, comma-separated; see notifications.md."`
 	Digest                 string `split_words:"true" name:"DIGEST" default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. Needs a route in AVAX_NOTIFY_FILE or in Alertmanager; see notifications.md."`
 
 	Shard       string `split_words:"true" name:"SHARD" default:"0" subject:"Shards, state and log" desc:"Index of this shard: 0 for the first shard. Shards are exporters that share the nodes; see fleets.md."`
