@@ -17,7 +17,7 @@ type Environment struct {
 	Nodes          string `split_words:"true" name:"NODES" default:"local=http://127.0.0.1:9650" subject:"Nodes and chains" desc:"Nodes to monitor, as name=url, comma-separated. The name is the value of the label \"node\". The URL may contain a user and a password."`
 	NodesFile      string `split_words:"true" name:"NODES_FILE" desc:"File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml); see fleets.md. Reloaded when it changes. Without AVAX_NODES, the exporter monitors only the nodes of this file."`
 	NodeNetworkID  string `split_words:"true" name:"NODE_NETWORK_ID" desc:"Expected network of the nodes: mainnet, fuji or a number; see fleets.md. Empty: the network of most nodes."`
-	Observers      string `split_words:"true" name:"OBSERVERS" desc:"API endpoints to compare your nodes with, such as a public API, as name=url, comma-separated; see observers.md."`
+	Observers      string `split_words:"true" name:"OBSERVERS" desc:"Observers, as name=url, comma-separated: API endpoints to compare your nodes with; see observers.md."`
 	ObserverBudget string `split_words:"true" name:"OBSERVER_BUDGET" default:"60" desc:"Maximum number of calls to one observer per minute."`
 	Chains         string `split_words:"true" name:"CHAINS" default:"C" desc:"Chains to monitor in addition to P and X, comma-separated. Each entry is an alias, name=alias or name=blockchainID. The name is the value of the label \"chain\". The entry \"auto\" adds all chains that the nodes track."`
 	Validators     string `split_words:"true" name:"VALIDATORS" default:"own" desc:"Validators of the primary network to monitor: own (the configured nodes), all, or node IDs, comma-separated."`
