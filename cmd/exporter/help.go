@@ -61,11 +61,10 @@ You configure the exporter with environment variables:
 			subject = v.Subject
 			fmt.Fprintf(stdout, "\n%s:\n\n", subject)
 		}
-		text := v.Description
+		fmt.Fprintf(stdout, "  %s\n%s", v.Name, wrap(v.Description, "      ", "      "))
 		if v.Default != "" {
-			text += " (default: " + v.Default + ")"
+			fmt.Fprintf(stdout, "      Default: %s\n", v.Default)
 		}
-		fmt.Fprintf(stdout, "  %s\n%s", v.Name, wrap(text, "      ", "      "))
 	}
 	return nil
 }
