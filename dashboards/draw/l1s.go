@@ -24,7 +24,7 @@ var l1s = board{
 			)...)},
 		{
 			title: "How long the balances last",
-			text:  "Each validator pays at least 512 nAVAX per second (1.33 AVAX in 30 days). At a balance of 0 it becomes inactive, but its weight still counts in the quorum. If the active weight falls too low, the L1 stops. A top-up after that may not restart it.",
+			text:  "Each validator pays at least 512 nAVAX per second (1.33 AVAX in 30 days). At a balance of 0 it becomes inactive, but its weight stays in the L1's total weight. If the active weight falls too low, the L1 stops. A top-up after that may not restart it.",
 			panels: []*panel{
 				runwayBars().size(8, 9),
 				table("Days until the quorum is lost", "Time until the active weight falls below each share, because balances run out. A dash means never. Below 80 % nodes report themselves unhealthy. Below 75 % consensus stops. Below 67 % messages between chains stop.",
@@ -107,13 +107,13 @@ var (
 )
 
 func inactiveTile() *panel {
-	return stat("Inactive L1 validators", "Validators whose balance ran out. They neither vote nor sign, but their weight still counts in the quorum.",
+	return stat("Inactive L1 validators", "Validators whose balance ran out. They neither vote nor sign, but their weight stays in the L1's total weight.",
 		"sum("+most("avax_l1_validators", onChains, `state="inactive"`)+")").
 		unit("none", 0).judged(some(bad)).reads("0", "None", good)
 }
 
 func runwayTile() *panel {
-	return stat("Shortest L1 runway", "Time until the first L1 validator runs out of balance. At a balance of 0 it becomes inactive, but its weight still counts in the quorum.",
+	return stat("Shortest L1 runway", "Time until the first L1 validator runs out of balance. At a balance of 0 it becomes inactive, but its weight stays in the L1's total weight.",
 		inDays("min("+least("avax_l1_validator_runway_seconds", onChains)+")")).
 		unit("suffix: days", 1).graded(runway()).leadsTo("avax-l1")
 }
