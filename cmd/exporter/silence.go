@@ -25,7 +25,12 @@ const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT
 const silenceHelp = `
 Creates silences for all alerts that have the node's name or node ID in a label.
 The silences are created in an Alertmanager. If there is no Alertmanager, they
-are created in the exporter, which needs AVAX_NOTIFY_FILE.
+are created in the exporter. The exporter then needs AVAX_NOTIFY_FILE, and one
+of these settings:
+
+- AVAX_TRUST_LOOPBACK=true, for commands on the exporter's machine
+- a password in AVAX_WEB_CONFIG_FILE. Write the user and the password in --from:
+  http://user:password@host:9865
 
 Arguments:
   NODE                name of the node in the configuration

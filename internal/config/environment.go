@@ -47,7 +47,7 @@ type Environment struct {
 	DataAPIKeyHeader string `split_words:"true" name:"DATA_API_KEY_HEADER" default:"x-service-api-key" desc:"Header that carries the API key. Some URLs of the Data service need x-glacier-api-key."`
 	DataBudget       string `split_words:"true" name:"DATA_BUDGET" default:"6000/m,1200000/d" desc:"Maximum number of compute units of the Data service to spend per minute (/m) and per day (/d). An omitted period has no limit. The default is the service's limit for clients without a key; see data-service.md."`
 	MetricsURL       string `split_words:"true" name:"METRICS_URL" desc:"Address of the Metrics service, such as https://metrics.avax.network; see data-service.md. Empty: the Metrics service is not used."`
-	Network          string `split_words:"true" name:"NETWORK" desc:"Network for requests to the Data service: mainnet, fuji or testnet; see data-service.md. Empty: the network of the nodes."`
+	Network          string `split_words:"true" name:"NETWORK" desc:"Network for requests to the Data service: mainnet, or fuji (also called testnet); see data-service.md. Empty: the network of the nodes."`
 	Currency         string `split_words:"true" name:"CURRENCY" default:"usd" desc:"Currency of prices from the Data service: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
 
 	MetricsAllow string `split_words:"true" name:"METRICS_ALLOW" subject:"Exported metrics" desc:"Metric families to export, comma-separated. In a name, * matches any text, as in \"avax_node_*\". To select series by a label, write \"avax_node_peers{node=alpha}\". Empty: all families. The exporter's own alert rules and status page cannot use families that are not exported; see decisions/limits.md."`
@@ -55,11 +55,11 @@ type Environment struct {
 	SeriesLimit  string `split_words:"true" name:"SERIES_LIMIT" default:"1000000" desc:"Maximum number of series of one collector, over all nodes and other targets. 0: no limit; see decisions/limits.md."`
 
 	Listen           string `split_words:"true" name:"LISTEN" default:":9865" subject:"Web server" desc:"Address of /metrics and the status page, as host:port."`
-	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Maximum number of concurrent client connections. Above this number, the exporter closes connections; see operating.md."`
+	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Maximum number of concurrent client connections. Above this number, the exporter closes an idle connection before it accepts a new one; see operating.md."`
 	WebConfigFile    string `split_words:"true" name:"WEB_CONFIG_FILE" desc:"File with TLS settings and passwords for AVAX_LISTEN, in the format of Prometheus' exporter-toolkit (web.config.file); see operating.md. Reloaded for every connection."`
 	WebSystemdSocket string `split_words:"true" name:"WEB_SYSTEMD_SOCKET" default:"false" desc:"Whether to serve on the socket of systemd instead of AVAX_LISTEN: true or false; see operating.md."`
 	ReloadEndpoint   string `split_words:"true" name:"RELOAD_ENDPOINT" default:"false" desc:"Whether POST /-/reload has the same effect as SIGHUP: true or false. With true, every client that reaches the port may send this request, unless AVAX_WEB_CONFIG_FILE requires authentication."`
-	TrustLoopback    string `split_words:"true" name:"TRUST_LOOPBACK" default:"false" desc:"Whether clients on this machine may create and end silences without a password: true or false. Set false if a reverse proxy runs on this machine, because all clients of the proxy would be trusted."`
+	TrustLoopback    string `split_words:"true" name:"TRUST_LOOPBACK" default:"false" desc:"Whether clients on this machine may create and end silences without a password: true or false. Do not set true if a reverse proxy runs on this machine: with true, the exporter trusts all clients of the proxy."`
 	PprofListen      string `split_words:"true" name:"PPROF_LISTEN" desc:"Address of Go profiles (/debug/pprof/), as host:port, such as 127.0.0.1:6060. Clients are not authenticated. Empty: no profiles."`
 
 	Alerting             string `split_words:"true" name:"ALERTING" subject:"Alert rules" desc:"Whether the exporter evaluates the alert rules: on or off; see alerting.md. Empty: on, but off in a build without alerting."`
@@ -82,7 +82,7 @@ type Environment struct {
 	NotifyPeers            string `split_words:"true" name:"NOTIFY_PEERS" desc:"Gossip addresses of the other replicas, as host:port, comma-separated; see notifications.md."`
 	Digest                 string `split_words:"true" name:"DIGEST" default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. Needs a route in AVAX_NOTIFY_FILE or in Alertmanager; see notifications.md."`
 
-	Shard       string `split_words:"true" name:"SHARD" default:"0" subject:"Shards, state and log" desc:"Index of this shard: 0 for the first shard. Shards are exporters that share the nodes; see fleets.md."`
+	Shard       string `split_words:"true" name:"SHARD" default:"0" subject:"Shards, state and log" desc:"Index of this shard: 0 for the first shard. Each shard is an exporter that monitors a part of the nodes; see fleets.md."`
 	TotalShards string `split_words:"true" name:"TOTAL_SHARDS" default:"1" desc:"Number of shards."`
 	StateDir    string `split_words:"true" name:"STATE_DIR" desc:"Directory for state that survives a restart, such as the state of alerts and totals from the Data service. The directory must exist. Empty: a restart loses this state."`
 	LogLevel    string `split_words:"true" name:"LOG_LEVEL" default:"INFO" desc:"Log level: DEBUG, INFO, WARN or ERROR."`
