@@ -18,8 +18,8 @@ const explainArgs = "[--from URL] ALERT|FAMILY [TARGET]"
 
 const explainHelp = `
 For an alert, prints its state, its value, its threshold, the formula with
-numbers, and the runbook. For an alert and for a family, prints the samples with
-their age, the calls that returned the samples, and the node's error text.
+numbers, and the runbook. For both, prints the samples with their age,
+the calls that returned the samples, and the node's error text.
 
 Arguments:
   ALERT       name of an alert, such as AvaxNodeDown
