@@ -68,6 +68,7 @@ func (y story) fired(t *testing.T, observed bool, last time.Duration) (alerts []
 			}
 		}
 	})
+	slices.Sort(alerts) // by name: alerts of the same minute fire in any order
 	return alerts
 }
 
