@@ -310,9 +310,9 @@ func TestKilledExporterContinuesItsAlerts(t *testing.T) {
 		}
 		return at
 	}
-	// Until it has been pending for some time, and that state is saved.
+	// Until it has been pending for much longer than the state's age at the kill (up to four intervals) and the restart take.
 	eventually(t, func() string {
-		if at := since(first); at.IsZero() || time.Since(at) < 5*time.Second {
+		if at := since(first); at.IsZero() || time.Since(at) < 30*time.Second {
 			return "it has not been pending for long"
 		}
 		return ""
