@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -19,15 +18,12 @@ import (
 // the network is in owns and others.
 func inShardZero(t *testing.T, owns, others []string, test func(t *testing.T, w world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		network := simnet.New(simnet.Options{Seed: 1})
-		w := world{network: network, otherwise: new(func(string, string, []any) string)}
-		hosts := map[string]string{}
-		w.ups = upstreams(t, &posing{to: w, hosts: hosts}, network)
+	inWorld(t, func(t *testing.T, w world) {
+		transport := &posing{to: w, hosts: map[string]string{}}
 		var nodes []*collectors.Node
 		add := func(name, host string, otherShard bool) {
-			hosts[name+".sim"] = host + ".sim"
-			n := collectors.NewNode(node.New(open(t, &posing{to: w, hosts: hosts}, name)))
+			transport.hosts[name+".sim"] = host + ".sim"
+			n := collectors.NewNode(node.New(open(t, transport, name)))
 			n.OtherShard = otherShard
 			nodes = append(nodes, n)
 		}

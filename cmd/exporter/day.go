@@ -21,6 +21,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/test/bufconn"
+
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -46,13 +48,14 @@ func oneNodeForADay(t *testing.T, address string) {
 	dir := t.TempDir()
 	upstreams := dialUpstreams(address)
 	synctest.Test(t, func(t *testing.T) {
-		inbox := &inbox{conns: make(chan net.Conn)}
+		inbox := &inbox{Listener: bufconn.Listen(1 << 16)}
 		server := &http.Server{Handler: inbox}
 		go func() { _ = server.Serve(inbox) }()
 		defer server.Close()
 		c := configuredForADay(t, dir)
-		collectGarbage(len(c.Nodes))
-		c.Transport, c.Notify.Dial = upstreams, inbox.dial
+		setGCPercent(len(c.Nodes))
+		c.Transport = upstreams
+		c.Notify.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return inbox.DialContext(ctx) }
 		ctx, cancel := context.WithCancel(t.Context())
 		a, err := app.New(ctx, c, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -200,28 +203,8 @@ func (u upstreams) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // inbox is the server of the webhook, in memory. It counts the notified alerts.
 type inbox struct {
-	conns            chan net.Conn
+	*bufconn.Listener
 	firing, resolved int
-}
-
-func (i *inbox) Accept() (net.Conn, error) {
-	if conn, ok := <-i.conns; ok {
-		return conn, nil
-	}
-	return nil, net.ErrClosed
-}
-
-func (i *inbox) Close() error {
-	close(i.conns)
-	return nil
-}
-
-func (*inbox) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (i *inbox) dial(context.Context, string, string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	i.conns <- theirs
-	return ours, nil
 }
 
 func (i *inbox) ServeHTTP(_ http.ResponseWriter, r *http.Request) {

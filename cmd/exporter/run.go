@@ -33,9 +33,10 @@ func runExporter(ctx context.Context, _ []string, _, stderr io.Writer) error {
 	return serve(ctx, cfg, newLogger(cfg, stderr), nil)
 }
 
-// collectGarbage sets when the garbage collector runs, for the number of nodes at the start. Its CPU time grows with the heap. With a
-// few nodes the exporter runs it often: that saves several megabytes and takes 0.1 % of a core. The variable GOGC overrides it.
-func collectGarbage(nodes int) {
+// setGCPercent sets how much the heap may grow between two garbage collections, for the number of nodes at the start. A large heap
+// takes long to collect. With a few nodes the heap is small, so frequent collections save several megabytes and take 0.1 % of a
+// core. The variable GOGC overrides it.
+func setGCPercent(nodes int) {
 	percent := 60
 	if nodes <= 10 {
 		percent = 20
@@ -47,7 +48,7 @@ func collectGarbage(nodes int) {
 
 // serve runs the exporter and reloads it on SIGHUP.
 func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, started func(net.Addr)) error {
-	collectGarbage(len(cfg.Nodes))
+	setGCPercent(len(cfg.Nodes))
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)

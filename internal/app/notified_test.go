@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/config"
@@ -27,7 +28,7 @@ import (
 
 // phones are webhooks in memory, by the host of their address.
 type phones struct {
-	conns  chan net.Conn
+	*bufconn.Listener
 	server *http.Server
 
 	mu   sync.Mutex
@@ -40,31 +41,13 @@ const (
 )
 
 func newPhones() *phones {
-	p := &phones{conns: make(chan net.Conn, 100), sent: map[string][]string{}}
+	p := &phones{Listener: bufconn.Listen(1 << 16), sent: map[string][]string{}}
 	p.server = &http.Server{Handler: p}
 	go func() { _ = p.server.Serve(p) }()
 	return p
 }
 
-func (p *phones) Accept() (net.Conn, error) {
-	if conn, ok := <-p.conns; ok {
-		return conn, nil
-	}
-	return nil, net.ErrClosed
-}
-
-func (p *phones) Close() error {
-	close(p.conns)
-	return nil
-}
-
-func (p *phones) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (p *phones) dial(context.Context, string, string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	p.conns <- theirs
-	return ours, nil
-}
+func (p *phones) dial(ctx context.Context, _, _ string) (net.Conn, error) { return p.DialContext(ctx) }
 
 // ServeHTTP accepts a notification.
 func (p *phones) ServeHTTP(_ http.ResponseWriter, r *http.Request) {

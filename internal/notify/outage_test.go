@@ -18,42 +18,27 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
 // memory is a webhook in memory that may be down.
 type memory struct {
-	conns chan net.Conn
+	*bufconn.Listener
 
 	mu   sync.Mutex
 	down bool
 	sent []string // status and name of each alert
 }
 
-func (m *memory) Accept() (net.Conn, error) {
-	if conn, ok := <-m.conns; ok {
-		return conn, nil
-	}
-	return nil, net.ErrClosed
-}
-
-func (m *memory) Close() error {
-	close(m.conns)
-	return nil
-}
-
-func (m *memory) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (m *memory) dial(context.Context, string, string) (net.Conn, error) {
+func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.down {
 		return nil, errors.New("connection refused")
 	}
-	ours, theirs := net.Pipe()
-	m.conns <- theirs
-	return ours, nil
+	return m.DialContext(ctx)
 }
 
 func (m *memory) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
@@ -94,7 +79,7 @@ receivers:
 func inMemory(t *testing.T, config string, test func(n *notify.Notifier, phone *memory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		phone := &memory{conns: make(chan net.Conn, 10)}
+		phone := &memory{Listener: bufconn.Listen(1 << 16)}
 		server := &http.Server{Handler: phone}
 		go func() { _ = server.Serve(phone) }()
 		ctx, cancel := context.WithCancel(t.Context())
