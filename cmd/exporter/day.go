@@ -1,4 +1,4 @@
-//go:build day && !noalerting
+//go:build day
 
 package main
 

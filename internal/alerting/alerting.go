@@ -1,9 +1,6 @@
 // Package alerting stores samples of the exporter's own metrics, evaluates alert rules and PromQL queries over them, and
 // notifies Alertmanagers. It uses Prometheus' scraper, head block, rule manager and notifier, so a rules file has the same
 // meaning here as in a Prometheus.
-//
-// With the build tag noalerting, Start returns an error, and the program contains only Prometheus' PromQL parser
-// and what the parser imports.
 package alerting
 
 import (

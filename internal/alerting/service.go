@@ -1,5 +1,3 @@
-//go:build !noalerting
-
 package alerting
 
 import (
@@ -25,12 +23,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
-
-// Built reports that this program can evaluate rules.
-const Built = true
-
-// ErrNotBuilt is the error of Start in a program that was built without alerting. Here it is nil.
-var ErrNotBuilt error
 
 const (
 	dropEvery = 10 * time.Minute // time between two deletions of samples older than the history

@@ -1,4 +1,4 @@
-//go:build incidents && !noalerting
+//go:build incidents
 
 package app_test
 

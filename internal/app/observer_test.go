@@ -1,5 +1,3 @@
-//go:build !noalerting
-
 package app_test
 
 import (

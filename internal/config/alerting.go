@@ -62,7 +62,7 @@ func (env Environment) parseAlerting(c *Config, note func(variable string, errs 
 			{"ALERTMANAGERS", env.Alertmanagers}, {"ALERTMANAGER_CONFIG_FILE", env.AlertmanagerConfigFile}, {"RULES_FILE", env.RulesFile},
 		} {
 			if v.value != "" && err == nil {
-				note(v.name, cmp.Or(alerting.ErrNotBuilt, errors.New("not used with AVAX_ALERTING=off: remove one of the two")))
+				note(v.name, errors.New("not used with AVAX_ALERTING=off: remove one of the two"))
 			}
 		}
 		return
@@ -107,15 +107,12 @@ func parseHistory(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseOn parses whether this process evaluates rules. If the setting is empty, it does, unless the program was built without
-// alerting.
+// parseOn parses whether this process evaluates rules.
 func parseOn(s string) (bool, error) {
-	switch {
-	case s == "on" && !alerting.Built:
-		return false, alerting.ErrNotBuilt
-	case s == "" || s == "on":
-		return alerting.Built, nil
-	case s == "off":
+	switch s {
+	case "on":
+		return true, nil
+	case "off":
 		return false, nil
 	}
 	return false, fmt.Errorf("%q: write on or off", s)

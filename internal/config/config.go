@@ -117,7 +117,7 @@ func LoadAddress() (*Config, error) {
 	return load(func(env *Environment) {
 		withoutUpstreams(env)
 		env.Alertmanagers, env.AlertmanagerConfigFile, env.RulesFile = "", "", ""
-		env.NotifyFile, env.NotifyPeers, env.HeartbeatURL = "", "", ""
+		env.NotifyFile, env.HeartbeatURL = "", ""
 		env.PrometheusURL, env.PrometheusConfigFile = "", ""
 		env.WebConfigFile = ""
 	})

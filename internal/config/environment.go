@@ -62,7 +62,7 @@ type Environment struct {
 	TrustLoopback    string `split_words:"true" name:"TRUST_LOOPBACK" default:"false" desc:"Whether clients on this machine may create and end silences without a password: true or false. Do not set true if a reverse proxy runs on this machine: with true, the exporter trusts all clients of the proxy."`
 	PprofListen      string `split_words:"true" name:"PPROF_LISTEN" desc:"Address of Go profiles (/debug/pprof/), as host:port, such as 127.0.0.1:6060. Clients are not authenticated. Empty: no profiles."`
 
-	Alerting             string `split_words:"true" name:"ALERTING" subject:"Alert rules" desc:"Whether the exporter evaluates the alert rules: on or off; see alerting.md. Empty: on, but off in a build without alerting."`
+	Alerting             string `split_words:"true" name:"ALERTING" default:"on" subject:"Alert rules" desc:"Whether the exporter evaluates the alert rules: on or off; see alerting.md."`
 	RulesProfile         string `split_words:"true" name:"RULES_PROFILE" default:"all" desc:"Built-in alert rules to evaluate, by kind of operator: validator, l1, rpc, delegator or all; see alerting.md."`
 	RulesFile            string `split_words:"true" name:"RULES_FILE" desc:"File with alert rules that replace the built-in rules, in Prometheus' format. Reloaded on SIGHUP."`
 	AlertingInterval     string `split_words:"true" name:"ALERTING_INTERVAL" default:"15s" desc:"Interval between evaluations of the alert rules, as a duration."`
@@ -78,8 +78,6 @@ type Environment struct {
 	AlertmanagerConfigFile string `split_words:"true" name:"ALERTMANAGER_CONFIG_FILE" desc:"File with TLS settings, credentials and relabelling for AVAX_ALERTMANAGERS, and with further Alertmanagers. The format is the section \"alerting\" of a Prometheus configuration; see alerting.md."`
 	NotifyFile             string `split_words:"true" name:"NOTIFY_FILE" desc:"File with receivers and routes, in Alertmanager's format, for notifications without an Alertmanager; see notifications.md. Reloaded on SIGHUP."`
 	HeartbeatURL           string `split_words:"true" name:"HEARTBEAT_URL" desc:"URL of a dead man's switch, such as a check at healthchecks.io. The exporter requests this URL every minute while alerting works; see notifications.md."`
-	NotifyListen           string `split_words:"true" name:"NOTIFY_LISTEN" default:":9866" desc:"Address on which this replica listens for gossip of the other replicas, as host:port. Used only with AVAX_NOTIFY_PEERS. Not authenticated: keep the port inside your network."`
-	NotifyPeers            string `split_words:"true" name:"NOTIFY_PEERS" desc:"Gossip addresses of the other replicas, as host:port, comma-separated; see notifications.md."`
 	Digest                 string `split_words:"true" name:"DIGEST" default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. Needs a route in AVAX_NOTIFY_FILE or in Alertmanager; see notifications.md."`
 
 	Shard       string `split_words:"true" name:"SHARD" default:"0" subject:"Shards, state and log" desc:"Index of this shard: 0 for the first shard. Each shard is an exporter that monitors a part of the nodes; see fleets.md."`

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -355,31 +354,4 @@ func TestFullDiskDoesNotStopAlerting(t *testing.T) {
 	})
 	i.end(w.network)
 	w.pages.Wait(i.of(stack.Resolved(i.alert)))
-}
-
-func TestNoalertingBuildHasNoRuleEngine(t *testing.T) {
-	full(t)
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "slim")
-	if out, err := exec.Command("go", "build", "-tags", "noalerting", "-o", path, "../../cmd/exporter").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	linked, err := exec.Command("go", "list", "-deps", "-tags", "noalerting", "../../cmd/exporter").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, engine := range []string{"promql", "rules", "scrape", "tsdb", "notifier"} {
-		if pkg := "github.com/prometheus/prometheus/" + engine; slices.Contains(strings.Fields(string(linked)), pkg) {
-			t.Errorf("%s linked", pkg)
-		}
-	}
-	for _, set := range []string{"AVAX_ALERTMANAGERS=http://127.0.0.1:9093", "AVAX_ALERTING=on", "AVAX_RULES_FILE=rules.yml"} {
-		cmd := exec.Command(path)
-		cmd.Env = append(os.Environ(), set)
-		out, _ := cmd.CombinedOutput()
-		name, _, _ := strings.Cut(set, "=")
-		if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), name+": this program was built without alerting") {
-			t.Errorf("%s: exit code %d:\n%s", set, code, out)
-		}
-	}
 }

@@ -248,60 +248,6 @@ func stored(t *testing.T, state, file, text string) {
 	})
 }
 
-func TestReplicasNotifyOnce(t *testing.T) {
-	full(t)
-	t.Parallel()
-	network, _, environment := paging(t)
-	addresses := []string{stack.Address(t), stack.Address(t)}
-	phones := []*stack.Receiver{stack.Webhook(t), stack.Webhook(t)}
-	states := []string{t.TempDir(), t.TempDir()}
-	var replicas []*process
-	for i := range 2 {
-		replicas = append(replicas, start(t, append(slices.Clone(environment), "AVAX_NOTIFY_FILE="+notifyFile(t, phones[i].URL), "AVAX_STATE_DIR="+states[i],
-			"AVAX_NOTIFY_LISTEN="+addresses[i], "AVAX_NOTIFY_PEERS="+addresses[1-i])...))
-	}
-	for _, r := range replicas {
-		eventually(t, func() string {
-			var status struct {
-				Cluster struct{ Peers []struct{ Name string } }
-			}
-			if err := getJSON(t.Context(), r.url+"/api/v2/status", &status); err != nil || len(status.Cluster.Peers) != 2 {
-				return fmt.Sprintf("the replicas do not know each other: %+v, %v", status, err)
-			}
-			return ""
-		})
-	}
-	both := func(match func(stack.Alert) bool) int { return count(phones[0], match) + count(phones[1], match) }
-	network.Node("alpha").Stop()
-	eventually(t, func() string {
-		if both(about("alpha", stack.Firing("NodeDown"))) == 0 {
-			return "nobody is notified"
-		}
-		return ""
-	})
-	sender := 0
-	if count(phones[1], about("alpha", stack.Firing("NodeDown"))) > 0 {
-		sender = 1
-	}
-	silence := strings.TrimSpace(amtool(t, replicas[sender], "silence", "add", "--duration=1h", "--comment=test", "node=charlie"))
-	stored(t, states[1-sender], "nflog", "NodeDown")
-	stored(t, states[1-sender], "silences", silence)
-	replicas[sender].end(syscall.SIGKILL)
-	network.Node("bravo").Stop()
-	other := phones[1-sender]
-	other.Wait(about("bravo", stack.Firing("NodeDown")))
-	network.Node("alpha").Start()
-	other.Wait(about("alpha", stack.Resolved("NodeDown"))) // if there was another notification of its group, it was sent before this one
-	for _, node := range []string{"alpha", "bravo"} {
-		if n := both(about(node, stack.Firing("NodeDown"))); n != 1 {
-			t.Errorf("NodeDown of %s sent %d times", node, n)
-		}
-	}
-	if shown := amtool(t, replicas[1-sender], "silence", "query"); !strings.Contains(shown, silence) {
-		t.Errorf("silence %s missing on the other replica:\n%s", silence, shown)
-	}
-}
-
 // A separate Alertmanager with the same file sends the same notifications.
 func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 	full(t)

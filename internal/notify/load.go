@@ -1,5 +1,3 @@
-//go:build !noalerting
-
 package notify
 
 import (
@@ -17,9 +15,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
-
-// Built reports that this program can send notifications.
-const Built = true
 
 // Check validates the file. It sends nothing. No error contains a secret.
 func Check(c Config) error {

@@ -1,5 +1,3 @@
-//go:build !noalerting
-
 package notify
 
 import (
@@ -8,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +17,6 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/prometheus/alertmanager/alert"
 	"github.com/prometheus/alertmanager/api"
-	"github.com/prometheus/alertmanager/cluster"
 	amconfig "github.com/prometheus/alertmanager/config"
 	"github.com/prometheus/alertmanager/config/receiver"
 	"github.com/prometheus/alertmanager/dispatch"
@@ -53,7 +48,6 @@ type Notifier struct {
 	silencer   *silence.Silencer
 	sent       *nflog.Log
 	groups     marker.GroupMarker
-	peer       *cluster.Peer        // nil without replicas
 	internals  *prometheus.Registry // Alertmanager's own families; not served
 	pipelines  *notify.PipelineBuilder
 	dispatched *dispatch.DispatcherMetrics
@@ -119,40 +113,22 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 // open creates the parts that a reload does not replace.
 func (n *Notifier) open() error {
 	log, internals := slog.New(quiet{n.log.Handler()}), n.internals
-	err := n.join(log)
-	if err != nil {
-		return err
-	}
+	var err error
 	if n.sent, err = nflog.New(nflog.Options{SnapshotFile: n.file("nflog"), Retention: retention, Logger: log, Metrics: internals}); err != nil {
 		return fmt.Errorf("notification log: %w: remove the file to start without it", err)
 	}
 	if n.silences, err = silence.New(silence.Options{SnapshotFile: n.file("silences"), Retention: retention, Logger: log, Metrics: internals}); err != nil {
 		return fmt.Errorf("silences: %w: remove the file to start without it", err)
 	}
-	broadcast := func(share func([]byte)) func([]byte) {
-		return func(change []byte) {
-			share(change)
-			select {
-			case n.changed <- struct{}{}:
-			default:
-			}
+	changed := func([]byte) {
+		select {
+		case n.changed <- struct{}{}:
+		default:
 		}
 	}
-	nobody := func([]byte) {}
-	shareLog, shareSilences := nobody, nobody
-	if n.peer != nil {
-		shareLog = n.peer.AddState("nfl", n.sent, internals).Broadcast
-		shareSilences = n.peer.AddState("sil", n.silences, internals).Broadcast
-	}
-	n.sent.SetBroadcast(broadcast(shareLog))
-	n.silences.SetBroadcast(broadcast(shareSilences))
+	n.sent.SetBroadcast(changed)
+	n.silences.SetBroadcast(changed)
 	n.silencer = silence.NewSilencer(n.silences, log, recorder)
-	if n.peer != nil {
-		if err := n.peer.Join(cluster.DefaultReconnectInterval, cluster.DefaultReconnectTimeout); err != nil {
-			n.log.Warn("replicas not reachable, retrying", "err", err)
-		}
-		go n.peer.Settle(context.Background(), 10*gossipInterval)
-	}
 	n.alerts, err = mem.NewAlerts(context.Background(), gcInterval, 0, n.silencer, log, recorder, internals, featurecontrol.NoopFlags{})
 	return err
 }
@@ -160,12 +136,8 @@ func (n *Notifier) open() error {
 // openAPI creates Alertmanager's API. Its description takes three megabytes and few need it, so the first request creates it. The
 // caller holds n.mu.
 func (n *Notifier) openAPI() error {
-	var peer cluster.ClusterPeer
-	if n.peer != nil {
-		peer = n.peer
-	}
 	created, err := api.New(api.Options{
-		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Peer: peer, Logger: slog.New(quiet{n.log.Handler()}), Registry: n.internals,
+		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Logger: slog.New(quiet{n.log.Handler()}), Registry: n.internals,
 		RequestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "request_duration_seconds", Help: "Not served."}, []string{"handler", "method", "code"}),
 		GroupFunc: func(ctx context.Context, routes func(*dispatch.Route) bool, alerts func(*alert.Alert, time.Time) bool) (dispatch.AlertGroups, map[model.Fingerprint][]string, error) {
 			return n.dispatcher.Load().Groups(ctx, routes, alerts)
@@ -185,20 +157,6 @@ func (n *Notifier) configureAPI() {
 		n.inhibitor.Load().Mutes(ctx, labels)
 		n.silencer.Mutes(ctx, labels)
 	})
-}
-
-// join connects this replica to the others.
-func (n *Notifier) join(log *slog.Logger) (err error) {
-	if len(n.o.Peers) == 0 {
-		return nil
-	}
-	n.peer, err = cluster.Create(log, n.internals, n.o.Listen, "", n.o.Peers, true, pushPullInterval, gossipInterval,
-		cluster.DefaultTCPTimeout, cluster.DefaultResolvePeersTimeout, cluster.DefaultProbeTimeout, cluster.DefaultProbeInterval,
-		nil, false, "", "")
-	if err != nil {
-		return fmt.Errorf("replicas: %w", err)
-	}
-	return nil
 }
 
 // file returns the path of a state file, or an empty string if state is only in memory.
@@ -248,18 +206,13 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	n.receivers = names
 	n.metrics.keep(names)
 	inhibitor := inhibit.NewInhibitor(n.alerts, conf.InhibitRules, log, recorder)
-	var peer notify.Peer
-	wait := func() time.Duration { return 0 }
-	if n.peer != nil {
-		peer = n.peer
-		wait = func() time.Duration { return time.Duration(n.peer.Position()) * peerTimeout }
-	}
-	pipeline := n.pipelines.New(receivers, wait, inhibitor, n.silencer, timeinterval.NewIntervener(intervals), n.groups, n.sent, peer)
+	atOnce := func() time.Duration { return 0 } // there are no replicas to wait for
+	pipeline := n.pipelines.New(receivers, atOnce, inhibitor, n.silencer, timeinterval.NewIntervener(intervals), n.groups, n.sent, nil)
 	n.conf = conf
 	if n.api != nil {
 		n.configureAPI()
 	}
-	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) + wait() }
+	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) }
 	dispatcher := dispatch.NewDispatcher(n.alerts, routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, templates)
 
 	// The inhibitor must know the active alerts before the dispatcher sends notifications.
@@ -411,11 +364,6 @@ func (n *Notifier) run(ctx context.Context) {
 			n.halt()
 			n.alerts.Close()
 			n.save()
-			if n.peer != nil {
-				if err := n.peer.Leave(10 * time.Second); err != nil {
-					n.log.Warn("stop not announced to replicas", "err", err)
-				}
-			}
 			return
 		}
 	}
@@ -458,19 +406,4 @@ func replace(path string, write func(io.Writer) (int64, error)) error {
 		return err
 	}
 	return f.CloseAtomicallyReplace()
-}
-
-// CheckPeers validates the addresses of replicas.
-func CheckPeers(c Config) error {
-	var errs []error
-	for _, address := range append([]string{c.Listen}, c.Peers...) {
-		_, port, err := net.SplitHostPort(address)
-		if err == nil {
-			_, err = strconv.ParseUint(port, 10, 16)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%q: write host:port, such as exporter-1:9866", address))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -1,7 +1,5 @@
 // Package notify sends alerts to receivers. It runs Alertmanager's routing, grouping, inhibition, silences, notification log
 // and receivers in this process. A file in Alertmanager's format configures it.
-//
-// With the build tag noalerting it is a stub.
 package notify
 
 import (
@@ -28,9 +26,6 @@ type Config struct {
 	StateDir string
 	// URL is the base URL of this exporter for links in notifications.
 	URL string
-	// Listen is the address for gossip between replicas. Peers are the addresses of the other replicas; empty if there are none.
-	Listen string
-	Peers  []string
 	// Dial opens the connections to HTTP receivers, in the demo and in tests. Nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -143,11 +138,8 @@ func (m *Metrics) rejecting() (names []string) {
 	return names
 }
 
-// Alertmanager's defaults for replicas.
+// Alertmanager's defaults: how long it keeps silences and the notification log, and the time between removals of old entries.
 const (
-	gossipInterval   = 200 * time.Millisecond
-	pushPullInterval = time.Minute
-	peerTimeout      = 15 * time.Second
-	retention        = 120 * time.Hour
-	gcInterval       = 30 * time.Minute
+	retention  = 120 * time.Hour
+	gcInterval = 30 * time.Minute
 )

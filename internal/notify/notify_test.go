@@ -1,5 +1,3 @@
-//go:build !noalerting
-
 package notify_test
 
 import (

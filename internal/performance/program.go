@@ -24,7 +24,6 @@ func (b *bench) binaries() error {
 		most           int64
 	}{
 		{"binary, stripped, with in-process alerting", "under 60 MB", "", 60e6},
-		{"binary, stripped, with the tag noalerting", "under 25 MB", "noalerting", 25e6},
 	} {
 		path, err := b.program(build.tag)
 		if err != nil {

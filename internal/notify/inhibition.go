@@ -1,0 +1,93 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/prometheus/alertmanager/alert"
+	amconfig "github.com/prometheus/alertmanager/config"
+	amcommon "github.com/prometheus/alertmanager/config/common"
+	"github.com/prometheus/alertmanager/inhibit"
+	"github.com/prometheus/alertmanager/marker"
+	"github.com/prometheus/alertmanager/provider"
+	"github.com/prometheus/common/model"
+)
+
+// Inhibition holds inhibit rules of Alertmanager: which active alert suppresses which. The zero Inhibition suppresses nothing.
+type Inhibition struct{ rules []amcommon.InhibitRule }
+
+// ParseInhibition returns the inhibit rules of a configuration in Alertmanager's format.
+func ParseInhibition(config []byte) (Inhibition, error) {
+	conf, err := amconfig.Load(string(config))
+	if err != nil {
+		return Inhibition{}, errors.Join(errors.New("inhibit rules"), err)
+	}
+	return Inhibition{conf.InhibitRules}, nil
+}
+
+// Inhibition returns the inhibit rules in force: those of AVAX_NOTIFY_FILE or, if it has none, the shipped rules.
+func (n *Notifier) Inhibition() Inhibition {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return Inhibition{n.conf.InhibitRules}
+}
+
+// Active is an active alert: firing or pending.
+type Active struct {
+	Labels map[string]string
+	Firing bool
+}
+
+// Inhibitors returns, for each alert, the index of the alert that inhibits it, or -1. Alertmanager's inhibitor decides. It knows only
+// firing alerts. In addition, a pending alert inhibits pending alerts, as it would when all of them fire.
+func (in Inhibition) Inhibitors(alerts []Active) []int {
+	by := in.inhibitors(alerts, func(Active) bool { return true })
+	for i, inhibitor := range in.inhibitors(alerts, func(a Active) bool { return a.Firing }) {
+		if alerts[i].Firing || inhibitor >= 0 {
+			by[i] = inhibitor
+		}
+	}
+	return by
+}
+
+// inhibitors returns the index of the source that inhibits each alert, or -1.
+func (in Inhibition) inhibitors(alerts []Active, isSource func(Active) bool) []int {
+	sets := make([]model.LabelSet, len(alerts))
+	sources, index := given{}, map[string]int{}
+	for i, a := range alerts {
+		sets[i] = make(model.LabelSet, len(a.Labels))
+		for name, value := range a.Labels {
+			sets[i][model.LabelName(name)] = model.LabelValue(value)
+		}
+		if isSource(a) {
+			sources.alerts = append(sources.alerts, &alert.Alert{Alert: model.Alert{Labels: sets[i]}})
+			index[sets[i].Fingerprint().String()] = i
+		}
+	}
+	inhibitor := inhibit.NewInhibitor(sources, in.rules, slog.New(slog.DiscardHandler), recorder)
+	go inhibitor.Run()
+	defer inhibitor.Stop()
+	inhibitor.WaitForLoading()
+	by := make([]int, len(alerts))
+	marks := marker.NewAlertMarker()
+	ctx := marker.WithContext(context.Background(), marks)
+	for i, set := range sets {
+		by[i] = -1
+		if inhibitor.Mutes(ctx, set) {
+			by[i] = index[marks.Status(set.Fingerprint()).InhibitedBy[0]]
+		}
+	}
+	return by
+}
+
+// given provides a fixed list of alerts to an inhibitor.
+type given struct {
+	provider.Alerts // nil: an inhibitor calls only SlurpAndSubscribe
+	alerts          []*alert.Alert
+}
+
+// SlurpAndSubscribe implements provider.Alerts.
+func (g given) SlurpAndSubscribe(string) ([]*alert.Alert, provider.AlertIterator) {
+	return g.alerts, provider.NewAlertIterator(nil, make(chan struct{}), nil)
+}
