@@ -92,7 +92,7 @@ dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bi
 .PHONY: vet
 vet: ## Run gofmt and go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted; exit 1; }
-	go vet -tags day,deploy,incidents,mutation,sharded ./...
+	go vet -tags deploy,incidents,mutation,sharded ./...
 
 .PHONY: lint
 lint: prose ## Run golangci-lint (the first run builds it: about a minute) and check the prose
@@ -114,13 +114,10 @@ fresh: ## Fail if the generated pages were out of date
 		{ echo "generated pages were out of date; they are written anew: commit them"; exit 1; }
 
 .PHONY: bench
-bench: ## Measure CPU and memory against the bars, all or ONLY=part, and write docs/performance.md (half an hour)
-	go run ./internal/performance -write -only='$(ONLY)'
-
-.PHONY: bench-compare
-bench-compare: ## Measure the same, all or ONLY=part, and fail where it is worse than the committed figures
-	go run ./internal/performance -only='$(ONLY)'
-	go run ./internal/performance -compare
+bench: build ## Measure CPU and memory against the bars and write docs/performance.md (20 minutes); ONLY=Nodes runs one benchmark
+	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter CGO_ENABLED=0 go test -trimpath -ldflags='-s -w' -run '^$$' -bench '^Benchmark$(or $(ONLY),.)' -timeout 2h ./internal/... >bin/bench.txt \
+		|| { cat bin/bench.txt; exit 1; }
+	$(if $(ONLY),@grep ^Bench bin/bench.txt,go run ./internal/performance <bin/bench.txt >docs/performance.md)
 
 .PHONY: sharded
 sharded: build tools .tools/bin/victoria-metrics .tools/bin/thanos ## Run shards with Prometheus agents, VictoriaMetrics or Thanos; move a shard, stop the store (three minutes)

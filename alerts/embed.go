@@ -6,8 +6,6 @@ package alerts
 
 import _ "embed"
 
-//go:generate go test -run TestChartHasTheRulesOfEachProfile . -update
-
 // Rules is rules.yml, in the format of Prometheus 2.42 and later. The recording rules at the top are the thresholds.
 //
 //go:embed rules.yml

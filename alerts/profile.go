@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,12 +16,8 @@ const ProfileAll = "all"
 // Profiles returns the valid names for Profile.
 func Profiles() []string { return []string{ProfileAll, "validator", "l1", "rpc", "delegator"} }
 
-// recorded matches the names of the series that rules.yml records.
-var recorded = regexp.MustCompile(`avax:\w+`)
-
-// Profile returns the part of rules.yml for one kind of operator, in the same format. It contains the alerts with this name in the
-// annotation profiles, and the recording rules that these alerts need. The profile all is the whole file. The error for an unknown
-// name lists the valid names.
+// Profile returns the part of rules.yml for one kind of operator, in the same format: the alerts whose annotation profiles has this
+// name, and all recording rules. The profile all is the whole file. The error for an unknown name lists the valid names.
 func Profile(name string) ([]byte, error) {
 	if name == ProfileAll {
 		return bytes.Clone(Rules), nil
@@ -34,38 +29,36 @@ func Profile(name string) ([]byte, error) {
 	if err := yaml.Unmarshal(Rules, &file); err != nil {
 		return nil, fmt.Errorf("rules.yml: %w", err)
 	}
-	var all []*yaml.Node // the rules of all groups
 	groups := field(file.Content[0], "groups")
 	for _, g := range groups.Content {
-		all = append(all, field(g, "rules").Content...)
-	}
-
-	kept, needed := map[*yaml.Node]bool{}, map[string]bool{}
-	for grown := true; grown; {
-		grown = false
-		for _, r := range all {
-			if kept[r] || !needed[text(r, "record")] && !slices.Contains(strings.Fields(text(field(r, "annotations"), "profiles")), name) {
-				continue
-			}
-			kept[r], grown = true, true
-			for _, series := range recorded.FindAllString(text(r, "expr"), -1) {
-				needed[series] = true
-			}
-			for _, query := range values(field(r, "annotations")) {
-				for _, series := range recorded.FindAllString(query, -1) {
-					needed[series] = true
-				}
-			}
-		}
-	}
-
-	for _, g := range groups.Content {
 		rules := field(g, "rules")
-		rules.Content = slices.DeleteFunc(rules.Content, func(r *yaml.Node) bool { return !kept[r] })
+		rules.Content = slices.DeleteFunc(rules.Content, func(r *yaml.Node) bool {
+			profiles := field(field(r, "annotations"), "profiles")
+			return field(r, "alert") != nil && (profiles == nil || !slices.Contains(strings.Fields(profiles.Value), name))
+		})
 	}
 	groups.Content = slices.DeleteFunc(groups.Content, func(g *yaml.Node) bool { return len(field(g, "rules").Content) == 0 })
-
 	return write(&file)
+}
+
+// PrometheusRule returns rules, a rule file, as a resource of the Prometheus operator.
+func PrometheusRule(name string, rules []byte) []byte {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: %s
+  labels:
+    app.kubernetes.io/name: avax-exporter
+spec:
+`, name)
+	for line := range bytes.Lines(rules) {
+		if len(bytes.TrimSpace(line)) > 0 {
+			out.WriteString("  ")
+		}
+		out.Write(line)
+	}
+	return out.Bytes()
 }
 
 // WithDigest adds the rules of the weekly digest to rules. Rules and result are in the format of rules.yml.
@@ -100,22 +93,4 @@ func field(mapping *yaml.Node, key string) *yaml.Node {
 		}
 	}
 	return nil
-}
-
-// text returns the text of a key of a mapping; "" if there is no such key.
-func text(mapping *yaml.Node, key string) string {
-	if value := field(mapping, key); value != nil {
-		return value.Value
-	}
-	return ""
-}
-
-// values returns the texts of a mapping's values.
-func values(mapping *yaml.Node) (all []string) {
-	if mapping != nil {
-		for i := 1; i < len(mapping.Content); i += 2 {
-			all = append(all, mapping.Content[i].Value)
-		}
-	}
-	return all
 }

@@ -2,10 +2,12 @@ package alerts
 
 import (
 	"bytes"
-	"flag"
-	"os"
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 func TestProfileHasItsAlertsAndTheirInputs(t *testing.T) {
@@ -78,26 +80,18 @@ func TestProfilesAreKnown(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the chart's rule files of the profiles")
-
-// The chart cannot select the rules of a profile, so it has a file for each profile.
-func TestChartHasTheRulesOfEachProfile(t *testing.T) {
-	for _, name := range Profiles() {
-		if name == ProfileAll {
-			continue // a link to rules.yml
-		}
-		want, err := Profile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := "../deploy/helm/avax-exporter/files/rules-" + name + ".yml"
-		if *update {
-			if err := os.WriteFile(path, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is out of date (%v): run go generate ./alerts", path, err)
-		}
+func TestPrometheusRuleHasTheRules(t *testing.T) {
+	t.Parallel()
+	var resource struct {
+		Kind     string
+		Metadata struct{ Name string }
+		Spec     any
+	}
+	var rules any
+	if err := errors.Join(yaml.Unmarshal(PrometheusRule("example", Rules), &resource), yaml.Unmarshal(Rules, &rules)); err != nil {
+		t.Fatal(err)
+	}
+	if resource.Kind != "PrometheusRule" || resource.Metadata.Name != "example" || !reflect.DeepEqual(resource.Spec, rules) {
+		t.Errorf("%s %s has other rules than rules.yml", resource.Kind, resource.Metadata.Name)
 	}
 }

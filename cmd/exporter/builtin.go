@@ -2,19 +2,22 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/dashboards"
 )
 
-// builtIn are embedded files. The first file is the one that print prints if the arguments have no directory.
-type builtIn []struct {
+// builtIn are embedded files. The first file is the one that print prints if there is no directory.
+type builtIn []builtInFile
+
+type builtInFile struct {
 	name    string
 	content []byte
 }
@@ -25,6 +28,8 @@ Without --out, prints rules.yml.
 Options:
   --profile NAME  only the rules for one kind of operator: validator, l1, rpc,
                   delegator or all (default: all)
+  --format FORMAT prometheus, or prometheusrule for the Prometheus operator in
+                  Kubernetes (default: prometheus)
   --out DIR       write two files to this directory: rules.yml, and
                   companion.yml with rules about metrics of other programs.
                   --profile does not change companion.yml.
@@ -33,6 +38,7 @@ Examples:
   avax-exporter rules > rules.yml
   avax-exporter rules --profile validator
   avax-exporter rules --out /etc/prometheus/rules
+  avax-exporter rules --format prometheusrule | kubectl apply -n monitoring -f -
 `
 
 const dashboardsHelp = `
@@ -49,21 +55,44 @@ Examples:
   avax-exporter dashboards --out /var/lib/grafana/dashboards
 `
 
+const (
+	rulesArgs      = "[--profile NAME] [--format FORMAT] [--out DIR]"
+	dashboardsArgs = "[--profile NAME] [--out DIR]"
+)
+
 // runRules prints the alert rules of all profiles, or of one profile.
 func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
-	profile, args := profileOf(args, alerts.ProfileAll)
-	rules, err := alerts.Profile(profile)
+	flags := flag.NewFlagSet("rules", flag.ContinueOnError)
+	profile := flags.String("profile", alerts.ProfileAll, "")
+	format := flags.String("format", "prometheus", "")
+	out, err := parseBuiltIn(flags, args, rulesArgs)
+	if err != nil {
+		return err
+	}
+	rules, err := alerts.Profile(*profile)
 	if err != nil {
 		return inputError("rules: %v", err)
 	}
-	files := builtIn{{"rules.yml", rules}, {"companion.yml", alerts.Companion}}
-	return files.print("rules", args, stdout)
+	companion := alerts.Companion
+	switch *format {
+	case "prometheus":
+	case "prometheusrule":
+		rules, companion = alerts.PrometheusRule("avax-exporter", rules), alerts.PrometheusRule("avax-exporter-companion", companion)
+	default:
+		return inputError("rules: unknown format %q: use prometheus or prometheusrule", *format)
+	}
+	return builtIn{{"rules.yml", rules}, {"companion.yml", companion}}.print(out, stdout)
 }
 
 // runDashboards prints the overview dashboard of all profiles, or of one profile.
 func runDashboards(_ context.Context, args []string, stdout, _ io.Writer) error {
-	profile, args := profileOf(args, "all")
-	overview, err := dashboards.Overview(profile)
+	flags := flag.NewFlagSet("dashboards", flag.ContinueOnError)
+	profile := flags.String("profile", "all", "")
+	out, err := parseBuiltIn(flags, args, dashboardsArgs)
+	if err != nil {
+		return err
+	}
+	overview, err := dashboards.Overview(*profile)
 	if err != nil {
 		return inputError("dashboards: %v", err)
 	}
@@ -73,51 +102,46 @@ func runDashboards(_ context.Context, args []string, stdout, _ io.Writer) error 
 		return err
 	}
 	for _, name := range names {
+		if name == files[0].name {
+			continue
+		}
 		content, err := dashboards.Files.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		if name != files[0].name {
-			files = append(files, struct {
-				name    string
-				content []byte
-			}{name, content})
-		}
+		files = append(files, builtInFile{name, content})
 	}
-	return files.print("dashboards", args, stdout)
+	return files.print(out, stdout)
 }
 
-// profileOf parses --profile NAME at the start of the arguments.
-func profileOf(args []string, otherwise string) (profile string, rest []string) {
-	if len(args) > 0 {
-		if name, ok := strings.CutPrefix(args[0], "--profile="); ok {
-			return name, args[1:]
-		}
+// parseBuiltIn parses the arguments and returns the value of --out. The error is flag.ErrHelp, or it says what to write.
+func parseBuiltIn(flags *flag.FlagSet, args []string, usage string) (out string, err error) {
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&out, "out", "", "")
+	err = flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return "", err
 	}
-	if len(args) > 1 && args[0] == "--profile" {
-		return args[1], args[2:]
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	return otherwise, args
+	if err != nil {
+		return "", inputError("%s: %v: write %[1]s %[3]s", flags.Name(), err, usage)
+	}
+	return out, nil
 }
 
-// print prints the first file, or writes all files into the directory in the arguments.
-func (files builtIn) print(command string, args []string, stdout io.Writer) error {
-	switch {
-	case len(args) == 0:
+// print prints the first file, or writes all files into the directory out.
+func (files builtIn) print(out string, stdout io.Writer) error {
+	if out == "" {
 		_, err := stdout.Write(files[0].content)
 		return err
-	case len(args) == 2 && args[0] == "--out":
-		args = args[1:]
-	case len(args) == 1 && strings.HasPrefix(args[0], "--out="):
-		args = []string{strings.TrimPrefix(args[0], "--out=")}
-	default:
-		return inputError("%s: write %[1]s [--profile NAME] [--out DIR]", command)
 	}
-	if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // for other programs to read
+	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // for other programs to read
 		return err
 	}
 	for _, f := range files {
-		path := filepath.Join(args[0], f.name)
+		path := filepath.Join(out, f.name)
 		if err := os.WriteFile(path, f.content, 0o644); err != nil { //nolint:gosec // for other programs to read
 			return err
 		}

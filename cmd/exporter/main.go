@@ -52,8 +52,8 @@ func commands() []command {
 		{name: "notify", args: notifyArgs, summary: "print an example notification file, or send a test", help: notifyHelp(), failure: "a receiver did not accept the test", run: runNotify},
 		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, failure: "no silence was created", run: runSilence},
 		{name: "healthcheck", summary: "check that the exporter on this machine answers", help: healthcheckHelp, failure: "the exporter does not answer", run: runHealthcheck},
-		{name: "rules", args: "[--profile NAME] [--out DIR]", summary: "print the alert rules, or write all rule files", help: rulesHelp, failure: "a file cannot be written", run: runRules},
-		{name: "dashboards", args: "[--profile NAME] [--out DIR]", summary: "print the overview dashboard, or write all dashboards", help: dashboardsHelp, failure: "a file cannot be written", run: runDashboards},
+		{name: "rules", args: rulesArgs, summary: "print the alert rules, or write all rule files", help: rulesHelp, failure: "a file cannot be written", run: runRules},
+		{name: "dashboards", args: dashboardsArgs, summary: "print the overview dashboard, or write all dashboards", help: dashboardsHelp, failure: "a file cannot be written", run: runDashboards},
 		{name: "version", summary: "print the version", run: runVersion},
 		{name: "help", args: "[COMMAND]", summary: "print the help of the program or of a command", help: helpHelp, run: runHelp},
 	}

@@ -10,8 +10,7 @@ import (
 
 // The first one is the start dashboard.
 var boards = []board{
-	overview(profileAll), overview(profileValidator), overview(profileL1),
-	validators, l1s, chains, network, inside, exporter,
+	overview, validators, l1s, chains, network, inside, exporter,
 }
 
 func main() {

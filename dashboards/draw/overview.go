@@ -1,58 +1,36 @@
 package main
 
-// overview is the start dashboard for a profile of the rules.
-func overview(profile string) board {
-	b := board{
-		file: "profiles/" + profile + ".dashboard", uid: "avax-overview", title: "overview",
-		about:     "Active alerts, and the state of nodes, validators, L1s and chains.",
-		variables: []variable{nodeVar, chainVar, validatorVar},
-	}
-	validator, l1 := profile != "l1", profile != "validator"
-	tiles := line(exporterTile(), alertsTile(), nodesTile(), bootstrappingTile(), upgradeTile(), stakeTile())
-	if validator {
-		tiles = append(tiles, line(paidTile(), votesTile(), budgetTile(), stakeEndTile())...)
-	}
-	if l1 {
-		tiles = append(tiles, line(runwayTile(), weightTile(), inactiveTile(), topUpTile())...)
-	}
-	b.rows = []row{
-		{panels: tiles},
+import "slices"
+
+// overview is the start dashboard. dashboards.Overview leaves out lines of tiles and rows of it for a profile.
+var overview = board{
+	file: "grafana.json", uid: "avax-overview", title: "overview",
+	about:     "Active alerts, and the state of nodes, validators, L1s and chains.",
+	variables: []variable{nodeVar, chainVar, validatorVar},
+	rows: []row{
+		{panels: slices.Concat(
+			line(exporterTile(), alertsTile(), nodesTile(), bootstrappingTile(), upgradeTile(), stakeTile()),
+			line(paidTile(), votesTile(), budgetTile(), stakeEndTile()),
+			line(runwayTile(), weightTile(), inactiveTile(), topUpTile()),
+		)},
 		{title: "What is wrong, and where", panels: []*panel{alertsTable().size(11, 8), nodesTable().size(13, 8)}},
-		{title: "What happened, and when", panels: []*panel{
-			alertsTimeline().size(12, 8),
-			upTimeline().size(12, 8),
-		}},
-	}
-	if validator {
-		b.rows = append(b.rows, row{title: "Rewards", panels: []*panel{
+		{title: "What happened, and when", panels: []*panel{alertsTimeline().size(12, 8), upTimeline().size(12, 8)}},
+		{title: "Rewards", panels: []*panel{
 			validatorsTable().size(24, 6),
 			budgetGraph().size(12, 8),
 			votesGraph().size(12, 8),
-		}})
-	}
-	if l1 {
-		b.rows = append(b.rows, row{title: "L1s", collapsed: profile == profileAll, panels: []*panel{
+		}},
+		{title: "L1s", collapsed: true, panels: []*panel{
 			runwayBars().size(8, 8), activeWeightGraph().size(8, 8), connectedWeightGraph().size(8, 8),
-		}})
-	}
-	b.rows = append(b.rows, row{title: "Chains and network", panels: []*panel{
-		graph("Age of the newest block", "Time since the newest block of the chain on the node: the 10 longest. A chain without transactions has no new blocks.", "{{node}} {{chain}}",
-			highest("time() - "+most("avax_chain_head_timestamp_seconds", onNodes, onChains))).unit("s", 0).between(0, nil).upTo(60).leadsTo("avax-chains"),
-		lagGraph().leadsTo("avax-chains"),
-		connectedStakeGraph().leadsTo("avax-network"),
-	}})
-	if profile == profileAll {
-		b.file = "grafana.json"
-	}
-	return b
+		}},
+		{title: "Chains and network", panels: []*panel{
+			graph("Age of the newest block", "Time since the newest block of the chain on the node: the 10 longest. A chain without transactions has no new blocks.", "{{node}} {{chain}}",
+				highest("time() - "+most("avax_chain_head_timestamp_seconds", onNodes, onChains))).unit("s", 0).between(0, nil).upTo(60).leadsTo("avax-chains"),
+			lagGraph().leadsTo("avax-chains"),
+			connectedStakeGraph().leadsTo("avax-network"),
+		}},
+	},
 }
-
-// The profiles are those of the rules. Operators of RPC nodes start with the chains.
-const (
-	profileAll       = "all"
-	profileValidator = "validator"
-	profileL1        = "l1"
-)
 
 // nodeStates is the state of each node that was monitored within the last 15 minutes: 1 up, 0 down, -1 if no exporter
 // monitors it any longer.

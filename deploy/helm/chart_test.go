@@ -51,10 +51,7 @@ func TestEveryExampleIsValid(t *testing.T) {
 }
 
 func TestChartHasAllRulesAndDashboards(t *testing.T) {
-	var rules any
-	if err := yaml.Unmarshal(alerts.Rules, &rules); err != nil {
-		t.Fatal(err)
-	}
+	rules := rulesOf(t, alerts.ProfileAll)
 	want := map[string]any{}
 	files, err := fs.Glob(dashboards.Files, "*.json")
 	if err != nil {
@@ -99,15 +96,38 @@ func TestChartHasAllRulesAndDashboards(t *testing.T) {
 	}
 }
 
+func TestChartSelectsTheRulesOfAProfile(t *testing.T) {
+	for _, profile := range alerts.Profiles() {
+		rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.profile="+profile, "--show-only=templates/rules.yaml"))
+		if diff := cmp.Diff(rulesOf(t, profile), rendered[0]["spec"]); diff != "" {
+			t.Errorf("%s: other rules than alerts.Profile:\n%s", profile, diff)
+		}
+	}
+}
+
+// rulesOf returns the rules of a profile.
+func rulesOf(t *testing.T, profile string) (rules any) {
+	t.Helper()
+	text, err := alerts.Profile(profile)
+	if err == nil {
+		err = yaml.Unmarshal(text, &rules)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// The resources of the Prometheus operator are in a file of their own, because a cluster may not know their types.
 func TestPlainManifestsEqualTheChart(t *testing.T) {
 	const dir = "../kubernetes"
 	rendered := render(t, chart, "--namespace=monitoring", "-f", "examples/kubernetes.yaml")
-	files := map[string]string{"avax-exporter.yaml": "", "prometheus-operator.yaml": ""}
+	files := map[string]string{"avax-exporter.yaml": "", "servicemonitor.yaml": ""}
 	for _, text := range strings.Split(rendered, "\n---\n") {
 		text = regexp.MustCompile(`(?m)^(---|# Source: .*)\n|[ \t]+$`).ReplaceAllString(text, "")
 		file := "avax-exporter.yaml"
 		if strings.Contains(text, "apiVersion: monitoring.coreos.com/") {
-			file = "prometheus-operator.yaml"
+			file = "servicemonitor.yaml"
 		}
 		files[file] += "---\n" + strings.TrimSpace(text) + "\n"
 	}

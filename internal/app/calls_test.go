@@ -56,9 +56,6 @@ func TestCallsPerNodeAreLimited(t *testing.T) {
 		}
 		text += fmt.Sprintf("| all | %.1f | %.1f |\n\n", all, allDown)
 		t.Log(text)
-		if testing.Verbose() { // for make bench
-			fmt.Printf("\nBenchmarkCalls/healthy 1 %.1f calls/min %.1f sets/min\nBenchmarkCalls/down 1 %.1f calls/min %.1f sets/min\n", all, fullSets, allDown, fullSetsDown)
-		}
 		if all > maxCalls || allDown > maxCallsDown {
 			t.Errorf("%.1f calls per minute, %.1f while the other node is down: want at most %d and %d", all, allDown, maxCalls, maxCallsDown)
 		}

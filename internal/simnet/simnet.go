@@ -132,6 +132,9 @@ func (n *Network) NodeID(name string) string {
 	return n.mustMember(name).id
 }
 
+// NewNodeID returns a valid ID of no participant, the same for each i.
+func (n *Network) NewNodeID(i int) string { return n.truth.newNodeID("new", i) }
+
 // Chain holds the identifiers of a chain.
 type Chain struct {
 	Name       string // as in platform.getBlockchains; "P" for the P-Chain, which is not listed there

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// BenchmarkDay monitors one node and its validator for a day in synthetic time, in this process: with rules, notifications, a scrape
+// every 15 s and a request for the status page every five minutes. Each hour the node fails in another way for 20 minutes.
+func BenchmarkDay(b *testing.B) {
+	runtime.MemProfileRate = 0 // as the program
+	debug.SetGCPercent(20)     // as the program with one node
+	secret := stack.File(b, "http://inbox.sim/")
+	env := config.Defaults()
+	env.NotifyFile = stack.File(b, `
+route: {receiver: inbox, group_by: [alertname, node]}
+receivers: [{name: inbox, webhook_configs: [{url_file: `+secret+`}]}]
+`)
+	env.Nodes, env.StateDir, env.AlertingInstance = "alpha=http://alpha.sim", b.TempDir(), "exporter:9865"
+	cfg, err := env.Parse()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var firing int
+	var before, after sample
+	day := func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		cfg.Transport = network.Transport()
+		inbox := bufconn.Listen(1 << 16)
+		server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			var n struct{ Alerts []struct{ Status string } }
+			if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
+				t.Error(err)
+			}
+			for _, a := range n.Alerts {
+				if a.Status == "firing" {
+					firing++
+				}
+			}
+		})}
+		go func() { _ = server.Serve(inbox) }()
+		defer server.Close()
+		cfg.Notify.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return inbox.DialContext(ctx) }
+
+		ctx, cancel := context.WithCancel(t.Context())
+		a, err := app.New(ctx, cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			cancel()
+			t.Fatal(err)
+		}
+		defer time.Sleep(time.Minute)
+		defer a.Wait()
+		defer cancel()
+		get := func(path string) string {
+			w := httptest.NewRecorder()
+			a.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
+			if w.Code != http.StatusOK {
+				t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+			}
+			return w.Body.String()
+		}
+		before = parse(b, strings.NewReader(get("/metrics")))
+		go incidents(network)
+		for range 24 * 12 {
+			for range 20 {
+				time.Sleep(15 * time.Second)
+				get("/metrics")
+			}
+			get("/")
+		}
+		after = parse(b, strings.NewReader(get("/metrics")))
+	}
+	all := func(string, string) (bool, error) { return true, nil }
+	if !testing.RunTests(all, []testing.InternalTest{{Name: "Day", F: func(t *testing.T) { synctest.Test(t, day) }}}) {
+		b.Fatal("the simulated day failed")
+	}
+	b.ReportMetric(after.memory/1e6, "MB")
+	b.ReportMetric(100*(after.cpu-before.cpu)/(24*time.Hour).Seconds(), "%core")
+	b.ReportMetric(float64(firing), "firing")
+}
+
+// incidents runs one incident in each hour of a day.
+func incidents(network *simnet.Network) {
+	node := network.Node("alpha")
+	faults := []func(){
+		node.Stop,
+		func() { node.Inject(simnet.Unavailable()) },
+		func() { node.Inject(simnet.HTML()) },
+		func() { node.Inject(simnet.Hung()) },
+		func() { node.FallBehind("C") },
+		func() { node.SetChain("C", simnet.Bootstrapping) },
+	}
+	for hour := range 24 {
+		time.Sleep(15 * time.Minute)
+		faults[hour%len(faults)]()
+		time.Sleep(20 * time.Minute)
+		node.Recover()
+		node.Start()
+		node.CatchUp("C")
+		node.SetChain("C", simnet.Running)
+		network.ResetCalls() // the list of calls is not the exporter's memory
+		time.Sleep(25 * time.Minute)
+	}
+}
