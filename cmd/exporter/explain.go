@@ -6,20 +6,20 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/explain"
 )
 
 const explainArgs = "[--from URL] ALERT|FAMILY [TARGET]"
 
 const explainHelp = `
-For an alert, prints its state, its value, its threshold, the formula with
-numbers, and the runbook. For both, prints the samples with their age,
-the calls that returned the samples, and the node's error text.
+For an alert, prints its state, its value and threshold, the part of its
+expression that is true, and the runbook. For a family, prints its help and
+the collector. For both, prints the samples.
 
 Arguments:
   ALERT       name of an alert, such as AvaxNodeDown
@@ -27,7 +27,7 @@ Arguments:
   TARGET      a node, a chain, an ID or another label value (default: all)
 
 Options:
-  --from URL  address of the exporter, or of a Prometheus that scrapes it
+  --from URL  address of the exporter
               (default: the exporter on this machine, at AVAX_LISTEN)
 
 Examples:
@@ -62,7 +62,7 @@ func parseExplain(args []string) (w wanted, err error) {
 	return w, nil
 }
 
-// runExplain reads the samples of the running exporter and explains an alert or a family.
+// runExplain prints the running exporter's explanation of an alert or a family.
 func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	w, err := parseExplain(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -77,47 +77,20 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	exporter, err := askedExporter(ctx, exporterURL(w.from, cfg))
+	resp, err := askURL(ctx, exporterURL(w.from, cfg)+"/explain?"+url.Values{"name": {w.name}, "target": {w.target}}.Encode())
 	if err != nil {
-		return err
+		return unreachable(err)
 	}
-	err = explain.Name(ctx, out, exporter, w.name, w.target, time.Now())
-	var unknown explain.UnknownError
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	switch {
-	case errors.As(err, &unknown):
-		return config.InputError{Err: err}
 	case err != nil:
-		return fmt.Errorf("call the exporter: %w: start it, or set another address with --from", err)
+		return err
+	case resp.StatusCode == http.StatusNotFound:
+		return config.InputError{Err: errors.New(strings.TrimSpace(string(text)))}
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s answers %s; name an exporter with --from", resp.Request.URL.Redacted(), resp.Status)
 	}
-	return nil
-}
-
-// askedExporter requests the tables and the collector errors of the exporter at that address. A Prometheus does not
-// have them.
-func askedExporter(ctx context.Context, base string) (e explain.Exporter, err error) {
-	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: base, Timeout: time.Minute, MaxBody: maxAnswer}, nil)
-	if err != nil {
-		return e, err
-	}
-	e.Source = source
-	var targets struct {
-		Data struct {
-			ActiveTargets []struct {
-				Labels    map[string]string
-				LastError string
-			}
-		}
-	}
-	if err := getJSON(ctx, base+"/api/v1/targets", &targets); err != nil {
-		return e, err
-	}
-	for _, t := range targets.Data.ActiveTargets {
-		e.Jobs = append(e.Jobs, explain.Job{Collector: t.Labels["collector"], Target: t.Labels["target"], Err: t.LastError})
-	}
-	var tables struct{ Data []explain.Table }
-	if err := getJSON(ctx, base+"/api/v1/tables", &tables); err != nil {
-		return e, err
-	}
-	e.Tables = tables.Data
-	return e, nil
+	_, err = out.Write(text)
+	return err
 }

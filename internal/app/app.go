@@ -19,6 +19,7 @@ import (
 	promversion "github.com/prometheus/common/version"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
@@ -83,6 +84,9 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 		}
 		put, site.Silences = a.notifier.Put, a.notifier
 	}
+	if site.Inhibition, err = a.inhibition(); err != nil {
+		return nil, err
+	}
 	if cfg.Alerting.On {
 		a.alerting, err = alerting.Start(ctx, alerting.Options{
 			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: cfg.Transport, Notify: put,
@@ -111,6 +115,15 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.watch = fleet.NewWatch(cfg.Fleet, a.setNodes, log, registry)
 	go a.watch.Run(ctx)
 	return a, nil
+}
+
+// inhibition returns a function that returns the inhibit rules in force: those of the notifier, else the shipped rules.
+func (a *App) inhibition() (func() notify.Inhibition, error) {
+	if a.notifier != nil {
+		return a.notifier.Inhibition, nil
+	}
+	shipped, err := notify.ParseInhibition(alertmanager.Config)
+	return func() notify.Inhibition { return shipped }, err
 }
 
 // openState opens the state directory. If none is configured, it returns nil, and state is kept in memory.

@@ -71,7 +71,7 @@ type Environment struct {
 	AlertingInstance     string `split_words:"true" name:"ALERTING_INSTANCE" desc:"Value of the label \"instance\" of alerts. Set the host:port at which Prometheus scrapes this exporter. Empty: AVAX_LISTEN, with the name of this machine if AVAX_LISTEN has no host."`
 	ExternalLabels       string `split_words:"true" name:"EXTERNAL_LABELS" desc:"Labels to add to every alert, as name=value, comma-separated."`
 	ExternalURL          string `split_words:"true" name:"EXTERNAL_URL" desc:"URL of this exporter for links in notifications. Empty: \"http://\" followed by the value of AVAX_ALERTING_INSTANCE."`
-	PrometheusURL        string `split_words:"true" name:"PROMETHEUS_URL" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages read alerts and samples from this address. Needs AVAX_ALERTING=off."`
+	PrometheusURL        string `split_words:"true" name:"PROMETHEUS_URL" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages read alerts and history from this address. Needs AVAX_ALERTING=off."`
 	PrometheusConfigFile string `split_words:"true" name:"PROMETHEUS_CONFIG_FILE" desc:"File with the HTTP client configuration for AVAX_PROMETHEUS_URL, in Prometheus' format: basic_auth, authorization, tls_config, http_headers."`
 
 	Alertmanagers          string `split_words:"true" name:"ALERTMANAGERS" subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated; see alerting.md."`

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
 // TestMain does initial lookups of alerting and the resolver before synthetic time begins, so that no test waits for the
@@ -65,6 +68,10 @@ avax_validator_downtime_budget_seconds{node_id="NodeID-C"} 200000
 avax_validator_downtime_used_seconds{node_id="NodeID-C"} 20
 # TYPE avax_validator_views_stake_ratio gauge
 avax_validator_views_stake_ratio{node_id="NodeID-C"} 1
+# TYPE avax_l1_validator_balance_avax gauge
+avax_l1_validator_balance_avax{chain="examplel1",node_id="NodeID-C",validation_id="V"} 1
+# TYPE avax_l1_validator_burn_avax_per_day gauge
+avax_l1_validator_burn_avax_per_day{chain="examplel1",node_id="NodeID-C",validation_id="V"} 0.0833333333
 # TYPE avax_exporter_collector_success gauge
 avax_exporter_collector_success{collector="uptime",target="alpha"} 1
 avax_exporter_collector_success{collector="health",target="alpha"} 1
@@ -93,21 +100,19 @@ func ask(t *testing.T, long time.Duration, names ...[2]string) (told []string) {
 		defer running.Wait()
 		defer cancel()
 		time.Sleep(long)
-		from := Exporter{
-			Source: running,
-			Jobs:   []Job{{Collector: "up", Target: "bravo", Err: "info.getNodeVersion: connection refused"}},
-			Tables: []Table{{Collector: "health", Target: "alpha", About: "Failing health checks.", Rows: [][]string{{"alpha", "C", "no block for an hour"}}}},
-		}
+		failed := &snapshot.Job{Last: snapshot.Run{
+			Key: snapshot.Key{Collector: "up", Target: metric.Target{Node: "bravo"}}, Err: errors.New("info.getNodeVersion: connection refused"),
+		}}
 		for _, name := range names {
-			var out strings.Builder
-			if err := Name(t.Context(), &out, from, name[0], name[1], time.Now()); err != nil {
-				var unknown UnknownError
-				if !errors.As(err, &unknown) || out.Len() > 0 {
-					t.Errorf("%s: %v after %q", name, err, out.String())
-				}
-				out.WriteString("unknown: " + err.Error())
+			text, err := Name(t.Context(), running, []*snapshot.Job{failed}, name[0], name[1], time.Now())
+			var unknown UnknownError
+			switch {
+			case errors.As(err, &unknown):
+				text = "unknown: " + err.Error()
+			case err != nil:
+				t.Errorf("%s: %v", name, err)
 			}
-			told = append(told, out.String())
+			told = append(told, text)
 		}
 	})
 	return told
@@ -122,80 +127,44 @@ func demand(t *testing.T, text string, wants ...string) {
 	}
 }
 
-func TestFirstLineIsTheAnswer(t *testing.T) {
-	told := ask(t, 7*time.Minute, [2]string{"AvaxRewardStakeLow", "alpha"}, [2]string{"AvaxNodeDown", "bravo"}, [2]string{"AvaxNodeDown", "alpha"},
-		[2]string{"AvaxConnectedStakeLow", ""}, [2]string{"AvaxHealthCheckFailing", "alpha"}, [2]string{"AvaxForkDetected", ""},
-		[2]string{"AvaxRewardStakeLow", "charlie"}, [2]string{"AvaxRewardStakeLow", "delta"})
-	for i, want := range []string{
-		"AvaxRewardStakeLow for alpha: not firing: 100 % is above 95 %.\n",
-		"AvaxNodeDown for bravo: firing (",
-		"AvaxNodeDown for alpha: not firing: avg_over_time(avax_node_up[",
-		"AvaxConnectedStakeLow for alpha: firing (",
-		"AvaxHealthCheckFailing for C, alpha: pending, fires in 3m",
-		"AvaxForkDetected: not firing: no sample of ",
-		"AvaxRewardStakeLow for charlie: not firing: 100 % is above 95 %.\n",
-		"AvaxRewardStakeLow for delta: not firing: 30 % is below 95 %, and avax:reward_vote_ratio excludes it.\n",
-	} {
-		if !strings.HasPrefix(told[i], want) {
-			t.Errorf("want %q as first line of:\n%s", want, told[i])
-		}
-	}
-	demand(t, told[0], "0.42 and 1 <", "avax:reward_vote_ratio is recorded from:", `avax_node_uptime_rewarding_stake_ratio{node="alpha"} 0.42`,
-		"collector uptime calls info.uptime", "alpha: last answer ", "docs/runbooks/AvaxRewardStakeLow.md", "!bravo")
-	demand(t, told[1], "active since 2000-01-01 00:0", "bravo: no answer since the exporter started",
-		"the last run failed: info.getNodeVersion: connection refused")
-	demand(t, told[3], ": 42 % is below 80 %.\n")
-	demand(t, told[4], "Failing health checks.", "alpha: C: no block for an hour")
+func TestAlertIsExplainedWithItsValueAndBound(t *testing.T) {
+	told := ask(t, 7*time.Minute, [2]string{"AvaxConnectedStakeLow", "alpha"}, [2]string{"AvaxNodeDown", "bravo"}, [2]string{"AvaxNodeDown", "alpha"},
+		[2]string{"AvaxHealthCheckFailing", "alpha"}, [2]string{"AvaxL1RunwayLow", "examplel1"}, [2]string{"AvaxForkDetected", ""})
+	demand(t, told[0], "AvaxConnectedStakeLow, severity page, fires after", "firing since 2000-01-01 00:0", "threshold 80 %", "value 42 %, bound < 80 %",
+		`{node="alpha"} 0.42`, "Runbook: https://", "docs/runbooks/AvaxConnectedStakeLow.md", "!bravo")
+	demand(t, told[1], "severity page", "firing since", "true   ", "avax:node_down is recorded from", "true   avax_node_up == 0 unless", "value 0, bound == 0", "false  avg_over_time(", "!alpha")
+	demand(t, told[2], "not firing", "false  ", "!firing since")
+	demand(t, told[3], "pending since ", ", fires in 3m")
+	// The balance ends in 12 days: both the value and its bound are times, as in the text of the alert.
+	demand(t, told[4], "severity warn", "pending since", "value 2000-01-13 00:0", "bound < 2000-01-31 00:0", "threshold 30d0h", "!d5h is below")
+	demand(t, told[5], "not firing", "has no samples here")
 }
 
-func TestFamilyIsExplainedWithItsFormula(t *testing.T) {
+func TestFamilyIsExplainedWithItsCollector(t *testing.T) {
 	told := ask(t, time.Minute, [2]string{"avax_validator_downtime_budget_seconds", "alpha"}, [2]string{"avax_validator_start_timestamp_seconds", "alpha"},
-		[2]string{"avax_validator_stake_avax", "alpha"})
-	demand(t, told[0], "= (1 - 0.9) * (1801000000 - 1799000000)", `{node_id="NodeID-A"} 200000 (2d7h)`)
-	demand(t, told[1], `{node_id="NodeID-A"} 1799000000 (2027-01-03 18:13:20 UTC)`, "!NodeID-B")
-	demand(t, told[2], "absent for alpha", "the collector has not run yet, or is disabled")
+		[2]string{"avax_validator_stake_avax", "alpha"}, [2]string{"avax_node_up", "bravo"})
+	demand(t, told[0], "= (1 - ", `{node_id="NodeID-A"} 200000`, `{node_id="NodeID-A"} 0.9`, "!NodeID-B")
+	demand(t, told[1], `{node_id="NodeID-A"} 2027-01-03 18:13 UTC`, "!NodeID-B")
+	demand(t, told[2], "has no samples here")
+	demand(t, told[3], "collector up calls", "the last run for bravo failed: info.getNodeVersion: connection refused")
 }
 
 func TestUnknownNameIsAnError(t *testing.T) {
-	told := ask(t, time.Minute, [2]string{"AvaxNodeDwn", ""}, [2]string{"AvaxNope", ""}, [2]string{"avax_node_up", "zulu"}, [2]string{"avax_node_ups", ""})
+	told := ask(t, time.Minute, [2]string{"AvaxNodeDwn", ""}, [2]string{"AvaxNope", ""}, [2]string{"avax_node_up", "zulu"}, [2]string{"avax_node_ups", ""}, [2]string{"AvalancheGoDiskLow", ""})
 	for i, want := range []string{
 		`unknown: unknown alert or family "AvaxNodeDwn": did you mean AvaxNodeDown`, `unknown: unknown alert or family "AvaxNope": avax-exporter rules prints`,
-		`unknown: no samples about "zulu"`, "did you mean avax_node_up",
+		`unknown: no samples about "zulu"`, "did you mean avax_node_up", "unknown: AvalancheGoDiskLow is not evaluated here",
 	} {
 		demand(t, told[i], want)
 	}
 }
 
-// The command also explains alerts of companion.yml, which a Prometheus evaluates.
-func TestAlertOfACompanionRuleNamesPrometheus(t *testing.T) {
-	told := ask(t, time.Minute, [2]string{"AvalancheGoDiskLow", "alpha"}, [2]string{"CompanionTargetDown", ""})
-	demand(t, told[0], "AvalancheGoDiskLow is in companion.yml", "of the node's own /ext/metrics: not served here; query Prometheus", "docs/runbooks/AvalancheGoDiskLow.md", "!absent")
-	demand(t, told[1], "up\n    of Prometheus")
-}
-
 func TestEveryAlertIsExplained(t *testing.T) {
 	var names [][2]string
-	for _, r := range builtIn() {
-		names = append(names, [2]string{r.Alert, ""})
+	for _, name := range regexp.MustCompile(`(?m)- alert: (\w+)`).FindAllSubmatch(alerts.Rules, -1) {
+		names = append(names, [2]string{string(name[1]), ""})
 	}
 	for i, text := range ask(t, 3*time.Minute, names...) {
-		demand(t, text, names[i][0], "Runbook: https://")
-	}
-}
-
-func TestUnitsFollowTheExpression(t *testing.T) {
-	e := &explanation{reading: map[string]bool{}}
-	for query, want := range map[string]unit{
-		"avax_x_ratio": ratio, "time() - avax_x_timestamp_seconds": seconds, "avax_a_seconds / avax_b_seconds": ratio,
-		"max by (node) (avax_a_avax)": avax, "count(avax_a_ratio)": plain, "avax_a_avax / 3": plain, "min_over_time(avax_a_ratio[5m])": ratio,
-		"avax_node_up": plain,
-	} {
-		parsed, err := promQL.ParseExpr(query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := e.unitOf(parsed); got != want {
-			t.Errorf("%s: %v, want %v", query, got, want)
-		}
+		demand(t, text, names[i][0], ", severity ", "Runbook: https://")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
 // level is the urgency of an alert. Its text is a CSS class of the page.
@@ -101,10 +102,11 @@ func first(a, b bool) int {
 	return 1
 }
 
-// judge groups the active alerts by name, and finds out which alerts are suppressed.
-func judge(groups []alerting.Group, rules []inhibition) *judgement {
+// judge groups the active alerts by name. The inhibition decides which alerts suppress which.
+func judge(groups []alerting.Group, inhibition notify.Inhibition) *judgement {
 	j := &judgement{groups: groups, byLabel: map[[2]string][]*active{}, reads: map[*alerting.Rule][]string{}}
 	var all []*active
+	var labels []notify.Active
 	for _, g := range groups {
 		j.evaluated = j.evaluated || !g.Evaluated.IsZero()
 		for i := range g.Rules {
@@ -117,14 +119,18 @@ func judge(groups []alerting.Group, rules []inhibition) *judgement {
 				if a.level == off {
 					continue
 				}
-				all = append(all, a)
+				all, labels = append(all, a), append(labels, notify.Active{Labels: a.Labels, Firing: a.firing})
 				for name, value := range a.Labels {
 					j.byLabel[[2]string{name, value}] = append(j.byLabel[[2]string{name, value}], a)
 				}
 			}
 		}
 	}
-	inhibit(all, rules)
+	for i, by := range inhibition.Inhibitors(labels) {
+		if by >= 0 {
+			all[i].by = all[by]
+		}
+	}
 	slices.SortStableFunc(all, compare)
 	byName := map[string]*problem{}
 	for _, a := range all {

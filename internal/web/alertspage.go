@@ -37,8 +37,7 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 // alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is the node with
 // which the form for a new silence is filled in; it may be empty.
 func (s *Site) alertsPage(ctx context.Context, silence string, now time.Time) g.Node {
-	groups, err := s.Source.Groups(ctx)
-	j := judge(groups, shippedInhibitions())
+	j, err := s.judge(ctx)
 	var receivers []alerting.Receiver
 	if s.Receivers != nil {
 		receivers = s.Receivers()
@@ -60,7 +59,7 @@ func (s *Site) alertsPage(ctx context.Context, silence string, now time.Time) g.
 					}
 					return tableRow("", mark{}, g.Text(r.Name), textCell("State", state, j.about(subject{{"alertmanager", r.Name}})))
 				})))),
-			section("rules", "Rules", nil, g.Map(groups, func(of alerting.Group) g.Node {
+			section("rules", "Rules", nil, g.Map(j.groups, func(of alerting.Group) g.Node {
 				return h.Details(h.Summary(g.Text(of.Name+", "+plural(len(of.Rules), "rule", "rules"))),
 					table("", "Rules of "+of.Name, []string{"Rule", "State", "Evaluated"}, g.Map(of.Rules, func(r alerting.Rule) g.Node { return ruleRow(r, now) })))
 			})),

@@ -29,7 +29,7 @@ func fleet(t testing.TB, nodes, l1s int) *Site {
 			up = 0
 			down = append(down, map[string]string{"node": node, "summary": node + " is down"})
 		}
-		all := []sample{
+		all := []testSample{
 			{"avax_node_up", []string{"node", node}, up},
 			{"avax_node_info", []string{"node", node, "node_id", id, "version", "avalanchego/1.15.0"}, 1},
 			{"avax_validator_present", []string{"node_id", id}, 1},
@@ -43,24 +43,24 @@ func fleet(t testing.TB, nodes, l1s int) *Site {
 		}
 		for _, family := range []string{"validating", "uptime_rewarding_stake_ratio", "uptime_weighted_ratio", "connected_stake_ratio", "peers", "peers_inbound",
 			"safe_to_stop", "newer_version_stake_ratio"} {
-			all = append(all, sample{"avax_node_" + family, []string{"node", node}, 1})
+			all = append(all, testSample{"avax_node_" + family, []string{"node", node}, 1})
 		}
 		for _, check := range []string{"P", "X", "C", "network", "diskspace", "bls", "database", "router", "bootstrapped", "futureupgrade"} {
-			all = append(all, sample{"avax_node_health_check_failing", []string{"node", node, "check", check}, 0})
+			all = append(all, testSample{"avax_node_health_check_failing", []string{"node", node, "check", check}, 0})
 		}
 		for _, chain := range []string{"P", "X", "C", "one"} {
 			all = append(all,
-				sample{"avax_node_chain_present", []string{"node", node, "chain", chain}, 1},
-				sample{"avax_node_chain_bootstrapped", []string{"node", node, "chain", chain}, 1},
-				sample{"avax_chain_height", []string{"node", node, "chain", chain}, 1e6},
-				sample{"avax_chain_head_timestamp_seconds", []string{"node", node, "chain", chain}, now})
+				testSample{"avax_node_chain_present", []string{"node", node, "chain", chain}, 1},
+				testSample{"avax_node_chain_bootstrapped", []string{"node", node, "chain", chain}, 1},
+				testSample{"avax_chain_height", []string{"node", node, "chain", chain}, 1e6},
+				testSample{"avax_chain_head_timestamp_seconds", []string{"node", node, "chain", chain}, now})
 		}
 		putSamples(t, s, snapshot.Key{Collector: "all", Target: metric.Target{Node: node}}, all...)
 	}
 	for i := range l1s {
 		chain := fmt.Sprintf("chain%04d", i)
 		on := []string{"chain", chain}
-		all := []sample{
+		all := []testSample{
 			{"avax_l1_weight", on, 1000}, {"avax_l1_active_weight", on, 900},
 			{"avax_l1_validators", []string{"chain", chain, "state", "active"}, 10}, {"avax_l1_quorum_loss_seconds", []string{"chain", chain, "quorum", "0.80"}, 40 * day},
 			{"avax_chain_info", []string{"chain", chain, "subnet_id", "subnet" + chain}, 1},
@@ -68,8 +68,8 @@ func fleet(t testing.TB, nodes, l1s int) *Site {
 		for v := range 10 {
 			of := []string{"chain", chain, "node_id", fmt.Sprintf("NodeID-%d-%d", i, v), "validation_id", fmt.Sprintf("%d-%d", i, v)}
 			all = append(all,
-				sample{"avax_l1_validator_weight", of, 100}, sample{"avax_l1_validator_active", of, 1}, sample{"avax_l1_validator_balance_avax", of, 3},
-				sample{"avax_l1_validator_runway_seconds", of, float64(v+20) * day}, sample{"avax_l1_validator_burn_avax_per_day", of, 0.04})
+				testSample{"avax_l1_validator_weight", of, 100}, testSample{"avax_l1_validator_active", of, 1}, testSample{"avax_l1_validator_balance_avax", of, 3},
+				testSample{"avax_l1_validator_runway_seconds", of, float64(v+20) * day}, testSample{"avax_l1_validator_burn_avax_per_day", of, 0.04})
 		}
 		putSamples(t, s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: chain}}, all...)
 	}

@@ -1,105 +1,185 @@
 package web
 
 import (
+	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// facts are the valid samples at one time, by family. A page reads the samples once, so it shows a consistent state. Only the
-// families that it shows are parsed.
-type facts map[string]*family
-
-// family holds the samples of one family. It is parsed once, even if several parts of the page use it.
-type family struct {
-	chunks  []metric.Chunk
-	samples [][]metric.Sample // by chunk
+// facts is what pages read: the state of the jobs at one time, and their valid samples. Only the families that a page shows are read.
+type facts struct {
+	now     time.Time
+	jobs    []*snapshot.Job
+	chunks  map[string][]chunk // by family
+	samples map[string][]sample
 }
 
-func factsOf(jobs []*snapshot.Job, now time.Time) facts {
-	f := facts{}
+// chunk is the samples of one family in one run.
+type chunk struct {
+	metric.Chunk
+	at time.Time // start of the run
+}
+
+// sample is one sample with the labels of its family.
+type sample struct {
+	names, labels []string
+	value         float64
+	at            time.Time // start of the run that collected it
+}
+
+func (s sample) label(name string) string {
+	if i := slices.Index(s.names, name); i >= 0 {
+		return s.labels[i]
+	}
+	return ""
+}
+
+// factsAt returns the facts at one time. At the zero time no sample has expired.
+func factsAt(jobs []*snapshot.Job, now time.Time) *facts {
+	f := &facts{now, jobs, map[string][]chunk{}, map[string][]sample{}}
 	for _, j := range jobs {
 		for _, c := range j.Fresh(now) {
-			if f[c.Family.Name] == nil {
-				f[c.Family.Name] = &family{}
-			}
-			f[c.Family.Name].chunks = append(f[c.Family.Name].chunks, c)
+			f.chunks[c.Family.Name] = append(f.chunks[c.Family.Name], chunk{c, j.Good.At})
 		}
 	}
 	return f
 }
 
-// each calls the function do for every sample of the family. It passes the values of the labels in names.
-func (f facts) each(name string, names []string, do func(l labels, value float64)) {
-	found := f[name]
-	if found == nil {
-		return
+// of returns the samples of a family.
+func (f *facts) of(family string) []sample {
+	found, known := f.samples[family]
+	if known {
+		return found
 	}
-	if found.samples == nil {
-		for _, c := range found.chunks {
-			found.samples = append(found.samples, c.Samples())
+	for _, c := range f.chunks[family] {
+		for _, s := range c.Samples() {
+			found = append(found, sample{c.Family.Labels, s.Labels, s.Value, c.at})
 		}
 	}
-	for i, c := range found.chunks {
-		at := make([]int, len(names))
-		for i, name := range names {
-			at[i] = slices.Index(c.Family.Labels, name)
-		}
-		for _, s := range found.samples[i] {
-			var l labels
-			for i, index := range at {
-				if index >= 0 {
-					l[i] = s.Labels[index]
-				}
-			}
-			do(l, s.Value)
-		}
-	}
+	f.samples[family] = found
+	return found
 }
 
-func (f facts) by(family string, names ...string) values {
+// labels holds up to three label values, in the requested order.
+type labels [3]string
+
+func (s sample) pick(names []string) (l labels) {
+	for i, name := range names {
+		l[i] = s.label(name)
+	}
+	return l
+}
+
+// values holds the values of one family by some of its labels.
+type values map[labels]float64
+
+// by returns the values of a family by these labels.
+func (f *facts) by(family string, names ...string) values {
+	return f.merge(family, func(_, value float64) float64 { return value }, names...)
+}
+
+// least returns the lowest values of a family by these labels.
+func (f *facts) least(family string, names ...string) values {
+	return f.merge(family, func(a, b float64) float64 { return min(a, b) }, names...)
+}
+
+// merge merges the samples that have the same values of these labels.
+func (f *facts) merge(family string, merge func(a, b float64) float64, names ...string) values {
 	v := values{}
-	f.each(family, names, func(l labels, value float64) { v[l] = value })
+	for _, s := range f.of(family) {
+		l := s.pick(names)
+		if old, has := v[l]; has {
+			v[l] = merge(old, s.value)
+		} else {
+			v[l] = s.value
+		}
+	}
 	return v
 }
 
-// nodes are the identities of the configured nodes. An identity from an earlier run stays valid while the node is down.
-type nodes struct {
+// share returns, by these labels, the sum of the values of a family and the number of its samples.
+func (f *facts) share(family string, names ...string) (sum, number values) {
+	sum, number = values{}, values{}
+	for _, s := range f.of(family) {
+		sum[s.pick(names)] += s.value
+		number[s.pick(names)]++
+	}
+	return sum, number
+}
+
+// names returns the values of the first of these labels, sorted.
+func (v values) names() []string {
+	var names []string
+	for l := range v {
+		names = append(names, l[0])
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// of returns the value, or nil if there is none.
+func (v values) of(names ...string) *float64 {
+	var l labels
+	copy(l[:], names)
+	if value, has := v[l]; has {
+		return &value
+	}
+	return nil
+}
+
+// is reports whether there is a value and it equals this one.
+func (v values) is(value float64, names ...string) bool {
+	got := v.of(names...)
+	return got != nil && *got == value
+}
+
+// ratioOf returns part divided by whole, or nil if one is absent.
+func ratioOf(part, whole *float64) *float64 {
+	if part == nil || whole == nil || *whole == 0 {
+		return nil
+	}
+	ratio := *part / *whole
+	return &ratio
+}
+
+// nodeNames are the identities of the configured nodes. An identity from an earlier run stays valid while the node is down.
+type nodeNames struct {
 	all    []string            // configured names
 	ids    map[string]string   // node IDs by configured names
 	called map[string][]string // configured names by node ID; two names may have the same ID
 }
 
-func nodesOf(jobs []*snapshot.Job) nodes {
-	n := nodes{ids: map[string]string{}, called: map[string][]string{}}
-	ever := factsOf(jobs, time.Time{}) // all samples, because at the zero time none has expired
-	ever.each("avax_node_info", []string{"node", "node_id"}, func(l labels, _ float64) {
+func nodesOf(jobs []*snapshot.Job) nodeNames {
+	n := nodeNames{ids: map[string]string{}, called: map[string][]string{}}
+	ever := factsAt(jobs, time.Time{})
+	for l := range ever.by("avax_node_info", "node", "node_id") {
 		n.ids[l[0]], n.called[l[1]] = l[1], appendNew(n.called[l[1]], l[0])
-	})
-	ever.each("avax_node_up", []string{"node"}, func(l labels, _ float64) { n.all = append(n.all, l[0]) })
-	slices.Sort(n.all)
+	}
+	n.all = ever.by("avax_node_up", "node").names()
 	return n
 }
 
-// oldest returns the start of the oldest good run with valid samples among these jobs, or nil.
-func oldest(jobs []*snapshot.Job, now time.Time, of func(snapshot.Key) bool) *time.Time {
-	var at *time.Time
-	for _, j := range jobs {
-		if of(j.Last.Key) && now.Before(j.Good.Until) && (at == nil || j.Good.At.Before(*at)) {
-			at = &j.Good.At
-		}
+// nameOf returns the configured name of a node ID, or an empty string.
+func (n nodeNames) nameOf(id string) string {
+	if names := n.called[id]; len(names) > 0 {
+		return slices.Min(names)
 	}
-	return at
+	return ""
 }
 
 // why returns why these jobs have no valid samples.
-func (s *Site) why(jobs []*snapshot.Job, now time.Time, of func(snapshot.Key) bool) string {
+func (f *facts) why(of func(snapshot.Key) bool) string {
 	var failing []string
 	ran := false
-	for _, j := range jobs {
+	for _, j := range f.jobs {
 		if !of(j.Last.Key) {
 			continue
 		}
@@ -107,7 +187,7 @@ func (s *Site) why(jobs []*snapshot.Job, now time.Time, of func(snapshot.Key) bo
 		switch {
 		case j.Last.Err != nil:
 			failing = append(failing, "collector "+j.Last.Collector+" of "+j.Last.Target.String()+" fails: "+j.Last.Err.Error())
-		case !now.Before(j.Good.Until):
+		case !f.now.Before(j.Good.Until):
 			failing = append(failing, "collector "+j.Last.Collector+" of "+j.Last.Target.String()+" has not run since "+j.Good.At.UTC().Format(time.RFC3339))
 		}
 	}
@@ -125,4 +205,70 @@ func appendNew(list []string, item string) []string {
 		return list
 	}
 	return append(list, item)
+}
+
+// row is a row of a table with its urgency.
+type row struct {
+	name string
+	mark mark
+}
+
+// rowsOf returns at most limit rows, worst first, and the number of the other rows.
+func rowsOf(names []string, about func(name string) mark, limit int) (rows []row, more int) {
+	for _, name := range names {
+		rows = append(rows, row{name, about(name)})
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(b.mark.level, a.mark.level), compareChains(a.name, b.name))
+	})
+	kept := rows[:min(len(rows), limit)]
+	return kept, len(rows) - len(kept)
+}
+
+// compareChains sorts the chains of the primary network first, then by name.
+func compareChains(a, b string) int {
+	const primary = "PXC"
+	rank := func(chain string) int {
+		if at := strings.Index(primary, chain); len(chain) == 1 && at >= 0 {
+			return at
+		}
+		return len(primary)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
+}
+
+// history reads the past of a page from the source of alerts.
+type history struct {
+	ctx    context.Context
+	source alerting.Source // nil: no history
+	now    time.Time
+	err    error // of the last query that failed
+}
+
+// The history of the page: two hours, or less if the source reports a shorter history.
+const (
+	usualHistory = 2 * time.Hour
+	leastHistory = 10 * time.Minute
+)
+
+// step returns the length of one of this number of equal parts of the history.
+func (h *history) step(parts int) time.Duration {
+	long := usualHistory
+	if s, ok := h.source.(interface{ History() time.Duration }); ok {
+		long = max(leastHistory, s.History())
+	}
+	return (long / time.Duration(parts)).Round(time.Second)
+}
+
+// query evaluates an expression at the ends of this number of parts of the history.
+func (h *history) query(expr string, parts int) model.Matrix {
+	if h.source == nil {
+		return nil
+	}
+	step := h.step(parts)
+	matrix, err := h.source.QueryRange(h.ctx, expr, h.now.Add(-step*time.Duration(parts-1)), h.now, step)
+	if err != nil {
+		h.err = err
+	}
+	return matrix
 }

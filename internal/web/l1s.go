@@ -20,10 +20,8 @@ var l1Meanings = [][2]string{
 
 // l1s shows each monitored L1 and permissioned subnet, worst first. An L1 without an alert is collapsed.
 func (v *view) l1s() g.Node {
-	var chains []string
-	for l := range v.families("", "avax_l1_weight").by("avax_l1_weight", "chain") {
-		chains = append(chains, l[0])
-	}
+	weight := v.by("avax_l1_weight", "chain")
+	chains := weight.names()
 	if len(chains) == 0 {
 		return nil
 	}
@@ -33,20 +31,15 @@ func (v *view) l1s() g.Node {
 	} else if slices.Contains(chains, v.ask.l1) {
 		rows = append([]row{{v.ask.l1, mark{}}}, rows...)
 	}
-	matchers := ""
-	if left > 0 {
-		matchers = among("chain", namesOf(rows))
-	}
-	s := v.families(matchers, "avax_l1_weight", "avax_l1_active_weight", "avax_l1_validators", "avax_l1_quorum_loss_seconds", "avax_l1_top_up_avax", "avax_chain_info")
 	f := &l1Facts{
-		weight: s.by("avax_l1_weight", "chain"), active: s.by("avax_l1_active_weight", "chain"), validators: s.by("avax_l1_validators", "chain", "state"),
-		loss: s.by("avax_l1_quorum_loss_seconds", "chain", "quorum"), topUp: s.by("avax_l1_top_up_avax", "chain", "days"), subnets: map[string]string{},
-		connected: v.query(`min by (chain) (avax_l1_connected_weight{`+matchers+`})`).by("", "chain"),
-		members:   map[string][]string{},
+		weight: weight, active: v.by("avax_l1_active_weight", "chain"), validators: v.by("avax_l1_validators", "chain", "state"),
+		loss: v.by("avax_l1_quorum_loss_seconds", "chain", "quorum"), topUp: v.by("avax_l1_top_up_avax", "chain", "days"), subnets: map[string]string{},
+		connected: v.least("avax_l1_connected_weight", "chain"), members: map[string][]string{}, nodeIDs: map[string]string{},
 	}
-	s.each("avax_chain_info", []string{"chain", "subnet_id"}, func(l labels, _ float64) { f.subnets[l[0]] = l[1] })
-	open := rows[:min(len(rows), maxL1s)]
-	f.read(v, namesOf(open))
+	for l := range v.by("avax_chain_info", "chain", "subnet_id") {
+		f.subnets[l[0]] = l[1]
+	}
+	f.read(v.facts, rows[:min(len(rows), maxL1s)])
 	return section("l1s", "L1s and permissioned subnets", l1Meanings,
 		g.Map(rows, func(r row) g.Node { return v.l1Card(f, r, f.members[r.name] != nil) }),
 		more(left, " more, with no worse alert: see ", link("metrics", "the metrics")),
@@ -63,21 +56,19 @@ type l1Facts struct {
 	ofOne, isActive, balance, left, burn, ends, safe, seen, seers values
 }
 
-func (f *l1Facts) read(v *view, chains []string) {
-	matchers := among("chain", chains)
-	s := v.families(matchers, "avax_l1_validator_weight", "avax_l1_validator_active", "avax_l1_validator_balance_avax", "avax_l1_validator_runway_seconds",
-		"avax_l1_validator_burn_avax_per_day", "avax_l1_validator_end_timestamp_seconds", "avax_l1_safe_to_stop")
-	of := func(family string) values { return s.by("avax_l1_validator_"+family, "chain", "validation_id") }
+// read reads the validators of these L1s.
+func (f *l1Facts) read(from *facts, chains []row) {
+	of := func(family string) values { return from.by("avax_l1_validator_"+family, "chain", "validation_id") }
 	f.ofOne, f.isActive, f.balance, f.left = of("weight"), of("active"), of("balance_avax"), of("runway_seconds")
 	f.burn, f.ends = of("burn_avax_per_day"), of("end_timestamp_seconds")
-	f.safe = s.by("avax_l1_safe_to_stop", "chain", "node_id")
-	f.seen = v.query(`sum by (chain, validation_id) (avax_l1_validator_connected{`+matchers+`})`).by("", "chain", "validation_id")
-	f.seers = v.query(`count by (chain, validation_id) (avax_l1_validator_connected{`+matchers+`})`).by("", "chain", "validation_id")
-	f.nodeIDs = map[string]string{}
-	s.each("avax_l1_validator_weight", []string{"chain", "validation_id", "node_id"}, func(l labels, _ float64) {
-		f.members[l[0]] = append(f.members[l[0]], l[1])
-		f.nodeIDs[l[1]] = l[2]
-	})
+	f.safe = from.by("avax_l1_safe_to_stop", "chain", "node_id")
+	f.seen, f.seers = from.share("avax_l1_validator_connected", "chain", "validation_id")
+	for l := range from.by("avax_l1_validator_weight", "chain", "validation_id", "node_id") {
+		if slices.ContainsFunc(chains, func(r row) bool { return r.name == l[0] }) {
+			f.members[l[0]] = append(f.members[l[0]], l[1])
+			f.nodeIDs[l[1]] = l[2]
+		}
+	}
 }
 
 func (v *view) l1Card(f *l1Facts, r row, shown bool) g.Node {
@@ -202,7 +193,7 @@ func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 				one("Weight", ratioOf(f.ofOne.of(chain, id), f.weight.of(chain)), percent),
 				textCell("Connected", connected, v.value(about, "avax_l1_validator_connected")),
 				one("Safe to stop", f.safe.of(chain, f.nodeIDs[id]), yesNo))
-			return tableRow("", marks[id], named(v.own[f.nodeIDs[id]], f.nodeIDs[id]), cells...)
+			return tableRow("", marks[id], named(v.nameOf(f.nodeIDs[id]), f.nodeIDs[id]), cells...)
 		})),
 		more(len(members)-len(shown), " more: see ", link("metrics", "the metrics")),
 		g.If(pays, h.P(plan)),

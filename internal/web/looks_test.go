@@ -94,9 +94,9 @@ func pages(t *testing.T) map[string]string {
 	long := newSite()
 	n, c := strings.Repeat("n", metric.MostValue), strings.Repeat("c", metric.MostValue)
 	putSamples(t, long, snapshot.Key{Collector: "test"},
-		sample{"avax_node_up", []string{"node", n}, 1}, sample{"avax_node_info", []string{"node", n, "node_id", n, "version", c}, 1},
-		sample{"avax_node_chain_present", []string{"node", n, "chain", c}, 1}, sample{"avax_validator_present", []string{"node_id", n}, 0},
-		sample{"avax_l1_weight", []string{"chain", c}, 1e300})
+		testSample{"avax_node_up", []string{"node", n}, 1}, testSample{"avax_node_info", []string{"node", n, "node_id", n, "version", c}, 1},
+		testSample{"avax_node_chain_present", []string{"node", n, "chain", c}, 1}, testSample{"avax_validator_present", []string{"node_id", n}, 0},
+		testSample{"avax_l1_weight", []string{"chain", c}, 1e300})
 	fail(long, "peers", metric.Target{Node: n}, outcome("info.peers", scrape.Rejected, strings.Repeat("x", 300)))
 	sourced(t, long, group(rule("Long", "page", alerting.Firing, map[string]string{"node": n, "summary": n + " " + c, "description": c})))
 	found["long"] = get(long)

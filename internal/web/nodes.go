@@ -25,7 +25,7 @@ var nodeMeanings = [][2]string{
 
 // nodeFacts are the samples of the nodes section.
 type nodeFacts struct {
-	up, validating, votes, uptime, connected, peers, inbound, newer, safe, leaves values
+	up, validating, votes, uptime, connected, peers, inbound, newer, safe values
 	bootstrapped, present, height, made, forked                                   values
 	furthest                                                                      values
 	versions                                                                      map[string]string
@@ -36,24 +36,22 @@ type nodeFacts struct {
 	errors                                                                        map[string]*failure
 }
 
-func (v *view) nodeFacts(matchers string) *nodeFacts {
-	s := v.families(matchers, "avax_node_up", "avax_node_info", "avax_node_validating", "avax_node_uptime_rewarding_stake_ratio", "avax_node_uptime_weighted_ratio",
-		"avax_node_connected_stake_ratio", "avax_node_peers", "avax_node_peers_inbound", "avax_node_newer_version_stake_ratio", "avax_node_safe_to_stop",
-		"avax_node_stop_leaves_ratio", "avax_node_chain_bootstrapped", "avax_node_chain_present", "avax_chain_height", "avax_chain_head_timestamp_seconds",
-		"avax_chain_fork_detected", "avax_node_health_check_failing")
-	of := func(family string) values { return s.by(family, "node") }
-	at := func(family string) values { return s.by(family, "node", "chain") }
+func (v *view) nodeFacts(shown []string) *nodeFacts {
+	of := func(family string) values { return v.by(family, "node") }
+	at := func(family string) values { return v.by(family, "node", "chain") }
 	f := &nodeFacts{
 		up: of("avax_node_up"), validating: of("avax_node_validating"), votes: of("avax_node_uptime_rewarding_stake_ratio"),
 		uptime: of("avax_node_uptime_weighted_ratio"), connected: of("avax_node_connected_stake_ratio"), peers: of("avax_node_peers"),
 		inbound: of("avax_node_peers_inbound"), newer: of("avax_node_newer_version_stake_ratio"), safe: of("avax_node_safe_to_stop"),
-		leaves: at("avax_node_stop_leaves_ratio"), bootstrapped: at("avax_node_chain_bootstrapped"), present: at("avax_node_chain_present"),
+		bootstrapped: at("avax_node_chain_bootstrapped"), present: at("avax_node_chain_present"),
 		height: at("avax_chain_height"), made: at("avax_chain_head_timestamp_seconds"), forked: at("avax_chain_fork_detected"),
-		furthest: v.query("max by (chain) (avax_chain_height)").by("", "chain"),
+		furthest: v.merge("avax_chain_height", func(a, b float64) float64 { return max(a, b) }, "chain"),
 		versions: map[string]string{}, chains: map[string][]string{}, checks: map[string][]string{}, words: map[[2]string]string{},
-		strips: v.strips(matchers), errors: map[string]*failure{},
+		strips: v.past.strips(shown), errors: map[string]*failure{},
 	}
-	s.each("avax_node_info", []string{"node", "version"}, func(l labels, _ float64) { f.versions[l[0]] = l[1] })
+	for l := range v.by("avax_node_info", "node", "version") {
+		f.versions[l[0]] = l[1]
+	}
 	for _, family := range []values{f.present, f.bootstrapped, f.height} {
 		for l := range family {
 			f.chains[l[0]] = appendNew(f.chains[l[0]], l[1])
@@ -62,11 +60,11 @@ func (v *view) nodeFacts(matchers string) *nodeFacts {
 	for _, chains := range f.chains {
 		slices.SortFunc(chains, compareChains)
 	}
-	s.each("avax_node_health_check_failing", []string{"node", "check"}, func(l labels, failing float64) {
+	for l, failing := range v.by("avax_node_health_check_failing", "node", "check") {
 		if failing == 1 {
 			f.checks[l[0]] = append(f.checks[l[0]], l[1])
 		}
-	})
+	}
 	for _, t := range snapshot.Tables(v.jobs, v.now) {
 		if t.Collector == healthCollector {
 			for _, words := range t.Rows {
@@ -87,34 +85,30 @@ const healthCollector = "health"
 
 // nodes shows every node, worst first.
 func (v *view) nodes() (g.Node, []string) {
-	var names []string
+	up := v.by("avax_node_up", "node")
 	isUp := 0
-	for l, up := range v.families("", "avax_node_up").by("avax_node_up", "node") {
-		names = append(names, l[0])
-		if up == 1 {
+	for _, value := range up {
+		if value == 1 {
 			isUp++
 		}
 	}
-	v.noNodes = len(names) == 0
+	v.noNodes = len(up) == 0
 	if v.noNodes && v.observing > 0 {
 		return nil, []string{plural(v.observing, "observer", "observers") + ", no node"}
 	}
 	if v.noNodes {
 		return section("nodes", "Nodes", nil, dim("No samples of nodes.")), nil
 	}
-	most := maxRows
+	limit := maxRows
 	if v.ask.allNodes {
-		most = len(names)
+		limit = len(up)
 	}
-	rows, left := rowsOf(names, func(name string) mark { return v.about(subject{{"node", name}}) }, most)
-	matchers := ""
-	if left > 0 {
-		matchers = among("node", namesOf(rows))
+	rows, left := rowsOf(up.names(), func(name string) mark { return v.about(subject{{"node", name}}) }, limit)
+	var shown []string
+	for _, r := range rows {
+		shown = append(shown, r.name)
 	}
-	f := v.nodeFacts(matchers)
-	for l := range v.query("group by (node, node_id) (last_over_time(avax_node_info{"+matchers+"}[1h]))").by("", "node", "node_id") {
-		v.ids[l[0]], v.own[l[1]] = l[1], l[0]
-	}
+	f := v.nodeFacts(shown)
 	var body g.Node
 	if len(rows) <= maxCards {
 		body = h.Div(h.Class("cards"), g.Map(rows, func(r row) g.Node { return v.nodeCard(f, r) }))
@@ -123,7 +117,7 @@ func (v *view) nodes() (g.Node, []string) {
 		body = table("nodes", "Nodes, worst first", columns, g.Map(rows, func(r row) g.Node { return v.nodeRow(f, r) }))
 	}
 	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more, with no worse alert: ", link("?nodes=all#nodes", "show all"))),
-		[]string{number(isUp) + " of " + plural(len(names), "node", "nodes") + " up"}
+		[]string{number(isUp) + " of " + plural(len(up), "node", "nodes") + " up"}
 }
 
 func (v *view) nodeState(f *nodeFacts, name string) cell {

@@ -16,21 +16,15 @@ var observerMeanings = [][2]string{
 
 // observers shows the observers; nil if there are none.
 func (v *view) observers() g.Node {
-	s := v.families("", "avax_observer_info", "avax_observer_up", "avax_observer_network_mismatch")
-	up, mismatch := s.by("avax_observer_up", "node"), s.by("avax_observer_network_mismatch", "node")
-	v.observing = len(s.by("avax_observer_info", "node"))
+	up, mismatch := v.by("avax_observer_up", "node"), v.by("avax_observer_network_mismatch", "node")
+	names := v.by("avax_observer_info", "node").names()
+	v.observing = len(names)
 	if v.observing == 0 {
 		return nil
 	}
-	var names []string
-	for l := range s.by("avax_observer_info", "node") {
-		names = append(names, l[0])
-	}
 	rows, left := rowsOf(names, func(name string) mark { return v.about(subject{{"node", name}}) }, maxRows)
-	matchers := among("node", namesOf(rows))
-	of := v.families(matchers, "avax_chain_height", "avax_chain_head_timestamp_seconds", "avax_observer_method_offered")
-	height, made := of.by("avax_chain_height", "node", "chain"), of.by("avax_chain_head_timestamp_seconds", "node", "chain")
-	offered := of.by("avax_observer_method_offered", "node", "method")
+	height, made := v.by("avax_chain_height", "node", "chain"), v.by("avax_chain_head_timestamp_seconds", "node", "chain")
+	offered := v.by("avax_observer_method_offered", "node", "method")
 
 	return section("observers", "Observers", observerMeanings,
 		table("", "Observers, worst first", []string{"Observer", "State", "Heads", "Methods", "Limit"}, g.Map(rows, func(r row) g.Node {

@@ -17,7 +17,8 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
 // Limits of a page. What exceeds a limit is counted, but not shown.
@@ -61,23 +62,20 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Refresh", text)
 	}
 	ask := choice{query.Get("nodes") == "all", query.Get("l1")}
-	if s.Source == nil {
-		if err := s.landing(w, r); err != nil {
-			s.pageFailed(w, r, err)
-		}
-		return
-	}
 	s.servePage(w, r, &s.page, fmt.Sprint(ask), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
 
 // errNoSource means that there is no source of alerts.
-var errNoSource = errors.New("no source of alerts: set AVAX_ALERTING=on or AVAX_PROMETHEUS_URL")
+var errNoSource = errors.New("alerts are not evaluated here: set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on")
+
+// renderTimeout limits the queries of one page.
+const renderTimeout = 10 * time.Second
 
 // servePage serves a page. The page is rendered at most once a second. The key identifies the page.
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared, key string, build func(context.Context) g.Node) {
 	page, err := shared.get(key, func(w io.Writer) error {
 		// Rendering continues if this request is cancelled, because other requests get the same page.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTimeout)
 		defer cancel()
 		return build(ctx).Render(w)
 	})
@@ -106,8 +104,10 @@ type verdict struct {
 func (s *Site) verdictOf(j *judgement, err error, now time.Time) verdict {
 	ran, of := s.Progress()
 	switch {
+	case errors.Is(err, errNoSource):
+		return verdict{level: note, title: "Alerts are not evaluated here", text: "Set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on."}
 	case err != nil:
-		return verdict{level: bad, title: "Alerts are unknown", text: sourceError(err)}
+		return verdict{level: bad, title: "Alerts are unknown", text: fmt.Sprintf("Alerts cannot be read: %v", err)}
 	case len(j.problems) > 0:
 		worst := j.problems[0].worst()
 		return verdict{level: worst.level, title: titleOf(worst) + ", " + stateOf(worst, now), text: worst.action()}
@@ -131,32 +131,46 @@ func titleOf(a *active) string {
 
 // view has the data of the sections of a page.
 type view struct {
-	*reading
+	*facts
 	*judgement
+	nodeNames
+	past *history
 	site *Site
-	jobs []*snapshot.Job
 	ask  choice
-	ids  map[string]string // node IDs by the names of the configured nodes
-	own  map[string]string // names by node ID
 
 	observing int  // observers
 	noNodes   bool // no node is configured
 }
 
+// judge returns the alerts with the inhibition in force.
+func (s *Site) judge(ctx context.Context) (*judgement, error) {
+	groups, err := s.groups(ctx)
+	var inhibition notify.Inhibition
+	if s.Inhibition != nil {
+		inhibition = s.Inhibition()
+	}
+	return judge(groups, inhibition), err
+}
+
+// groups returns the rules with their alerts.
+func (s *Site) groups(ctx context.Context) ([]alerting.Group, error) {
+	if s.Source == nil {
+		return nil, errNoSource
+	}
+	return s.Source.Groups(ctx)
+}
+
 func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node {
-	groups, err := s.Source.Groups(ctx)
-	j := judge(groups, shippedInhibitions())
+	j, err := s.judge(ctx)
+	jobs := s.Store.Jobs()
 	v := &view{
-		reading: &reading{ctx: ctx, source: s.Source, now: now}, judgement: j, site: s, jobs: s.Store.Jobs(), ask: ask, ids: map[string]string{}, own: map[string]string{},
+		facts: factsAt(jobs, now), judgement: j, nodeNames: nodesOf(jobs), past: &history{ctx: ctx, source: s.Source, now: now}, site: s, ask: ask,
 	}
 	observers := v.observers()
 	nodes, nodeSums := v.nodes()
 	validators := v.validators()
 	l1s := v.l1s()
 	verdict := s.verdictOf(j, err, now)
-	if verdict.level == well && len(v.errs) > 0 {
-		verdict.level, verdict.title = bad, "Samples cannot be read"
-	}
 	sums := append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, nodeSums...)
 	return document(verdict,
 		top(
@@ -167,8 +181,8 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 		h.Main(
 			verdictSection(verdict, append(sums, j.sums()...)),
 			g.If(len(j.problems) > 0, h.Section(h.Aria("label", "Problems"), problemList(j, now, maxLines))),
-			g.Iff(len(v.errs) > 0, func() g.Node {
-				return h.Article(h.Class("card bad"), h.P(h.Strong(g.Text("Samples cannot be read: this page is incomplete."))), h.Code(h.Class("error"), g.Text(v.errs[0].Error())))
+			g.Iff(v.past.err != nil, func() g.Node {
+				return h.Article(h.Class("card warn"), h.P(h.Strong(g.Text("The history cannot be read."))), h.Code(h.Class("error"), g.Text(v.past.err.Error())))
 			}),
 			nodes, validators, l1s, observers,
 			collectorSections(v.jobs, j, now),

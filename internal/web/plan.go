@@ -145,7 +145,7 @@ func (s *Site) noPlan(jobs []*snapshot.Job, chain string, known *staking.L1, now
 		if known != nil {
 			what = "the burn rate of " + chain + "'s validators is"
 		}
-		return &planError{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + s.why(jobs, now, func(k snapshot.Key) bool {
+		return &planError{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + factsAt(jobs, now).why(func(k snapshot.Key) bool {
 			return k.Collector == planCollector && k.Target.Chain == chain
 		})}
 	}

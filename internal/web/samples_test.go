@@ -20,15 +20,15 @@ import (
 var sampleLine = regexp.MustCompile(`^([a-z0-9_]+)\{([^}]*)\} (\S+)$`)
 var labelPair = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
 
-// sample is a sample with its labels: name, value, name, value.
-type sample struct {
+// testSample is a sample with its labels: name, value, name, value.
+type testSample struct {
 	family string
 	labels []string
 	value  float64
 }
 
 // putSamples stores a good run of one job.
-func putSamples(t testing.TB, s *Site, key snapshot.Key, samples ...sample) {
+func putSamples(t testing.TB, s *Site, key snapshot.Key, samples ...testSample) {
 	t.Helper()
 	byName := map[string]*metric.Family{}
 	var declared []*metric.Family
@@ -59,7 +59,7 @@ func putSamples(t testing.TB, s *Site, key snapshot.Key, samples ...sample) {
 // put stores a good run of one job, with samples in the text format.
 func put(t testing.TB, s *Site, key snapshot.Key, lines string) {
 	t.Helper()
-	var samples []sample
+	var samples []testSample
 	for line := range strings.Lines(lines) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
@@ -72,7 +72,7 @@ func put(t testing.TB, s *Site, key snapshot.Key, lines string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one := sample{family: m[1], value: value}
+		one := testSample{family: m[1], value: value}
 		for _, pair := range labelPair.FindAllStringSubmatch(m[2], -1) {
 			one.labels = append(one.labels, pair[1], pair[2])
 		}

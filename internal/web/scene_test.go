@@ -18,7 +18,9 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
@@ -41,6 +43,9 @@ func TestMain(m *testing.M) {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("name resolution is disabled in tests")
 	}}
+	if errShipped != nil {
+		panic(errShipped)
+	}
 	name, _ := os.Hostname()
 	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
 	os.Exit(m.Run())
@@ -127,11 +132,14 @@ func newScene(t *testing.T, ctx context.Context) *scene {
 	return s
 }
 
+// shipped are the shipped inhibit rules. They are parsed before synthetic time begins.
+var shipped, errShipped = notify.ParseInhibition(alertmanager.Config)
+
 // newSite is a site with an empty store, whose collectors have all run.
 func newSite() *Site {
 	return &Site{
 		Store: snapshot.New(), Registry: prometheus.NewRegistry(), Upstreams: scrape.NewMetrics(), Version: "v1.2.3",
-		Progress: func() (ran, of int) { return 1, 1 },
+		Progress: func() (ran, of int) { return 1, 1 }, Inhibition: func() notify.Inhibition { return shipped },
 		Log:      slog.New(slog.DiscardHandler),
 	}
 }

@@ -33,7 +33,7 @@ func (s setShare) whole() string {
 }
 
 // stops returns the predicted effect for each node.
-func (f facts) stops() map[string]*stop {
+func (f *facts) stops() map[string]*stop {
 	all := map[string]*stop{}
 	of := func(node string) *stop {
 		if all[node] == nil {
@@ -108,7 +108,7 @@ func (s *Site) stopAnswer(nameOrID string, now time.Time) (status int, a stopAns
 		return http.StatusBadRequest, a
 	}
 	jobs := s.Store.Jobs()
-	f := factsOf(jobs, now)
+	f := factsAt(jobs, now)
 	nodes := nodesOf(jobs)
 	a.Node, a.NodeID = nameOrID, nodes.ids[nameOrID]
 	if names := nodes.called[nameOrID]; len(names) > 0 {
@@ -123,15 +123,17 @@ func (s *Site) stopAnswer(nameOrID string, now time.Time) (status int, a stopAns
 		found = &stop{}
 	}
 	verdicts := map[string]float64{} // safe to stop, by L1 that the node validates
-	f.each("avax_l1_safe_to_stop", []string{"node_id", "chain"}, func(l labels, safe float64) {
+	for l, safe := range f.by("avax_l1_safe_to_stop", "node_id", "chain") {
 		if l[0] == a.NodeID && a.NodeID != "" {
 			verdicts[l[1]] = safe
 		}
-	})
+	}
 	a.Chains = found.leaves
-	a.AsOf = oldest(jobs, now, func(k snapshot.Key) bool {
-		return k.Collector == stopCollector
-	})
+	for _, j := range jobs {
+		if j.Last.Collector == stopCollector && now.Before(j.Good.Until) {
+			a.AsOf = &j.Good.At
+		}
+	}
 
 	var against []string
 	for _, l := range found.against() {
@@ -148,7 +150,7 @@ func (s *Site) stopAnswer(nameOrID string, now time.Time) (status int, a stopAns
 		a.Safe, a.Reason = &no, "no: "+strings.Join(against, "; ")
 		return http.StatusConflict, a
 	case found.safe != nil && *found.safe == 1:
-		if missed := s.uncounted(jobs, now); missed != "" {
+		if missed := s.uncounted(f); missed != "" {
 			a.Reason = "not known: " + missed
 			break
 		}
@@ -162,7 +164,7 @@ func (s *Site) stopAnswer(nameOrID string, now time.Time) (status int, a stopAns
 		a.Safe, a.Reason = &no, "no: avax_node_safe_to_stop is 0"
 		return http.StatusConflict, a
 	case own:
-		a.Reason = "not known: " + s.missingOf(a, jobs, now, verdicts)
+		a.Reason = "not known: " + f.missingOf(a, verdicts)
 	case len(verdicts) > 0:
 		a.Reason = "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"
 	default:
@@ -178,14 +180,14 @@ func (s *Site) stopAnswer(nameOrID string, now time.Time) (status int, a stopAns
 
 // uncounted returns why the last good run may be outdated: because of its age, or because nodes have stopped answering that the
 // run counted as connected. Otherwise it returns an empty string.
-func (s *Site) uncounted(jobs []*snapshot.Job, now time.Time) string {
-	for _, j := range jobs {
+func (s *Site) uncounted(f *facts) string {
+	for _, j := range f.jobs {
 		if j.Last.Collector != stopCollector {
 			continue
 		}
 		oldest := j.Good.Period * 3 / 2 // a run may take half a period
-		if age := now.Sub(j.Good.At); age > oldest {
-			return fmt.Sprintf("the last answer is %s old: %s", seconds(age.Seconds()), s.why(jobs, now, func(k snapshot.Key) bool { return k.Collector == stopCollector }))
+		if age := f.now.Sub(j.Good.At); age > oldest {
+			return fmt.Sprintf("the last answer is %s old: %s", seconds(age.Seconds()), f.why(isStop))
 		}
 		if s.Unreachable == nil || j.Good.Facts.Unreachable == nil {
 			continue
@@ -198,8 +200,10 @@ func (s *Site) uncounted(jobs []*snapshot.Job, now time.Time) string {
 	return ""
 }
 
+func isStop(k snapshot.Key) bool { return k.Collector == stopCollector }
+
 // missingOf returns which values have no valid sample, and why.
-func (s *Site) missingOf(a stopAnswer, jobs []*snapshot.Job, now time.Time, verdicts map[string]float64) string {
+func (f *facts) missingOf(a stopAnswer, verdicts map[string]float64) string {
 	chains := slices.Sorted(maps.Keys(verdicts))
 	chains = slices.DeleteFunc(append([]string{"P"}, chains...), func(chain string) bool {
 		return slices.ContainsFunc(a.Chains, func(l setShare) bool { return l.Chain == chain })
@@ -208,7 +212,5 @@ func (s *Site) missingOf(a stopAnswer, jobs []*snapshot.Job, now time.Time, verd
 	if len(chains) == 0 {
 		text = "whether it validates further chains"
 	}
-	return text + ": " + s.why(jobs, now, func(k snapshot.Key) bool {
-		return k.Collector == stopCollector
-	})
+	return text + ": " + f.why(isStop)
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,22 +57,18 @@ type strip struct {
 	step   time.Duration
 }
 
-// strips queries the history of the nodes that match: the worst state within each part.
-func (r *reading) strips(matchers string) map[string]*strip {
+// strips reads the history of these nodes: the worst state within each part.
+func (h *history) strips(names []string) map[string]*strip {
 	all := map[string]*strip{}
-	var step time.Duration
-	from := time.Time{}
-	read := func(family, matchers string, bad, good uint8) {
-		matrix := r.past(func(s time.Duration) string {
-			step = s
-			series := family + `{` + matchers + `}`
-			if s < time.Minute { // a step may contain no sample
-				return "min by (node) (" + series + ")"
-			}
-			return fmt.Sprintf("min by (node) (min_over_time(%s[%s]))", series, model.Duration(s+30*time.Second))
-		}, stripParts)
-		from = r.now.Add(-step * time.Duration(stripParts-1))
-		for _, stream := range matrix {
+	step := h.step(stripParts)
+	from := h.now.Add(-step * time.Duration(stripParts-1))
+	read := func(family string, nodes []string, bad, good uint8) {
+		series := family + "{" + among("node", nodes) + "}"
+		expr := "min by (node) (" + series + ")"
+		if step >= time.Minute { // a shorter step may contain no sample
+			expr = fmt.Sprintf("min by (node) (min_over_time(%s[%s]))", series, model.Duration(step+30*time.Second))
+		}
+		for _, stream := range h.query(expr, stripParts) {
 			name := string(stream.Metric["node"])
 			if all[name] == nil {
 				all[name] = &strip{step: step}
@@ -90,16 +87,26 @@ func (r *reading) strips(matchers string) map[string]*strip {
 			}
 		}
 	}
-	read("avax_node_up", matchers, isDown, isUp)
+	read("avax_node_up", names, isDown, isUp)
 	const chains = "avax_node_chain_bootstrapped"
-	var nodes []string // with a chain that was bootstrapping: a range query of all nodes is expensive
-	for l := range r.query(fmt.Sprintf("min by (node) (min_over_time(%s{%s}[%s])) == 0", chains, matchers, model.Duration(step*stripParts+alerting.Lookback))).by("", "node") {
-		nodes = append(nodes, l[0])
+	var bootstrapped []string // nodes with a chain that was bootstrapping: the history of all chains is expensive
+	past := model.Duration(step*stripParts + alerting.Lookback)
+	for _, stream := range h.query(fmt.Sprintf("min by (node) (min_over_time(%s{%s}[%s])) == 0", chains, among("node", names), past), 1) {
+		bootstrapped = append(bootstrapped, string(stream.Metric["node"]))
 	}
-	if len(nodes) > 0 {
-		read(chains, among("node", nodes), bootstrapping, unknown)
+	if len(bootstrapped) > 0 {
+		read(chains, bootstrapped, bootstrapping, unknown)
 	}
 	return all
+}
+
+// among returns a matcher of these values.
+func among(label string, values []string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = regexp.QuoteMeta(v)
+	}
+	return label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
 }
 
 // svg draws the history, with the duration of each state in a caption.

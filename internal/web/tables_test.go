@@ -123,7 +123,7 @@ func TestL1sShowBalancesAndStates(t *testing.T) {
 		on := func(chain, id string) []string {
 			return []string{"chain", chain, "validation_id", id, "node_id", "NodeID-" + id}
 		}
-		samples := []sample{
+		samples := []testSample{
 			{"avax_node_up", []string{"node", "a"}, 1}, {"avax_node_info", []string{"node", "a", "node_id", "NodeID-poor"}, 1},
 			{"avax_l1_weight", []string{"chain", "one"}, 100}, {"avax_l1_active_weight", []string{"chain", "one"}, 50}, {"avax_l1_connected_weight", []string{"chain", "one", "node", "a"}, 20},
 			{"avax_l1_validators", []string{"chain", "one", "state", "active"}, 2}, {"avax_l1_validators", []string{"chain", "one", "state", "inactive"}, 1},
@@ -136,8 +136,8 @@ func TestL1sShowBalancesAndStates(t *testing.T) {
 			{"avax_l1_validator_connected", append(on("one", "poor"), "node", "a"), 1}, {"avax_l1_validator_connected", append(on("one", "poor"), "node", "b"), 0},
 		}
 		for id, v := range map[string]struct{ weight, active, balance, left float64 }{"dry": {50, 0, 0, 0}, "poor": {30, 1, 3.5, 4 * day}, "rich": {20, 1, 50, 900 * day}} {
-			samples = append(samples, sample{"avax_l1_validator_weight", on("one", id), v.weight}, sample{"avax_l1_validator_active", on("one", id), v.active},
-				sample{"avax_l1_validator_balance_avax", on("one", id), v.balance}, sample{"avax_l1_validator_runway_seconds", on("one", id), v.left})
+			samples = append(samples, testSample{"avax_l1_validator_weight", on("one", id), v.weight}, testSample{"avax_l1_validator_active", on("one", id), v.active},
+				testSample{"avax_l1_validator_balance_avax", on("one", id), v.balance}, testSample{"avax_l1_validator_runway_seconds", on("one", id), v.left})
 		}
 		putSamples(t, s, snapshot.Key{Collector: "l1"}, samples...)
 		sourced(t, s, group())

@@ -19,37 +19,18 @@ var validatorMeanings = [][2]string{
 
 // validators shows the monitored validators of the primary network in one table.
 func (v *view) validators() g.Node {
-	var names []string
-	for l := range v.families("", "avax_validator_present").by("avax_validator_present", "node_id") {
-		names = append(names, l[0])
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	rows, left := rowsOf(names, v.aboutValidator, maxRows)
-	matchers := ""
-	if left > 0 {
-		matchers = among("node_id", namesOf(rows))
-	}
-	s := v.families(matchers, "avax_validator_present", "avax_validator_start_timestamp_seconds", "avax_validator_end_timestamp_seconds",
-		"avax_validator_uptime_requirement_ratio", "avax_validator_downtime_budget_seconds", "avax_validator_downtime_used_seconds",
-		"avax_validator_weighted_uptime_ratio", "avax_validator_votes_yes_ratio", "avax_validator_potential_reward_avax",
-		"avax_validator_reward_reachable")
-	views := v.query(`label_replace(min by (node_id) (avax_validator_uptime_ratio{`+matchers+`}), "is", "uptime", "", "") or `+
-		`label_replace(sum by (node_id) (avax_validator_connected{`+matchers+`}), "is", "connected", "", "") or `+
-		`label_replace(count by (node_id) (avax_validator_connected{`+matchers+`}), "is", "nodes", "", "")`).by("", "node_id", "is")
-	of := func(family string) values { return s.by("avax_validator_"+family, "node_id") }
+	of := func(family string) values { return v.by("avax_validator_"+family, "node_id") }
 	present, start, end, required := of("present"), of("start_timestamp_seconds"), of("end_timestamp_seconds"), of("uptime_requirement_ratio")
 	budget, used, uptime := of("downtime_budget_seconds"), of("downtime_used_seconds"), of("weighted_uptime_ratio")
 	reward, reachable := of("potential_reward_avax"), of("reward_reachable")
-	votes := s.by("avax_validator_votes_yes_ratio", "node_id", "requirement")
-	var own []string // nodes of the rows
-	for _, r := range rows {
-		if name := v.own[r.name]; name != "" {
-			own = append(own, name)
-		}
+	leastUptime := v.least("avax_validator_uptime_ratio", "node_id")
+	connected, seers := v.share("avax_validator_connected", "node_id")
+	votes := v.by("avax_validator_votes_yes_ratio", "node_id", "requirement")
+	ownVotes := v.by("avax_node_uptime_rewarding_stake_ratio", "node")
+	if len(present) == 0 {
+		return nil
 	}
-	ownVotes := v.query(`max by (node) (avax_node_uptime_rewarding_stake_ratio{`+among("node", own)+`})`).by("", "node")
+	rows, left := rowsOf(present.names(), v.aboutValidator, maxRows)
 
 	return section("validators", "Validators of the primary network", validatorMeanings,
 		table("", "Monitored validators, worst first", []string{"Validator", "State", "Ends", "Uptime", "Downtime budget", "Votes", "Reward"},
@@ -62,12 +43,12 @@ func (v *view) validators() g.Node {
 				case present.is(0, id):
 					state = "not in the set"
 				}
-				if nodes := views.of(id, "nodes"); nodes != nil {
-					state += fmt.Sprintf(", %s of %s %s connected", show(views.of(id, "connected"), count), count(*nodes), v.viewers())
+				if nodes := seers.of(id); nodes != nil {
+					state += fmt.Sprintf(", %s of %s %s connected", show(connected.of(id), count), count(*nodes), v.viewers())
 				}
 				seen := uptime.of(id)
 				if seen == nil {
-					seen = views.of(id, "uptime")
+					seen = leastUptime.of(id)
 				}
 				need := required.of(id)
 				uptimeText := show(seen, percent)
@@ -85,12 +66,12 @@ func (v *view) validators() g.Node {
 				if reachable.is(0, id) {
 					rewardText += ", out of reach"
 				}
-				return tableRow("validator-"+id, r.mark, named(v.own[id], id),
+				return tableRow("validator-"+id, r.mark, named(v.nameOf(id), id),
 					textCell("State", state, v.ofValidator(id, stateFamilies)),
 					textCell("Ends", moment(v.now, end.of(id)), v.ofValidator(id, endFamilies)),
 					textCell("Uptime", uptimeText, v.ofValidator(id, uptimeFamilies)),
 					cell{"Downtime budget", v.ofValidator(id, budgetFamilies), bar},
-					textCell("Votes", show(cmp.Or(ownVotes.of(v.own[id]), votesOf(votes, id, need)), percent), v.ofValidator(id, votesFamilies)),
+					textCell("Votes", show(cmp.Or(ownVotes.of(v.nameOf(id)), votesOf(votes, id, need)), percent), v.ofValidator(id, votesFamilies)),
 					textCell("Reward", rewardText, v.ofValidator(id, rewardFamilies)),
 				)
 			})),
@@ -117,7 +98,7 @@ func (v *view) aboutValidator(id string) mark {
 // ofValidator returns the mark of a cell with values of these families.
 func (v *view) ofValidator(id string, families []string) mark {
 	m := v.value(subject{{"node_id", id}}, families...)
-	if node := v.own[id]; node != "" {
+	if node := v.nameOf(id); node != "" {
 		m = m.worse(v.value(subject{{"node", node}}, families...))
 	}
 	return m

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
@@ -32,6 +34,8 @@ type Site struct {
 	Upstreams Upstreams
 	// Source provides alerts and samples: alerting in this process, or a Prometheus. Nil if there is neither.
 	Source alerting.Source
+	// Inhibition returns the inhibit rules in force. Nil: no alert suppresses another.
+	Inhibition func() notify.Inhibition
 	// Receivers returns the Alertmanagers that this process notifies; nil if there are none.
 	Receivers func() []alerting.Receiver
 	// Silences holds the silences for notifications of this process; nil without notifications.
@@ -54,6 +58,7 @@ type Site struct {
 	silenceChanges    atomic.Int64
 	page, alertsPages shared
 	inboxPages        shared
+	explaining        sync.Mutex
 	queries           turns
 }
 
@@ -71,6 +76,7 @@ func (s *Site) Handler() http.Handler {
 	mux.HandleFunc("GET /-/ready", s.ready)
 	s.apiRoutes(mux)
 	mux.HandleFunc("GET /safe-to-stop", s.safeToStop)
+	mux.HandleFunc("GET /explain", s.explain)
 	mux.HandleFunc("GET /api/v1/l1/{chain}/plan", s.plan)
 	mux.HandleFunc("GET /", notFound)
 	return strict(mux)
@@ -89,7 +95,7 @@ func strict(h http.Handler) http.Handler {
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /api/v1/query, /api/v1/query_range, /api/v1/targets, /api/v1/tables, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
+	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /api/v1/query, /api/v1/query_range, /api/v1/targets, /api/v1/tables, /explain?name=ALERT&target=NODE, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
 }
 
 // healthy answers 200 while the process serves requests. If it does not answer, restart the process.
