@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
-	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
@@ -140,7 +140,7 @@ func newSite() *Site {
 	return &Site{
 		Store: snapshot.New(), Registry: prometheus.NewRegistry(), Upstreams: scrape.NewMetrics(), Version: "v1.2.3",
 		Progress: func() (ran, of int) { return 1, 1 }, Inhibition: func() notify.Inhibition { return shipped },
-		Log:      slog.New(slog.DiscardHandler),
+		Log: slog.New(slog.DiscardHandler),
 	}
 }
 
