@@ -3,8 +3,6 @@ package catalogue
 import (
 	"cmp"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,22 +92,8 @@ func readDesc(t *testing.T, text string) row {
 	return r
 }
 
-func TestCollectorsAreListedAndComplete(t *testing.T) {
-	files, err := filepath.Glob("../../collectors/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	written := 0
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		written += strings.Count(string(text), "= &Spec{")
-	}
-	if listed := len(collectors.All()); listed != written || written == 0 {
-		t.Errorf("%d collectors in the sources, %d in All", written, listed)
-	}
+// A collector that is missing in All is an unused variable, which golangci-lint reports.
+func TestCollectorsAreComplete(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range collectors.All() {
 		if names[s.Name] {
