@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/prometheus/model/rulefmt"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 func TestPromtoolAcceptsTheRules(t *testing.T) {
@@ -80,7 +80,7 @@ func TestAnnotationsPassPromtoolTests(t *testing.T) {
 
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), stack.Binary(t, "promtool"), args...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "promtool"), args...).CombinedOutput(); err != nil {
 		t.Errorf("promtool %s %s: %v\n%s", args[0], args[1], err, out)
 	}
 }

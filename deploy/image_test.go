@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // maxMemory is the memory limit of the container: the kernel kills it above.
@@ -27,7 +27,7 @@ const maxMemory = 64 << 20
 // TestImageServesTheDemo builds every line of the Dockerfile. The compiler image is made from this machine's Go, so no registry is
 // used.
 func TestImageServesTheDemo(t *testing.T) {
-	stack.Needs(t, "root", "buildah", "podman", "runc", "busybox")
+	testworld.Needs(t, "root", "buildah", "podman", "runc", "busybox")
 	c := newContainers(t)
 	c.compiler(t)
 	c.run(t, "buildah", "build", "--format=docker", "--quiet",
@@ -204,7 +204,7 @@ func freeAddress(t *testing.T) string {
 // until requests a page until the status is 200.
 func until(t *testing.T, url string) (page string) {
 	t.Helper()
-	stack.Await(t, url, func() error {
+	testworld.Await(t, url, func() error {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
 			return err

@@ -47,6 +47,7 @@ var layers = map[string]int{
 	"internal/catalogue":   9, // checks declarations of the others
 	"internal/e2e":         9, // runs the whole program
 	"internal/performance": 9, // measures the whole program
+	"internal/testworld":   9, // for tests of the whole program
 }
 
 // TestImportsFollowTheLayers parses the sources, because go test may cache the output of the go command.

@@ -24,7 +24,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // certify: certify AUTHORITY NAME FILE — writes FILE.pem and FILE.key: a certificate for NAME and this machine, signed by an
@@ -98,10 +98,10 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("no such option: %s", option)
 		}
 	}
-	client := &http.Client{Transport: transport, Timeout: time.Until(stack.Deadline(of(ts).t))}
+	client := &http.Client{Transport: transport, Timeout: time.Until(testworld.Deadline(of(ts).t))}
 	want := regexp.MustCompile(args[1])
 	// Retry: until the exporter listens, it refuses connections. When it closes a connection, its rejection of a certificate may be lost.
-	ts.Check(stack.Poll(of(ts).t, func() error {
+	ts.Check(testworld.Poll(of(ts).t, func() error {
 		var answer string
 		if resp, err := client.Do(req); err != nil {
 			answer = err.Error()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // startParrot: parrot — starts an upstream that rejects every request. Its error texts repeat the request with all
@@ -56,7 +56,7 @@ func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
 // getEverything: everything FILE — requests every path of the exporter. It stores all answers with their headers,
 // whatever their status.
 func getEverything(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
+	ctx, cancel := context.WithDeadline(context.Background(), testworld.Deadline(of(ts).t))
 	defer cancel()
 	var all strings.Builder
 	for _, ask := range []string{

@@ -18,8 +18,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 func TestMain(m *testing.M) {
@@ -150,7 +150,7 @@ func goodKey(ts *testscript.TestScript, _ bool, args []string) {
 
 // fetch requests a page of the story's exporter.
 func fetch(ts *testscript.TestScript, path string) (string, error) {
-	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
+	ctx, cancel := context.WithDeadline(context.Background(), testworld.Deadline(of(ts).t))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ts.Getenv("AVAX_LISTEN")+path, nil)
 	if err != nil {
@@ -177,7 +177,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) > 1 {
 		path = args[1]
 	}
-	ts.Check(stack.Poll(of(ts).t, func() error {
+	ts.Check(testworld.Poll(of(ts).t, func() error {
 		page, err := fetch(ts, path)
 		if err == nil && pattern.MatchString(page) == neg {
 			err = fmt.Errorf("%s: matches: %t, in the page:\n%s", args[0], !neg, page)
@@ -188,7 +188,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 
 // written: written PATTERN — waits until a file with this name exists.
 func written(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(stack.Poll(of(ts).t, func() error {
+	ts.Check(testworld.Poll(of(ts).t, func() error {
 		found, err := filepath.Glob(ts.MkAbs(args[0]))
 		if err == nil && len(found) == 0 {
 			err = fmt.Errorf("no file %s", args[0])
@@ -244,7 +244,7 @@ func hangUp(ts *testscript.TestScript, _ bool, _ []string) {
 
 // post: post PATH STATUS FILE — sends a POST request and stores the answer. The answer must have that status.
 func post(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(of(ts).t))
+	ctx, cancel := context.WithDeadline(context.Background(), testworld.Deadline(of(ts).t))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+ts.Getenv("AVAX_LISTEN")+args[0], nil)
 	ts.Check(err)

@@ -20,7 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 const file = "alertmanager.yml"
@@ -129,7 +129,7 @@ func TestEverySeverityHasARoute(t *testing.T) {
 
 func amtool(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), stack.Binary(t, "amtool"), args...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "amtool"), args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("amtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -381,7 +381,7 @@ var cases = []struct {
 
 func TestInhibitionsSuppressOnlyEffects(t *testing.T) {
 	t.Parallel()
-	url := stack.AlertmanagerWith(t, config(t, stack.Webhook(t).URL)).URL
+	url := testworld.AlertmanagerWith(t, config(t, testworld.Webhook(t).URL)).URL
 	for i, c := range cases {
 		job := fmt.Sprintf("job=case%d", i)
 		own := func(a alert) alert {
@@ -427,15 +427,15 @@ func config(t *testing.T, webhookURL string) map[string]any {
 
 func TestDownNodePagesOnce(t *testing.T) {
 	t.Parallel()
-	received := stack.Webhook(t)
-	url := stack.AlertmanagerWith(t, config(t, received.URL)).URL
+	received := testworld.Webhook(t)
+	url := testworld.AlertmanagerWith(t, config(t, received.URL)).URL
 	down := cases[0]
 	post(t, url, append([]alert{down.cause}, down.effects...))
-	received.Wait(stack.Firing("AvaxNodeDown"))
+	received.Wait(testworld.Firing("AvaxNodeDown"))
 
 	// Wait for the notification of a later alert. If the effects were not suppressed, they would have been sent before it.
 	post(t, url, []alert{{"alertname=AvaxPeersLow", "severity=warn", "node=bravo"}})
-	received.Wait(stack.Firing("AvaxPeersLow"))
+	received.Wait(testworld.Firing("AvaxPeersLow"))
 	for _, a := range received.Alerts() {
 		if a.Labels["node"] == "alpha" && (a.Labels["alertname"] != "AvaxNodeDown" || a.Labels["severity"] != "page") {
 			t.Errorf("sent although its source was active: %v", a.Labels)
@@ -474,7 +474,7 @@ func send(t *testing.T, url string, alerts []alert, ends time.Time) {
 // awaitState waits until the alert has this state in Alertmanager, which processes alerts and inhibitions one after the other.
 func awaitState(t *testing.T, url string, a alert, want, name string) {
 	t.Helper()
-	stack.Await(t, name, func() error {
+	testworld.Await(t, name, func() error {
 		if got := state(t, url, a); got != want {
 			return fmt.Errorf("%v is %s, want %s", a, got, want)
 		}

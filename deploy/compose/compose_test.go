@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 type service struct {
@@ -178,7 +178,7 @@ func TestExampleEnvironmentUsesKnownVariables(t *testing.T) {
 
 func run(t *testing.T, program string, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), stack.Binary(t, program), args...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), testworld.Binary(t, program), args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
 	}

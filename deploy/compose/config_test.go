@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // The parser of docker compose accepts the file: for the simulated network, and for an own node with .env.example unchanged.
@@ -40,7 +40,7 @@ func TestComposeFileIsValid(t *testing.T) {
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), stack.Binary(t, "compose"), file).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "compose"), file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/dashboards"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 //go:generate go test -tags deploy -run TestPlainManifestsEqualTheChart -update .
@@ -182,7 +182,7 @@ func TestInvalidChartValuesAreRejected(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.value), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.CommandContext(t.Context(), stack.Binary(t, "helm"), "template", chart, "-f", file).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "helm"), "template", chart, "-f", file).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), c.want) {
 			t.Errorf("%s: %v, want %s in the error:\n%s", c.value, err, c.want, out)
 		}
@@ -260,7 +260,7 @@ func parse(t *testing.T, text string) (v any) {
 // run returns the output of a program, and prints its log if it fails.
 func run(t *testing.T, stdin, program string, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), stack.Binary(t, program), args...)
+	command := exec.CommandContext(t.Context(), testworld.Binary(t, program), args...)
 	var log bytes.Buffer
 	command.Stdin, command.Stderr = strings.NewReader(stdin), &log
 	out, err := command.Output()

@@ -20,7 +20,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 const (
@@ -54,7 +54,7 @@ var (
 // handedOut returns the directory of the release files, which the first call builds.
 func handedOut(t *testing.T) string {
 	t.Helper()
-	stack.Needs(t, "dpkg-deb", "rpm", "systemd-analyze")
+	testworld.Needs(t, "dpkg-deb", "rpm", "systemd-analyze")
 	dir, err := built()
 	if err != nil {
 		t.Fatal(err)

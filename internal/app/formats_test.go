@@ -23,7 +23,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // Accept headers of Prometheus 2 and 3, curl and a browser.
@@ -162,7 +162,7 @@ func TestMetricsPassTheLinters(t *testing.T) {
 		}
 	}
 
-	promtool := exec.CommandContext(t.Context(), stack.Binary(t, "promtool"), "check", "metrics")
+	promtool := exec.CommandContext(t.Context(), testworld.Binary(t, "promtool"), "check", "metrics")
 	promtool.Stdin = bytes.NewReader(text)
 	if out, err := promtool.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 func TestMain(m *testing.M) {
@@ -107,7 +107,7 @@ func (e exporter) get(t *testing.T, path string) (status int, body string) {
 // until repeats a request until the answer is accepted.
 func (e exporter) until(t *testing.T, path string, wanted func(status int, body string) bool) (body string) {
 	t.Helper()
-	stack.Await(t, path, func() (err error) {
+	testworld.Await(t, path, func() (err error) {
 		var status int
 		if status, body = e.get(t, path); !wanted(status, body) {
 			err = fmt.Errorf("status %d:\n%s", status, body)

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // settled is an additional rule: an engine that evaluates it has healthy samples, so later alerts are changes.
@@ -33,7 +33,7 @@ const settled = `
 func shortRules(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rules.yml")
-	short := stack.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(time.Duration) time.Duration { return time.Second })
+	short := testworld.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(time.Duration) time.Duration { return time.Second })
 	if err := os.WriteFile(path, short, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +43,14 @@ func shortRules(t *testing.T) string {
 // world is a simulated network with an Alertmanager and its notifications.
 type world struct {
 	network *simnet.Network
-	pages   *stack.Receiver
+	pages   *testworld.Receiver
 	// environment configures an exporter for the network and for sending alerts.
 	environment []string
 }
 
 func newWorld(t *testing.T, rules string) world {
 	t.Helper()
-	w := world{network: simnet.New(simnet.Options{Seed: 1}), pages: stack.Webhook(t)}
+	w := world{network: simnet.New(simnet.Options{Seed: 1}), pages: testworld.Webhook(t)}
 	urls, err := w.network.Serve(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, rules string) world {
 		everySecond,
 		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"],
 		"AVAX_CHAINS=C,examplel1=" + w.network.Chain("examplel1").ID,
-		"AVAX_ALERTMANAGERS=" + stack.Alertmanager(t, w.pages.URL).URL,
+		"AVAX_ALERTMANAGERS=" + testworld.Alertmanager(t, w.pages.URL).URL,
 		"AVAX_RULES_FILE=" + rules,
 		"AVAX_ALERTING_INTERVAL=1s",
 	}
@@ -103,8 +103,8 @@ var incidents = []incident{
 }
 
 // of matches an alert of the incident.
-func (i incident) of(match func(stack.Alert) bool) func(stack.Alert) bool {
-	return func(a stack.Alert) bool {
+func (i incident) of(match func(testworld.Alert) bool) func(testworld.Alert) bool {
+	return func(a testworld.Alert) bool {
 		for name, value := range i.labels {
 			if a.Labels[name] != value {
 				return false
@@ -118,17 +118,17 @@ func TestExporterPagesWithoutPrometheus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, shortRules(t))
 	exporter := start(t, w.environment...)
-	w.pages.Wait(stack.Firing("AvaxWatchdog"))
-	w.pages.Wait(stack.Firing("Settled"))
+	w.pages.Wait(testworld.Firing("AvaxWatchdog"))
+	w.pages.Wait(testworld.Firing("Settled"))
 	for _, i := range incidents {
 		i.begin(w.network)
-		page := w.pages.Wait(i.of(stack.Firing(i.alert)))
+		page := w.pages.Wait(i.of(testworld.Firing(i.alert)))
 		if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) ||
 			!strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") || !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
 			t.Errorf("%s: annotations %v, link %s", i.name, page.Annotations, page.GeneratorURL)
 		}
 		i.end(w.network)
-		w.pages.Wait(i.of(stack.Resolved(i.alert)))
+		w.pages.Wait(i.of(testworld.Resolved(i.alert)))
 	}
 	for _, a := range w.pages.Alerts() {
 		about := func(i incident) bool { return i.alert == a.Labels["alertname"] }
@@ -181,10 +181,10 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 	const interval = time.Second
 	rules := shortRules(t)
 	w := newWorld(t, rules)
-	exporter := start(t, append(w.environment, "AVAX_LISTEN="+stack.Address(t), "AVAX_EXTERNAL_LABELS=cluster=home")...)
-	scraped := stack.Webhook(t)
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{
-		Targets: []string{exporter.url}, RuleFiles: []string{rules}, Alertmanagers: []string{stack.Alertmanager(t, scraped.URL).URL},
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), "AVAX_EXTERNAL_LABELS=cluster=home")...)
+	scraped := testworld.Webhook(t)
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{
+		Targets: []string{exporter.url}, RuleFiles: []string{rules}, Alertmanagers: []string{testworld.Alertmanager(t, scraped.URL).URL},
 		ScrapeInterval: interval, EvaluationInterval: interval, ExternalLabels: map[string]string{"cluster": "home"},
 	})
 	same := func() string {
@@ -202,15 +202,15 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 		return cmp.Diff(alike(theirs), alike(ours))
 	}
 	eventually(t, same)
-	both := []*stack.Receiver{scraped, w.pages}
+	both := []*testworld.Receiver{scraped, w.pages}
 	for _, r := range both {
-		r.Wait(stack.Firing("Settled"))
+		r.Wait(testworld.Firing("Settled"))
 	}
 	for _, i := range incidents {
 		i.begin(w.network)
 		var at []time.Time
 		for _, r := range both {
-			at = append(at, r.Wait(i.of(stack.Firing(i.alert))).StartsAt)
+			at = append(at, r.Wait(i.of(testworld.Firing(i.alert))).StartsAt)
 		}
 		// Each scrapes and evaluates at its own time, which a busy machine delays.
 		if apart := at[0].Sub(at[1]).Abs(); apart > time.Minute {
@@ -219,7 +219,7 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 		eventually(t, same)
 		i.end(w.network)
 		for _, r := range both {
-			r.Wait(i.of(stack.Resolved(i.alert)))
+			r.Wait(i.of(testworld.Resolved(i.alert)))
 		}
 		eventually(t, same)
 	}
@@ -296,7 +296,7 @@ func TestKilledExporterContinuesItsAlerts(t *testing.T) {
 	w := newWorld(t, rulesFile(t, patient))
 	environment := append(w.environment, "AVAX_STATE_DIR="+t.TempDir())
 	first := start(t, environment...)
-	w.pages.Wait(stack.Firing("Prompt"))
+	w.pages.Wait(testworld.Firing("Prompt"))
 	since := func(p *process) (at time.Time) {
 		all, err := active(t, p.url)
 		if err != nil {
@@ -342,10 +342,10 @@ func TestFullDiskDoesNotStopAlerting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, shortRules(t))
 	exporter := startAs(t, []string{"sh", "-c", `ulimit -f 0 && exec "$0"`}, append(w.environment, "AVAX_STATE_DIR="+t.TempDir())...)
-	w.pages.Wait(stack.Firing("Settled"))
+	w.pages.Wait(testworld.Firing("Settled"))
 	i := incidents[0]
 	i.begin(w.network)
-	w.pages.Wait(i.of(stack.Firing(i.alert)))
+	w.pages.Wait(i.of(testworld.Firing(i.alert)))
 	eventually(t, func() string {
 		if !strings.Contains(exporter.logged(), "alert state not saved") {
 			return "the log does not tell that nothing can be written"
@@ -353,5 +353,5 @@ func TestFullDiskDoesNotStopAlerting(t *testing.T) {
 		return ""
 	})
 	i.end(w.network)
-	w.pages.Wait(i.of(stack.Resolved(i.alert)))
+	w.pages.Wait(i.of(testworld.Resolved(i.alert)))
 }

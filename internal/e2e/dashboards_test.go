@@ -15,8 +15,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/dashboards"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // drawn is the part of a panel that the tests read.
@@ -73,17 +73,17 @@ func TestDemo(t *testing.T) {
 	if err := os.WriteFile(rules, alerts.Rules, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, RuleFiles: []string{rules}, ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second})
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.url}, RuleFiles: []string{rules}, ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second})
 	awaitSample(t, prometheus, `ALERTS{alertname="AvaxWatchdog"}`)
 	t.Run("FillsEveryPanel", func(t *testing.T) { fillsEveryPanel(t, prometheus) })
 	t.Run("IsServedAsTheFormulasSay", func(t *testing.T) { isServedAsTheFormulasSay(t, prometheus) })
 }
 
 // fillsEveryPanel waits for each panel: on a slow machine collectors run late and scrapes fail.
-func fillsEveryPanel(t *testing.T, prometheus *stack.PrometheusServer) {
+func fillsEveryPanel(t *testing.T, prometheus *testworld.PrometheusServer) {
 	for file, all := range panels(t) {
 		for _, p := range all {
-			stack.Await(t, file+": "+p.Title, func() error {
+			testworld.Await(t, file+": "+p.Title, func() error {
 				series := 0
 				for _, q := range p.Targets {
 					found, err := prometheus.Query(t.Context(), chosen(q.Expr))
@@ -127,7 +127,7 @@ func TestPanelsAreReadableForAFleet(t *testing.T) {
 		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID+",examplepoa="+network.Chain("examplepoa").ID,
 		"AVAX_METRICS_URL="+urls["metrics"],
 	)
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, ScrapeInterval: 2 * time.Second})
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.url}, ScrapeInterval: 2 * time.Second})
 	awaitSample(t, prometheus, fmt.Sprintf(`count(avax_node_peers) == %d`, fleet))
 	awaitSample(t, prometheus, `count(avax_validator_uptime_ratio) > 500`) // the views of 25 nodes
 	awaitSample(t, prometheus, fmt.Sprintf(`count(avax_l1_validator_connected) > %d`, 25*fleet))
@@ -150,7 +150,7 @@ func TestPanelsAreReadableForAFleet(t *testing.T) {
 }
 
 // The formula in explain equals the exported value.
-func isServedAsTheFormulasSay(t *testing.T, prometheus *stack.PrometheusServer) {
+func isServedAsTheFormulasSay(t *testing.T, prometheus *testworld.PrometheusServer) {
 	checked := 0
 	for _, s := range collectors.All() {
 		for _, f := range s.Families {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // everySecond is a schedule for the collectors whose alerts this test needs.
@@ -30,15 +30,15 @@ func TestIncidentPagesAndResolves(t *testing.T) {
 	)
 	// The rules, with shorter durations.
 	rules := filepath.Join(t.TempDir(), "rules.yml")
-	shortened := stack.ShortenRules(t, alerts.Rules, func(time.Duration) time.Duration { return time.Second })
+	shortened := testworld.ShortenRules(t, alerts.Rules, func(time.Duration) time.Duration { return time.Second })
 	if err := os.WriteFile(rules, shortened, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pages := stack.Webhook(t)
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{
+	pages := testworld.Webhook(t)
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{
 		Targets:       []string{exporter.url},
 		RuleFiles:     []string{rules},
-		Alertmanagers: []string{stack.Alertmanager(t, pages.URL).URL},
+		Alertmanagers: []string{testworld.Alertmanager(t, pages.URL).URL},
 
 		EvaluationInterval: time.Second, // of all rules
 	})
@@ -46,8 +46,8 @@ func TestIncidentPagesAndResolves(t *testing.T) {
 	awaitSample(t, prometheus, `avax_node_chain_bootstrapped{node="alpha", chain="C"} == 1`)
 	awaitSample(t, prometheus, `avax_node_uptime_rewarding_stake_ratio{node="alpha"} > 0.95`)
 
-	about := func(match func(stack.Alert) bool, labels map[string]string) func(stack.Alert) bool {
-		return func(a stack.Alert) bool {
+	about := func(match func(testworld.Alert) bool, labels map[string]string) func(testworld.Alert) bool {
+		return func(a testworld.Alert) bool {
 			for name, value := range labels {
 				if a.Labels[name] != value {
 					return false
@@ -60,21 +60,21 @@ func TestIncidentPagesAndResolves(t *testing.T) {
 
 	bootstrap := map[string]string{"node": "alpha", "chain": "C", "severity": "page"}
 	alpha.SetChain("C", simnet.Bootstrapping)
-	page := pages.Wait(about(stack.Firing("AvaxChainNotBootstrapped"), bootstrap))
+	page := pages.Wait(about(testworld.Firing("AvaxChainNotBootstrapped"), bootstrap))
 	if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["runbook_url"], "AvaxChainNotBootstrapped.md") {
 		t.Errorf("annotations %v", page.Annotations)
 	}
 	alpha.SetChain("C", simnet.Running)
-	pages.Wait(about(stack.Resolved("AvaxChainNotBootstrapped"), bootstrap))
+	pages.Wait(about(testworld.Resolved("AvaxChainNotBootstrapped"), bootstrap))
 
 	uptime := map[string]string{"node": "alpha", "severity": "page"}
 	alpha.SetObservedUptime(70)
-	page = pages.Wait(about(stack.Firing("AvaxRewardStakeLow"), uptime))
+	page = pages.Wait(about(testworld.Firing("AvaxRewardStakeLow"), uptime))
 	if !strings.Contains(page.Annotations["description"], "alpha") {
 		t.Errorf("annotations %v", page.Annotations)
 	}
 	alpha.SetObservedUptime(99)
-	pages.Wait(about(stack.Resolved("AvaxRewardStakeLow"), uptime))
+	pages.Wait(about(testworld.Resolved("AvaxRewardStakeLow"), uptime))
 
 	for _, a := range pages.Alerts() {
 		if name := a.Labels["alertname"]; a.Labels["node"] == "bravo" && (name == "AvaxChainNotBootstrapped" || name == "AvaxRewardStakeLow") {
@@ -84,9 +84,9 @@ func TestIncidentPagesAndResolves(t *testing.T) {
 }
 
 // awaitSample waits until the expression has a result.
-func awaitSample(t *testing.T, p *stack.PrometheusServer, expr string) {
+func awaitSample(t *testing.T, p *testworld.PrometheusServer, expr string) {
 	t.Helper()
-	stack.Await(t, expr, func() error {
+	testworld.Await(t, expr, func() error {
 		v, err := p.Query(t.Context(), expr)
 		if err == nil && len(v) == 0 {
 			err = errors.New("no samples")

@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // withoutKeepFiringFor returns the rules without a field that this version of vmalert does not know.
@@ -46,7 +46,7 @@ func TestVMAlertLoadsTheRules(t *testing.T) {
 		if err := os.WriteFile(path, rules, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.CommandContext(t.Context(), stack.Binary(t, "vmalert"), "-dryRun", "-rule="+path).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "vmalert"), "-dryRun", "-rule="+path).CombinedOutput()
 		return string(out), err
 	}
 	if out, err := load(alerts.Rules); err == nil || !strings.Contains(out, "unknown fields in rule: keep_firing_for") {
@@ -85,7 +85,7 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	rules := seconds(t)
 	w := newWorld(t, rules)
 	const grafana = "https://grafana.example.com"
-	exporter := start(t, append(w.environment, "AVAX_LISTEN="+stack.Address(t), "AVAX_EXTERNAL_LABELS=grafana_url="+grafana, unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), "AVAX_EXTERNAL_LABELS=grafana_url="+grafana, unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
 
 	text, err := os.ReadFile(rules)
 	if err != nil {
@@ -93,11 +93,11 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	}
 	accepted := rulesFile(t, string(withoutKeepFiringFor(t, text)))
 	companion := rulesFile(t, string(alerts.Companion))
-	pages := stack.Webhook(t)
+	pages := testworld.Webhook(t)
 	// vmalert adds its external labels to the series that it records, and rules join these with what was scraped.
 	labels := map[string]string{"grafana_url": grafana}
-	store := stack.VictoriaMetrics(t, "-promscrape.config="+stack.Scrape(t, interval, labels, exporter.url))
-	vmalert := stack.VMAlert(t, accepted, store.URL, stack.Alertmanager(t, pages.URL).URL,
+	store := testworld.VictoriaMetrics(t, "-promscrape.config="+testworld.Scrape(t, interval, labels, exporter.url))
+	vmalert := testworld.VMAlert(t, accepted, store.URL, testworld.Alertmanager(t, pages.URL).URL,
 		"-rule="+companion, "-evaluationInterval="+interval.String(), "-external.label=grafana_url="+grafana,
 		"-datasource.queryStep=15s", // maximum age of a sample; with the default of 5 minutes, recorded series would end later
 		"-disableAlertgroupLabel")   // so that alerts have the same labels as with Prometheus
@@ -114,20 +114,20 @@ func TestThanosHasTheSameAlerts(t *testing.T) {
 	const interval = 5 * time.Second
 	rules := seconds(t)
 	companion := rulesFile(t, string(alerts.Companion))
-	if out, err := exec.CommandContext(t.Context(), stack.Binary(t, "thanos"), "tools", "rules-check", "--rules="+rulesFile(t, string(alerts.Rules)), "--rules="+companion).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "thanos"), "tools", "rules-check", "--rules="+rulesFile(t, string(alerts.Rules)), "--rules="+companion).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	w := newWorld(t, rules)
-	exporter := start(t, append(w.environment, "AVAX_LISTEN="+stack.Address(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
-	pages := stack.Webhook(t)
-	store := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.url}, ScrapeInterval: interval, EvaluationInterval: interval})
-	thanos := stack.ThanosRule(t, []string{rules, companion}, store.URL, store.URL+"/api/v1/write", stack.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
+	exporter := start(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+	pages := testworld.Webhook(t)
+	store := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.url}, ScrapeInterval: interval, EvaluationInterval: interval})
+	thanos := testworld.ThanosRule(t, []string{rules, companion}, store.URL, store.URL+"/api/v1/write", testworld.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
 	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
 	w.hasTheSameAlerts(t, exporter.url, thanos.URL, pages)
 }
 
 // hasTheSameAlerts plays the incidents. The engine evaluates the same rules, and must have the same alerts as the exporter.
-func (w world) hasTheSameAlerts(t *testing.T, exporterURL, engineURL string, pages *stack.Receiver) {
+func (w world) hasTheSameAlerts(t *testing.T, exporterURL, engineURL string, pages *testworld.Receiver) {
 	t.Helper()
 	same := func() string {
 		theirs, err := active(t, engineURL)
@@ -143,17 +143,17 @@ func (w world) hasTheSameAlerts(t *testing.T, exporterURL, engineURL string, pag
 		}
 		return cmp.Diff(alike(inside(theirs)), alike(inside(ours)))
 	}
-	pages.Wait(stack.Firing("Settled"))
+	pages.Wait(testworld.Firing("Settled"))
 	eventually(t, same)
 	for _, i := range incidents {
 		i.begin(w.network)
-		page := pages.Wait(i.of(stack.Firing(i.alert)))
+		page := pages.Wait(i.of(testworld.Firing(i.alert)))
 		if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) {
 			t.Errorf("%s: the page says %v", i.name, page.Annotations)
 		}
 		eventually(t, same)
 		i.end(w.network)
-		pages.Wait(i.of(stack.Resolved(i.alert)))
+		pages.Wait(i.of(testworld.Resolved(i.alert)))
 		eventually(t, same)
 	}
 

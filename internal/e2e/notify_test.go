@@ -21,8 +21,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // nodeRules fire at once. NodeDown inhibits NodeQuiet.
@@ -54,7 +54,7 @@ inhibit_rules:
   - {source_matchers: [alertname="NodeDown"], target_matchers: [alertname="NodeQuiet"], equal: [node]}
 receivers:
   - name: phone
-    webhook_configs: [{url_file: "` + stack.File(t, webhook) + `", send_resolved: true}]
+    webhook_configs: [{url_file: "` + testworld.File(t, webhook) + `", send_resolved: true}]
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -63,9 +63,9 @@ receivers:
 }
 
 // paging returns a simulated network, a webhook, and the environment of an exporter for both.
-func paging(t *testing.T) (network *simnet.Network, phone *stack.Receiver, environment []string) {
+func paging(t *testing.T) (network *simnet.Network, phone *testworld.Receiver, environment []string) {
 	t.Helper()
-	network, phone = simnet.New(simnet.Options{Seed: 1}), stack.Webhook(t)
+	network, phone = simnet.New(simnet.Options{Seed: 1}), testworld.Webhook(t)
 	urls, err := network.Serve(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -79,11 +79,11 @@ func paging(t *testing.T) (network *simnet.Network, phone *stack.Receiver, envir
 }
 
 // about matches an alert of a node.
-func about(node string, match func(stack.Alert) bool) func(stack.Alert) bool {
-	return func(a stack.Alert) bool { return a.Labels["node"] == node && match(a) }
+func about(node string, match func(testworld.Alert) bool) func(testworld.Alert) bool {
+	return func(a testworld.Alert) bool { return a.Labels["node"] == node && match(a) }
 }
 
-func count(r *stack.Receiver, match func(stack.Alert) bool) (n int) {
+func count(r *testworld.Receiver, match func(testworld.Alert) bool) (n int) {
 	for _, a := range r.Alerts() {
 		if match(a) {
 			n++
@@ -95,7 +95,7 @@ func count(r *stack.Receiver, match func(stack.Alert) bool) (n int) {
 // amtool runs amtool against the exporter, and returns its output.
 func amtool(t *testing.T, exporter *process, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), stack.Binary(t, "amtool"), append([]string{"--alertmanager.url=" + exporter.url}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "amtool"), append([]string{"--alertmanager.url=" + exporter.url}, args...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("amtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -111,7 +111,7 @@ func TestExporterSendsNotifications(t *testing.T) {
 	eventually(t, func() string {
 		nodes := map[int]string{} // by notification
 		for _, a := range phone.Alerts() {
-			if stack.Firing("NodeUp")(a) {
+			if testworld.Firing("NodeUp")(a) {
 				nodes[a.Notification] += a.Labels["node"]
 			}
 		}
@@ -124,8 +124,8 @@ func TestExporterSendsNotifications(t *testing.T) {
 	})
 
 	network.Node("alpha").Stop()
-	phone.Wait(about("alpha", stack.Firing("NodeDown")))
-	phone.Wait(about("alpha", stack.Resolved("NodeUp")))
+	phone.Wait(about("alpha", testworld.Firing("NodeDown")))
+	phone.Wait(about("alpha", testworld.Resolved("NodeUp")))
 
 	silence := strings.TrimSpace(amtool(t, exporter, "silence", "add", "--duration=1h", "--comment=test", "node=bravo"))
 	network.Node("bravo").Stop()
@@ -139,18 +139,18 @@ func TestExporterSendsNotifications(t *testing.T) {
 		t.Errorf("output of amtool:\n%s", shown)
 	}
 	// Reminders continue: groups are notified, and bravo's is silenced.
-	reminders := count(phone, stack.Firing("Reminder"))
+	reminders := count(phone, testworld.Firing("Reminder"))
 	eventually(t, func() string {
-		if n := count(phone, stack.Firing("Reminder")); n < reminders+2 {
+		if n := count(phone, testworld.Firing("Reminder")); n < reminders+2 {
 			return fmt.Sprintf("%d reminders", n)
 		}
 		return ""
 	})
-	if n := count(phone, about("bravo", stack.Firing("NodeDown"))); n > 0 {
+	if n := count(phone, about("bravo", testworld.Firing("NodeDown"))); n > 0 {
 		t.Errorf("silenced alert sent %d times", n)
 	}
 	amtool(t, exporter, "silence", "expire", silence)
-	phone.Wait(about("bravo", stack.Firing("NodeDown")))
+	phone.Wait(about("bravo", testworld.Firing("NodeDown")))
 
 	// An invalid file keeps the previous configuration, and is logged.
 	for _, variable := range environment {
@@ -170,12 +170,12 @@ func TestExporterSendsNotifications(t *testing.T) {
 		return ""
 	})
 	network.Node("alpha").Start()
-	phone.Wait(about("alpha", stack.Resolved("NodeDown")))
+	phone.Wait(about("alpha", testworld.Resolved("NodeDown")))
 
-	if n := count(phone, stack.Firing("NodeQuiet")); n > 0 {
+	if n := count(phone, testworld.Firing("NodeQuiet")); n > 0 {
 		t.Errorf("inhibited alert sent %d times", n)
 	}
-	if n := count(phone, about("alpha", stack.Firing("NodeDown"))); n != 1 {
+	if n := count(phone, about("alpha", testworld.Firing("NodeDown"))); n != 1 {
 		t.Errorf("NodeDown of alpha sent %d times", n)
 	}
 }
@@ -208,9 +208,9 @@ func TestRestartRepeatsNoNotification(t *testing.T) {
 			state := t.TempDir()
 			environment = append(environment, "AVAX_STATE_DIR="+state)
 			first := start(t, environment...)
-			phone.Wait(about("alpha", stack.Firing("NodeUp")))
+			phone.Wait(about("alpha", testworld.Firing("NodeUp")))
 			network.Node("alpha").Stop()
-			phone.Wait(about("alpha", stack.Firing("NodeDown")))
+			phone.Wait(about("alpha", testworld.Firing("NodeDown")))
 			amtool(t, first, "silence", "add", "--duration=1h", "--comment=test", "node=charlie")
 			stored(t, state, "nflog", "NodeDown")
 			stored(t, state, "silences", "charlie")
@@ -224,10 +224,10 @@ func TestRestartRepeatsNoNotification(t *testing.T) {
 				return ""
 			})
 			network.Node("bravo").Stop() // its group is notified later than alpha's
-			phone.Wait(about("bravo", stack.Firing("NodeDown")))
+			phone.Wait(about("bravo", testworld.Firing("NodeDown")))
 			network.Node("alpha").Start()
-			phone.Wait(about("alpha", stack.Resolved("NodeDown")))
-			if n := count(phone, about("alpha", stack.Firing("NodeDown"))); n != 1 {
+			phone.Wait(about("alpha", testworld.Resolved("NodeDown")))
+			if n := count(phone, about("alpha", testworld.Firing("NodeDown"))); n != 1 {
 				t.Errorf("NodeDown of alpha sent %d times", n)
 			}
 			if shown := amtool(t, second, "silence", "query"); !strings.Contains(shown, "charlie") {
@@ -254,7 +254,7 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 	t.Parallel()
 	rules := shortRules(t)
 	w := newWorld(t, rules)
-	inside, outside := stack.Webhook(t), stack.Webhook(t)
+	inside, outside := testworld.Webhook(t), testworld.Webhook(t)
 	environment := slices.DeleteFunc(slices.Clone(w.environment), func(v string) bool { return strings.HasPrefix(v, "AVAX_ALERTMANAGERS=") })
 	file := filepath.Join(t.TempDir(), "notify.yml")
 	text, err := yaml.Marshal(shippedRoutes(t, inside.URL))
@@ -264,22 +264,22 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start(t, append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_ALERTMANAGERS="+stack.AlertmanagerWith(t, shippedRoutes(t, outside.URL)).URL)...)
-	both := []*stack.Receiver{inside, outside}
+	start(t, append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, shippedRoutes(t, outside.URL)).URL)...)
+	both := []*testworld.Receiver{inside, outside}
 	for _, r := range both {
-		r.Wait(stack.Firing("Settled"))
+		r.Wait(testworld.Firing("Settled"))
 	}
 	for _, i := range incidents {
 		i.begin(w.network)
 		for _, r := range both {
-			r.Wait(i.of(stack.Firing(i.alert)))
+			r.Wait(i.of(testworld.Firing(i.alert)))
 		}
 		i.end(w.network)
 		for _, r := range both {
-			r.Wait(i.of(stack.Resolved(i.alert)))
+			r.Wait(i.of(testworld.Resolved(i.alert)))
 		}
 	}
-	received := func(r *stack.Receiver) []string {
+	received := func(r *testworld.Receiver) []string {
 		set := map[string]bool{}
 		for _, a := range r.Alerts() {
 			set[fmt.Sprint(a.Receiver, " ", a.Group, " ", a.Status, " ", a.Fingerprint, " ", a.Labels, " ", a.GeneratorURL)] = true
@@ -297,7 +297,7 @@ func shippedRoutes(t *testing.T, webhook string) map[string]any {
 		t.Fatal(err)
 	}
 	for _, r := range config["receivers"].([]any) {
-		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url_file": stack.File(t, webhook)}}
+		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url_file": testworld.File(t, webhook)}}
 	}
 	var shorten func(route map[string]any)
 	shorten = func(route map[string]any) {
@@ -330,9 +330,9 @@ func TestFailingReceiversDelayNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "notify.yml")
 	text := "route: {receiver: phone, group_by: [alertname, node], group_wait: 1s, group_interval: 1s, repeat_interval: 1h}\nreceivers:\n  - name: phone\n    webhook_configs:\n"
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
-		text += "      - {url_file: \"" + stack.File(t, broken[name]+"/c4n4ry") + "\"}\n"
+		text += "      - {url_file: \"" + testworld.File(t, broken[name]+"/c4n4ry") + "\"}\n"
 	}
-	text += "      - {url_file: \"" + stack.File(t, phone.URL) + "\", send_resolved: true}\n"
+	text += "      - {url_file: \"" + testworld.File(t, phone.URL) + "\", send_resolved: true}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -341,10 +341,10 @@ func TestFailingReceiversDelayNothing(t *testing.T) {
 	exporter := startAs(t, []string{"sh", "-c", `ulimit -f 0 && exec "$0"`}, append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_STATE_DIR="+t.TempDir(),
 		"AVAX_RULES_FILE="+rulesFile(t, rules))...)
 	network.Node("alpha").Stop()
-	phone.Wait(about("alpha", stack.Firing("NodeDown")))
-	failing := func(integration string) func(stack.Alert) bool {
-		return func(a stack.Alert) bool {
-			return stack.Firing("ReceiverFailing")(a) && a.Labels["integration"] == integration
+	phone.Wait(about("alpha", testworld.Firing("NodeDown")))
+	failing := func(integration string) func(testworld.Alert) bool {
+		return func(a testworld.Alert) bool {
+			return testworld.Firing("ReceiverFailing")(a) && a.Labels["integration"] == integration
 		}
 	}
 	phone.Wait(failing("webhook[0]")) // failing: 500
@@ -364,7 +364,7 @@ func TestFailingReceiversDelayNothing(t *testing.T) {
 		return ""
 	})
 	network.Node("alpha").Start()
-	phone.Wait(about("alpha", stack.Resolved("NodeDown")))
+	phone.Wait(about("alpha", testworld.Resolved("NodeDown")))
 
 	// No page contains the address of a webhook, or its answer.
 	for _, path := range []string{"/", "/alerts", "/metrics", "/api/v2/status", "/api/v2/receivers", "/api/v2/alerts", "/api/v1/alerts", "/api/v1/targets"} {

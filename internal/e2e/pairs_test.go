@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // A pair of exporters, a pair of Prometheus servers and an Alertmanager. Each is killed in turn and started again, and an incident begins
@@ -27,7 +27,7 @@ var unhurried = strings.ReplaceAll(everySecond, "@every 1s", "@every 8s")
 // seconds returns the rules with durations of seconds, so that a slow answer causes no alert.
 func seconds(t *testing.T) string {
 	t.Helper()
-	return rulesFile(t, string(stack.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(d time.Duration) time.Duration {
+	return rulesFile(t, string(testworld.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(d time.Duration) time.Duration {
 		return min(d, 15*time.Second)
 	})))
 }
@@ -39,7 +39,7 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	w := newWorld(t, rules)
 
 	exporters := make([]*process, 2)
-	addresses := []string{stack.Address(t), stack.Address(t)}
+	addresses := []string{testworld.Address(t), testworld.Address(t)}
 	startExporter := func(i int) {
 		exporters[i] = start(t, append(slices.Clone(w.environment), unhurried, "AVAX_ALERTING=off", "AVAX_ALERTMANAGERS=", "AVAX_RULES_FILE=", "AVAX_LISTEN="+addresses[i])...)
 	}
@@ -48,7 +48,7 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 
 	// Two Prometheus servers evaluate at different times: one may send an alert again that the other has just resolved. As in
 	// deploy/alertmanager, the group interval is several times the resend delay.
-	alertmanager := stack.AlertmanagerWith(t, map[string]any{
+	alertmanager := testworld.AlertmanagerWith(t, map[string]any{
 		"route": map[string]any{
 			"receiver": "webhook", "group_by": []string{"..."}, "group_wait": "10ms", "group_interval": "30s", "repeat_interval": "1h",
 		},
@@ -57,9 +57,9 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 			"webhook_configs": []any{map[string]any{"url": w.pages.URL, "send_resolved": true}},
 		}},
 	})
-	servers := make([]*stack.PrometheusServer, 2)
+	servers := make([]*testworld.PrometheusServer, 2)
 	for i := range servers {
-		servers[i] = stack.Prometheus(t, stack.PrometheusConfig{
+		servers[i] = testworld.Prometheus(t, testworld.PrometheusConfig{
 			Targets:        []string{exporters[0].url, exporters[1].url},
 			RuleFiles:      []string{rules},
 			Alertmanagers:  []string{alertmanager.URL},
@@ -82,7 +82,7 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 		allSee(`absent(ALERTS{alertname="AvaxExporterDown"})`)
 	}
 	settledAgain()
-	w.pages.Wait(stack.Firing("Settled"))
+	w.pages.Wait(testworld.Firing("Settled"))
 
 	bootstrap := func(node, chain string) incident {
 		return incident{
@@ -118,7 +118,7 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	} {
 		c.kill()
 		c.incident.begin(w.network)
-		w.pages.Wait(c.incident.of(stack.Firing(c.incident.alert)))
+		w.pages.Wait(c.incident.of(testworld.Firing(c.incident.alert)))
 		all = append(all, c.incident)
 		c.start()
 		allSee(bothUp)
@@ -151,11 +151,11 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	dry.begin(w.network)
 	allSee(dry.firing())
 	alertmanager.Start()
-	w.pages.Wait(dry.of(stack.Firing(dry.alert)))
+	w.pages.Wait(dry.of(testworld.Firing(dry.alert)))
 	all = append(all, dry)
 
 	for _, i := range all {
-		if n := count(w.pages, i.of(stack.Resolved(i.alert))); n > 0 {
+		if n := count(w.pages, i.of(testworld.Resolved(i.alert))); n > 0 {
 			t.Errorf("%s %v: sent as resolved while it is active", i.alert, i.labels)
 		}
 	}
@@ -166,7 +166,7 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	}
 	for _, i := range all {
 		if i.end != nil {
-			w.pages.Wait(i.of(stack.Resolved(i.alert)))
+			w.pages.Wait(i.of(testworld.Resolved(i.alert)))
 		}
 	}
 

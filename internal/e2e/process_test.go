@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
-func TestMain(m *testing.M) { os.Exit(stack.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(testworld.Main(m)) }
 
 // full skips a test that only make test-full runs.
 func full(t *testing.T) {
@@ -46,7 +46,7 @@ func start(t *testing.T, environment ...string) *process {
 // startAs starts it with another program, whose last argument is ours.
 func startAs(t *testing.T, by []string, environment ...string) *process {
 	t.Helper()
-	command := append(by, stack.Exporter(t))
+	command := append(by, testworld.ExporterPath(t))
 	p := &process{t: t, cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
 	p.cmd.Env = append(append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json", "GOGC="), environment...)
 	log, err := p.cmd.StderrPipe()
@@ -79,7 +79,7 @@ func startAs(t *testing.T, by []string, environment ...string) *process {
 	case p.url = <-address:
 	case <-p.ended:
 		t.Fatal("exporter exited before it served")
-	case <-stack.TimedOut(t):
+	case <-testworld.TimedOut(t):
 		t.Fatal("exporter does not serve")
 	}
 	return p
@@ -120,7 +120,7 @@ func getJSON(ctx context.Context, url string, into any) error {
 // eventually waits until condition returns an empty text.
 func eventually(t *testing.T, condition func() (missing string)) {
 	t.Helper()
-	stack.Await(t, "eventually", func() error {
+	testworld.Await(t, "eventually", func() error {
 		if missing := condition(); missing != "" {
 			return errors.New(missing)
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 func TestPagesReadFromPrometheus(t *testing.T) {
@@ -32,14 +32,14 @@ groups:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: []string{rules}})
-	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: server.URL + "/", Timeout: time.Until(stack.Deadline(t)), MaxBody: 1 << 20}, nil)
+	server := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: []string{rules}})
+	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: server.URL + "/", Timeout: time.Until(testworld.Deadline(t)), MaxBody: 1 << 20}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	var groups []alerting.Group
-	stack.Await(t, "the alert fires", func() (err error) {
+	testworld.Await(t, "the alert fires", func() (err error) {
 		if groups, err = source.Groups(t.Context()); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ groups:
 	}
 
 	for expr, want := range map[string]float64{`avax_node_up{node="bravo"}`: 1, "avax:up:sum": 1, "6 * 7": 42} {
-		stack.Await(t, expr, func() error {
+		testworld.Await(t, expr, func() error {
 			got, err := source.Query(t.Context(), expr, time.Now())
 			if err == nil && (len(got) != 1 || float64(got[0].Value) != want) {
 				err = fmt.Errorf("it is %v, want %v", got, want)

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // TestQuickStartsWorkAsWritten runs the commands of the quick starts, line by line. It changes only two addresses: that of the node,
@@ -124,7 +124,7 @@ func newSession(t *testing.T) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := stack.Address(t)
+	address := testworld.Address(t)
 	// Without the variables of an outer make.
 	env := slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		return strings.HasPrefix(pair, "MAKE") || strings.HasPrefix(pair, "MFLAGS=") || strings.HasPrefix(pair, "AVAX_")
@@ -170,7 +170,7 @@ func (s *session) enter(t *testing.T, line string) {
 				t.Errorf("%s still running:\n%s", line, said)
 			}
 		})
-	case <-stack.TimedOut(t):
+	case <-testworld.TimedOut(t):
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		t.Fatalf("%s neither exits nor serves:\n%s", line, said)
 	}
@@ -182,7 +182,7 @@ var value = regexp.MustCompile(` [0-9.e+-]+$`)
 // compare runs an example until it prints the shown lines, with any values.
 func (s *session) compare(t *testing.T, e example) {
 	t.Helper()
-	stack.Await(t, e.command, func() error {
+	testworld.Await(t, e.command, func() error {
 		out, err := s.command(t.Context(), e.command).Output()
 		missing := slices.DeleteFunc(slices.Clone(e.output), func(line string) bool {
 			return bytes.Contains(out, []byte(value.ReplaceAllString(line, "")))

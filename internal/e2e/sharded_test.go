@@ -21,8 +21,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // shards is the number of exporters that share the nodes. Each has a Prometheus agent, as in a pod.
@@ -33,7 +33,7 @@ type shard struct {
 	name    string
 	env     []string
 	process *process
-	agent   *stack.PrometheusServer
+	agent   *testworld.PrometheusServer
 	targets string // the agent's file of targets
 }
 
@@ -59,32 +59,32 @@ func (s *shard) scrape(t *testing.T, addresses ...string) {
 
 // store holds the series of all shards, and a ruler evaluates the rules over it.
 type store struct {
-	*stack.PrometheusServer                // answers queries
-	receiver                *stack.Program // takes remote writes and holds the samples
-	writeURL                string
-	ruler                   *stack.Program
-	evaluations, failures   string                 // counters of the ruler
-	down, up                func(stack.Alert) bool // notifications while the store is down, and when it is up again
+	*testworld.PrometheusServer                    // answers queries
+	receiver                    *testworld.Program // takes remote writes and holds the samples
+	writeURL                    string
+	ruler                       *testworld.Program
+	evaluations, failures       string                     // counters of the ruler
+	down, up                    func(testworld.Alert) bool // notifications while the store is down, and when it is up again
 }
 
 func victoriaMetrics(t *testing.T, rules []byte, alertmanagerURL string) store {
-	server := stack.VictoriaMetrics(t)
+	server := testworld.VictoriaMetrics(t)
 	return store{
 		PrometheusServer: server, receiver: server.Program, writeURL: server.URL + "/api/v1/write",
-		ruler:       stack.VMAlert(t, rulesFile(t, string(withoutKeepFiringFor(t, rules))), server.URL, alertmanagerURL, "-disableAlertgroupLabel"),
+		ruler:       testworld.VMAlert(t, rulesFile(t, string(withoutKeepFiringFor(t, rules))), server.URL, alertmanagerURL, "-disableAlertgroupLabel"),
 		evaluations: "vmalert_execution_total", failures: "vmalert_execution_errors_total",
-		down: stack.Resolved("AvaxWatchdog"), up: stack.Firing("AvaxWatchdog"), // evaluations fail
+		down: testworld.Resolved("AvaxWatchdog"), up: testworld.Firing("AvaxWatchdog"), // evaluations fail
 	}
 }
 
 func thanos(t *testing.T, rules []byte, alertmanagerURL string) store {
-	receiver, writeURL, endpoint := stack.ThanosReceive(t)
-	server := stack.ThanosQuery(t, endpoint)
+	receiver, writeURL, endpoint := testworld.ThanosReceive(t)
+	server := testworld.ThanosQuery(t, endpoint)
 	return store{
 		PrometheusServer: server, receiver: receiver, writeURL: writeURL,
-		ruler:       stack.ThanosRule(t, []string{rulesFile(t, string(rules))}, server.URL, writeURL, alertmanagerURL, "--eval-interval=1s"),
+		ruler:       testworld.ThanosRule(t, []string{rulesFile(t, string(rules))}, server.URL, writeURL, alertmanagerURL, "--eval-interval=1s"),
 		evaluations: "prometheus_rule_evaluations_total", failures: "prometheus_rule_evaluation_failures_total",
-		down: stack.Firing("AvaxExporterDown"), up: stack.Resolved("AvaxExporterDown"), // queries find no series, without an error
+		down: testworld.Firing("AvaxExporterDown"), up: testworld.Resolved("AvaxExporterDown"), // queries find no series, without an error
 	}
 }
 
@@ -106,9 +106,9 @@ func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []b
 	for _, name := range names {
 		nodes = append(nodes, name+"="+urls[name])
 	}
-	webhook := stack.Webhook(t)
-	rules := stack.ShortenRules(t, alerts.Rules, func(d time.Duration) time.Duration { return d / 20 })
-	store := startStore(t, rules, stack.Alertmanager(t, webhook.URL).URL)
+	webhook := testworld.Webhook(t)
+	rules := testworld.ShortenRules(t, alerts.Rules, func(d time.Duration) time.Duration { return d / 20 })
+	store := startStore(t, rules, testworld.Alertmanager(t, webhook.URL).URL)
 
 	all := make([]*shard, shards)
 	for i := range all {
@@ -120,7 +120,7 @@ func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []b
 			},
 		}
 		s.start(t)
-		s.agent = stack.Agent(t, s.targets, store.writeURL)
+		s.agent = testworld.Agent(t, s.targets, store.writeURL)
 		all[i] = s
 	}
 	awaitSample(t, store.PrometheusServer, fmt.Sprintf("count(avax_node_up == 1) == %d", len(names)))
@@ -131,15 +131,19 @@ func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []b
 	}
 
 	t.Run("RulesSeeAllShards", func(t *testing.T) {
-		webhook.Wait(stack.Firing("AvaxWatchdog"))
+		webhook.Wait(testworld.Firing("AvaxWatchdog"))
 		network.Node("bravo").Stop()
-		page := webhook.Wait(func(a stack.Alert) bool { return stack.Firing("AvaxNodeDown")(a) && a.Labels["node"] == "bravo" })
+		page := webhook.Wait(func(a testworld.Alert) bool {
+			return testworld.Firing("AvaxNodeDown")(a) && a.Labels["node"] == "bravo"
+		})
 		delete(page.Labels, "severity") // of two alerts, either may be the first
 		if diff := cmp.Diff(map[string]string{"alertname": "AvaxNodeDown", "job": "avax-exporter", "node": "bravo"}, page.Labels); diff != "" {
 			t.Errorf("labels of the alert (-want +got):\n%s", diff)
 		}
 		network.Node("bravo").Start()
-		webhook.Wait(func(a stack.Alert) bool { return stack.Resolved("AvaxNodeDown")(a) && a.Labels["node"] == "bravo" })
+		webhook.Wait(func(a testworld.Alert) bool {
+			return testworld.Resolved("AvaxNodeDown")(a) && a.Labels["node"] == "bravo"
+		})
 		if n := counted(t, store.ruler.URL, store.failures); n > 0 {
 			t.Errorf("%v failed evaluations", n)
 		}
@@ -172,7 +176,7 @@ func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []b
 	awaitSample(t, store.PrometheusServer, fmt.Sprintf("count(avax_node_up == 1) == %d", len(names)))
 	awaitSample(t, store.PrometheusServer, fmt.Sprintf("count(avax_exporter_targets) == %d", shards))
 
-	stack.Await(t, "the ruler counts all shards", func() error {
+	testworld.Await(t, "the ruler counts all shards", func() error {
 		found, err := active(t, store.ruler.URL)
 		for _, a := range found {
 			if a.Labels["alertname"] == "AvaxExporterDown" {
@@ -182,12 +186,12 @@ func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []b
 		return err
 	})
 	notified := len(webhook.Alerts()) // each alert is its own notification
-	later := func(match func(stack.Alert) bool) func(stack.Alert) bool {
-		return func(a stack.Alert) bool { return match(a) && a.Notification >= notified }
+	later := func(match func(testworld.Alert) bool) func(testworld.Alert) bool {
+		return func(a testworld.Alert) bool { return match(a) && a.Notification >= notified }
 	}
 	store.receiver.Stop()
 	before := scrapes(t, moved.agent.URL)
-	stack.Await(t, "the agent goes on while the store is down", func() error {
+	testworld.Await(t, "the agent goes on while the store is down", func() error {
 		if n := scrapes(t, moved.agent.URL) - before; n < 3 {
 			return fmt.Errorf("%v scrapes", n)
 		}
@@ -204,13 +208,13 @@ func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []b
 		if i == 1 {
 			loops = 2 // and the first scrape of each has no interval
 		}
-		stack.Await(t, "the agent has no target", func() error {
+		testworld.Await(t, "the agent has no target", func() error {
 			if n := counted(t, s.agent.URL, "prometheus_target_scrape_pool_targets"); n > 0 {
 				return fmt.Errorf("%v targets", n)
 			}
 			return nil
 		})
-		stack.Await(t, "every scrape of "+s.name+" is in the store", func() error {
+		testworld.Await(t, "every scrape of "+s.name+" is in the store", func() error {
 			want := scrapes(t, s.agent.URL) + loops
 			found, err := store.Query(t.Context(), fmt.Sprintf(`sum(count_over_time(up{job="avax-exporter", instance=%q}[1h]))`, s.name))
 			if err != nil || len(found) != 1 || float64(found[0].Value) != want {
@@ -220,7 +224,7 @@ func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []b
 			return nil
 		})
 	}
-	if slices.ContainsFunc(webhook.Alerts(), func(a stack.Alert) bool {
+	if slices.ContainsFunc(webhook.Alerts(), func(a testworld.Alert) bool {
 		return a.Labels["alertname"] == "AvaxNodeDown" && a.Labels["node"] != "bravo"
 	}) {
 		t.Errorf("healthy node counted as down: %+v", webhook.Alerts())
@@ -236,7 +240,7 @@ func scrapes(t *testing.T, url string) float64 {
 // counted sums a counter of a program, or the counts of a summary.
 func counted(t *testing.T, url, name string) (sum float64) {
 	t.Helper()
-	ctx, cancel := context.WithDeadline(t.Context(), stack.Deadline(t))
+	ctx, cancel := context.WithDeadline(t.Context(), testworld.Deadline(t))
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
 	if err != nil {

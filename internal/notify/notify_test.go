@@ -20,8 +20,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // inbox is a webhook receiver. It records the status and name of each alert.
@@ -60,7 +60,7 @@ func configuration(t *testing.T, url string) string {
 route: {receiver: phone, group_by: [node], group_wait: 1ms, group_interval: 1ms, repeat_interval: 1h}
 receivers:
   - name: phone
-    webhook_configs: [{url_file: "` + stack.File(t, url) + `"}]
+    webhook_configs: [{url_file: "` + testworld.File(t, url) + `"}]
 `
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestAPIServesTheActiveConfiguration(t *testing.T) {
 // eventually waits for a condition that becomes true after the receiver has answered.
 func eventually(t *testing.T, condition func() bool) {
 	t.Helper()
-	stack.Await(t, "eventually", func() error {
+	testworld.Await(t, "eventually", func() error {
 		if !condition() {
 			return errors.New("not yet")
 		}

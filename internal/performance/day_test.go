@@ -18,8 +18,8 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // BenchmarkDay monitors one node and its validator for a day in synthetic time, in this process: with rules, notifications, a scrape
@@ -27,9 +27,9 @@ import (
 func BenchmarkDay(b *testing.B) {
 	runtime.MemProfileRate = 0 // as the program
 	debug.SetGCPercent(20)     // as the program with one node
-	secret := stack.File(b, "http://inbox.sim/")
+	secret := testworld.File(b, "http://inbox.sim/")
 	env := config.Defaults()
-	env.NotifyFile = stack.File(b, `
+	env.NotifyFile = testworld.File(b, `
 route: {receiver: inbox, group_by: [alertname, node]}
 receivers: [{name: inbox, webhook_configs: [{url_file: `+secret+`}]}]
 `)

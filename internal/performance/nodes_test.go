@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // nodes is the number of nodes of one exporter or shard.
@@ -61,10 +61,10 @@ func measure(b *testing.B, size int, env ...string) (u usage) {
 	for i := range size {
 		fmt.Fprintf(&list, "- {targets: [\"%s/n%05d\"], labels: {node: n%05d}}\n", server.URL, i, i)
 	}
-	program := stack.Exporter(b) // building it is not part of the start
+	program := testworld.ExporterPath(b) // building it is not part of the start
 
 	began := time.Now()
-	url := start(b, program, append(env, "AVAX_NODES_FILE="+stack.File(b, list.String()), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...)
+	url := start(b, program, append(env, "AVAX_NODES_FILE="+testworld.File(b, list.String()), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...)
 	for status := 0; status != http.StatusOK; {
 		time.Sleep(max(2*time.Millisecond, time.Since(began)/50))
 		resp := get(b, url+"/-/ready")

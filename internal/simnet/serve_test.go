@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // serve opens sockets for a network whose nodes start almost at once.
@@ -45,7 +45,7 @@ func get(ctx context.Context, url string) (string, error) {
 // eventually repeats a request until its answer is accepted.
 func eventually(t *testing.T, url string, satisfies func(body string, err error) bool) {
 	t.Helper()
-	stack.Await(t, url, func() error {
+	testworld.Await(t, url, func() error {
 		if body, err := get(t.Context(), url); !satisfies(body, err) {
 			return errors.Join(fmt.Errorf("still %q", body), err)
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // chromium is a headless Chromium with one tab, controlled over the pipe of its DevTools protocol: JSON messages that end with a
@@ -34,7 +34,7 @@ const patience = 5 * time.Minute
 // openChromium starts a Chromium that ends with the test.
 func openChromium(t testing.TB) *chromium {
 	t.Helper()
-	binary := stack.Chromium(t)
+	binary := testworld.Chromium(t)
 	home, err := os.MkdirTemp("", "chromium") //nolint:usetesting // it creates sockets in here, and socket paths must be short
 	if err != nil {
 		t.Fatal(err)

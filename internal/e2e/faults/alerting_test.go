@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // downRules fire at once when a node is down; the alert has this name.
@@ -38,8 +38,8 @@ func write(t testing.TB, file, content string) {
 }
 
 // aboutNode matches the alert of a node.
-func aboutNode(match func(stack.Alert) bool, node string) func(stack.Alert) bool {
-	return func(a stack.Alert) bool { return match(a) && a.Labels["node"] == node }
+func aboutNode(match func(testworld.Alert) bool, node string) func(testworld.Alert) bool {
+	return func(a testworld.Alert) bool { return match(a) && a.Labels["node"] == node }
 }
 
 var outage = flag.Duration("outage", 2*time.Minute, "how long an Alertmanager or a receiver is down; make faults writes the figures of 10m into docs/reliability.md")
@@ -54,18 +54,18 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 		gates[name] = newGate(t, network.Node(name))
 		nodes = append(nodes, name+"=http://"+gates[name].address)
 	}
-	pages := stack.Webhook(t)
-	alertmanager := stack.Alertmanager(t, pages.URL)
+	pages := testworld.Webhook(t)
+	alertmanager := testworld.Alertmanager(t, pages.URL)
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	write(t, rules, downRules("Down"))
-	listen := stack.Address(t)
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{"http://" + listen}, ScrapeInterval: 5 * time.Second})
+	listen := testworld.Address(t)
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{"http://" + listen}, ScrapeInterval: 5 * time.Second})
 	e := start(t, "AVAX_COLLECTORS=up,identity,heads,validators", "AVAX_SCHEDULES=up=@every 5s",
 		"AVAX_NODES="+strings.Join(nodes, ","), "AVAX_LISTEN="+listen, "AVAX_ALERTMANAGERS="+alertmanager.URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms")
 	e.ready()
 	up := fmt.Sprintf("avax_exporter_alertmanager_up{alertmanager=%q}", strings.TrimPrefix(alertmanager.URL, "http://"))
 	notifications := func(outcome string) string { return `avax_exporter_notifications_total{outcome="` + outcome + `"}` }
-	pages.Wait(stack.Firing("Watchdog"))
+	pages.Wait(testworld.Firing("Watchdog"))
 	before := e.until("Alertmanager is up", is(up, 1))
 	began := holds(t, prometheus, up+" == 1")
 	stop, watched := make(chan struct{}), make(chan scrapes, 1)
@@ -93,12 +93,12 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 	lasted := time.Since(down)
 
 	alertmanager.Start()
-	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"))
+	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
 	e.until("Alertmanager is up again", is(up, 1))
 	gates["bravo"].open()
-	pages.Wait(aboutNode(stack.Resolved("Down"), "bravo"))
+	pages.Wait(aboutNode(testworld.Resolved("Down"), "bravo"))
 	e.until("Down is over", is(`avax_exporter_alerts{state="firing"}`, 1))
-	if slices.ContainsFunc(pages.Alerts(), aboutNode(stack.Firing("Down"), "charlie")) {
+	if slices.ContainsFunc(pages.Alerts(), aboutNode(testworld.Firing("Down"), "charlie")) {
 		t.Error("notification of charlie, whose alert ended long ago")
 	}
 	for _, line := range []string{"notifications to Alertmanager failed", "notifications to Alertmanager recovered", "alert ended without a notification"} {
@@ -131,10 +131,10 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
-	pages := stack.Webhook(t)
+	pages := testworld.Webhook(t)
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	environment := append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://"+bravo.address,
-		"AVAX_ALERTMANAGERS="+stack.Alertmanager(t, pages.URL).URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=200ms")
+		"AVAX_ALERTMANAGERS="+testworld.Alertmanager(t, pages.URL).URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=200ms")
 	bad := []string{
 		strings.Replace(downRules("Down"), "== 0", "==", 1),
 		strings.Replace(downRules("Down"), "expr: avax", "exp: avax", 1),
@@ -145,7 +145,7 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	where := []string{rules + ": 5:", "line 5: ", "line ", rules, rules}
 	for i, content := range bad {
 		write(t, rules, content)
-		cmd := exec.Command(stack.Exporter(t))
+		cmd := exec.Command(testworld.ExporterPath(t))
 		cmd.Env = append(append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0"), environment...)
 		out, _ := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), "AVAX_RULES_FILE: "+rules) || !strings.Contains(string(out), where[i]) {
@@ -157,7 +157,7 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	e := start(t, environment...)
 	const read = "avax_exporter_rules_last_reload_successful"
 	e.until("the rules are read", is(read, 1))
-	pages.Wait(stack.Firing("Watchdog"))
+	pages.Wait(testworld.Firing("Watchdog"))
 	reload := func(content string) {
 		t.Helper()
 		write(t, rules, content)
@@ -167,7 +167,7 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	}
 	for i, content := range bad {
 		reload(content)
-		stack.Await(t, fmt.Sprintf("the log tells of %q", content), func() error {
+		testworld.Await(t, fmt.Sprintf("the log tells of %q", content), func() error {
 			if n := strings.Count(e.log.String(), "keeping the previous configuration"); n <= i {
 				return fmt.Errorf("%d failed reloads in the log:\n%s", n, e.log)
 			}
@@ -177,14 +177,14 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	}
 	e.awaitLog(`keeping the previous configuration.*` + rules + `: 5:`)
 	bravo.shut()
-	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"))
+	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
 	if err := is(read, 0)(e.until("a page", func(page) error { return nil })); err != nil {
 		t.Error(err)
 	}
 	reload(downRules("Gone"))
 	e.until("the metric tells", is(read, 1))
 	e.awaitLog(`configuration reloaded.*alert rules`)
-	pages.Wait(aboutNode(stack.Firing("Gone"), "bravo"))
+	pages.Wait(aboutNode(testworld.Firing("Gone"), "bravo"))
 }
 
 // The shipped files in a real Prometheus.
@@ -199,8 +199,8 @@ func TestPrometheusLoadsTheShippedRules(t *testing.T) {
 		}
 		files = append(files, file)
 	}
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{RuleFiles: files})
-	stack.Await(t, "every rule is evaluated", func() error { return healthy(t, prometheus.URL, files) })
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{RuleFiles: files})
+	testworld.Await(t, "every rule is evaluated", func() error { return healthy(t, prometheus.URL, files) })
 }
 
 // healthy returns an error if a rule has not been evaluated successfully.

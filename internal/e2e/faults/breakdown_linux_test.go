@@ -14,8 +14,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // quickly is a schedule of a second for these collectors.
@@ -41,7 +41,7 @@ func is(series string, want float64) func(page) error {
 func (e *exporter) awaitLog(pattern string) {
 	e.t.Helper()
 	re := regexp.MustCompile(pattern)
-	stack.Await(e.t, "the log", func() error {
+	testworld.Await(e.t, "the log", func() error {
 		if !re.MatchString(e.log.String()) {
 			return fmt.Errorf("no line matches %q:\n%s", pattern, e.log)
 		}
@@ -68,7 +68,7 @@ func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 	}
 	select {
 	case <-requested:
-	case <-stack.TimedOut(t):
+	case <-testworld.TimedOut(t):
 		t.Fatal("no call in progress")
 	}
 	if err := e.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -76,7 +76,7 @@ func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 	}
 	select {
 	case <-e.ended:
-	case <-stack.TimedOut(t):
+	case <-testworld.TimedOut(t):
 		t.Fatal("process does not exit")
 	}
 	if code := e.cmd.ProcessState.ExitCode(); code != 0 {
@@ -110,7 +110,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 		found, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		return found
 	}
-	stack.Await(t, "the state", func() error {
+	testworld.Await(t, "the state", func() error {
 		if len(files()) == 0 {
 			return errors.New("no file is written")
 		}
@@ -196,7 +196,7 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	network.PayReward("alpha", "VALIDATOR", 1e9) // a change that must be saved
-	stack.Await(t, "the state, once there is room", func() error {
+	testworld.Await(t, "the state, once there is room", func() error {
 		found, _ := filepath.Glob(fmt.Sprintf("/proc/%d/root%s/*.json", e.cmd.Process.Pid, dir))
 		if len(found) == 0 {
 			return errors.New("no file is written")
@@ -279,7 +279,7 @@ func TestConnectedScraperIsServedWithoutDescriptors(t *testing.T) {
 	})
 	limit(t, e.cmd.Process.Pid, 1024)
 	e.until("bravo is up again", is(`avax_node_up{node="bravo"}`, 1))
-	response, err := (&http.Client{Timeout: time.Until(stack.Deadline(t)), Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.url + "/metrics")
+	response, err := (&http.Client{Timeout: time.Until(testworld.Deadline(t)), Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.url + "/metrics")
 	if err != nil {
 		t.Fatalf("new scraper: %v", err)
 	}

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // secretive is the environment of an exporter with a canary as each kind of secret; its files are in dir.
@@ -63,7 +63,7 @@ func TestCrashLeavesNoCore(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			cmd := exec.Command("sh", "-c", unlimited+`exec "$0"`, stack.Exporter(t))
+			cmd := exec.Command("sh", "-c", unlimited+`exec "$0"`, testworld.ExporterPath(t))
 			cmd.Dir = dir
 			e := run(t, cmd, append(secretive(t, t.TempDir()), "GOTRACEBACK=crash")...)
 			e.until("the node and the receivers are sent their secrets", usesSecrets)
@@ -72,7 +72,7 @@ func TestCrashLeavesNoCore(t *testing.T) {
 			}
 			select {
 			case <-e.ended:
-			case <-stack.TimedOut(t):
+			case <-testworld.TimedOut(t):
 				t.Fatal("process does not exit")
 			}
 			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.CoreDump() {
@@ -120,7 +120,7 @@ func TestSameUserProcessReadsNoSecret(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	program := filepath.Join(dir, "avax-exporter")
-	binary, err := os.ReadFile(stack.Exporter(t))
+	binary, err := os.ReadFile(testworld.ExporterPath(t))
 	if err := errors.Join(err, os.Chmod(dir, 0o755), os.WriteFile(program, binary, 0o755)); err != nil {
 		t.Fatal(err)
 	}

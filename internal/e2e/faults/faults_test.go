@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // fault is a fault of a node. Each applies to a separate node of one exporter, all at the same time: it must affect only that node.
@@ -105,7 +105,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	}
 	e := start(t, "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
 		"AVAX_COLLECTORS="+asking, everyPeriod, "AVAX_NODE_HEADERS_FILE="+headers, fmt.Sprintf("AVAX_MAX_BODY=%d", maxBody))
-	prometheus := stack.Prometheus(t, stack.PrometheusConfig{Targets: []string{e.url}, ScrapeInterval: time.Second})
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{e.url}, ScrapeInterval: time.Second})
 	e.ready()
 
 	// Samples that are correct and constant during the test, and all exported series.
@@ -168,7 +168,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		e.awaitLog(`"target":"` + f.name + `[^"]*".*(` + f.logged + `)|(` + f.logged + `).*"target":"` + f.name + `[/"]`)
 	}
 	var people string
-	stack.Await(t, "the status page", func() error {
+	testworld.Await(t, "the status page", func() error {
 		status, text, err := e.get("/")
 		if err != nil || status != http.StatusOK {
 			return fmt.Errorf("it answers %d, %w", status, err)
@@ -214,7 +214,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		`avax_node_up{node="hung"}`:                                  1,
 		`min_over_time(avax_node_up{node="body-x10"}` + window + `)`: 1,
 	} {
-		stack.Await(t, "Prometheus: "+expr, func() error { // it scrapes once per second
+		testworld.Await(t, "Prometheus: "+expr, func() error { // it scrapes once per second
 			v, err := prometheus.Query(t.Context(), expr)
 			if err == nil && (len(v) != 1 || float64(v[0].Value) != want) {
 				err = fmt.Errorf("%v, want %v", v, want)

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // gate is a proxy in front of a simulated node. A behavior may change its answers.
@@ -43,7 +43,7 @@ type answer struct {
 
 // newGate starts a gate that passes answers on unchanged.
 func newGate(t testing.TB, node http.Handler) *gate {
-	g := &gate{t: t, node: node, address: stack.Address(t)}
+	g := &gate{t: t, node: node, address: testworld.Address(t)}
 	g.open()
 	t.Cleanup(g.shut)
 	return g

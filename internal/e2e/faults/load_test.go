@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // crowd is a kind of bad client. behave returns the numbers of its requests that succeeded, were rejected, and failed.
@@ -69,7 +69,7 @@ func TestBadClientsDoNotAffectAScraper(t *testing.T) {
 		var peak figures
 		var longest time.Duration
 		patient := 0
-		for end, last := time.Now().Add(lasts), stack.Deadline(t); time.Now().Before(end) || patient == 0 && time.Now().Before(last); time.Sleep(20 * time.Millisecond) {
+		for end, last := time.Now().Add(lasts), testworld.Deadline(t); time.Now().Before(end) || patient == 0 && time.Now().Before(last); time.Sleep(20 * time.Millisecond) {
 			began := time.Now()
 			p, err := e.page()
 			if err != nil {
@@ -122,14 +122,14 @@ func scrapeOnce(client *http.Client, e *exporter) (good, refused, failed int) {
 
 // scraping sends requests repeatedly over one connection.
 func scraping(e *exporter, stop <-chan struct{}) (good, refused, failed int) {
-	client := &http.Client{Timeout: time.Until(stack.Deadline(e.t)), Transport: &http.Transport{}}
+	client := &http.Client{Timeout: time.Until(testworld.Deadline(e.t)), Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	return again(client, e, stop)
 }
 
 // knocking opens a connection for each request.
 func knocking(e *exporter, stop <-chan struct{}) (good, refused, failed int) {
-	return again(&http.Client{Timeout: time.Until(stack.Deadline(e.t)), Transport: &http.Transport{DisableKeepAlives: true}}, e, stop)
+	return again(&http.Client{Timeout: time.Until(testworld.Deadline(e.t)), Transport: &http.Transport{DisableKeepAlives: true}}, e, stop)
 }
 
 func again(client *http.Client, e *exporter, stop <-chan struct{}) (good, refused, failed int) {

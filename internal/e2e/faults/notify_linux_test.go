@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // notifying is the environment of an exporter that sends an alert to each webhook when a node is down.
@@ -25,7 +25,7 @@ func notifying(t *testing.T, nodes string, webhooks map[string]string, more ...s
 	var routes, receivers strings.Builder
 	for name, url := range webhooks {
 		fmt.Fprintf(&routes, "    - {receiver: %s, continue: true}\n", name)
-		fmt.Fprintf(&receivers, "  - {name: %s, webhook_configs: [{url_file: %q}]}\n", name, stack.File(t, url))
+		fmt.Fprintf(&receivers, "  - {name: %s, webhook_configs: [{url_file: %q}]}\n", name, testworld.File(t, url))
 	}
 	dir := t.TempDir()
 	file, rules := filepath.Join(dir, "notify.yml"), filepath.Join(dir, "rules.yml")
@@ -43,7 +43,7 @@ func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
-	pages := stack.Webhook(t)
+	pages := testworld.Webhook(t)
 	hanging := newGate(t, http.NotFoundHandler())
 	hanging.behaveAs(hung)
 	endless := newGate(t, http.NotFoundHandler())
@@ -52,12 +52,12 @@ func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
 		"good": pages.URL, "hung": "http://" + hanging.address, "endless": "http://" + endless.address,
 	})...)
 	e.ready()
-	pages.Wait(stack.Firing("Watchdog"))
+	pages.Wait(testworld.Firing("Watchdog"))
 	before := e.until("up", is(`avax_node_up{node="alpha"}`, 1)).figures()
 	alpha.shut()
-	pages.Wait(stack.Firing("Down"))
+	pages.Wait(testworld.Firing("Down"))
 	alpha.open()
-	pages.Wait(stack.Resolved("Down"))
+	pages.Wait(testworld.Resolved("Down"))
 	for _, name := range []string{"hung", "endless"} {
 		e.until(name+" is reported as failing", is(`avax_exporter_receiver_up{integration="webhook[0]",receiver="`+name+`"}`, 0))
 	}
@@ -82,7 +82,7 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 		gates[name] = newGate(t, network.Node(name))
 		nodes = append(nodes, name+"=http://"+gates[name].address)
 	}
-	pages := stack.Webhook(t)
+	pages := testworld.Webhook(t)
 	to, err := url.Parse(pages.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 	phone := newGate(t, httputil.NewSingleHostReverseProxy(to))
 	e := start(t, notifying(t, strings.Join(nodes, ","), map[string]string{"phone": "http://" + phone.address}, "AVAX_STATE_DIR="+t.TempDir())...)
 	e.ready()
-	pages.Wait(stack.Firing("Watchdog"))
+	pages.Wait(testworld.Firing("Watchdog"))
 	const (
 		up     = `avax_exporter_receiver_up{integration="webhook[0]",receiver="phone"}`
 		failed = `avax_exporter_receiver_notifications_total{integration="webhook[0]",outcome="failed",receiver="phone"}`
@@ -116,17 +116,17 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 	lasted := time.Since(down)
 
 	phone.open()
-	pages.Wait(aboutNode(stack.Firing("Down"), "bravo"))
+	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
 	e.until("the receiver is up again", is(up, 1))
 	gates["bravo"].open()
-	pages.Wait(aboutNode(stack.Resolved("Down"), "bravo"))
+	pages.Wait(aboutNode(testworld.Resolved("Down"), "bravo"))
 	close(stop)
 	if seen := <-watched; seen.err != nil {
 		t.Error(seen.err)
 	}
 	fired := map[string]int{}
 	for _, a := range pages.Alerts() {
-		if stack.Firing("Down")(a) {
+		if testworld.Firing("Down")(a) {
 			fired[a.Labels["node"]]++
 		}
 	}
@@ -145,19 +145,19 @@ func TestFullDiskLosesOnlyNotificationState(t *testing.T) {
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
-	pages := stack.Webhook(t)
+	pages := testworld.Webhook(t)
 	// No file accepts a byte; the soft limit can be raised again.
-	cmd := exec.Command("sh", "-c", `ulimit -S -f 0 && exec "$0"`, stack.Exporter(t))
+	cmd := exec.Command("sh", "-c", `ulimit -S -f 0 && exec "$0"`, testworld.ExporterPath(t))
 	e := run(t, cmd, notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())...)
 	e.ready()
-	pages.Wait(stack.Firing("Watchdog"))
+	pages.Wait(testworld.Firing("Watchdog"))
 	e.until("nothing is stored", is(stored, 0))
 	alpha.shut()
-	pages.Wait(stack.Firing("Down"))
+	pages.Wait(testworld.Firing("Down"))
 	e.awaitLog("notification state not saved")
 	setLimit(t, e.cmd.Process.Pid, syscall.RLIMIT_FSIZE, ^uint64(0), ^uint64(0))
 	alpha.open()
-	pages.Wait(stack.Resolved("Down"))
+	pages.Wait(testworld.Resolved("Down"))
 	e.until("it is stored", is(stored, 1))
 	if n := strings.Count(e.log.String(), "notification state not saved"); n != 1 {
 		t.Errorf("logged %d times:\n%s", n, e.log)
@@ -170,20 +170,20 @@ func TestOnlyOneOfTwoProcessesWritesState(t *testing.T) {
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
-	pages := stack.Webhook(t)
+	pages := testworld.Webhook(t)
 	environment := notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())
 	first := start(t, environment...)
 	first.until("the first one stores", is(stored, 1))
-	pages.Wait(stack.Firing("Watchdog"))
+	pages.Wait(testworld.Firing("Watchdog"))
 	second := start(t, environment...)
 	second.awaitLog("another process uses the directory: give each exporter its own directory")
 	second.ready()
 	alpha.shut()
-	pages.Wait(stack.Firing("Down"))
+	pages.Wait(testworld.Firing("Down"))
 	second.until("the second one stores nothing", is(stored, 0))
 	first.kill()
 	alpha.open()
-	pages.Wait(stack.Resolved("Down"))
+	pages.Wait(testworld.Resolved("Down"))
 	second.until("the second one stores", is(stored, 1))
 }
 
@@ -192,10 +192,10 @@ func TestManySIGHUPsLoseNoPage(t *testing.T) {
 	full(t)
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
-	pages := stack.Webhook(t)
+	pages := testworld.Webhook(t)
 	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())...)
 	e.ready()
-	pages.Wait(stack.Firing("Watchdog"))
+	pages.Wait(testworld.Firing("Watchdog"))
 	idle := e.until("up", is(`avax_node_up{node="alpha"}`, 1)).figures()
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -210,9 +210,9 @@ func TestManySIGHUPsLoseNoPage(t *testing.T) {
 		}
 	}()
 	alpha.shut()
-	pages.Wait(stack.Firing("Down"))
+	pages.Wait(testworld.Firing("Down"))
 	alpha.open()
-	pages.Wait(stack.Resolved("Down"))
+	pages.Wait(testworld.Resolved("Down"))
 	close(stop)
 	<-ended
 	peak := e.resident()
@@ -251,7 +251,7 @@ func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 	for range 3 {
 		before := taken.Load()
 		alpha.shut()
-		stack.Await(t, "the good one has it", func() error {
+		testworld.Await(t, "the good one has it", func() error {
 			if taken.Load() == before {
 				return errors.New("nothing is taken")
 			}
@@ -261,7 +261,7 @@ func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 		alpha.open()
 		e.until("it is over", is(`avax_exporter_alerts{state="firing"}`, 1))
 	}
-	stack.Await(t, "the page shows its words as text", func() error {
+	testworld.Await(t, "the page shows its words as text", func() error {
 		_, body, err := e.get("/alerts")
 		if strings.Contains(body, markup) {
 			t.Fatal("markup on the page")

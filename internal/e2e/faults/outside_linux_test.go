@@ -25,8 +25,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // answered is the maximum duration of a request that normally takes milliseconds.
@@ -57,7 +57,7 @@ func TestAttacksOnThePortDoNotStopScrapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Go raises the limit to the hard one, so lower that.
-	cmd := exec.Command("sh", "-c", `ulimit -n 200 && exec "$0"`, stack.Exporter(t))
+	cmd := exec.Command("sh", "-c", `ulimit -n 200 && exec "$0"`, testworld.ExporterPath(t))
 	e := run(t, cmd, append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all")...)
 	e.ready()
 	e.awaitLog("file descriptor limit low")
@@ -242,7 +242,7 @@ func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(stack.Exporter(t))
+	cmd := exec.Command(testworld.ExporterPath(t))
 	e := run(t, cmd, append(quickly("up"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_WEB_CONFIG_FILE="+webConfig(t))...)
 	insecure := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // its own certificate
 	scraper := &http.Client{Timeout: answered, Transport: &http.Transport{TLSClientConfig: insecure}}
@@ -417,8 +417,8 @@ func TestFIFOsAsFilesAreRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, variable := range []string{"AVAX_NODES_FILE", "AVAX_RULES_FILE", "AVAX_NOTIFY_FILE", "AVAX_NODE_HEADERS_FILE", "AVAX_NODE_BEARER_FILE", "AVAX_DATA_API_KEY_FILE", "AVAX_WEB_CONFIG_FILE"} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Until(stack.Deadline(t)))
-		cmd := exec.CommandContext(ctx, stack.Exporter(t), "check")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Until(testworld.Deadline(t)))
+		cmd := exec.CommandContext(ctx, testworld.ExporterPath(t), "check")
 		cmd.Env = append(os.Environ(), variable+"="+fifo)
 		if variable == "AVAX_DATA_API_KEY_FILE" {
 			cmd.Env = append(cmd.Env, "AVAX_DATA_URL=http://127.0.0.1:1")

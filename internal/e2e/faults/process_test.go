@@ -20,12 +20,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	code := stack.Main(m)
+	code := testworld.Main(m)
 	if code == 0 && *update {
 		if err := writeReport(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -80,9 +80,9 @@ func start(t testing.TB, environment ...string) *exporter {
 // startUnder runs the exporter from a shell, in which "$0" is the program; nil runs it directly. The shell has its own mount namespace.
 func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 	t.Helper()
-	cmd := exec.Command(stack.Exporter(t))
+	cmd := exec.Command(testworld.ExporterPath(t))
 	if shell != nil {
-		cmd = exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, stack.Exporter(t))
+		cmd = exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, testworld.ExporterPath(t))
 		cmd.SysProcAttr = namespaces()
 	}
 	return run(t, cmd, environment...)
@@ -118,7 +118,7 @@ func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-e.ended:
-		case <-stack.TimedOut(t):
+		case <-testworld.TimedOut(t):
 			t.Error("exporter does not exit")
 			_ = cmd.Process.Kill()
 			<-e.ended
@@ -131,7 +131,7 @@ func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 	case e.url = <-address:
 	case <-e.ended:
 		t.Fatalf("exporter exited before it served:\n%s", e.log)
-	case <-stack.TimedOut(t):
+	case <-testworld.TimedOut(t):
 		t.Fatal("exporter does not serve")
 	}
 	return e
@@ -150,7 +150,7 @@ func namespaces() *syscall.SysProcAttr {
 
 // get requests a page.
 func (e *exporter) get(path string) (int, string, error) {
-	ctx, cancel := context.WithDeadline(context.Background(), stack.Deadline(e.t))
+	ctx, cancel := context.WithDeadline(context.Background(), testworld.Deadline(e.t))
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+path, nil)
 	if err != nil {
@@ -211,7 +211,7 @@ func cutLast(line string) (series, value string, ok bool) {
 // until requests /metrics until the result is accepted. At the deadline it fails the test with the expectation.
 func (e *exporter) until(what string, wanted func(page) error) (p page) {
 	e.t.Helper()
-	stack.Await(e.t, what, func() (err error) {
+	testworld.Await(e.t, what, func() (err error) {
 		if p, err = e.page(); err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (e *exporter) scrape(truth page, stop <-chan struct{}) (seen scrapes) {
 // ready waits for the first run of every collector.
 func (e *exporter) ready() {
 	e.t.Helper()
-	stack.Await(e.t, "ready", func() error {
+	testworld.Await(e.t, "ready", func() error {
 		status, body, err := e.get("/-/ready")
 		if err == nil && status != http.StatusOK {
 			err = errors.New(body)
@@ -323,9 +323,9 @@ func (e *exporter) settled(before figures) figures {
 }
 
 // holds waits until a Prometheus query has a result, and returns the time.
-func holds(t testing.TB, prometheus *stack.PrometheusServer, expr string) time.Time {
+func holds(t testing.TB, prometheus *testworld.PrometheusServer, expr string) time.Time {
 	t.Helper()
-	stack.Await(t, "Prometheus: "+expr, func() error {
+	testworld.Await(t, "Prometheus: "+expr, func() error {
 		found, err := prometheus.Query(t.Context(), expr)
 		if err == nil && len(found) == 0 {
 			err = errors.New("no samples")

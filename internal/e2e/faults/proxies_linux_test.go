@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // proxies are in front of an exporter, configured as documented: they keep connections open, and block reloads and changes of silences.
@@ -108,7 +108,7 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 	e.ready()
 	const reloaded = `"configuration reloaded","config":"notifications"`
 	for name, proxy := range proxies {
-		dir, listen := t.TempDir(), stack.Address(t)
+		dir, listen := t.TempDir(), testworld.Address(t)
 		file := filepath.Join(dir, "config")
 		known := strings.NewReplacer("DIR", dir, "FILE", file, "LISTEN", listen, "EXPORTER", strings.TrimPrefix(e.url, "http://"))
 		write(t, file, known.Replace(proxy.config))
@@ -140,7 +140,7 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 			}
 			return err
 		}
-		stack.Await(t, name+" passes requests on", honest)
+		testworld.Await(t, name+" passes requests on", honest)
 		for _, request := range ambiguous() {
 			said := talk(t, listen, request)
 			if strings.Contains(said, "reloaded") || strings.Contains(e.log.String(), reloaded) {

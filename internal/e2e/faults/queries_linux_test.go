@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // expensiveQueries are short queries that need much: time, samples, stack, regular expressions, labels.
@@ -105,7 +105,7 @@ groups:
 	e.until("the rule fails", is("avax_exporter_rules_failing", 1))
 	e.until("the other one fires", is(`avax_exporter_alerts{state="firing"}`, 1))
 	e.awaitLog("Expensive.*too many samples")
-	stack.Await(t, "the page says why", func() error {
+	testworld.Await(t, "the page says why", func() error {
 		_, body, err := e.get("/alerts")
 		return wants(body, err, "too many samples")
 	})

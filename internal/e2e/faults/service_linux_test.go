@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/e2e/stack"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // A Data service with invalid answers affects only its own samples.
@@ -87,7 +87,7 @@ func TestHugeNodesFileIsRejected(t *testing.T) {
 	}
 	write(t, file, "["+strings.Join(many, ",")+"]")
 	e.awaitLog("larger than 4 MiB")
-	stack.Await(t, "alpha goes on", func() error {
+	testworld.Await(t, "alpha goes on", func() error {
 		p, err := e.page()
 		if err == nil && p["avax_exporter_config_last_reload_successful"] != 0 {
 			err = errors.New("the file is not refused yet")

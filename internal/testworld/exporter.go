@@ -1,4 +1,4 @@
-package stack
+package testworld
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Exporter returns the path of the exporter's binary: $TEST_EXPORTER, which `make test` sets. Without the variable, the first call
+// ExporterPath returns the path of the exporter's binary: $TEST_EXPORTER, which `make test` sets. Without the variable, the first call
 // builds the binary. A package that calls it needs Main.
-func Exporter(t testing.TB) string {
+func ExporterPath(t testing.TB) string {
 	t.Helper()
 	path, err := built()
 	if err != nil {
@@ -36,10 +36,10 @@ var (
 		}
 		return path, nil
 	})
-	temporary string // directory of the binary that Exporter has built, if any
+	temporary string // directory of the binary that ExporterPath has built, if any
 )
 
-// Main runs the tests of a package and removes the binary that Exporter has built.
+// Main runs the tests of a package and removes the binary that ExporterPath has built.
 func Main(m *testing.M) (code int) {
 	defer func() { _ = os.RemoveAll(temporary) }()
 	return m.Run()

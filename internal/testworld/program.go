@@ -1,8 +1,9 @@
-// Package stack starts a real Prometheus and a real Alertmanager for a test, and a webhook that records notifications.
+// Package testworld starts what a test of the whole program needs: the exporter, a real Prometheus and Alertmanager, and a webhook that
+// records notifications.
 //
 // Each is a child process of the test, on its own port of the loopback, with its data in the test's temporary directory, and short
 // intervals. It ends with the test. If the test failed, its log is printed.
-package stack
+package testworld
 
 import (
 	"bytes"
