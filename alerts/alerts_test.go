@@ -2,7 +2,6 @@ package alerts
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -310,20 +309,15 @@ func TestEachAlertStaysInactiveInATest(t *testing.T) {
 	}
 }
 
-// Rules compare with avax:threshold_used. companion.yml compares with the override and the threshold. If no threshold matches, the
-// comparison is with NaN, and the alert never fires.
+// If no threshold matches, the comparison is with NaN, and the alert never fires.
 func TestThresholdsAreRecordedAndUsed(t *testing.T) {
 	all, _ := rules(t)
 	used := map[string]bool{} // by labels; true once a rule uses the threshold
 	var bars []map[string]string
-	inRules := 0
 	for _, r := range all {
 		if r.Record == threshold {
 			bars = append(bars, r.Labels)
 			used[labels.FromMap(r.Labels).String()] = false
-			if strings.HasPrefix(r.Labels["alert"], "Avax") {
-				inRules++
-			}
 		}
 	}
 	for _, r := range all {
@@ -334,7 +328,7 @@ func TestThresholdsAreRecordedAndUsed(t *testing.T) {
 					want[m.Name] = m.Value
 				}
 			}
-			if !strings.HasPrefix(s.Name, threshold) || want["alert"] == "" || r.Alert == "AvaxThresholdInvalid" {
+			if !strings.HasPrefix(s.Name, threshold) || want["alert"] == "" || r.Record == thresholdUsed || r.Alert == "AvaxThresholdInvalid" {
 				continue
 			}
 			found := 0
@@ -347,9 +341,6 @@ func TestThresholdsAreRecordedAndUsed(t *testing.T) {
 				t.Errorf("%s%s: %d thresholds match %s", r.Record, r.Alert, found, s)
 			}
 			used[labels.FromMap(want).String()] = true
-		}
-		if want := fmt.Sprintf("< %d", inRules); r.Alert == "AvaxThresholdInvalid" && !strings.Contains(r.Expr, want) {
-			t.Errorf("%s: the number of thresholds is not %d", r.Alert, inRules)
 		}
 	}
 	for key, is := range used {

@@ -5,12 +5,6 @@ import (
 	"testing"
 )
 
-func TestDigestPassesPromtoolTests(t *testing.T) {
-	t.Parallel()
-	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "digest.yml")
-	promtool(t, "test", "rules", "testdata/digest_test.yml")
-}
-
 // The alerts of the digest have the severity of the watchdog, so that status pages do not show them as problems.
 func TestDigestIsAddedWithoutProblems(t *testing.T) {
 	t.Parallel()

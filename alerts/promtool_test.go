@@ -1,13 +1,14 @@
 package alerts
 
 import (
-	"errors"
-	"os"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
@@ -15,67 +16,59 @@ import (
 
 func TestPromtoolAcceptsTheRules(t *testing.T) {
 	t.Parallel()
-	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "companion.yml")
+	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "companion.yml", "digest.yml")
 }
 
-// With -short, promtool gets each case with only the rules that the case needs, which is faster.
-func TestRulesPassPromtoolTests(t *testing.T) {
+// promtool gets each case with only the rules on which its results depend, because it evaluates every rule at every step.
+func TestPromtoolTestsPass(t *testing.T) {
 	t.Parallel()
 	for _, rules := range []string{"rules.yml", "companion.yml"} {
 		suite := readSuite(t, rules)
-		if len(suite.tests) == 0 {
-			t.Errorf("no tests of %s", rules)
-		}
 		for _, tests := range suite.tests {
 			t.Run(strings.TrimSuffix(tests.name, "_test.yml"), func(t *testing.T) {
 				t.Parallel()
-				files := []string{}
-				if testing.Short() {
-					files = suite.cut(t, tests, t.TempDir())
-				} else {
-					files = append(files, suite.whole(t, tests, t.TempDir()))
+				dir, args := t.TempDir(), []string{"test", "rules"}
+				for i, c := range tests.Tests {
+					one := testFile{RuleFiles: []string{fmt.Sprintf("%d.yml", i)}, EvaluationInterval: tests.EvaluationInterval, Tests: []testCase{c}}
+					rules, names := groups(suite.needed(t, c, false))
+					one.GroupEvalOrder = names
+					writeYAML(t, filepath.Join(dir, one.RuleFiles[0]), rules)
+					args = append(args, filepath.Join(dir, fmt.Sprintf("%d_test.yml", i)))
+					writeYAML(t, args[len(args)-1], one)
 				}
-				promtool(t, append([]string{"test", "rules"}, files...)...)
+				promtool(t, args...)
 			})
 		}
 	}
 }
 
-// AvaxThresholdInvalid fires if a threshold is not recorded, or none is. The test files have all rules.
-func TestMissingThresholdFires(t *testing.T) {
+func TestPromtoolTestsOfTheDigestPass(t *testing.T) {
 	t.Parallel()
-	suite := readSuite(t, "rules.yml")
-	for name, missing := range map[string]func(*rule) bool{
-		"one": func(r *rule) bool { return r.name == `avax:threshold{alert="AvaxNodeSlow"}` },
-		"all": func(r *rule) bool { return r.Record == threshold },
-	} {
-		needed := map[*rule]bool{}
-		for _, r := range suite.groups[0].rules {
-			needed[r] = !missing(r)
-		}
-		dir := t.TempDir()
-		file := filepath.Join(dir, name+"_test.yml")
-		err := errors.Join(
-			writeRules(filepath.Join(dir, "rules.yml"), suite.only(needed), func(r *rule) rulefmt.Rule { return r.Rule }),
-			os.WriteFile(file, []byte("{rule_files: [rules.yml], tests: [{input_series: [], alert_rule_test: ["+
-				"{eval_time: 4m, alertname: AvaxThresholdInvalid}, "+
-				"{eval_time: 5m, alertname: AvaxThresholdInvalid, exp_alerts: [{exp_labels: {severity: warn}}]}]}]}"), 0o600),
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
-		promtool(t, "test", "rules", file)
-	}
+	promtool(t, "test", "rules", "testdata/digest_test.yml")
 }
 
-func TestAnnotationsPassPromtoolTests(t *testing.T) {
+// The cases for promtool have all thresholds.
+func TestMissingThresholdsFire(t *testing.T) {
 	t.Parallel()
-	files := []string{annotationTests}
-	if testing.Short() {
-		suite := readSuite(t, "rules.yml")
-		files = suite.cut(t, suite.annotations, t.TempDir())
+	var without []rulefmt.Rule
+	for _, r := range readSuite(t, "rules.yml").rules {
+		if r.Record == thresholdUsed || r.Alert == "AvaxThresholdInvalid" {
+			without = append(without, r.Rule)
+		}
 	}
-	promtool(t, append([]string{"test", "rules"}, files...)...)
+	e, err := newEngine(t, testCase{}, "5m", without)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close(t)
+	expected := []expAlert{{Labels: map[string]string{"severity": "warn"}}}
+	err = e.passes(testCase{Alerts: []alertCase{
+		{Alertname: "AvaxThresholdInvalid"},
+		{Alertname: "AvaxThresholdInvalid", EvalTime: model.Duration(5 * time.Minute), ExpAlerts: expected},
+	}})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func promtool(t *testing.T, args ...string) {

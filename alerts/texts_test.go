@@ -1,0 +1,166 @@
+package alerts
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	promrules "github.com/prometheus/prometheus/rules"
+)
+
+var update = flag.Bool("update", false, "write testdata/texts.txt")
+
+// textsFile has the texts of every alert while it is pending, firing, and kept firing after its cause is gone. A person reads it.
+const textsFile = "testdata/texts.txt"
+
+// texts are the annotations of an alert in one state.
+type texts map[string]string
+
+func (x texts) String() string {
+	var b strings.Builder
+	for _, name := range []string{"summary", "description", "impact", "action"} {
+		if x[name] != "" {
+			fmt.Fprintf(&b, "    %s\n", x[name])
+		}
+	}
+	return b.String()
+}
+
+func TestTextsOfAlerts(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	for _, file := range []string{"rules.yml", "companion.yml"} {
+		suite := readSuite(t, file)
+		shown := map[string]map[string]texts{} // by name of the rule and state
+		slices.SortStableFunc(suite.tests, func(a, b testFile) int { return strings.Compare(order(a.name), order(b.name)) })
+		for _, tests := range suite.tests {
+			for _, c := range tests.Tests {
+				fires := slices.ContainsFunc(c.Alerts, func(a alertCase) bool {
+					return slices.ContainsFunc(a.ExpAlerts, func(e expAlert) bool { return shown[ruleName(a.Alertname, e.Labels, suite)] == nil })
+				})
+				if fires {
+					suite.show(t, c, tests.EvaluationInterval, shown)
+				}
+			}
+		}
+		for _, r := range suite.rules {
+			if r.Alert == "" {
+				continue
+			}
+			of := shown[r.name]
+			if of == nil {
+				t.Errorf("no case shows the texts of %s", r.name)
+			}
+			fmt.Fprintf(&out, "%s\n", r.name)
+			firing := of["firing"].String()
+			for _, state := range []string{"pending", "firing", "kept"} {
+				if text, ok := of[state]; ok && (state == "firing" || text.String() != firing) {
+					fmt.Fprintf(&out, "  %s\n%s", state, text)
+				}
+			}
+			out.WriteString("\n")
+		}
+	}
+	if *update {
+		if err := os.WriteFile(textsFile, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(textsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Errorf("%s is out of date: run go test ./alerts -run TestTextsOfAlerts -update, and read it (-want +got):\n%s", textsFile, diff)
+	}
+}
+
+// order sorts the cases for texts first.
+func order(file string) string {
+	if file == "texts_test.yml" {
+		return ""
+	}
+	return file
+}
+
+// ruleName returns the name of the rule of an alert with these labels.
+func ruleName(alert string, with map[string]string, s *suite) string {
+	for _, r := range s.rules {
+		if r.Alert != alert {
+			continue
+		}
+		same := true
+		for name, value := range r.Labels {
+			same = same && with[name] == value
+		}
+		if same && tierOf(alert, with) == tierOf(alert, r.Labels) {
+			return r.name
+		}
+	}
+	return ""
+}
+
+// show evaluates the case and adds the texts of alerts that are not yet in shown.
+func (s *suite) show(t *testing.T, c testCase, interval string, shown map[string]map[string]texts) {
+	t.Helper()
+	needed := s.needed(t, c, true)
+	var given []rulefmt.Rule
+	for _, r := range needed {
+		given = append(given, r.Rule)
+	}
+	e, err := newEngine(t, c, interval, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close(t)
+	names := map[*promrules.AlertingRule]string{}
+	i := 0
+	for _, r := range needed {
+		if r.Alert != "" {
+			names[e.alerts[i]] = r.name
+			i++
+		}
+	}
+	found := map[string]map[string]map[string]texts{} // by name, labels and state
+	last := time.Duration(0)
+	for _, a := range c.Alerts {
+		last = max(last, time.Duration(a.EvalTime))
+	}
+	for at := time.Duration(0); at <= last; at += e.every {
+		if err := e.eval(at); err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		for _, r := range e.alerts {
+			for _, a := range r.ActiveAlerts() {
+				state := a.State.String()
+				if !a.KeepFiringSince.IsZero() {
+					state = "kept"
+				}
+				name, of := names[r], a.Labels.String()
+				if found[name] == nil {
+					found[name] = map[string]map[string]texts{}
+				}
+				if found[name][of] == nil {
+					found[name][of] = map[string]texts{}
+				}
+				if found[name][of][state] == nil {
+					found[name][of][state] = a.Annotations.Map()
+				}
+			}
+		}
+	}
+	for name, all := range found {
+		for _, of := range slices.Sorted(maps.Keys(all)) {
+			if shown[name] == nil && all[of]["firing"] != nil {
+				shown[name] = all[of]
+			}
+		}
+	}
+}
