@@ -47,6 +47,8 @@ func getJSON(ctx context.Context, address string, into any) error {
 	case http.StatusOK:
 	case http.StatusNotFound:
 		return nil
+	case http.StatusForbidden:
+		return fmt.Errorf("%s answers %s; use a password, or run the command on the exporter's machine", resp.Request.URL.Redacted(), resp.Status)
 	default:
 		return fmt.Errorf("%s answers %s; name an exporter that serves it, with --from", resp.Request.URL.Redacted(), resp.Status)
 	}

@@ -16,6 +16,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
@@ -25,12 +28,9 @@ const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT
 const silenceHelp = `
 Creates silences for all alerts that have the node's name or node ID in a label.
 The silences are created in an Alertmanager. If there is no Alertmanager, they
-are created in the exporter. The exporter then needs AVAX_NOTIFY_FILE, and one
-of these settings:
-
-- AVAX_TRUST_LOOPBACK=true, for commands on the exporter's machine
-- a password in AVAX_WEB_CONFIG_FILE. Write the user and the password in --from:
-  http://user:password@host:9865
+are created in the exporter. The exporter then needs AVAX_NOTIFY_FILE. From
+another machine, the command needs a password of AVAX_WEB_CONFIG_FILE: write the
+user and the password in --from: http://user:password@host:9865
 
 Arguments:
   NODE                name of the node in the configuration
@@ -136,14 +136,34 @@ func mayStop(ctx context.Context, exporter, node string) error {
 	return nil
 }
 
-// nodeIDOf returns the node ID of a configured node; empty if the exporter does not know it.
+// nodeIDOf returns the node ID of a configured node; empty if the exporter does not know it. /metrics has it while the node answers,
+// for every client. Later a query finds it.
 func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
+	resp, err := askURL(ctx, exporter+"/metrics")
+	if err != nil {
+		return "", unreachable(err)
+	}
+	defer resp.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
+	}
+	for _, m := range families["avax_node_info"].GetMetric() {
+		labels := map[string]string{}
+		for _, l := range m.GetLabel() {
+			labels[l.GetName()] = l.GetValue()
+		}
+		if labels["node"] == node {
+			return labels["node_id"], nil
+		}
+	}
 	var answer struct {
 		Data struct {
 			Result []struct{ Metric map[string]string }
 		}
 	}
-	err := getJSON(ctx, exporter+"/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)), &answer)
+	err = getJSON(ctx, exporter+"/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)), &answer)
 	if err != nil || len(answer.Data.Result) == 0 { // an exporter without rules stores no samples
 		return "", err
 	}

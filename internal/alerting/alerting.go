@@ -84,14 +84,7 @@ type Source interface {
 	QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error)
 }
 
-// RequestSource is a Source that has a second Source for queries from HTTP clients.
-type RequestSource interface {
-	Source
-	// Requests returns the second Source. It has lower limits of time and samples.
-	Requests() Source
-}
-
-var _ RequestSource = (*Alerting)(nil)
+var _ Source = (*Alerting)(nil)
 
 // The states of an active alert.
 const (

@@ -19,16 +19,13 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Limits of the duration of a query, and of its samples in memory (16 bytes each). There are three kinds of queries: of rules,
-// of status pages, and of requests to /api/v1/query. A rule that exceeds a limit fails. The failure is logged, counted and
-// shown on /alerts. Requests have the lowest limits, because any client may send one.
+// Limits of the duration of a query, and of its samples in memory (16 bytes each), for rules and for all other queries. A rule that
+// exceeds a limit fails. The failure is logged, counted and shown on /alerts.
 const (
-	ruleTimeout    = 30 * time.Second
-	ruleSamples    = 2_000_000
-	pageTimeout    = 10 * time.Second
-	pageSamples    = 1_000_000
-	requestTimeout = 5 * time.Second
-	requestSamples = 250_000
+	ruleTimeout  = 30 * time.Second
+	ruleSamples  = 2_000_000
+	queryTimeout = 10 * time.Second
+	querySamples = 1_000_000
 )
 
 // engine combines Prometheus' scraper, head block, PromQL engines and rule manager. Like Prometheus, it uses the wall clock.
@@ -36,9 +33,8 @@ const (
 type engine struct {
 	clock    *wallClock
 	store    *store
-	promQL   *promql.Engine        // for rules
-	pages    *promql.Engine        // for status pages
-	requests func() *promql.Engine // for requests to /api/v1/query; the first request creates it
+	promQL   *promql.Engine // for rules
+	queries  *promql.Engine // for pages and requests
 	scraper  *scrape.Manager
 	rules    *rules.Manager
 	loader   *loader
@@ -94,10 +90,8 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 		NoStepSubqueryIntervalFn: func(int64) int64 { return a.o.Interval.Milliseconds() },
 	}
 	e.promQL = promql.NewEngine(limits)
-	limits.MaxSamples, limits.Timeout = pageSamples, pageTimeout
-	e.pages = promql.NewEngine(limits)
-	limits.MaxSamples, limits.Timeout = requestSamples, requestTimeout
-	e.requests = sync.OnceValue(func() *promql.Engine { return promql.NewEngine(limits) })
+	limits.MaxSamples, limits.Timeout = querySamples, queryTimeout
+	e.queries = promql.NewEngine(limits)
 	e.rules = rules.NewManager(&rules.ManagerOptions{
 		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.promQL, e.store),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,

@@ -14,36 +14,16 @@ import (
 
 // Query implements Source.
 func (a *Alerting) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
-	e := a.current()
-	return e.query(ctx, e.pages, expr, at)
+	return a.current().query(ctx, expr, at)
 }
 
 // QueryRange implements Source.
 func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
-	e := a.current()
-	return e.queryRange(ctx, e.pages, expr, start, end, step)
+	return a.current().queryRange(ctx, expr, start, end, step)
 }
 
-// Requests implements RequestSource.
-func (a *Alerting) Requests() Source { return requests{a} }
-
-// requests is Alerting with the limits of requests to /api/v1/query.
-type requests struct{ *Alerting }
-
-// Query implements Source.
-func (r requests) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
-	e := r.current()
-	return e.query(ctx, e.requests(), expr, at)
-}
-
-// QueryRange implements Source.
-func (r requests) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
-	e := r.current()
-	return e.queryRange(ctx, e.requests(), expr, start, end, step)
-}
-
-func (e *engine) query(ctx context.Context, limited *promql.Engine, expr string, at time.Time) (model.Vector, error) {
-	query, err := limited.NewInstantQuery(ctx, e.store, nil, expr, at)
+func (e *engine) query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
+	query, err := e.queries.NewInstantQuery(ctx, e.store, nil, expr, at)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}
@@ -67,11 +47,11 @@ func (e *engine) query(ctx context.Context, limited *promql.Engine, expr string,
 	return nil, fmt.Errorf("query %s: %w", expr, notInstant(result.Value.Type()))
 }
 
-func (e *engine) queryRange(ctx context.Context, limited *promql.Engine, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
+func (e *engine) queryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
 	if step <= 0 || end.Before(start) || end.Sub(start)/step > maxSteps {
 		return nil, fmt.Errorf("query %s: invalid range from %s to %s with step %s: start must be before end, and there can be at most %d steps", expr, start, end, step, maxSteps)
 	}
-	query, err := limited.NewRangeQuery(ctx, e.store, nil, expr, start, end, step)
+	query, err := e.queries.NewRangeQuery(ctx, e.store, nil, expr, start, end, step)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}

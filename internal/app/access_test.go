@@ -196,7 +196,6 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	env.NodesFile = filepath.Join(dir, "nodes.yml")
 	env.NodeBearerFile = filepath.Join(dir, "all")
 	env.Collectors = "up,identity"
-	env.ReloadEndpoint = "true"
 	log := &buffer{}
 	e := startLogging(t, env, log)
 	_, page := e.get(t, "/metrics")
@@ -319,7 +318,6 @@ func TestRotatedCredentialsCauseNoGap(t *testing.T) {
 	env.NodeCertFile, env.NodeKeyFile = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
 	env.Collectors = "up,identity"
 	env.Schedules = "up=@every 1s"
-	env.ReloadEndpoint = "true"
 	e := start(t, env)
 	e.up(t, "alpha", 1)
 

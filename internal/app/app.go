@@ -41,6 +41,7 @@ type App struct {
 	alerting  *alerting.Alerting // nil if disabled
 	notifier  *notify.Notifier   // nil if disabled
 	watch     *fleet.Watch
+	access    web.Access
 	handler   http.Handler
 
 	mu sync.Mutex // locked during changes of targets and jobs
@@ -71,11 +72,12 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	}
 
 	a := &App{cfg: cfg, log: log, targets: targets, store: snapshot.New()}
+	a.access = web.Access{TrustLoopback: cfg.TrustLoopback, Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }}
 	registry.MustRegister(a.store)
 	a.scheduler = schedule.Start(ctx, a.store, log)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
-	site := &web.Site{Store: a.store, Unreachable: targets.unreachable, ObserverBudget: cfg.ObserverBudget, Registry: registry, Upstreams: upstreams, Progress: a.Progress, Authenticated: cfg.Authenticated, Inbox: cfg.Inbox, Version: Version(), Log: log}
+	site := &web.Site{Store: a.store, Unreachable: targets.unreachable, ObserverBudget: cfg.ObserverBudget, Registry: registry, Upstreams: upstreams, Progress: a.Progress, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {

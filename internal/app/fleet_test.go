@@ -223,16 +223,20 @@ func TestShardsTogetherExportTheWhole(t *testing.T) {
 	})
 }
 
-func TestReloadEndpointAcceptsOnlySameSitePost(t *testing.T) {
-	inBubbleAs(t, func(s *scenery) { s.env.ReloadEndpoint = "true" }, func(t *testing.T, b bubble) {
+func TestReloadEndpointAcceptsOnlyLocalSameSitePost(t *testing.T) {
+	inBubble(t, func(t *testing.T, b bubble) {
 		reloads := func() float64 { return b.page(t)["avax_exporter_config_last_reload_success_timestamp_seconds"] }
 		for _, c := range []struct {
-			method, site string
-			want         int
-		}{{http.MethodPost, "", 200}, {http.MethodPost, "same-origin", 200}, {http.MethodGet, "", 405}, {http.MethodPost, "cross-site", 403}} {
+			method, site, host string
+			want               int
+		}{
+			{http.MethodPost, "", "localhost", 200}, {http.MethodPost, "same-origin", "127.0.0.1:9865", 200}, {http.MethodGet, "", "localhost", 405},
+			{http.MethodPost, "cross-site", "localhost", 403}, {http.MethodPost, "same-origin", "evil.example", 403},
+		} {
 			before := reloads()
 			time.Sleep(time.Second)
 			r := httptest.NewRequestWithContext(t.Context(), c.method, "/-/reload", nil)
+			r.RemoteAddr, r.Host = "127.0.0.1:1000", c.host
 			if c.site != "" {
 				r.Header.Set("Sec-Fetch-Site", c.site)
 			}

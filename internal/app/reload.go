@@ -30,8 +30,9 @@ func (a *App) Reload() error {
 func (a *App) routes(pages http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)
-	mux.Handle("/api/v2/", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.serveNotifier)))
-	mux.Handle("/-/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(a.serveReload)))
+	sameSite := http.NewCrossOriginProtection()
+	mux.Handle("/api/v2/", sameSite.Handler(a.access.Only(http.HandlerFunc(a.serveNotifier))))
+	mux.Handle("/-/reload", sameSite.Handler(a.access.Only(http.HandlerFunc(a.serveReload))))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawPath != "" { // a proxy may block /-/reload but forward /%2d/reload
 			http.Error(w, "write the path without percent encoding", http.StatusNotFound)
@@ -41,19 +42,25 @@ func (a *App) routes(pages http.Handler) http.Handler {
 	})
 }
 
-// serveReload serves POST /-/reload, if the configuration allows it.
+// serveReload serves POST /-/reload.
 func (a *App) serveReload(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case !a.cfg.ReloadEndpoint:
-		http.Error(w, "reload over HTTP is disabled: set AVAX_RELOAD_ENDPOINT=true, or send SIGHUP", http.StatusForbidden)
-	case r.Method != http.MethodPost:
+	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "use POST", http.StatusMethodNotAllowed)
-	default:
-		if err := a.Reload(); err != nil {
-			http.Error(w, fmt.Sprintf("reload failed, keeping the previous configuration:\n%v", err), http.StatusInternalServerError)
-			return
-		}
-		fmt.Fprintln(w, "reloaded")
+		return
 	}
+	if err := a.Reload(); err != nil {
+		http.Error(w, fmt.Sprintf("reload failed, keeping the previous configuration:\n%v", err), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprintln(w, "reloaded")
+}
+
+// serveNotifier serves Alertmanager's API, for example for amtool.
+func (a *App) serveNotifier(w http.ResponseWriter, r *http.Request) {
+	if a.notifier == nil {
+		http.Error(w, "this process sends no notifications: set AVAX_NOTIFY_FILE", http.StatusNotFound)
+		return
+	}
+	a.notifier.Handler().ServeHTTP(w, r)
 }

@@ -28,14 +28,12 @@ import (
 
 // Config is the parsed and validated environment.
 type Config struct {
-	Listen         string // host:port
-	WebConfigFile  string
-	TLS            bool // whether the web configuration had TLS at the start
-	Authenticated  bool // whether it required a password or a client certificate at the start
-	SystemdSocket  bool
-	PprofListen    string // empty: profiling is disabled
-	ReloadEndpoint bool   // whether POST /-/reload is allowed
-	TrustLoopback  bool   // whether clients on this machine may change silences without a password
+	Listen        string // host:port
+	WebConfigFile string
+	TLS           bool // whether the web configuration had TLS at the start
+	SystemdSocket bool
+	PprofListen   string // empty: profiling is disabled
+	TrustLoopback bool   // whether clients on this machine have access without a password
 
 	Fleet *fleet.Source
 	Nodes []fleet.Node // including observers, as read from Fleet at the start
@@ -212,13 +210,11 @@ func (env Environment) Parse() (*Config, error) {
 	if c.Shard.Of > 1 && c.AutoChains {
 		note("CHAINS", errors.New("auto does not work with shards, because it finds only the chains of one shard: list the chains"))
 	}
-	c.ReloadEndpoint, err = parseBool(env.ReloadEndpoint)
-	note("RELOAD_ENDPOINT", err)
 	c.TrustLoopback, err = parseBool(env.TrustLoopback)
 	note("TRUST_LOOPBACK", err)
 	if env.WebConfigFile != "" {
 		c.WebConfigFile = env.WebConfigFile
-		c.TLS, c.Authenticated, err = checkWebConfig(env.WebConfigFile)
+		c.TLS, err = checkWebConfig(env.WebConfigFile)
 		note("WEB_CONFIG_FILE", err)
 	}
 	c.SystemdSocket, err = parseBool(env.WebSystemdSocket)

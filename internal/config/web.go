@@ -12,26 +12,41 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
-// checkWebConfig validates a web configuration, its certificates and password hashes. It reports whether TLS is enabled, and
-// whether clients need a password or a certificate. No error contains a secret.
-func checkWebConfig(file string) (tls, authenticated bool, err error) {
-	text, err := regular.ReadFile(file) // rejects a FIFO, on which web.Validate would block
+// checkWebConfig validates a web configuration, its certificates and password hashes. It reports whether TLS is enabled. No error
+// contains a secret.
+func checkWebConfig(file string) (tls bool, err error) {
+	c, err := readWebConfig(file) // rejects a FIFO, on which web.Validate would block
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
 	if err := web.Validate(file); err != nil {
 		text := HideValues(err.Error())
 		if strings.Contains(text, "bcrypt") {
 			text += ": basic_auth_users needs bcrypt hashes: create one with htpasswd -nBC 10 NAME"
 		}
-		return false, false, errors.New(text)
+		return false, errors.New(text)
 	}
-	var c web.Config
+	return c.TLSConfig.IsEnabled(), nil
+}
+
+func readWebConfig(file string) (c web.Config, err error) {
+	text, err := regular.ReadFile(file)
+	if err != nil {
+		return c, err
+	}
 	if err := yaml.Unmarshal(text, &c); err != nil {
-		return false, false, fmt.Errorf("%s: %s", file, HideValues(err.Error()))
+		return c, fmt.Errorf("%s: %s", file, HideValues(err.Error()))
 	}
-	verified := c.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"
-	return c.TLSConfig.IsEnabled(), len(c.Users) > 0 || verified, nil
+	return c, nil
+}
+
+// RequiresPassword reports whether a web configuration requires passwords now. exporter-toolkit reads the file for each request too.
+func RequiresPassword(file string) bool {
+	if file == "" {
+		return false
+	}
+	c, err := readWebConfig(file)
+	return err == nil && len(c.Users) > 0
 }
 
 // quoted matches values that the YAML library repeats in errors. Such a value may be a misplaced password, which may contain line

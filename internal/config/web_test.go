@@ -22,7 +22,7 @@ func TestDocumentedWebConfigurationIsValid(t *testing.T) {
 	if err := os.WriteFile(file, example[1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := checkWebConfig(file); err == nil || !strings.Contains(err.Error(), "tls.crt: no such file or directory") {
+	if _, err := checkWebConfig(file); err == nil || !strings.Contains(err.Error(), "tls.crt: no such file or directory") {
 		t.Error(err)
 	}
 }

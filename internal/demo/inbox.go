@@ -58,7 +58,7 @@ func Notify(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	c.Inbox = &web.Inbox{}
 	c.Notify.Text = fmt.Appendf(nil, routing, listener.Addr())
-	server := &http.Server{Handler: c.Inbox, ReadTimeout: time.Minute}
+	server := &http.Server{Handler: web.Access{TrustLoopback: true}.Only(c.Inbox), ReadTimeout: time.Minute}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

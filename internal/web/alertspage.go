@@ -19,7 +19,7 @@ import (
 func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	if r.FormValue("format") == "json" || strings.HasPrefix(r.Header.Get("Accept"), "application/json") {
-		s.api(s.apiAlerts)(w, r)
+		s.alertsAPI(w, r)
 		return
 	}
 	if s.Source == nil {
@@ -27,16 +27,17 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	node := r.URL.Query().Get("silence")
-	if s.maySilence() {
+	may := s.maySilence(r)
+	if may {
 		w.Header().Set("Content-Security-Policy", strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1))
 		w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer, a browser marks the form as a cross-site request
 	}
-	s.servePage(w, r, &s.alertsPages, fmt.Sprint(s.silenceChanges.Load(), node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, time.Now()) })
+	s.servePage(w, r, &s.alertsPages, fmt.Sprint(s.silenceChanges.Load(), may, node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, may, time.Now()) })
 }
 
 // alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is the node with
-// which the form for a new silence is filled in; it may be empty.
-func (s *Site) alertsPage(ctx context.Context, silence string, now time.Time) g.Node {
+// which the form for a new silence is filled in; it may be empty. may reports whether the client may change silences.
+func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now time.Time) g.Node {
 	j, err := s.judge(ctx)
 	var receivers []alerting.Receiver
 	if s.Receivers != nil {
@@ -50,7 +51,7 @@ func (s *Site) alertsPage(ctx context.Context, silence string, now time.Time) g.
 			section("alerts", "Alerts", nil,
 				g.If(len(j.problems) == 0, dim("No alert is active.")),
 				g.Map(j.problems, func(p *problem) g.Node { return alertCard(p, now, s.Silences != nil) })),
-			s.silences(ctx, silence, now),
+			s.silences(ctx, silence, may, now),
 			g.If(len(receivers) > 0, section("alertmanagers", "Alertmanagers", nil,
 				table("", "Alertmanagers", []string{"Alertmanager", "State"}, g.Map(receivers, func(r alerting.Receiver) g.Node {
 					state := "accepts alerts since " + clockTime(now, r.Since)

@@ -5,34 +5,39 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
-// Limits of queries: concurrency, time and steps. Package alerting limits their samples.
+// Limits of queries. Package alerting limits their samples.
 const (
-	maxQueries   = 1 // a query uses one CPU core; collectors and scrapes need the others
-	queryTimeout = 5 * time.Second
+	maxQueries   = 1                // a query uses one CPU core; collectors and scrapes need the others
+	queryTimeout = 10 * time.Second // until the client has received the answer
 	maxSteps     = 11_000
+	maxAnswer    = 16 << 20 // of a query, in bytes
+	maxForm      = 64 << 10 // of a request, in bytes
 )
 
 // apiRoutes adds the paths of Prometheus' HTTP API for alerts, samples and targets (here: collectors). Only /api/v1/tables is
 // not part of Prometheus' API.
 func (s *Site) apiRoutes(mux *http.ServeMux) {
-	s.queries = make(turns, maxQueries)
-	for path, answer := range map[string]func(*http.Request) (any, error){
-		"/api/v1/alerts": s.apiAlerts, "/api/v1/rules": s.apiRules, "/api/v1/query": s.apiQuery, "/api/v1/query_range": s.apiQueryRange,
-		"/api/v1/targets": s.apiTargets, "/api/v1/tables": s.apiTables,
+	s.queries = make(chan struct{}, maxQueries)
+	s.alertsAPI = s.api(s.apiAlerts)
+	for path, handler := range map[string]http.HandlerFunc{
+		"/api/v1/alerts": s.alertsAPI, "/api/v1/rules": s.api(s.apiRules), "/api/v1/targets": s.api(s.apiTargets), "/api/v1/tables": s.api(s.apiTables),
+		"/api/v1/query": s.query(s.apiQuery), "/api/v1/query_range": s.query(s.apiQueryRange),
 	} {
-		mux.HandleFunc("GET "+path, s.api(answer))
-		mux.HandleFunc("POST "+path, s.api(answer))
+		mux.HandleFunc("GET "+path, handler)
+		mux.HandleFunc("POST "+path, handler)
 	}
 }
 
@@ -49,44 +54,76 @@ func badData(format string, args ...any) error {
 	return &apiError{http.StatusBadRequest, "bad_data", fmt.Errorf(format, args...)}
 }
 
-// api answers in Prometheus' JSON, with limited concurrency.
+// api answers every client. All requests within a second share an answer.
 func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
+	var latest shared
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-		data, err := s.inTurn(r, answer)
-		var failed *apiError
-		switch {
-		case err == nil:
-			writeAPI(w, http.StatusOK, map[string]any{"status": "success", "data": data})
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		page, err := latest.get(r.FormValue("type"), func(w io.Writer) error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTimeout)
+			defer cancel()
+			data, err := answer(r.WithContext(ctx))
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": data})
+		})
+		if err != nil {
+			writeError(w, err)
 			return
-		case errors.As(err, &failed):
-		case errors.Is(err, context.DeadlineExceeded):
-			failed = &apiError{http.StatusServiceUnavailable, "timeout", err}
-		default:
-			failed = &apiError{http.StatusUnprocessableEntity, "execution", err}
 		}
-		writeAPI(w, failed.status, map[string]any{"status": "error", "errorType": failed.kind, "error": failed.Error()})
+		w.Header().Set("Content-Type", "application/json")
+		_ = writePage(w, page, encodingOf(w, r)) // the client may close the connection
 	}
 }
 
-func (s *Site) inTurn(r *http.Request, answer func(*http.Request) (any, error)) (any, error) {
-	timeout := queryTimeout
-	if text := r.FormValue("timeout"); text != "" {
-		requested, err := model.ParseDuration(text)
-		if err != nil || requested <= 0 {
-			return nil, badData("timeout=%s: write a duration such as 5s", text)
+// query answers clients that have access, one at a time. The next query begins when the answer is written, or when the client has not
+// read it in time.
+func (s *Site) query(answer func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.Access.Allows(r) {
+			writeError(w, &apiError{http.StatusForbidden, "forbidden", errors.New(denied)})
+			return
 		}
-		timeout = min(timeout, time.Duration(requested))
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		timeout := queryTimeout
+		if text := r.FormValue("timeout"); text != "" {
+			requested, err := model.ParseDuration(text)
+			if err != nil || requested <= 0 {
+				writeError(w, badData("timeout=%s: write a duration such as 5s", text))
+				return
+			}
+			timeout = min(timeout, time.Duration(requested))
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		defer cancel()
+		select {
+		case s.queries <- struct{}{}:
+			defer func() { <-s.queries }()
+		case <-ctx.Done():
+			writeError(w, &apiError{http.StatusServiceUnavailable, "timeout", errors.New("another query is running: retry later")})
+			return
+		}
+		data, err := answer(r.WithContext(ctx))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(queryTimeout)) // a recorder in tests has none
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		writeAPI(w, http.StatusOK, map[string]any{"status": "success", "data": data})
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), timeout)
-	defer cancel()
-	select {
-	case s.queries <- struct{}{}:
-		defer func() { <-s.queries }()
-	case <-ctx.Done():
-		return nil, &apiError{http.StatusServiceUnavailable, "timeout", errors.New("another query is running: retry later")}
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	var failed *apiError
+	switch {
+	case errors.As(err, &failed):
+	case errors.Is(err, context.DeadlineExceeded):
+		failed = &apiError{http.StatusServiceUnavailable, "timeout", err}
+	default:
+		failed = &apiError{http.StatusUnprocessableEntity, "execution", err}
 	}
-	return answer(r.WithContext(ctx))
+	writeAPI(w, failed.status, map[string]any{"status": "error", "errorType": failed.kind, "error": failed.Error()})
 }
 
 func writeAPI(w http.ResponseWriter, status int, body any) {
@@ -120,10 +157,14 @@ func (s *Site) apiQuery(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	size := 0
+	for _, sample := range vector {
+		size += sizeOf(sample.Metric, 1)
+	}
 	if vector == nil {
 		vector = model.Vector{}
 	}
-	return map[string]any{"resultType": model.ValVector.String(), "result": vector}, nil
+	return resultOf(model.ValVector, vector, size)
 }
 
 func (s *Site) apiQueryRange(r *http.Request) (any, error) {
@@ -156,30 +197,50 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	size := 0
+	for _, series := range matrix {
+		size += sizeOf(series.Metric, len(series.Values))
+	}
 	if matrix == nil {
 		matrix = model.Matrix{}
 	}
-	return map[string]any{"resultType": model.ValMatrix.String(), "result": matrix}, nil
+	return resultOf(model.ValMatrix, matrix, size)
+}
+
+// sizeOf returns the approximate size of a series in JSON, in bytes.
+func sizeOf(metric model.Metric, samples int) int {
+	const perSample, perLabel = 32, 6
+	size := samples * perSample
+	for name, value := range metric {
+		size += len(name) + len(value) + perLabel
+	}
+	return size
+}
+
+func resultOf(kind model.ValueType, result any, size int) (any, error) {
+	if size > maxAnswer {
+		return nil, fmt.Errorf("the answer has %d MiB, the maximum is %d: select fewer series or use a longer step", size>>20, maxAnswer>>20)
+	}
+	return map[string]any{"resultType": kind.String(), "result": result}, nil
 }
 
 // errRemote is the error for a query while the source is a Prometheus. This Prometheus may have samples that clients of the
 // exporter must not read with the exporter's credentials.
 var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: query that Prometheus")
 
-// exprOf returns the query and its source, or an error if the query is not allowed.
+// exprOf returns the query and its source.
 func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {
 	if s.Source == nil {
 		return nil, "", &apiError{http.StatusNotFound, "not_found", errNoSource}
 	}
-	local, ok := s.Source.(alerting.RequestSource)
-	if !ok {
+	if _, remote := s.Source.(*alerting.Prometheus); remote {
 		return nil, "", &apiError{http.StatusNotFound, "not_found", errRemote}
 	}
 	expr := r.FormValue("query")
-	if err := alerting.CheckQuery(expr); err != nil {
+	if _, err := parser.NewParser(parser.Options{}).ParseExpr(expr); err != nil {
 		return nil, "", badData("query: %w", err)
 	}
-	return local.Requests(), expr, nil
+	return s.Source, expr, nil
 }
 
 // timeOf parses Unix seconds or RFC 3339. A zero fallback means that the parameter is required.

@@ -109,8 +109,6 @@ func TestQueriesAreAnsweredLikePrometheus(t *testing.T) {
 // hanging is a source whose queries end with their context.
 type hanging struct{ alerting.Source }
 
-func (h hanging) Requests() alerting.Source { return h }
-
 func (hanging) Query(ctx context.Context, _ string, _ time.Time) (model.Vector, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -136,6 +134,34 @@ func TestQueriesRunOneAtATimeWithATimeout(t *testing.T) {
 		began = time.Now()
 		want("/api/v1/query?query=up&timeout=100ms", 100*time.Millisecond, context.DeadlineExceeded.Error())
 	})
+}
+
+func TestLargeAnswersAreRejected(t *testing.T) {
+	s := newSite()
+	long := model.LabelValue(strings.Repeat("x", maxAnswer))
+	s.Source = answering{model.Vector{{Metric: model.Metric{"a": long}}}, model.Matrix{{Metric: model.Metric{"a": long}}}}
+	for _, path := range []string{"/api/v1/query?query=up", "/api/v1/query_range?query=up&start=0&end=1&step=1"} {
+		status, answer := jsonOf[apiResult](t, s, path)
+		if status != http.StatusUnprocessableEntity || !strings.Contains(answer.Error, "the maximum is 16: select fewer series") {
+			t.Errorf("%s: %d %s", path, status, answer.Error)
+		}
+	}
+}
+
+// answering is a source with the same answer for each query.
+type answering struct {
+	vector model.Vector
+	matrix model.Matrix
+}
+
+func (answering) Groups(context.Context) ([]alerting.Group, error) { return nil, nil }
+
+func (a answering) Query(context.Context, string, time.Time) (model.Vector, error) {
+	return a.vector, nil
+}
+
+func (a answering) QueryRange(context.Context, string, time.Time, time.Time, time.Duration) (model.Matrix, error) {
+	return a.matrix, nil
 }
 
 func TestFailedCollectorIsADownTarget(t *testing.T) {

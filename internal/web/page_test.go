@@ -281,7 +281,7 @@ func hostile(t testing.TB) *Site {
 	s.Receivers = func() []alerting.Receiver {
 		return []alerting.Receiver{{Name: texts[1], Notified: true, Err: "answers 500 " + texts[0]}}
 	}
-	s.Silences, s.Authenticated = hostileSilences{}, true
+	s.Silences = hostileSilences{}
 	return s
 }
 

@@ -23,16 +23,16 @@ type Silences interface {
 	EndSilence(ctx context.Context, id string) error
 }
 
-// maySilence reports whether the pages may change silences.
-func (s *Site) maySilence() bool { return s.Silences != nil && s.Authenticated }
+// maySilence reports whether the client may change silences.
+func (s *Site) maySilence(r *http.Request) bool { return s.Silences != nil && s.Access.Allows(r) }
 
 // silenceLink links to the form for a silence of a node.
 func silenceLink(node string) g.Node {
 	return link((&url.URL{Path: "alerts", RawQuery: url.Values{"silence": {node}}.Encode(), Fragment: "silences"}).String(), "Silence "+node)
 }
 
-// silences returns the section about silences. If requests are authenticated it has forms, otherwise it shows the command.
-func (s *Site) silences(ctx context.Context, node string, now time.Time) g.Node {
+// silences returns the section about silences. For clients that may change silences it has forms, for others it shows the command.
+func (s *Site) silences(ctx context.Context, node string, may bool, now time.Time) g.Node {
 	if s.Silences == nil {
 		return g.Group{}
 	}
@@ -41,7 +41,7 @@ func (s *Site) silences(ctx context.Context, node string, now time.Time) g.Node 
 		return section("silences", "Silences", nil, h.P(h.Class("bad"), g.Text("Silences cannot be read: "+err.Error())))
 	}
 	columns := []string{"Alerts with", "Until", "By", "Comment"}
-	if s.maySilence() {
+	if may {
 		columns = append(columns, "End")
 	}
 	rows := g.Map(all, func(one notify.Silence) g.Node {
@@ -50,7 +50,7 @@ func (s *Site) silences(ctx context.Context, node string, now time.Time) g.Node 
 			until += ", begins in " + span(one.Starts.Sub(now))
 		}
 		cells := []cell{textCell("Until", until, mark{}), textCell("By", one.By, mark{}), textCell("Comment", one.Comment, mark{})}
-		if s.maySilence() {
+		if may {
 			cells = append(cells, cell{"End", mark{}, []g.Node{h.Form(h.Method("post"), h.Action("alerts/end"),
 				h.Input(h.Type("hidden"), h.Name("id"), h.Value(one.ID)), h.Button(h.Aria("label", "End the silence of "+one.Matches), g.Text("End")))}})
 		}
@@ -59,10 +59,10 @@ func (s *Site) silences(ctx context.Context, node string, now time.Time) g.Node 
 	return section("silences", "Silences", nil,
 		g.If(len(all) == 0, dim("No silences.")),
 		g.If(len(all) > 0, table("", "Silences", columns, rows)),
-		g.If(s.maySilence(), silenceForm(node)),
-		g.If(!s.maySilence(), h.P(h.Class("dim"), g.Text("To silence a node, run "),
+		g.If(may, silenceForm(node)),
+		g.If(!may, h.P(h.Class("dim"), g.Text("To silence a node, run "),
 			h.Code(g.Text("avax-exporter silence --comment \"why\" "+cmp.Or(node, "NODE")+" 30m")),
-			g.Text(". This page has a form if AVAX_WEB_CONFIG_FILE requires a password or a client certificate."))),
+			g.Text(". This page has a form for clients with a password or a client certificate (AVAX_WEB_CONFIG_FILE), and on the exporter's machine."))),
 	)
 }
 
@@ -80,8 +80,8 @@ const longestSilence = 31 * 24 * time.Hour
 
 // changeSilences serves POST /alerts/silence, with node, for and comment, and POST /alerts/end, with the id of a silence.
 func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
-	if !s.maySilence() {
-		http.Error(w, "silences need notifications and authentication: set AVAX_NOTIFY_FILE, and passwords or client certificates in AVAX_WEB_CONFIG_FILE", http.StatusForbidden)
+	if s.Silences == nil {
+		http.Error(w, "this process sends no notifications: set AVAX_NOTIFY_FILE", http.StatusNotFound)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)

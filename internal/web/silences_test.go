@@ -43,7 +43,10 @@ func silencing(t *testing.T, authenticated bool, do func(s *scene)) {
 		}
 		defer n.Wait()
 		defer cancel()
-		s.site.Silences, s.site.Authenticated = n, authenticated
+		s.site.Silences = n
+		if !authenticated {
+			s.site.Access = Access{}
+		}
 		do(s)
 	})
 }
@@ -115,7 +118,7 @@ func TestSilencesRejectCrossSiteRequests(t *testing.T) {
 	})
 }
 
-func TestSilenceFormNeedsAuthentication(t *testing.T) {
+func TestSilenceFormNeedsAccess(t *testing.T) {
 	silencing(t, false, func(s *scene) {
 		if err := s.site.Silences.Silence(t.Context(), notify.NodeMatches("bravo", ""), longestSilence, "olga", "upgrade"); err != nil {
 			t.Fatal(err)
@@ -150,7 +153,7 @@ func TestSilenceNamesItsUser(t *testing.T) {
 		s := siteWith(t, `avax_node_up{node="bravo"} 1`)
 		sourced(t, s, group())
 		silences := &laterSilence{}
-		s.Silences, s.Authenticated = laterSilences{silences}, true
+		s.Silences = laterSilences{silences}
 		certificate := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Subject: pkix.Name{CommonName: "ops"}}}}
 		for _, test := range []struct {
 			user string

@@ -77,8 +77,6 @@ func (s *stored) read(t testing.TB, site *Site) {
 	site.Source = s
 }
 
-func (s *stored) Requests() alerting.Source { return s }
-
 func (s *stored) Groups(context.Context) ([]alerting.Group, error) { return s.groups, s.err }
 
 func (s *stored) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {

@@ -154,6 +154,3 @@ func (t *scrapeTurn) end() {
 	t.all.mu.Unlock()
 	t.all.free <- struct{}{}
 }
-
-// turns limits concurrent requests.
-type turns chan struct{}

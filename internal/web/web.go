@@ -40,8 +40,8 @@ type Site struct {
 	Receivers func() []alerting.Receiver
 	// Silences holds the silences for notifications of this process; nil without notifications.
 	Silences Silences
-	// Authenticated reports whether the web configuration authenticates every request. If so, the pages can change silences.
-	Authenticated bool
+	// Access decides who may send queries and change silences.
+	Access Access
 	// Inbox is the receiver of the demo; nil outside the demo.
 	Inbox *Inbox
 	// Unreachable returns the names of the nodes that do not answer now, or whose last answer is older than the duration
@@ -59,7 +59,8 @@ type Site struct {
 	page, alertsPages shared
 	inboxPages        shared
 	explaining        sync.Mutex
-	queries           turns
+	alertsAPI         http.HandlerFunc
+	queries           chan struct{} // holds a value for each query in progress
 }
 
 // Handler returns the routes.
@@ -67,7 +68,7 @@ func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.status)
 	mux.HandleFunc("GET /alerts", s.alerts)
-	mux.Handle("POST /alerts/{change}", http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.changeSilences)))
+	mux.Handle("POST /alerts/{change}", http.NewCrossOriginProtection().Handler(s.Access.Only(http.HandlerFunc(s.changeSilences))))
 	if s.Inbox != nil {
 		mux.HandleFunc("GET /demo/inbox", s.inbox)
 	}

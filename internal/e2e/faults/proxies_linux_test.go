@@ -33,6 +33,7 @@ http {
     listen LISTEN;
     proxy_http_version 1.1;
     proxy_set_header Connection "";
+    proxy_set_header X-Forwarded-For $remote_addr;
     location = /-/reload { return 403; }
     location / { proxy_pass http://exporter; }
     location /local/ { proxy_pass http://EXPORTER/; }
@@ -45,6 +46,7 @@ defaults
   timeout client 30s
   timeout server 30s
   http-reuse always
+  option forwardfor
 frontend all
   bind LISTEN
   http-request deny if { path_beg /-/reload }
@@ -104,7 +106,7 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 	}
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
-	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{"none": "http://127.0.0.1:1"}, "AVAX_RELOAD_ENDPOINT=true")...)
+	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{"none": "http://127.0.0.1:1"})...)
 	e.ready()
 	const reloaded = `"configuration reloaded","config":"notifications"`
 	for name, proxy := range proxies {
