@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var acpStake = metric.New("avax_acp_stake_avax",
@@ -21,7 +22,7 @@ var acps = &Spec{
 	Bind:     perNode(collectACPs),
 }
 
-func collectACPs(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
+func collectACPs(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	proposals, err := n.ACPs(ctx)
 	if err != nil {
 		return err

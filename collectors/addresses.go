@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -40,13 +41,13 @@ func collectAddress(ctx context.Context, ups *Upstreams, address string, out *me
 }
 
 func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
-	has, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.PlatformBalance, error) {
-		return callNode(n, "platform.getBalance", func() (node.PlatformBalance, error) {
+	has, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.PlatformBalance, error) {
+		return nodes.Call(n, "platform.getBalance", func() (node.PlatformBalance, error) {
 			return n.PlatformBalance(ctx, address) //nolint:staticcheck // deprecated without a replacement
 		})
 	})
 	if err != nil {
-		return ifRejected(err, SettingAddresses)
+		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
 	for state, amount := range map[string]*wire.NanoAVAX{
 		"unlocked":             has.Unlocked,
@@ -62,8 +63,8 @@ func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *m
 }
 
 func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
-	count, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (int, error) {
-		return callNode(n, "avm.getUTXOs", func() (count int, err error) {
+	count, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (int, error) {
+		return nodes.Call(n, "avm.getUTXOs", func() (count int, err error) {
 			for _, err := range n.AVMUTXOs(ctx, "X", node.UTXOQuery{Addresses: []string{address}}) {
 				if err != nil {
 					return 0, err
@@ -74,7 +75,7 @@ func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *m
 		})
 	})
 	if err != nil {
-		return ifRejected(err, SettingAddresses)
+		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
 	out.Set(utxos, float64(count), "X", address)
 
@@ -83,8 +84,8 @@ func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *m
 		return err
 	}
 	for _, a := range monitored {
-		has, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.AVMBalance, error) {
-			return callNode(n, "avm.getBalance", func() (node.AVMBalance, error) {
+		has, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.AVMBalance, error) {
+			return nodes.Call(n, "avm.getBalance", func() (node.AVMBalance, error) {
 				return n.AVMBalance(ctx, "X", address, a.AssetID) //nolint:staticcheck // deprecated without a replacement for sums
 			})
 		})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -28,17 +29,17 @@ var admin = &Spec{
 	Bind:     perNode(collectAdmin),
 }
 
-func collectAdmin(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-	levels, err := callNode(n, "admin.getLoggerLevel", func() (map[string]node.LoggerLevel, error) { return n.AdminLoggerLevel(ctx, "") })
+func collectAdmin(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+	levels, err := nodes.Call(n, "admin.getLoggerLevel", func() (map[string]node.LoggerLevel, error) { return n.AdminLoggerLevel(ctx, "") })
 	if err != nil {
 		return err
 	}
 	for called, level := range levels {
-		logger := t.chainName(called)
+		logger := ups.ChainName(called)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "log", level.LogLevel)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "display", level.DisplayLevel)
 	}
-	for _, c := range t.allChains() {
+	for _, c := range ups.AllChains() {
 		id, err := n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref)
 		if node.IsNoSuchChain(err) {
 			continue

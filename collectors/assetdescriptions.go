@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -13,11 +14,11 @@ func (ups *Upstreams) describeAssets(ctx context.Context) ([]node.Asset, error) 
 	ctx = scrape.MaxAge(ctx, slowFacts)
 	var found []node.Asset
 	for _, id := range append([]string{"AVAX"}, ups.Watch.Assets...) {
-		a, err := first(ctx, ups.Targets, func(ctx context.Context, n *Node) (node.Asset, error) {
-			return callNode(n, "avm.getAssetDescription", func() (node.Asset, error) { return n.AVMAssetDescription(ctx, "X", id) })
+		a, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Asset, error) {
+			return nodes.Call(n, "avm.getAssetDescription", func() (node.Asset, error) { return n.AVMAssetDescription(ctx, "X", id) })
 		})
 		if err != nil {
-			return nil, ifRejected(err, SettingAssets)
+			return nil, ifRejected(err, "AVAX_WATCH_ASSETS")
 		}
 		if !slices.ContainsFunc(found, func(b node.Asset) bool { return b.AssetID == a.AssetID }) {
 			found = append(found, a)

@@ -23,7 +23,7 @@ var assets = &Spec{
 		if len(ups.Watch.Assets)+len(ups.Watch.Addresses) == 0 {
 			return nil
 		}
-		return perNetwork(func(ctx context.Context, _ *Targets, out *metric.Batch) error { return collectAssets(ctx, ups, out) })(ups)
+		return perNetwork(collectAssets)(ups)
 	},
 }
 

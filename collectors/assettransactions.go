@@ -47,7 +47,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 			break
 		}
 		if err != nil {
-			return ifUnknown(err, SettingAssets)
+			return ifUnknown(err, "AVAX_WATCH_ASSETS")
 		}
 		at := t.Timestamp.Time
 		if at.Before(counts.Newest) || at.Equal(counts.Newest) && counts.Seen[t.TxHash] {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 // The functions below bind a collector: they define the targets of its jobs. perNode and perNodeAndChain are for
@@ -11,31 +12,31 @@ import (
 // and observer reports separately. perNetwork and perChain are for facts that any node can report.
 
 type (
-	nodeCollect      func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error
-	nodeChainCollect func(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error
+	nodeCollect      func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error
+	nodeChainCollect func(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error
 )
 
 // perNode binds a collector to every node.
-func perNode(collect nodeCollect) func(*Upstreams) []Job { return collect.bind((*Targets).Nodes) }
+func perNode(collect nodeCollect) func(*Upstreams) []Job { return collect.bind((*nodes.Pool).Nodes) }
 
 // perNodeOrObserver binds a collector to every node and every observer.
 func perNodeOrObserver(collect nodeCollect) func(*Upstreams) []Job {
-	return nodeCollect(func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-		return n.runCollector(func() error { return collect(ctx, t, n, out) })
-	}).bind((*Targets).nodesAndObservers)
+	return nodeCollect(func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+		return n.Run(func() error { return collect(ctx, ups, n, out) })
+	}).bind((*nodes.Pool).All)
 }
 
 // perObserver binds a collector to every observer.
 func perObserver(collect nodeCollect) func(*Upstreams) []Job {
-	return collect.bind((*Targets).Observers)
+	return collect.bind((*nodes.Pool).Observers)
 }
 
-func (collect nodeCollect) bind(nodesOf func(*Targets) []*Node) func(*Upstreams) []Job {
+func (collect nodeCollect) bind(nodesOf func(*nodes.Pool) []*nodes.Node) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
-		for _, n := range nodesOf(ups.Targets) {
+		for _, n := range nodesOf(ups.Pool) {
 			jobs = append(jobs, Job{metric.Target{Node: n.Name()}, func(ctx context.Context, out *metric.Batch) error {
-				return collect(ctx, ups.Targets, n, out)
+				return collect(ctx, ups, n, out)
 			}})
 		}
 		return jobs
@@ -43,24 +44,24 @@ func (collect nodeCollect) bind(nodesOf func(*Targets) []*Node) func(*Upstreams)
 }
 
 // perNodeAndChain binds a collector to every pair of a node and a chain.
-func perNodeAndChain(chains func(*Targets) []Chain, collect nodeChainCollect) func(*Upstreams) []Job {
-	return collect.bind((*Targets).Nodes, chains)
+func perNodeAndChain(chains func(*nodes.Pool) []nodes.Chain, collect nodeChainCollect) func(*Upstreams) []Job {
+	return collect.bind((*nodes.Pool).Nodes, chains)
 }
 
 // perNodeOrObserverAndChain binds a collector to every pair of a node or observer, and a chain.
-func perNodeOrObserverAndChain(chains func(*Targets) []Chain, collect nodeChainCollect) func(*Upstreams) []Job {
-	return nodeChainCollect(func(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {
-		return n.runCollector(func() error { return collect(ctx, t, n, c, out) })
-	}).bind((*Targets).nodesAndObservers, chains)
+func perNodeOrObserverAndChain(chains func(*nodes.Pool) []nodes.Chain, collect nodeChainCollect) func(*Upstreams) []Job {
+	return nodeChainCollect(func(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
+		return n.Run(func() error { return collect(ctx, ups, n, c, out) })
+	}).bind((*nodes.Pool).All, chains)
 }
 
-func (collect nodeChainCollect) bind(nodesOf func(*Targets) []*Node, chains func(*Targets) []Chain) func(*Upstreams) []Job {
+func (collect nodeChainCollect) bind(nodesOf func(*nodes.Pool) []*nodes.Node, chains func(*nodes.Pool) []nodes.Chain) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
-		for _, n := range nodesOf(ups.Targets) {
-			for _, c := range chains(ups.Targets) {
+		for _, n := range nodesOf(ups.Pool) {
+			for _, c := range chains(ups.Pool) {
 				jobs = append(jobs, Job{metric.Target{Node: n.Name(), Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
-					return collect(ctx, ups.Targets, n, c, out)
+					return collect(ctx, ups, n, c, out)
 				}})
 			}
 		}
@@ -69,14 +70,7 @@ func (collect nodeChainCollect) bind(nodesOf func(*Targets) []*Node, chains func
 }
 
 // perChain binds a collector to every monitored chain. A job may call any node or observer.
-func perChain(collect func(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
-	return perServiceChain(func(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-		return collect(ctx, ups.Targets, c, out)
-	})
-}
-
-// perServiceChain binds a collector of a service to every monitored chain.
-func perServiceChain(collect func(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error) func(*Upstreams) []Job {
+func perChain(collect func(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
 		for _, c := range ups.Chains() {
@@ -89,11 +83,9 @@ func perServiceChain(collect func(ctx context.Context, ups *Upstreams, c Chain, 
 }
 
 // perNetwork binds a collector to the network. There is one job, which may call any node or observer.
-func perNetwork(collect func(ctx context.Context, t *Targets, out *metric.Batch) error) func(*Upstreams) []Job {
+func perNetwork(collect func(ctx context.Context, ups *Upstreams, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
-		return []Job{{metric.Target{}, func(ctx context.Context, out *metric.Batch) error {
-			return collect(ctx, ups.Targets, out)
-		}}}
+		return []Job{{metric.Target{}, func(ctx context.Context, out *metric.Batch) error { return collect(ctx, ups, out) }}}
 	}
 }
 
@@ -111,7 +103,7 @@ func perItem(items func(Watchlist) []string, collect func(ctx context.Context, u
 }
 
 // perItemAndChain binds a collector to every item of a watch list on every monitored chain.
-func perItemAndChain(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, c Chain, item string, out *metric.Batch) error) func(*Upstreams) []Job {
+func perItemAndChain(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, c nodes.Chain, item string, out *metric.Batch) error) func(*Upstreams) []Job {
 	return func(ups *Upstreams) []Job {
 		var jobs []Job
 		for _, item := range items(ups.Watch) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -29,8 +30,8 @@ var blocks = &Spec{
 	Bind:     perChain(collectBlocks),
 }
 
-func collectBlocks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
-	found, err := newestBlocks(ctx, t, c)
+func collectBlocks(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	found, err := newestBlocks(ctx, ups, c)
 	if err != nil {
 		return err
 	}

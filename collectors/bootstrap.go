@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -27,15 +28,15 @@ var bootstrap = &Spec{
 	Bind:     perNode(collectBootstrap),
 }
 
-func collectBootstrap(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-	for _, c := range t.allChains() {
+func collectBootstrap(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+	for _, c := range ups.AllChains() {
 		done, err := n.IsBootstrapped(ctx, c.Ref)
 		switch {
 		case node.IsNoSuchChain(err):
 			out.Set(chainPresent, 0, n.Name(), c.Name)
 		case err != nil:
 			return err
-		case !done && n.omits(ctx, c): // with partial sync, the node never bootstraps X and C
+		case !done && omits(ctx, n, c): // with partial sync, the node never bootstraps X and C
 		default:
 			out.Set(chainPresent, 1, n.Name(), c.Name)
 			out.SetBool(chainBootstrapped, done, n.Name(), c.Name)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -210,7 +210,7 @@ func TestOldestPendingICMMessagesAreGivenUp(t *testing.T) {
 func TestDiscoveredChainsAreLimited(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		var list []string
-		for i := range collectors.MaxChains + 500 {
+		for i := range nodes.MaxChains + 500 {
 			list = append(list, fmt.Sprintf(`{"id":"id%04d","name":"chain%[1]d","subnetID":"s","vmID":"v"}`, i))
 		}
 		w.blockHealthAPI()
@@ -225,13 +225,13 @@ func TestDiscoveredChainsAreLimited(t *testing.T) {
 		}
 		for range 2 {
 			known := w.ups.Chains()
-			found, err := collectors.Discover(t.Context(), w.ups.Targets, known)
-			if err == nil && len(found) != collectors.MaxChains || !slices.Equal(found[:len(known)], known) {
+			found, err := w.ups.Discover(t.Context(), known)
+			if err == nil && len(found) != nodes.MaxChains || !slices.Equal(found[:len(known)], known) {
 				t.Fatalf("%d chains, %v", len(found), err)
 			}
 			w.ups.SetChains(found)
 		}
-		if n := len(w.ups.Chains()); n != collectors.MaxChains {
+		if n := len(w.ups.Chains()); n != nodes.MaxChains {
 			t.Errorf("%d chains", n)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -24,10 +25,10 @@ var chainConfig = &Spec{
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainConfigInfo, chainUpgradeTimestamp},
 	Scope:    metric.ScopeNodeChain,
-	Bind:     perNodeAndChain((*Targets).Chains, collectChainConfig),
+	Bind:     perNodeAndChain((*nodes.Pool).Chains, collectChainConfig),
 }
 
-func collectChainConfig(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric.Batch) error {
+func collectChainConfig(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
 	config, err := evmConfig(ctx, n, c)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var chainInfoFamily = metric.New("avax_chain_info",
@@ -25,15 +26,15 @@ var chainInfo = &Spec{
 		for _, c := range ups.Chains() {
 			evm := "" // the last known EVM chain ID, which never changes; used while no node runs the chain
 			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
-				b, err := c.find(ctx, ups.Targets)
+				b, err := ups.Blockchain(ctx, c)
 				if err != nil {
 					return err
 				}
-				id, err := evmChainID(ctx, ups.Targets, c)
+				id, err := evmChainID(ctx, ups, c)
 				switch {
 				case err == nil:
 					evm = strconv.FormatUint(id, 10)
-				case !errors.Is(err, ErrNotOffered):
+				case !errors.Is(err, nodes.ErrNotOffered):
 					return err
 				}
 				out.Set(chainInfoFamily, 1, c.Name, b.ID, b.SubnetID, b.VMID, b.Name, evm)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -27,12 +28,12 @@ var chainRules = &Spec{
 	Bind:     perChain(collectChainRules),
 }
 
-func collectChainRules(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
-	rules, err := first(ctx, t, func(ctx context.Context, n *Node) (node.Rules, error) { return evmRules(ctx, n, c) })
+func collectChainRules(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	rules, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Rules, error) { return evmRules(ctx, n, c) })
 	if err != nil {
 		return err
 	}
-	config, err := first(ctx, t, func(ctx context.Context, n *Node) (node.ChainConfig, error) { return evmConfig(ctx, n, c) })
+	config, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ChainConfig, error) { return evmConfig(ctx, n, c) })
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -22,13 +23,13 @@ var chainStatus = &Spec{
 	Bind:     perNode(collectChainStatus),
 }
 
-func collectChainStatus(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-	for _, c := range t.allChains() {
+func collectChainStatus(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+	for _, c := range ups.AllChains() {
 		if c.Ref == "P" {
 			continue
 		}
 		is, err := n.PlatformBlockchainStatus(ctx, c.Ref)
-		if err == nil && is == "Syncing" && n.omits(ctx, c) {
+		if err == nil && is == "Syncing" && omits(ctx, n, c) {
 			// A node with partial sync wrongly answers Syncing if the request has an alias. If the request has the
 			// blockchain ID, the node correctly answers Created.
 			var id string
@@ -37,7 +38,7 @@ func collectChainStatus(ctx context.Context, t *Targets, n *Node, out *metric.Ba
 			}
 		}
 		if err != nil {
-			return ifRejected(err, SettingChains)
+			return ifRejected(err, "AVAX_CHAINS")
 		}
 		for _, status := range []string{"Validating", "Created", "Preferred", "Syncing", "Unknown"} {
 			out.SetBool(chainStatusFamily, is == status, n.Name(), c.Name, status)

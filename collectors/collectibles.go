@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -23,7 +24,7 @@ var collectibles = &Spec{
 	Cost:     calls(opCollectibles, 1),
 }
 
-func collectCollectibles(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
+func collectCollectibles(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	held, err := ofChain(ctx, ups, c, opCollectibles+" "+address, func(chainID string) (map[string]int, error) {
 		held := map[string]int{data.ERC721: 0, data.ERC1155: 0}
 		for t, err := range readable(out, ups.Data.Collectibles(ctx, chainID, address, data.CollectibleQuery{})) {

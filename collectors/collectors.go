@@ -4,9 +4,12 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // Spec declares a collector.
@@ -32,9 +35,6 @@ type Spec struct {
 	OnChange bool
 	// Families are the metric families of the collector's samples.
 	Families []*metric.Family
-	// PerShard runs the collector in each shard, because it compares the nodes of the shard. By default, one shard runs all
-	// jobs that are not about a node.
-	PerShard bool
 	// Scope is the set of the kinds of targets that the collector's jobs have.
 	Scope metric.Scope
 	// Bind returns the collector's jobs, each with a different target. It calls no upstream.
@@ -53,39 +53,35 @@ func (s *Spec) Period(v Validators) time.Duration {
 	return s.Every
 }
 
-// Jobs returns the jobs that this shard runs. A job about a node uses the nodes of this shard. All other jobs use the
-// nodes of all shards. The parameter all is nil if another shard runs these other jobs. Each shard runs the jobs of a
-// collector with PerShard. If all is nil, these jobs use the nodes of this shard.
-func (s *Spec) Jobs(shard, all *Upstreams) []Job {
-	const perNode = metric.ScopeNode | metric.ScopeNodeChain
-	if shard == all {
-		return s.Bind(shard)
-	}
-	if all == nil && s.PerShard {
-		return s.Bind(shard)
-	}
-	var jobs []Job
-	bind := func(ups *Upstreams, scope metric.Scope) {
-		if ups == nil || !s.Scope.Has(scope) {
-			return
-		}
-		for _, j := range s.Bind(ups) {
-			if scope.Has(j.Target.Scope()) {
-				jobs = append(jobs, j)
-			}
-		}
-	}
-	bind(shard, perNode)
-	bind(all, ^perNode)
-	return jobs
-}
-
 // Job is a collector bound to a target.
 type Job struct {
 	Target metric.Target
-	// Collect calls the upstreams and fills the batch. If it returns an error other than ErrNotOffered, the batch is
+	// Collect calls the upstreams and fills the batch. If it returns an error other than nodes.ErrNotOffered, the batch is
 	// dropped.
 	Collect func(ctx context.Context, out *metric.Batch) error
+}
+
+// errNoNodeAnswers means that no configured node answers. This error ends the samples of earlier runs, because these
+// samples show what the nodes observed before they stopped.
+var errNoNodeAnswers = errors.New("no configured node answers")
+
+// EndsSamples reports whether a run with this error ends the samples of earlier runs, before they expire.
+func EndsSamples(err error) bool { return errors.Is(err, errNoNodeAnswers) }
+
+// ifRejected returns a SettingError if the upstream rejects the value of the variable, and err otherwise.
+func ifRejected(err error, variable string) error {
+	if scrape.OutcomeOf(err) == scrape.Rejected && !errors.Is(err, nodes.ErrNotOffered) {
+		return &nodes.SettingError{Variable: variable, Err: err}
+	}
+	return err
+}
+
+// ifUnknown returns a SettingError if the service rejects or does not know the value of the variable, and err otherwise.
+func ifUnknown(err error, variable string) error {
+	if scrape.OutcomeOf(err) == scrape.NotFound {
+		return &nodes.SettingError{Variable: variable, Err: err}
+	}
+	return ifRejected(err, variable)
 }
 
 // All returns all collectors, in the order in which documents and the status page list them.
@@ -146,6 +142,5 @@ func All() []*Spec {
 // than 1 MB, and the node iterates over all stakers to build the answer.
 const fullSetEvery = 5 * time.Minute
 
-// slowFacts is the maximum age of answers that change only with an upgrade or a transaction, such as
-// identities and the list of blockchains.
-const slowFacts = 10 * time.Minute
+// slowFacts is the maximum age of answers that change only with an upgrade or a transaction.
+const slowFacts = nodes.SlowFacts

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -35,8 +36,8 @@ var connectedStake = &Spec{
 	Bind:     perNode(collectConnectedStake),
 }
 
-func collectConnectedStake(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-	r, err := primaryReach(ctx, t, n)
+func collectConnectedStake(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+	r, err := primaryReach(ctx, ups, n)
 	if err != nil {
 		return err
 	}

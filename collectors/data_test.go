@@ -22,6 +22,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
@@ -405,21 +406,21 @@ func TestLedgerWorksWithAnUnwritableDisk(t *testing.T) {
 
 func TestNodesWithOneIDShareALedger(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		var nodes []*collectors.Node
+		var pool []*nodes.Node
 		for _, name := range []string{"one", "other"} {
 			up, err := scrape.New(scrape.Options{Name: name, URL: "http://alpha.sim", Transport: w})
 			if err != nil {
 				t.Fatal(err)
 			}
-			nodes = append(nodes, collectors.NewNode(node.New(up)))
+			pool = append(pool, nodes.New(node.New(up)))
 		}
-		w.ups.SetNodes(nodes)
+		w.ups.SetNodes(pool)
 		for range 2 {
 			if page := w.page(t, "rewards"); strings.Count(page, `type="VALIDATOR"}`) != 3 {
 				t.Errorf("not exported once:\n%s", page)
 			}
 		}
-		w.ups.SetNodes(nodes[1:])
+		w.ups.SetNodes(pool[1:])
 		if page := w.page(t, "rewards"); strings.Count(page, `type="VALIDATOR"}`) != 3 {
 			t.Errorf("removed with the other node:\n%s", page)
 		}
@@ -429,7 +430,7 @@ func TestNodesWithOneIDShareALedger(t *testing.T) {
 func TestSubnetOfTwoMonitoredChainsIsExportedOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		l1 := w.network.Chain("examplel1").ID
-		w.ups.SetChains([]collectors.Chain{{Name: "one", Ref: l1}, {Name: "other", Ref: l1}, {Name: "C", Ref: "C"}})
+		w.ups.SetChains([]nodes.Chain{{Name: "one", Ref: l1}, {Name: "other", Ref: l1}, {Name: "C", Ref: "C"}})
 		for range 2 {
 			if page := w.page(t, "subnets"); strings.Count(page, "\navax_subnet_info{") != 1 {
 				t.Errorf("not exported once:\n%s", page)
@@ -873,7 +874,7 @@ func TestNewestIndexedBlockIsFoundWithFewCalls(t *testing.T) {
 
 func TestCallsForAnUnindexedChainBecomeRare(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.SetChains(slices.DeleteFunc(w.ups.Chains(), func(c collectors.Chain) bool { return c.Name != "examplel1" }))
+		w.ups.SetChains(slices.DeleteFunc(w.ups.Chains(), func(c nodes.Chain) bool { return c.Name != "examplel1" }))
 		const state = `avax_data_chain_indexed{chain="examplel1"}`
 		w.network.DataService().Inject(simnet.Refused(http.StatusNotFound, "Chain not found"), opBlock, opBalance)
 		began := time.Now()
@@ -927,9 +928,9 @@ func TestDataServiceCallsUseTheNodesNetwork(t *testing.T) {
 		"fuji from both":              {5, "fuji", "fuji"},
 		"testnet is fuji":             {5, "testnet", "testnet"},
 		"private network":             {1337, "mainnet", "mainnet"},
-		"fuji nodes, mainnet":         {5, "mainnet", "mainnet is configured, but the nodes belong to fuji: correct the network of the Data service"},
-		"mainnet nodes, fuji":         {1, "fuji", "fuji is configured, but the nodes belong to mainnet: correct the network of the Data service"},
-		"network that is not indexed": {1337, "", "the nodes belong to network 1337, which the Data service does not know: correct the network of the Data service"},
+		"fuji nodes, mainnet":         {5, "mainnet", "mainnet is configured, but the nodes belong to fuji: correct AVAX_NETWORK"},
+		"mainnet nodes, fuji":         {1, "fuji", "fuji is configured, but the nodes belong to mainnet: correct AVAX_NETWORK"},
+		"network that is not indexed": {1337, "", "the nodes belong to network 1337, which the Data service does not know: correct AVAX_NETWORK"},
 	} {
 		inWorld(t, func(t *testing.T, w world) {
 			*w.otherwise = func(_, method string, _ []any) string {
@@ -1009,7 +1010,7 @@ func TestNotFoundAfterAnAnswerFailsTheRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.page(t, "native_balances")
 		w.network.DataService().Inject(simnet.Refused(http.StatusNotFound, "no healthy upstream"), opBalance)
-		if _, err := w.run(t, "native_balances", simnet.Account+"/C"); scrape.OutcomeOf(err) != scrape.NotFound || errors.Is(err, collectors.ErrNotOffered) {
+		if _, err := w.run(t, "native_balances", simnet.Account+"/C"); scrape.OutcomeOf(err) != scrape.NotFound || errors.Is(err, nodes.ErrNotOffered) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -1028,7 +1029,7 @@ func TestFailingItemLeavesOtherItems(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Signatures = append(w.ups.Watch.Signatures, collectors.Probe{Name: "mistyped", TxHash: exm})
 		_, err := w.run(t, "signatures", "mistyped")
-		if err == nil || !strings.HasPrefix(err.Error(), opSignature+": not_found: ") || !strings.HasSuffix(err.Error(), ": correct the signature probes") {
+		if err == nil || !strings.HasPrefix(err.Error(), opSignature+": not_found: ") || !strings.HasSuffix(err.Error(), ": correct AVAX_WATCH_SIGNATURES") {
 			t.Errorf("%v", err)
 		}
 		samples, _ := w.runJob(t.Context(), t, "signatures", "conversion")

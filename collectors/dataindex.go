@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -33,12 +34,12 @@ var dataIndex = &Spec{
 	Every:    time.Minute,
 	Families: []*metric.Family{dataChainIndexed, dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},
 	Scope:    metric.ScopeChain,
-	Bind:     withData(perServiceChain(collectDataIndex)),
+	Bind:     withData(perChain(collectDataIndex)),
 	Cost:     calls(opBlock, maxLookups),
 }
 
-func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	head, err := newestHeight(ctx, ups.Targets, c)
+func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	head, err := newestHeight(ctx, ups, c)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c Chain, out *metric.
 		}
 		return s.newest, err
 	})
-	if errors.Is(err, ErrNotOffered) {
+	if errors.Is(err, nodes.ErrNotOffered) {
 		out.SetBool(dataChainIndexed, false, c.Name)
 	}
 	if err != nil {

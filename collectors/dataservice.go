@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -25,8 +26,8 @@ type DataService struct {
 	Currency string
 	Ledger   Ledger
 
-	unknown rejections // calls for which the service has no data
-	history lock       // held by a run while it reads a long history; other runs wait
+	unknown nodes.Rejections // calls for which the service has no data
+	history lock             // held by a run while it reads a long history; other runs wait
 
 	mu       sync.Mutex
 	answered map[string]bool   // calls for which the service has returned data at least once, by name
@@ -64,19 +65,19 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	}
 	id, err := ups.NetworkID, error(nil)
 	if id == 0 {
-		id, err = first(ctx, ups.Targets, func(ctx context.Context, n *Node) (uint64, error) {
+		id, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
 			return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
 		})
 	}
 	belongs := dataNetworks[id]
 	fails := func(format string, args ...any) (string, error) {
-		return "", &SettingError{SettingServiceNetwork, &scrape.Error{Op: "info.getNetworkID", Outcome: scrape.Rejected, Err: fmt.Errorf(format, args...)}}
+		return "", &nodes.SettingError{Variable: "AVAX_NETWORK", Err: &scrape.Error{Op: "info.getNetworkID", Outcome: scrape.Rejected, Err: fmt.Errorf(format, args...)}}
 	}
 	switch {
 	case err != nil && network != "":
 		return network, nil
 	case err != nil && s.Network == "":
-		return "", &SettingError{SettingServiceNetwork, fmt.Errorf("no node reported the network: %w", err)}
+		return "", &nodes.SettingError{Variable: "AVAX_NETWORK", Err: fmt.Errorf("no node reported the network: %w", err)}
 	case err != nil:
 		belongs = s.Network
 	case belongs == "" && s.Network == "":
@@ -95,8 +96,8 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 
 // checkChain returns an error if an answer of the Data service is not about chain c. answered is the EVM chain ID or the
 // blockchain ID in the answer. It is empty if the answer contains no ID.
-func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, answered string) error {
-	b, err := ups.knownBlockchain(ctx, c)
+func (ups *Upstreams) checkChain(ctx context.Context, op string, c nodes.Chain, answered string) error {
+	b, err := ups.KnownBlockchain(ctx, c)
 	if answered == "" || err != nil || answered == b.ID {
 		return err
 	}
@@ -104,7 +105,7 @@ func (ups *Upstreams) checkChain(ctx context.Context, op string, c Chain, answer
 	id, known := ups.Data.evmIDs[b.ID]
 	ups.Data.mu.Unlock()
 	if !known {
-		if id, err = evmChainID(ctx, ups.Targets, c); err != nil {
+		if id, err = evmChainID(ctx, ups, c); err != nil {
 			return nil // no node answers, so the answer cannot be checked
 		}
 		ups.Data.mu.Lock()
@@ -129,16 +130,16 @@ func wrongAnswer(op, requested, answered string) error {
 }
 
 // ofChain runs call, which requests data of a chain from the Data service. If the service answers "not found" (404), the
-// error is ErrNotOffered, because the service does not index every chain. The call is then repeated after a minute.
+// error is nodes.ErrNotOffered, because the service does not index every chain. The call is then repeated after a minute.
 // Each further "not found" doubles this wait, up to an hour. If the service has returned data for the call before, the
 // run fails with the service's error instead.
-func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, callName string, call func(chainID string) (T, error)) (T, error) {
+func ofChain[T any](ctx context.Context, ups *Upstreams, c nodes.Chain, callName string, call func(chainID string) (T, error)) (T, error) {
 	var none T
 	callName += " " + c.Name
-	if err := ups.Data.unknown.lastRejection(callName); err != nil {
+	if err := ups.Data.unknown.Last(callName); err != nil {
 		return none, err
 	}
-	b, err := ups.knownBlockchain(ctx, c)
+	b, err := ups.KnownBlockchain(ctx, c)
 	if err != nil {
 		return none, err
 	}
@@ -151,10 +152,10 @@ func ofChain[T any](ctx context.Context, ups *Upstreams, c Chain, callName strin
 			ups.Data.answered = map[string]bool{}
 		}
 		ups.Data.answered[callName] = true
-		ups.Data.unknown.accept(callName)
+		ups.Data.unknown.Accept(callName)
 	case scrape.OutcomeOf(err) == scrape.NotFound && !ups.Data.answered[callName]:
-		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
-		ups.Data.unknown.reject(callName, err, firstUnknownWait)
+		err = fmt.Errorf("%w: %w", nodes.ErrNotOffered, err)
+		ups.Data.unknown.Reject(callName, err, firstUnknownWait)
 	}
 	return answer, err
 }

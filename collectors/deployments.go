@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -22,7 +23,7 @@ var deployments = &Spec{
 	Cost:     calls(opDeployments, 1),
 }
 
-func collectDeployments(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
+func collectDeployments(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	count, err := ofChain(ctx, ups, c, opDeployments+" "+address, func(chainID string) (count int, err error) {
 		for _, err := range readable(out, ups.Data.Deployments(ctx, chainID, address, data.Paging{})) {
 			if err != nil {

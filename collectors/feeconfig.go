@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -42,10 +43,10 @@ var feeConfig = &Spec{
 	Bind:  perChain(collectFeeConfig),
 }
 
-func collectFeeConfig(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
-	// Only Subnet-EVM chains have a fee configuration. For the C-Chain, the error is ErrNotOffered.
-	answer, err := first(ctx, t, func(ctx context.Context, n *Node) (node.FeeConfig, error) {
-		return callNode(n, "eth_feeConfig "+c.Ref, func() (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
+func collectFeeConfig(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	// Only Subnet-EVM chains have a fee configuration. For the C-Chain, the error is nodes.ErrNotOffered.
+	answer, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.FeeConfig, error) {
+		return nodes.Call(n, "eth_feeConfig "+c.Ref, func() (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref, nil) })
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -17,7 +18,7 @@ var (
 		"Changes of the node ID or BLS key since the exporter started. A change means that another machine answers at the node's address, or that the node has new keys.",
 		"node")
 	nodeDuplicate = metric.New("avax_node_duplicate",
-		"1 if another configured node of any shard has the same node ID, 0 if not. If 1, two configured names lead to one machine, or two machines use the same key.",
+		"1 if another node of this exporter has the same node ID, 0 if not. If 1, two configured names lead to one machine, or two machines use the same key.",
 		"node")
 	nodeNetworkMismatch = metric.New("avax_node_network_mismatch",
 		"1 if the node does not belong to the expected network, 0 if it does. The expected network is AVAX_NODE_NETWORK_ID. If the variable is not set, the expected network is the network of most nodes.",
@@ -32,7 +33,6 @@ var fleet = &Spec{
 	Shares:   true, // the collector named identity makes the same calls
 	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
 	Scope:    metric.ScopeNetwork,
-	PerShard: true,
 	Bind: func(ups *Upstreams) []Job {
 		s := &knownNodes{byName: map[string]*knownNode{}}
 		return perNetwork(s.collect)(ups)
@@ -76,21 +76,21 @@ func (s *knownNode) changed(name, what string, last *string, reported string) bo
 
 // found is the reported identity of one node.
 type found struct {
-	node          *Node
+	node          *nodes.Node
 	name, id, key string
 	network       uint64
 }
 
-func (seen *knownNodes) collect(ctx context.Context, t *Targets, out *metric.Batch) error {
-	if len(t.Nodes()) == 0 {
+func (seen *knownNodes) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	if len(ups.Nodes()) == 0 {
 		return nil
 	}
-	all, err := each(ctx, t.Nodes(), func(ctx context.Context, n *Node) (found, error) {
+	all, err := nodes.Each(ctx, ups.Nodes(), func(ctx context.Context, n *nodes.Node) (found, error) {
 		who, err := n.Identity(ctx)
 		if err != nil {
 			return found{}, err
 		}
-		network, err := networkOf(ctx, n)
+		network, err := n.NetworkID(scrape.MaxAge(ctx, networkAge))
 		f := found{node: n, name: n.Name(), id: who.NodeID, network: network}
 		if who.POP != nil {
 			f.key = who.POP.PublicKey
@@ -102,27 +102,23 @@ func (seen *knownNodes) collect(ctx context.Context, t *Targets, out *metric.Bat
 	}
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
-	seen.forget(t.Nodes())
+	seen.forget(ups.Nodes())
 	names := map[string][]string{} // by node ID
 	networks := map[uint64]int{}
 	for _, f := range all {
 		names[f.id] = append(names[f.id], f.name)
 		networks[f.network]++
 	}
-	expected := t.NetworkID
+	expected := ups.NetworkID
 	if expected == 0 {
 		expected = slices.MaxFunc(all, func(a, b found) int { return networks[a.network] - networks[b.network] }).network
 	}
 	for _, f := range all {
-		f.node.otherNetwork.Store(f.network != expected)
-		if same := names[f.id]; !t.Partial {
-			out.SetBool(nodeDuplicate, len(same) > 1, f.name)
-			if len(same) > 1 && same[0] == f.name {
-				out.Note("%s have the same node ID, %s", strings.Join(same, " and "), f.id)
-			}
-		}
-		if f.node.OtherShard {
-			continue
+		f.node.SetOtherNetwork(f.network != expected)
+		same := names[f.id]
+		out.SetBool(nodeDuplicate, len(same) > 1, f.name)
+		if len(same) > 1 && same[0] == f.name {
+			out.Note("%s have the same node ID, %s", strings.Join(same, " and "), f.id)
 		}
 		s := seen.byName[f.name]
 		if s == nil {
@@ -145,17 +141,11 @@ func (seen *knownNodes) collect(ctx context.Context, t *Targets, out *metric.Bat
 	return nil
 }
 
-// networkOf returns the ID of the node's network. It calls the nodes of other shards less often, because their shards
-// call them too.
-func networkOf(ctx context.Context, n *Node) (uint64, error) {
-	if n.OtherShard {
-		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
-	}
-	return n.networkID(ctx)
-}
+// networkAge is the maximum age of a node's network ID. The network changes only if another machine answers.
+const networkAge = 2 * time.Minute
 
 // forget removes the nodes that are no longer configured.
-func (seen *knownNodes) forget(present []*Node) {
+func (seen *knownNodes) forget(present []*nodes.Node) {
 	wanted := map[string]bool{}
 	for _, n := range present {
 		wanted[n.Name()] = true

@@ -15,6 +15,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -45,15 +46,15 @@ func (p *posing) RoundTrip(r *http.Request) (*http.Response, error) {
 // fleetOf binds the collector fleet to nodes with these names. The returned function runs it once.
 func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*collectors.Upstreams, func() (values map[string]float64, notes []string)) {
 	t.Helper()
-	var nodes []*collectors.Node
+	var pool []*nodes.Node
 	for _, name := range names {
 		up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport})
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes = append(nodes, collectors.NewNode(node.New(up)))
+		pool = append(pool, nodes.New(node.New(up)))
 	}
-	ups := &collectors.Upstreams{Targets: collectors.NewTargets(nodes, nil)}
+	ups := &collectors.Upstreams{Pool: nodes.NewPool(pool, nil)}
 	for _, spec := range collectors.All() {
 		if spec.Name != "fleet" {
 			continue

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var forkDetected = metric.New("avax_chain_fork_detected",
-	"1 if the node's block is not the block of the majority, 0 if it is. The majority is more than half of the nodes and observers that have the block. Blocks are compared at the height of the node that is furthest behind. If there is no majority, all nodes have 1. Each shard compares its nodes. Absent if fewer than two nodes and observers can be compared.", "node", "chain")
+	"1 if the node's block is not the block of the majority, 0 if it is. The majority is more than half of the nodes and observers that have the block. Blocks are compared at the height of the node that is furthest behind. If there is no majority, all nodes have 1. Only the nodes of this exporter are compared. Absent if fewer than two nodes and observers can be compared.", "node", "chain")
 
 var forks = &Spec{
 	Name:     "forks",
@@ -17,7 +18,6 @@ var forks = &Spec{
 	Every:    time.Minute,
 	Families: []*metric.Family{forkDetected},
 	Scope:    metric.ScopeChain,
-	PerShard: true,
 	Bind:     perChain(collectForks),
 }
 
@@ -25,27 +25,27 @@ var forks = &Spec{
 // difference, because different machines may have answered.
 const maxObserverLag = 16
 
-func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
-	newest, err := newestBlocks(ctx, t, c)
+func collectForks(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	newest, err := newestBlocks(ctx, ups, c)
 	if err != nil {
 		return err
 	}
 	if len(newest) < 2 {
 		return nil
 	}
-	var nodes []*Node
-	newestOf := map[*Node]nodeBlock{}
+	var with []*nodes.Node
+	newestOf := map[*nodes.Node]nodeBlock{}
 	height := newest[0].Number
 	for _, b := range newest {
-		nodes = append(nodes, b.of)
+		with = append(with, b.of)
 		newestOf[b.of] = b
-		if b.of.observer {
+		if b.of.Observer {
 			b.Number -= min(b.Number, maxObserverLag)
 		}
 		height = min(height, b.Number)
 	}
 	// Nodes that do not answer, or do not have the block, are not compared.
-	same, err := each(ctx, nodes, func(ctx context.Context, n *Node) (nodeBlock, error) {
+	same, err := nodes.Each(ctx, with, func(ctx context.Context, n *nodes.Node) (nodeBlock, error) {
 		if b := newestOf[n]; b.Number == height { // accepted blocks do not change
 			return b, nil
 		}
@@ -63,9 +63,6 @@ func collectForks(ctx context.Context, t *Targets, c Chain, out *metric.Batch) e
 		votes[b.Hash]++
 	}
 	for _, b := range same {
-		if b.of.OtherShard {
-			continue
-		}
 		out.SetBool(forkDetected, 2*votes[b.Hash] <= len(same), b.of.Name(), c.Name)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -59,10 +60,10 @@ const conversion = "2tzwYYGPioh2hA639aBuSTnKyeGrhmrMvLYvzMfEbMYnRircuf"
 func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Network) *collectors.Upstreams {
 	t.Helper()
 	return &collectors.Upstreams{
-		Targets: collectors.NewTargets([]*collectors.Node{
-			collectors.NewNode(node.New(open(t, transport, "alpha"))),
-			collectors.NewNode(node.New(open(t, transport, "foxtrot"))),
-		}, []collectors.Chain{
+		Pool: nodes.NewPool([]*nodes.Node{
+			nodes.New(node.New(open(t, transport, "alpha"))),
+			nodes.New(node.New(open(t, transport, "foxtrot"))),
+		}, []nodes.Chain{
 			{Name: "C", Ref: "C"},
 			{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 			{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
@@ -86,13 +87,13 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 }
 
 // watch returns the observer of the network.
-func watch(t *testing.T, transport http.RoundTripper) *collectors.Node {
+func watch(t *testing.T, transport http.RoundTripper) *nodes.Node {
 	t.Helper()
 	up, err := scrape.New(scrape.Options{Name: "observer", URL: "http://observer.sim", Transport: transport, Withholds: node.IsWithheld})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return collectors.NewObserver(node.New(up))
+	return nodes.NewObserver(node.New(up))
 }
 
 func open(t *testing.T, transport http.RoundTripper, name string) *scrape.Upstream {
@@ -110,7 +111,7 @@ func collect(ctx context.Context, t *testing.T, spec *collectors.Spec, ups *coll
 	store := snapshot.New()
 	for _, j := range spec.Bind(ups) {
 		batch := metric.NewBatch(spec.Families)
-		if err := j.Collect(ctx, batch); err != nil && !errors.Is(err, collectors.ErrNotOffered) {
+		if err := j.Collect(ctx, batch); err != nil && !errors.Is(err, nodes.ErrNotOffered) {
 			t.Errorf("%s of %s: %v", spec.Name, j.Target, err)
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -25,10 +26,10 @@ var heads = &Spec{
 	Every:    headsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp},
 	Scope:    metric.ScopeNodeChain,
-	Bind:     perNodeOrObserverAndChain((*Targets).allChains, collectHeads),
+	Bind:     perNodeOrObserverAndChain((*nodes.Pool).AllChains, collectHeads),
 }
 
-func collectHeads(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric.Batch) error {
+func collectHeads(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
 	height, at, err := head(ctx, n, c)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func collectHeads(ctx context.Context, _ *Targets, n *Node, c Chain, out *metric
 }
 
 // head returns the height and the time of the newest block. The time is zero if it is not known.
-func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, err error) {
+func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at time.Time, err error) {
 	switch c.Ref {
 	case "P":
 		if height, err = n.PlatformHeight(ctx); err == nil {
@@ -51,7 +52,7 @@ func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, e
 		// The X-Chain changes rarely, so the answer may be a minute old. Do not use Sharing here: the samples would get
 		// the time of the answer, and would expire between two runs.
 		ctx = scrape.MaxAge(ctx, time.Minute)
-		height, err = callNode(n, "avm.getHeight", func() (uint64, error) { return n.AVMHeight(ctx, c.Ref) })
+		height, err = nodes.Call(n, "avm.getHeight", func() (uint64, error) { return n.AVMHeight(ctx, c.Ref) })
 		if err == nil && height > 0 {
 			at, err = blockTime(ctx, n, c, height)
 		}
@@ -65,7 +66,7 @@ func head(ctx context.Context, n *Node, c Chain) (height uint64, at time.Time, e
 
 // blockTime returns the time of an X-Chain block. A block's time never changes, so the answer may be as old as
 // slowFacts.
-func blockTime(ctx context.Context, n *Node, c Chain, height uint64) (at time.Time, err error) {
+func blockTime(ctx context.Context, n *nodes.Node, c nodes.Chain, height uint64) (at time.Time, err error) {
 	b, err := n.AVMBlockByHeight(scrape.MaxAge(ctx, slowFacts), c.Ref, height, node.JSON)
 	if err == nil && b.JSON != nil && b.JSON.Time != nil {
 		at = b.JSON.Time.Time

@@ -6,9 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -41,13 +43,13 @@ var health = &Spec{
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing},
 	Scope:    metric.ScopeNode,
-	Bind:     perNode(collectHealth),
+	Bind:     func(ups *Upstreams) []Job { return perNode(new(checkErrors).collect)(ups) },
 }
 
-func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-	answer, err := callNode(n, "health", func() (node.Health, error) { return n.Health(ctx) })
+func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+	answer, err := nodes.Call(n, "health", func() (node.Health, error) { return n.Health(ctx) })
 	if scrape.OutcomeOf(err) == scrape.Forbidden { // a proxy in front of the node blocks the health API
-		return fmt.Errorf("%w: %w", ErrNotOffered, err)
+		return fmt.Errorf("%w: %w", nodes.ErrNotOffered, err)
 	}
 	if err != nil {
 		return err
@@ -57,9 +59,9 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 	waiting := false
 	out.SetBool(nodePartialSync, isPartialSync(answer), n.Name())
 	for called, check := range answer.Checks {
-		name := t.chainName(called)
+		name := ups.ChainName(called)
 		waiting = waiting || check.Timestamp.IsZero()
-		if slices.ContainsFunc(t.subnetChains(), func(c Chain) bool { return c.Ref == called }) && !check.Timestamp.IsZero() {
+		if slices.ContainsFunc(ups.SubnetChains(), func(c nodes.Chain) bool { return c.Ref == called }) && !check.Timestamp.IsZero() {
 			out.SetBool(chainStartFailed, strings.Contains(check.Error, startFailed), n.Name(), name)
 		}
 		if !check.Timestamp.IsZero() { // the check has run
@@ -81,7 +83,7 @@ func collectHealth(ctx context.Context, t *Targets, n *Node, out *metric.Batch) 
 	if answer.Healthy || len(failing) > 0 || !waiting {
 		out.SetBool(nodeHealthy, answer.Healthy, n.Name())
 	}
-	first := n.firstErrors(failing)
+	first := shown.first(n.Name(), failing)
 	for _, name := range slices.Sorted(maps.Keys(failing)) {
 		table.Rows = append(table.Rows, []string{n.Name(), name, failing[name]})
 		out.Note("health check %s of %s fails: %s", name, n.Name(), first[name])
@@ -103,7 +105,7 @@ func isPartialSync(h node.Health) bool {
 }
 
 // omits reports whether the node does not run the chain because of partial sync. It calls the health API.
-func (n *Node) omits(ctx context.Context, c Chain) bool {
+func omits(ctx context.Context, n *nodes.Node, c nodes.Chain) bool {
 	if c.Ref != "X" && c.Ref != "C" {
 		return false
 	}
@@ -111,17 +113,26 @@ func (n *Node) omits(ctx context.Context, c Chain) bool {
 	return err == nil && isPartialSync(h)
 }
 
-// firstErrors returns the first error text of each failing check. The text often changes while a check fails, but only
-// the first text is logged.
-func (n *Node) firstErrors(failing map[string]string) map[string]string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+// checkErrors holds the first error text of each failing check, by the name of the node. The text often changes while a
+// check fails, but only the first text is logged.
+type checkErrors struct {
+	mu     sync.Mutex
+	byNode map[string]map[string]string
+}
+
+// first returns the first error texts of the checks that fail now, and stores them.
+func (e *checkErrors) first(name string, failing map[string]string) map[string]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	first := maps.Clone(failing)
-	for name := range failing {
-		if text, known := n.failing[name]; known {
-			first[name] = text
+	for check := range failing {
+		if text, known := e.byNode[name][check]; known {
+			first[check] = text
 		}
 	}
-	n.failing = first
+	if e.byNode == nil {
+		e.byNode = map[string]map[string]string{}
+	}
+	e.byNode[name] = first
 	return first
 }

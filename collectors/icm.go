@@ -45,7 +45,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	query := data.ICMQuery{Network: ups.Data.networkName(), Paging: data.Paging{PageSize: icmPage, MaxPages: maxNewPages}}
 	truncated, err := totals.read(readable(out, ups.Data.ICMMessages(ctx, address, query)))
 	if err != nil {
-		return ifRejected(err, SettingAddresses)
+		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
 	if truncated {
 		out.Note("%s has more messages than one run reads: some are not counted", address)
@@ -54,7 +54,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 
 	names := map[string]string{}
 	for _, c := range ups.Chains() {
-		switch b, err := ups.knownBlockchain(ctx, c); {
+		switch b, err := ups.KnownBlockchain(ctx, c); {
 		case err == nil:
 			names[b.ID] = c.Name
 		case scrape.OutcomeOf(err) != scrape.NotFound:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -37,7 +38,7 @@ var identity = &Spec{
 	Bind:     perNode(collectIdentity),
 }
 
-func collectIdentity(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
+func collectIdentity(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	id, err := n.Identity(ctx)
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func collectIdentity(ctx context.Context, _ *Targets, n *Node, out *metric.Batch
 	if err != nil {
 		return err
 	}
-	networkID, err := n.networkID(ctx)
+	networkID, err := n.NetworkID(scrape.MaxAge(ctx, networkAge))
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func collectIdentity(ctx context.Context, _ *Targets, n *Node, out *metric.Batch
 		out.Set(nodeVMInfo, 1, n.Name(), vm, v)
 	}
 
-	fee, err := callNode(n, "avm.getTxFee", func() (node.TxFee, error) { return n.AVMTxFee(slowly, "X") })
+	fee, err := nodes.Call(n, "avm.getTxFee", func() (node.TxFee, error) { return n.AVMTxFee(slowly, "X") })
 	if node.IsStillBootstrapping(err) {
 		return nil // the X-Chain is not bootstrapped yet; the other samples are complete
 	}

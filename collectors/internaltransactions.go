@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -24,7 +25,7 @@ var internalTransactions = &Spec{
 	Cost:     calls(opInternalTransactions, 1),
 }
 
-func collectInternalTransactions(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
+func collectInternalTransactions(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	return countTransfers(ctx, ups, c, address, opInternalTransactions, addressInternals, out, func(chainID string, r data.BlockRange) iter.Seq2[transfer, error] {
 		return transfersFrom(readable(out, ups.Data.InternalTransactions(ctx, chainID, address, r)), func(t data.InternalTransaction) transfer {
 			if t.IsReverted {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -53,15 +54,15 @@ var l1 = &Spec{
 	Bind:  perChain(collectL1),
 }
 
-func collectL1(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
-	b, err := c.Blockchain(ctx, t)
+func collectL1(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	b, err := ups.Blockchain(ctx, c)
 	if err != nil {
 		return err
 	}
 	if b.SubnetID == node.PrimaryNetworkID {
 		return nil
 	}
-	set, err := subnetSet(ctx, t, b.SubnetID)
+	set, err := subnetSet(ctx, ups, b.SubnetID)
 	if err != nil {
 		return err
 	}

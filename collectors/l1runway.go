@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -42,7 +43,7 @@ var l1Runway = &Spec{
 		for _, c := range ups.Chains() {
 			m := meters{}
 			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
-				return m.collect(ctx, ups.Targets, c, out)
+				return m.collect(ctx, ups, c, out)
 			}})
 		}
 		return jobs
@@ -54,19 +55,19 @@ var l1Runway = &Spec{
 // do not overlap.
 type meters map[string]*staking.Meter
 
-func (m meters) collect(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
-	b, err := c.Blockchain(ctx, t)
+func (m meters) collect(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	b, err := ups.Blockchain(ctx, c)
 	if err != nil {
 		return err
 	}
 	if b.SubnetID == node.PrimaryNetworkID {
 		return nil
 	}
-	found, err := first(ctx, t, func(ctx context.Context, n *Node) (timedSet, error) { return timedSetOf(ctx, n, b.SubnetID) })
+	found, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (timedSet, error) { return timedSetOf(ctx, n, b.SubnetID) })
 	if err != nil {
 		return err
 	}
-	burns, err := m.burns(ctx, t, found)
+	burns, err := m.burns(ctx, ups, found)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ type timedSet struct {
 
 // timedSetOf requests the time, the set, and the time again from one node, without shared answers. It repeats these
 // requests until both times are equal, at most three times.
-func timedSetOf(ctx context.Context, n *Node, subnetID string) (m timedSet, err error) {
+func timedSetOf(ctx context.Context, n *nodes.Node, subnetID string) (m timedSet, err error) {
 	ctx = scrape.MaxAge(ctx, 0)
 	const attempts = 3
 	next, err := n.PlatformTimestamp(ctx)
@@ -133,8 +134,8 @@ func timedSetOf(ctx context.Context, n *Node, subnetID string) (m timedSet, err 
 // burns returns the burn rate of each L1 validator of the set in nAVAX per second, by validation ID. This is the fee
 // that a node reports, else the measured burn rate. All validators pay the same fee, so a validator without a
 // measurement gets the highest measured burn rate. If no burn rate is known, the map is empty.
-func (m meters) burns(ctx context.Context, t *Targets, found timedSet) (map[string]float64, error) {
-	network, err := first(ctx, t, func(ctx context.Context, n *Node) (uint64, error) {
+func (m meters) burns(ctx context.Context, ups *Upstreams, found timedSet) (map[string]float64, error) {
+	network, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
 		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
 	})
 	if err != nil {
@@ -144,15 +145,15 @@ func (m meters) burns(ctx context.Context, t *Targets, found timedSet) (map[stri
 	if network == mainnetID || network == fujiID {
 		floor = staking.MainnetFloor
 	}
-	fees, err := first(ctx, t, func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
-		return callNode(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
+	fees, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
+		return nodes.Call(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
 	})
 	burns, most := map[string]float64{}, floor
 	switch {
 	case err == nil:
 		clear(m)
 		most = max(float64(fees.Price), floor)
-	case !errors.Is(err, ErrNotOffered):
+	case !errors.Is(err, nodes.ErrNotOffered):
 		return nil, err
 	default:
 		m.read(found)

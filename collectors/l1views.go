@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -29,11 +30,11 @@ var l1Views = &Spec{
 	OnChange: true,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
 	Scope:    metric.ScopeNodeChain,
-	Bind:     perNodeOrObserverAndChain((*Targets).subnetChains, collectL1Views),
+	Bind:     perNodeOrObserverAndChain((*nodes.Pool).SubnetChains, collectL1Views),
 }
 
-func collectL1Views(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {
-	maxAge := maxAnswerAge(ctx)
+func collectL1Views(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
+	maxAge := nodes.MaxAnswerAge(ctx)
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err
@@ -42,10 +43,10 @@ func collectL1Views(ctx context.Context, t *Targets, n *Node, c Chain, out *metr
 	if err != nil {
 		return err
 	}
-	unreachable := t.unreachable(maxAge)
+	down := ups.Unreachable(maxAge)
 	var connected uint64
 	for _, v := range set {
-		if v.IsActive && (v.IsConnected && !unreachable.ids[v.NodeID] || v.NodeID == self) {
+		if v.IsActive && (v.IsConnected && !down.IDs[v.NodeID] || v.NodeID == self) {
 			connected += uint64(v.Weight)
 		}
 		if v.NodeID == self {

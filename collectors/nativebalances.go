@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -26,7 +27,7 @@ var nativeBalances = &Spec{
 	Cost:     calls(opNativeBalance, 1),
 }
 
-func collectNativeBalance(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
+func collectNativeBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	b, err := ofChain(ctx, ups, c, opNativeBalance+" "+address, func(chainID string) (data.NativeTokenBalance, error) {
 		return ups.Data.NativeBalance(ctx, chainID, address, data.NativeBalanceQuery{Currency: ups.Data.Currency})
 	})

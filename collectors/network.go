@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -33,8 +34,8 @@ var network = &Spec{
 	},
 }
 
-func collectNetwork(ctx context.Context, t *Targets, out *metric.Batch) error {
-	primary, err := primarySet(ctx, t)
+func collectNetwork(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	primary, err := primarySet(ctx, ups)
 	if err != nil {
 		return err
 	}
@@ -58,15 +59,15 @@ func collectNetwork(ctx context.Context, t *Targets, out *metric.Batch) error {
 
 // collectSubnetSize runs in a separate job for each chain: a chain that is not found or is bootstrapping must not affect
 // the other chains.
-func collectSubnetSize(ctx context.Context, t *Targets, c Chain, out *metric.Batch) error {
-	b, err := c.Blockchain(ctx, t)
+func collectSubnetSize(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	b, err := ups.Blockchain(ctx, c)
 	if err != nil {
 		return err
 	}
-	if b.SubnetID == node.PrimaryNetworkID || !t.chainSetsSeries(c, "size of "+b.SubnetID) {
+	if b.SubnetID == node.PrimaryNetworkID || !ups.chainReports(c, "size of "+b.SubnetID) {
 		return nil
 	}
-	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), t, b.SubnetID) // the collector named l1 makes the same call
+	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), ups, b.SubnetID) // the collector named l1 makes the same call
 	if err != nil {
 		return err
 	}

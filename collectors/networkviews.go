@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -20,26 +21,26 @@ var networkViews = &Spec{
 	Families: []*metric.Family{networkConnectedStake},
 	Scope:    metric.ScopeNode | metric.ScopeNodeChain,
 	Bind: func(ups *Upstreams) []Job {
-		return append(perNode(collectPrimaryView)(ups), perNodeAndChain((*Targets).subnetChains, collectSubnetView)(ups)...)
+		return append(perNode(collectPrimaryView)(ups), perNodeAndChain((*nodes.Pool).SubnetChains, collectSubnetView)(ups)...)
 	},
 }
 
 // collectPrimaryView uses the node's peers, which other collectors also request. It does not request the whole set
 // from each node, because that answer is larger than 1 MB.
-func collectPrimaryView(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
-	r, err := primaryReach(ctx, t, n)
+func collectPrimaryView(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+	r, err := primaryReach(ctx, ups, n)
 	if err == nil && r.all > 0 {
 		out.Set(networkConnectedStake, float64(r.connected)/float64(r.all), n.Name(), node.PrimaryNetworkID)
 	}
 	return err
 }
 
-func collectSubnetView(ctx context.Context, t *Targets, n *Node, c Chain, out *metric.Batch) error {
-	b, err := c.Blockchain(ctx, t)
+func collectSubnetView(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
+	b, err := ups.Blockchain(ctx, c)
 	if err != nil {
 		return err
 	}
-	if b.SubnetID == node.PrimaryNetworkID || !t.chainSetsSeries(c, n.Name()+"'s view of "+b.SubnetID) {
+	if b.SubnetID == node.PrimaryNetworkID || !ups.chainReports(c, n.Name()+"'s view of "+b.SubnetID) {
 		return nil
 	}
 	self, err := n.ID(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -12,29 +13,29 @@ import (
 const headsEvery = 30 * time.Second
 
 // newestBlock requests the newest block of an EVM chain from a node.
-func newestBlock(ctx context.Context, n *Node, c Chain) (node.EthBlock, error) {
-	return callNode(n, "eth_getBlockByNumber "+c.Ref, func() (node.EthBlock, error) { return n.EthBlockByNumber(ctx, c.Ref, nil) })
+func newestBlock(ctx context.Context, n *nodes.Node, c nodes.Chain) (node.EthBlock, error) {
+	return nodes.Call(n, "eth_getBlockByNumber "+c.Ref, func() (node.EthBlock, error) { return n.EthBlockByNumber(ctx, c.Ref, nil) })
 }
 
 // nodeBlock is a block as one node reports it.
 type nodeBlock struct {
-	of *Node
+	of *nodes.Node
 	node.EthBlock
 }
 
-// newestBlocks returns the newest block of each compared node and observer that answers. It shares answers with the
+// newestBlocks returns the newest block of each node and observer that answers. It shares answers with the
 // collector named heads.
-func newestBlocks(ctx context.Context, t *Targets, c Chain) ([]nodeBlock, error) {
+func newestBlocks(ctx context.Context, ups *Upstreams, c nodes.Chain) ([]nodeBlock, error) {
 	ctx, _ = scrape.Sharing(ctx, headsEvery)
-	return eachCompared(ctx, t.compared(), func(ctx context.Context, n *Node) (nodeBlock, error) {
+	return nodes.Each(ctx, ups.OfNetwork(), func(ctx context.Context, n *nodes.Node) (nodeBlock, error) {
 		b, err := newestBlock(ctx, n, c)
 		return nodeBlock{n, b}, err
 	})
 }
 
-// newestHeight returns the height of the newest block that any compared node has.
-func newestHeight(ctx context.Context, t *Targets, c Chain) (height uint64, err error) {
-	found, err := newestBlocks(ctx, t, c)
+// newestHeight returns the height of the newest block that any node or observer has.
+func newestHeight(ctx context.Context, ups *Upstreams, c nodes.Chain) (height uint64, err error) {
+	found, err := newestBlocks(ctx, ups, c)
 	for _, b := range found {
 		height = max(height, uint64(b.Number))
 	}

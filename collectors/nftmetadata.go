@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -42,7 +43,7 @@ var nftMetadata = &Spec{
 func bindNFTMetadata(ups *Upstreams) []Job {
 	var jobs []Job
 	for _, t := range ups.Watch.Tokens {
-		i := slices.IndexFunc(ups.Chains(), func(c Chain) bool { return c.Name == t.Chain })
+		i := slices.IndexFunc(ups.Chains(), func(c nodes.Chain) bool { return c.Name == t.Chain })
 		if i < 0 {
 			continue // with AVAX_CHAINS=auto, the chain may be discovered later
 		}
@@ -54,7 +55,7 @@ func bindNFTMetadata(ups *Upstreams) []Job {
 	return jobs
 }
 
-func collectNFTMetadata(ctx context.Context, ups *Upstreams, c Chain, t Token, out *metric.Batch) error {
+func collectNFTMetadata(ctx context.Context, ups *Upstreams, c nodes.Chain, t Token, out *metric.Batch) error {
 	_, err := ofChain(ctx, ups, c, opCollectibles+" "+t.Contract+" "+t.ID, func(chainID string) (none struct{}, err error) {
 		found, err := ups.findToken(ctx, chainID, t, out)
 		if err != nil {

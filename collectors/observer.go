@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -33,9 +34,9 @@ var observer = &Spec{
 // observerTimeout is the time without an answer after which an observer counts as down.
 const observerTimeout = 5 * time.Minute
 
-func collectObserver(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
+func collectObserver(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	out.Set(observerInfo, 1, n.Name())
-	if err := n.findNetwork(ctx, t, out); err != nil {
+	if err := findNetwork(ctx, ups, n, out); err != nil {
 		out.Note("network of %s not known: %v", n.Name(), err)
 	}
 	out.SetBool(observerUp, !n.Answered().IsZero() && time.Since(n.Answered()) < observerTimeout, n.Name())
@@ -57,16 +58,16 @@ func collectObserver(ctx context.Context, t *Targets, n *Node, out *metric.Batch
 }
 
 // findNetwork checks whether the observer belongs to the network of the nodes.
-func (n *Node) findNetwork(ctx context.Context, t *Targets, out *metric.Batch) error {
+func findNetwork(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	network, err := n.NetworkID(scrape.MaxAge(ctx, observerTimeout/2))
 	if err != nil {
 		return err
 	}
-	expected, err := t.network(ctx)
+	expected, err := ups.Network(ctx)
 	if err != nil {
 		return err
 	}
-	n.otherNetwork.Store(network != expected)
+	n.SetOtherNetwork(network != expected)
 	out.SetBool(observerMismatch, network != expected, n.Name())
 	if network != expected {
 		out.Note("%s belongs to network %d, expected network %d", n.Name(), network, expected)

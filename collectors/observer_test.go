@@ -12,6 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -33,7 +34,7 @@ func (w world) runAll(t *testing.T) (failed map[string]error) {
 			continue
 		}
 		for _, j := range spec.Bind(w.ups) {
-			if err := j.Collect(ctx, metric.NewBatch(spec.Families)); err != nil && !errors.Is(err, collectors.ErrNotOffered) {
+			if err := j.Collect(ctx, metric.NewBatch(spec.Families)); err != nil && !errors.Is(err, nodes.ErrNotOffered) {
 				failed[spec.Name+" "+j.Target.String()] = err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -42,7 +43,7 @@ var peers = &Spec{
 // than once a minute.
 const silentAfter = time.Minute
 
-func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
+func collectPeers(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	answer, err := n.Peers(ctx)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 	}
 	var inbound, silent int
 	versions, benched, elsewhere := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, c := range t.allChains() {
+	for _, c := range ups.AllChains() {
 		benched[c.Name] = 0
 	}
 	for _, p := range answer.Peers {
@@ -70,7 +71,7 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 			silent++
 		}
 		for _, chain := range p.Benched {
-			name := t.chainName(chain)
+			name := ups.ChainName(chain)
 			if _, monitored := benched[name]; monitored {
 				benched[name]++
 			} else {
@@ -90,19 +91,19 @@ func collectPeers(ctx context.Context, t *Targets, n *Node, out *metric.Batch) e
 	for chain, count := range benched {
 		out.Set(nodePeersBenched, float64(count), n.Name(), chain)
 	}
-	setSubnetPeers(ctx, t, n, answer.Peers, out)
+	setSubnetPeers(ctx, ups, n, answer.Peers, out)
 	return nil
 }
 
 // setSubnetPeers counts the peers that track the subnet of each monitored chain. Other subnets have no series, because
 // anybody may create a subnet. The subnet of a chain never changes, so it is requested only until it is known. An error
 // of that request is ignored here, because the collectors of the chain report it.
-func setSubnetPeers(ctx context.Context, t *Targets, n *Node, all []node.Peer, out *metric.Batch) {
+func setSubnetPeers(ctx context.Context, ups *Upstreams, n *nodes.Node, all []node.Peer, out *metric.Batch) {
 	if len(all) > 0 && !slices.ContainsFunc(all, func(p node.Peer) bool { return p.TrackedSubnets != nil }) {
 		return // the node's release does not report subnets
 	}
-	for _, c := range t.Chains() {
-		b, err := t.knownBlockchain(ctx, c)
+	for _, c := range ups.Chains() {
+		b, err := ups.KnownBlockchain(ctx, c)
 		switch {
 		case scrape.OutcomeOf(err) == scrape.NotFound || b.SubnetID == node.PrimaryNetworkID:
 			continue

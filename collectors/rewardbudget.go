@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -53,8 +54,8 @@ var rewardBudget = &Spec{
 	Scope: metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
 		ledger := cmp.Or(ups.Ledger, new(Ledger))
-		return perNetwork(func(ctx context.Context, t *Targets, out *metric.Batch) error {
-			return ups.monitored().collectRewardBudget(ctx, t, ledger, out)
+		return perNetwork(func(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+			return collectRewardBudget(ctx, ups, ledger, out)
 		})(ups)
 	},
 }
@@ -65,9 +66,9 @@ var requirements = []struct {
 	label string
 }{{staking.BaseRequirement, "0.8"}, {staking.HeliconRequirement, "0.9"}}
 
-func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, ledger *Ledger, out *metric.Batch) error {
-	entries, err := first(ctx, t, func(ctx context.Context, n *Node) ([]node.Validator, error) {
-		entries, err := w.entries(ctx, n)
+func collectRewardBudget(ctx context.Context, ups *Upstreams, ledger *Ledger, out *metric.Batch) error {
+	entries, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
+		entries, err := ups.entries(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -76,21 +77,21 @@ func (w monitored) collectRewardBudget(ctx context.Context, t *Targets, ledger *
 	if err != nil {
 		return err
 	}
-	var nodes []*Node
-	if len(t.Nodes()) > 0 {
-		if nodes, err = t.sameNetwork(ctx); err != nil {
+	var known []*nodes.Node
+	if len(ups.Nodes()) > 0 {
+		if known, err = ups.Identified(ctx); err != nil {
 			return err
 		}
 	}
-	helicon, err := heliconTime(ctx, t.compared().nodes)
+	helicon, err := heliconTime(ctx, ups.OfNetwork())
 	if err != nil {
 		return err
 	}
-	p := polling{monitored: w, nodes: nodes, ids: map[*Node]string{}, helicon: helicon}
-	for _, n := range nodes {
-		p.ids[n] = n.knownID()
+	p := polling{ups: ups, nodes: known, ids: map[*nodes.Node]string{}, helicon: helicon}
+	for _, n := range known {
+		p.ids[n] = n.KnownID()
 	}
-	if p.stake, p.all, err = primaryStake(ctx, t); err != nil {
+	if p.stake, p.all, err = primaryStake(ctx, ups); err != nil {
 		return err
 	}
 	votes := p.votes(ctx, entries)
@@ -144,8 +145,8 @@ func periodOf(v node.Validator) staking.Period {
 
 // heliconTime returns the activation time of Helicon, or nil if no node knows it. If the nodes report different
 // times, it returns the earliest, because a node with a later time is out of date.
-func heliconTime(ctx context.Context, nodes []*Node) (at *time.Time, err error) {
-	known, err := each(scrape.MaxAge(ctx, slowFacts), healthyOf(nodes), func(ctx context.Context, n *Node) (node.Upgrades, error) {
+func heliconTime(ctx context.Context, all []*nodes.Node) (at *time.Time, err error) {
+	known, err := nodes.Each(scrape.MaxAge(ctx, slowFacts), healthyOf(all), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
 		return n.Upgrades(ctx)
 	})
 	for _, k := range known {
@@ -157,22 +158,22 @@ func heliconTime(ctx context.Context, nodes []*Node) (at *time.Time, err error) 
 }
 
 // healthyOf returns the healthy nodes. If no node is healthy, it returns all nodes.
-func healthyOf(nodes []*Node) []*Node {
-	well := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return !n.Healthy() })
-	if len(well) == 0 {
-		return slices.Clone(nodes)
+func healthyOf(all []*nodes.Node) []*nodes.Node {
+	healthy := slices.DeleteFunc(slices.Clone(all), func(n *nodes.Node) bool { return !n.Healthy() })
+	if len(healthy) == 0 {
+		return slices.Clone(all)
 	}
-	return well
+	return healthy
 }
 
 // polling holds what one run needs to count the votes on the monitored validators.
 type polling struct {
-	monitored monitored
-	nodes     []*Node
-	ids       map[*Node]string  // node IDs
-	helicon   *time.Time        // activation time of Helicon; nil if not known
-	stake     map[string]uint64 // in nAVAX, by node ID
-	all       uint64            // sum of stake
+	ups     *Upstreams
+	nodes   []*nodes.Node
+	ids     map[*nodes.Node]string // node IDs
+	helicon *time.Time             // activation time of Helicon; nil if not known
+	stake   map[string]uint64      // in nAVAX, by node ID
+	all     uint64                 // sum of stake
 }
 
 // vote is the result of the vote on one validator's reward, if its period ended now.
@@ -225,11 +226,11 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 			votes[v.of] = v
 		}
 	}
-	monitored := slices.DeleteFunc(slices.Clone(p.nodes), func(n *Node) bool { _, there := byID[p.ids[n]]; return !there })
+	monitored := slices.DeleteFunc(slices.Clone(p.nodes), func(n *nodes.Node) bool { _, there := byID[p.ids[n]]; return !there })
 	for _, n := range monitored {
 		keep(vote{of: p.ids[n], own: true})
 	}
-	fromPeers, _ := each(ctx, monitored, func(ctx context.Context, n *Node) (vote, error) { // errors are ignored: votesOfNodes covers a node that is down
+	fromPeers, _ := nodes.Each(ctx, monitored, func(ctx context.Context, n *nodes.Node) (vote, error) { // errors are ignored: votesOfNodes covers a node that is down
 		views, err := p.viewsFromPeers(ctx, n)
 		v := p.count(byID[p.ids[n]], views)
 		v.percents = true
@@ -261,8 +262,8 @@ func (p polling) observedUptimes(ctx context.Context, validators []node.Validato
 	if len(validators) == 0 {
 		return nil
 	}
-	lists, _ := each(ctx, p.monitored.Observers(), func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
-		return p.monitored.entries(ctx, n)
+	lists, _ := nodes.Each(ctx, p.ups.Observers(), func(ctx context.Context, n *nodes.Node) (iter.Seq[node.Validator], error) {
+		return p.ups.entries(ctx, n)
 	})
 	sum, count := map[string]float64{}, map[string]float64{}
 	for _, entries := range lists {
@@ -284,7 +285,7 @@ func (p polling) observedUptimes(ctx context.Context, validators []node.Validato
 
 // viewsFromPeers returns the uptimes of a configured node, as its peers observed them. A value of 0 % is ignored: a
 // peer has this value until it reports for the first time after it connected.
-func (p polling) viewsFromPeers(ctx context.Context, n *Node) ([]staking.View, error) {
+func (p polling) viewsFromPeers(ctx context.Context, n *nodes.Node) ([]staking.View, error) {
 	answer, err := n.Peers(ctx)
 	if err != nil {
 		return nil, err
@@ -311,8 +312,8 @@ func (p polling) votesOfNodes(ctx context.Context, validators []node.Validator) 
 		by      string
 		entries iter.Seq[node.Validator]
 	}
-	observations, _ := each(ctx, voters, func(ctx context.Context, n *Node) (observation, error) {
-		entries, err := p.monitored.entries(ctx, n)
+	observations, _ := nodes.Each(ctx, voters, func(ctx context.Context, n *nodes.Node) (observation, error) {
+		entries, err := p.ups.entries(ctx, n)
 		return observation{p.ids[n], entries}, err
 	})
 	views := map[string][]staking.View{}
@@ -332,12 +333,12 @@ func (p polling) votesOfNodes(ctx context.Context, validators []node.Validator) 
 
 // voters returns the configured nodes that have stake, and therefore a vote. It returns one node for each node ID, and
 // at most the maxViews nodes with the most stake.
-func (p polling) voters() []*Node {
-	voters := slices.DeleteFunc(healthyOf(p.nodes), func(n *Node) bool { return p.stake[p.ids[n]] == 0 })
-	slices.SortStableFunc(voters, func(a, b *Node) int {
+func (p polling) voters() []*nodes.Node {
+	voters := slices.DeleteFunc(healthyOf(p.nodes), func(n *nodes.Node) bool { return p.stake[p.ids[n]] == 0 })
+	slices.SortStableFunc(voters, func(a, b *nodes.Node) int {
 		return cmp.Or(cmp.Compare(p.stake[p.ids[b]], p.stake[p.ids[a]]), cmp.Compare(p.ids[a], p.ids[b]))
 	})
-	voters = slices.CompactFunc(voters, func(a, b *Node) bool { return p.ids[a] == p.ids[b] })
+	voters = slices.CompactFunc(voters, func(a, b *nodes.Node) bool { return p.ids[a] == p.ids[b] })
 	return voters[:min(len(voters), maxViews)]
 }
 
@@ -350,7 +351,7 @@ func (p polling) listDissenters(out *metric.Batch, votes map[string]vote) {
 	}
 	shown := make([]vote, 0, len(votes))
 	for _, v := range votes {
-		if v.own || !p.monitored.All {
+		if v.own || !p.ups.Watch.Validators.All {
 			shown = append(shown, v)
 		}
 	}

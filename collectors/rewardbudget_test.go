@@ -11,6 +11,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -331,11 +332,11 @@ func TestDuplicateValidatorsAreExportedOnce(t *testing.T) {
 		w := world{network: network, otherwise: new(func(string, string, []any) string)}
 		transport := &posing{to: network.Transport(), hosts: map[string]string{"charlie.sim": "alpha.sim"}}
 		w.ups = upstreams(t, transport, network)
-		var nodes []*collectors.Node
+		var pool []*nodes.Node
 		for _, name := range []string{"alpha", "bravo", "charlie"} { // the address of charlie leads to alpha
-			nodes = append(nodes, collectors.NewNode(node.New(open(t, transport, name))))
+			pool = append(pool, nodes.New(node.New(open(t, transport, name))))
 		}
-		w.ups.SetNodes(nodes)
+		w.ups.SetNodes(pool)
 		for _, watch := range []collectors.Validators{{}, {All: true}, {IDs: []string{network.NodeID("alpha"), network.NodeID("alpha"), network.NodeID("hotel")}}} {
 			w.ups.Watch.Validators = watch
 			if n := strings.Count(w.page(t, "reward_budget"), "avax_validator_uptime_requirement_ratio{"); n != map[bool]int{false: 2, true: 7}[watch.All] {

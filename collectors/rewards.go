@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -43,9 +44,9 @@ func bindRewards(ups *Upstreams) []Job {
 	if len(ups.Watch.Validators.IDs) > 0 {
 		return perItem(Watchlist.validatorIDs, collectRewards)(ups)
 	}
-	return perNode(func(ctx context.Context, t *Targets, n *Node, out *metric.Batch) error {
+	return perNode(func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
 		id, err := n.ID(ctx)
-		if err != nil || !t.nodeSetsSeries(n, "rewards of "+id) {
+		if err != nil || !ups.nodeReports(n, "rewards of "+id) {
 			return err
 		}
 		return collectRewards(ctx, ups, id, out)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -40,7 +41,7 @@ var safeToStop = &Spec{
 
 // setView is the view that one node has of a validator set: which validators the node is connected to.
 type setView struct {
-	node *Node
+	node *nodes.Node
 	id   string // node ID; empty for an observer
 	sum  staking.Weights
 	up   map[string]uint64 // weight of each member by node ID; 0 if the member is inactive or not connected
@@ -50,11 +51,11 @@ type setView struct {
 type setViews []setView
 
 // without removes the views of unreachable nodes. In the other views it counts unreachable nodes as not connected.
-func (all setViews) without(unreachable unreachableNodes) setViews {
-	all = slices.DeleteFunc(all, func(o setView) bool { return unreachable.nodes[o.node] })
+func (all setViews) without(unreachable nodes.Unreachable) setViews {
+	all = slices.DeleteFunc(all, func(o setView) bool { return unreachable.Has(o.node) })
 	for i := range all {
 		o := &all[i]
-		for id := range unreachable.ids {
+		for id := range unreachable.IDs {
 			o.sum.Up -= o.up[id]
 			delete(o.up, id)
 		}
@@ -85,50 +86,52 @@ func (all setViews) shareAfterStop(nodeID string) (share float64, known bool) {
 	return share, true
 }
 
-func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error {
-	if len(t.Nodes()) == 0 {
+func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	if len(ups.Nodes()) == 0 {
 		return nil
 	}
-	maxAge := maxAnswerAge(ctx)
-	nodes, err := t.sameNetwork(ctx)
+	maxAge := nodes.MaxAnswerAge(ctx)
+	known, err := ups.Identified(ctx)
 	if err != nil {
 		return err
 	}
-	ids := make(map[*Node]string, len(nodes))
-	for _, n := range t.unreachable(maxAge).present(nodes) { // the run would wait for a node that hangs
-		ids[n] = n.knownID()
+	own := make(map[string]bool, len(known))
+	for _, n := range known {
+		own[n.KnownID()] = true
 	}
-	own := make(map[string]bool, len(nodes))
-	for _, n := range nodes {
-		own[n.knownID()] = true
+	down := ups.Unreachable(maxAge)
+	if reachable := slices.DeleteFunc(slices.Clone(known), down.Has); len(reachable) > 0 {
+		known = reachable // the run would wait for a node that hangs
 	}
-	absent := func(n *Node) bool { _, present := ids[n]; return !present && !n.observer }
-	viewers := t.compared()
-	viewers.nodes, viewers.others = slices.DeleteFunc(viewers.nodes, absent), slices.DeleteFunc(viewers.others, absent)
+	ids := make(map[*nodes.Node]string, len(known))
+	for _, n := range known {
+		ids[n] = n.KnownID()
+	}
+	viewers := slices.DeleteFunc(ups.OfNetwork(), func(n *nodes.Node) bool { return ids[n] == "" && !n.Observer })
 	// Request all sets concurrently, so that the run waits only once for a node that does not answer.
-	monitored := t.subnetChains()
+	monitored := ups.SubnetChains()
 	sets := make([]l1State, len(monitored))
 	var wg sync.WaitGroup
 	for i, c := range monitored {
-		wg.Go(func() { sets[i] = l1StateOf(ctx, t, c, ids, viewers) })
+		wg.Go(func() { sets[i] = l1StateOf(ctx, ups, c, ids, viewers) })
 	}
-	wg.Go(func() { t.probeOtherShards(ctx) })
-	primary, err := primaryViews(ctx, t, ids, own, viewers)
+	primary, err := primaryViews(ctx, ups, ids, own, viewers)
 	wg.Wait()
-	unreachable := t.unreachable(maxAge) // again, because nodes may have stopped during the run
-	out.Facts.Unreachable = &unreachable.names
-	if len(unreachable.nodes) == len(t.Nodes()) {
+	down = ups.Unreachable(maxAge) // again, because nodes may have stopped during the run
+	counted := down.Counted()
+	out.Facts.Unreachable = &counted
+	if len(down.Nodes) == len(ups.Nodes()) {
 		return errors.Join(errNoNodeAnswers, err)
 	}
 	if err != nil {
 		return err
 	}
-	primary = primary.without(unreachable)
+	primary = primary.without(down)
 	for i := range sets {
-		sets[i].seen = sets[i].seen.without(unreachable)
+		sets[i].seen = sets[i].seen.without(down)
 	}
 	for i, set := range sets {
-		if set.err != nil && !errors.Is(set.err, ErrNotOffered) {
+		if set.err != nil && !errors.Is(set.err, nodes.ErrNotOffered) {
 			out.Note("cannot tell which validators of %s can stop: validator set not known: %v", monitored[i].Name, set.err)
 		}
 		for id := range set.members {
@@ -138,7 +141,7 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 		}
 	}
 	for n, id := range ids {
-		if unreachable.nodes[n] {
+		if down.Has(n) {
 			continue
 		}
 		left, known := primary.shareAfterStop(id)
@@ -164,13 +167,13 @@ func collectSafeToStop(ctx context.Context, t *Targets, out *metric.Batch) error
 
 // primaryViews returns the views that the viewers have of the primary network. To save memory, the field up of each view
 // has only the configured nodes (own).
-func primaryViews(ctx context.Context, t *Targets, ids map[*Node]string, own map[string]bool, viewers comparedNodes) (setViews, error) {
-	stake, all, err := primaryStake(ctx, t)
+func primaryViews(ctx context.Context, ups *Upstreams, ids map[*nodes.Node]string, own map[string]bool, viewers []*nodes.Node) (setViews, error) {
+	stake, all, err := primaryStake(ctx, ups)
 	if err != nil {
 		return nil, err
 	}
-	return eachCompared(ctx, viewers, func(ctx context.Context, n *Node) (setView, error) {
-		connected, err := n.connectedTo(ctx, own)
+	return nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (setView, error) {
+		connected, err := connectedTo(ctx, n, own)
 		self := ids[n]
 		o := setView{n, self, staking.Weights{Up: stake[self], Total: all}, map[string]uint64{self: stake[self]}}
 		for id := range connected {
@@ -190,16 +193,16 @@ func primaryViews(ctx context.Context, t *Targets, ids map[*Node]string, own map
 // observer does not list its peers, but reports for each validator whether it is connected. In each run, connectedTo
 // requests the configured nodes (own) from the observer. For all other validators, it uses the last answer with the
 // whole set, which may be as old as observedSetEvery.
-func (n *Node) connectedTo(ctx context.Context, own map[string]bool) (map[string]bool, error) {
+func connectedTo(ctx context.Context, n *nodes.Node, own map[string]bool) (map[string]bool, error) {
 	connected := map[string]bool{}
-	if !n.observer {
+	if !n.Observer {
 		answer, err := n.Peers(ctx)
 		for _, p := range answer.Peers {
 			connected[p.NodeID] = true
 		}
 		return connected, err
 	}
-	set, err := n.primarySet(ctx)
+	set, err := primarySetOf(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -227,18 +230,18 @@ type l1State struct {
 	err     error           // why there are no views
 }
 
-// l1StateOf requests a view from each viewer, as eachCompared does. Nodes that do not track the chain have no view. If
+// l1StateOf requests a view from each viewer, as nodes.Each does. Nodes that do not track the chain have no view. If
 // there is no view, l1StateOf requests the members of the set from the P-Chain.
-func l1StateOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string, viewers comparedNodes) l1State {
+func l1StateOf(ctx context.Context, ups *Upstreams, c nodes.Chain, ids map[*nodes.Node]string, viewers []*nodes.Node) l1State {
 	at := l1State{members: map[string]bool{}}
-	b, err := c.Blockchain(ctx, t)
+	b, err := ups.Blockchain(ctx, c)
 	if err != nil {
 		return l1State{err: err}
 	}
 	if b.SubnetID == node.PrimaryNetworkID {
 		return at
 	}
-	at.seen, at.err = eachCompared(ctx, viewers, func(ctx context.Context, n *Node) (setView, error) {
+	at.seen, at.err = nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (setView, error) {
 		set, err := chainSet(ctx, n, c)
 		o := setView{node: n, id: ids[n], up: make(map[string]uint64, len(set))}
 		for _, v := range set {
@@ -260,7 +263,7 @@ func l1StateOf(ctx context.Context, t *Targets, c Chain, ids map[*Node]string, v
 	if len(at.seen) > 0 {
 		return at
 	}
-	set, err := subnetSet(ctx, t, b.SubnetID)
+	set, err := subnetSet(ctx, ups, b.SubnetID)
 	if err != nil {
 		at.members = nil
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -101,7 +101,7 @@ func TestNodeCountsAsConnectedToItself(t *testing.T) {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","result":{"validators":[`+entry+","+entry+`]},"id":1}`,
 				w.network.NodeID("alpha"), 85, false, w.network.NodeID("bravo"), 15, true)
 		}
-		w.ups.SetChains([]collectors.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
+		w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
 		page := w.page(t, "safe_to_stop")
 		wantSeries(t, page, leaves("alpha", "examplel1"), "0.15")
 		wantSeries(t, page, `avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"}`, "1")
@@ -133,10 +133,10 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 		// The validators of an unknown chain are unknown.
 		w.network.Node("delta").Recover()
 		w.network.Node("echo").Recover()
-		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "nope"}})
+		w.ups.SetChains([]nodes.Chain{{Name: "mine", Ref: "nope"}})
 		page, notes := w.runJob(t.Context(), t, "safe_to_stop", "network")
 		wantNoSeries(t, page, "avax_node_safe_to_stop")
-		if text := strings.Join(notes, "\n"); !strings.Contains(text, "mine") || !strings.Contains(text, "correct the chains") {
+		if text := strings.Join(notes, "\n"); !strings.Contains(text, "mine") || !strings.Contains(text, "correct AVAX_CHAINS") {
 			t.Errorf("note %q", text)
 		}
 	})
@@ -152,7 +152,7 @@ func TestNextNodeMayStopWhenThePreviousOneIsBack(t *testing.T) {
 		w.network.AddL1Validator("examplel1", "delta", 400, 1e10)
 		w.network.Node("delta").SetChain("examplel1", simnet.Running)
 		time.Sleep(5 * time.Minute)
-		w.ups.SetChains([]collectors.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
+		w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
 		w.setNodes(t, "charlie", "echo", "foxtrot")
 		const echo = `avax_node_safe_to_stop{node="echo"}`
 		wantSeries(t, w.page(t, "safe_to_stop"), echo, "1")
@@ -185,7 +185,7 @@ func TestStoppedNodeHasNoSafeToStop(t *testing.T) {
 			t.Errorf("without alpha and bravo, the share is %v", got)
 		}
 		w.network.Node("alpha").Stop()
-		if page, err := w.run(t, "safe_to_stop", "network"); err == nil || errors.Is(err, collectors.ErrNotOffered) || page != "" {
+		if page, err := w.run(t, "safe_to_stop", "network"); err == nil || errors.Is(err, nodes.ErrNotOffered) || page != "" {
 			t.Errorf("no node answers: %q, %v", page, err)
 		}
 	})
@@ -217,11 +217,11 @@ func TestViewOfAnotherNetworkIsIgnored(t *testing.T) {
 func TestDuplicateNodeIsNoSecondView(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		transport := &posing{to: w.network.Transport(), hosts: map[string]string{"bravo.sim": "foxtrot.sim"}}
-		var nodes []*collectors.Node
+		var pool []*nodes.Node
 		for _, name := range []string{"foxtrot", "bravo", "alpha"} {
-			nodes = append(nodes, collectors.NewNode(node.New(open(t, transport, name))))
+			pool = append(pool, nodes.New(node.New(open(t, transport, name))))
 		}
-		w.ups.SetNodes(nodes)
+		w.ups.SetNodes(pool)
 		w.network.Disconnect("foxtrot")
 		page := w.page(t, "safe_to_stop")
 		for _, name := range []string{"foxtrot", "bravo"} {

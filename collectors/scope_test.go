@@ -31,30 +31,3 @@ func TestJobTargetsAreUniqueAndInScope(t *testing.T) {
 		}
 	})
 }
-
-func TestShardsPartitionTheJobs(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		all, shards := *w.ups, []collectors.Upstreams{*w.ups, *w.ups}
-		for i := range shards {
-			shards[i].Targets = collectors.NewTargets(all.Nodes()[i:i+1], all.Chains())
-		}
-		for _, spec := range collectors.All() {
-			if spec.PerShard {
-				continue // each shard compares its nodes
-			}
-			var got []string
-			for _, j := range slices.Concat(spec.Jobs(&shards[0], &all), spec.Jobs(&shards[1], nil)) {
-				got = append(got, j.Target.String())
-			}
-			var want []string
-			for _, j := range spec.Jobs(&all, &all) {
-				want = append(want, j.Target.String())
-			}
-			slices.Sort(got)
-			slices.Sort(want)
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: shards run %q, want %q", spec.Name, got, want)
-			}
-		}
-	})
-}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -17,26 +18,19 @@ import (
 // this limit, every node of a large fleet would list the whole fleet.
 const maxViews = 25
 
-// monitored is the set of monitored validators of the primary network.
-type monitored struct {
-	*Targets
-	Validators
-}
-
-func (ups *Upstreams) monitored() monitored { return monitored{ups.Targets, ups.Watch.Validators} }
-
-// ids returns the node IDs of the monitored validators. If all validators are monitored, it returns no IDs, and all is
-// true.
-func (w monitored) ids(ctx context.Context) (ids []string, all bool, err error) {
+// monitoredIDs returns the node IDs of the monitored validators of the primary network. If all validators are monitored,
+// it returns no IDs, and all is true.
+func (ups *Upstreams) monitoredIDs(ctx context.Context) (ids []string, all bool, err error) {
+	w := ups.Watch.Validators
 	if w.All || len(w.IDs) > 0 {
 		return w.IDs, w.All, nil
 	}
-	nodes, err := w.identified(ctx)
+	known, err := ups.Identified(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	for _, n := range nodes {
-		ids = append(ids, n.knownID())
+	for _, n := range known {
+		ids = append(ids, n.KnownID())
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), false, nil
@@ -44,13 +38,13 @@ func (w monitored) ids(ctx context.Context) (ids []string, all bool, err error) 
 
 // entries requests the P-Chain's entries of the monitored validators, and of the validators moreIDs. If all
 // validators are monitored, it requests the whole set.
-func (w monitored) entries(ctx context.Context, n *Node, moreIDs ...string) (iter.Seq[node.Validator], error) {
-	ids, all, err := w.ids(ctx)
+func (ups *Upstreams) entries(ctx context.Context, n *nodes.Node, moreIDs ...string) (iter.Seq[node.Validator], error) {
+	ids, all, err := ups.monitoredIDs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if all {
-		set, err := n.primarySet(ctx)
+		set, err := primarySetOf(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -58,9 +52,9 @@ func (w monitored) entries(ctx context.Context, n *Node, moreIDs ...string) (ite
 	}
 	ids = slices.Concat(ids, moreIDs)
 	slices.Sort(ids)
-	if ids = slices.Compact(ids); len(ids) == 1 {
+	if ids = slices.Compact(ids); len(ids) < 2 {
 		// If the request has a single ID, a node also returns all delegators of the validator, which may be thousands.
-		// A second ID prevents that.
+		// A second ID prevents that. Without an ID, a node returns the whole set.
 		ids = append(ids, unusedNodeID)
 	}
 	entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
@@ -71,24 +65,24 @@ func (w monitored) entries(ctx context.Context, n *Node, moreIDs ...string) (ite
 const unusedNodeID = "NodeID-111111111111111111116DBWJs"
 
 // subnetSet requests the validators of a subnet from any node.
-func subnetSet(ctx context.Context, t *Targets, subnetID string) ([]node.Validator, error) {
-	return first(ctx, t, func(ctx context.Context, n *Node) ([]node.Validator, error) {
+func subnetSet(ctx context.Context, ups *Upstreams, subnetID string) ([]node.Validator, error) {
+	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 		return n.PlatformCurrentValidators(ctx, subnetID)
 	})
 }
 
 // primarySet requests the primary network's validators from any node.
-func primarySet(ctx context.Context, t *Targets) (*node.ValidatorSet, error) {
-	return first(ctx, t, func(ctx context.Context, n *Node) (*node.ValidatorSet, error) { return n.primarySet(ctx) })
+func primarySet(ctx context.Context, ups *Upstreams) (*node.ValidatorSet, error) {
+	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (*node.ValidatorSet, error) { return primarySetOf(ctx, n) })
 }
 
 // observedSetEvery is the minimum time between two requests to an observer for a whole validator set. It is long,
 // because an observer may belong to another operator.
 const observedSetEvery = 30 * time.Minute
 
-// primarySet requests the primary network's validators from this node.
-func (n *Node) primarySet(ctx context.Context) (*node.ValidatorSet, error) {
-	if n.observer {
+// primarySetOf requests the primary network's validators from this node.
+func primarySetOf(ctx context.Context, n *nodes.Node) (*node.ValidatorSet, error) {
+	if n.Observer {
 		ctx = scrape.MaxAge(ctx, observedSetEvery)
 	}
 	return n.PlatformValidatorSet(ctx, node.PrimaryNetworkID)
@@ -96,8 +90,8 @@ func (n *Node) primarySet(ctx context.Context) (*node.ValidatorSet, error) {
 
 // primaryStake returns the stake of every primary-network validator in nAVAX, including delegations, and the sum. The
 // answer of the node may be as old as fullSetEvery.
-func primaryStake(ctx context.Context, t *Targets) (byNode map[string]uint64, all uint64, err error) {
-	set, err := primarySet(scrape.MaxAge(ctx, fullSetEvery), t)
+func primaryStake(ctx context.Context, ups *Upstreams) (byNode map[string]uint64, all uint64, err error) {
+	set, err := primarySet(scrape.MaxAge(ctx, fullSetEvery), ups)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -118,9 +112,9 @@ type reach struct {
 	connected, all uint64            // connected includes the node itself, which info.peers does not list
 }
 
-func primaryReach(ctx context.Context, t *Targets, n *Node) (r reach, err error) {
-	if n.otherNetwork.Load() {
-		return r, fmt.Errorf("%w: the node does not belong to the expected network: monitor it with another exporter", ErrNotOffered)
+func primaryReach(ctx context.Context, ups *Upstreams, n *nodes.Node) (r reach, err error) {
+	if n.OtherNetwork() {
+		return r, fmt.Errorf("%w: the node does not belong to the expected network: monitor it with another exporter", nodes.ErrNotOffered)
 	}
 	if r.self, err = n.ID(ctx); err != nil {
 		return r, err
@@ -130,7 +124,7 @@ func primaryReach(ctx context.Context, t *Targets, n *Node) (r reach, err error)
 		return r, err
 	}
 	r.peers = answer.Peers
-	r.stake, r.all, err = primaryStake(ctx, t)
+	r.stake, r.all, err = primaryStake(ctx, ups)
 	r.connected = r.stake[r.self]
 	for _, p := range r.peers {
 		r.connected += r.stake[p.NodeID]
@@ -149,14 +143,14 @@ func stakeOf(v node.Validator) uint64 {
 
 // chainSet requests the validators of a chain's subnet from a node that runs the chain. The C-Chain does not offer
 // this method.
-func chainSet(ctx context.Context, n *Node, c Chain) ([]node.ChainValidator, error) {
-	return callNode(n, "validators.getCurrentValidators "+c.Ref, func() ([]node.ChainValidator, error) {
+func chainSet(ctx context.Context, n *nodes.Node, c nodes.Chain) ([]node.ChainValidator, error) {
+	return nodes.Call(n, "validators.getCurrentValidators "+c.Ref, func() ([]node.ChainValidator, error) {
 		return n.ValidatorsCurrentValidators(ctx, c.Ref)
 	})
 }
 
 // l1Validator converts the P-Chain's entry of a validator of a monitored chain. The result has no burn rate.
-func l1Validator(c Chain, found node.Validator) (v staking.Validator, err error) {
+func l1Validator(c nodes.Chain, found node.Validator) (v staking.Validator, err error) {
 	v = staking.Validator{ID: found.ValidationID, NodeID: found.NodeID, Weight: uint64(found.Weight)}
 	if found.EndTime != nil {
 		v.End = found.EndTime.Time

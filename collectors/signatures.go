@@ -42,7 +42,7 @@ func collectSignatures(ctx context.Context, ups *Upstreams, p Probe, out *metric
 	took := time.Since(began)
 	switch scrape.OutcomeOf(err) {
 	case scrape.Rejected, scrape.NotFound, scrape.Forbidden, scrape.RateLimited, scrape.LocalLimit:
-		return ifUnknown(err, SettingSignatures) // these outcomes say nothing about the validators
+		return ifUnknown(err, "AVAX_WATCH_SIGNATURES") // these outcomes say nothing about the validators
 	}
 	out.SetBool(signatureUp, err == nil, p.Name)
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -28,16 +29,16 @@ var subnets = &Spec{
 	Every:    time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
 	Scope:    metric.ScopeChain,
-	Bind:     withData(perServiceChain(collectOwners)),
+	Bind:     withData(perChain(collectOwners)),
 	Cost:     calls(opSubnet, 1),
 }
 
-func collectOwners(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	b, err := ups.knownBlockchain(ctx, c)
+func collectOwners(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	b, err := ups.KnownBlockchain(ctx, c)
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
 	}
-	if !ups.chainSetsSeries(c, "owners of "+b.SubnetID) {
+	if !ups.chainReports(c, "owners of "+b.SubnetID) {
 		return nil
 	}
 	s, err := ofChain(ctx, ups, c, opSubnet, func(string) (data.Subnet, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -30,8 +31,8 @@ var supply = &Spec{
 	Bind:     perNetwork(collectSupply),
 }
 
-func collectSupply(ctx context.Context, t *Targets, out *metric.Batch) error {
-	s, err := first(ctx, t, func(ctx context.Context, n *Node) (node.Supply, error) {
+func collectSupply(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	s, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Supply, error) {
 		return n.PlatformCurrentSupply(ctx, node.PrimaryNetworkID)
 	})
 	if err != nil {
@@ -39,21 +40,21 @@ func collectSupply(ctx context.Context, t *Targets, out *metric.Batch) error {
 	}
 	out.Set(networkSupply, wire.NanoAVAX(s.Supply).AVAX(), node.PrimaryNetworkID)
 
-	all, err := first(ctx, t, func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
+	all, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
 	if err != nil {
 		return err
 	}
 	out.Set(networkBlockchains, float64(len(all)))
 
-	gas, err := first(ctx, t, func(ctx context.Context, n *Node) (node.FeeState, error) {
-		return callNode(n, "platform.getFeeState", func() (node.FeeState, error) { return n.PlatformFeeState(ctx) })
+	gas, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.FeeState, error) {
+		return nodes.Call(n, "platform.getFeeState", func() (node.FeeState, error) { return n.PlatformFeeState(ctx) })
 	})
 	if err != nil {
 		return err
 	}
 	out.Set(platformGasPrice, gas.Price.AVAX())
-	fee, err := first(ctx, t, func(ctx context.Context, n *Node) (node.ValidatorFeeState, error) {
-		return callNode(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
+	fee, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
+		return nodes.Call(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -28,12 +29,12 @@ var tps = &Spec{
 		if ups.Metrics == nil {
 			return nil
 		}
-		return perServiceChain(collectTPS)(ups)
+		return perChain(collectTPS)(ups)
 	},
 }
 
-func collectTPS(ctx context.Context, ups *Upstreams, c Chain, out *metric.Batch) error {
-	id, err := evmChainID(ctx, ups.Targets, c)
+func collectTPS(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	id, err := evmChainID(ctx, ups, c)
 	if err != nil {
 		return err
 	}

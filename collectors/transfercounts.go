@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -43,13 +44,13 @@ type transferCounts struct {
 
 // countTransfers counts the new transfers of an address in both directions. It reads the block with the newest counted
 // transfer again, because the service may have indexed more transfers of that block after the last run.
-func countTransfers(ctx context.Context, ups *Upstreams, c Chain, address, op string, family *metric.Family, out *metric.Batch,
+func countTransfers(ctx context.Context, ups *Upstreams, c nodes.Chain, address, op string, family *metric.Family, out *metric.Batch,
 	list func(chainID string, r data.BlockRange) iter.Seq2[transfer, error]) error {
 	_, err := ofChain(ctx, ups, c, op+" "+address, func(chainID string) (none struct{}, err error) {
 		name := ups.Data.entry(op[strings.LastIndex(op, ":")+1:], chainID, strings.ToLower(address))
 		counts := load[transferCounts](&ups.Data.Ledger, out, name)
 		if counts.Newest == 0 {
-			if counts.Newest, err = newestHeight(ctx, ups.Targets, c); err != nil {
+			if counts.Newest, err = newestHeight(ctx, ups, c); err != nil {
 				return none, err
 			}
 		}

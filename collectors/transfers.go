@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -24,7 +25,7 @@ var transfers = &Spec{
 	Cost:     calls(opERC721Transfers, 1),
 }
 
-func collectTransfers(ctx context.Context, ups *Upstreams, c Chain, address string, out *metric.Batch) error {
+func collectTransfers(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	return countTransfers(ctx, ups, c, address, opERC721Transfers, addressTransfers, out, func(chainID string, r data.BlockRange) iter.Seq2[transfer, error] {
 		return transfersFrom(readable(out, ups.Data.ERC721Transfers(ctx, chainID, address, r)), func(t data.ERC721Transfer) transfer {
 			return transfer{uint64(t.BlockNumber), t.ID(), t.From.Address, t.To.Address}

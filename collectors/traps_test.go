@@ -12,6 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -220,7 +221,7 @@ func TestPeersAreCountedWithoutKnownChains(t *testing.T) {
 		}
 
 		*w.otherwise = nil // an unknown chain must not hide the other chains
-		w.ups.SetChains(append([]collectors.Chain{{Name: "none", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}}, w.ups.Chains()...))
+		w.ups.SetChains(append([]nodes.Chain{{Name: "none", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}}, w.ups.Chains()...))
 		wantSeries(t, w.page(t, "peers"), `avax_node_subnet_peers{node="alpha",chain="examplel1"}`, "4")
 	})
 }
@@ -279,18 +280,18 @@ func TestNodeMayHaveSeveralValidations(t *testing.T) {
 // look up the chain.
 func TestUnknownChainIsAnErrorNotAnEmptySet(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}})
+		w.ups.SetChains([]nodes.Chain{{Name: "mine", Ref: "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"}})
 		for _, collector := range []string{"l1", "chain_info"} {
 			page, err := w.run(t, collector, "mine")
-			if err == nil || !strings.Contains(err.Error(), "correct the chains") || page != "" {
+			if err == nil || !strings.Contains(err.Error(), "correct AVAX_CHAINS") || page != "" {
 				t.Errorf("%s: %q, %v", collector, page, err)
 			}
 		}
 		if _, err := w.run(t, "chain_status", "alpha"); err != nil {
 			t.Errorf("chain_status: %v", err)
 		}
-		w.ups.SetChains([]collectors.Chain{{Name: "mine", Ref: "notachain"}})
-		if _, err := w.run(t, "chain_status", "alpha"); err == nil || !strings.Contains(err.Error(), "correct the chains") {
+		w.ups.SetChains([]nodes.Chain{{Name: "mine", Ref: "notachain"}})
+		if _, err := w.run(t, "chain_status", "alpha"); err == nil || !strings.Contains(err.Error(), "correct AVAX_CHAINS") {
 			t.Errorf("chain_status: %v", err)
 		}
 	})
@@ -355,7 +356,7 @@ func TestWeightsAbove2To53SumExactly(t *testing.T) {
 func TestCChainHasNoRulesAndNoFeeConfig(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for collector, target := range map[string]string{"chain_rules": "C", "fee_config": "C"} {
-			if page, err := w.run(t, collector, target); !errors.Is(err, collectors.ErrNotOffered) || page != "" {
+			if page, err := w.run(t, collector, target); !errors.Is(err, nodes.ErrNotOffered) || page != "" {
 				t.Errorf("%s: %q, %v", collector, page, err)
 			}
 		}
@@ -477,8 +478,12 @@ func TestHealthChecksThatHaveNotRunAreAbsent(t *testing.T) {
 // The error text often changes between runs. The table has the current text, and the log has the first text.
 func TestFailingHealthCheckHasTheNodesText(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
+		spec, job := w.job(t, "health", "alpha")
 		words := func() (text, noted string) {
-			batch := w.batch(t, "health", "alpha")
+			batch := metric.NewBatch(spec.Families)
+			if err := job.Collect(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
 			for _, table := range batch.Tables() {
 				for _, row := range table.Rows {
 					if row[0] == "alpha" && row[1] == "C" {
@@ -541,12 +546,12 @@ func TestRejectedWatchListItemNamesTheSetting(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.Watch.Addresses = []string{"P-elsewhere1", "X-elsewhere1"}
 		for _, a := range w.ups.Watch.Addresses {
-			if _, err := w.run(t, "addresses", a); err == nil || !strings.Contains(err.Error(), "correct the monitored addresses") {
+			if _, err := w.run(t, "addresses", a); err == nil || !strings.Contains(err.Error(), "correct AVAX_WATCH_ADDRESSES") {
 				t.Errorf("%s: %v", a, err)
 			}
 		}
 		w.ups.Watch.Assets = []string{"nope"}
-		if _, err := w.run(t, "assets", "network"); err == nil || !strings.Contains(err.Error(), "correct the monitored assets") {
+		if _, err := w.run(t, "assets", "network"); err == nil || !strings.Contains(err.Error(), "correct AVAX_WATCH_ASSETS") {
 			t.Error(err)
 		}
 		w.network.Node("alpha").Stop()
@@ -572,7 +577,7 @@ func TestDifferentChainConfigsHaveDifferentHashes(t *testing.T) {
 			}[node]
 		}
 		w.setNodes(t, "alpha", "foxtrot", "bravo")
-		w.ups.SetChains([]collectors.Chain{{Name: "C", Ref: "C"}})
+		w.ups.SetChains([]nodes.Chain{{Name: "C", Ref: "C"}})
 		page := w.page(t, "chain_config")
 		hash := map[string]string{}
 		for line := range strings.Lines(page) {

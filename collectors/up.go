@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -24,12 +25,12 @@ var up = &Spec{
 	Bind:     perNode(collectUp),
 }
 
-func collectUp(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
+func collectUp(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // never uses an older answer, but shares the new one
 	if scrape.OutcomeOf(err) == scrape.LocalLimit {
 		return err
 	}
-	n.setProbed(err == nil)
+	n.SetProbed(err == nil)
 	out.SetBool(nodeUp, err == nil, n.Name())
 	return nil
 }

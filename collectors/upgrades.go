@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var upgradeTimestamp = metric.New("avax_upgrade_timestamp_seconds",
@@ -20,7 +21,7 @@ var upgrades = &Spec{
 	Bind:     perNode(collectUpgrades),
 }
 
-func collectUpgrades(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
+func collectUpgrades(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	known, err := n.Upgrades(ctx)
 	if err != nil {
 		return err

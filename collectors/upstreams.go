@@ -1,10 +1,16 @@
 package collectors
 
-import "github.com/avax-exporter/avax-exporter/scrape/metrics"
+import (
+	"slices"
+	"sync"
+
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
+)
 
 // Upstreams has everything that a collector's jobs call or monitor: nodes, chains, the watch list and services.
 type Upstreams struct {
-	*Targets
+	*nodes.Pool
 	Watch Watchlist
 	// Metrics is the Metrics service, or nil if it is not configured.
 	Metrics *metrics.Client
@@ -13,4 +19,39 @@ type Upstreams struct {
 	Ledger *Ledger
 	// Data is the Data service, or nil if it is not configured.
 	Data *DataService
+
+	mu        sync.Mutex
+	reporters map[string]string // see isReporter; by fact
+}
+
+// isReporter returns whether the jobs of a node or chain, by name, set the series of a fact. Two nodes may have the same
+// fact, such as the rewards of their common node ID. Only the first of them sets the series. If present returns false
+// for the first one, the other replaces it.
+func (ups *Upstreams) isReporter(fact, name string, present func(name string) bool) bool {
+	ups.mu.Lock()
+	defer ups.mu.Unlock()
+	if first, known := ups.reporters[fact]; known && first != name && present(first) {
+		return false
+	}
+	if ups.reporters == nil {
+		ups.reporters = map[string]string{}
+	}
+	ups.reporters[fact] = name
+	return true
+}
+
+// nodeReports returns whether the jobs of this node set the series of a fact. Two nodes with the same ID have the same
+// fact.
+func (ups *Upstreams) nodeReports(n *nodes.Node, fact string) bool {
+	return ups.isReporter(fact, n.Name(), func(name string) bool {
+		return slices.ContainsFunc(ups.All(), func(other *nodes.Node) bool { return other.Name() == name })
+	})
+}
+
+// chainReports returns whether the jobs of this chain set the series of a fact. Two monitored chains of the same subnet
+// have the same fact.
+func (ups *Upstreams) chainReports(c nodes.Chain, fact string) bool {
+	return ups.isReporter(fact, c.Name, func(name string) bool {
+		return slices.ContainsFunc(ups.Chains(), func(other nodes.Chain) bool { return other.Name == name })
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -27,7 +28,7 @@ var uptime = &Spec{
 	Bind:     perNode(collectUptime),
 }
 
-func collectUptime(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
+func collectUptime(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	u, err := n.Uptime(ctx)
 	switch {
 	case node.IsNotValidator(err), node.IsStartTimeNotFound(err): // IsStartTimeNotFound: a node without sybil protection

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -53,9 +54,7 @@ var validators = &Spec{
 	Scope: metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
 		s := &expectedValidators{}
-		return perNetwork(func(ctx context.Context, _ *Targets, out *metric.Batch) error {
-			return s.collect(ctx, ups.monitored(), out)
-		})(ups)
+		return perNetwork(s.collect)(ups)
 	},
 }
 
@@ -67,26 +66,26 @@ type expectedValidators struct {
 	ids map[string]bool
 }
 
-func (expected *expectedValidators) collect(ctx context.Context, w monitored, out *metric.Batch) error {
+func (expected *expectedValidators) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
 	expected.mu.Lock()
 	defer expected.mu.Unlock()
 	if expected.ids == nil {
 		expected.ids = map[string]bool{}
-		for _, id := range w.IDs {
+		for _, id := range ups.Watch.Validators.IDs {
 			expected.ids[id] = true
 		}
 	}
 	// A configured node may have a new ID. Request its previous ID too, because that validator may still be in the set.
 	before := slices.Collect(maps.Keys(expected.ids))
-	entries, err := first(ctx, w.Targets, func(ctx context.Context, n *Node) (iter.Seq[node.Validator], error) {
-		return w.entries(ctx, n, before...)
+	entries, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (iter.Seq[node.Validator], error) {
+		return ups.entries(ctx, n, before...)
 	})
 	if err != nil {
 		return err
 	}
 	present := map[string]bool{}
 	for v := range entries {
-		if !w.All {
+		if !ups.Watch.Validators.All {
 			expected.ids[v.NodeID] = true
 		}
 		if expected.ids[v.NodeID] { // only these IDs are looked up below

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -25,17 +26,17 @@ var validatorViews = &Spec{
 	Families: []*metric.Family{validatorUptime, validatorConnected},
 	Scope:    metric.ScopeNode,
 	Bind: func(ups *Upstreams) []Job {
-		jobs, nodes := perNodeOrObserver(ups.monitored().collectViews)(ups), len(ups.Nodes())
-		return slices.Delete(jobs, min(nodes, maxViews), nodes)
+		jobs, count := perNodeOrObserver(collectViews)(ups), len(ups.Nodes())
+		return slices.Delete(jobs, min(count, maxViews), count)
 	},
 }
 
-func (w monitored) collectViews(ctx context.Context, _ *Targets, n *Node, out *metric.Batch) error {
+func collectViews(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err
 	}
-	entries, err := w.entries(ctx, n)
+	entries, err := ups.entries(ctx, n)
 	if err != nil {
 		return err
 	}

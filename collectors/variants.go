@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var fleetVariants = metric.New("avax_fleet_variants",
-	"Number of different values of a fact that should be equal on all nodes. 1 if all nodes have the same value. Each shard counts the values of its nodes. Facts about the nodes (subject=network): version, RPC protocol of VMs, known upgrades. Fact about a VM: vm_version. Facts about a chain: chain_config, precompiles.",
+	"Number of different values of a fact that should be equal on all nodes. 1 if all nodes have the same value. Only the nodes of this exporter count. Facts about the nodes (subject=network): version, RPC protocol of VMs, known upgrades. Fact about a VM: vm_version. Facts about a chain: chain_config, precompiles.",
 	"fact", "subject").AtMost(10 * maxNamed) // each of up to MaxChains chains has two series
 
 var variants = &Spec{
@@ -25,7 +26,6 @@ var variants = &Spec{
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{fleetVariants},
 	Scope:    metric.ScopeNetwork,
-	PerShard: true,
 	Bind:     perNetwork(collectVariants),
 }
 
@@ -42,12 +42,12 @@ type nodeValues struct {
 	values map[fact]value
 }
 
-func collectVariants(ctx context.Context, t *Targets, out *metric.Batch) error {
-	if len(t.Nodes()) == 0 {
+func collectVariants(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	if len(ups.Nodes()) == 0 {
 		return nil
 	}
-	nodes := slices.DeleteFunc(t.compared().nodes, func(n *Node) bool { return n.observer })
-	all, err := each(ctx, nodes, func(ctx context.Context, n *Node) (nodeValues, error) { return valuesOf(ctx, n, t.Chains()) })
+	same := slices.DeleteFunc(ups.OfNetwork(), func(n *nodes.Node) bool { return n.Observer })
+	all, err := nodes.Each(ctx, same, func(ctx context.Context, n *nodes.Node) (nodeValues, error) { return valuesOf(ctx, n, ups.Chains()) })
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (f fact) compare(o fact) int {
 
 // valuesOf requests the values of all facts from a node. It omits the facts of a chain if the node does not report them,
 // for example while the chain is bootstrapping. A missing value does not count as a difference.
-func valuesOf(ctx context.Context, n *Node, chains []Chain) (nodeValues, error) {
+func valuesOf(ctx context.Context, n *nodes.Node, chains []nodes.Chain) (nodeValues, error) {
 	s := nodeValues{n.Name(), map[fact]value{}}
 	version, err := n.NodeVersion(ctx)
 	if err != nil {

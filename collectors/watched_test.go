@@ -10,6 +10,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -132,12 +133,12 @@ func TestDiscoveredChainNamesAreValidLabels(t *testing.T) {
 			}
 			return ""
 		}
-		known := []collectors.Chain{{Name: "mine", Ref: "e"}}
-		found, err := collectors.Discover(t.Context(), w.ups.Targets, known)
+		known := []nodes.Chain{{Name: "mine", Ref: "e"}}
+		found, err := w.ups.Discover(t.Context(), known)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []collectors.Chain{{Name: "mine", Ref: "e"}, {Name: "plain", Ref: "a"}, {Name: "b", Ref: "b"}, {Name: "c", Ref: "c"}, {Name: "d", Ref: "d"}, {Name: "g", Ref: "g"}, {Name: "h", Ref: "h"}}
+		want := []nodes.Chain{{Name: "mine", Ref: "e"}, {Name: "plain", Ref: "a"}, {Name: "b", Ref: "b"}, {Name: "c", Ref: "c"}, {Name: "d", Ref: "d"}, {Name: "g", Ref: "g"}, {Name: "h", Ref: "h"}}
 		if !slices.Equal(found, want) {
 			t.Errorf("found %v, want %v", found, want)
 		}
@@ -163,7 +164,7 @@ func TestHealthChecksRevealTrackedChains(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.ups.SetChains(nil)
 		w.network.ResetCalls()
-		found, err := collectors.Discover(t.Context(), w.ups.Targets, nil)
+		found, err := w.ups.Discover(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -39,11 +41,11 @@ func inWorld(t *testing.T, test func(t *testing.T, w world)) {
 // setNodes replaces the configured nodes.
 func (w world) setNodes(t *testing.T, names ...string) {
 	t.Helper()
-	var nodes []*collectors.Node
+	var pool []*nodes.Node
 	for _, name := range names {
-		nodes = append(nodes, collectors.NewNode(node.New(open(t, w, name))))
+		pool = append(pool, nodes.New(node.New(open(t, w, name))))
 	}
-	w.ups.SetNodes(nodes)
+	w.ups.SetNodes(pool)
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -69,23 +71,28 @@ func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.network.Transport().RoundTrip(r)
 }
 
+// job binds a collector and returns its job for a target.
+func (w world) job(t *testing.T, collector, target string) (*collectors.Spec, collectors.Job) {
+	t.Helper()
+	spec := specOf(t, collector)
+	jobs := spec.Bind(w.ups)
+	i := slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target.String() == target })
+	if i < 0 {
+		t.Fatalf("%s: no job for %s", collector, target)
+	}
+	return spec, jobs[i]
+}
+
 // run runs a collector's job for a target once, and returns its samples.
 func (w world) run(t *testing.T, collector, target string) (samples string, err error) {
 	t.Helper()
-	spec := specOf(t, collector)
-	for _, j := range spec.Bind(w.ups) {
-		if j.Target.String() != target {
-			continue
-		}
-		batch := metric.NewBatch(spec.Families)
-		err := j.Collect(t.Context(), batch)
-		for _, c := range batch.Chunks() {
-			samples += string(c.Text())
-		}
-		return samples, errors.Join(err, batch.Err())
+	spec, j := w.job(t, collector, target)
+	batch := metric.NewBatch(spec.Families)
+	err = j.Collect(t.Context(), batch)
+	for _, c := range batch.Chunks() {
+		samples += string(c.Text())
 	}
-	t.Fatalf("%s: no job for %s", collector, target)
-	return "", nil
+	return samples, errors.Join(err, batch.Err())
 }
 
 // tables runs a collector's job for a target once and returns its tables. The run must succeed.
@@ -97,19 +104,12 @@ func (w world) tables(t *testing.T, collector, target string) []metric.Table {
 // batch runs a collector's job for a target once and returns the batch. The run must succeed.
 func (w world) batch(t *testing.T, collector, target string) *metric.Batch {
 	t.Helper()
-	spec := specOf(t, collector)
-	for _, j := range spec.Bind(w.ups) {
-		if j.Target.String() != target {
-			continue
-		}
-		batch := metric.NewBatch(spec.Families)
-		if err := errors.Join(j.Collect(t.Context(), batch), batch.Err()); err != nil {
-			t.Fatal(err)
-		}
-		return batch
+	spec, j := w.job(t, collector, target)
+	batch := metric.NewBatch(spec.Families)
+	if err := errors.Join(j.Collect(t.Context(), batch), batch.Err()); err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("%s: no job for %s", collector, target)
-	return nil
+	return batch
 }
 
 // page runs all jobs of a collector once and returns their samples. The runs must succeed.

@@ -18,11 +18,11 @@ import (
 	"github.com/prometheus/common/model"
 	promversion "github.com/prometheus/common/version"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
@@ -61,7 +61,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	if err != nil {
 		return nil, config.InputError{Err: err}
 	}
-	fleet.CountTargets(registry, func() int { return len(targets.shard.Nodes()) })
+	fleet.CountTargets(registry, func() int { return len(targets.ups.Nodes()) })
 	if targets.data != nil {
 		budget, err := targets.budget()
 		if err := errors.Join(err, budget.exceeded()); err != nil {
@@ -202,7 +202,7 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 	clients.limit(server)
 	served := make(chan error, 1)
 	go func() { served <- serve(clients, server, cfg, log) }()
-	log.Info("serving", "metrics", OwnURL(listener.Addr().String(), cfg.TLS)+"/metrics", "nodes", len(a.targets.shard.Nodes()), "version", Version())
+	log.Info("serving", "metrics", OwnURL(listener.Addr().String(), cfg.TLS)+"/metrics", "nodes", len(a.targets.ups.Nodes()), "version", Version())
 	if started != nil {
 		started(listener.Addr())
 	}
@@ -227,11 +227,11 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 // tries again soon, with backoff.
 func (a *App) followChains(ctx context.Context) {
 	const soon, later = 15 * time.Second, 5 * time.Minute
-	ups := a.targets.shard
+	ups := a.targets.ups
 	wait := soon
 	for {
 		pass, cancel := context.WithTimeout(ctx, time.Minute)
-		chains, err := collectors.Discover(pass, ups.Targets, ups.Chains())
+		chains, err := ups.Discover(pass, ups.Chains())
 		cancel()
 		for _, chain := range chains[len(ups.Chains()):] {
 			a.log.Info("chain found", "chain", chain.Name, "blockchain_id", chain.Ref)
@@ -239,7 +239,7 @@ func (a *App) followChains(ctx context.Context) {
 		if len(chains) > len(ups.Chains()) {
 			a.mu.Lock()
 			ups.SetChains(chains)
-			if len(chains) == collectors.MaxChains {
+			if len(chains) == nodes.MaxChains {
 				a.log.Warn("too many chains tracked", "chains", len(chains), "remedy", "list the chains to monitor in AVAX_CHAINS")
 			}
 			a.scheduler.Set(a.targets.jobs())

@@ -44,26 +44,26 @@ func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, e
 		if t.data == nil {
 			return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
 		}
-		answer, err := t.data.call(ctx, e, t.shard.FindNetwork, r.Params)
+		answer, err := t.data.call(ctx, e, t.ups.FindNetwork, r.Params)
 		if data.IsKeyRejected(err) {
 			err = fmt.Errorf("%w: %s", err, remedy.Of(err).Do)
 		}
 		return answer, err
 	}
 	if r.ChainID != "" {
-		if t.shard.Metrics == nil {
+		if t.ups.Metrics == nil {
 			return nil, config.InputError{Err: errors.New("no Metrics service configured: set AVAX_METRICS_URL")}
 		}
-		return t.shard.Metrics.AvgTPSPage(ctx, r.ChainID, r.PageToken)
+		return t.ups.Metrics.AvgTPSPage(ctx, r.ChainID, r.PageToken)
 	}
 	var names []string
-	for _, n := range t.shard.Nodes() {
+	for _, n := range t.ups.Nodes() {
 		if r.Node != "" && r.Node != n.Name() {
 			names = append(names, n.Name())
 			continue
 		}
 		chain := r.Chain
-		for _, known := range t.shard.Chains() {
+		for _, known := range t.ups.Chains() {
 			if known.Name == r.Chain {
 				chain = known.Ref
 			}

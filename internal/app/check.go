@@ -15,10 +15,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
@@ -31,10 +31,10 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	if err != nil {
 		return config.InputError{Err: err}
 	}
-	ups := t.shard
+	ups := t.ups
 	ctx = scrape.MaxAge(ctx, time.Minute) // send identical calls of several collectors once
 	if cfg.AutoChains {
-		chains, err := collectors.Discover(ctx, ups.Targets, ups.Chains())
+		chains, err := ups.Discover(ctx, ups.Chains())
 		if err != nil {
 			fmt.Fprintf(out, "chain discovery failed: %v\n", err)
 		}
@@ -92,13 +92,13 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 			failed++
 			troubles = add(troubles, j.Collector, node, down[node])
 			continue
-		case errors.Is(err, collectors.ErrNotOffered) && samples[i] == 0 && nobodyBy != nil:
+		case errors.Is(err, nodes.ErrNotOffered) && samples[i] == 0 && nobodyBy != nil:
 			failed++
 			troubles = add(troubles, j.Collector, j.Target.String(), nobodyBy)
 			continue
-		case errors.Is(err, collectors.ErrNotOffered) && samples[i] == 0:
+		case errors.Is(err, nodes.ErrNotOffered) && samples[i] == 0:
 			verdict = err.Error()
-		case errors.Is(err, collectors.ErrNotOffered):
+		case errors.Is(err, nodes.ErrNotOffered):
 			verdict += "; " + err.Error()
 		case err != nil:
 			failed++

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -18,7 +18,7 @@ import (
 // observations counts the requests to observers during one run of every job.
 type observations struct {
 	targets   *targets
-	observers []*collectors.Node
+	observers []*nodes.Node
 
 	mu    sync.Mutex
 	alone bool // whether calls to other upstreams are blocked
@@ -35,7 +35,7 @@ type jobKey struct{}
 
 // observe starts counting the requests to observers.
 func observe(t *targets) *observations {
-	o := &observations{targets: t, observers: t.shard.Observers(), daily: map[requests]float64{}}
+	o := &observations{targets: t, observers: t.ups.Observers(), daily: map[requests]float64{}}
 	t.admit = o.admit
 	return o
 }
@@ -52,7 +52,7 @@ func (o *observations) with(ctx context.Context, j schedule.Job) context.Context
 func (o *observations) admit(ctx context.Context, upstream string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if slices.ContainsFunc(o.observers, func(n *collectors.Node) bool { return n.Name() == upstream }) {
+	if slices.ContainsFunc(o.observers, func(n *nodes.Node) bool { return n.Name() == upstream }) {
 		runs, _ := ctx.Value(jobKey{}).(int)
 		o.daily[requests{upstream, o.alone}] += float64(runs)
 		return nil

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -92,7 +92,7 @@ func TestSubnetFactsOfTwoChainsAreExportedOnce(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) {
 		id := s.network.Chain("examplel1").ID
 		s.env.Chains = "one=" + id
-		s.adjust = func(c *config.Config) { c.Chains = append(c.Chains, collectors.Chain{Name: "two", Ref: id}) }
+		s.adjust = func(c *config.Config) { c.Chains = append(c.Chains, nodes.Chain{Name: "two", Ref: id}) }
 	}, func(t *testing.T, b bubble) {
 		b.fetch(t, acceptProtobuf, "identity") // client_golang detects duplicates
 		subnet := b.network.Chain("examplel1").SubnetID

@@ -10,6 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/state"
@@ -31,47 +32,41 @@ type targets struct {
 	scheduler *schedule.Scheduler
 	// answered receives a value when a node has begun to answer.
 	answered chan struct{}
-	// shard has the nodes of this shard. all has the nodes of all shards, those of this shard first, for facts about the network
-	// and chains. If another shard exports these facts, all is nil.
-	shard, all *collectors.Upstreams
+	// ups has the nodes of this shard.
+	ups *collectors.Upstreams
 }
 
 // nodeConn is a configured node and its client.
 type nodeConn struct {
 	fleet.Node
 	up   *scrape.Upstream
-	node *collectors.Node
+	node *nodes.Node
 }
 
 // newTargets creates the clients of all upstreams. It sends nothing.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1)}
-	t.shard = &collectors.Upstreams{Targets: collectors.NewTargets(nil, cfg.Chains), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}}
-	t.shard.NetworkID, t.shard.Partial = cfg.NetworkID, cfg.Shard.Of > 1
-	if cfg.MetricsURL != "" {
+	t.ups = &collectors.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}}
+	t.ups.NetworkID = cfg.NetworkID
+	first := cfg.Shard.Shard == 0 // one shard calls the services and monitors the watch lists
+	if !first {
+		t.ups.Watch = collectors.Watchlist{Validators: cfg.Watch.Validators}
+	}
+	if first && cfg.MetricsURL != "" {
 		up, err := t.upstream(scrape.Options{Name: "metrics", URL: cfg.MetricsURL, MaxWait: serviceMaxWait})
 		if err != nil {
 			return nil, err
 		}
-		t.shard.Metrics = metrics.New(up)
+		t.ups.Metrics = metrics.New(up)
 	}
-	if cfg.DataURL != "" {
+	if first && cfg.DataURL != "" {
 		var err error
 		if t.data, err = newDataService(t); err != nil {
 			return nil, err
 		}
-		t.shard.Data = &collectors.DataService{
+		t.ups.Data = &collectors.DataService{
 			Client: t.data.Client, Network: cfg.Network, Currency: cfg.Currency, Ledger: collectors.Ledger{State: dir},
 		}
-	}
-	switch {
-	case cfg.Shard.Of <= 1:
-		t.all = t.shard
-	case cfg.Shard.SpeaksForTheNetwork():
-		all := *t.shard
-		all.Targets = collectors.NewTargets(nil, cfg.Chains)
-		all.NetworkID = cfg.NetworkID
-		t.all = &all
 	}
 	conns, err := t.connect(cfg.Nodes)
 	if err != nil {
@@ -109,7 +104,7 @@ func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 	var conns []nodeConn
 	var errs []error
 	for _, n := range nodes {
-		if t.all == nil && (n.Observer || !t.cfg.Shard.Holds(n.Name)) {
+		if !n.Observer && !t.cfg.Shard.Holds(n.Name) {
 			continue
 		}
 		if c, same := t.present(n); same {
@@ -136,11 +131,11 @@ func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 
 // open creates the client of a node or observer.
 func (t *targets) open(n fleet.Node) (nodeConn, error) {
-	var client *collectors.Node
+	var client *nodes.Node
 	options := scrape.Options{
 		Name: n.Name, URL: n.URL, Header: n.Header, Host: n.Host, TLS: n.TLS, Changed: func() { t.callsChanged(client) },
 	}
-	wrap := collectors.NewNode
+	wrap := nodes.New
 	if n.Observer {
 		options.Changed = nil
 		options.Concurrency, options.MaxWait = observerConcurrency, observerMaxWait
@@ -148,14 +143,13 @@ func (t *targets) open(n fleet.Node) (nodeConn, error) {
 		// Half of the budget is a burst, and the other half is spread over a minute.
 		options.Burst = (t.cfg.ObserverBudget + 1) / 2
 		options.Rate = float64(t.cfg.ObserverBudget) / 2 / time.Minute.Seconds()
-		wrap = collectors.NewObserver
+		wrap = nodes.NewObserver
 	}
 	up, err := t.upstream(options)
 	if err != nil {
 		return nodeConn{}, err
 	}
 	client = wrap(node.New(up))
-	client.OtherShard = !n.Observer && !t.cfg.Shard.Holds(n.Name)
 	if !n.Observer {
 		client.Changed = func(answers bool) {
 			if !answers {
@@ -192,18 +186,11 @@ func (t *targets) use(conns []nodeConn) {
 		}
 	}
 	t.conns = conns
-	var shard, others []*collectors.Node
+	var all []*nodes.Node
 	for _, c := range conns {
-		if c.node.OtherShard {
-			others = append(others, c.node)
-		} else {
-			shard = append(shard, c.node)
-		}
+		all = append(all, c.node)
 	}
-	t.shard.SetNodes(shard)
-	if t.all != nil {
-		t.all.SetNodes(append(shard, others...))
-	}
+	t.ups.SetNodes(all)
 }
 
 // connected reports whether a connection is in the list.
@@ -211,22 +198,21 @@ func connected(conns []nodeConn, c nodeConn) bool {
 	return slices.ContainsFunc(conns, func(o nodeConn) bool { return o.up == c.up })
 }
 
-// jobs returns the jobs of the enabled collectors. Collectors about a node use the nodes of this shard. Collectors about the
-// network or a chain use all nodes.
+// jobs returns the jobs of the enabled collectors.
 func (t *targets) jobs() []schedule.Job {
 	var all []schedule.Job
 	for _, spec := range t.cfg.Collectors {
-		for _, j := range spec.Jobs(t.shard, t.all) {
-			gentle := t.shard.Gentle(j.Target)
+		for _, j := range spec.Bind(t.ups) {
+			onlyObservers := t.ups.OnlyObservers(j.Target.Node)
 			all = append(all, schedule.Job{
 				Key:      snapshot.Key{Collector: spec.Name, Target: j.Target},
 				Families: spec.Families,
 				Choice:   t.cfg.Choice,
 				Limit:    t.cfg.SeriesLimit,
-				When:     t.cfg.Schedule(spec, j.Target, gentle),
+				When:     t.cfg.Schedule(spec, j.Target, onlyObservers),
 				Shares:   spec.Shares,
 				Probe:    spec.Probe,
-				OnChange: spec.OnChange && !gentle,
+				OnChange: spec.OnChange && !onlyObservers,
 				Retry:    spec.Cost == nil, // no retry at the Data service, because every call counts against the budget
 				Collect:  j.Collect,
 			})
@@ -266,23 +252,19 @@ func (a *App) setNodes(nodes []fleet.Node) error {
 	a.targets.use(after)
 	a.scheduler.Set(a.targets.jobs())
 	a.warnIfOverBudget()
-	a.log.Info("configuration reloaded", "config", "nodes", "nodes", len(a.targets.shard.Nodes()), "added", added, "removed", len(removed))
+	a.log.Info("configuration reloaded", "config", "nodes", "nodes", len(a.targets.ups.Nodes()), "added", added, "removed", len(removed))
 	return nil
 }
 
 // unreachable returns the names of the nodes that do not answer now, or whose last answer is older than within. It uses the same test as
 // the collectors about the network.
 func (t *targets) unreachable(within time.Duration) []string {
-	ups := t.all
-	if ups == nil {
-		ups = t.shard
-	}
-	return ups.Unreachable(within)
+	return t.ups.Unreachable(within).Names()
 }
 
-// callsChanged reports that calls to a node have started to fail or to succeed. For a node of this shard it triggers the collector
-// up. A node of another shard has no collector up here, so any call counts.
-func (t *targets) callsChanged(n *collectors.Node) {
+// callsChanged reports that calls to a node have started to fail or to succeed. It triggers the collector up. Without this
+// collector, any call shows whether the node answers.
+func (t *targets) callsChanged(n *nodes.Node) {
 	switch {
 	case t.scheduler == nil:
 	case n.Probed():
@@ -292,7 +274,7 @@ func (t *targets) callsChanged(n *collectors.Node) {
 	}
 }
 
-func (t *targets) nodeChanged(n *collectors.Node, answers bool) {
+func (t *targets) nodeChanged(n *nodes.Node, answers bool) {
 	if t.scheduler != nil {
 		t.scheduler.NodeChanged(n.Name(), answers)
 	}

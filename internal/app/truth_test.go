@@ -24,6 +24,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/passage"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -177,11 +178,11 @@ func (m *trial) observer(names ...string) *collectors.Upstreams {
 		}
 		return u
 	}
-	var nodes []*collectors.Node
+	var called []*nodes.Node
 	for _, name := range names {
-		nodes = append(nodes, collectors.NewNode(node.New(open(name))))
+		called = append(called, nodes.New(node.New(open(name))))
 	}
-	return &collectors.Upstreams{Targets: collectors.NewTargets(nodes, m.config.Chains), Watch: m.config.Watch}
+	return &collectors.Upstreams{Pool: nodes.NewPool(called, m.config.Chains), Watch: m.config.Watch}
 }
 
 // observe records what is true now: the samples that an observer of any nodes gets.
@@ -198,7 +199,7 @@ func (m *trial) observe() {
 					continue // already called
 				}
 				batch := metric.NewBatch(spec.Families)
-				if err := job.Collect(ctx, batch); err != nil && !errors.Is(err, collectors.ErrNotOffered) {
+				if err := job.Collect(ctx, batch); err != nil && !errors.Is(err, nodes.ErrNotOffered) {
 					continue
 				}
 				for _, chunk := range batch.Chunks() {

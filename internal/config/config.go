@@ -20,6 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/web"
@@ -42,7 +43,7 @@ type Config struct {
 	ObserverBudget int
 	NetworkID      uint64 // expected network of the nodes; 0: the network of most nodes
 
-	Chains     []collectors.Chain
+	Chains     []nodes.Chain
 	AutoChains bool // whether to also monitor the chains that the nodes track
 
 	Collectors  []*collectors.Spec

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 // FuzzConfigurationIsValidOrAnError sets one variable to any text and the others to valid defaults. An accepted value is
@@ -60,7 +60,7 @@ func FuzzConfigurationIsValidOrAnError(f *testing.F) {
 				t.Errorf("%s=%q: node without name or address", v.Name, value)
 			}
 		}
-		seen := map[collectors.Chain]bool{}
+		seen := map[nodes.Chain]bool{}
 		for _, chain := range c.Chains {
 			if chain.Name == "" || chain.Ref == "" || seen[chain] {
 				t.Errorf("%s=%q: chains %v", v.Name, value, c.Chains)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
@@ -59,7 +60,7 @@ func parseNodes(s string) ([]fleet.Node, []error) {
 // alert rules, and the label upstream has the names of nodes and of services.
 func (c *Config) reservedNames(env Environment) map[string]string {
 	reserved := map[string]string{"metrics": "the Metrics service", "data": "the Data service"}
-	ups := &collectors.Upstreams{Targets: collectors.NewTargets(nil, c.Chains), Watch: c.Watch}
+	ups := &collectors.Upstreams{Pool: nodes.NewPool(nil, c.Chains), Watch: c.Watch}
 	if env.DataURL != "" {
 		ups.Data = &collectors.DataService{Network: env.Network}
 	}
@@ -71,7 +72,7 @@ func (c *Config) reservedNames(env Environment) map[string]string {
 	return reserved
 }
 
-func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) {
+func parseChains(s string) (chains []nodes.Chain, auto bool, errs []error) {
 	seen := map[string]bool{}
 	for item := range fields(s, ",") {
 		if item == "auto" {
@@ -89,20 +90,20 @@ func parseChains(s string) (chains []collectors.Chain, auto bool, errs []error) 
 			errs = append(errs, fmt.Errorf("%q: P and X are always monitored: remove this entry, or rename the chain if it is another one", item))
 		case n == "network":
 			errs = append(errs, fmt.Errorf("%q: network is a reserved name: give the chain another name", item))
-		case slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == ref }):
+		case slices.ContainsFunc(chains, func(c nodes.Chain) bool { return c.Ref == ref }):
 			errs = append(errs, fmt.Errorf("duplicate %q: remove one", ref))
 		case seen[n]:
 			errs = append(errs, fmt.Errorf("duplicate chain name %q: rename one of them", n))
 		default:
-			chains = append(chains, collectors.Chain{Name: n, Ref: ref})
+			chains = append(chains, nodes.Chain{Name: n, Ref: ref})
 		}
 		seen[n] = true
 	}
 	if s != "" && !auto && len(chains) == 0 && errs == nil {
 		errs = append(errs, errors.New("the list has no chain: write an alias such as C, or leave the variable empty to monitor only P and X"))
 	}
-	if auto && !slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Ref == "C" || c.Name == "C" }) {
-		chains = append(chains, collectors.Chain{Name: "C", Ref: "C"}) // every node of the primary network runs the C-Chain
+	if auto && !slices.ContainsFunc(chains, func(c nodes.Chain) bool { return c.Ref == "C" || c.Name == "C" }) {
+		chains = append(chains, nodes.Chain{Name: "C", Ref: "C"}) // every node of the primary network runs the C-Chain
 	}
 	return chains, auto, errs
 }

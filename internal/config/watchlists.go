@@ -9,6 +9,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -67,7 +68,7 @@ func parseList(s string, form *regexp.Regexp, write string) (items []string, err
 }
 
 // parseTokens parses NFTs on monitored chains. With auto, every chain is valid, because it may be found later.
-func parseTokens(s string, chains []collectors.Chain, auto bool) (tokens []collectors.Token, errs []error) {
+func parseTokens(s string, chains []nodes.Chain, auto bool) (tokens []collectors.Token, errs []error) {
 	for item := range fields(s, ",") {
 		parts := tokenForm.FindStringSubmatch(item)
 		if parts == nil {
@@ -76,7 +77,7 @@ func parseTokens(s string, chains []collectors.Chain, auto bool) (tokens []colle
 		}
 		t := collectors.Token{Chain: parts[1], Contract: parts[2], ID: parts[3], Reindex: parts[4] != ""}
 		switch {
-		case !auto && !slices.ContainsFunc(chains, func(c collectors.Chain) bool { return c.Name == t.Chain }):
+		case !auto && !slices.ContainsFunc(chains, func(c nodes.Chain) bool { return c.Name == t.Chain }):
 			errs = append(errs, fmt.Errorf("%q: AVAX_CHAINS has no chain %q: add it there", item, t.Chain))
 		case slices.ContainsFunc(tokens, func(o collectors.Token) bool {
 			return o.Chain == t.Chain && strings.EqualFold(o.Contract, t.Contract) && o.ID == t.ID

@@ -10,6 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -51,7 +52,7 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 	}
 	c.Shard = fleet.Part{}
 	c.AutoChains = false
-	c.Chains = []collectors.Chain{
+	c.Chains = []nodes.Chain{
 		{Name: "C", Ref: "C"},
 		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},

@@ -23,6 +23,3 @@ func (p Part) Holds(name string) bool {
 	}
 	return best == p.Shard
 }
-
-// SpeaksForTheNetwork reports whether this shard runs the collectors about the network and chains. Only one shard does.
-func (p Part) SpeaksForTheNetwork() bool { return p.Shard == 0 }

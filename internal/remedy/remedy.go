@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -99,26 +99,16 @@ var tooMany = Remedy{
 	ByText: true,
 }
 
-// variables are the environment variables for settings that may be wrong.
-var variables = map[collectors.Setting]string{
-	collectors.SettingChains:         "AVAX_CHAINS",
-	collectors.SettingAddresses:      "AVAX_WATCH_ADDRESSES",
-	collectors.SettingAssets:         "AVAX_WATCH_ASSETS",
-	collectors.SettingSignatures:     "AVAX_WATCH_SIGNATURES",
-	collectors.SettingNodes:          "AVAX_NODES",
-	collectors.SettingServiceNetwork: "AVAX_NETWORK",
-}
-
 // Of returns the remedy for an error of a collector.
 func Of(err error) Remedy {
 	outcome := scrape.OutcomeOf(err)
 	r := remedies[outcome]
 	var call *scrape.Error
 	known := errors.As(err, &call)
-	var setting *collectors.SettingError
+	var setting *nodes.SettingError
 	switch {
 	case errors.As(err, &setting):
-		return Remedy{What: r.What, Do: "Correct " + variables[setting.Setting] + ".", ByText: true}
+		return Remedy{What: r.What, Do: "Correct " + setting.Variable + ".", ByText: true}
 	case known && strings.HasPrefix(call.Op, "GET /v1/") && r.service != "": // node paths begin with /ext
 		r.Do = r.service
 	case known && outcome == scrape.NotFound && strings.HasPrefix(call.Op, "info."):

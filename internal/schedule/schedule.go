@@ -16,6 +16,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -325,7 +326,7 @@ func (s *Scheduler) run(j *job, woken bool) {
 	limit() // again, because other jobs have run since
 	// While a node starts, a chain that is not found may appear soon.
 	missing := scrape.OutcomeOf(err) == scrape.NotFound
-	if errors.Is(err, collectors.ErrNotOffered) {
+	if errors.Is(err, nodes.ErrNotOffered) {
 		err = nil
 	}
 	// Samples are as old as the oldest answer from which they were computed.

@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/robfig/cron/v3"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -431,7 +431,7 @@ func TestNotOfferedDoesNotFailARun(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
 			out.Set(gauge, 1, "alpha")
-			return fmt.Errorf("%w: eth_feeConfig: no such method", collectors.ErrNotOffered)
+			return fmt.Errorf("%w: eth_feeConfig: no such method", nodes.ErrNotOffered)
 		})})
 		time.Sleep(time.Second)
 		if run := h.store.Last(snapshot.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}); run.Err != nil {

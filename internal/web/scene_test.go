@@ -20,6 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	pool "github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -107,11 +108,11 @@ func newScene(t *testing.T, ctx context.Context) *scene {
 		}
 		return up
 	}
-	var nodes []*collectors.Node
+	var nodes []*pool.Node
 	for _, name := range []string{"alpha", "bravo", "charlie", "foxtrot"} {
-		nodes = append(nodes, collectors.NewNode(node.New(open(name))))
+		nodes = append(nodes, pool.New(node.New(open(name))))
 	}
-	ups := &collectors.Upstreams{Metrics: metrics.New(open("metrics")), Targets: collectors.NewTargets(nodes, []collectors.Chain{
+	ups := &collectors.Upstreams{Metrics: metrics.New(open("metrics")), Pool: pool.NewPool(nodes, []pool.Chain{
 		{Name: "C", Ref: "C"},
 		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
@@ -158,7 +159,7 @@ func (s *scene) run() {
 			r := snapshot.Run{Key: j.Key, At: time.Now()}
 			err := j.Collect(scrape.MaxAge(s.ctx, time.Millisecond), batch)
 			r.Took, r.Until = time.Since(r.At), r.At.Add(3*time.Minute)
-			if err == nil || errors.Is(err, collectors.ErrNotOffered) {
+			if err == nil || errors.Is(err, pool.ErrNotOffered) {
 				r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
 			} else {
 				r.Err = err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -132,8 +133,8 @@ func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, sp
 		return u
 	}
 	ups := &collectors.Upstreams{
-		Targets: collectors.NewTargets([]*collectors.Node{collectors.NewNode(node.New(open("alpha")))},
-			[]collectors.Chain{{Name: "C", Ref: "C"}, {Name: "examplel1", Ref: network.Chain("examplel1").ID}}),
+		Pool: nodes.NewPool([]*nodes.Node{nodes.New(node.New(open("alpha")))},
+			[]nodes.Chain{{Name: "C", Ref: "C"}, {Name: "examplel1", Ref: network.Chain("examplel1").ID}}),
 		Metrics: metrics.New(open("metrics")),
 		Data:    &collectors.DataService{Client: data.New(open("data")), Network: data.Mainnet, Currency: "usd"},
 		Watch: collectors.Watchlist{
@@ -157,7 +158,7 @@ func collect(t *testing.T, spec *collectors.Spec, job collectors.Job) (map[strin
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // without retries
 	defer cancel()
 	out := metric.NewBatch(spec.Families)
-	if err := job.Collect(ctx, out); err != nil && !errors.Is(err, collectors.ErrNotOffered) {
+	if err := job.Collect(ctx, out); err != nil && !errors.Is(err, nodes.ErrNotOffered) {
 		return nil, err
 	}
 	samples := map[string]string{}

@@ -1,4 +1,4 @@
-package collectors
+package nodes
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ const MaxChains = 1000
 // removes a chain, so the chains of a node do not disappear when the node goes down. If MaxChains chains are known, it
 // makes no calls. If some nodes do not answer, Discover returns the chains of the other nodes, and an error that names
 // the nodes without an answer.
-func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
+func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
 	if len(known) >= MaxChains {
 		return known, nil
 	}
@@ -32,15 +32,15 @@ func Discover(ctx context.Context, t *Targets, known []Chain) ([]Chain, error) {
 	// A chain that is configured by an alias must not be added again.
 	ids := map[string]bool{}
 	for _, c := range known {
-		b, err := c.Blockchain(ctx, t)
+		b, err := p.Blockchain(ctx, c)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		ids[b.ID] = true
 	}
-	nodes := t.Nodes()
-	all, err := first(scrape.MaxAge(ctx, 0), t, func(ctx context.Context, n *Node) ([]node.Blockchain, error) {
+	nodes := p.Nodes()
+	all, err := First(scrape.MaxAge(ctx, 0), p, func(ctx context.Context, n *Node) ([]node.Blockchain, error) {
 		return n.PlatformBlockchains(ctx)
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Bl
 		if isID || slices.Contains(ownChecks, name) {
 			continue
 		}
-		id, err := n.BlockchainID(scrape.MaxAge(ctx, slowFacts), name) // an alias
+		id, err := n.BlockchainID(scrape.MaxAge(ctx, SlowFacts), name) // an alias
 		if err != nil && !node.IsNoSuchChain(err) {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked [
 // Anybody may create a chain with any name. So nameFor uses the name only if it is a plain label value that no other
 // chain or node has.
 func nameFor(b node.Blockchain, taken []Chain, nodes []*Node) string {
-	if !plainName.MatchString(b.Name) || slices.Contains([]string{"P", "X", "C", "network", other}, b.Name) ||
+	if !plainName.MatchString(b.Name) || slices.Contains([]string{"P", "X", "C", "network", "other"}, b.Name) ||
 		slices.ContainsFunc(taken, func(c Chain) bool { return c.Name == b.Name }) ||
 		slices.ContainsFunc(nodes, func(n *Node) bool { return n.Name() == b.Name }) {
 		return b.ID

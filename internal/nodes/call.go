@@ -1,0 +1,119 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// divideTime returns a context that ends after 1/n of the time until the deadline of ctx.
+func divideTime(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(n))
+}
+
+// First calls the nodes and observers of the expected network one after the other, and returns the first answer.
+// Healthy nodes are called first, then healthy observers, then all others. If a node does not know the method, this
+// error counts as an answer. If a node does not run the chain, First calls the next node. Each call except the last may
+// take half of the remaining time, so that a hanging node leaves time for the next call.
+func First[T any](ctx context.Context, p *Pool, call func(context.Context, *Node) (T, error)) (T, error) {
+	return firstOf(ctx, p.OfNetwork(), call)
+}
+
+// firstOf is like First, but calls only these nodes.
+func firstOf[T any](ctx context.Context, order []*Node, call func(context.Context, *Node) (T, error)) (T, error) {
+	slices.SortStableFunc(order, func(a, b *Node) int { return rank(a) - rank(b) })
+	var zero T
+	var errs []error
+	for i, n := range order {
+		parts := 2
+		if i == len(order)-1 {
+			parts = 1
+		}
+		limited, cancel := divideTime(ctx, parts)
+		wait, stop := n.wait(limited, parts > 1)
+		v, err := call(wait, n)
+		stop()
+		cancel()
+		if err == nil || node.IsNotOffered(err) && !n.Observer {
+			return v, err
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", n.name(), n.explain(err)))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return zero, noAnswer(errs)
+}
+
+// rank is the order of calls: healthy nodes, then healthy observers, then unhealthy nodes and observers.
+func rank(n *Node) int {
+	switch {
+	case !n.Healthy():
+		return 2
+	case n.Observer:
+		return 1
+	}
+	return 0
+}
+
+// wait returns the context for a call to the node. If there are other nodes to call, the context also ends when the
+// node does not answer an up probe.
+func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.CancelFunc) {
+	if !others {
+		return ctx, func() {}
+	}
+	return n.whileAnswering(ctx)
+}
+
+// Each calls all these nodes concurrently and returns the answers in the order of the nodes. It omits nodes whose call
+// fails, and returns an error only if all calls fail. The calls end after half of the remaining time.
+func Each[T any](ctx context.Context, all []*Node, call func(context.Context, *Node) (T, error)) ([]T, error) {
+	ctx, cancel := divideTime(ctx, 2)
+	defer cancel()
+	answers := make([]T, len(all))
+	failures := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, n := range all {
+		wg.Go(func() {
+			wait, stop := n.wait(ctx, len(all) > 1)
+			defer stop()
+			answers[i], failures[i] = call(wait, n)
+		})
+	}
+	wg.Wait()
+	var found []T
+	var errs []error
+	for i, err := range failures {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", all[i].name(), all[i].explain(err)))
+			continue
+		}
+		found = append(found, answers[i])
+	}
+	if len(found) == 0 {
+		return nil, noAnswer(errs)
+	}
+	return found, nil
+}
+
+// noAnswer makes one error of the errors of all nodes.
+func noAnswer(errs []error) error {
+	switch len(errs) {
+	case 0:
+		return &SettingError{"AVAX_NODES", errors.New("no node to call")}
+	case 1:
+		return errs[0]
+	}
+	// Prefer an error other than ErrNotOffered: the node with that error may run the chain.
+	worst := max(0, slices.IndexFunc(errs, func(err error) bool { return !errors.Is(err, ErrNotOffered) }))
+	return fmt.Errorf("none of %d nodes answered; %w", len(errs), errs[worst])
+}

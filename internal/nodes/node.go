@@ -1,0 +1,148 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// Node is a configured node or an observer.
+type Node struct {
+	*node.Client
+	// Observer: the endpoint is not one of your nodes, and reports only facts about the network. Collectors of facts about
+	// a node do not call observers, because each answer may come from a different machine.
+	Observer bool
+	// Changed, if set, is called when the result of the up probe changes. It must not block.
+	Changed func(answers bool)
+
+	Rejections
+	// otherNetwork is true if the node does not belong to the expected network.
+	otherNetwork atomic.Bool
+	added        time.Time // time at which the exporter added the node
+
+	mu sync.Mutex
+	id string
+	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
+	// latest up probe.
+	probed, down bool
+	// answering ends when the node does not answer an up probe. stop ends it.
+	answering context.Context
+	stop      context.CancelFunc
+}
+
+// New returns a node with this client.
+func New(c *node.Client) *Node {
+	n := &Node{Client: c, added: time.Now()}
+	n.answering, n.stop = context.WithCancel(context.Background())
+	return n
+}
+
+// NewObserver returns an observer with this client.
+func NewObserver(c *node.Client) *Node {
+	n := New(c)
+	n.Observer = true
+	return n
+}
+
+// ID returns the node's ID, which is empty for an observer. It calls the node only while the ID is not known, so the ID
+// stays known while the node is down. The collectors "identity" and "fleet" call Identity, which updates the ID.
+func (n *Node) ID(ctx context.Context) (string, error) {
+	if n.Observer {
+		return "", nil
+	}
+	if id := n.KnownID(); id != "" {
+		return id, nil
+	}
+	who, err := n.Identity(ctx)
+	return who.NodeID, err
+}
+
+// KnownID returns the node's ID without a call. It is empty if the ID is not known.
+func (n *Node) KnownID() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.id
+}
+
+// Identity requests the node's ID and BLS key, and stores the ID for later calls of ID.
+func (n *Node) Identity(ctx context.Context) (node.Identity, error) {
+	who, err := n.NodeID(ctx)
+	if err != nil {
+		return node.Identity{}, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.id = who.NodeID
+	return who, nil
+}
+
+// OtherNetwork reports whether the node belongs to another network than the expected one.
+func (n *Node) OtherNetwork() bool { return n.otherNetwork.Load() }
+
+// SetOtherNetwork stores whether the node belongs to another network than the expected one.
+func (n *Node) SetOtherNetwork(other bool) { n.otherNetwork.Store(other) }
+
+// Probed reports whether the collector "up" has called the node.
+func (n *Node) Probed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.probed
+}
+
+// SetProbed stores whether the node answered the up probe. If the node did not answer, SetProbed cancels the calls that
+// wait for the node while others could answer.
+func (n *Node) SetProbed(answers bool) {
+	n.mu.Lock()
+	changed := n.down == answers
+	n.probed, n.down = true, !answers
+	if !answers {
+		n.stop()
+		n.answering, n.stop = context.WithCancel(context.Background())
+	}
+	n.mu.Unlock()
+	if changed && n.Changed != nil {
+		n.Changed(answers)
+	}
+}
+
+// whileAnswering returns a context that also ends when the node does not answer an up probe.
+func (n *Node) whileAnswering(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	stop := context.AfterFunc(n.answering, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// Run runs a collect function that calls the node or observer. It returns an error if the observer belongs to another
+// network.
+func (n *Node) Run(collect func() error) error {
+	if n.Observer && n.OtherNetwork() {
+		return fmt.Errorf("%w: the observer does not belong to the network of the nodes: configure an observer of that network", ErrNotOffered)
+	}
+	return n.explain(collect())
+}
+
+// explain converts the error of an observer that does not offer a method into ErrNotOffered.
+func (n *Node) explain(err error) error {
+	if n.Observer && node.IsWithheld(err) && !errors.Is(err, ErrNotOffered) {
+		return fmt.Errorf("%w: %w", ErrNotOffered, err)
+	}
+	return err
+}
+
+// name returns the role and the name of the node, for errors.
+func (n *Node) name() string {
+	if n.Observer {
+		return "observer " + n.Name()
+	}
+	return "node " + n.Name()
+}

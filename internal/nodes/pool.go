@@ -1,0 +1,122 @@
+// Package nodes holds the monitored nodes, observers and chains. It knows which nodes answer, and decides which of them
+// to call.
+package nodes
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// Pool holds the configured nodes, the observers and the monitored chains. The lists may be replaced while collectors
+// run. A run in progress keeps the previous lists.
+type Pool struct {
+	// NetworkID is the expected network of the nodes: 1 is Mainnet, 5 is Fuji. 0: the network that most nodes belong
+	// to.
+	NetworkID uint64
+
+	nodes  atomic.Pointer[byRole]
+	chains atomic.Pointer[[]Chain]
+
+	mu    sync.Mutex
+	found map[string]node.Blockchain // by Chain.Ref
+}
+
+// byRole are the configured nodes, the observers, and both.
+type byRole struct{ nodes, observers, all []*Node }
+
+// SlowFacts is the maximum age of answers that change only with an upgrade or a transaction, such as identities and the
+// list of blockchains.
+const SlowFacts = 10 * time.Minute
+
+// NewPool returns a pool with these chains and nodes. The nodes may include observers.
+func NewPool(all []*Node, chains []Chain) *Pool {
+	p := &Pool{}
+	p.SetNodes(all)
+	p.SetChains(chains)
+	return p
+}
+
+// Nodes returns the configured nodes, without observers. The caller must not change the list.
+func (p *Pool) Nodes() []*Node { return p.nodes.Load().nodes }
+
+// Observers returns the configured observers. The caller must not change the list.
+func (p *Pool) Observers() []*Node { return p.nodes.Load().observers }
+
+// All returns the configured nodes, then the observers. The caller must not change the list.
+func (p *Pool) All() []*Node { return p.nodes.Load().all }
+
+// OfNetwork returns the nodes and observers that belong to the expected network.
+func (p *Pool) OfNetwork() []*Node { return ofNetwork(p.All()) }
+
+func ofNetwork(all []*Node) []*Node {
+	return slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return n.otherNetwork.Load() })
+}
+
+// SetNodes replaces the nodes and the observers.
+func (p *Pool) SetNodes(all []*Node) {
+	r := &byRole{}
+	for _, n := range all {
+		if n.Observer {
+			r.observers = append(r.observers, n)
+		} else {
+			r.nodes = append(r.nodes, n)
+		}
+	}
+	r.all = slices.Concat(r.nodes, r.observers)
+	p.nodes.Store(r)
+}
+
+// OnlyObservers reports whether the jobs about this node, or the jobs about the network if the name is empty, call only
+// observers.
+func (p *Pool) OnlyObservers(name string) bool {
+	return len(p.Nodes()) == 0 || slices.ContainsFunc(p.Observers(), func(n *Node) bool { return n.Name() == name })
+}
+
+// Identified returns the configured nodes of the expected network whose node ID is known. It requests missing IDs only
+// from healthy nodes, because the many runs that call Identified must not wait for a node that does not answer. If no
+// ID is known and no node is healthy, it calls all nodes.
+func (p *Pool) Identified(ctx context.Context) ([]*Node, error) {
+	var known, unknown []*Node
+	for _, n := range p.Nodes() {
+		switch {
+		case n.KnownID() != "":
+			known = append(known, n)
+		case n.Healthy():
+			unknown = append(unknown, n)
+		}
+	}
+	if len(known) == 0 && len(unknown) == 0 {
+		unknown = p.Nodes()
+	}
+	if len(unknown) > 0 || len(known) == 0 {
+		found, err := Each(ctx, unknown, func(ctx context.Context, n *Node) (*Node, error) {
+			_, err := n.ID(ctx)
+			return n, err
+		})
+		if known = append(known, found...); len(known) == 0 {
+			return nil, err
+		}
+	}
+	return ofNetwork(known), nil
+}
+
+// Network returns the ID of the network that observers should belong to. That is NetworkID if it is set, else the
+// network of the nodes. Without nodes it is the network of the first observer.
+func (p *Pool) Network(ctx context.Context) (uint64, error) {
+	if p.NetworkID != 0 {
+		return p.NetworkID, nil
+	}
+	order := ofNetwork(p.Nodes())
+	if len(order) == 0 {
+		order = p.Observers()[:1]
+	}
+	return firstOf(ctx, order, func(ctx context.Context, n *Node) (uint64, error) {
+		return n.NetworkID(scrape.MaxAge(ctx, SlowFacts))
+	})
+}

@@ -1,0 +1,94 @@
+package nodes
+
+import (
+	"context"
+	"time"
+)
+
+// peerDetectionDelay is the maximum time until peers report that a stopped or hanging node is not connected. The
+// longest measured time was 50 s.
+const peerDetectionDelay = time.Minute
+
+// MaxAnswerAge returns the maximum age of the last answer of a reachable node: one and a half periods of the collector.
+// Call it at the start of a run, because the deadline of ctx is then half a period away.
+func MaxAnswerAge(ctx context.Context) time.Duration {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return 0
+	}
+	return 3 * time.Until(deadline)
+}
+
+// unreachable reports whether the node did not answer the latest up probe. If the collector "up" does not run, the
+// node's last call counts instead. A node is also unreachable if its last answer is older than maxAge (0: no limit).
+func (n *Node) unreachable(maxAge time.Duration) bool {
+	if n.OtherNetwork() {
+		return false
+	}
+	answered, down := n.Answered(), !n.Healthy()
+	n.mu.Lock()
+	if n.probed {
+		down = n.down
+	}
+	n.mu.Unlock()
+	return down || maxAge > 0 && !answered.IsZero() && time.Since(answered) > maxAge
+}
+
+// Unreachable holds the configured nodes that are unreachable.
+type Unreachable struct {
+	Nodes []*Node
+	// IDs are the node IDs of these nodes. An ID is omitted if another configured node with this ID is reachable.
+	IDs map[string]bool
+
+	set map[*Node]bool
+}
+
+// Unreachable returns the nodes that did not answer the latest up probe, or whose last answer is older than maxAge (0:
+// no limit). Collectors count such a node as not connected, by its ID.
+func (p *Pool) Unreachable(maxAge time.Duration) Unreachable {
+	u := Unreachable{IDs: map[string]bool{}, set: map[*Node]bool{}}
+	for _, n := range p.Nodes() {
+		if n.unreachable(maxAge) {
+			u.Nodes, u.set[n] = append(u.Nodes, n), true
+			if id := n.KnownID(); id != "" {
+				u.IDs[id] = true
+			}
+		}
+	}
+	if len(u.IDs) == 0 {
+		return u // this is the usual case, and must be fast: every run of l1_views calls this method
+	}
+	for _, n := range p.Nodes() {
+		if !u.set[n] {
+			delete(u.IDs, n.KnownID())
+		}
+	}
+	return u
+}
+
+// Has reports whether the node is unreachable.
+func (u Unreachable) Has(n *Node) bool { return u.set[n] }
+
+// Names returns the names of the nodes.
+func (u Unreachable) Names() []string { return names(u.Nodes) }
+
+// Counted returns the names of the nodes that a run counts as not connected. If a node has never answered, its ID is
+// not known, and its peers may report it as connected. So Counted omits such a node until peerDetectionDelay after the
+// exporter added it.
+func (u Unreachable) Counted() []string {
+	var counted []*Node
+	for _, n := range u.Nodes {
+		if n.KnownID() != "" || time.Since(n.added) > peerDetectionDelay {
+			counted = append(counted, n)
+		}
+	}
+	return names(counted)
+}
+
+func names(all []*Node) []string {
+	names := make([]string, 0, len(all))
+	for _, n := range all {
+		names = append(names, n.Name())
+	}
+	return names
+}
