@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,8 +15,8 @@ import (
 // keptDescriptors is the number of file descriptors that are reserved for files, Alertmanagers, receivers, services and DNS.
 const keptDescriptors = 64
 
-// firstRequest is how long a new connection is protected while it sends its first request. Before that time, no other connection
-// may displace it. So a client that opens connections quickly must wait, and cannot displace a scraper.
+// firstRequest is how long a new connection is protected while it sends its first request. A client that opens connections faster
+// waits in the backlog of the system, and cannot displace a scraper that has just connected.
 const firstRequest = 100 * time.Millisecond
 
 // fewestConnections is the minimum number of connections, even if the limit of file descriptors is low.
@@ -28,17 +29,17 @@ func maxConnections(cfg *config.Config, nodes int, descriptors uint64, log *slog
 	if descriptors >= needed+uint64(cfg.MaxConnections) {
 		return cfg.MaxConnections
 	}
-	most := fewestConnections
+	limit := fewestConnections
 	if descriptors > needed {
-		most = max(most, int(descriptors-needed))
+		limit = max(limit, int(descriptors-needed))
 	}
-	most = min(most, cfg.MaxConnections)
-	log.Warn("file descriptor limit low", "remedy", "raise LimitNOFILE", "connections", most, "descriptors", descriptors, "needed_for_nodes", needed)
-	return most
+	limit = min(limit, cfg.MaxConnections)
+	log.Warn("file descriptor limit low", "remedy", "raise LimitNOFILE", "connections", limit, "descriptors", descriptors, "needed_for_nodes", needed)
+	return limit
 }
 
-// connections is a listener with a maximum number of connections. Beyond it, connections closes a connection of the client address
-// that has the most: the connection that has been idle longest or, if none is idle, the newest.
+// connections is a listener with a maximum number of connections. A new connection beyond the maximum displaces the connection that
+// has waited longest without a complete request, or, if all have one, the connection whose request has lasted longest.
 type connections struct {
 	net.Listener
 	max int
@@ -50,91 +51,63 @@ type connections struct {
 // connection is a client's connection.
 type connection struct {
 	net.Conn
-	all  *connections
-	host string
-	// answering and idle are guarded by all.mu.
-	answering int       // number of requests in progress
-	idle      time.Time // end of the last request, or start of the connection
+	all *connections
+	// requests and since are guarded by all.mu.
+	requests int       // complete requests in progress
+	since    time.Time // last change from or to no complete request
 }
 
-func newConnections(l net.Listener, most int) *connections {
-	return &connections{Listener: l, max: most, open: map[*connection]bool{}}
+func newConnections(l net.Listener, limit int) *connections {
+	return &connections{Listener: l, max: limit, open: map[*connection]bool{}}
 }
 
-// Accept returns the next connection that stays within the limit.
+// Accept returns the next connection. At the maximum it first closes another one.
 func (l *connections) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{Conn: accepted, all: l, since: time.Now()}
 	for {
-		accepted, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
+		displaced, wait := l.add(c)
+		if wait > 0 {
+			time.Sleep(wait)
+			continue
 		}
-		c := &connection{Conn: accepted, all: l, host: hostOf(accepted.RemoteAddr()), idle: time.Now()}
-		victim, wait := l.add(c)
-		for ; wait > 0; victim, wait = l.add(c) {
-			time.Sleep(wait) // further connections wait in the backlog
+		if displaced != nil {
+			_ = displaced.Close()
 		}
-		if victim != nil {
-			_ = victim.Close()
-		}
-		if victim != c {
-			return c, nil
-		}
+		return c, nil
 	}
 }
 
-// hostOf returns a client's address without the port. For IPv6 it returns the network, because one customer has a whole network.
-func hostOf(a net.Addr) string {
-	tcp, ok := a.(*net.TCPAddr)
-	if !ok {
-		return a.String()
-	}
-	if tcp.IP.To4() == nil {
-		return tcp.IP.Mask(net.CIDRMask(64, 128)).String()
-	}
-	return tcp.IP.String()
-}
-
-// add returns the connection to close, or nil. If wait is not 0, call add again after this time.
-func (l *connections) add(c *connection) (victim *connection, wait time.Duration) {
+// add adds a connection, and returns the connection to close, or nil. If wait is not 0, it added nothing: call add again after this
+// time.
+func (l *connections) add(c *connection) (displaced *connection, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open[c] = true
-	if len(l.open) <= l.max {
-		return nil, 0
-	}
-	count := map[string]int{}
-	greediest := c.host
-	for o := range l.open {
-		count[o.host]++
-	}
-	for host, n := range count {
-		if n > count[greediest] {
-			greediest = host
+	if len(l.open) >= l.max {
+		for o := range l.open {
+			if displaced == nil || o.before(displaced) {
+				displaced = o
+			}
 		}
-	}
-	for o := range l.open {
-		if o != c && o.host == greediest && (victim == nil || o.before(victim)) {
-			victim = o
-		}
-	}
-	if victim == nil || victim.answering > 0 && greediest == c.host {
-		victim = c
-	}
-	if victim != c && victim.answering == 0 {
-		if wait = time.Until(victim.idle.Add(firstRequest)); wait > 0 {
+		if wait = time.Until(displaced.since.Add(firstRequest)); wait > 0 {
 			return nil, wait
 		}
+		delete(l.open, displaced)
 	}
-	delete(l.open, victim)
-	return victim, 0
+	c.since = time.Now()
+	l.open[c] = true
+	return displaced, 0
 }
 
 // before reports whether c must be closed rather than o.
 func (c *connection) before(o *connection) bool {
-	if (c.answering == 0) != (o.answering == 0) {
-		return c.answering == 0
+	if (c.requests == 0) != (o.requests == 0) {
+		return c.requests == 0
 	}
-	return c.idle.Before(o.idle)
+	return c.since.Before(o.since)
 }
 
 // Close ends the connection.
@@ -147,7 +120,7 @@ func (c *connection) Close() error {
 
 type connectionKey struct{}
 
-// limit lets a server report the state of its connections.
+// limit lets a server report the complete requests of its connections.
 func (l *connections) limit(server *http.Server) {
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
@@ -158,16 +131,42 @@ func (l *connections) limit(server *http.Server) {
 	inner := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
-			c.answer(1)
-			defer c.answer(-1)
+			complete := sync.OnceFunc(func() { c.request(1) })
+			if r.ContentLength == 0 {
+				complete()
+			} else {
+				r.Body = &body{r.Body, complete}
+			}
+			defer func() {
+				complete()
+				c.request(-1)
+			}()
 		}
 		inner.ServeHTTP(w, r)
 	})
 }
 
-func (c *connection) answer(n int) {
+// request counts a request that is complete (1), or that has been answered (-1).
+func (c *connection) request(n int) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.answering += n
-	c.idle = time.Now()
+	before := c.requests
+	c.requests += n
+	if before == 0 || c.requests == 0 {
+		c.since = time.Now()
+	}
+}
+
+// body is the body of a request. It calls complete at its end.
+type body struct {
+	io.ReadCloser
+	complete func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.complete()
+	}
+	return n, err
 }

@@ -2,9 +2,12 @@ package app
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -14,15 +17,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// client is a connection with an address that records whether it was closed.
+// client is a connection that records whether it was closed.
 type client struct {
 	net.Conn
-	from   net.Addr
 	closed bool
 }
 
-func (c *client) RemoteAddr() net.Addr { return c.from }
-func (c *client) Close() error         { c.closed = true; return nil }
+func (c *client) Close() error { c.closed = true; return nil }
 
 // queue is a listener of clients.
 type queue struct {
@@ -38,11 +39,11 @@ func (q queue) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// arrive connects clients from these addresses, one per second, and returns them and the accepted connections.
-func arrive(l *connections, q queue, hosts ...string) (clients []*client) {
-	for i, host := range hosts {
+// arrive connects clients, one per second.
+func arrive(q queue, n int) (clients []*client) {
+	for range n {
 		time.Sleep(time.Second)
-		c := &client{from: &net.TCPAddr{IP: net.ParseIP(host), Port: 1000 + i}}
+		c := &client{}
 		clients = append(clients, c)
 		q.next <- c
 		synctest.Wait()
@@ -74,33 +75,36 @@ func closed(clients []*client) (indices []int) {
 	return indices
 }
 
-func TestConnectionLimitClosesTheOldestIdleConnection(t *testing.T) {
-	const a, b = "192.0.2.1", "192.0.2.2"
+func TestNewConnectionDisplacesTheOneThatWaitedLongest(t *testing.T) {
 	for name, c := range map[string]struct {
-		come      []string
-		answering []int
-		closed    []int
+		come     int
+		requests []int // of these connections, in this order, a request is in progress
+		answered []int // of these connections, a request was answered
+		closed   []int
 	}{
-		"within the limit":                  {[]string{a, a, b, a}, nil, nil},
-		"one address":                       {[]string{a, a, a, a, a, a}, nil, []int{0, 1}},
-		"other address is unaffected":       {[]string{b, a, a, a, a}, nil, []int{1}},
-		"new address":                       {[]string{a, a, a, a, b}, nil, []int{0}},
-		"busy connections stay":             {[]string{a, a, a, a, a}, []int{0, 2}, []int{1}},
-		"all of one address are busy":       {[]string{a, a, a, a, a}, []int{0, 1, 2, 3}, []int{4}},
-		"all are busy, new address":         {[]string{a, a, a, a, b}, []int{0, 1, 2, 3}, []int{0}},
-		"IPv6 network counts as an address": {[]string{"2001:db8::1", b, "2001:db8::2", "2001:db8::3", b}, nil, []int{0}},
+		"within the limit":      {4, nil, nil, nil},
+		"idle":                  {6, nil, nil, []int{0, 1}},
+		"request in progress":   {6, []int{0, 2}, nil, []int{1, 3}},
+		"request answered":      {6, nil, []int{0, 1}, []int{2, 3}},
+		"all have requests":     {5, []int{1, 0, 2, 3}, nil, []int{1}},
+		"request, then another": {5, []int{0, 0, 1, 2, 3}, nil, []int{0}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			q := queue{next: make(chan net.Conn)}
 			l := newConnections(q, 4)
 			accepted := accepting(l)
-			first := arrive(l, q, c.come[:4]...)
-			for _, i := range c.answering {
-				(*accepted)[i].answer(1)
+			all := arrive(q, 4)
+			for _, i := range c.requests {
+				(*accepted)[i].request(1)
 				time.Sleep(time.Second)
 			}
-			all := append(first, arrive(l, q, c.come[4:]...)...)
-			if got := closed(all); !slices.Equal(got, c.closed) || len(l.open) > 4 {
+			for _, i := range c.answered {
+				(*accepted)[i].request(1)
+				(*accepted)[i].request(-1)
+				time.Sleep(time.Second)
+			}
+			all = append(all, arrive(q, c.come-4)...)
+			if got := closed(all); !slices.Equal(got, c.closed) || len(l.open) != 4 {
 				t.Errorf("%s: closed %v, want %v; %d open", name, got, c.closed, len(l.open))
 			}
 			for _, c := range *accepted {
@@ -114,32 +118,39 @@ func TestConnectionLimitClosesTheOldestIdleConnection(t *testing.T) {
 	}
 }
 
-// The connection of a request counts as busy, with or without TLS.
-func TestConnectionIsBusyDuringItsRequest(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := newConnections(listener, 4)
-	busy := -1
-	server := newServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		busy = 0
-		for c := range l.open {
-			busy += c.answering
+// A request is complete when its body has arrived, with or without TLS.
+func TestRequestWithoutItsBodyIsIncomplete(t *testing.T) {
+	for _, start := range []func(*httptest.Server){(*httptest.Server).Start, (*httptest.Server).StartTLS} {
+		var l *connections
+		requests := func() (n int) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			for c := range l.open {
+				n += c.requests
+			}
+			return n
 		}
-	}), slog.New(slog.DiscardHandler))
-	l.limit(server)
-	go func() { _ = server.Serve(l) }()
-	defer server.Close()
-	response, err := http.Get("http://" + listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	if busy != 1 {
-		t.Errorf("%d busy", busy)
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			before := requests()
+			_, _ = io.Copy(io.Discard, r.Body)
+			fmt.Fprintf(w, "%d %d", before, requests())
+		}))
+		l = newConnections(server.Listener, 4)
+		server.Listener = l
+		l.limit(server.Config)
+		start(server)
+		defer server.Close()
+		for body, want := range map[string]string{"": "1 1", "x": "0 1"} {
+			response, err := server.Client().Post(server.URL, "text/plain", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if string(answer) != want {
+				t.Errorf("body %q: complete requests %s, want %s", body, answer, want)
+			}
+		}
 	}
 }
 
@@ -167,8 +178,8 @@ func TestNewConnectionHasTimeForItsFirstRequest(t *testing.T) {
 		q := queue{next: make(chan net.Conn)}
 		l := newConnections(q, 1)
 		accepting(l)
-		first := arrive(l, q, "192.0.2.1")
-		second := &client{from: first[0].from}
+		first := arrive(q, 1)
+		second := &client{}
 		q.next <- second
 		time.Sleep(firstRequest - time.Millisecond)
 		synctest.Wait()

@@ -9,79 +9,71 @@ import (
 	"time"
 )
 
-// Limits of requests with an unverified password. They are needed because exporter-toolkit compares one password at a time, which
-// intentionally takes some hundredths of a second. It has no limit for waiting requests, and even disconnected clients wait.
+// Limits of requests with an unverified password. exporter-toolkit compares one password at a time, which takes some hundredths of a
+// second. It remembers results, but wrong passwords displace right ones, and it has no limit for waiting requests: without these
+// limits, a scraper would wait behind thousands of guesses.
 const (
-	maxGuessing  = 4               // maximum number of waiting requests of one client address
-	maxWaiting   = 64              // maximum number of waiting requests
-	longestGuess = 5 * time.Second // maximum time that a request waits
-	maxPasswords = 1000            // maximum number of stored valid passwords
+	maxGuesses  = 4               // waiting requests of one client address
+	longestWait = 5 * time.Second // for the comparison
 )
 
-// passwords limits the requests that wait for the comparison of their password. A request with a password that was valid before
-// does not wait.
+// passwords lets one request with an unverified password at a time through to exporter-toolkit. A request with a password that was
+// right before does not wait.
 type passwords struct {
-	compare http.Handler // exporter-toolkit's
-	turn    chan struct{}
+	compare   http.Handler // exporter-toolkit's
+	comparing chan struct{}
 
-	mu       sync.Mutex
-	right    map[[sha256.Size]byte]bool
-	guessing map[string]int // number of waiting requests by client address
-	waiting  int
+	mu      sync.Mutex
+	right   map[[sha256.Size]byte]bool
+	guesses map[string]int // waiting requests by client address
 }
 
 func newPasswords() *passwords {
-	return &passwords{turn: make(chan struct{}, 1), right: map[[sha256.Size]byte]bool{}, guessing: map[string]int{}}
+	return &passwords{comparing: make(chan struct{}, 1), right: map[[sha256.Size]byte]bool{}, guesses: map[string]int{}}
 }
 
-// guess is a request whose password is being compared.
-type guess struct{ passed func() }
+type passedKey struct{}
 
-type guessKey struct{}
-
-// inside wraps h, the handler that exporter-toolkit calls for a valid password.
+// inside wraps h, the handler that exporter-toolkit calls for a right password.
 func (p *passwords) inside(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g, ok := r.Context().Value(guessKey{}).(*guess); ok {
-			g.passed()
+		if passed, ok := r.Context().Value(passedKey{}).(func()); ok {
+			passed()
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
 func (p *passwords) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	given := r.Header.Get("Authorization")
-	if given == "" {
+	header := r.Header.Get("Authorization")
+	if header == "" {
 		p.compare.ServeHTTP(w, r)
 		return
 	}
-	sum := sha256.Sum256([]byte(given))
-	known := p.known(sum)
-	leave := func() {}
-	if !known {
-		entered, ok := p.enter(r)
-		if !ok {
-			if r.Context().Err() == nil {
-				w.Header().Set("Retry-After", "1")
-				http.Error(w, "too many requests with unverified passwords: retry later", http.StatusTooManyRequests)
-			}
+	sum := sha256.Sum256([]byte(header))
+	done := func() {}
+	if !p.isRight(sum) {
+		var ok bool
+		if done, ok = p.wait(r); !ok {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many requests with unverified passwords: retry later", http.StatusTooManyRequests)
 			return
 		}
-		leave = sync.OnceFunc(entered)
-		defer leave()
 	}
-	passed := false
-	g := &guess{passed: func() {
-		passed = true
-		leave() // free the slot now, because the answer may take long
-	}}
-	p.compare.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), guessKey{}, g)))
-	if passed != known {
-		p.remember(sum, passed)
+	defer done()
+	right := false
+	passed := func() {
+		right = true
+		p.remember(sum, true)
+		done() // the answer may take long
+	}
+	p.compare.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passedKey{}, passed)))
+	if !right {
+		p.remember(sum, false)
 	}
 }
 
-func (p *passwords) known(sum [sha256.Size]byte) bool {
+func (p *passwords) isRight(sum [sha256.Size]byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.right[sum]
@@ -90,54 +82,39 @@ func (p *passwords) known(sum [sha256.Size]byte) bool {
 func (p *passwords) remember(sum [sha256.Size]byte, right bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case !right:
-		delete(p.right, sum)
-	case len(p.right) < maxPasswords:
+	if right {
 		p.right[sum] = true
+	} else {
+		delete(p.right, sum)
 	}
 }
 
-// enter waits for a slot. ok is false if the wait is too long, too many requests wait, or the client disconnected.
-func (p *passwords) enter(r *http.Request) (leave func(), ok bool) {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
+// wait waits until no other unverified password is compared. ok is false if too many requests of this client wait, if the wait is too
+// long, or if the client has disconnected. Call done after the comparison; further calls do nothing.
+func (p *passwords) wait(r *http.Request) (done func(), ok bool) {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.guesses[host] >= maxGuesses {
+		return nil, false
 	}
-	if ip := net.ParseIP(host); ip != nil {
-		host = hostOf(&net.TCPAddr{IP: ip})
+	p.guesses[host]++
+	p.mu.Unlock()
+	timeout := time.NewTimer(longestWait)
+	defer timeout.Stop()
+	select {
+	case p.comparing <- struct{}{}:
+		ok = r.Context().Err() == nil // the client may have disconnected at the same time
+		done = sync.OnceFunc(func() { <-p.comparing })
+	case <-r.Context().Done():
+	case <-timeout.C:
 	}
 	p.mu.Lock()
-	full := p.guessing[host] >= maxGuessing || p.waiting >= maxWaiting
-	if !full {
-		p.guessing[host]++
-		p.waiting++
+	if p.guesses[host]--; p.guesses[host] == 0 {
+		delete(p.guesses, host)
 	}
-	p.mu.Unlock()
-	if full {
-		return nil, false
-	}
-	done := func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.waiting--
-		if p.guessing[host]--; p.guessing[host] == 0 {
-			delete(p.guessing, host)
-		}
-	}
-	select {
-	case p.turn <- struct{}{}:
-	case <-r.Context().Done():
+	if !ok && done != nil {
 		done()
-		return nil, false
-	case <-time.After(longestGuess):
-		done()
-		return nil, false
 	}
-	if r.Context().Err() != nil { // the client disconnected at the same time
-		<-p.turn
-		done()
-		return nil, false
-	}
-	return func() { <-p.turn; done() }, true
+	return done, ok
 }

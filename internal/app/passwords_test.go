@@ -79,7 +79,7 @@ func TestScraperPassesDuringAPasswordAttack(t *testing.T) {
 		}
 		leave()
 		time.Sleep(time.Minute)
-		if n := compared.times.Load(); n > 2+maxGuessing+2 || refused.Load() < 1900 {
+		if n := compared.times.Load(); n > 2+maxGuesses+2 || refused.Load() < 1900 {
 			t.Errorf("%d comparisons, %d rejected", n, refused.Load())
 		}
 		if status := knock(t.Context(), h, "192.0.2.66", "right"); status != http.StatusOK {

@@ -55,7 +55,7 @@ type Environment struct {
 	SeriesLimit  string `split_words:"true" name:"SERIES_LIMIT" default:"1000000" desc:"Maximum number of series of one collector, over all nodes and other targets. 0: no limit; see decisions/limits.md."`
 
 	Listen           string `split_words:"true" name:"LISTEN" default:":9865" subject:"Web server" desc:"Address of /metrics and the status page, as host:port."`
-	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Maximum number of concurrent client connections. Above this number, the exporter closes an idle connection before it accepts a new one; see operating.md."`
+	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Maximum number of concurrent client connections. Above this number, a new connection displaces the one that has waited longest without a complete request; see operating.md."`
 	WebConfigFile    string `split_words:"true" name:"WEB_CONFIG_FILE" desc:"File with TLS settings and passwords for AVAX_LISTEN, in the format of Prometheus' exporter-toolkit (web.config.file); see operating.md. Reloaded for every connection."`
 	WebSystemdSocket string `split_words:"true" name:"WEB_SYSTEMD_SOCKET" default:"false" desc:"Whether to serve on the socket of systemd instead of AVAX_LISTEN: true or false; see operating.md."`
 	TrustLoopback    string `split_words:"true" name:"TRUST_LOOPBACK" default:"true" desc:"Whether clients on this machine may send queries, reload, and create and end silences without a password: true or false. Set false if a reverse proxy on this machine forwards requests without the header X-Forwarded-For."`

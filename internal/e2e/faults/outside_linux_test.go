@@ -43,7 +43,8 @@ type attack struct {
 var attacks = []attack{
 	{"60 connections with 400 requests each, whose answers the client does not read", pipelining("*/*"), 250 << 20},
 	{"the same, in protobuf", pipelining("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"), 250 << 20},
-	{"2,000 idle connections", idling, 160 << 20},
+	{"2,000 idle connections, each from another address", idling, 160 << 20},
+	{"300 bodies of requests that arrive slowly", trickling, 160 << 20},
 	{"new connections without end", connecting, 160 << 20},
 }
 
@@ -165,12 +166,45 @@ func pipelining(accept string) func(*exporter, <-chan struct{}) {
 }
 
 func idling(e *exporter, stop <-chan struct{}) {
-	for range 2000 {
-		if c, err := dial(e); err == nil {
+	for n := range 2000 {
+		dialer := net.Dialer{Timeout: answered, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(n>>8), byte(n))}}
+		if c, err := dialer.Dial("tcp", strings.TrimPrefix(e.url, "http://")); err == nil {
 			defer c.Close()
 		}
 	}
 	<-stop
+}
+
+// trickling sends bodies from the scraper's address, a byte every 100 ms. A client that loses its connection opens another one.
+func trickling(e *exporter, stop <-chan struct{}) {
+	var all sync.WaitGroup
+	for range 300 {
+		all.Go(func() {
+			for {
+				c, err := dial(e)
+				if err == nil {
+					_, err = fmt.Fprint(c, "POST /api/v1/alerts HTTP/1.1\r\nHost: exporter\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 60000\r\n\r\n")
+				}
+				for err == nil {
+					select {
+					case <-stop:
+						err = io.EOF
+					case <-time.After(100 * time.Millisecond):
+						_, err = fmt.Fprint(c, "a")
+					}
+				}
+				if c != nil {
+					_ = c.Close()
+				}
+				select {
+				case <-stop:
+					return
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func connecting(e *exporter, stop <-chan struct{}) {
