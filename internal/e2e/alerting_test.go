@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,7 +118,7 @@ func (i incident) of(match func(testworld.Alert) bool) func(testworld.Alert) boo
 func TestExporterPagesWithoutPrometheus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, shortRules(t))
-	exporter := start(t, w.environment...)
+	exporter := testworld.StartExporter(t, w.environment...)
 	w.pages.Wait(testworld.Firing("AvaxWatchdog"))
 	w.pages.Wait(testworld.Firing("Settled"))
 	for _, i := range incidents {
@@ -136,7 +137,7 @@ func TestExporterPagesWithoutPrometheus(t *testing.T) {
 			t.Errorf("unexpected alert of bravo: %v", a)
 		}
 	}
-	if log := exporter.logged(); strings.Contains(log, `"level":"ERROR"`) {
+	if log := exporter.Log(); strings.Contains(log, `"level":"ERROR"`) {
 		t.Errorf("error in the log")
 	}
 }
@@ -176,15 +177,15 @@ func alike(all map[string]listedAlert) map[string]listedAlert {
 
 // Equal rules lead to equal labels, so Alertmanager gets the same alerts from both engines, also at the same time.
 func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	const interval = time.Second
 	rules := shortRules(t)
 	w := newWorld(t, rules)
-	exporter := start(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), "AVAX_EXTERNAL_LABELS=cluster=home")...)
+	exporter := testworld.StartExporter(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), "AVAX_EXTERNAL_LABELS=cluster=home")...)
 	scraped := testworld.Webhook(t)
 	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{
-		Targets: []string{exporter.url}, RuleFiles: []string{rules}, Alertmanagers: []string{testworld.Alertmanager(t, scraped.URL).URL},
+		Targets: []string{exporter.URL}, RuleFiles: []string{rules}, Alertmanagers: []string{testworld.Alertmanager(t, scraped.URL).URL},
 		ScrapeInterval: interval, EvaluationInterval: interval, ExternalLabels: map[string]string{"cluster": "home"},
 	})
 	same := func() string {
@@ -192,7 +193,7 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 		if err != nil {
 			return err.Error()
 		}
-		ours, err := active(t, exporter.url)
+		ours, err := active(t, exporter.URL)
 		if err != nil {
 			return err.Error()
 		}
@@ -242,7 +243,7 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 		}
 		return shapeOf("", answer)
 	}
-	if diff := cmp.Diff(shape(prometheus.URL), shape(exporter.url)); diff != "" {
+	if diff := cmp.Diff(shape(prometheus.URL), shape(exporter.URL)); diff != "" {
 		t.Errorf("/api/v1/rules of Prometheus (-) and of the exporter (+):\n%s", diff)
 	}
 }
@@ -291,14 +292,14 @@ func rulesFile(t *testing.T, content string) string {
 }
 
 func TestKilledExporterContinuesItsAlerts(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	w := newWorld(t, rulesFile(t, patient))
 	environment := append(w.environment, "AVAX_STATE_DIR="+t.TempDir())
-	first := start(t, environment...)
+	first := testworld.StartExporter(t, environment...)
 	w.pages.Wait(testworld.Firing("Prompt"))
-	since := func(p *process) (at time.Time) {
-		all, err := active(t, p.url)
+	since := func(p *testworld.Exporter) (at time.Time) {
+		all, err := active(t, p.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,9 +317,9 @@ func TestKilledExporterContinuesItsAlerts(t *testing.T) {
 		}
 		return ""
 	})
-	first.end(syscall.SIGKILL)
+	first.End(syscall.SIGKILL)
 	again := time.Now()
-	second := start(t, environment...)
+	second := testworld.StartExporter(t, environment...)
 	eventually(t, func() string {
 		if at := since(second); at.IsZero() || at.After(again.Add(-2*time.Second)) {
 			return fmt.Sprintf("it is pending since %s, and was long before the restart at %s", at, again)
@@ -338,16 +339,16 @@ func TestKilledExporterContinuesItsAlerts(t *testing.T) {
 
 // The process may not write to any file, which simulates a full disk.
 func TestFullDiskDoesNotStopAlerting(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	w := newWorld(t, shortRules(t))
-	exporter := startAs(t, []string{"sh", "-c", `ulimit -f 0 && exec "$0"`}, append(w.environment, "AVAX_STATE_DIR="+t.TempDir())...)
+	exporter := testworld.RunExporter(t, exec.Command("sh", "-c", `ulimit -f 0 && exec "$0"`, testworld.ExporterPath(t)), append(w.environment, "AVAX_STATE_DIR="+t.TempDir())...)
 	w.pages.Wait(testworld.Firing("Settled"))
 	i := incidents[0]
 	i.begin(w.network)
 	w.pages.Wait(i.of(testworld.Firing(i.alert)))
 	eventually(t, func() string {
-		if !strings.Contains(exporter.logged(), "alert state not saved") {
+		if !strings.Contains(exporter.Log(), "alert state not saved") {
 			return "the log does not tell that nothing can be written"
 		}
 		return ""

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -68,12 +69,12 @@ func chosen(expr string) string {
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	exporter := startAs(t, []string{"sh", "-c", `exec "$0" demo`})
+	exporter := testworld.RunExporter(t, exec.Command("sh", "-c", `exec "$0" demo`, testworld.ExporterPath(t)))
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	if err := os.WriteFile(rules, alerts.Rules, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.url}, RuleFiles: []string{rules}, ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second})
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: []string{rules}, ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second})
 	awaitSample(t, prometheus, `ALERTS{alertname="AvaxWatchdog"}`)
 	t.Run("FillsEveryPanel", func(t *testing.T) { fillsEveryPanel(t, prometheus) })
 	t.Run("IsServedAsTheFormulasSay", func(t *testing.T) { isServedAsTheFormulasSay(t, prometheus) })
@@ -106,7 +107,7 @@ func fillsEveryPanel(t *testing.T, prometheus *testworld.PrometheusServer) {
 const maxSeries = 20
 
 func TestPanelsAreReadableForAFleet(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	const fleet = 200
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 30})
 	for i := range 30 {
@@ -121,13 +122,13 @@ func TestPanelsAreReadableForAFleet(t *testing.T) {
 		name := []string{"alpha", "bravo", "charlie", "foxtrot"}[i%4]
 		nodes = append(nodes, fmt.Sprintf("n%03d=%s", i, urls[name]))
 	}
-	exporter := start(t,
+	exporter := testworld.StartExporter(t,
 		"AVAX_NODES="+strings.Join(nodes, ","),
 		"AVAX_VALIDATORS=all",
 		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID+",examplepoa="+network.Chain("examplepoa").ID,
 		"AVAX_METRICS_URL="+urls["metrics"],
 	)
-	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.url}, ScrapeInterval: 2 * time.Second})
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, ScrapeInterval: 2 * time.Second})
 	awaitSample(t, prometheus, fmt.Sprintf(`count(avax_node_peers) == %d`, fleet))
 	awaitSample(t, prometheus, `count(avax_validator_uptime_ratio) > 500`) // the views of 25 nodes
 	awaitSample(t, prometheus, fmt.Sprintf(`count(avax_l1_validator_connected) > %d`, 25*fleet))

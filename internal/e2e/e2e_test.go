@@ -24,7 +24,7 @@ func TestIncidentPagesAndResolves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exporter := start(t, everySecond,
+	exporter := testworld.StartExporter(t, everySecond,
 		"AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"],
 		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
 	)
@@ -36,7 +36,7 @@ func TestIncidentPagesAndResolves(t *testing.T) {
 	}
 	pages := testworld.Webhook(t)
 	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{
-		Targets:       []string{exporter.url},
+		Targets:       []string{exporter.URL},
 		RuleFiles:     []string{rules},
 		Alertmanagers: []string{testworld.Alertmanager(t, pages.URL).URL},
 

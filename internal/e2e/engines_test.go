@@ -39,7 +39,7 @@ func withoutKeepFiringFor(t *testing.T, rules []byte) []byte {
 
 // What docs/alerting.md says about vmalert: it loads both files once keep_firing_for is removed.
 func TestVMAlertLoadsTheRules(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	load := func(rules []byte) (string, error) {
 		path := filepath.Join(t.TempDir(), "rules.yml")
@@ -79,13 +79,13 @@ func inside(all map[string]listedAlert) map[string]listedAlert {
 
 // vmalert over VictoriaMetrics has the same alerts, with the same labels and annotations, as the exporter, whose engine is Prometheus' own.
 func TestVMAlertHasTheSameAlerts(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	const interval = 5 * time.Second
 	rules := seconds(t)
 	w := newWorld(t, rules)
 	const grafana = "https://grafana.example.com"
-	exporter := start(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), "AVAX_EXTERNAL_LABELS=grafana_url="+grafana, unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+	exporter := testworld.StartExporter(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), "AVAX_EXTERNAL_LABELS=grafana_url="+grafana, unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
 
 	text, err := os.ReadFile(rules)
 	if err != nil {
@@ -96,20 +96,20 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	pages := testworld.Webhook(t)
 	// vmalert adds its external labels to the series that it records, and rules join these with what was scraped.
 	labels := map[string]string{"grafana_url": grafana}
-	store := testworld.VictoriaMetrics(t, "-promscrape.config="+testworld.Scrape(t, interval, labels, exporter.url))
+	store := testworld.VictoriaMetrics(t, "-promscrape.config="+testworld.Scrape(t, interval, labels, exporter.URL))
 	vmalert := testworld.VMAlert(t, accepted, store.URL, testworld.Alertmanager(t, pages.URL).URL,
 		"-rule="+companion, "-evaluationInterval="+interval.String(), "-external.label=grafana_url="+grafana,
 		"-datasource.queryStep=15s", // maximum age of a sample; with the default of 5 minutes, recorded series would end later
 		"-disableAlertgroupLabel")   // so that alerts have the same labels as with Prometheus
 
 	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
-	w.hasTheSameAlerts(t, exporter.url, vmalert.URL, pages)
+	w.hasTheSameAlerts(t, exporter.URL, vmalert.URL, pages)
 }
 
 // What docs/alerting.md says about Thanos: its rule component loads both files, and has the same alerts as the exporter, with the same labels
 // and annotations. It queries a Prometheus, and writes the recorded series to that Prometheus.
 func TestThanosHasTheSameAlerts(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	const interval = 5 * time.Second
 	rules := seconds(t)
@@ -118,12 +118,12 @@ func TestThanosHasTheSameAlerts(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	w := newWorld(t, rules)
-	exporter := start(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+	exporter := testworld.StartExporter(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
 	pages := testworld.Webhook(t)
-	store := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.url}, ScrapeInterval: interval, EvaluationInterval: interval})
+	store := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, ScrapeInterval: interval, EvaluationInterval: interval})
 	thanos := testworld.ThanosRule(t, []string{rules, companion}, store.URL, store.URL+"/api/v1/write", testworld.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
 	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
-	w.hasTheSameAlerts(t, exporter.url, thanos.URL, pages)
+	w.hasTheSameAlerts(t, exporter.URL, thanos.URL, pages)
 }
 
 // hasTheSameAlerts plays the incidents. The engine evaluates the same rules, and must have the same alerts as the exporter.

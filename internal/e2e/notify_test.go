@@ -93,9 +93,9 @@ func count(r *testworld.Receiver, match func(testworld.Alert) bool) (n int) {
 }
 
 // amtool runs amtool against the exporter, and returns its output.
-func amtool(t *testing.T, exporter *process, args ...string) string {
+func amtool(t *testing.T, exporter *testworld.Exporter, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "amtool"), append([]string{"--alertmanager.url=" + exporter.url}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "amtool"), append([]string{"--alertmanager.url=" + exporter.URL}, args...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("amtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -105,7 +105,7 @@ func amtool(t *testing.T, exporter *process, args ...string) string {
 func TestExporterSendsNotifications(t *testing.T) {
 	t.Parallel()
 	network, phone, environment := paging(t)
-	exporter := start(t, environment...)
+	exporter := testworld.StartExporter(t, environment...)
 
 	// Alerts of one group share a notification: the first, or the next one if bravo was scraped later.
 	eventually(t, func() string {
@@ -160,11 +160,9 @@ func TestExporterSendsNotifications(t *testing.T) {
 			}
 		}
 	}
-	if err := exporter.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	exporter.Signal(syscall.SIGHUP)
 	eventually(t, func() string {
-		if page := body(t, exporter.url+"/metrics"); !strings.Contains(page, "\navax_exporter_notify_last_reload_successful 0\n") {
+		if page := body(t, exporter.URL+"/metrics"); !strings.Contains(page, "\navax_exporter_notify_last_reload_successful 0\n") {
 			return "the metrics do not tell that the reload failed"
 		}
 		return ""
@@ -200,23 +198,23 @@ func body(t *testing.T, url string) string {
 }
 
 func TestRestartRepeatsNoNotification(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	for name, signal := range map[string]os.Signal{"SIGTERM": syscall.SIGTERM, "SIGKILL": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			network, phone, environment := paging(t)
 			state := t.TempDir()
 			environment = append(environment, "AVAX_STATE_DIR="+state)
-			first := start(t, environment...)
+			first := testworld.StartExporter(t, environment...)
 			phone.Wait(about("alpha", testworld.Firing("NodeUp")))
 			network.Node("alpha").Stop()
 			phone.Wait(about("alpha", testworld.Firing("NodeDown")))
 			amtool(t, first, "silence", "add", "--duration=1h", "--comment=test", "node=charlie")
 			stored(t, state, "nflog", "NodeDown")
 			stored(t, state, "silences", "charlie")
-			first.end(signal)
+			first.End(signal)
 
-			second := start(t, environment...)
+			second := testworld.StartExporter(t, environment...)
 			eventually(t, func() string {
 				if shown := amtool(t, second, "alert", "query", "alertname=NodeDown", "node=alpha"); !strings.Contains(shown, "NodeDown") {
 					return "NodeDown does not fire yet"
@@ -250,7 +248,7 @@ func stored(t *testing.T, state, file, text string) {
 
 // A separate Alertmanager with the same file sends the same notifications.
 func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	rules := shortRules(t)
 	w := newWorld(t, rules)
@@ -264,7 +262,7 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start(t, append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, shippedRoutes(t, outside.URL)).URL)...)
+	testworld.StartExporter(t, append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, shippedRoutes(t, outside.URL)).URL)...)
 	both := []*testworld.Receiver{inside, outside}
 	for _, r := range both {
 		r.Wait(testworld.Firing("Settled"))
@@ -317,7 +315,7 @@ func shippedRoutes(t *testing.T, webhook string) map[string]any {
 
 // A failing receiver delays neither scrapes, nor rules, nor other receivers.
 func TestFailingReceiversDelayNothing(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network, phone, environment := paging(t)
 	hung := make(chan struct{})
@@ -338,7 +336,7 @@ func TestFailingReceiversDelayNothing(t *testing.T) {
 	}
 	rules := nodeRules + "      - {alert: ReceiverFailing, expr: avax_exporter_receiver_up == 0, labels: {severity: warn}}\n"
 	// It may not write to any file, which simulates a full disk.
-	exporter := startAs(t, []string{"sh", "-c", `ulimit -f 0 && exec "$0"`}, append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_STATE_DIR="+t.TempDir(),
+	exporter := testworld.RunExporter(t, exec.Command("sh", "-c", `ulimit -f 0 && exec "$0"`, testworld.ExporterPath(t)), append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_STATE_DIR="+t.TempDir(),
 		"AVAX_RULES_FILE="+rulesFile(t, rules))...)
 	network.Node("alpha").Stop()
 	phone.Wait(about("alpha", testworld.Firing("NodeDown")))
@@ -350,7 +348,7 @@ func TestFailingReceiversDelayNothing(t *testing.T) {
 	phone.Wait(failing("webhook[0]")) // failing: 500
 	phone.Wait(failing("webhook[1]")) // hung
 	phone.Wait(failing("webhook[2]")) // plain: no TLS there
-	page := body(t, exporter.url+"/metrics")
+	page := body(t, exporter.URL+"/metrics")
 	for _, want := range []string{`avax_node_up{node="alpha"} 0`, "avax_exporter_notify_state_stored 0", `avax_exporter_receiver_up{integration="webhook[3]",receiver="phone"} 1`} {
 		if !strings.Contains(page, "\n"+want+"\n") {
 			t.Errorf("/metrics without %s", want)
@@ -368,11 +366,11 @@ func TestFailingReceiversDelayNothing(t *testing.T) {
 
 	// No page contains the address of a webhook, or its answer.
 	for _, path := range []string{"/", "/alerts", "/metrics", "/api/v2/status", "/api/v2/receivers", "/api/v2/alerts", "/api/v1/alerts", "/api/v1/targets"} {
-		if strings.Contains(body(t, exporter.url+path), "c4n4ry") {
+		if strings.Contains(body(t, exporter.URL+path), "c4n4ry") {
 			t.Errorf("secret in %s", path)
 		}
 	}
-	if strings.Contains(exporter.logged(), "c4n4ry/") || strings.Contains(exporter.logged(), "/c4n4ry") {
+	if strings.Contains(exporter.Log(), "c4n4ry/") || strings.Contains(exporter.Log(), "/c4n4ry") {
 		t.Error("secret in the log")
 	}
 }
@@ -386,14 +384,14 @@ func server(t *testing.T, answer http.HandlerFunc) string {
 }
 
 // evaluated returns the time of the last rule evaluation.
-func evaluated(t *testing.T, p *process) (last time.Time) {
+func evaluated(t *testing.T, p *testworld.Exporter) (last time.Time) {
 	t.Helper()
 	var answer struct {
 		Data struct {
 			Groups []struct{ LastEvaluation time.Time }
 		}
 	}
-	if err := getJSON(t.Context(), p.url+"/api/v1/rules?"+url.Values{"type": {"alert"}}.Encode(), &answer); err != nil {
+	if err := getJSON(t.Context(), p.URL+"/api/v1/rules?"+url.Values{"type": {"alert"}}.Encode(), &answer); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range answer.Data.Groups {

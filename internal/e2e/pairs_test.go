@@ -33,15 +33,15 @@ func seconds(t *testing.T) string {
 }
 
 func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	rules := seconds(t)
 	w := newWorld(t, rules)
 
-	exporters := make([]*process, 2)
+	exporters := make([]*testworld.Exporter, 2)
 	addresses := []string{testworld.Address(t), testworld.Address(t)}
 	startExporter := func(i int) {
-		exporters[i] = start(t, append(slices.Clone(w.environment), unhurried, "AVAX_ALERTING=off", "AVAX_ALERTMANAGERS=", "AVAX_RULES_FILE=", "AVAX_LISTEN="+addresses[i])...)
+		exporters[i] = testworld.StartExporter(t, append(slices.Clone(w.environment), unhurried, "AVAX_ALERTING=off", "AVAX_ALERTMANAGERS=", "AVAX_RULES_FILE=", "AVAX_LISTEN="+addresses[i])...)
 	}
 	startExporter(0)
 	startExporter(1)
@@ -60,7 +60,7 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	servers := make([]*testworld.PrometheusServer, 2)
 	for i := range servers {
 		servers[i] = testworld.Prometheus(t, testworld.PrometheusConfig{
-			Targets:        []string{exporters[0].url, exporters[1].url},
+			Targets:        []string{exporters[0].URL, exporters[1].URL},
 			RuleFiles:      []string{rules},
 			Alertmanagers:  []string{alertmanager.URL},
 			ScrapeInterval: 5 * time.Second, EvaluationInterval: time.Second, // the interval is also the timeout: a busy machine must not look like a dead exporter
@@ -104,12 +104,12 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 		incident    incident
 	}{
 		{
-			kill:     func() { exporters[0].end(syscall.SIGKILL) },
+			kill:     func() { exporters[0].End(syscall.SIGKILL) },
 			start:    func() { startExporter(0) },
 			incident: uptime,
 		},
 		{
-			kill:     func() { exporters[1].end(syscall.SIGKILL) },
+			kill:     func() { exporters[1].End(syscall.SIGKILL) },
 			start:    func() { startExporter(1) },
 			incident: bootstrap("bravo", "X"),
 		},

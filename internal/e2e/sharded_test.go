@@ -32,7 +32,7 @@ const shards = 3
 type shard struct {
 	name    string
 	env     []string
-	process *process
+	process *testworld.Exporter
 	agent   *testworld.PrometheusServer
 	targets string // the agent's file of targets
 }
@@ -40,8 +40,8 @@ type shard struct {
 // start runs the exporter, and adds it to the agent's targets.
 func (s *shard) start(t *testing.T) {
 	t.Helper()
-	s.process = start(t, s.env...)
-	s.scrape(t, strings.TrimPrefix(s.process.url, "http://"))
+	s.process = testworld.StartExporter(t, s.env...)
+	s.scrape(t, strings.TrimPrefix(s.process.URL, "http://"))
 }
 
 // scrape sets the addresses that the agent scrapes. The shard keeps its name.
@@ -171,7 +171,7 @@ func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []b
 	})
 
 	moved := all[1]
-	moved.process.end(syscall.SIGKILL)
+	moved.process.End(syscall.SIGKILL)
 	moved.start(t) // on another port, as on another machine
 	awaitSample(t, store.PrometheusServer, fmt.Sprintf("count(avax_node_up == 1) == %d", len(names)))
 	awaitSample(t, store.PrometheusServer, fmt.Sprintf("count(avax_exporter_targets) == %d", shards))

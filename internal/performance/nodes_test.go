@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,110 +59,46 @@ func measure(b *testing.B, size int, env ...string) (u usage) {
 	for i := range size {
 		fmt.Fprintf(&list, "- {targets: [\"%s/n%05d\"], labels: {node: n%05d}}\n", server.URL, i, i)
 	}
-	program := testworld.ExporterPath(b) // building it is not part of the start
+	testworld.ExporterPath(b) // building it is not part of the start
 
 	began := time.Now()
-	url := start(b, program, append(env, "AVAX_NODES_FILE="+testworld.File(b, list.String()), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...)
-	for status := 0; status != http.StatusOK; {
-		time.Sleep(max(2*time.Millisecond, time.Since(began)/50))
-		resp := get(b, url+"/-/ready")
-		resp.Body.Close()
-		status = resp.StatusCode
+	e := testworld.StartExporter(b, append(env, "AVAX_ALERTING=off", "AVAX_NODES_FILE="+testworld.File(b, list.String()), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...)
+	e.Ready()
+	if _, _, err := e.Get("/metrics"); err != nil {
+		b.Fatal(err)
 	}
-	scrape(b, url)
 	u.complete = time.Since(began)
 
 	time.Sleep(45 * time.Second)
-	before, calls := scrape(b, url), many.calls.Load()
+	before, calls := scrape(b, e), many.calls.Load()
 	after := before
 	for range 4 {
 		time.Sleep(15 * time.Second)
-		after = scrape(b, url)
+		after = scrape(b, e)
 	}
-	u.cores, u.memory, u.series = (after.cpu-before.cpu)/60, after.memory, after.series
+	u.cores = (after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"]) / 60
+	u.memory, u.series = after["process_resident_memory_bytes"], float64(len(after))
 	own := size
 	if len(env) > 0 {
 		own = nodes // of a shard
 	}
 	u.calls = float64(many.calls.Load()-calls) / float64(own)
-	if after.skipped > 0 {
-		b.Errorf("%.0f runs of collectors were skipped", after.skipped)
+	for series, runs := range after {
+		if strings.HasPrefix(series, "avax_exporter_collector_skipped_total") && runs > 0 {
+			b.Errorf("%s: %.0f", series, runs)
+		}
+	}
+	if code := e.End(syscall.SIGTERM); code != 0 {
+		b.Errorf("exit code %d", code)
 	}
 	return u
 }
 
-// start runs the program until the benchmark ends, and returns its URL.
-func start(b *testing.B, program string, env ...string) (url string) {
+func scrape(b *testing.B, e *testworld.Exporter) testworld.Samples {
 	b.Helper()
-	command := exec.CommandContext(b.Context(), program)
-	command.Env = append([]string{"AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json", "AVAX_ALERTING=off"}, env...)
-	log, err := command.StderrPipe()
+	s, err := e.Scrape()
 	if err != nil {
 		b.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = command.Wait() })
-	lines := bufio.NewScanner(log)
-	for lines.Scan() {
-		var line struct{ Metrics string }
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Metrics != "" {
-			go func() { _, _ = io.Copy(io.Discard, log) }()
-			return strings.TrimSuffix(line.Metrics, "/metrics")
-		}
-		b.Log(lines.Text())
-	}
-	b.Fatal("the exporter does not start")
-	return ""
-}
-
-func get(b *testing.B, url string) *http.Response {
-	b.Helper()
-	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3") // as Prometheus
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return resp
-}
-
-// sample is what a scrape says of the exporter.
-type sample struct{ cpu, memory, series, skipped float64 }
-
-func scrape(b *testing.B, url string) (s sample) {
-	b.Helper()
-	resp := get(b, url+"/metrics")
-	defer resp.Body.Close()
-	return parse(b, resp.Body)
-}
-
-func parse(b *testing.B, page io.Reader) (s sample) {
-	b.Helper()
-	lines := bufio.NewScanner(page)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "#") {
-			continue
-		}
-		s.series++
-		for prefix, add := range map[string]*float64{
-			"process_cpu_seconds_total ": &s.cpu, "process_resident_memory_bytes ": &s.memory, "avax_exporter_collector_skipped_total{": &s.skipped,
-		} {
-			if strings.HasPrefix(lines.Text(), prefix) {
-				value, err := strconv.ParseFloat(lines.Text()[strings.LastIndexByte(lines.Text(), ' ')+1:], 64)
-				if err != nil {
-					b.Fatal(err)
-				}
-				*add += value
-			}
-		}
-	}
-	if lines.Err() != nil || s.memory == 0 {
-		b.Fatalf("incomplete scrape: %v, %+v", lines.Err(), s)
 	}
 	return s
 }

@@ -78,7 +78,7 @@ type Program struct {
 	t       testing.TB
 	name    string
 	args    []string
-	log     *log
+	log     *Log
 	command *exec.Cmd
 	exited  chan struct{} // closed when the command has exited
 }
@@ -89,7 +89,7 @@ func start(t testing.TB, name string, args func(address string) []string) *Progr
 	t.Helper()
 	for {
 		address := Address(t)
-		p := &Program{URL: "http://" + address, t: t, name: name, args: args(address), log: new(log)}
+		p := &Program{URL: "http://" + address, t: t, name: name, args: args(address), log: new(Log)}
 		err := p.run()
 		if err == nil {
 			t.Cleanup(func() { // the test's context has ended, which kills the program
@@ -189,19 +189,19 @@ func (p *Program) ready() error {
 	}
 }
 
-// log holds the output of a program; it may be read while the program runs.
-type log struct {
+// Log holds the output of a program. It may be read while the program runs.
+type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *log) Write(p []byte) (int, error) {
+func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *log) String() string {
+func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()

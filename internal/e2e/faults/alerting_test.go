@@ -45,7 +45,7 @@ func aboutNode(match func(testworld.Alert) bool, node string) func(testworld.Ale
 var outage = flag.Duration("outage", 2*time.Minute, "how long an Alertmanager or a receiver is down; make faults writes the figures of 10m into docs/reliability.md")
 
 func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	gates := map[string]*gate{}
@@ -62,11 +62,11 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{"http://" + listen}, ScrapeInterval: 5 * time.Second})
 	e := start(t, "AVAX_COLLECTORS=up,identity,heads,validators", "AVAX_SCHEDULES=up=@every 5s",
 		"AVAX_NODES="+strings.Join(nodes, ","), "AVAX_LISTEN="+listen, "AVAX_ALERTMANAGERS="+alertmanager.URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms")
-	e.ready()
+	e.Ready()
 	up := fmt.Sprintf("avax_exporter_alertmanager_up{alertmanager=%q}", strings.TrimPrefix(alertmanager.URL, "http://"))
 	notifications := func(outcome string) string { return `avax_exporter_notifications_total{outcome="` + outcome + `"}` }
 	pages.Wait(testworld.Firing("Watchdog"))
-	before := e.until("Alertmanager is up", is(up, 1))
+	before := e.Until("Alertmanager is up", testworld.Is(up, 1))
 	began := holds(t, prometheus, up+" == 1")
 	stop, watched := make(chan struct{}), make(chan scrapes, 1)
 	go func() { watched <- e.scrape(before, stop) }()
@@ -75,35 +75,35 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 	down := time.Now()
 	gates["bravo"].shut() // stays down
 	gates["charlie"].shut()
-	e.until("charlie fires", is(`avax_exporter_alerts{state="firing"}`, 3)) // with bravo and the watchdog
+	e.Until("charlie fires", testworld.Is(`avax_exporter_alerts{state="firing"}`, 3)) // with bravo and the watchdog
 	gates["charlie"].open()
-	e.until("charlie came and went", is(notifications("missed"), 1))
+	e.Until("charlie came and went", testworld.Is(notifications("missed"), 1))
 	holds(t, prometheus, up+" == 0")
 	time.Sleep(*outage - time.Since(down))
-	during := e.until("the metrics show that Alertmanager is down", func(p page) error {
+	during := e.Until("the metrics show that Alertmanager is down", func(p page) error {
 		if p[notifications("failed")] < 3 {
 			return fmt.Errorf("%v failed", p[notifications("failed")])
 		}
-		return is(up, 0)(p)
+		return testworld.Is(up, 0)(p)
 	})
 	const slack = 24 << 20 // garbage that was not collected yet
-	if b, o := before.figures(), during.figures(); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
+	if b, o := figuresOf(before), figuresOf(during); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
 		t.Errorf("before %v, during the outage %v", b, o)
 	}
 	lasted := time.Since(down)
 
 	alertmanager.Start()
 	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
-	e.until("Alertmanager is up again", is(up, 1))
+	e.Until("Alertmanager is up again", testworld.Is(up, 1))
 	gates["bravo"].open()
 	pages.Wait(aboutNode(testworld.Resolved("Down"), "bravo"))
-	e.until("Down is over", is(`avax_exporter_alerts{state="firing"}`, 1))
+	e.Until("Down is over", testworld.Is(`avax_exporter_alerts{state="firing"}`, 1))
 	if slices.ContainsFunc(pages.Alerts(), aboutNode(testworld.Firing("Down"), "charlie")) {
 		t.Error("notification of charlie, whose alert ended long ago")
 	}
 	for _, line := range []string{"notifications to Alertmanager failed", "notifications to Alertmanager recovered", "alert ended without a notification"} {
-		if n := strings.Count(e.log.String(), line); n != 1 {
-			t.Errorf("logged %d times %q:\n%s", n, line, e.log)
+		if n := strings.Count(e.Log(), line); n != 1 {
+			t.Errorf("logged %d times %q:\n%s", n, line, e.Log())
 		}
 	}
 	close(stop)
@@ -114,10 +114,10 @@ func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
 	window := fmt.Sprintf("[%ds]", int(time.Since(began).Seconds()))
 	holds(t, prometheus, "min_over_time(up"+window+") == 1 and on (instance) "+up+" == 1")
 	holds(t, prometheus, "max_over_time("+strings.ReplaceAll(notifications("missed"), "missed", "failed")+window+") >= 3")
-	after := e.settled(before.figures())
-	t.Logf("down for %v; %d scrapes, the longest in %v; before %v, during the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, before.figures(), during.figures(), after)
-	reportOutage("outage", "before", before.figures())
-	reportOutage("outage", fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Second)), during.figures())
+	after := e.settled(figuresOf(before))
+	t.Logf("down for %v; %d scrapes, the longest in %v; before %v, during the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, figuresOf(before), figuresOf(during), after)
+	reportOutage("outage", "before", figuresOf(before))
+	reportOutage("outage", fmt.Sprintf("after %v without an Alertmanager", lasted.Round(time.Second)), figuresOf(during))
 	reportOutage("outage", "after the outage", after)
 }
 
@@ -127,7 +127,7 @@ func reportOutage(table, when string, f figures) {
 
 // Invalid rules stop a start, and change nothing of a running process.
 func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
@@ -156,40 +156,38 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	write(t, rules, downRules("Down"))
 	e := start(t, environment...)
 	const read = "avax_exporter_rules_last_reload_successful"
-	e.until("the rules are read", is(read, 1))
+	e.Until("the rules are read", testworld.Is(read, 1))
 	pages.Wait(testworld.Firing("Watchdog"))
 	reload := func(content string) {
 		t.Helper()
 		write(t, rules, content)
-		if err := e.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		e.Signal(syscall.SIGHUP)
 	}
 	for i, content := range bad {
 		reload(content)
 		testworld.Await(t, fmt.Sprintf("the log tells of %q", content), func() error {
-			if n := strings.Count(e.log.String(), "keeping the previous configuration"); n <= i {
-				return fmt.Errorf("%d failed reloads in the log:\n%s", n, e.log)
+			if n := strings.Count(e.Log(), "keeping the previous configuration"); n <= i {
+				return fmt.Errorf("%d failed reloads in the log:\n%s", n, e.Log())
 			}
 			return nil
 		})
-		e.until("the metric tells", is(read, 0))
+		e.Until("the metric tells", testworld.Is(read, 0))
 	}
 	e.awaitLog(`keeping the previous configuration.*` + rules + `: 5:`)
 	bravo.shut()
 	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
-	if err := is(read, 0)(e.until("a page", func(page) error { return nil })); err != nil {
+	if err := testworld.Is(read, 0)(e.Until("a page", func(page) error { return nil })); err != nil {
 		t.Error(err)
 	}
 	reload(downRules("Gone"))
-	e.until("the metric tells", is(read, 1))
+	e.Until("the metric tells", testworld.Is(read, 1))
 	e.awaitLog(`configuration reloaded.*alert rules`)
 	pages.Wait(aboutNode(testworld.Firing("Gone"), "bravo"))
 }
 
 // The shipped files in a real Prometheus.
 func TestPrometheusLoadsTheShippedRules(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	var files []string
 	for _, name := range []string{"rules.yml", "companion.yml"} {

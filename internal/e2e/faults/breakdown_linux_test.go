@@ -27,30 +27,20 @@ func quickly(names ...string) []string {
 	return []string{"AVAX_COLLECTORS=" + strings.Join(names, ","), "AVAX_SCHEDULES=" + strings.Join(schedules, ";")}
 }
 
-// is requires a series to have a value.
-func is(series string, want float64) func(page) error {
-	return func(p page) error {
-		if got, found := p[series]; !found || got != want {
-			return fmt.Errorf("%s is %v, found %v, want %v", series, got, found, want)
-		}
-		return nil
-	}
-}
-
 // awaitLog waits for a line in the log.
 func (e *exporter) awaitLog(pattern string) {
 	e.t.Helper()
 	re := regexp.MustCompile(pattern)
 	testworld.Await(e.t, "the log", func() error {
-		if !re.MatchString(e.log.String()) {
-			return fmt.Errorf("no line matches %q:\n%s", pattern, e.log)
+		if !re.MatchString(e.Log()) {
+			return fmt.Errorf("no line matches %q:\n%s", pattern, e.Log())
 		}
 		return nil
 	})
 }
 
 func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	g := newGate(t, network.Node("alpha"))
@@ -63,7 +53,7 @@ func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 		hung(w, r, good)
 	})
 	e := start(t, append(quickly("up", "identity", "peers"), "AVAX_NODES=alpha=http://"+g.address)...)
-	if _, err := e.page(); err != nil { // leaves a connection open
+	if _, err := e.Scrape(); err != nil { // leaves a connection open
 		t.Fatal(err)
 	}
 	select {
@@ -71,15 +61,7 @@ func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 	case <-testworld.TimedOut(t):
 		t.Fatal("no call in progress")
 	}
-	if err := e.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-e.ended:
-	case <-testworld.TimedOut(t):
-		t.Fatal("process does not exit")
-	}
-	if code := e.cmd.ProcessState.ExitCode(); code != 0 {
+	if code := e.End(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	e.awaitLog(`"msg":"stopped"`)
@@ -87,7 +69,7 @@ func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 
 // A killed process leaves an incomplete file, and a disk may damage others.
 func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -105,7 +87,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 		return errors.New("no rewards exported")
 	}
 	first := start(t, environment...)
-	before := first.until("rewards are exported", rewards)
+	before := first.Until("rewards are exported", rewards)
 	files := func() []string {
 		found, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		return found
@@ -116,13 +98,13 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 		}
 		return nil
 	})
-	first.kill()
+	first.End(syscall.SIGKILL)
 	if err := os.WriteFile(filepath.Join(dir, ".half.json1"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
 	same := func(what string, e *exporter) {
-		after := e.until("rewards are exported "+what, rewards)
+		after := e.Until("rewards are exported "+what, rewards)
 		for series, value := range before {
 			if strings.HasPrefix(series, "avax_rewards_") && after[series] != value {
 				t.Errorf("%s: %s %v, before %v", what, series, after[series], value)
@@ -134,10 +116,10 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ".half.json1")); err == nil {
 		t.Error("incomplete file left")
 	}
-	if strings.Contains(second.log.String(), "starting without it") {
-		t.Errorf("state not restored:\n%s", second.log)
+	if strings.Contains(second.Log(), "starting without it") {
+		t.Errorf("state not restored:\n%s", second.Log())
 	}
-	second.kill()
+	second.End(syscall.SIGKILL)
 	if len(files()) == 0 {
 		t.Fatal("no state files")
 	}
@@ -159,7 +141,7 @@ func mounts() bool {
 }
 
 func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -172,14 +154,14 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 	heal := func() error { return os.Chmod(dir, 0o700) }
 	if mounts() {
 		e = startUnder(t, []string{"mount -t tmpfs -o size=16k tmpfs " + dir, "{ dd if=/dev/zero of=" + dir + "/filler bs=1k 2>/dev/null; true; }"}, environment...)
-		heal = func() error { return os.Remove(fmt.Sprintf("/proc/%d/root%s/filler", e.cmd.Process.Pid, dir)) }
+		heal = func() error { return os.Remove(fmt.Sprintf("/proc/%d/root%s/filler", e.PID(), dir)) }
 	} else {
 		if err := os.Chmod(dir, 0o500); err != nil {
 			t.Fatal(err)
 		}
 		e = start(t, environment...)
 	}
-	e.until("rewards are exported", func(p page) error {
+	e.Until("rewards are exported", func(p page) error {
 		for series := range p {
 			if strings.HasPrefix(series, "avax_rewards_total{") {
 				return nil
@@ -188,16 +170,16 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 		return errors.New("no rewards exported")
 	})
 	e.awaitLog("a restart loses it|AVAX_STATE_DIR cannot be used")
-	if n := strings.Count(e.log.String(), "a restart loses it"); n > 3 {
+	if n := strings.Count(e.Log(), "a restart loses it"); n > 3 {
 		t.Errorf("logged %d times", n)
 	}
-	e.until("the node is up", is(`avax_node_up{node="alpha"}`, 1))
+	e.Until("the node is up", testworld.Is(`avax_node_up{node="alpha"}`, 1))
 	if err := heal(); err != nil {
 		t.Fatal(err)
 	}
 	network.PayReward("alpha", "VALIDATOR", 1e9) // a change that must be saved
 	testworld.Await(t, "the state, once there is room", func() error {
-		found, _ := filepath.Glob(fmt.Sprintf("/proc/%d/root%s/*.json", e.cmd.Process.Pid, dir))
+		found, _ := filepath.Glob(fmt.Sprintf("/proc/%d/root%s/*.json", e.PID(), dir))
 		if len(found) == 0 {
 			return errors.New("no file is written")
 		}
@@ -207,7 +189,7 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 
 // The names are in a file mounted over /etc/hosts if this machine allows that; otherwise the name never existed.
 func TestNodeWithoutDNSIsDown(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
@@ -226,7 +208,7 @@ func TestNodeWithoutDNSIsDown(t *testing.T) {
 	withMounts := mounts()
 	if withMounts {
 		e = startUnder(t, []string{"mount --bind " + hosts + " /etc/hosts", "mount --bind " + resolv + " /etc/resolv.conf"}, environment...)
-		e.until("bravo is up", is(`avax_node_up{node="bravo"}`, 1))
+		e.Until("bravo is up", testworld.Is(`avax_node_up{node="bravo"}`, 1))
 	} else {
 		e = start(t, environment...)
 	}
@@ -236,32 +218,32 @@ func TestNodeWithoutDNSIsDown(t *testing.T) {
 	})
 	write(hosts, []byte("127.0.0.1 localhost\n"))
 	// Names are resolved again after five seconds.
-	e.until("bravo is down", is(`avax_node_up{node="bravo"}`, 0))
+	e.Until("bravo is down", testworld.Is(`avax_node_up{node="bravo"}`, 0))
 	e.awaitLog(`"target":"bravo".*(no such host|server misbehaving|lookup bravo.test)`)
-	if err := is(`avax_node_up{node="alpha"}`, 1)(e.until("a page", func(page) error { return nil })); err != nil {
+	if err := testworld.Is(`avax_node_up{node="alpha"}`, 1)(e.Until("a page", func(page) error { return nil })); err != nil {
 		t.Error(err)
 	}
 	if withMounts {
 		write(hosts, known)
-		e.until("bravo is up again", is(`avax_node_up{node="bravo"}`, 1))
+		e.Until("bravo is up again", testworld.Is(`avax_node_up{node="bravo"}`, 1))
 	}
 }
 
 // Without file descriptors new connections fail, and open ones continue.
 func TestConnectedScraperIsServedWithoutDescriptors(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
 	e := start(t, append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://"+bravo.address)...)
-	e.ready()
-	idle := e.until("both are up", func(p page) error {
-		return errors.Join(is(`avax_node_up{node="alpha"}`, 1)(p), is(`avax_node_up{node="bravo"}`, 1)(p))
-	}).figures()
-	limit(t, e.cmd.Process.Pid, 3) // in addition to the open ones
+	e.Ready()
+	idle := figuresOf(e.Until("both are up", func(p page) error {
+		return errors.Join(testworld.Is(`avax_node_up{node="alpha"}`, 1)(p), testworld.Is(`avax_node_up{node="bravo"}`, 1)(p))
+	}))
+	limit(t, e.PID(), 3) // in addition to the open ones
 	bravo.shut()
 	bravo.open()
-	e.until("the exporter lacks descriptors", func(p page) error {
+	e.Until("the exporter lacks descriptors", func(p page) error {
 		if value, there := p[`avax_node_up{node="bravo"}`]; there && value == 0 {
 			t.Error("bravo counts as down while the exporter lacks descriptors")
 		}
@@ -271,15 +253,15 @@ func TestConnectedScraperIsServedWithoutDescriptors(t *testing.T) {
 		return nil
 	})
 	e.awaitLog(`"target":"bravo".*too many open files`)
-	e.until("up of bravo is absent", func(p page) error {
+	e.Until("up of bravo is absent", func(p page) error {
 		if value, there := p[`avax_node_up{node="bravo"}`]; there {
 			return fmt.Errorf("it is %v", value)
 		}
 		return nil
 	})
-	limit(t, e.cmd.Process.Pid, 1024)
-	e.until("bravo is up again", is(`avax_node_up{node="bravo"}`, 1))
-	response, err := (&http.Client{Timeout: time.Until(testworld.Deadline(t)), Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.url + "/metrics")
+	limit(t, e.PID(), 1024)
+	e.Until("bravo is up again", testworld.Is(`avax_node_up{node="bravo"}`, 1))
+	response, err := (&http.Client{Timeout: time.Until(testworld.Deadline(t)), Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.URL + "/metrics")
 	if err != nil {
 		t.Fatalf("new scraper: %v", err)
 	}

@@ -49,7 +49,7 @@ func usesSecrets(p page) error {
 	receiver := func(integration string) string {
 		return `avax_exporter_receiver_up{integration="` + integration + `",receiver="phone"}`
 	}
-	return errors.Join(is(`avax_node_up{node="alpha"}`, 1)(p), is(receiver("webhook[0]"), 0)(p), is(receiver("telegram[0]"), 0)(p))
+	return errors.Join(testworld.Is(`avax_node_up{node="alpha"}`, 1)(p), testworld.Is(receiver("webhook[0]"), 0)(p), testworld.Is(receiver("telegram[0]"), 0)(p))
 }
 
 // unlimited allows core files of any size that this machine allows.
@@ -57,7 +57,7 @@ const unlimited = `ulimit -c unlimited 2>/dev/null; `
 
 // A process that uses secrets has them in memory, so there must not be a core file.
 func TestCrashLeavesNoCore(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGABRT, syscall.SIGQUIT} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -66,12 +66,12 @@ func TestCrashLeavesNoCore(t *testing.T) {
 			cmd := exec.Command("sh", "-c", unlimited+`exec "$0"`, testworld.ExporterPath(t))
 			cmd.Dir = dir
 			e := run(t, cmd, append(secretive(t, t.TempDir()), "GOTRACEBACK=crash")...)
-			e.until("the node and the receivers are sent their secrets", usesSecrets)
+			e.Until("the node and the receivers are sent their secrets", usesSecrets)
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
 			select {
-			case <-e.ended:
+			case <-e.Ended:
 			case <-testworld.TimedOut(t):
 				t.Fatal("process does not exit")
 			}
@@ -82,8 +82,8 @@ func TestCrashLeavesNoCore(t *testing.T) {
 				t.Errorf("files left: %v", left)
 			}
 			e.awaitLog(`^goroutine [0-9]+|\ngoroutine [0-9]+`)
-			if strings.Contains(e.log.String(), canary) {
-				t.Errorf("secret in its last output:\n%s", e.log)
+			if strings.Contains(e.Log(), canary) {
+				t.Errorf("secret in its last output:\n%s", e.Log())
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestCrashLeavesNoCore(t *testing.T) {
 
 // Another process of the same user may read neither memory nor environment. The process itself still exports its own metrics.
 func TestSameUserProcessReadsNoSecret(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	var nobody *syscall.SysProcAttr // nil: the user of the test
 	if os.Getuid() == 0 {
@@ -127,7 +127,7 @@ func TestSameUserProcessReadsNoSecret(t *testing.T) {
 	cmd := exec.Command(program)
 	cmd.Dir, cmd.SysProcAttr = dir, nobody
 	e := run(t, cmd, secretive(t, dir)...)
-	p := e.until("the node and the receivers are sent their secrets", usesSecrets)
+	p := e.Until("the node and the receivers are sent their secrets", usesSecrets)
 	for _, series := range []string{"process_open_fds", "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes", "process_start_time_seconds"} {
 		if p[series] <= 0 {
 			t.Errorf("%s: %v", series, p[series])

@@ -86,7 +86,7 @@ var byTheClock = regexp.MustCompile(`^avax_(chain_he|.*uptime|.*balance)`)
 const asking = "up,identity,bootstrap,uptime,peers,connected_stake,health,network,network_views,validators,validator_views,heads,l1,l1_views,fee_config"
 
 func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.requests.Add(1) }))
@@ -105,11 +105,11 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	}
 	e := start(t, "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
 		"AVAX_COLLECTORS="+asking, everyPeriod, "AVAX_NODE_HEADERS_FILE="+headers, fmt.Sprintf("AVAX_MAX_BODY=%d", maxBody))
-	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{e.url}, ScrapeInterval: time.Second})
-	e.ready()
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{e.URL}, ScrapeInterval: time.Second})
+	e.Ready()
 
 	// Samples that are correct and constant during the test, and all exported series.
-	before := e.until("all are up", func(p page) error {
+	before := e.Until("all are up", func(p page) error {
 		for name := range gates {
 			if p[`avax_node_up{node="`+name+`"}`] != 1 {
 				return errors.New(name + " is not up")
@@ -118,14 +118,14 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		return nil
 	})
 	time.Sleep(2 * period) // reveals series that change on their own
-	truth := e.until("a page", func(page) error { return nil })
+	truth := e.Until("a page", func(page) error { return nil })
 	changing := map[string]bool{}
 	for series, value := range truth {
 		if old, there := before[series]; !there || old != value || byTheClock.MatchString(series) {
 			changing[series] = true
 		}
 	}
-	idle := truth.figures()
+	idle := figuresOf(truth)
 	began := time.Now()
 
 	// The exported samples are correct or absent at any time.
@@ -136,7 +136,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	for _, f := range faults {
 		f.befall(gates[f.name])
 	}
-	sick := e.until("every fault shows", func(p page) error {
+	sick := e.Until("every fault shows", func(p page) error {
 		for _, f := range faults {
 			up, found := p[`avax_node_up{node="`+f.name+`"}`]
 			if !found || !f.some && (up == 1) != f.up {
@@ -154,12 +154,12 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		}
 		return nil
 	})
-	t.Logf("before: %v; with all faults: %v", idle, sick.figures())
+	t.Logf("before: %v; with all faults: %v", idle, figuresOf(sick))
 	row := func(what string, f figures) {
 		report("faults", fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", what, f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6))
 	}
 	row("before", idle)
-	row(fmt.Sprintf("with %d faults at once", len(faults)), sick.figures())
+	row(fmt.Sprintf("with %d faults at once", len(faults)), figuresOf(sick))
 	for _, f := range faults {
 		if f.logged == "" {
 			continue
@@ -169,7 +169,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	}
 	var people string
 	testworld.Await(t, "the status page", func() error {
-		status, text, err := e.get("/")
+		status, text, err := e.Get("/")
 		if err != nil || status != http.StatusOK {
 			return fmt.Errorf("it answers %d, %w", status, err)
 		}
@@ -189,7 +189,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		}
 		gates[f.name].recover()
 	}
-	e.until("all samples are back", func(p page) error {
+	e.Until("all samples are back", func(p page) error {
 		for series := range truth {
 			if _, back := p[series]; !back && !changing[series] && strings.HasPrefix(series, "avax_") && !strings.HasPrefix(series, "avax_exporter_") {
 				return errors.New(series + " is not back")
@@ -227,7 +227,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	if n := elsewhere.requests.Load(); n != 0 {
 		t.Errorf("%d requests to another host", n)
 	}
-	for what, text := range map[string]string{"log": e.log.String(), "status page": people} {
+	for what, text := range map[string]string{"log": e.Log(), "status page": people} {
 		if strings.Contains(text, canary) {
 			t.Errorf("secret in the %s", what)
 		}
@@ -251,7 +251,7 @@ func watch(e *exporter, truth page, changing map[string]bool, stop <-chan struct
 	var errs []error
 	pages := 0
 	for {
-		p, err := e.page()
+		p, err := e.Scrape()
 		if err != nil {
 			return err
 		}

@@ -44,15 +44,15 @@ const (
 
 // A scraper is served during any of these attacks, memory and goroutines are bounded, and nothing of the attack remains.
 func TestBadClientsDoNotAffectAScraper(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
 	urls, err := network.Serve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := start(t, "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all", "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)
-	e.ready()
-	idle := e.until("a page", is(`avax_node_up{node="alpha"}`, 1)).figures()
+	e.Ready()
+	idle := figuresOf(e.Until("a page", testworld.Is(`avax_node_up{node="alpha"}`, 1)))
 	lasts := 3 * time.Second // the exporter's own metrics may be a second old
 	for _, c := range crowds {
 		stop := make(chan struct{})
@@ -71,7 +71,7 @@ func TestBadClientsDoNotAffectAScraper(t *testing.T) {
 		patient := 0
 		for end, last := time.Now().Add(lasts), testworld.Deadline(t); time.Now().Before(end) || patient == 0 && time.Now().Before(last); time.Sleep(20 * time.Millisecond) {
 			began := time.Now()
-			p, err := e.page()
+			p, err := e.Scrape()
 			if err != nil {
 				if strings.Contains(err.Error(), "503") {
 					continue // rejected, as other requests of a large crowd are
@@ -81,7 +81,7 @@ func TestBadClientsDoNotAffectAScraper(t *testing.T) {
 			}
 			patient++
 			longest = max(longest, time.Since(began))
-			f := p.figures()
+			f := figuresOf(p)
 			f.Resident = e.resident()
 			peak = figures{max(peak.Goroutines, f.Goroutines), max(peak.Descriptors, f.Descriptors), max(peak.Heap, f.Heap), max(peak.Resident, f.Resident)}
 			if f.Goroutines > idle.Goroutines+c.goroutines || f.Descriptors > idle.Descriptors+c.descriptors || f.Heap > maxHeap || f.Resident > maxResident {
@@ -105,7 +105,7 @@ func TestBadClientsDoNotAffectAScraper(t *testing.T) {
 
 // scrapeOnce sends one request.
 func scrapeOnce(client *http.Client, e *exporter) (good, refused, failed int) {
-	response, err := client.Get(e.url + "/metrics")
+	response, err := client.Get(e.URL + "/metrics")
 	if err != nil {
 		return 0, 0, 1
 	}
@@ -146,7 +146,7 @@ func again(client *http.Client, e *exporter, stop <-chan struct{}) (good, refuse
 
 // holding opens a connection, sends this, and keeps it open.
 func holding(e *exporter, stop <-chan struct{}, say func(net.Conn)) (good, refused, failed int) {
-	connection, err := net.Dial("tcp", strings.TrimPrefix(e.url, "http://"))
+	connection, err := net.Dial("tcp", strings.TrimPrefix(e.URL, "http://"))
 	if err != nil {
 		return 0, 0, 1
 	}

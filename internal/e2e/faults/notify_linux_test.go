@@ -39,7 +39,7 @@ const stored = "avax_exporter_notify_state_stored"
 
 // A hung receiver delays no notification to another.
 func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
@@ -51,15 +51,15 @@ func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
 	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{
 		"good": pages.URL, "hung": "http://" + hanging.address, "endless": "http://" + endless.address,
 	})...)
-	e.ready()
+	e.Ready()
 	pages.Wait(testworld.Firing("Watchdog"))
-	before := e.until("up", is(`avax_node_up{node="alpha"}`, 1)).figures()
+	before := figuresOf(e.Until("up", testworld.Is(`avax_node_up{node="alpha"}`, 1)))
 	alpha.shut()
 	pages.Wait(testworld.Firing("Down"))
 	alpha.open()
 	pages.Wait(testworld.Resolved("Down"))
 	for _, name := range []string{"hung", "endless"} {
-		e.until(name+" is reported as failing", is(`avax_exporter_receiver_up{integration="webhook[0]",receiver="`+name+`"}`, 0))
+		e.Until(name+" is reported as failing", testworld.Is(`avax_exporter_receiver_up{integration="webhook[0]",receiver="`+name+`"}`, 0))
 	}
 	peak := e.resident()
 	report("outside", figure("receivers that hang or send endless answers", peak))
@@ -73,7 +73,7 @@ func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
 
 // After an outage a receiver gets firing alerts once, and never those that ended during the outage.
 func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	gates := map[string]*gate{}
@@ -89,13 +89,13 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 	}
 	phone := newGate(t, httputil.NewSingleHostReverseProxy(to))
 	e := start(t, notifying(t, strings.Join(nodes, ","), map[string]string{"phone": "http://" + phone.address}, "AVAX_STATE_DIR="+t.TempDir())...)
-	e.ready()
+	e.Ready()
 	pages.Wait(testworld.Firing("Watchdog"))
 	const (
 		up     = `avax_exporter_receiver_up{integration="webhook[0]",receiver="phone"}`
 		failed = `avax_exporter_receiver_notifications_total{integration="webhook[0]",outcome="failed",receiver="phone"}`
 	)
-	before := e.until("the receiver is up", is(up, 1))
+	before := e.Until("the receiver is up", testworld.Is(up, 1))
 	stop, watched := make(chan struct{}), make(chan scrapes, 1)
 	go func() { watched <- e.scrape(before, stop) }()
 
@@ -103,21 +103,21 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 	down := time.Now()
 	gates["bravo"].shut() // stays down
 	gates["charlie"].shut()
-	e.until("both fire", is(`avax_exporter_alerts{state="firing"}`, 3)) // with the watchdog
-	e.until("the metrics show that the receiver is down", is(up, 0))
+	e.Until("both fire", testworld.Is(`avax_exporter_alerts{state="firing"}`, 3)) // with the watchdog
+	e.Until("the metrics show that the receiver is down", testworld.Is(up, 0))
 	gates["charlie"].open()
-	e.until("charlie came and went", is(`avax_exporter_alerts{state="firing"}`, 2))
+	e.Until("charlie came and went", testworld.Is(`avax_exporter_alerts{state="firing"}`, 2))
 	time.Sleep(*outage - time.Since(down))
-	during := e.until("the receiver is still down", func(p page) error { return errors.Join(is(up, 0)(p), atLeast(failed, 3)(p)) })
+	during := e.Until("the receiver is still down", func(p page) error { return errors.Join(testworld.Is(up, 0)(p), atLeast(failed, 3)(p)) })
 	const slack = 24 << 20 // garbage that was not collected yet
-	if b, o := before.figures(), during.figures(); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
+	if b, o := figuresOf(before), figuresOf(during); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
 		t.Errorf("before %v, during the outage %v", b, o)
 	}
 	lasted := time.Since(down)
 
 	phone.open()
 	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
-	e.until("the receiver is up again", is(up, 1))
+	e.Until("the receiver is up again", testworld.Is(up, 1))
 	gates["bravo"].open()
 	pages.Wait(aboutNode(testworld.Resolved("Down"), "bravo"))
 	close(stop)
@@ -133,15 +133,15 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 	if fired["bravo"] != 1 || fired["charlie"] > 0 {
 		t.Errorf("notifications by node: %v, want bravo once and charlie never", fired)
 	}
-	after := e.settled(before.figures())
-	reportOutage("receiver", "before", before.figures())
-	reportOutage("receiver", fmt.Sprintf("after %v without the receiver", lasted.Round(time.Second)), during.figures())
+	after := e.settled(figuresOf(before))
+	reportOutage("receiver", "before", figuresOf(before))
+	reportOutage("receiver", fmt.Sprintf("after %v without the receiver", lasted.Round(time.Second)), figuresOf(during))
 	reportOutage("receiver", "after the outage", after)
 }
 
 // With a full disk, only the notification state is not saved. It is saved as soon as there is free space.
 func TestFullDiskLosesOnlyNotificationState(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
@@ -149,59 +149,59 @@ func TestFullDiskLosesOnlyNotificationState(t *testing.T) {
 	// No file accepts a byte; the soft limit can be raised again.
 	cmd := exec.Command("sh", "-c", `ulimit -S -f 0 && exec "$0"`, testworld.ExporterPath(t))
 	e := run(t, cmd, notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())...)
-	e.ready()
+	e.Ready()
 	pages.Wait(testworld.Firing("Watchdog"))
-	e.until("nothing is stored", is(stored, 0))
+	e.Until("nothing is stored", testworld.Is(stored, 0))
 	alpha.shut()
 	pages.Wait(testworld.Firing("Down"))
 	e.awaitLog("notification state not saved")
-	setLimit(t, e.cmd.Process.Pid, syscall.RLIMIT_FSIZE, ^uint64(0), ^uint64(0))
+	setLimit(t, e.PID(), syscall.RLIMIT_FSIZE, ^uint64(0), ^uint64(0))
 	alpha.open()
 	pages.Wait(testworld.Resolved("Down"))
-	e.until("it is stored", is(stored, 1))
-	if n := strings.Count(e.log.String(), "notification state not saved"); n != 1 {
-		t.Errorf("logged %d times:\n%s", n, e.log)
+	e.Until("it is stored", testworld.Is(stored, 1))
+	if n := strings.Count(e.Log(), "notification state not saved"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, e.Log())
 	}
 }
 
 // The second of two processes with one directory logs it, works, writes nothing, and takes over when the first has ended.
 func TestOnlyOneOfTwoProcessesWritesState(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
 	pages := testworld.Webhook(t)
 	environment := notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())
 	first := start(t, environment...)
-	first.until("the first one stores", is(stored, 1))
+	first.Until("the first one stores", testworld.Is(stored, 1))
 	pages.Wait(testworld.Firing("Watchdog"))
 	second := start(t, environment...)
 	second.awaitLog("another process uses the directory: give each exporter its own directory")
-	second.ready()
+	second.Ready()
 	alpha.shut()
 	pages.Wait(testworld.Firing("Down"))
-	second.until("the second one stores nothing", is(stored, 0))
-	first.kill()
+	second.Until("the second one stores nothing", testworld.Is(stored, 0))
+	first.End(syscall.SIGKILL)
 	alpha.open()
 	pages.Wait(testworld.Resolved("Down"))
-	second.until("the second one stores", is(stored, 1))
+	second.Until("the second one stores", testworld.Is(stored, 1))
 }
 
 // Many signals reload the receivers each time, and lose no notification.
 func TestManySIGHUPsLoseNoPage(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
 	pages := testworld.Webhook(t)
 	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())...)
-	e.ready()
+	e.Ready()
 	pages.Wait(testworld.Firing("Watchdog"))
-	idle := e.until("up", is(`avax_node_up{node="alpha"}`, 1)).figures()
+	idle := figuresOf(e.Until("up", testworld.Is(`avax_node_up{node="alpha"}`, 1)))
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		for range 2000 {
-			_ = e.cmd.Process.Signal(syscall.SIGHUP)
+			e.Signal(syscall.SIGHUP)
 			select {
 			case <-stop:
 				return
@@ -225,7 +225,7 @@ func TestManySIGHUPsLoseNoPage(t *testing.T) {
 
 // Alertmanagers with invalid answers do not affect others.
 func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
@@ -247,7 +247,7 @@ func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 	rules := filepath.Join(t.TempDir(), "rules.yml")
 	write(t, rules, downRules("Down"))
 	e := start(t, append(quickly("up"), "AVAX_NODES=alpha=http://"+alpha.address, "AVAX_ALERTMANAGERS="+strings.Join(urls, ","), "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms")...)
-	e.ready()
+	e.Ready()
 	for range 3 {
 		before := taken.Load()
 		alpha.shut()
@@ -257,12 +257,12 @@ func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 			}
 			return nil
 		})
-		e.until("it fires", is(`avax_exporter_alerts{state="firing"}`, 2))
+		e.Until("it fires", testworld.Is(`avax_exporter_alerts{state="firing"}`, 2))
 		alpha.open()
-		e.until("it is over", is(`avax_exporter_alerts{state="firing"}`, 1))
+		e.Until("it is over", testworld.Is(`avax_exporter_alerts{state="firing"}`, 1))
 	}
 	testworld.Await(t, "the page shows its words as text", func() error {
-		_, body, err := e.get("/alerts")
+		_, body, err := e.Get("/alerts")
 		if strings.Contains(body, markup) {
 			t.Fatal("markup on the page")
 		}
@@ -271,7 +271,7 @@ func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 	if elsewhere.Load() > 0 {
 		t.Error("redirect followed")
 	}
-	for line := range strings.Lines(e.log.String()) {
+	for line := range strings.Lines(e.Log()) {
 		if len(line) > 12<<10 {
 			t.Errorf("log line of %d bytes: %.200s", len(line), line)
 		}

@@ -51,7 +51,7 @@ var attacks = []attack{
 // Attacks on the port neither keep a scraper from its page nor make a node down. The scraper opens a new connection each time, from the
 // address of the attacker, and the process has few file descriptors.
 func TestAttacksOnThePortDoNotStopScrapes(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
 	urls, err := network.Serve(t.Context())
 	if err != nil {
@@ -60,7 +60,7 @@ func TestAttacksOnThePortDoNotStopScrapes(t *testing.T) {
 	// Go raises the limit to the hard one, so lower that.
 	cmd := exec.Command("sh", "-c", `ulimit -n 200 && exec "$0"`, testworld.ExporterPath(t))
 	e := run(t, cmd, append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all")...)
-	e.ready()
+	e.Ready()
 	e.awaitLog("file descriptor limit low")
 	for _, a := range attacks {
 		e.endure(a, "alpha", "bravo")
@@ -70,12 +70,12 @@ func TestAttacksOnThePortDoNotStopScrapes(t *testing.T) {
 // endure runs an attack for some seconds, next to a scraper that opens a new connection each time.
 func (e *exporter) endure(a attack, nodes ...string) {
 	e.t.Helper()
-	idle := e.until("the nodes are up", func(p page) (err error) {
+	idle := figuresOf(e.Until("the nodes are up", func(p page) (err error) {
 		for _, node := range nodes {
-			err = errors.Join(err, is(`avax_node_up{node="`+node+`"}`, 1)(p))
+			err = errors.Join(err, testworld.Is(`avax_node_up{node="`+node+`"}`, 1)(p))
 		}
 		return err
-	}).figures()
+	}))
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -86,8 +86,8 @@ func (e *exporter) endure(a attack, nodes ...string) {
 	served, lost, down := 0, 0, 0
 	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		began := time.Now()
-		e.client.CloseIdleConnections()
-		p, err := e.page()
+		e.Client.CloseIdleConnections()
+		p, err := e.Scrape()
 		if err != nil {
 			e.t.Errorf("%s: scrape after %v: %v", a.name, time.Since(began), err)
 			lost++
@@ -125,7 +125,7 @@ func dial(e *exporter) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: answered, Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 2048) })
 	}}
-	return dialer.Dial("tcp", strings.TrimPrefix(e.url, "http://"))
+	return dialer.Dial("tcp", strings.TrimPrefix(e.URL, "http://"))
 }
 
 func pipelining(accept string) func(*exporter, <-chan struct{}) {
@@ -270,7 +270,7 @@ func knock(ctx context.Context, client *http.Client, url, password string) (stat
 
 // Neither password guessing nor opening and resetting HTTP/2 streams locks the scraper out.
 func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
 	if err != nil {
@@ -284,7 +284,7 @@ func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
 	served := func(during string) {
 		t.Helper()
 		began := time.Now()
-		if status, err := knock(t.Context(), scraper, e.url, "right"); status != http.StatusOK {
+		if status, err := knock(t.Context(), scraper, e.URL, "right"); status != http.StatusOK {
 			t.Errorf("%s: correct password: status %d after %v: %v", during, status, time.Since(began), err)
 		}
 		report("outside", fmt.Sprintf("| %s | %.0f MB | %v | 1 | 0 | 0 |", during, float64(e.resident())/1e6, time.Since(began).Round(time.Millisecond)))
@@ -297,7 +297,7 @@ func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
 			defer guesser.CloseIdleConnections()
 			for n := range 100 {
 				ctx, leave := context.WithTimeout(t.Context(), 20*time.Millisecond)
-				_, _ = knock(ctx, guesser, e.url, fmt.Sprint("wrong", n))
+				_, _ = knock(ctx, guesser, e.URL, fmt.Sprint("wrong", n))
 				leave()
 			}
 		})
@@ -309,7 +309,7 @@ func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
 			guesser := &http.Client{Timeout: answered, Transport: &http.Transport{TLSClientConfig: insecure}}
 			defer guesser.CloseIdleConnections()
 			for n := range 100 {
-				_, _ = knock(t.Context(), guesser, e.url, fmt.Sprint("wrong", n))
+				_, _ = knock(t.Context(), guesser, e.URL, fmt.Sprint("wrong", n))
 			}
 		})
 	}
@@ -317,12 +317,12 @@ func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
 	all.Wait()
 
 	for range 8 {
-		all.Go(func() { reset(strings.TrimPrefix(e.url, "https://"), insecure, 10_000) })
+		all.Go(func() { reset(strings.TrimPrefix(e.URL, "https://"), insecure, 10_000) })
 	}
 	served("a request during 80,000 HTTP/2 streams that are opened and reset")
 	all.Wait()
 	for range 8 {
-		all.Go(func() { continued(strings.TrimPrefix(e.url, "https://"), insecure, 10<<20) })
+		all.Go(func() { continued(strings.TrimPrefix(e.URL, "https://"), insecure, 10<<20) })
 	}
 	served("a request during 80 MiB of endless HTTP/2 headers (CONTINUATION frames)")
 	all.Wait()
@@ -400,13 +400,13 @@ func continued(address string, config *tls.Config, size int) {
 
 // A small answer that decompresses to the allowed maximum uses little more memory than that.
 func TestCompressedAnswersUseLittleMemory(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
 	e := start(t, "AVAX_COLLECTORS=up,chain_config", "AVAX_SCHEDULES=chain_config=@every 10s", "AVAX_NODES=alpha=http://"+alpha.address)
-	e.ready()
+	e.Ready()
 	alpha.behaveAs(packed(`{"jsonrpc":"2.0","id":1,"result":{"chainId":1,"upgrades":{"precompileUpgrades":[{}`, `,{}`, `]}}}`, 16<<20))
-	e.until("the answer is refused", func(p page) error {
+	e.Until("the answer is refused", func(p page) error {
 		if p[`avax_exporter_upstream_requests_total{op="eth_getChainConfig",outcome="too_large",upstream="alpha"}`] < 2 {
 			return errors.New("not twice yet")
 		}
@@ -421,21 +421,19 @@ func TestCompressedAnswersUseLittleMemory(t *testing.T) {
 
 // Many SIGHUPs lose no scrape, and the process exits normally.
 func TestManySIGHUPsLoseNoScrape(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := start(t, append(quickly("up"), "AVAX_NODES=alpha="+urls["alpha"])...)
-	e.ready()
-	idle := e.until("up", is(`avax_node_up{node="alpha"}`, 1)).figures()
+	e.Ready()
+	idle := figuresOf(e.Until("up", testworld.Is(`avax_node_up{node="alpha"}`, 1)))
 	for n := range 2000 {
-		if err := e.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		e.Signal(syscall.SIGHUP)
 		if n%100 == 0 {
-			if p, err := e.page(); err != nil || is(`avax_node_up{node="alpha"}`, 1)(p) != nil {
+			if p, err := e.Scrape(); err != nil || testworld.Is(`avax_node_up{node="alpha"}`, 1)(p) != nil {
 				t.Errorf("after %d signals: %v", n, err)
 			}
 		}
@@ -445,7 +443,7 @@ func TestManySIGHUPsLoseNoScrape(t *testing.T) {
 
 // check exits with 2 if a configuration file is not a regular file.
 func TestFIFOsAsFilesAreRejected(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	fifo := filepath.Join(t.TempDir(), "nodes.json")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)

@@ -96,7 +96,7 @@ func ambiguous() []string {
 
 // A request that is hidden in another one passes no proxy and spoils no other client's answer. Forwarded requests do not count as local.
 func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	root, err := filepath.Abs("../../../.tools/proxies")
 	if err != nil {
 		t.Fatal(err)
@@ -107,18 +107,18 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 	network := simnet.New(simnet.Options{Seed: 1})
 	alpha := newGate(t, network.Node("alpha"))
 	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{"none": "http://127.0.0.1:1"})...)
-	e.ready()
+	e.Ready()
 	const reloaded = `"configuration reloaded","config":"notifications"`
 	for name, proxy := range proxies {
 		dir, listen := t.TempDir(), testworld.Address(t)
 		file := filepath.Join(dir, "config")
-		known := strings.NewReplacer("DIR", dir, "FILE", file, "LISTEN", listen, "EXPORTER", strings.TrimPrefix(e.url, "http://"))
+		known := strings.NewReplacer("DIR", dir, "FILE", file, "LISTEN", listen, "EXPORTER", strings.TrimPrefix(e.URL, "http://"))
 		write(t, file, known.Replace(proxy.config))
 		words := strings.Fields(known.Replace(proxy.program))
 		cmd := exec.Command(filepath.Join(root, words[0]), words[1:]...)
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(root, "usr/lib/x86_64-linux-gnu"))
-		out := &lines{}
-		cmd.Stderr = writer(func(b []byte) { out.add(string(b)) })
+		out := &testworld.Log{}
+		cmd.Stderr = out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 		testworld.Await(t, name+" passes requests on", honest)
 		for _, request := range ambiguous() {
 			said := talk(t, listen, request)
-			if strings.Contains(said, "reloaded") || strings.Contains(e.log.String(), reloaded) {
+			if strings.Contains(said, "reloaded") || strings.Contains(e.Log(), reloaded) {
 				t.Fatalf("%s forwards the request hidden in\n%q\n%s", name, request, said)
 			}
 			for range 2 {
@@ -164,7 +164,7 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 		t.Logf("%s: %d requests", name, len(ambiguous()))
 	}
 	// The same request does reload if it is sent directly.
-	if said := talk(t, strings.TrimPrefix(e.url, "http://"), smuggled); !strings.Contains(said, " 200 ") {
+	if said := talk(t, strings.TrimPrefix(e.URL, "http://"), smuggled); !strings.Contains(said, " 200 ") {
 		t.Errorf("sent directly: %s", said)
 	}
 	e.awaitLog(reloaded)

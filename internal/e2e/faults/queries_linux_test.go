@@ -51,7 +51,7 @@ func querying(e *exporter, stop <-chan struct{}) {
 				matchers := "/api/v2/alerts?filter=" + url.QueryEscape(`a=~"<`+strings.Repeat(".{1000}", 3000)+`>"`)
 				for _, path := range []string{"/api/v1/query", "/api/v1/query_range?start=0&end=1e10&step=1e6", matchers} {
 					form := strings.NewReader(url.Values{"query": {queries[n%len(queries)]}}.Encode())
-					request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+path, form)
+					request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL+path, form)
 					if err != nil {
 						panic(err)
 					}
@@ -74,7 +74,7 @@ func querying(e *exporter, stop <-chan struct{}) {
 
 // Queries of strangers take neither the memory nor the time that a scraper needs.
 func TestExpensiveQueriesOfStrangersDoNotAffectScrapes(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
 	urls, err := network.Serve(t.Context())
 	if err != nil {
@@ -82,14 +82,14 @@ func TestExpensiveQueriesOfStrangersDoNotAffectScrapes(t *testing.T) {
 	}
 	e := start(t, append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s", "AVAX_TRUST_LOOPBACK=false",
 		"AVAX_NOTIFY_FILE="+testworld.File(t, "{route: {receiver: nobody}, receivers: [{name: nobody}]}"))...)
-	e.ready()
-	e.until("samples", func(p page) error { return atLeast("avax_exporter_history_series", 200)(p) })
+	e.Ready()
+	e.Until("samples", func(p page) error { return atLeast("avax_exporter_history_series", 200)(p) })
 	e.endure(attack{"short but expensive PromQL queries", querying, 160 << 20}, "alpha")
 }
 
 // An expensive rule fails, reports it, and does not affect other rules.
 func TestExpensiveRuleFailsAlone(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -105,11 +105,11 @@ groups:
       - {alert: Watchdog, expr: vector(1)}
 `)
 	e := start(t, append(quickly("up"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=1s")...)
-	e.until("the rule fails", is("avax_exporter_rules_failing", 1))
-	e.until("the other one fires", is(`avax_exporter_alerts{state="firing"}`, 1))
+	e.Until("the rule fails", testworld.Is("avax_exporter_rules_failing", 1))
+	e.Until("the other one fires", testworld.Is(`avax_exporter_alerts{state="firing"}`, 1))
 	e.awaitLog("Expensive.*too many samples")
 	testworld.Await(t, "the page says why", func() error {
-		_, body, err := e.get("/alerts")
+		_, body, err := e.Get("/alerts")
 		return wants(body, err, "too many samples")
 	})
 	peak := e.resident()

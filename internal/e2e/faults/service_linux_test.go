@@ -16,7 +16,7 @@ import (
 
 // A Data service with invalid answers affects only its own samples.
 func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -47,7 +47,7 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 	} {
 		service.behaveAs(spoilt.do)
 		for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-			p, err := e.page()
+			p, err := e.Scrape()
 			if err != nil {
 				t.Fatalf("%s: %v", spoilt.name, err)
 			}
@@ -56,9 +56,9 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 			}
 			peak = max(peak, e.resident())
 		}
-		e.until(spoilt.name+": the node is up", is(`avax_node_up{node="alpha"}`, 1))
+		e.Until(spoilt.name+": the node is up", testworld.Is(`avax_node_up{node="alpha"}`, 1))
 	}
-	e.until("the service is down", is("avax_data_up", 0))
+	e.Until("the service is down", testworld.Is("avax_data_up", 0))
 	report("outside", figure("a Data service that hangs or sends endless answers", peak))
 	if peak > 300<<20 {
 		t.Errorf("%d MB of memory", peak>>20)
@@ -67,7 +67,7 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 
 // A file of 100,000 nodes is rejected with an error, at the start and at a reload, which keeps the previous nodes.
 func TestHugeNodesFileIsRejected(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls, err := network.Serve(t.Context())
@@ -80,7 +80,7 @@ func TestHugeNodesFileIsRejected(t *testing.T) {
 	}
 	write(t, file, "["+entry("alpha", urls["alpha"])+"]")
 	e := start(t, append(quickly("up"), "AVAX_NODES_FILE="+file)...)
-	e.until("alpha is up", is(`avax_node_up{node="alpha"}`, 1))
+	e.Until("alpha is up", testworld.Is(`avax_node_up{node="alpha"}`, 1))
 	var many []string
 	for n := range 100_000 {
 		many = append(many, entry(fmt.Sprint("node", n), fmt.Sprintf("http://127.0.0.1:%d/%d", 1+n%60_000, n)))
@@ -88,12 +88,12 @@ func TestHugeNodesFileIsRejected(t *testing.T) {
 	write(t, file, "["+strings.Join(many, ",")+"]")
 	e.awaitLog("larger than 4 MiB")
 	testworld.Await(t, "alpha goes on", func() error {
-		p, err := e.page()
+		p, err := e.Scrape()
 		if err == nil && p["avax_exporter_config_last_reload_successful"] != 0 {
 			err = errors.New("the file is not refused yet")
 		}
 		if err == nil {
-			err = is(`avax_node_up{node="alpha"}`, 1)(p)
+			err = testworld.Is(`avax_node_up{node="alpha"}`, 1)(p)
 		}
 		return err
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 var soakFor = flag.Duration("soak", time.Minute, "how long the soak lasts")
@@ -42,7 +43,7 @@ var incidents = []func(upstream){
 // TestGoroutinesDescriptorsAndHeapStayFlat runs all collectors over the simulated network, with one incident after the other and a
 // scraper, for the duration -soak.
 func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
-	full(t)
+	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	network.SetBlockPeriod("X", 20*time.Second)
@@ -66,8 +67,8 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID+",examplepoa="+network.Chain("examplepoa").ID, "AVAX_VALIDATORS=all",
 		"AVAX_METRICS_URL="+urls["metrics"], "AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=10000000/m", "AVAX_STATE_DIR="+t.TempDir(),
 		"AVAX_WATCH_ADDRESSES=P-"+simnet.Owner+",X-"+simnet.Owner+","+simnet.Account+","+simnet.Partner, "AVAX_WATCH_CONTRACTS="+simnet.Account)
-	e.ready()
-	e.until("all are up", func(p page) error {
+	e.Ready()
+	e.Until("all are up", func(p page) error {
 		for _, name := range names {
 			if p[`avax_node_up{node="`+name+`"}`] != 1 {
 				return errors.New(name + " is not up")
@@ -77,7 +78,7 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	})
 
 	time.Sleep(4 * time.Second)
-	idle := e.until("a page", func(page) error { return nil }).figures()
+	idle := figuresOf(e.Until("a page", func(page) error { return nil }))
 
 	upstreams := []upstream{network.MetricsService(), network.DataService()}
 	for _, name := range names {
@@ -94,16 +95,16 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 		happened++
 		lasts := time.Duration(500+random.IntN(4000)) * time.Millisecond
 		for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(min(500*time.Millisecond, *soakFor/40)) {
-			p, err := e.page()
+			p, err := e.Scrape()
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, sampled{time.Since(began), p.figures()})
+			all = append(all, sampled{time.Since(began), figuresOf(p)})
 		}
 		u.Recover()
 		u.Start()
 		if random.IntN(5) == 0 {
-			_, _, _ = e.get("/")
+			_, _, _ = e.Get("/")
 		}
 	}
 	all = slices.DeleteFunc(all, func(s sampled) bool { return s.at < warm })

@@ -164,8 +164,9 @@ func collect(t *testing.T, spec *collectors.Spec, job collectors.Job) (map[strin
 	samples := map[string]string{}
 	for _, chunk := range out.Chunks() {
 		for line := range bytes.Lines(chunk.Text()) {
-			series, value, _ := cutLast(strings.TrimSpace(string(line)))
-			samples[series] = value
+			text := strings.TrimSpace(string(line))
+			i := strings.LastIndexByte(text, ' ')
+			samples[text[:i]] = text[i+1:]
 		}
 	}
 	return samples, nil
