@@ -168,7 +168,7 @@ func pipelining(accept string) func(*exporter, <-chan struct{}) {
 func idling(e *exporter, stop <-chan struct{}) {
 	for n := range 2000 {
 		dialer := net.Dialer{Timeout: answered, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(n>>8), byte(n))}}
-		if c, err := dialer.Dial("tcp", strings.TrimPrefix(e.url, "http://")); err == nil {
+		if c, err := dialer.Dial("tcp", strings.TrimPrefix(e.URL, "http://")); err == nil {
 			defer c.Close()
 		}
 	}
