@@ -27,7 +27,7 @@ const (
 // sorted by name, so that each run returns the same names. A name that is too long for a label value is part of the
 // rest.
 func topCounts[N cmp.Ordered](counts map[string]N) map[string]N {
-	fit := slices.DeleteFunc(slices.Collect(maps.Keys(counts)), func(name string) bool { return len(name) > metric.MostValue })
+	fit := slices.DeleteFunc(slices.Collect(maps.Keys(counts)), func(name string) bool { return len(name) > metric.MaxValue })
 	slices.SortFunc(fit, func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
@@ -45,7 +45,7 @@ func topCounts[N cmp.Ordered](counts map[string]N) map[string]N {
 // kindOrOther returns the key of sums for an item of this kind. That is the kind itself, or other if sums has
 // maxKinds keys or the kind is too long for a label value.
 func kindOrOther[S any](sums map[string]S, kind string) string {
-	if _, known := sums[kind]; known || len(sums) < maxKinds && len(kind) <= metric.MostValue {
+	if _, known := sums[kind]; known || len(sums) < maxKinds && len(kind) <= metric.MaxValue {
 		return kind
 	}
 	return other

@@ -37,7 +37,7 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 			peer(fmt.Sprint("stranger", i), fmt.Sprintf("v%04d", i), fmt.Sprint("chain", i))
 		}
 		for range 5 {
-			peer(fmt.Sprint("long", len(list)), strings.Repeat("x", metric.MostValue+1), "C")
+			peer(fmt.Sprint("long", len(list)), strings.Repeat("x", metric.MaxValue+1), "C")
 		}
 		peer(w.network.NodeID("bravo"), "avalanchego/1.13.0", "C")
 		*w.otherwise = func(_, method string, _ []any) string {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,13 +18,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -1120,8 +1119,8 @@ func TestDataUpIsAbsentWhenTheBudgetIsSpent(t *testing.T) {
 func TestDataOutageExpiresOnlyItsOwnSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		ctx, cancel := context.WithCancel(t.Context())
-		store := snapshot.New()
-		scheduler := schedule.Start(ctx, store, slog.New(slog.DiscardHandler))
+		store := metric.NewStore()
+		scheduler := schedule.Start(ctx, store, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		defer scheduler.Wait()
 		defer cancel()
 		var jobs []schedule.Job
@@ -1129,24 +1128,23 @@ func TestDataOutageExpiresOnlyItsOwnSamples(t *testing.T) {
 			spec := specOf(t, name)
 			for _, j := range spec.Bind(w.ups) {
 				jobs = append(jobs, schedule.Job{
-					Key: snapshot.Key{Collector: name, Target: j.Target}, Families: spec.Families,
+					Key: metric.Key{Collector: name, Target: j.Target}, Families: spec.Families,
 					When: schedule.Every(spec.Every, j.Target), Collect: j.Collect,
 				})
 			}
 		}
 		scheduler.Set(jobs)
 		value := func(family string) (values int, sum float64) {
-			var page strings.Builder
-			if err := store.Write(&page, time.Now()); err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range regexp.MustCompile(`(?m)^`+family+`(?:\{.*\})? (\S+)$`).FindAllStringSubmatch(page.String(), -1) {
-				v, err := strconv.ParseFloat(m[1], 64)
-				if err != nil {
-					t.Fatal(err)
+			for _, j := range store.Jobs() {
+				for _, c := range j.Fresh(time.Now()) {
+					if c.Family.Name != family {
+						continue
+					}
+					for _, s := range c.Samples() {
+						values++
+						sum += s.Value
+					}
 				}
-				values++
-				sum += v
 			}
 			return values, sum
 		}

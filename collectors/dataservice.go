@@ -123,8 +123,8 @@ func (ups *Upstreams) checkChain(ctx context.Context, op string, c nodes.Chain, 
 
 // wrongAnswer returns the error for an answer that does not belong to the request.
 func wrongAnswer(op, requested, answered string) error {
-	if len(answered) > metric.MostValue {
-		answered = answered[:metric.MostValue]
+	if len(answered) > metric.MaxValue {
+		answered = answered[:metric.MaxValue]
 	}
 	return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, but the answer is about %q", requested, answered)}
 }

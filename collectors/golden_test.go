@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"log/slog"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,13 +18,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
@@ -108,7 +111,7 @@ func open(t *testing.T, transport http.RoundTripper, name string) *scrape.Upstre
 // collect runs every job of the collector once and returns its samples.
 func collect(ctx context.Context, t *testing.T, spec *collectors.Spec, ups *collectors.Upstreams) string {
 	t.Helper()
-	store := snapshot.New()
+	store := metric.NewStore()
 	for _, j := range spec.Bind(ups) {
 		batch := metric.NewBatch(spec.Families)
 		if err := j.Collect(ctx, batch); err != nil && !errors.Is(err, nodes.ErrNotOffered) {
@@ -118,17 +121,17 @@ func collect(ctx context.Context, t *testing.T, spec *collectors.Spec, ups *coll
 		if err := batch.Err(); err != nil {
 			t.Errorf("%s of %s: rejected: %v", spec.Name, j.Target, err)
 		}
-		store.Put(snapshot.Run{
-			Key: snapshot.Key{Collector: spec.Name, Target: j.Target}, At: time.Now(),
+		store.Put(metric.Run{
+			Key: metric.Key{Collector: spec.Name, Target: j.Target}, At: time.Now(),
 			Until: time.Now().Add(time.Hour), Chunks: batch.Chunks(),
 		})
 	}
-	var page strings.Builder
-	if err := store.Write(&page, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	return page.String()
+	w := httptest.NewRecorder()
+	store.Handler(prometheus.NewRegistry(), slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	return aboutJobs.ReplaceAllString(w.Body.String(), "")
 }
+
+var aboutJobs = regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?avax_exporter_.*\n`)
 
 func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 	for _, spec := range collectors.All() {

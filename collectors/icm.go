@@ -154,7 +154,7 @@ func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bo
 			return false, err
 		}
 		m := icmMessageOf(message)
-		if m.At.IsZero() || len(message.MessageID) > metric.MostValue {
+		if m.At.IsZero() || len(message.MessageID) > metric.MaxValue {
 			continue // the message has no transaction, or its ID is too long
 		}
 		if reached = m.At; m.At.Before(down) {
@@ -196,7 +196,7 @@ func icmMessageOf(m data.ICMMessage) icmMessage {
 		k.Status = icmExecutionFailed
 	}
 	for _, chain := range []*string{&k.Source, &k.Destination} {
-		if len(*chain) > metric.MostValue {
+		if len(*chain) > metric.MaxValue {
 			*chain = other
 		}
 	}

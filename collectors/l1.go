@@ -117,17 +117,17 @@ func ownerText(o *node.Owner) string {
 	switch {
 	case o == nil || len(o.Addresses) == 0:
 		return ""
-	case len(o.Addresses) == 1 && o.Threshold == 1 && len(o.Addresses[0]) <= metric.MostValue:
+	case len(o.Addresses) == 1 && o.Threshold == 1 && len(o.Addresses[0]) <= metric.MaxValue:
 		return o.Addresses[0]
 	}
 	threshold := strconv.FormatUint(uint64(o.Threshold), 10) + " of "
 	addresses := slices.Sorted(slices.Values(o.Addresses))
-	for n := min(len(addresses), metric.MostValue/2); n > 0; n-- {
+	for n := min(len(addresses), metric.MaxValue/2); n > 0; n-- {
 		text := threshold + strings.Join(addresses[:n], ",")
 		if beyond := len(addresses) - n; beyond > 0 {
 			text += fmt.Sprintf(" and %d more", beyond)
 		}
-		if len(text) <= metric.MostValue {
+		if len(text) <= metric.MaxValue {
 			return text
 		}
 	}

@@ -22,10 +22,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/internal/web"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -36,7 +36,7 @@ type App struct {
 	cfg       *config.Config
 	log       *slog.Logger
 	targets   *targets
-	store     *snapshot.Store
+	store     *metric.Store
 	scheduler *schedule.Scheduler
 	alerting  *alerting.Alerting // nil if disabled
 	notifier  *notify.Notifier   // nil if disabled
@@ -71,13 +71,13 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 		go targets.data.watchKey(ctx, log)
 	}
 
-	a := &App{cfg: cfg, log: log, targets: targets, store: snapshot.New()}
+	a := &App{cfg: cfg, log: log, targets: targets, store: metric.NewStore()}
 	a.access = web.Access{TrustLoopback: cfg.TrustLoopback, Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }}
 	registry.MustRegister(a.store)
-	a.scheduler = schedule.Start(ctx, a.store, log)
+	a.scheduler = schedule.Start(ctx, a.store, registry, log)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
-	site := &web.Site{Store: a.store, Unreachable: targets.unreachable, ObserverBudget: cfg.ObserverBudget, Registry: registry, Upstreams: upstreams, Progress: a.Progress, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log}
+	site := &web.Site{Store: a.store, Unreachable: targets.unreachable, ObserverBudget: cfg.ObserverBudget, Registry: prometheus.Gatherers{registry, upstreams}, Progress: a.Progress, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {
@@ -154,7 +154,7 @@ func (a *App) nodes() int {
 func (a *App) Handler() http.Handler { return a.handler }
 
 // Store holds the latest run of every job.
-func (a *App) Store() *snapshot.Store { return a.store }
+func (a *App) Store() *metric.Store { return a.store }
 
 // Progress returns the number of jobs whose first run has ended, successful or not, and the number of jobs.
 func (a *App) Progress() (ran, of int) { return a.scheduler.Progress() }

@@ -94,7 +94,8 @@ func TestSubnetFactsOfTwoChainsAreExportedOnce(t *testing.T) {
 		s.env.Chains = "one=" + id
 		s.adjust = func(c *config.Config) { c.Chains = append(c.Chains, nodes.Chain{Name: "two", Ref: id}) }
 	}, func(t *testing.T, b bubble) {
-		b.fetch(t, acceptProtobuf, "identity") // client_golang detects duplicates
+		typed, text := b.fetch(t, acceptCurl, "identity")
+		parse(t, typed, text) // detects duplicates
 		subnet := b.network.Chain("examplel1").SubnetID
 		if got := b.page(t)[`avax_network_validators{subnet_id="`+subnet+`"}`]; got != 5 {
 			t.Errorf("%v validators, want 5", got)

@@ -10,9 +10,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
@@ -205,10 +205,8 @@ func (t *targets) jobs() []schedule.Job {
 		for _, j := range spec.Bind(t.ups) {
 			onlyObservers := t.ups.OnlyObservers(j.Target.Node)
 			all = append(all, schedule.Job{
-				Key:      snapshot.Key{Collector: spec.Name, Target: j.Target},
+				Key:      metric.Key{Collector: spec.Name, Target: j.Target},
 				Families: spec.Families,
-				Choice:   t.cfg.Choice,
-				Limit:    t.cfg.SeriesLimit,
 				When:     t.cfg.Schedule(spec, j.Target, onlyObservers),
 				Shares:   spec.Shares,
 				Probe:    spec.Probe,

@@ -15,7 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -50,7 +50,8 @@ func declared(t *testing.T) map[string]row {
 func own(t *testing.T) []row {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(snapshot.New(), &data.Budget{})
+	registry.MustRegister(metric.NewStore(), &data.Budget{})
+	schedule.Declare(registry)
 	fleet.CountTargets(registry, nil)
 	alerting.NewMetrics(registry)
 	notify.Declare(registry)
@@ -60,7 +61,7 @@ func own(t *testing.T) []row {
 	registry.Describe(descs)
 	close(descs)
 	var rows []row
-	for _, f := range snapshot.Health {
+	for _, f := range metric.AboutJobs {
 		rows = append(rows, rowOf(f))
 	}
 	for _, f := range scrape.Exported {

@@ -46,10 +46,8 @@ type Config struct {
 	Chains     []nodes.Chain
 	AutoChains bool // whether to also monitor the chains that the nodes track
 
-	Collectors  []*collectors.Spec
-	Schedules   map[string]schedule.Timetable // by collector; only for collectors with a configured schedule
-	Choice      *metric.Choice                // nil: all series
-	SeriesLimit int                           // maximum number of series of a collector; 0: no limit
+	Collectors []*collectors.Spec
+	Schedules  map[string]schedule.Timetable // by collector; only for collectors with a configured schedule
 
 	Timeout        time.Duration // of one call
 	Concurrency    int           // concurrent calls to one upstream
@@ -184,7 +182,6 @@ func (env Environment) Parse() (*Config, error) {
 	}
 	c.Collectors, errs = selectCollectors(collectors.All(), env.Collectors)
 	note("COLLECTORS", errs...)
-	env.parseServed(c, note)
 	c.Schedules, errs = parseSchedules(env.Schedules)
 	note("SCHEDULES", errs...)
 	c.Timeout, err = parsePositiveDuration(env.Timeout)
@@ -243,24 +240,6 @@ func (env Environment) Parse() (*Config, error) {
 		return nil, InputError{errors.Join(problems...)}
 	}
 	return c, nil
-}
-
-// parseServed parses the allow and deny lists.
-func (env Environment) parseServed(c *Config, note func(string, ...error)) {
-	var err error
-	if c.SeriesLimit, err = strconv.Atoi(env.SeriesLimit); err != nil || c.SeriesLimit < 0 {
-		note("SERIES_LIMIT", fmt.Errorf("%q: write a whole number, or 0 for no limit", env.SeriesLimit))
-	}
-	if env.MetricsAllow == "" && env.MetricsDeny == "" {
-		return
-	}
-	var known []*metric.Family
-	for _, spec := range collectors.All() {
-		known = append(known, spec.Families...)
-	}
-	c.Choice = &metric.Choice{}
-	note("METRICS_ALLOW", c.Choice.ParseAllow(env.MetricsAllow, known)...)
-	note("METRICS_DENY", c.Choice.ParseDeny(env.MetricsDeny, known)...)
 }
 
 // nodeVariable returns the environment variable for a setting of package fleet.

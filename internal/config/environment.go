@@ -50,10 +50,6 @@ type Environment struct {
 	Network          string `split_words:"true" name:"NETWORK" desc:"Network for requests to the Data service: mainnet, or fuji (also called testnet); see data-service.md. Empty: the network of the nodes."`
 	Currency         string `split_words:"true" name:"CURRENCY" default:"usd" desc:"Currency of prices from the Data service: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
 
-	MetricsAllow string `split_words:"true" name:"METRICS_ALLOW" subject:"Exported metrics" desc:"Metric families to export, comma-separated. In a name, * matches any text, as in \"avax_node_*\". To select series by a label, write \"avax_node_peers{node=alpha}\". Empty: all families. The exporter's own alert rules and status page cannot use families that are not exported; see decisions/limits.md."`
-	MetricsDeny  string `split_words:"true" name:"METRICS_DENY" desc:"Metric families or series that are not exported, in the format of AVAX_METRICS_ALLOW. An entry \"family{label}\" without a value removes the label from the family; see decisions/limits.md."`
-	SeriesLimit  string `split_words:"true" name:"SERIES_LIMIT" default:"1000000" desc:"Maximum number of series of one collector, over all nodes and other targets. 0: no limit; see decisions/limits.md."`
-
 	Listen           string `split_words:"true" name:"LISTEN" default:":9865" subject:"Web server" desc:"Address of /metrics and the status page, as host:port."`
 	MaxConnections   string `split_words:"true" name:"MAX_CONNECTIONS" default:"256" desc:"Maximum number of concurrent client connections. Above this number, a new connection displaces the one that has waited longest without a complete request; see operating.md."`
 	WebConfigFile    string `split_words:"true" name:"WEB_CONFIG_FILE" desc:"File with TLS settings and passwords for AVAX_LISTEN, in the format of Prometheus' exporter-toolkit (web.config.file); see operating.md. Reloaded for every connection."`

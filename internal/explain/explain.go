@@ -20,7 +20,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
@@ -34,7 +33,7 @@ func (u UnknownError) Error() string { return string(u) }
 
 // Name explains an alert or a family for one target: a node, a chain, an ID or any other label value. Without a target it explains all
 // targets. An UnknownError means that the name or the target does not exist.
-func Name(ctx context.Context, source alerting.Source, jobs []*snapshot.Job, name, target string, now time.Time) (string, error) {
+func Name(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, target string, now time.Time) (string, error) {
 	groups, err := source.Groups(ctx)
 	if err != nil {
 		return "", err
@@ -63,7 +62,7 @@ func Name(ctx context.Context, source alerting.Source, jobs []*snapshot.Job, nam
 type explanation struct {
 	ctx    context.Context
 	source alerting.Source
-	jobs   []*snapshot.Job
+	jobs   []*metric.Job
 	groups []alerting.Group
 	target string
 	names  []string // the target's names and IDs

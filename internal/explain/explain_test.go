@@ -19,7 +19,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
 // TestMain does initial lookups of alerting and the resolver before synthetic time begins, so that no test waits for the
@@ -100,11 +99,11 @@ func ask(t *testing.T, long time.Duration, names ...[2]string) (told []string) {
 		defer running.Wait()
 		defer cancel()
 		time.Sleep(long)
-		failed := &snapshot.Job{Last: snapshot.Run{
-			Key: snapshot.Key{Collector: "up", Target: metric.Target{Node: "bravo"}}, Err: errors.New("info.getNodeVersion: connection refused"),
+		failed := &metric.Job{Last: metric.Run{
+			Key: metric.Key{Collector: "up", Target: metric.Target{Node: "bravo"}}, Err: errors.New("info.getNodeVersion: connection refused"),
 		}}
 		for _, name := range names {
-			text, err := Name(t.Context(), running, []*snapshot.Job{failed}, name[0], name[1], time.Now())
+			text, err := Name(t.Context(), running, []*metric.Job{failed}, name[0], name[1], time.Now())
 			var unknown UnknownError
 			switch {
 			case errors.As(err, &unknown):

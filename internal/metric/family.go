@@ -1,11 +1,11 @@
-// Package metric has the types of a collector's run. A Family is a metric family. A Target is what the run is about. A Batch
-// holds the samples of the run, rendered in the served format, and its Facts.
+// Package metric is the way of a sample from a collector to a scrape. A Family is declared once. A run of a job collects samples of
+// its families in a Batch, which validates and renders them. The Store holds the latest Run of each job, and its Handler answers
+// /metrics without a call to any upstream.
 package metric
 
 import (
 	"strings"
 
-	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
 
@@ -24,7 +24,7 @@ type Family struct {
 	Formula string
 
 	text, openMetrics string // header lines
-	most              int
+	max               int    // maximum number of series in one run
 }
 
 // counterSuffix is the suffix of the name of every counter and of no gauge.
@@ -53,7 +53,7 @@ func declare(kind model.MetricType, name, openMetricsName, help string, labels [
 	header := func(name string) string {
 		return "# HELP " + name + " " + escapeHelp.Replace(help) + "\n# TYPE " + name + " " + string(kind) + "\n"
 	}
-	return &Family{Name: name, Type: kind, Help: help, Labels: labels, text: header(name), openMetrics: header(openMetricsName)}
+	return &Family{Name: name, Type: kind, Help: help, Labels: labels, text: header(name), openMetrics: header(openMetricsName), max: maxSeries}
 }
 
 // By sets Formula and returns the family. The command explain prints the formula with numbers. A test compares the result of
@@ -63,10 +63,14 @@ func (f *Family) By(formula string) *Family {
 	return f
 }
 
-// AtMost sets the maximum number of series of the family and returns the family. Use it if label values come from an upstream,
-// such as the names of checks. If a run has more series, the family is not served, and Batch.Err contains ErrTooMany.
+// maxSeries is the default of AtMost. It limits the memory for an upstream that sends a list without an end.
+const maxSeries = 100_000
+
+// AtMost sets the maximum number of series of the family in one run and returns the family. Use it if label values come from an
+// upstream, such as the names of checks. Above the maximum no series of the family is served, because readers would take a part
+// for the whole, and Batch.Err contains ErrTooMany.
 func (f *Family) AtMost(series int) *Family {
-	f.most = series
+	f.max = series
 	return f
 }
 
@@ -74,9 +78,9 @@ func (f *Family) AtMost(series int) *Family {
 // but the parsers of both formats accept unescaped quotation marks.
 var escapeHelp = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 
-// Header returns the HELP and TYPE lines in OpenMetrics or, for any other format, in the text format.
-func (f *Family) Header(format expfmt.FormatType) string {
-	if format == expfmt.TypeOpenMetrics {
+// header returns the HELP and TYPE lines in OpenMetrics or in the text format.
+func (f *Family) header(openMetrics bool) string {
+	if openMetrics {
 		return f.openMetrics
 	}
 	return f.text

@@ -91,11 +91,10 @@ var mistake = Remedy{
 	ByText: true,
 }
 
-// tooMany is the remedy for a collector that exceeds its series limit.
+// tooMany is the remedy for a run that finds more series of a family than its limit.
 var tooMany = Remedy{
-	What: "More series than the collector's limit",
-	Do: "Monitor fewer validators (AVAX_VALIDATORS), deny series (AVAX_METRICS_DENY), or raise AVAX_SERIES_LIMIT. " +
-		"The families above are not served. All other families are.",
+	What:   "More series than the limit of a family",
+	Do:     "Check that the URL leads to a node or service of the right kind. The families above are not served. All other families are.",
 	ByText: true,
 }
 

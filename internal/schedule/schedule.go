@@ -1,5 +1,5 @@
 // Package schedule runs the collectors' jobs at their scheduled times. A run may take at most half of the job's period. A job
-// never runs twice at once. The package is the only writer of the snapshot.
+// never runs twice at once. The package is the only writer of the store.
 package schedule
 
 import (
@@ -12,24 +12,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // Job is a collector that runs repeatedly for one target.
 type Job struct {
-	snapshot.Key
+	metric.Key
 	Families []*metric.Family
-	// Choice selects the series that are exported.
-	Choice *metric.Choice
-	// Limit is the series limit of all jobs of the collector together; 0 means no limit.
-	Limit int
 	// When is the schedule. Jobs with equal schedules run at the same time, so the value must be comparable.
 	When cron.Schedule
 	// Shares lets a run use answers up to a whole period old, instead of half a period.
@@ -45,18 +41,18 @@ type Job struct {
 // Scheduler runs jobs until its context ends.
 type Scheduler struct {
 	ctx   context.Context
-	store *snapshot.Store
+	store *metric.Store
 	log   *slog.Logger
 
 	mu     sync.Mutex
-	jobs   map[snapshot.Key]*job
+	jobs   map[metric.Key]*job
 	byNode map[string]map[*job]bool // jobs by node; jobs without a node have the key ""
 	// failing counts the failing jobs by cause, so that a node that is down is logged once and not once for each of its
 	// collectors.
 	failing map[cause]int
 	tickers map[cron.Schedule]*ticker
 	runs    sync.WaitGroup
-	limited sync.Mutex // held by a job with a limit while it stores its run
+	counts  counts
 }
 
 // ticker holds the jobs of one schedule. One timer for all of them saves resources, because a fleet has tens of thousands of
@@ -75,7 +71,7 @@ type cause struct {
 	outcome scrape.Outcome
 }
 
-func causeOf(r snapshot.Run) cause { return cause{r.Target.Group(), scrape.OutcomeOf(r.Err)} }
+func causeOf(r metric.Run) cause { return cause{r.Target.Group(), scrape.OutcomeOf(r.Err)} }
 
 // job is a Job that is part of the current set.
 type job struct {
@@ -95,23 +91,38 @@ type job struct {
 	failures int                // number of consecutive runs without an answer
 	woken    *time.Timer
 	wakeAt   time.Time
-
-	skipped, panics uint64 // of the job, since the exporter started
 }
 
-// Start returns a scheduler without jobs. It runs until ctx ends.
-func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger) *Scheduler {
-	s := &Scheduler{
-		ctx:   ctx,
-		store: store,
-		log:   log,
-		jobs:  map[snapshot.Key]*job{},
+// counts are the families of the scheduler.
+type counts struct{ skipped, panics prometheus.Counter }
 
+func newCounts(r prometheus.Registerer) counts {
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		r.MustRegister(c)
+		return c
+	}
+	return counts{
+		counter("avax_exporter_collector_skipped_total", "Runs of collectors that were skipped because the previous run for the same target had not ended."),
+		counter("avax_exporter_collector_panics_total", "Runs of collectors that ended in a panic, which is a bug: please report it. The log names the collector."),
+	}
+}
+
+// Declare registers the families of the scheduler.
+func Declare(r prometheus.Registerer) { newCounts(r) }
+
+// Start returns a scheduler without jobs. It runs until ctx ends.
+func Start(ctx context.Context, store *metric.Store, r prometheus.Registerer, log *slog.Logger) *Scheduler {
+	return &Scheduler{
+		ctx:     ctx,
+		store:   store,
+		log:     log,
+		jobs:    map[metric.Key]*job{},
 		byNode:  map[string]map[*job]bool{},
 		failing: map[cause]int{},
 		tickers: map[cron.Schedule]*ticker{},
+		counts:  newCounts(r),
 	}
-	return s
 }
 
 // Set replaces the set of jobs. New jobs start at once. The samples of removed jobs are deleted. A job whose Key already exists
@@ -120,7 +131,7 @@ func Start(ctx context.Context, store *snapshot.Store, log *slog.Logger) *Schedu
 func (s *Scheduler) Set(jobs []Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wanted := make(map[snapshot.Key]bool, len(jobs))
+	wanted := make(map[metric.Key]bool, len(jobs))
 	var added []*job
 	for _, j := range jobs {
 		wanted[j.Key] = true
@@ -310,20 +321,7 @@ func (s *Scheduler) run(j *job, woken bool) {
 	ctx, oldest := scrape.Sharing(ctx, granted)
 
 	batch := metric.NewBatch(j.Families)
-	batch.Choose(j.Choice)
-	limit := func() {
-		if j.Limit > 0 {
-			batch.Limit(j.Limit - s.store.SeriesBeside(j.Key))
-		}
-	}
-	limit()
 	err := s.collect(ctx, j, batch)
-	if j.Limit > 0 {
-		// No other job may store series between SeriesBeside and put.
-		s.limited.Lock()
-		defer s.limited.Unlock()
-	}
-	limit() // again, because other jobs have run since
 	// While a node starts, a chain that is not found may appear soon.
 	missing := scrape.OutcomeOf(err) == scrape.NotFound
 	if errors.Is(err, nodes.ErrNotOffered) {
@@ -334,13 +332,13 @@ func (s *Scheduler) run(j *job, woken bool) {
 	if shared := oldest(); !shared.IsZero() && shared.Before(start) {
 		answered = shared
 	}
-	r := snapshot.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, answered), Period: 2 * deadline, Err: err}
+	r := metric.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, answered), Period: 2 * deadline, Err: err}
 	if err == nil {
 		r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
 		notes := batch.Notes()
 		kept := batch.Err()
 		if errors.Is(kept, metric.ErrTooMany) {
-			r.Err = kept // the run failed, but it has samples within the limit
+			r.Err = kept // the run failed, but it has the samples of other families
 		} else if kept != nil {
 			notes = append(notes, "samples left out: "+kept.Error())
 		}
@@ -361,9 +359,7 @@ func (s *Scheduler) run(j *job, woken bool) {
 func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.mu.Lock()
-			j.panics++
-			s.mu.Unlock()
+			s.counts.panics.Inc()
 			s.log.Error("collector panicked", "collector", j.Collector, "target", j.Target.String(),
 				"panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
@@ -373,14 +369,13 @@ func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (e
 }
 
 // put stores a run, unless the job was removed. It logs when the first job fails for a cause, and when the last job recovers.
-func (s *Scheduler) put(j *job, r snapshot.Run, missing bool) {
+func (s *Scheduler) put(j *job, r metric.Run, missing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.jobs[j.Key] != j || s.ctx.Err() != nil {
 		return
 	}
 	was := s.store.Last(j.Key)
-	r.Skipped, r.Panics = j.skipped, j.panics
 	s.store.Put(r)
 	s.retry(j, r, missing)
 	if was.Err != nil && r.Err == nil && j.Target.Node != "" {

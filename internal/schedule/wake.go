@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -92,7 +91,7 @@ func (s *Scheduler) wakeAll(candidates iter.Seq[*job], selected func(*job) bool,
 }
 
 // retry wakes a job soon if its run got no answer. The caller holds s.mu.
-func (s *Scheduler) retry(j *job, r snapshot.Run, missing bool) {
+func (s *Scheduler) retry(j *job, r metric.Run, missing bool) {
 	if r.Err == nil && !missing {
 		j.failures = 0
 		return
@@ -139,8 +138,7 @@ func (s *Scheduler) begin(j *job, deadline time.Duration, woken bool) (ctx conte
 	}
 	if j.running {
 		if !j.extra || time.Since(j.began) > deadline {
-			j.skipped++
-			s.store.Skipped(j.Key, j.skipped)
+			s.counts.skipped.Inc()
 		}
 		return nil
 	}

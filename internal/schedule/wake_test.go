@@ -12,7 +12,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -27,7 +26,7 @@ func (r *times) job(collector, node string, period time.Duration) schedule.Job {
 	target := metric.Target{Node: node}
 	r.start = time.Now()
 	return schedule.Job{
-		Key: snapshot.Key{Collector: collector, Target: target}, Families: []*metric.Family{gauge}, Retry: true,
+		Key: metric.Key{Collector: collector, Target: target}, Families: []*metric.Family{gauge}, Retry: true,
 		When: schedule.Every(period, target),
 		Collect: func(context.Context, *metric.Batch) error {
 			r.at = append(r.at, int(time.Since(r.start).Seconds()))
@@ -97,7 +96,7 @@ func TestChangeDuringARunStartsAnotherRun(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		var runs atomic.Int64
 		h.Set([]schedule.Job{{
-			Key: snapshot.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
+			Key: metric.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
 			When: schedule.Every(24*time.Hour, metric.Target{}),
 			Collect: func(context.Context, *metric.Batch) error {
 				runs.Add(1)
@@ -123,7 +122,7 @@ func TestChangeDuringARunStartsAnotherRun(t *testing.T) {
 func TestTickDuringAWokenRunIsNotSkipped(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		h.Set([]schedule.Job{{
-			Key: snapshot.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
+			Key: metric.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
 			When:    schedule.Every(time.Minute, metric.Target{}),
 			Collect: func(context.Context, *metric.Batch) error { time.Sleep(20 * time.Second); return nil },
 		}})
@@ -132,7 +131,7 @@ func TestTickDuringAWokenRunIsNotSkipped(t *testing.T) {
 			h.NodeChanged("a", false)
 		}
 		time.Sleep(10 * time.Minute)
-		if n := skippedTicks(t, h); n != 0 {
+		if n := h.count(t, "avax_exporter_collector_skipped_total"); n != 0 {
 			t.Errorf("%v skipped ticks", n)
 		}
 	})
@@ -143,7 +142,7 @@ func TestTickDuringAnOverdueWokenRunIsSkipped(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		var stuck atomic.Bool
 		h.Set([]schedule.Job{{
-			Key: snapshot.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
+			Key: metric.Key{Collector: "test"}, Families: []*metric.Family{gauge}, OnChange: true,
 			When: schedule.Every(time.Minute, metric.Target{}),
 			Collect: func(context.Context, *metric.Batch) error {
 				if stuck.Load() {
@@ -156,7 +155,7 @@ func TestTickDuringAnOverdueWokenRunIsSkipped(t *testing.T) {
 		stuck.Store(true)
 		h.NodeChanged("a", false)
 		time.Sleep(4 * time.Minute)
-		if n := skippedTicks(t, h); n < 3 {
+		if n := h.count(t, "avax_exporter_collector_skipped_total"); n < 3 {
 			t.Errorf("%v skipped ticks", n)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
 // Limits of queries. Package alerting limits their samples.
@@ -73,7 +73,7 @@ func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = writePage(w, page, encodingOf(w, r)) // the client may close the connection
+		_ = writePage(w, r, page) // the client may close the connection
 	}
 }
 
@@ -400,7 +400,7 @@ func (s *Site) apiTargets(*http.Request) (any, error) {
 // apiTables returns facts that are not samples, such as the error text of a failing health check.
 func (s *Site) apiTables(*http.Request) (any, error) {
 	tables := []apiTable{}
-	for _, t := range snapshot.Tables(s.Store.Jobs(), time.Now()) {
+	for _, t := range metric.Tables(s.Store.Jobs(), time.Now()) {
 		tables = append(tables, apiTable{t.Collector, t.Target.String(), t.About, t.Columns, t.Rows, t.LeftOut})
 	}
 	return tables, nil

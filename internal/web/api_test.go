@@ -16,7 +16,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -185,8 +184,8 @@ func TestFailedCollectorIsADownTarget(t *testing.T) {
 
 func TestTablesAreServedAsJSON(t *testing.T) {
 	s := newSite()
-	s.Store.Put(snapshot.Run{
-		Key: snapshot.Key{Collector: "health", Target: metric.Target{Node: "a"}}, At: time.Now(), Until: time.Now().Add(time.Minute),
+	s.Store.Put(metric.Run{
+		Key: metric.Key{Collector: "health", Target: metric.Target{Node: "a"}}, At: time.Now(), Until: time.Now().Add(time.Minute),
 		Tables: []metric.Table{{About: "Failing checks.", Columns: []string{"Check", "Error"}, Rows: [][]string{{"P", "little stake"}}, LeftOut: 2}},
 	})
 	_, answer := jsonOf[struct{ Data []apiTable }](t, s, "/api/v1/tables")

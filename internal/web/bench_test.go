@@ -12,7 +12,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
 // fleet is a site with this number of nodes, and of L1s with ten validators each. One node in a hundred is down with a firing
@@ -55,7 +54,7 @@ func fleet(t testing.TB, nodes, l1s int) *Site {
 				testSample{"avax_chain_height", []string{"node", node, "chain", chain}, 1e6},
 				testSample{"avax_chain_head_timestamp_seconds", []string{"node", node, "chain", chain}, now})
 		}
-		putSamples(t, s, snapshot.Key{Collector: "all", Target: metric.Target{Node: node}}, all...)
+		putSamples(t, s, metric.Key{Collector: "all", Target: metric.Target{Node: node}}, all...)
 	}
 	for i := range l1s {
 		chain := fmt.Sprintf("chain%04d", i)
@@ -71,7 +70,7 @@ func fleet(t testing.TB, nodes, l1s int) *Site {
 				testSample{"avax_l1_validator_weight", of, 100}, testSample{"avax_l1_validator_active", of, 1}, testSample{"avax_l1_validator_balance_avax", of, 3},
 				testSample{"avax_l1_validator_runway_seconds", of, float64(v+20) * day}, testSample{"avax_l1_validator_burn_avax_per_day", of, 0.04})
 		}
-		putSamples(t, s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: chain}}, all...)
+		putSamples(t, s, metric.Key{Collector: "l1", Target: metric.Target{Chain: chain}}, all...)
 	}
 	sourced(t, s, group(rule("Down", "page", alerting.Firing, down...)))
 	return s

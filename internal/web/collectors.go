@@ -6,8 +6,8 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
 var collectorMeanings = [][2]string{
@@ -17,10 +17,10 @@ var collectorMeanings = [][2]string{
 
 // collectorSections shows the state of the collectors: first the failures and their causes, then all collectors. It reads only
 // the jobs, so it also works if the source of alerts fails.
-func collectorSections(jobs []*snapshot.Job, j *judgement, now time.Time) g.Node {
+func collectorSections(jobs []*metric.Job, j *judgement, now time.Time) g.Node {
 	failing := failures(jobs)
 	shown := failing[:min(len(failing), maxRows)]
-	tables := ownTables(snapshot.Tables(jobs, now))
+	tables := ownTables(metric.Tables(jobs, now))
 	return g.Group{
 		g.If(len(failing) > 0, section("failing", "Failing collectors", nil,
 			h.Div(h.Class("cards"), g.Map(shown, func(f *failure) g.Node {
@@ -36,7 +36,7 @@ func collectorSections(jobs []*snapshot.Job, j *judgement, now time.Time) g.Node
 	}
 }
 
-func factTable(t snapshot.Table) g.Node {
+func factTable(t metric.JobTable) g.Node {
 	shown := t.Rows[:min(len(t.Rows), maxFacts)]
 	return h.Details(h.Summary(g.Text(t.About)), table("facts", t.About, t.Columns, g.Map(shown, func(cells []string) g.Node {
 		out := []cell{}
@@ -47,7 +47,7 @@ func factTable(t snapshot.Table) g.Node {
 	})), more(t.LeftOut+len(t.Rows)-len(shown), " more"))
 }
 
-func collectorSum(jobs []*snapshot.Job) string {
+func collectorSum(jobs []*metric.Job) string {
 	good := 0
 	for _, j := range jobs {
 		if j.Last.Err == nil {
@@ -60,7 +60,7 @@ func collectorSum(jobs []*snapshot.Job) string {
 	return number(good) + " of " + plural(len(jobs), "collector run", "collector runs") + " succeeded"
 }
 
-func collectorTable(j *judgement, jobs []*snapshot.Job, now time.Time) g.Node {
+func collectorTable(j *judgement, jobs []*metric.Job, now time.Time) g.Node {
 	type runs struct {
 		name                         string
 		targets, series, fails, late int
@@ -126,7 +126,7 @@ func (f *failure) lastGood(now time.Time) string {
 func failureOf(err error) *failure { return &failure{Remedy: remedy.Of(err), err: err.Error()} }
 
 // failures groups jobs by cause: the same outcome at one upstream.
-func failures(jobs []*snapshot.Job) []*failure {
+func failures(jobs []*metric.Job) []*failure {
 	byCause := map[string]*failure{}
 	var all []*failure
 	for _, j := range jobs {

@@ -11,13 +11,12 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
 // facts is what pages read: the state of the jobs at one time, and their valid samples. Only the families that a page shows are read.
 type facts struct {
 	now     time.Time
-	jobs    []*snapshot.Job
+	jobs    []*metric.Job
 	chunks  map[string][]chunk // by family
 	samples map[string][]sample
 }
@@ -43,7 +42,7 @@ func (s sample) label(name string) string {
 }
 
 // factsAt returns the facts at one time. At the zero time no sample has expired.
-func factsAt(jobs []*snapshot.Job, now time.Time) *facts {
+func factsAt(jobs []*metric.Job, now time.Time) *facts {
 	f := &facts{now, jobs, map[string][]chunk{}, map[string][]sample{}}
 	for _, j := range jobs {
 		for _, c := range j.Fresh(now) {
@@ -157,7 +156,7 @@ type nodeNames struct {
 	called map[string][]string // configured names by node ID; two names may have the same ID
 }
 
-func nodesOf(jobs []*snapshot.Job) nodeNames {
+func nodesOf(jobs []*metric.Job) nodeNames {
 	n := nodeNames{ids: map[string]string{}, called: map[string][]string{}}
 	ever := factsAt(jobs, time.Time{})
 	for l := range ever.by("avax_node_info", "node", "node_id") {
@@ -176,7 +175,7 @@ func (n nodeNames) nameOf(id string) string {
 }
 
 // why returns why these jobs have no valid samples.
-func (f *facts) why(of func(snapshot.Key) bool) string {
+func (f *facts) why(of func(metric.Key) bool) string {
 	var failing []string
 	ran := false
 	for _, j := range f.jobs {

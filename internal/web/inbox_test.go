@@ -22,7 +22,7 @@ func TestInboxShowsNotificationsNewestFirst(t *testing.T) {
 			return w.Code
 		}
 		page := func() string {
-			time.Sleep(2 * sharedFor)
+			time.Sleep(2 * time.Second)
 			w := answerOf(t, h, "/demo/inbox")
 			if w.Header().Get("Refresh") != "15" {
 				t.Error("page does not refresh itself")

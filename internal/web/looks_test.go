@@ -15,7 +15,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -92,8 +91,8 @@ func pages(t *testing.T) map[string]string {
 	found["landing"] = get(landing)
 
 	long := newSite()
-	n, c := strings.Repeat("n", metric.MostValue), strings.Repeat("c", metric.MostValue)
-	putSamples(t, long, snapshot.Key{Collector: "test"},
+	n, c := strings.Repeat("n", metric.MaxValue), strings.Repeat("c", metric.MaxValue)
+	putSamples(t, long, metric.Key{Collector: "test"},
 		testSample{"avax_node_up", []string{"node", n}, 1}, testSample{"avax_node_info", []string{"node", n, "node_id", n, "version", c}, 1},
 		testSample{"avax_node_chain_present", []string{"node", n, "chain", c}, 1}, testSample{"avax_validator_present", []string{"node_id", n}, 0},
 		testSample{"avax_l1_weight", []string{"chain", c}, 1e300})

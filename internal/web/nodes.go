@@ -8,7 +8,7 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
 var nodeMeanings = [][2]string{
@@ -65,7 +65,7 @@ func (v *view) nodeFacts(shown []string) *nodeFacts {
 			f.checks[l[0]] = append(f.checks[l[0]], l[1])
 		}
 	}
-	for _, t := range snapshot.Tables(v.jobs, v.now) {
+	for _, t := range metric.Tables(v.jobs, v.now) {
 		if t.Collector == healthCollector {
 			for _, words := range t.Rows {
 				f.words[[2]string{words[0], words[1]}] = words[len(words)-1]
@@ -245,6 +245,6 @@ func (v *view) failingChecks(f *nodeFacts, node string) g.Node {
 }
 
 // ownTables returns the collectors' tables that no other section shows.
-func ownTables(tables []snapshot.Table) []snapshot.Table {
-	return slices.DeleteFunc(tables, func(t snapshot.Table) bool { return t.Collector == healthCollector || len(t.Rows) == 0 })
+func ownTables(tables []metric.JobTable) []metric.JobTable {
+	return slices.DeleteFunc(tables, func(t metric.JobTable) bool { return t.Collector == healthCollector || len(t.Rows) == 0 })
 }

@@ -84,7 +84,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared,
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = writePage(w, page, encodingOf(w, r)) // a browser may close the connection
+	_ = writePage(w, r, page) // a browser may close the connection
 }
 
 func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {

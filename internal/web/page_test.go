@@ -26,7 +26,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -184,9 +183,9 @@ func TestChecksWithEqualErrorsAreGrouped(t *testing.T) {
 	for _, check := range []string{"X", "P", "diskspace"} {
 		samples = append(samples, testSample{"avax_node_health_check_failing", []string{"node", "a", "check", check}, 1})
 	}
-	putSamples(t, s, snapshot.Key{Collector: "test"}, append(samples, testSample{"avax_node_up", []string{"node", "a"}, 1})...)
-	s.Store.Put(snapshot.Run{
-		Key: snapshot.Key{Collector: "health", Target: metric.Target{Node: "a"}}, At: time.Now(), Until: time.Now().Add(time.Minute),
+	putSamples(t, s, metric.Key{Collector: "test"}, append(samples, testSample{"avax_node_up", []string{"node", "a"}, 1})...)
+	s.Store.Put(metric.Run{
+		Key: metric.Key{Collector: "health", Target: metric.Target{Node: "a"}}, At: time.Now(), Until: time.Now().Add(time.Minute),
 		Tables: []metric.Table{{Columns: []string{"Node", "Check", "Error"}, Rows: [][]string{{"a", "P", "little stake"}, {"a", "X", "little stake"}, {"a", "diskspace", "disk full"}}}},
 	})
 	sourced(t, s, group())
@@ -257,7 +256,7 @@ func hostile(t testing.TB) *Site {
 	s := newSite()
 	texts := hostileTexts
 	s.Version = texts[0]
-	putSamples(t, s, snapshot.Key{Collector: "test", Target: metric.Target{}},
+	putSamples(t, s, metric.Key{Collector: "test", Target: metric.Target{}},
 		testSample{"avax_node_up", []string{"node", texts[1]}, 1},
 		testSample{"avax_node_up", []string{"node", "down" + texts[3]}, 0},
 		testSample{"avax_node_info", []string{"node", texts[1], "node_id", texts[2], "version", texts[0]}, 1},
@@ -269,8 +268,8 @@ func hostile(t testing.TB) *Site {
 		testSample{"avax_l1_validator_runway_seconds", []string{"chain", texts[0], "node_id", texts[1], "validation_id", texts[2]}, 1e6},
 		testSample{"avax_node_health_check_failing", []string{"node", texts[1], "check", texts[3]}, 1},
 	)
-	s.Store.Put(snapshot.Run{
-		Key: snapshot.Key{Collector: "variants"}, At: time.Now(), Until: time.Now().Add(time.Minute),
+	s.Store.Put(metric.Run{
+		Key: metric.Key{Collector: "variants"}, At: time.Now(), Until: time.Now().Add(time.Minute),
 		Tables: []metric.Table{{About: texts[0], Columns: []string{texts[1], texts[3]}, Rows: [][]string{{texts[2], texts[4]}}}},
 	})
 	fail(s, texts[3], metric.Target{Node: texts[1]}, outcome("info.peers", scrape.Rejected, strings.Join(texts, " ")))
@@ -440,7 +439,7 @@ func TestStatusPageIsRenderedOncePerSecond(t *testing.T) {
 		if made != 1 {
 			t.Errorf("%d renderings for five concurrent requests", made)
 		}
-		time.Sleep(sharedFor)
+		time.Sleep(time.Second)
 		if look(""); made != 2 {
 			t.Errorf("%d renderings after a second", made)
 		}
@@ -506,7 +505,7 @@ func TestOwnValidatorShowsTheVotesOfItsNode(t *testing.T) {
 	yes := func(id string, share float64) testSample {
 		return testSample{"avax_validator_votes_yes_ratio", []string{"node_id", id, "requirement", "0.8"}, share}
 	}
-	putSamples(t, s, snapshot.Key{Collector: "test"},
+	putSamples(t, s, metric.Key{Collector: "test"},
 		testSample{"avax_node_up", []string{"node", "alpha"}, 1},
 		testSample{"avax_node_info", []string{"node", "alpha", "node_id", "NodeID-own"}, 1},
 		testSample{"avax_node_uptime_rewarding_stake_ratio", []string{"node", "alpha"}, 0.203},

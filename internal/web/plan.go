@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
@@ -128,7 +128,7 @@ func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *plan
 }
 
 // noPlan returns why there is no plan for a chain.
-func (s *Site) noPlan(jobs []*snapshot.Job, chain string, known *staking.L1, now time.Time) *planError {
+func (s *Site) noPlan(jobs []*metric.Job, chain string, known *staking.L1, now time.Time) *planError {
 	var monitored []string // L1s with a result
 	pending := false       // true if the requested L1 has no result yet
 	for _, j := range jobs {
@@ -145,7 +145,7 @@ func (s *Site) noPlan(jobs []*snapshot.Job, chain string, known *staking.L1, now
 		if known != nil {
 			what = "the burn rate of " + chain + "'s validators is"
 		}
-		return &planError{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + factsAt(jobs, now).why(func(k snapshot.Key) bool {
+		return &planError{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + factsAt(jobs, now).why(func(k metric.Key) bool {
 			return k.Collector == planCollector && k.Target.Chain == chain
 		})}
 	}
@@ -180,7 +180,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 
 // l1sOf returns the validators of the monitored L1s by chain, from the collector l1_runway. If that has no result, it uses the
 // collector l1, which has no burn rates.
-func l1sOf(jobs []*snapshot.Job, now time.Time) map[string]*staking.L1 {
+func l1sOf(jobs []*metric.Job, now time.Time) map[string]*staking.L1 {
 	l1s := map[string]*staking.L1{}
 	for _, j := range jobs { // sorted: l1_runway comes after l1 and replaces its result
 		if l1 := j.Good.Facts.L1; l1 != nil && now.Before(j.Good.Until) {

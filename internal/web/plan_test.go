@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -52,18 +51,18 @@ func l1Told(burn float64, validators ...string) *staking.L1 {
 
 // keepL1 stores an L1 as the result of l1_runway.
 func keepL1(s *Site, chain string, l1 *staking.L1) {
-	keepAs(s, snapshot.Key{Collector: "l1_runway", Target: metric.Target{Chain: chain}}, l1)
+	keepAs(s, metric.Key{Collector: "l1_runway", Target: metric.Target{Chain: chain}}, l1)
 }
 
 // keepUnpriced stores an L1 as the result of l1, which has no price.
 func keepUnpriced(s *Site, chain string, validators ...string) {
 	l1 := l1Told(0, validators...)
 	l1.At, l1.Unpriced = time.Time{}, true
-	keepAs(s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: chain}}, l1)
+	keepAs(s, metric.Key{Collector: "l1", Target: metric.Target{Chain: chain}}, l1)
 }
 
-func keepAs(s *Site, key snapshot.Key, l1 *staking.L1) {
-	s.Store.Put(snapshot.Run{Key: key, At: time.Now(), Until: time.Now().Add(time.Minute), Facts: metric.Facts{L1: l1}})
+func keepAs(s *Site, key metric.Key, l1 *staking.L1) {
+	s.Store.Put(metric.Run{Key: key, At: time.Now(), Until: time.Now().Add(time.Minute), Facts: metric.Facts{L1: l1}})
 }
 
 // get returns the status and the body of a page.
@@ -193,7 +192,7 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		s.Progress = func() (ran, of int) { return 60, 60 }
 		fail(s, "l1_runway", metric.Target{Chain: "one"}, outcome("platform.getCurrentValidators", scrape.Timeout, "no answer"))
 		refused("no run succeeded", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the validators of one are", "platform.getCurrentValidators: timeout")
-		put(t, s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: "C"}}, `avax_l1_validators{chain="other",state="active"} 1`)
+		put(t, s, metric.Key{Collector: "l1", Target: metric.Target{Chain: "C"}}, `avax_l1_validators{chain="other",state="active"} 1`)
 		keepUnpriced(s, "one", "a 100 5")
 		refused("l1_runway fails", "/api/v1/l1/one/plan", http.StatusServiceUnavailable,
 			"the burn rate of one's validators is not known at present", "platform.getCurrentValidators: timeout")
@@ -213,7 +212,7 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		refused("stale", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the validators of one are not known at present", "connection refused")
 		legacy := l1Told(0, "b 5 legacy")
 		legacy.At = time.Time{}
-		keepAs(s, snapshot.Key{Collector: "l1", Target: metric.Target{Chain: "one"}}, legacy)
+		keepAs(s, metric.Key{Collector: "l1", Target: metric.Target{Chain: "one"}}, legacy)
 		refused("unknown time of the balances", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "connection refused")
 		s = newSite()
 		keepUnpriced(s, "one", "a 100 5")

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -28,7 +27,7 @@ type testSample struct {
 }
 
 // putSamples stores a good run of one job.
-func putSamples(t testing.TB, s *Site, key snapshot.Key, samples ...testSample) {
+func putSamples(t testing.TB, s *Site, key metric.Key, samples ...testSample) {
 	t.Helper()
 	byName := map[string]*metric.Family{}
 	var declared []*metric.Family
@@ -53,11 +52,11 @@ func putSamples(t testing.TB, s *Site, key snapshot.Key, samples ...testSample) 
 	if err := b.Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.Store.Put(snapshot.Run{Key: key, At: time.Now(), Took: 20 * time.Millisecond, Until: time.Now().Add(time.Minute), Chunks: b.Chunks()})
+	s.Store.Put(metric.Run{Key: key, At: time.Now(), Took: 20 * time.Millisecond, Until: time.Now().Add(time.Minute), Chunks: b.Chunks()})
 }
 
 // put stores a good run of one job, with samples in the text format.
-func put(t testing.TB, s *Site, key snapshot.Key, lines string) {
+func put(t testing.TB, s *Site, key metric.Key, lines string) {
 	t.Helper()
 	var samples []testSample
 	for line := range strings.Lines(lines) {
@@ -85,14 +84,14 @@ func put(t testing.TB, s *Site, key snapshot.Key, lines string) {
 func siteWith(t testing.TB, lines string) *Site {
 	t.Helper()
 	s := newSite()
-	put(t, s, snapshot.Key{Collector: "test", Target: metric.Target{}}, lines)
+	put(t, s, metric.Key{Collector: "test", Target: metric.Target{}}, lines)
 	return s
 }
 
 // fail stores a failed run.
 func fail(s *Site, collector string, target metric.Target, err error) {
-	s.Store.Put(snapshot.Run{
-		Key: snapshot.Key{Collector: collector, Target: target}, At: time.Now(), Until: time.Now().Add(time.Minute), Err: err,
+	s.Store.Put(metric.Run{
+		Key: metric.Key{Collector: collector, Target: target}, At: time.Now(), Until: time.Now().Add(time.Minute), Err: err,
 	})
 }
 

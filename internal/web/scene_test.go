@@ -24,7 +24,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -126,7 +125,7 @@ func newScene(t *testing.T, ctx context.Context) *scene {
 		}
 		for _, j := range spec.Bind(ups) {
 			s.jobs = append(s.jobs, schedule.Job{
-				Key: snapshot.Key{Collector: spec.Name, Target: j.Target}, Families: spec.Families, Collect: j.Collect,
+				Key: metric.Key{Collector: spec.Name, Target: j.Target}, Families: spec.Families, Collect: j.Collect,
 			})
 		}
 	}
@@ -139,7 +138,7 @@ var shipped, errShipped = notify.ParseInhibition(alertmanager.Config)
 // newSite is a site with an empty store, whose collectors have all run.
 func newSite() *Site {
 	return &Site{
-		Store: snapshot.New(), Registry: prometheus.NewRegistry(), Upstreams: scrape.NewMetrics(), Version: "v1.2.3",
+		Store: metric.NewStore(), Registry: prometheus.NewRegistry(), Version: "v1.2.3",
 		Progress: func() (ran, of int) { return 1, 1 }, Inhibition: func() notify.Inhibition { return shipped },
 		Log:    slog.New(slog.DiscardHandler),
 		Access: everyone,
@@ -156,7 +155,7 @@ func (s *scene) run() {
 	for _, j := range s.jobs {
 		runs.Go(func() {
 			batch := metric.NewBatch(j.Families)
-			r := snapshot.Run{Key: j.Key, At: time.Now()}
+			r := metric.Run{Key: j.Key, At: time.Now()}
 			err := j.Collect(scrape.MaxAge(s.ctx, time.Millisecond), batch)
 			r.Took, r.Until = time.Since(r.At), r.At.Add(3*time.Minute)
 			if err == nil || errors.Is(err, pool.ErrNotOffered) {
@@ -181,7 +180,7 @@ func (s *scene) wait(long time.Duration) {
 // get returns the page at a path.
 func (s *scene) get(path string) string {
 	s.t.Helper()
-	time.Sleep(2 * sharedFor)
+	time.Sleep(2 * time.Second)
 	answer := ask(s.t, s.site, http.MethodGet, path)
 	text := read(s.t, answer.Body)
 	if answer.StatusCode != http.StatusOK {

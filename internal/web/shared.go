@@ -1,50 +1,50 @@
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/pack"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// sharedFor is the maximum age of a shared page.
-const sharedFor = time.Second
-
-// shared is a page that all requests within a second share. Only one request at a time renders it, so any number of requests
+// shared is a page that all requests within a second share. Only one request at a time renders it, so any number of browsers
 // needs at most one CPU core.
 type shared struct {
 	mu   sync.Mutex
 	at   time.Time // time of rendering
 	key  string
-	page pack.Blocks
+	page []byte
 }
 
-// get returns the page. It renders the page again if it is too old or has another key.
-func (s *shared) get(key string, write func(io.Writer) error) (pack.Blocks, error) {
+// get returns the page. It renders the page again if it is older than a second or has another key.
+func (s *shared) get(key string, write func(io.Writer) error) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if key == s.key && !s.at.IsZero() && time.Since(s.at) < sharedFor {
+	if key == s.key && time.Since(s.at) < time.Second {
 		return s.page, nil
 	}
-	var p pack.Packer
-	if err := write(&p); err != nil {
+	var page bytes.Buffer
+	if err := write(&page); err != nil {
 		return nil, err
 	}
-	s.page, s.key, s.at = p.Blocks(), key, time.Now()
+	s.page, s.key, s.at = page.Bytes(), key, time.Now()
 	return s.page, nil
 }
 
-// writePage writes a page in an encoding.
-func writePage(w http.ResponseWriter, page pack.Blocks, encoding string) error {
-	if encoding == "gzip" {
-		w.Header().Set("Content-Length", strconv.Itoa(page.GzipLen()))
-		return page.WriteGzip(w)
+// writePage writes a page, with gzip if the client accepts it.
+func writePage(w http.ResponseWriter, r *http.Request, page []byte) error {
+	w.Header().Add("Vary", "Accept-Encoding")
+	if !metric.AcceptsGzip(r) {
+		_, err := w.Write(page)
+		return err
 	}
-	body := zip(w, encoding)
-	_, err := page.WriteTo(body)
-	return errors.Join(err, body.Close())
+	w.Header().Set("Content-Encoding", "gzip")
+	zip := gzip.NewWriter(w)
+	_, err := zip.Write(page)
+	return errors.Join(err, zip.Close())
 }

@@ -59,15 +59,17 @@ func (s *stored) past(t testing.TB, long time.Duration, value func(ago time.Dura
 func (s *stored) read(t testing.TB, site *Site) {
 	t.Helper()
 	appender := s.storage.Appender(t.Context())
-	for family := range site.Store.Families(time.Now()) {
-		for _, m := range family.GetMetric() {
-			b := promlabels.NewBuilder(promlabels.EmptyLabels())
-			b.Set(model.MetricNameLabel, family.GetName())
-			for _, l := range m.GetLabel() {
-				b.Set(l.GetName(), l.GetValue())
-			}
-			if _, err := appender.Append(0, b.Labels(), time.Now().Add(-time.Second).UnixMilli(), m.GetGauge().GetValue()); err != nil {
-				t.Fatal(err)
+	for _, j := range site.Store.Jobs() {
+		for _, c := range j.Fresh(time.Now()) {
+			for _, m := range c.Samples() {
+				b := promlabels.NewBuilder(promlabels.EmptyLabels())
+				b.Set(model.MetricNameLabel, c.Family.Name)
+				for i, name := range c.Family.Labels {
+					b.Set(name, m.Labels[i])
+				}
+				if _, err := appender.Append(0, b.Labels(), time.Now().Add(-time.Second).UnixMilli(), m.Value); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
@@ -200,7 +200,7 @@ func (s *Site) uncounted(f *facts) string {
 	return ""
 }
 
-func isStop(k snapshot.Key) bool { return k.Collector == stopCollector }
+func isStop(k metric.Key) bool { return k.Collector == stopCollector }
 
 // missingOf returns which values have no valid sample, and why.
 func (f *facts) missingOf(a stopAnswer, verdicts map[string]float64) string {

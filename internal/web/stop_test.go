@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -26,7 +25,7 @@ func stopping(t *testing.T) *Site {
 		avax_node_info{node="free",node_id="NodeID-free",version="v"} 1
 		avax_node_info{node="needed",node_id="NodeID-needed",version="v"} 1
 		avax_node_info{node="half",node_id="NodeID-half",version="v"} 1`)
-	put(t, s, snapshot.Key{Collector: "safe_to_stop", Target: metric.Target{}}, `
+	put(t, s, metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, `
 		avax_node_safe_to_stop{node="free"} 1
 		avax_node_stop_leaves_ratio{node="free",chain="P"} 0.99
 		avax_node_stop_leaves_ratio{node="free",chain="one"} 0.8
@@ -155,8 +154,8 @@ func TestSafeToStopNeedsARecentRun(t *testing.T) {
 		safe := metric.New("avax_node_safe_to_stop", "A family.", "node")
 		b := metric.NewBatch([]*metric.Family{safe})
 		b.Set(safe, 1, "a")
-		s.Store.Put(snapshot.Run{
-			Key: snapshot.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
+		s.Store.Put(metric.Run{
+			Key: metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
 			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: &counted},
 		})
 		silent := counted

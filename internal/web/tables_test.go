@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
 
 var (
@@ -76,8 +75,8 @@ func TestObserversShowStateAndWithheldMethods(t *testing.T) {
 		}
 		demand(t, page, "4 observers, no node", "1 of 1 observers connected", "!No samples of nodes")
 
-		put(t, s, snapshot.Key{Collector: "nodes"}, `avax_node_up{node="a"} 1`)
-		time.Sleep(2 * sharedFor)
+		put(t, s, metric.Key{Collector: "nodes"}, `avax_node_up{node="a"} 1`)
+		time.Sleep(2 * time.Second)
 		sourced(t, s, group())
 		demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "1 of 1 nodes and observers connected", "1 of 1 node up")
 	})
@@ -139,7 +138,7 @@ func TestL1sShowBalancesAndStates(t *testing.T) {
 			samples = append(samples, testSample{"avax_l1_validator_weight", on("one", id), v.weight}, testSample{"avax_l1_validator_active", on("one", id), v.active},
 				testSample{"avax_l1_validator_balance_avax", on("one", id), v.balance}, testSample{"avax_l1_validator_runway_seconds", on("one", id), v.left})
 		}
-		putSamples(t, s, snapshot.Key{Collector: "l1"}, samples...)
+		putSamples(t, s, metric.Key{Collector: "l1"}, samples...)
 		sourced(t, s, group())
 		page := read(t, ask(t, s, http.MethodGet, "/").Body)
 		want := []string{
@@ -173,8 +172,8 @@ func TestCollectorsThatStoppedAreLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
 		run := func(node string) {
-			s.Store.Put(snapshot.Run{
-				Key: snapshot.Key{Collector: "peers", Target: metric.Target{Node: node}}, At: time.Now(), Took: 1200 * time.Millisecond, Until: time.Now().Add(3 * time.Minute),
+			s.Store.Put(metric.Run{
+				Key: metric.Key{Collector: "peers", Target: metric.Target{Node: node}}, At: time.Now(), Took: 1200 * time.Millisecond, Until: time.Now().Add(3 * time.Minute),
 			})
 		}
 		sourced(t, s, group())

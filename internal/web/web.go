@@ -3,8 +3,6 @@ package web
 
 import (
 	"fmt"
-	"io"
-	"iter"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -12,26 +10,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
 )
-
-// Upstreams provides the families about requests to upstreams.
-type Upstreams interface {
-	WriteText(w io.Writer, format expfmt.FormatType) error
-	Each() iter.Seq[*dto.MetricFamily]
-}
 
 // Site holds the inputs of the handlers.
 type Site struct {
-	Store *snapshot.Store
-	// Registry holds the exporter's own metrics except those of Upstreams.
-	Registry  prometheus.Gatherer
-	Upstreams Upstreams
+	Store *metric.Store
+	// Registry holds the exporter's own metrics.
+	Registry prometheus.Gatherer
 	// Source provides alerts and samples: alerting in this process, or a Prometheus. Nil if there is neither.
 	Source alerting.Source
 	// Inhibition returns the inhibit rules in force. Nil: no alert suppresses another.
@@ -72,7 +61,7 @@ func (s *Site) Handler() http.Handler {
 	if s.Inbox != nil {
 		mux.HandleFunc("GET /demo/inbox", s.inbox)
 	}
-	mux.Handle("GET /metrics", newScrapes(s))
+	mux.Handle("GET /metrics", s.Store.Handler(s.Registry, s.Log))
 	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.HandleFunc("GET /-/ready", s.ready)
 	s.apiRoutes(mux)

@@ -7,15 +7,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/avax-exporter/avax-exporter/internal/snapshot"
-	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
 // A Kubernetes Service must not lose its endpoint because a chain was found.
 func TestReadyStaysReady(t *testing.T) {
 	ran, of := 1, 2
 	s := &Site{
-		Store: snapshot.New(), Registry: prometheus.NewRegistry(), Upstreams: scrape.NewMetrics(), Log: slog.New(slog.DiscardHandler),
+		Store: metric.NewStore(), Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 		Progress: func() (int, int) { return ran, of },
 	}
 	status := func() int { return ask(t, s, http.MethodGet, "/-/ready").StatusCode }

@@ -1,0 +1,98 @@
+package metric
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+)
+
+// Key identifies a job: collector and target.
+type Key struct {
+	Collector string
+	Target    Target
+}
+
+func (k Key) compare(o Key) int {
+	return cmp.Or(cmp.Compare(k.Collector, o.Collector), k.Target.Compare(o.Target))
+}
+
+// Run is the result of one run of a job.
+type Run struct {
+	Key
+	At   time.Time     // start
+	Took time.Duration // duration
+	// Until is when these samples expire, unless a later run replaces them before.
+	Until  time.Time
+	Period time.Duration // of the job's schedule
+	Chunks []Chunk
+	Tables []Table
+	Facts  Facts
+	// Err is the error of a failed run. If a failed run has no samples, the samples of the last good run stay until they
+	// expire. A run with too many series of a family fails too, but it has the samples of the other families.
+	Err error
+}
+
+// Facts are exact results of a run that series cannot represent, for status pages. A nil field was not collected. Facts do not
+// change after the run.
+type Facts struct {
+	// L1 is the validator set of the run's chain.
+	L1 *staking.L1
+	// Unreachable lists the configured nodes that the run counted as not connected, because they did not answer. It is nil if the run
+	// did not check for such nodes.
+	Unreachable *[]string
+}
+
+// Table holds facts that are not series, such as the peers that observed too little uptime. A table never changes. Each run
+// replaces it as a whole.
+type Table struct {
+	// About describes the rows in one sentence.
+	About   string
+	Columns []string
+	// Rows have one cell per column, in display order. A cell is plain text, possibly from an upstream.
+	Rows [][]string
+	// LeftOut is the number of dropped rows.
+	LeftOut int
+}
+
+// MaxRows is the maximum number of table rows of one run.
+const MaxRows = 500
+
+// Job is the state of one job in the store.
+type Job struct {
+	Last Run // latest run, failed or not
+	// Good is the latest good run, usually Last itself. Its Key is empty if there was no good run. After a run with too many
+	// series, Good has the samples of that run.
+	Good *Run
+
+	served []Chunk // samples of the job on /metrics
+	about  []Chunk // samples about the job
+}
+
+// Fresh returns the samples that may be served at t.
+func (j Job) Fresh(t time.Time) []Chunk {
+	if t.Before(j.Good.Until) {
+		return j.Good.Chunks
+	}
+	return nil
+}
+
+// JobTable is a table and the job that added it.
+type JobTable struct {
+	Key
+	Table
+}
+
+// Tables returns the tables of these jobs that are valid at t. Tables of one run stay in the order in which the run added them.
+func Tables(jobs []*Job, t time.Time) []JobTable {
+	var tables []JobTable
+	for _, j := range jobs {
+		if !t.Before(j.Good.Until) {
+			continue
+		}
+		for _, found := range j.Good.Tables {
+			tables = append(tables, JobTable{j.Last.Key, found})
+		}
+	}
+	return tables
+}

@@ -1,0 +1,207 @@
+package metric
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Store holds a Job for every Key. A run replaces the previous run of its job as a whole, so a scrape never mixes two states of
+// one job. Only the scheduler writes to it.
+type Store struct {
+	mu       sync.Mutex
+	jobs     map[Key]*Job // a *Job is never changed, only replaced
+	families map[string]*family
+	series   int
+	own      ownPage
+}
+
+// family holds the chunks of all jobs with samples of one family.
+type family struct {
+	*Family
+	parts  []part    // ordered by job
+	blocks [2]*block // compressed parts, for the text format and for OpenMetrics; nil after a change
+}
+
+// part points to data of the job, because a fleet has a hundred thousand parts.
+type part struct {
+	job *Key
+	*Chunk
+}
+
+// NewStore returns an empty store.
+func NewStore() *Store { return &Store{jobs: map[Key]*Job{}, families: map[string]*family{}} }
+
+// Put records a run.
+func (s *Store) Put(r Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.jobs[r.Key]
+	if old == nil {
+		old = &Job{Good: &Run{}}
+	}
+	next := &Job{Last: r, served: r.Chunks}
+	switch {
+	case r.Err == nil:
+		next.Good = &next.Last
+	case r.Chunks == nil:
+		next.Good, next.served = old.Good, old.served
+	default:
+		good := *old.Good
+		good.Chunks, good.Tables, good.Facts, good.Until = r.Chunks, r.Tables, r.Facts, r.Until
+		next.Good = &good
+	}
+	next.about = aboutJob(next)
+	s.jobs[r.Key] = next
+	s.replace(&next.Last.Key, old.served, next.served)
+	s.replace(&next.Last.Key, old.about, next.about)
+}
+
+// Delete removes a job and its samples.
+func (s *Store) Delete(k Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j := s.jobs[k]; j != nil {
+		delete(s.jobs, k)
+		s.replace(&k, j.served, nil)
+		s.replace(&k, j.about, nil)
+	}
+}
+
+// expire removes expired samples. The caller holds s.mu.
+func (s *Store) expire(t time.Time) {
+	for k, j := range s.jobs {
+		if j.served != nil && !t.Before(j.Good.Until) {
+			expired := *j
+			expired.served = nil
+			s.jobs[k] = &expired
+			s.replace(&k, j.served, nil)
+		}
+	}
+}
+
+// replace replaces the old chunks of a job with new ones. The caller holds s.mu.
+func (s *Store) replace(k *Key, old, chunks []Chunk) {
+	if len(old) == len(chunks) && (len(old) == 0 || &old[0] == &chunks[0]) {
+		return
+	}
+	for i := range chunks {
+		c := &chunks[i]
+		f := s.families[c.Family.Name]
+		if f == nil {
+			f = &family{Family: c.Family}
+			s.families[c.Family.Name] = f
+		}
+		s.series += c.Series - f.set(part{k, c})
+	}
+	for _, c := range old {
+		if slices.ContainsFunc(chunks, func(n Chunk) bool { return n.Family.Name == c.Family.Name }) {
+			continue
+		}
+		f := s.families[c.Family.Name]
+		s.series -= f.remove(*k)
+		if len(f.parts) == 0 {
+			delete(s.families, c.Family.Name)
+		}
+	}
+}
+
+// set adds or replaces the part of a job. It returns the number of series that it replaced.
+func (f *family) set(p part) (replaced int) {
+	i, found := f.find(*p.job)
+	if !found {
+		f.parts, f.blocks = slices.Insert(f.parts, i, p), [2]*block{}
+		return 0
+	}
+	old := f.parts[i]
+	if f.parts[i] = p; !bytes.Equal(old.text, p.text) {
+		f.blocks = [2]*block{}
+	}
+	return old.Series
+}
+
+// remove removes the part of a job. It returns the number of series that it removed.
+func (f *family) remove(k Key) (removed int) {
+	i, found := f.find(k)
+	if !found {
+		return 0
+	}
+	removed = f.parts[i].Series
+	f.parts, f.blocks = slices.Delete(f.parts, i, i+1), [2]*block{}
+	return removed
+}
+
+func (f *family) find(k Key) (int, bool) {
+	return slices.BinarySearchFunc(f.parts, k, func(p part, k Key) int { return p.job.compare(k) })
+}
+
+// Len returns the number of jobs that have run.
+func (s *Store) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.jobs)
+}
+
+// Jobs returns every job that has run, ordered by collector and target.
+func (s *Store) Jobs() []*Job {
+	s.mu.Lock()
+	jobs := slices.Collect(maps.Values(s.jobs))
+	s.mu.Unlock()
+	slices.SortFunc(jobs, func(a, b *Job) int { return a.Last.compare(b.Last.Key) })
+	return jobs
+}
+
+// Last returns the job's latest run, or a zero Run.
+func (s *Store) Last(k Key) Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j := s.jobs[k]; j != nil {
+		return j.Last
+	}
+	return Run{}
+}
+
+var (
+	success = New("avax_exporter_collector_success",
+		"1 if the collector's last run for this target succeeded, 0 if it failed. Absent until the first run has ended.",
+		"collector", "target")
+	duration = New("avax_exporter_collector_duration_seconds",
+		"Duration of the collector's last run for this target.",
+		"collector", "target")
+	lastSuccess = New("avax_exporter_collector_last_success_timestamp_seconds",
+		"Start of the collector's last successful run for this target, in Unix seconds. Absent before the first success.",
+		"collector", "target")
+)
+
+// AboutJobs are the families about jobs. The store renders them like samples, because in a registry the tens of thousands of jobs
+// of a fleet would cost each scrape more than everything else.
+var AboutJobs = []*Family{success, duration, lastSuccess}
+
+func aboutJob(j *Job) []Chunk {
+	collector, target := j.Last.Collector, j.Last.Target.String()
+	b := NewBatch(AboutJobs)
+	b.SetBool(success, j.Last.Err == nil, collector, target)
+	b.Set(duration, j.Last.Took.Seconds(), collector, target)
+	if !j.Good.At.IsZero() {
+		b.SetTime(lastSuccess, j.Good.At, collector, target)
+	}
+	return b.Chunks()
+}
+
+var series = prometheus.NewDesc("avax_exporter_series",
+	"Number of series that the exporter serves now, without those of its own registry.", nil, nil)
+
+// Describe implements prometheus.Collector.
+func (s *Store) Describe(ch chan<- *prometheus.Desc) { ch <- series }
+
+// Collect implements prometheus.Collector.
+func (s *Store) Collect(ch chan<- prometheus.Metric) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire(time.Now())
+	ch <- prometheus.MustNewConstMetric(series, prometheus.GaugeValue, float64(s.series))
+}

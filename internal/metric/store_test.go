@@ -1,0 +1,190 @@
+package metric_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+)
+
+var (
+	height = metric.New("avax_test_height", "A height.", "node")
+	peers  = metric.New("avax_test_peers", "Peers.", "node")
+
+	alpha = metric.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}
+	bravo = metric.Key{Collector: "test", Target: metric.Target{Node: "bravo"}}
+)
+
+// run returns a good run of the job with a height, valid for a minute.
+func run(k metric.Key, value float64) metric.Run {
+	b := metric.NewBatch([]*metric.Family{height, peers})
+	b.Set(height, value, k.Target.String())
+	b.Set(peers, value+1, k.Target.String())
+	return metric.Run{Key: k, At: time.Now(), Took: time.Second, Until: time.Now().Add(time.Minute), Chunks: b.Chunks()}
+}
+
+func failure(k metric.Key) metric.Run {
+	return metric.Run{Key: k, At: time.Now(), Until: time.Now().Add(time.Minute), Err: errors.New("down")}
+}
+
+var aboutJobs = regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?avax_exporter_.*\n`)
+
+// page returns the samples on /metrics, without those about jobs.
+func page(t *testing.T, s *metric.Store) string {
+	t.Helper()
+	_, text := fetch(t, handler(s, prometheus.NewRegistry()), "*/*", "gzip")
+	return aboutJobs.ReplaceAllString(string(text), "")
+}
+
+func TestFamilyOfSeveralJobsHasOneHeader(t *testing.T) {
+	s := metric.NewStore()
+	s.Put(run(bravo, 20))
+	s.Put(run(alpha, 10))
+	want := `# HELP avax_test_height A height.
+# TYPE avax_test_height gauge
+avax_test_height{node="alpha"} 10
+avax_test_height{node="bravo"} 20
+# HELP avax_test_peers Peers.
+# TYPE avax_test_peers gauge
+avax_test_peers{node="alpha"} 11
+avax_test_peers{node="bravo"} 21
+`
+	if diff := cmp.Diff(want, page(t, s)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEveryRunReplacesAllSamplesOfItsJob(t *testing.T) {
+	s := metric.NewStore()
+	for i := range 3 {
+		s.Put(run(alpha, float64(i)))
+		s.Put(run(bravo, float64(i)))
+		next := run(bravo, 100)
+		next.Chunks = next.Chunks[:1] // no peers in this run
+		s.Put(next)
+		if got := page(t, s); strings.Count(got, "\n") != 7 || !strings.Contains(got, `avax_test_height{node="bravo"} 100`) ||
+			!strings.Contains(got, fmt.Sprintf(`avax_test_height{node="alpha"} %d`, i)) {
+			t.Errorf("served:\n%s", got)
+		}
+	}
+	s.Delete(alpha)
+	s.Delete(bravo)
+	if got := page(t, s); got != "" {
+		t.Errorf("served after Delete:\n%s", got)
+	}
+}
+
+func TestSamplesOfAFailingJobStayUntilTheyExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := metric.NewStore()
+		s.Put(run(alpha, 10))
+		before := page(t, s)
+		time.Sleep(59 * time.Second)
+		s.Put(failure(alpha))
+		s.Put(run(bravo, 20))
+		if !strings.Contains(page(t, s), `height{node="alpha"} 10`) || s.Last(alpha).Err == nil {
+			t.Errorf("served after a failed run:\n%s", before)
+		}
+		time.Sleep(time.Second)
+		if got := page(t, s); strings.Contains(got, "alpha") || !strings.Contains(got, `{node="bravo"} 20`) {
+			t.Errorf("a minute after alpha's last good run:\n%s", got)
+		}
+	})
+}
+
+// A run with too many series of a family fails, but the samples of the other families are served.
+func TestRunWithTooManySeriesServesItsOtherFamilies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := metric.NewStore()
+		s.Put(run(alpha, 10))
+		began := s.Jobs()[0].Good.At
+		time.Sleep(10 * time.Second)
+		partial := run(alpha, 12)
+		partial.Chunks, partial.Err = partial.Chunks[:1], metric.ErrTooMany
+		s.Put(partial)
+		want := "# HELP avax_test_height A height.\n# TYPE avax_test_height gauge\navax_test_height{node=\"alpha\"} 12\n"
+		if diff := cmp.Diff(want, page(t, s)); diff != "" {
+			t.Error(diff)
+		}
+		if j := s.Jobs()[0]; !j.Good.At.Equal(began) || j.Last.Err == nil {
+			t.Errorf("counts as successful: %+v", j)
+		}
+		time.Sleep(time.Minute)
+		if got := page(t, s); got != "" {
+			t.Errorf("served after it expired:\n%s", got)
+		}
+	})
+}
+
+func TestStoreExportsTheStateOfJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := metric.NewStore()
+		s.Put(run(alpha, 10))
+		s.Put(failure(bravo))
+		time.Sleep(time.Minute)
+		s.Put(failure(alpha))
+		_, text := fetch(t, handler(s, prometheus.NewRegistry()), "*/*", "")
+		for _, want := range []string{
+			`avax_exporter_collector_last_success_timestamp_seconds{collector="test",target="alpha"} 9.466848e+08`,
+			`avax_exporter_collector_success{collector="test",target="alpha"} 0`,
+			`avax_exporter_collector_success{collector="test",target="bravo"} 0`,
+		} {
+			if !strings.Contains(string(text), want+"\n") {
+				t.Errorf("without %s:\n%s", want, text)
+			}
+		}
+		s.Put(run(alpha, 11))
+		s.Delete(bravo)
+		if got, want := testutil.ToFloat64(s), 2+3.0; got != want {
+			t.Errorf("%v series, want %v", got, want)
+		}
+	})
+}
+
+// Facts and tables are valid exactly as long as the samples of their run.
+func TestFactsAndTablesExpireWithTheirRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := metric.NewStore()
+		for _, k := range []metric.Key{bravo, alpha, {Collector: "other"}} {
+			r := run(k, 10)
+			r.Facts.L1 = &staking.L1{}
+			for _, about := range []string{"first", "second"} {
+				r.Tables = append(r.Tables, metric.Table{About: about, Columns: []string{"Of"}, Rows: [][]string{{k.Target.String()}}})
+			}
+			s.Put(r)
+		}
+		all := []string{"other network first", "other network second", "test alpha first", "test alpha second", "test bravo first", "test bravo second"}
+		tables := func() (words []string) {
+			for _, table := range metric.Tables(s.Jobs(), time.Now()) {
+				words = append(words, table.Collector+" "+table.Rows[0][0]+" "+table.About)
+			}
+			return words
+		}
+		if diff := cmp.Diff(all, tables()); diff != "" {
+			t.Error(diff)
+		}
+		time.Sleep(59 * time.Second)
+		s.Put(failure(bravo)) // changes nothing
+		s.Put(run(alpha, 11)) // without facts and tables
+		if diff := cmp.Diff(append(all[:2:2], all[4:]...), tables()); diff != "" {
+			t.Error(diff)
+		}
+		if jobs := s.Jobs(); jobs[1].Good.Facts.L1 != nil || jobs[2].Good.Facts.L1 == nil {
+			t.Errorf("facts %v, %v", jobs[1].Good.Facts, jobs[2].Good.Facts)
+		}
+		time.Sleep(time.Second)
+		if left := tables(); len(left) > 0 {
+			t.Errorf("after they expired: %v", left)
+		}
+	})
+}
