@@ -607,7 +607,7 @@ func TestNoScrapeLoopRunsAfterAnEarlyStop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg, err := a.scrapeConfig(a.set)
+		cfg, err := a.scrapeConfig()
 		if err == nil {
 			err = e.sample(cfg)
 		}

@@ -3,6 +3,7 @@ package alerting
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -14,9 +15,9 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/scrape"
-	"github.com/prometheus/prometheus/storage"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc/test/bufconn"
 )
 
 // Limits of the duration of a query, and of its samples in memory (16 bytes each), for rules and for all other queries. A rule that
@@ -38,26 +39,16 @@ type engine struct {
 	scraper  *scrape.Manager
 	rules    *rules.Manager
 	loader   *loader
-	listener *listener
+	listener *bufconn.Listener // within this process: without a port, certificate or password
 	server   *http.Server
 	parts    sync.WaitGroup
 
-	evaluating  bool            // whether rules are evaluated; guarded by Alerting.mu
-	sampling    bool            // whether the scraper runs
-	scrapeBegan func()          // called when a scrape begins
-	scraping    <-chan struct{} // closed when the first scrape begins
-	scrapeDone  func()          // called when the store holds the samples of a scrape
-	sampled     <-chan struct{} // closed when the store holds the samples of the first scrape
+	evaluating bool      // whether rules are evaluated; guarded by Alerting.mu
+	sampling   time.Time // start of the scraper; zero before
 }
 
-// maxStart is how long close waits until the first scrape begins.
+// maxStart is how long close waits for the first scrape.
 const maxStart = 10 * time.Second
-
-// once returns a function that closes a channel when it is called for the first time.
-func once() (func(), <-chan struct{}) {
-	c := make(chan struct{})
-	return sync.OnceFunc(func() { close(c) }), c
-}
 
 // newEngine returns an engine. Its rules continue the alerts in active.
 func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeAlert) (*engine, error) {
@@ -65,9 +56,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	// As in Prometheus without tracing. OpenTelemetry's default allocates each span.
 	otel.SetTracerProvider(noop.NewTracerProvider())
 	log := slog.New(leveled{a.log.Handler(), slog.LevelError})
-	e := &engine{clock: newWallClock(a.o.clockStep), listener: newListener(), loader: &loader{set}}
-	e.scrapeBegan, e.scraping = once()
-	e.scrapeDone, e.sampled = once()
+	e := &engine{clock: newWallClock(a.o.clockStep), listener: bufconn.Listen(64 << 10), loader: &loader{set}}
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	var err error
 	if e.store, err = openStore(log, registry, nil); err != nil {
@@ -79,8 +68,8 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	e.scraper, err = scrape.NewManager(&scrape.Options{
 		DiscoveryReloadOnStartup: true,
 		InitialScrapeOffset:      -a.o.Interval, // scrape at once: with one target there is no load to spread
-		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(e.listener.dial), httpconfig.WithHTTP2Disabled()},
-	}, log, nil, nil, scraped{e.store, e.scrapeBegan, e.scrapeDone}, registry)
+		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(e.dial), httpconfig.WithHTTP2Disabled()},
+	}, log, nil, nil, e.store, registry)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +103,19 @@ func (e *engine) sample(c *config.Config) error {
 	e.parts.Go(func() { _ = e.server.Serve(e.listener) })
 	targets := make(chan map[string][]*targetgroup.Group, 1)
 	targets <- scrapeTargets(c)
-	e.sampling = true
+	e.sampling = time.Now()
 	e.parts.Go(func() { _ = e.scraper.Run(targets) })
 	return nil
+}
+
+// dial connects the scraper to the server of /metrics.
+func (e *engine) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	return e.listener.DialContext(ctx)
+}
+
+// sampled reports whether the store holds the samples of the first scrape.
+func (e *engine) sampled() bool {
+	return !e.sampling.IsZero() && e.store.MaxTime() >= e.sampling.UnixMilli()
 }
 
 // evaluate starts the evaluation of set.
@@ -142,41 +141,13 @@ func (e *engine) iteration(ctx context.Context, g *rules.Group, at time.Time) {
 
 // close stops the scrapes and releases the memory.
 func (e *engine) close() error {
-	if e.sampling {
-		// The manager starts the scrape loop in the background. A loop that starts after Stop would never end.
-		select {
-		case <-e.scraping:
-		case <-time.After(maxStart):
-		}
+	// The manager starts the scrape loop in the background. A loop that starts after Stop would never end.
+	for !e.sampling.IsZero() && !e.sampled() && time.Since(e.sampling) < maxStart {
+		time.Sleep(10 * time.Millisecond)
 	}
 	e.scraper.Stop()
 	_ = e.server.Close()
 	_ = e.listener.Close()
 	e.parts.Wait()
 	return e.store.Close()
-}
-
-// scraped passes the samples of the scraper to the store. It calls began when a scrape begins, and done when the store holds
-// the samples of the scrape.
-type scraped struct {
-	*store
-	began, done func()
-}
-
-func (s scraped) AppenderV2(ctx context.Context) storage.AppenderV2 {
-	s.began()
-	return scrapedAppender{s.store.AppenderV2(ctx), s.done}
-}
-
-type scrapedAppender struct {
-	storage.AppenderV2
-	committed func()
-}
-
-func (a scrapedAppender) Commit() error {
-	err := a.AppenderV2.Commit()
-	if err == nil {
-		a.committed()
-	}
-	return err
 }

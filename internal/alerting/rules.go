@@ -5,14 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -28,12 +23,10 @@ const builtIn = "rules.yml"
 
 // ruleSet is a valid file of rules.
 type ruleSet struct {
-	name   string
-	groups *rulefmt.RuleGroups
-	// families is a regular expression for the names of the series that the rules may use.
-	families string
-	alerts   int // number of alerting rules
-	records  int // number of recording rules
+	name    string
+	groups  *rulefmt.RuleGroups
+	alerts  int // number of alerting rules
+	records int // number of recording rules
 }
 
 // CheckRules reads and validates the rules that c selects.
@@ -71,7 +64,6 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 		return nil, errors.Join(errs...)
 	}
 	set := &ruleSet{name: name, groups: groups}
-	names := map[string]bool{}
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
 			ruleName := cmp.Or(r.Alert, r.Record)
@@ -87,18 +79,11 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, but samples are kept for %s: shorten its range or offset, keep samples for longer (AVAX_HISTORY), or let a Prometheus evaluate the rules",
 					name, g.Name, ruleName, model.Duration(back), model.Duration(history)))
 			}
-			addNames(names, expr)
 			if r.Alert == "" {
 				set.records++
 				continue
 			}
 			set.alerts++
-			for _, text := range r.Annotations {
-				addTemplateNames(names, text)
-			}
-			for _, text := range r.Labels {
-				addTemplateNames(names, text)
-			}
 		}
 	}
 	if len(errs) == 0 && set.alerts == 0 {
@@ -107,7 +92,6 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	set.families = strings.Join(slices.Sorted(maps.Keys(names)), "|")
 	return set, nil
 }
 
@@ -119,43 +103,6 @@ func looksBack(expr parser.Expr) time.Duration {
 		return 0 // the expression reads no samples
 	}
 	return max(0, now.Sub(time.UnixMilli(from))).Round(time.Second)
-}
-
-// addNames adds regular expressions for the names of the series that an expression uses.
-func addNames(names map[string]bool, expr parser.Expr) {
-	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-		s, ok := n.(*parser.VectorSelector)
-		if !ok {
-			return nil
-		}
-		named := false
-		for _, m := range s.LabelMatchers {
-			switch {
-			case m.Name != model.MetricNameLabel:
-			case m.Type == labels.MatchEqual:
-				names[regexp.QuoteMeta(m.Value)], named = true, true
-			case m.Type == labels.MatchRegexp:
-				names["(?:"+m.Value+")"], named = true, true
-			}
-		}
-		if !named {
-			names[".*"] = true
-		}
-		return nil
-	})
-}
-
-var identifier = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`)
-
-// addTemplateNames adds the names of the series that a template may query. The template builds its queries when it runs, so
-// every word of the template counts as a name.
-func addTemplateNames(names map[string]bool, text string) {
-	if !strings.Contains(text, "query") {
-		return
-	}
-	for _, word := range identifier.FindAllString(text, -1) {
-		names[word] = true
-	}
 }
 
 // loader is a rules.GroupLoader. It returns set and does not read the file, because the file may have changed after set was

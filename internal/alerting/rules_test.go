@@ -3,7 +3,6 @@ package alerting
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -62,36 +61,5 @@ func TestLongerHistoryAllowsLongerRanges(t *testing.T) {
 		if _, err := CheckRules(Config{RulesFile: file, History: history}); (err == nil) != good {
 			t.Errorf("with a history of %s: %v", history, err)
 		}
-	}
-}
-
-func TestFamiliesOfARuleAreFound(t *testing.T) {
-	set, err := parseRules("my.yml", []byte(`
-groups:
-  - name: g
-    rules:
-      - {record: 'a:b', expr: 'sum(plain) / ignoring (x) {__name__="by.name"}'}
-      - alert: A
-        expr: 'rate({__name__=~"many_(one|two)"}[5m]) > 0'
-        labels: {owner: '{{ with query "owner_info" }}x{{ end }}'}
-        annotations:
-          summary: '{{ with printf "node_info{node=%q}" $labels.node | query }}{{ . | first | value }}{{ end }}'
-          description: Nothing here is_asked for.
-`), MinHistory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	families := regexp.MustCompile("^(?:" + set.families + ")$")
-	for name, want := range map[string]bool{
-		"plain": true, "by.name": true, "by_name": false, "many_one": true, "many_three": false, "many_one_more": false,
-		"node_info": true, "owner_info": true, "is_asked": false, "plain_and_more": false,
-	} {
-		if got := families.MatchString(name); got != want {
-			t.Errorf("%s stored: %v", name, got)
-		}
-	}
-	all, err := parseRules("my.yml", []byte(`groups: [{name: g, rules: [{alert: A, expr: '{job="x"} == 0'}]}]`), MinHistory)
-	if err != nil || !regexp.MustCompile("^(?:"+all.families+")$").MatchString("anything") {
-		t.Errorf("rule without a family name: %v, %v, want a set that accepts any family", all, err)
 	}
 }

@@ -30,6 +30,7 @@ const (
 	drainFor = 5 * time.Second
 	// queueCapacity is the maximum number of queued alerts: Prometheus' default.
 	queueCapacity = 10_000
+	poll          = 100 * time.Millisecond // time between two looks whether a start may go on
 )
 
 // Alerting evaluates rules and notifies Alertmanagers until the context of Start ends.
@@ -111,7 +112,7 @@ func (a *Alerting) newNotifier(block config.AlertingConfig) (*notifier.Manager, 
 	n := notifier.NewManager(&notifier.Options{
 		QueueCapacity: queueCapacity, DrainOnShutdown: true, Registerer: prometheus.NewRegistry(), Do: a.delivery.do,
 	}, model.UTF8Validation, slog.New(leveled{a.log.Handler(), slog.LevelError + 1}))
-	cfg, err := a.scrapeConfig(a.set)
+	cfg, err := a.scrapeConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 		return false
 	}
 	a.mu.Lock()
-	cfg, err := a.scrapeConfig(a.set)
+	cfg, err := a.scrapeConfig()
 	if err == nil {
 		err = e.sample(cfg)
 	}
@@ -169,10 +170,11 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 	}
 	late := time.NewTimer(2 * a.o.Patience)
 	defer late.Stop()
-	for waiting := true; waiting; {
+	look := time.NewTicker(poll)
+	defer look.Stop()
+	for !e.sampled() {
 		select {
-		case <-e.sampled:
-			waiting = false
+		case <-look.C:
 		case <-late.C:
 			a.log.Error("alert rules waiting for metrics")
 		case <-e.clock.set:
@@ -192,7 +194,7 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 
 // waitUntilReady waits until Options.Ready returns true, at most for Options.Patience. It returns false if ctx ends first.
 func (a *Alerting) waitUntilReady(ctx context.Context) bool {
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for a.o.Ready != nil && !a.o.Ready() && time.Since(a.began) < a.o.Patience {
 		select {
@@ -260,7 +262,7 @@ func (a *Alerting) current() *engine {
 func (a *Alerting) Wait() { <-a.stopped }
 
 // scrapeConfig returns the configuration of a Prometheus that scrapes only this exporter.
-func (a *Alerting) scrapeConfig(set *ruleSet) (*config.Config, error) {
+func (a *Alerting) scrapeConfig() (*config.Config, error) {
 	interval := model.Duration(a.o.Interval).String()
 	text, err := yaml.Marshal(map[string]any{
 		"global": map[string]any{
@@ -268,9 +270,10 @@ func (a *Alerting) scrapeConfig(set *ruleSet) (*config.Config, error) {
 			"evaluation_interval": interval,
 		},
 		"scrape_configs": []any{map[string]any{
-			"job_name":               a.o.Job,
-			"static_configs":         []any{map[string]any{"targets": []string{"exporter"}, "labels": map[string]string{"instance": a.o.Instance}}},
-			"metric_relabel_configs": kept(set.families),
+			"job_name":       a.o.Job,
+			"static_configs": []any{map[string]any{"targets": []string{"exporter"}, "labels": map[string]string{"instance": a.o.Instance}}},
+			// Histograms of the exporter have many series, and no page shows them.
+			"metric_relabel_configs": []any{map[string]any{"source_labels": []string{model.MetricNameLabel}, "regex": "go_.*|avax_exporter_.*_bucket", "action": "drop"}},
 		}},
 	})
 	if err != nil {
@@ -282,22 +285,6 @@ func (a *Alerting) scrapeConfig(set *ruleSet) (*config.Config, error) {
 	}
 	cfg.GlobalConfig.ExternalLabels = a.external // set directly, because Load would expand environment variables
 	return cfg, nil
-}
-
-// kept returns the relabel rules that select the samples to keep. named is ruleSet.families. All avax_ families are kept too,
-// because status pages show them. Histograms of the exporter have many series, so they are kept only if a rule names them.
-func kept(named string) []map[string]any {
-	const bulk = "__tmp_bulk"
-	relabel := func(label, regex string, rest map[string]any) map[string]any {
-		rest["source_labels"], rest["regex"] = []string{label}, regex
-		return rest
-	}
-	return []map[string]any{
-		relabel(model.MetricNameLabel, "avax_.*|"+named, map[string]any{"action": "keep"}),
-		relabel(model.MetricNameLabel, "avax_exporter_.*_(?:bucket|sum|count)", map[string]any{"target_label": bulk, "replacement": "1"}),
-		relabel(model.MetricNameLabel, named, map[string]any{"target_label": bulk, "replacement": ""}),
-		relabel(bulk, "1", map[string]any{"action": "drop"}),
-	}
 }
 
 // scrapeTargets returns the addresses of each job in the format of the scraper.
@@ -332,15 +319,6 @@ func (a *Alerting) reload() (*ruleSet, error) {
 	set, err := readRules(a.o.Config)
 	if err != nil {
 		return nil, err
-	}
-	if set.families != a.set.families {
-		cfg, err := a.scrapeConfig(set)
-		if err == nil {
-			err = a.engine.scraper.ApplyConfig(cfg)
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	a.set = set
 	if a.engine.evaluating {

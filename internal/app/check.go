@@ -144,6 +144,9 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		}
 	}
 	fmt.Fprint(out, rulesCost(cfg, series))
+	if err := notify.Exposed(cfg.Notify); err != nil {
+		fmt.Fprintf(out, "WARNS  %v\n", err)
+	}
 	if err := spent.print(out); err != nil {
 		return err
 	}

@@ -85,6 +85,7 @@ type needs struct {
 	addresses []string // as host:port
 	proxy     bool
 	secrets   []string
+	inline    bool  // whether the configuration itself contains a secret
 	err       error // error of the first unusable file
 }
 
@@ -96,9 +97,10 @@ func (n *needs) of(v reflect.Value) {
 		}
 		v = v.Elem()
 	}
+	n.inline = n.inline || isSecret(v.Type()) && !v.IsZero()
 	switch v.Kind() {
 	case reflect.String:
-		if secret(v.Type()) {
+		if isSecret(v.Type()) {
 			n.secret(v.String())
 			if at, err := url.Parse(v.String()); err == nil {
 				n.address(at)
@@ -108,6 +110,11 @@ func (n *needs) of(v reflect.Value) {
 	case reflect.Slice:
 		for i := range v.Len() {
 			n.of(v.Index(i))
+		}
+		return
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			n.of(v.MapIndex(key))
 		}
 		return
 	case reflect.Struct:
@@ -125,6 +132,7 @@ func (n *needs) of(v reflect.Value) {
 		return
 	case httpconfig.BasicAuth:
 		password := string(at.Password)
+		n.inline = n.inline || password != ""
 		if text, err := os.ReadFile(at.PasswordFile); err == nil {
 			password = strings.TrimSpace(string(text))
 		}
@@ -145,6 +153,9 @@ func (n *needs) of(v reflect.Value) {
 		}
 	}
 }
+
+// isSecret reports whether a type holds a secret. Several packages have such a type.
+func isSecret(t reflect.Type) bool { return strings.HasPrefix(t.Name(), "Secret") }
 
 // file reads a file with a secret or certificates.
 func (n *needs) file(name, path string) {

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"os"
+	"reflect"
 	"regexp"
 	"time"
 
@@ -34,11 +36,6 @@ func load(c Config) (*amconfig.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", c.File, quoted.ReplaceAllLiteralString(err.Error(), "…"))
 	}
-	if c.Text == nil {
-		if err := inlineSecrets(conf); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.File, err)
-		}
-	}
 	if len(conf.InhibitRules) == 0 && c.InhibitRules != nil {
 		shipped, err := amconfig.Load(string(c.InhibitRules))
 		if err != nil {
@@ -58,6 +55,24 @@ func (c Config) read() (*amconfig.Config, error) {
 		return nil, err
 	}
 	return amconfig.LoadFile(c.File)
+}
+
+// Exposed returns an error if the file contains secrets and every user of this machine may read it.
+func Exposed(c Config) error {
+	info, err := os.Stat(c.File)
+	if c.Text != nil || err != nil || info.Mode()&0o004 == 0 {
+		return nil
+	}
+	conf, err := c.read()
+	if err != nil {
+		return nil // Check returns the error
+	}
+	var needs needs
+	needs.of(reflect.ValueOf(conf))
+	if !needs.inline {
+		return nil
+	}
+	return fmt.Errorf("%s contains secrets, and every user of this machine may read it: change its mode to 0600, or write each secret into a file of its own (…_file)", c.File)
 }
 
 // quiet logs warnings and errors. It logs other records only if the level is DEBUG.

@@ -79,6 +79,9 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := Exposed(o.Config); err != nil {
+		o.Log.Warn("notification secrets exposed", "err", err)
+	}
 	internals := prometheus.NewRegistry()
 	n := &Notifier{
 		o: o, log: o.Log, url: link, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals,
@@ -117,7 +120,7 @@ func (n *Notifier) open() error {
 	if n.sent, err = nflog.New(nflog.Options{SnapshotFile: n.file("nflog"), Retention: retention, Logger: log, Metrics: internals}); err != nil {
 		return fmt.Errorf("notification log: %w: remove the file to start without it", err)
 	}
-	if n.silences, err = silence.New(silence.Options{SnapshotFile: n.file("silences"), Retention: retention, Logger: log, Metrics: internals}); err != nil {
+	if n.silences, err = silence.New(silence.Options{SnapshotFile: n.file("silences"), Retention: retention, Limits: limits, Logger: log, Metrics: internals}); err != nil {
 		return fmt.Errorf("silences: %w: remove the file to start without it", err)
 	}
 	changed := func([]byte) {
@@ -137,6 +140,7 @@ func (n *Notifier) open() error {
 // caller holds n.mu.
 func (n *Notifier) openAPI() error {
 	created, err := api.New(api.Options{
+		Timeout: apiTimeout, Concurrency: apiRequests,
 		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Logger: slog.New(quiet{n.log.Handler()}), Registry: n.internals,
 		RequestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "request_duration_seconds", Help: "Not served."}, []string{"handler", "method", "code"}),
 		GroupFunc: func(ctx context.Context, routes func(*dispatch.Route) bool, alerts func(*alert.Alert, time.Time) bool) (dispatch.AlertGroups, map[model.Fingerprint][]string, error) {
@@ -317,9 +321,24 @@ func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 // Failing returns the receivers whose last notification failed.
 func (n *Notifier) Failing() []string { return n.metrics.rejecting() }
 
+// Limits of Alertmanager's API.
+const (
+	apiTimeout  = 10 * time.Second
+	apiRequests = 4       // concurrent
+	maxQuery    = 4 << 10 // bytes of a URL's query: a matcher such as a=~".{1000}" takes memory for each repetition
+	maxBody     = 1 << 20 // bytes of a request
+)
+
+var limits = silence.Limits{MaxSilences: func() int { return 10_000 }, MaxSilenceSizeBytes: func() int { return 16 << 10 }}
+
 // Handler serves Alertmanager's API under /api/v2, for example for amtool.
 func (n *Notifier) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.URL.RawQuery) > maxQuery {
+			http.Error(w, fmt.Sprintf("the query has %d bytes, the maximum is %d: use shorter matchers", len(r.URL.RawQuery), maxQuery), http.StatusRequestURITooLong)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		handler, err := n.opened()
 		if err != nil {
 			n.log.Error("notification API not opened", "err", err)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,6 +216,18 @@ func TestAPIServesTheActiveConfiguration(t *testing.T) {
 				t.Errorf("receivers after the reload: %s", got)
 			}
 		})
+	}
+}
+
+func TestAPIRejectsLongMatchers(t *testing.T) {
+	n, _ := start(t, notify.Config{File: configuration(t, newInbox(t).url)})
+	for length, want := range map[int]int{100: http.StatusOK, 5000: http.StatusRequestURITooLong} {
+		w := httptest.NewRecorder()
+		filter := url.Values{"filter": {`a=~"` + strings.Repeat("x", length) + `"`}}
+		n.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v2/alerts?"+filter.Encode(), nil))
+		if w.Code != want {
+			t.Errorf("matcher of %d bytes: %d, want %d", length, w.Code, want)
+		}
 	}
 }
 

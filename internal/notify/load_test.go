@@ -1,0 +1,63 @@
+package notify_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+// A file with secrets, as in Alertmanager's documentation, is valid. If every user may read it, there is a warning. No secret is shown.
+func TestSecretsInTheFile(t *testing.T) {
+	receiver := func(config string) string {
+		return "route: {receiver: phone}\nreceivers: [{name: phone, " + config + "}]"
+	}
+	for config, secret := range map[string]bool{
+		receiver(`telegram_configs: [{bot_token: c4n4ry, chat_id: 1}]`):                                                           true,
+		receiver(`webhook_configs: [{url: "http://a/c4n4ry"}]`):                                                                   true,
+		receiver(`slack_configs: [{api_url: "http://a/c4n4ry"}]`):                                                                 true,
+		receiver(`pagerduty_configs: [{routing_key: c4n4ry}]`):                                                                    true,
+		receiver(`webhook_configs: [{url_file: a, http_config: {basic_auth: {username: me, password: c4n4ry}}}]`):                 true,
+		receiver(`webhook_configs: [{url_file: a, http_config: {http_headers: {X-Key: {secrets: [c4n4ry]}}}}]`):                   true,
+		"global: {smtp_auth_password: c4n4ry, smtp_smarthost: 'a:25', smtp_from: a@b}\n" + receiver(`email_configs: [{to: a@b}]`): true,
+		"global: {http_config: {authorization: {credentials: c4n4ry}}}\n" + receiver(`webhook_configs: [{url_file: a}]`):          true,
+		receiver(`webhook_configs: [{url_file: a}], telegram_configs: [{bot_token_file: b, chat_id: 1}]`):                         false,
+	} {
+		c := notify.Config{File: filepath.Join(t.TempDir(), "notify.yml")}
+		for _, mode := range []os.FileMode{0o600, 0o640, 0o644} {
+			_ = os.Remove(c.File)
+			if err := os.WriteFile(c.File, []byte(config), mode); err != nil {
+				t.Fatal(err)
+			}
+			if err := notify.Check(c); err != nil {
+				t.Errorf("%s: %v", config, err)
+			}
+			err := notify.Exposed(c)
+			if want := secret && mode == 0o644; (err != nil) != want || err != nil && (strings.Contains(err.Error(), "c4n4ry") || !strings.Contains(err.Error(), "0600")) {
+				t.Errorf("%s\nmode %o: %v, want a warning: %v", config, mode, err, want)
+			}
+		}
+		var log bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		n, err := notify.Start(ctx, notify.Options{Config: c, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		n.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v2/status", nil))
+		cancel()
+		n.Wait()
+		if told := strings.Contains(log.String(), "notification secrets exposed"); told != secret || strings.Contains(log.String()+w.Body.String(), "c4n4ry") {
+			t.Errorf("%s\nlog %s\nstatus %s", config, &log, w.Body)
+		}
+	}
+}
