@@ -43,14 +43,38 @@ type active struct {
 	rule   *alerting.Rule
 	level  level
 	firing bool
+	rank   rank
 	by     *active // alert that suppresses this alert
+}
+
+// rank is the first key of the order of alerts.
+type rank int
+
+const (
+	rankSilent rank = iota // about a node that does not answer: other alerts may be its effects
+	rankOther
+	rankKept // the cause is over
+)
+
+// kept reports whether the alert only fires because of keep_firing_for: its cause is over.
+func (a *active) kept() bool { return !a.KeepFiringSince.IsZero() }
+
+// mark returns the color of the alert. An alert whose cause is over is no problem.
+func (a *active) mark() mark {
+	if a.kept() {
+		return mark{level: well}
+	}
+	return mark{a.level, !a.firing}
 }
 
 // fires returns when a pending alert will fire if its expression stays true.
 func (a *active) fires() time.Time { return a.ActiveAt.Add(a.rule.For) }
 
-// action returns the first action that the alert recommends.
+// action returns the first action that the alert recommends. There is none if its cause is over.
 func (a *active) action() string {
+	if a.kept() {
+		return ""
+	}
 	if do := a.Annotations["action"]; do != "" {
 		return do
 	}
@@ -78,15 +102,16 @@ type judgement struct {
 	broken    []alerting.Rule
 	firing    int
 	pending   int
+	over      int // only kept firing
 
-	byLabel map[[2]string][]*active
-	reads   map[*alerting.Rule][]string // families from which the value of a rule is computed
+	byLabel  map[[2]string][]*active
+	families map[*alerting.Rule][]string // from which the value of a rule is computed
 }
 
-// compare sorts by severity, then firing before pending, then by age.
+// compare sorts by rank, then by severity, then firing before pending, then by age.
 func compare(a, b *active) int {
 	return cmp.Or(
-		cmp.Compare(b.level, a.level), first(a.firing, b.firing), a.ActiveAt.Compare(b.ActiveAt),
+		cmp.Compare(a.rank, b.rank), cmp.Compare(b.level, a.level), first(a.firing, b.firing), a.ActiveAt.Compare(b.ActiveAt),
 		strings.Compare(a.Annotations["summary"], b.Annotations["summary"]),
 	)
 }
@@ -102,9 +127,10 @@ func first(a, b bool) int {
 	return 1
 }
 
-// judge groups the active alerts by name. The inhibition decides which alerts suppress which.
-func judge(groups []alerting.Group, inhibition notify.Inhibition) *judgement {
-	j := &judgement{groups: groups, byLabel: map[[2]string][]*active{}, reads: map[*alerting.Rule][]string{}}
+// judge groups the active alerts by name. The inhibition decides which alerts suppress which. A pending alert suppresses as it will when
+// it fires, so that the page shows a cause before its effects. silent are the nodes that do not answer.
+func judge(groups []alerting.Group, inhibition notify.Inhibition, silent []string) *judgement {
+	j := &judgement{groups: groups, byLabel: map[[2]string][]*active{}, families: map[*alerting.Rule][]string{}}
 	var all []*active
 	var labels []notify.Active
 	for _, g := range groups {
@@ -119,7 +145,15 @@ func judge(groups []alerting.Group, inhibition notify.Inhibition) *judgement {
 				if a.level == off {
 					continue
 				}
-				all, labels = append(all, a), append(labels, notify.Active{Labels: a.Labels, Firing: a.firing})
+				switch node, has := a.Labels["node"]; {
+				case a.kept():
+					a.rank = rankKept
+				case len(silent) > 0 && (slices.Contains(silent, node) || !has && j.reads(a, "avax_node_up")):
+					a.rank = rankSilent
+				default:
+					a.rank = rankOther
+				}
+				all, labels = append(all, a), append(labels, notify.Active{Labels: a.Labels, Firing: true})
 				for name, value := range a.Labels {
 					j.byLabel[[2]string{name, value}] = append(j.byLabel[[2]string{name, value}], a)
 				}
@@ -131,15 +165,30 @@ func judge(groups []alerting.Group, inhibition notify.Inhibition) *judgement {
 			all[i].by = all[by]
 		}
 	}
+	for _, a := range all { // alerts that suppress each other are all shown
+		root := a.by
+		for range all {
+			if root == nil || root == a {
+				break
+			}
+			root = root.by
+		}
+		if root != nil {
+			a.by = nil
+		}
+	}
 	slices.SortStableFunc(all, compare)
 	byName := map[string]*problem{}
 	for _, a := range all {
 		if a.by != nil {
 			continue
 		}
-		if a.firing {
+		switch {
+		case a.kept():
+			j.over++
+		case a.firing:
 			j.firing++
-		} else {
+		default:
 			j.pending++
 		}
 		p := byName[a.rule.Name]
@@ -152,13 +201,10 @@ func judge(groups []alerting.Group, inhibition notify.Inhibition) *judgement {
 	}
 	for _, a := range all {
 		root := a
-		for range all { // bounded, because two alerts may suppress each other
-			if root.by == nil {
-				break
-			}
+		for root.by != nil {
 			root = root.by
 		}
-		if root != a && root.by == nil && root.rule.Name != a.rule.Name {
+		if root != a && root.rule.Name != a.rule.Name {
 			p := byName[root.rule.Name]
 			p.suppressed = append(p.suppressed, a)
 		}
@@ -195,21 +241,24 @@ func (j *judgement) about(s subject) mark { return j.mark(s, func(*active) bool 
 
 // value returns the mark of a cell with values of these families.
 func (j *judgement) value(s subject, families ...string) mark {
-	return j.mark(s, func(a *active) bool {
-		reads, known := j.reads[a.rule]
-		if !known {
-			reads = alerting.ValueFamilies(j.groups, a.rule.Query)
-			j.reads[a.rule] = reads
-		}
-		return slices.ContainsFunc(families, func(f string) bool { return slices.Contains(reads, f) })
-	})
+	return j.mark(s, func(a *active) bool { return j.reads(a, families...) })
+}
+
+// reads reports whether the value of the alert is computed from one of these families.
+func (j *judgement) reads(a *active, families ...string) bool {
+	read, known := j.families[a.rule]
+	if !known {
+		read = alerting.ValueFamilies(j.groups, a.rule.Query)
+		j.families[a.rule] = read
+	}
+	return slices.ContainsFunc(families, func(f string) bool { return slices.Contains(read, f) })
 }
 
 func (j *judgement) mark(s subject, counts func(*active) bool) mark {
 	var m mark
 	for _, a := range j.byLabel[s[0]] {
-		one := mark{a.level, !a.firing}
-		if m.worse(one) != m && agrees(s, a.Labels) && counts(a) {
+		one := a.mark()
+		if one.level > well && m.worse(one) != m && agrees(s, a.Labels) && counts(a) {
 			m = one
 		}
 	}

@@ -38,19 +38,19 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 // alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is the node with
 // which the form for a new silence is filled in; it may be empty. may reports whether the client may change silences.
 func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now time.Time) g.Node {
-	j, err := s.judge(ctx)
+	v := s.view(ctx, choice{}, now)
 	var receivers []alerting.Receiver
 	if s.Receivers != nil {
 		receivers = s.Receivers()
 	}
-	verdict := s.verdictOf(j, err, now)
+	verdict := v.headline()
 	return document(verdict,
 		top(link("./", "Status"), link("alerts", "Alerts"), link("metrics", "Metrics"), link(manual("runbooks"), "Runbooks"), link(manual("alerting.md"), "Alerting")),
 		h.Main(
-			verdictSection(verdict, append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, j.sums()...)),
+			verdictSection(verdict, append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, v.sums()...)),
 			section("alerts", "Alerts", nil,
-				g.If(len(j.problems) == 0, dim("No alert is active.")),
-				g.Map(j.problems, func(p *problem) g.Node { return alertCard(p, now, s.Silences != nil) })),
+				g.If(len(v.problems) == 0, dim("No alert is active.")),
+				g.Map(v.problems, func(p *problem) g.Node { return v.alertCard(p) })),
 			s.silences(ctx, silence, may, now),
 			g.If(len(receivers) > 0, section("alertmanagers", "Alertmanagers", nil,
 				table("", "Alertmanagers", []string{"Alertmanager", "State"}, g.Map(receivers, func(r alerting.Receiver) g.Node {
@@ -58,9 +58,9 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 					if !r.Up {
 						state = "does not accept alerts since " + clockTime(now, r.Since) + ": " + r.Err
 					}
-					return tableRow("", mark{}, g.Text(r.Name), textCell("State", state, j.about(subject{{"alertmanager", r.Name}})))
+					return tableRow("", mark{}, g.Text(r.Name), textCell("State", state, v.about(subject{{"alertmanager", r.Name}})))
 				})))),
-			section("rules", "Rules", nil, g.Map(j.groups, func(of alerting.Group) g.Node {
+			section("rules", "Rules", nil, g.Map(v.groups, func(of alerting.Group) g.Node {
 				return h.Details(h.Summary(g.Text(of.Name+", "+plural(len(of.Rules), "rule", "rules"))),
 					table("", "Rules of "+of.Name, []string{"Rule", "State", "Evaluated"}, g.Map(of.Rules, func(r alerting.Rule) g.Node { return ruleRow(r, now) })))
 			})),
@@ -70,13 +70,13 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 }
 
 // alertCard shows all alerts of one name, with links to silence their nodes.
-func alertCard(p *problem, now time.Time, silences bool) g.Node {
+func (v *view) alertCard(p *problem) g.Node {
 	worst := p.worst()
 	text := func(name string) g.Node {
 		return g.If(worst.Annotations[name] != "", h.P(prose(worst.Annotations[name])))
 	}
-	return h.Article(h.Class("card "+mark{worst.level, !worst.firing}.class()), h.ID(p.name),
-		h.Header(h.H3(g.Text(p.name)), h.Span(h.Class("tag "+worst.level.String()), g.Text(worst.Labels["severity"]))),
+	return h.Article(h.Class("card "+worst.mark().class()), h.ID(p.name),
+		h.Header(h.H3(g.Text(p.name)), h.Span(h.Class("tag "+worst.mark().level.String()), g.Text(worst.Labels["severity"]))),
 		g.Map(p.alerts, func(a *active) g.Node {
 			var about []string
 			for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
@@ -85,14 +85,14 @@ func alertCard(p *problem, now time.Time, silences bool) g.Node {
 				}
 			}
 			return h.Div(h.Class("why"),
-				h.P(h.Strong(h.Class(a.level.String()), g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, now)))),
+				h.P(h.Strong(h.Class(a.mark().level.String()), g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)))),
 				h.Code(g.Text(strings.Join(about, " "))),
-				g.If(silences && a.Labels["node"] != "", h.P(silenceLink(a.Labels["node"]))))
+				g.If(v.site.Silences != nil && a.Labels["node"] != "", h.P(silenceLink(a.Labels["node"]))))
 		}),
 		h.Div(h.Class("why"),
-			text("action"),
-			// The description of a pending alert does not apply yet.
-			g.If(worst.firing, g.Group{text("description"), text("impact")}),
+			g.If(v.action(worst) != "", h.P(prose(v.action(worst)))),
+			// The description of a pending alert does not apply yet, and that of an alert whose cause is over no longer.
+			g.If(worst.firing && !worst.kept(), g.Group{text("description"), text("impact")}),
 			g.If(len(p.suppressed) > 0, dim("Suppresses "+suppressed(p.suppressed)+".")),
 			g.If(worst.Annotations["runbook_url"] != "", h.P(link(worst.Annotations["runbook_url"], "runbook")))),
 	)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 var collectorMeanings = [][2]string{
@@ -106,6 +107,7 @@ func collectorTable(j *judgement, jobs []*metric.Job, now time.Time) g.Node {
 // failure is a cause with all jobs that fail because of it. For example, all collectors of a node fail if the node is down.
 type failure struct {
 	remedy.Remedy
+	outcome    scrape.Outcome
 	err        string // error of one of the jobs
 	targets    []string
 	collectors []string
@@ -123,7 +125,9 @@ func (f *failure) lastGood(now time.Time) string {
 	return since(now, f.good)
 }
 
-func failureOf(err error) *failure { return &failure{Remedy: remedy.Of(err), err: err.Error()} }
+func failureOf(err error) *failure {
+	return &failure{Remedy: remedy.Of(err), outcome: scrape.OutcomeOf(err), err: err.Error()}
+}
 
 // failures groups jobs by cause: the same outcome at one upstream.
 func failures(jobs []*metric.Job) []*failure {

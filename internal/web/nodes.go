@@ -13,7 +13,7 @@ import (
 
 var nodeMeanings = [][2]string{
 	{"History", "The stored history until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: no samples."},
-	{"Chains", "State of each chain. On a card also its height and the age of its newest block. “Behind”: number of blocks that the highest node is ahead."},
+	{"Chains", "State of each chain. On a card also its height and the age of its newest block. “Behind”: number of blocks behind a height that another node reported before."},
 	{"Votes for reward", "Share of all stake that would vote for this node’s reward today."},
 	{"Weighted uptime", "Uptime that the connected peers observed, weighted by their share of all stake."},
 	{"Connected stake", "Share of the primary network’s stake to which this node is connected."},
@@ -26,7 +26,7 @@ var nodeMeanings = [][2]string{
 // nodeFacts are the samples of the nodes section.
 type nodeFacts struct {
 	up, validating, votes, uptime, connected, peers, inbound, newer, safe values
-	bootstrapped, present, height, made, forked                           values
+	bootstrapped, present, height, behind, made, forked                   values
 	furthest                                                              values
 	versions                                                              map[string]string
 	chains                                                                map[string][]string
@@ -44,10 +44,9 @@ func (v *view) nodeFacts(shown []string) *nodeFacts {
 		uptime: of("avax_node_uptime_weighted_ratio"), connected: of("avax_node_connected_stake_ratio"), peers: of("avax_node_peers"),
 		inbound: of("avax_node_peers_inbound"), newer: of("avax_node_newer_version_stake_ratio"), safe: of("avax_node_safe_to_stop"),
 		bootstrapped: at("avax_node_chain_bootstrapped"), present: at("avax_node_chain_present"),
-		height: at("avax_chain_height"), made: at("avax_chain_head_timestamp_seconds"), forked: at("avax_chain_fork_detected"),
-		furthest: v.merge("avax_chain_height", func(a, b float64) float64 { return max(a, b) }, "chain"),
+		height: at("avax_chain_height"), behind: v.behind(), made: at("avax_chain_head_timestamp_seconds"), forked: at("avax_chain_fork_detected"),
 		versions: map[string]string{}, chains: map[string][]string{}, checks: map[string][]string{}, words: map[[2]string]string{},
-		strips: v.past.strips(shown), errors: map[string]*failure{},
+		strips: v.past.strips(shown),
 	}
 	for l := range v.by("avax_node_info", "node", "version") {
 		f.versions[l[0]] = l[1]
@@ -70,11 +69,6 @@ func (v *view) nodeFacts(shown []string) *nodeFacts {
 			for _, words := range t.Rows {
 				f.words[[2]string{words[0], words[1]}] = words[len(words)-1]
 			}
-		}
-	}
-	for _, j := range v.jobs {
-		if node := j.Last.Target.Node; j.Last.Err != nil && f.up.is(0, node) && f.errors[node] == nil {
-			f.errors[node] = failureOf(j.Last.Err)
 		}
 	}
 	return f
@@ -103,64 +97,67 @@ func (v *view) nodes() (g.Node, []string) {
 	if v.ask.allNodes {
 		limit = len(up)
 	}
-	rows, left := rowsOf(up.names(), func(name string) mark { return v.about(subject{{"node", name}}) }, limit)
+	var rows []nodeRow
+	for _, state := range v.states {
+		rows = append(rows, nodeRow{state, v.about(subject{{"node", state.node}})})
+	}
+	slices.SortStableFunc(rows, func(a, b nodeRow) int {
+		return cmp.Or(cmp.Compare(b.state.level, a.state.level), cmp.Compare(b.mark.level, a.mark.level))
+	})
+	left := len(rows) - min(len(rows), limit)
+	rows = rows[:len(rows)-left]
 	var shown []string
 	for _, r := range rows {
-		shown = append(shown, r.name)
+		shown = append(shown, r.node)
 	}
 	f := v.nodeFacts(shown)
 	var body g.Node
 	if len(rows) <= maxCards {
-		body = h.Div(h.Class("cards"), g.Map(rows, func(r row) g.Node { return v.nodeCard(f, r) }))
+		body = h.Div(h.Class("cards"), g.Map(rows, func(r nodeRow) g.Node { return v.nodeCard(f, r) }))
 	} else {
 		columns := []string{"Node", "State", "History", "Chains", "Votes for reward", "Connected stake", "Peers", "Safe to stop", "Version"}
-		body = table("nodes", "Nodes, worst first", columns, g.Map(rows, func(r row) g.Node { return v.nodeRow(f, r) }))
+		body = table("nodes", "Nodes, worst first", columns, g.Map(rows, func(r nodeRow) g.Node { return v.nodeTableRow(f, r) }))
 	}
 	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more, with no worse alert: ", link("?nodes=all#nodes", "show all"))),
 		[]string{number(isUp) + " of " + plural(len(up), "node", "nodes") + " up"}
 }
 
-func (v *view) nodeState(f *nodeFacts, name string) cell {
-	text := "not known"
-	switch {
-	case f.up.is(1, name):
-		text = "up"
-	case f.up.is(0, name):
-		text = "down"
-	}
-	return textCell("State", text, v.value(subject{{"node", name}}, "avax_node_up"))
+// nodeRow is a node with its state and the color of its alerts.
+type nodeRow struct {
+	state
+	mark mark
 }
 
-func (v *view) nodeRow(f *nodeFacts, r row) g.Node {
-	cells := []cell{v.nodeState(f, r.name), {name: "History", nodes: []g.Node{f.strips[r.name].svg(r.name, false)}}}
-	if f.up.is(0, r.name) { // the last values of a node that is down are not current
+func (r nodeRow) class() string { return r.mark.worse(mark{level: r.state.level}).class() }
+
+func (v *view) nodeTableRow(f *nodeFacts, r nodeRow) g.Node {
+	cells := []cell{textCell("State", r.text, mark{level: r.state.level}), {name: "History", nodes: []g.Node{f.strips[r.node].svg(r.node, false)}}}
+	if f.up.is(0, r.node) { // the last values of a node that is down are not current
 		for _, name := range []string{"Chains", "Votes for reward", "Connected stake", "Peers", "Safe to stop", "Version"} {
 			cells = append(cells, textCell(name, "–", mark{}))
 		}
 	} else {
-		cells = append(cells, cell{name: "Chains", nodes: []g.Node{v.chips(f, r.name, true)}})
-		for _, c := range v.nodeFigures(f, r.name) {
+		cells = append(cells, cell{name: "Chains", nodes: []g.Node{v.chips(f, r.node, true)}})
+		for _, c := range v.nodeFigures(f, r.node) {
 			if slices.Contains([]string{"Votes for reward", "Connected stake", "Peers", "Safe to stop"}, c.name) {
 				cells = append(cells, c)
 			}
 		}
-		cells = append(cells, textCell("Version", cmp.Or(f.versions[r.name], "–"), mark{}))
+		cells = append(cells, textCell("Version", cmp.Or(f.versions[r.node], "–"), mark{}))
 	}
-	return tableRow("node-"+r.name, r.mark, named(r.name, ""), cells...)
+	return tableRow("node-"+r.node, r.mark.worse(mark{level: r.state.level}), named(r.node, ""), cells...)
 }
 
-func (v *view) nodeCard(f *nodeFacts, r row) g.Node {
-	down := f.up.is(0, r.name)
-	state := v.nodeState(f, r.name)
-	return h.Article(h.Class("card "+r.mark.class()), h.ID("node-"+r.name),
-		h.Header(h.H3(g.Text(r.name)), h.Span(h.Class("tag "+state.mark.class()), g.Group(state.nodes))),
-		g.If(f.versions[r.name] != "", h.Span(h.Class("dim"), g.Text(f.versions[r.name]))),
-		g.If(v.ids[r.name] != "", h.Code(h.Class("id"), g.Text(v.ids[r.name]))),
-		f.strips[r.name].svg(r.name, true),
-		g.Iff(!down, func() g.Node {
-			return g.Group{v.chips(f, r.name, false), figures(v.nodeFigures(f, r.name)), v.failingChecks(f, r.name)}
+func (v *view) nodeCard(f *nodeFacts, r nodeRow) g.Node {
+	return h.Article(h.Class("card "+r.class()), h.ID("node-"+r.node),
+		h.Header(h.H3(g.Text(r.node)), h.Span(h.Class("tag "+r.state.level.String()), g.Text(r.text))),
+		g.If(f.versions[r.node] != "", h.Span(h.Class("dim"), g.Text(f.versions[r.node]))),
+		g.If(v.ids[r.node] != "", h.Code(h.Class("id"), g.Text(v.ids[r.node]))),
+		f.strips[r.node].svg(r.node, true),
+		g.Iff(!f.up.is(0, r.node), func() g.Node {
+			return g.Group{v.chips(f, r.node, false), figures(v.nodeFigures(f, r.node)), v.failingChecks(f, r.node)}
 		}),
-		g.Iff(f.errors[r.name] != nil, func() g.Node { return f.errors[r.name].text() }),
+		g.Iff(r.failure != nil, func() g.Node { return r.failure.text() }),
 	)
 }
 
@@ -208,8 +205,8 @@ func (v *view) chips(f *nodeFacts, node string, inTable bool) g.Node {
 					parts = append(parts, moment(v.now, made))
 				}
 			}
-			if furthest := f.furthest.of(chain); furthest != nil && *furthest > *height {
-				parts = append(parts, count(*furthest-*height)+" behind")
+			if behind := f.behind.of(node, chain); behind != nil && *behind > 0 {
+				parts = append(parts, count(*behind)+" behind")
 			}
 			if len(parts) > 0 {
 				state += " " + strings.Join(parts, ", ")
@@ -222,6 +219,20 @@ func (v *view) chips(f *nodeFacts, node string, inTable bool) g.Node {
 		chips = append(chips, h.Li(h.Class(m.class()), h.B(g.Text(chain)), g.Text(state)))
 	}
 	return g.If(len(chips) > 0, h.Ul(h.Class("chips"), g.Group(chips)))
+}
+
+// behind returns how many blocks each node is behind on each chain. A height counts only for heights that were read at the same time or
+// later, because later heights are higher anyway.
+func (f *facts) behind() values {
+	heights := slices.Clone(f.of("avax_chain_height"))
+	slices.SortFunc(heights, func(a, b sample) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(b.value, a.value)) })
+	highest, behind := map[string]float64{}, values{}
+	for _, s := range heights {
+		chain := s.label("chain")
+		highest[chain] = max(highest[chain], s.value)
+		behind[s.pick([]string{"node", "chain"})] = highest[chain] - s.value
+	}
+	return behind
 }
 
 // failingChecks shows the failing checks of the node with their error texts. Checks with the same text are grouped.

@@ -92,35 +92,6 @@ func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, "cannot render the page: see the log; /metrics is not affected", http.StatusInternalServerError)
 }
 
-// verdict is the headline of a page.
-type verdict struct {
-	level   level
-	title   string
-	text    string // first action
-	waiting bool
-}
-
-// verdictOf returns the headline: the worst problem, when it started, and the first action.
-func (s *Site) verdictOf(j *judgement, err error, now time.Time) verdict {
-	ran, of := s.Progress()
-	switch {
-	case errors.Is(err, errNoSource):
-		return verdict{level: note, title: "Alerts are not evaluated here", text: "Set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on."}
-	case err != nil:
-		return verdict{level: bad, title: "Alerts are unknown", text: fmt.Sprintf("Alerts cannot be read: %v", err)}
-	case len(j.problems) > 0:
-		worst := j.problems[0].worst()
-		return verdict{level: worst.level, title: titleOf(worst) + ", " + stateOf(worst, now), text: worst.action()}
-	case ran < of || of == 0:
-		return verdict{level: note, title: "Starting", text: fmt.Sprintf("%d of %d collectors have run.", ran, of), waiting: true}
-	case len(j.broken) > 0:
-		return verdict{level: bad, title: plural(len(j.broken), "alert rule", "alert rules") + " cannot be evaluated", text: "See the rules on the alerts page."}
-	case !j.evaluated:
-		return verdict{level: note, title: "Starting", text: "The alert rules have not been evaluated yet.", waiting: true}
-	}
-	return verdict{level: well, title: "No active alerts"}
-}
-
 // titleOf returns the alert's summary.
 func titleOf(a *active) string {
 	if text := strings.TrimSuffix(strings.TrimSpace(a.Annotations["summary"]), "."); text != "" {
@@ -129,27 +100,36 @@ func titleOf(a *active) string {
 	return a.rule.Name
 }
 
-// view has the data of the sections of a page.
+// view has the data of a page.
 type view struct {
 	*facts
 	*judgement
 	nodeNames
-	past *history
-	site *Site
-	ask  choice
+	site   *Site
+	ask    choice
+	states []state  // of the nodes, worst first
+	silent []string // nodes that do not answer
+	past   *history
+	err    error // why there are no alerts; may be nil
 
 	observing int  // observers
 	noNodes   bool // no node is configured
 }
 
-// judge returns the alerts with the inhibition in force.
-func (s *Site) judge(ctx context.Context) (*judgement, error) {
-	groups, err := s.groups(ctx)
+// view reads the data of a page.
+func (s *Site) view(ctx context.Context, ask choice, now time.Time) *view {
+	jobs := s.Store.Jobs()
+	v := &view{facts: factsAt(jobs, now), nodeNames: nodesOf(jobs), site: s, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
+	v.states = v.facts.states()
+	v.silent = silent(v.states)
+	var groups []alerting.Group
+	groups, v.err = s.groups(ctx)
 	var inhibition notify.Inhibition
 	if s.Inhibition != nil {
 		inhibition = s.Inhibition()
 	}
-	return judge(groups, inhibition), err
+	v.judgement = judge(groups, inhibition, v.silent)
+	return v
 }
 
 // groups returns the rules with their alerts.
@@ -161,16 +141,12 @@ func (s *Site) groups(ctx context.Context) ([]alerting.Group, error) {
 }
 
 func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node {
-	j, err := s.judge(ctx)
-	jobs := s.Store.Jobs()
-	v := &view{
-		facts: factsAt(jobs, now), judgement: j, nodeNames: nodesOf(jobs), past: &history{ctx: ctx, source: s.Source, now: now}, site: s, ask: ask,
-	}
+	v := s.view(ctx, ask, now)
 	observers := v.observers()
 	nodes, nodeSums := v.nodes()
 	validators := v.validators()
 	l1s := v.l1s()
-	verdict := s.verdictOf(j, err, now)
+	verdict := v.headline()
 	sums := append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, nodeSums...)
 	return document(verdict,
 		top(
@@ -179,37 +155,44 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 			link(manual("runbooks"), "Runbooks"), link(manual("metrics.md"), "Families"), link(manual("configuration.md"), "Configuration"),
 		),
 		h.Main(
-			verdictSection(verdict, append(sums, j.sums()...)),
-			g.If(len(j.problems) > 0, h.Section(h.Aria("label", "Problems"), problemList(j, now, maxLines))),
+			verdictSection(verdict, append(sums, v.sums()...)),
+			g.If(len(v.problems) > 0, h.Section(h.Aria("label", "Problems"), v.problemList(maxLines))),
 			g.Iff(v.past.err != nil, func() g.Node {
 				return h.Article(h.Class("card warn"), h.P(h.Strong(g.Text("The history cannot be read."))), h.Code(h.Class("error"), g.Text(v.past.err.Error())))
 			}),
 			nodes, validators, l1s, observers,
-			collectorSections(v.jobs, j, now),
+			collectorSections(v.jobs, v.judgement, now),
 		),
 		bottom(s.Version, link("-/ready", "ready"), link("-/healthy", "healthy")),
 	)
 }
 
-func (j *judgement) sums() []string {
-	sums := []string{plural(j.firing, "alert fires", "alerts fire")}
-	if j.pending > 0 {
-		sums = append(sums, number(j.pending)+" pending")
+func (v *view) sums() []string {
+	if errors.Is(v.err, errNoSource) {
+		return []string{"alerts are not evaluated here"}
+	}
+	sums := []string{plural(v.firing, "alert fires", "alerts fire")}
+	if v.pending > 0 {
+		sums = append(sums, number(v.pending)+" pending")
+	}
+	if v.over > 0 {
+		sums = append(sums, number(v.over)+" over")
 	}
 	return sums
 }
 
 // problemList shows the problems, each with at most limit alerts.
-func problemList(j *judgement, now time.Time, limit int) g.Node {
-	return h.Ul(h.Class("problems"), g.Map(j.problems, func(p *problem) g.Node {
+func (v *view) problemList(limit int) g.Node {
+	return h.Ul(h.Class("problems"), g.Map(v.problems, func(p *problem) g.Node {
 		worst := p.worst()
+		action := v.action(worst)
 		shown := p.alerts[:min(len(p.alerts), limit)]
-		return h.Li(h.Class(mark{worst.level, !worst.firing}.class()), h.ID(p.name),
+		return h.Li(h.Class(worst.mark().class()), h.ID(p.name),
 			g.Map(shown, func(a *active) g.Node {
-				return h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, now))))
+				return h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now))))
 			}),
 			g.If(len(p.alerts) > len(shown), h.P(link((&url.URL{Path: "alerts", Fragment: p.name}).String(), number(len(p.alerts)-len(shown))+" more"))),
-			g.If(worst.action() != "", h.P(h.Class("action"), prose(worst.action()))),
+			g.If(action != "", h.P(h.Class("action"), prose(action))),
 			h.P(h.Class("dim"),
 				g.Text(p.name+" · "+worst.Labels["severity"]+" "), g.If(worst.Annotations["runbook_url"] != "", g.Group{g.Text("· "), link(worst.Annotations["runbook_url"], "runbook")}),
 				g.If(len(p.suppressed) > 0, g.Text(" · suppresses "+suppressed(p.suppressed))),
@@ -218,14 +201,21 @@ func problemList(j *judgement, now time.Time, limit int) g.Node {
 	}))
 }
 
-// stateOf returns since when an alert fires, or when it will fire.
+// stateOf returns since when an alert fires, when it will fire, or when it clears.
 func stateOf(a *active, now time.Time) string {
-	if a.firing {
+	switch {
+	case a.kept():
+		over := "over since " + span(now.Sub(a.KeepFiringSince))
+		if left := a.KeepFiringSince.Add(a.rule.KeepFiringFor).Sub(now); left > 0 {
+			over += ", clears in " + span(left) + " unless it returns"
+		}
+		return over
+	case a.firing:
 		return "since " + clockTime(now, a.ActiveAt) + " (" + span(now.Sub(a.ActiveAt)) + ")"
 	}
 	pending := "pending for " + span(now.Sub(a.ActiveAt))
 	if left := a.fires().Sub(now); left > 0 {
-		return pending + ", fires in " + span(left)
+		return pending + ", fires in " + exact(left)
 	}
 	return pending + ", fires with the next evaluation"
 }

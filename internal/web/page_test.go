@@ -73,10 +73,10 @@ func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 				n.Node("charlie").SetChain("C", simnet.Bootstrapping)
 			}, after: 14 * time.Minute,
 			problems: []string{"AvaxChainNotBootstrapped: bad", "AvaxNodeDown: bad"},
-			pending: []string{"3 of 4 nodes up", "pending for", ", fires in", `<article class="card bad pending" id="node-bravo">`,
+			pending: []string{"3 of 4 nodes up", "pending for", ", fires in", `<article class="card bad" id="node-bravo">`, "bravo: no answer for ",
 				"<b>C</b> bootstrapping"},
 			firing: []string{`<article class="card bad" id="node-bravo">`, "<strong>No connection.</strong>", "runbooks/AvaxNodeDown.md",
-				`<span class="tag bad">down`, `class="down"`, `<li class="bad"><b>C</b> bootstrapping`, "Failing checks", `class="bootstrapping"`},
+				`<span class="tag bad">no answer for `, `class="down"`, `<li class="bad"><b>C</b> bootstrapping`, "Failing checks", `class="bootstrapping"`},
 		},
 		"a reward is at risk and an L1 runs out of balance": {
 			change: func(n *simnet.Network) {
@@ -158,7 +158,7 @@ func TestCellColorsFollowAlerts(t *testing.T) {
 	record := alerting.Rule{Name: "avax:bad_peers", Query: "avax_node_peers < 5 unless avax_node_validating == 1"}
 	few := rule("Few", "warn", alerting.Firing, map[string]string{"node": "a"})
 	few.Query = "avax:bad_peers > 0 and avax_node_connected_stake_ratio > 0"
-	j := judge([]alerting.Group{group(record, few)}, notify.Inhibition{})
+	j := judge([]alerting.Group{group(record, few)}, notify.Inhibition{}, nil)
 	for _, test := range []struct {
 		node, family string
 		want         mark

@@ -88,7 +88,8 @@ type stopAnswer struct {
 // The answer is one line of text, or JSON if the request accepts application/json. docs/operating.md has a script for rolling
 // upgrades that uses it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
-	status, answer := s.stopAnswer(r.URL.Query().Get("node"), time.Now())
+	jobs := s.Store.Jobs()
+	status, answer := s.stopAnswer(factsAt(jobs, time.Now()), nodesOf(jobs), r.URL.Query().Get("node"))
 	w.Header().Add("Vary", "Accept")
 	if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "application/json") {
 		writeJSON(w, status, answer)
@@ -102,14 +103,11 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 // stopCollector is the collector that exports whether a node can be stopped.
 const stopCollector = "safe_to_stop"
 
-func (s *Site) stopAnswer(nameOrID string, now time.Time) (status int, a stopAnswer) {
+func (s *Site) stopAnswer(f *facts, nodes nodeNames, nameOrID string) (status int, a stopAnswer) {
 	if nameOrID == "" {
 		a.Reason = "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"
 		return http.StatusBadRequest, a
 	}
-	jobs := s.Store.Jobs()
-	f := factsAt(jobs, now)
-	nodes := nodesOf(jobs)
 	a.Node, a.NodeID = nameOrID, nodes.ids[nameOrID]
 	if names := nodes.called[nameOrID]; len(names) > 0 {
 		a.Node, a.NodeID = names[0], nameOrID
@@ -129,8 +127,8 @@ func (s *Site) stopAnswer(nameOrID string, now time.Time) (status int, a stopAns
 		}
 	}
 	a.Chains = found.leaves
-	for _, j := range jobs {
-		if j.Last.Collector == stopCollector && now.Before(j.Good.Until) {
+	for _, j := range f.jobs {
+		if j.Last.Collector == stopCollector && f.now.Before(j.Good.Until) {
 			a.AsOf = &j.Good.At
 		}
 	}

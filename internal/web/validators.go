@@ -92,12 +92,12 @@ var (
 // aboutValidator returns the mark of a validator's row. It combines the alerts about the validator and those alerts about its
 // node that color a cell of the row.
 func (v *view) aboutValidator(id string) mark {
-	return v.about(subject{{"node_id", id}}).worse(v.ofValidator(id, slices.Concat(stateFamilies, endFamilies, uptimeFamilies, budgetFamilies, votesFamilies, rewardFamilies)))
+	return v.about(subject{{"node_id", id}, {"chain", ""}}).worse(v.ofValidator(id, slices.Concat(stateFamilies, endFamilies, uptimeFamilies, budgetFamilies, votesFamilies, rewardFamilies)))
 }
 
 // ofValidator returns the mark of a cell with values of these families.
 func (v *view) ofValidator(id string, families []string) mark {
-	m := v.value(subject{{"node_id", id}}, families...)
+	m := v.value(subject{{"node_id", id}, {"chain", ""}}, families...)
 	if node := v.nameOf(id); node != "" {
 		m = m.worse(v.value(subject{{"node", node}}, families...))
 	}

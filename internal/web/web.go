@@ -36,6 +36,8 @@ type Site struct {
 	// Unreachable returns the names of the nodes that do not answer now, or whose last answer is older than the duration
 	// within.
 	Unreachable func(within time.Duration) []string
+	// DefaultNode is true if no node is configured: the only node is the default address.
+	DefaultNode bool
 	// ObserverBudget is the maximum number of calls to one observer within any minute.
 	ObserverBudget int
 	// Progress returns the number of jobs whose first run has ended, and the number of jobs.

@@ -65,6 +65,14 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
+// exact formats a duration to a deadline.
+func exact(d time.Duration) string {
+	if d >= 100*time.Second && d < time.Hour {
+		return strings.TrimSuffix(fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second), " 0 s")
+	}
+	return span(d)
+}
+
 func took(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%d ms", d.Milliseconds())

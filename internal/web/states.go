@@ -1,0 +1,217 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// state is what the newest samples say about a node: a fact, with or without an alert.
+type state struct {
+	node    string
+	level   level
+	text    string
+	silent  bool     // whether the node does not answer
+	failure *failure // why it does not answer; may be nil
+}
+
+// upCollector is the collector that asks whether a node answers.
+const upCollector = "up"
+
+// states returns the states of the nodes, worst first.
+func (f *facts) states() (states []state) {
+	up := f.by("avax_node_up", "node")
+	chains, checks := map[string][]string{}, map[string]int{}
+	for l, bootstrapped := range f.by("avax_node_chain_bootstrapped", "node", "chain") {
+		if bootstrapped == 0 {
+			chains[l[0]] = append(chains[l[0]], l[1])
+		}
+	}
+	for l, failing := range f.by("avax_node_health_check_failing", "node", "check") {
+		checks[l[0]] += int(failing)
+	}
+	answered, failures := map[string]time.Time{}, map[string]*failure{}
+	for _, j := range f.jobs {
+		node := j.Last.Target.Node
+		if j.Last.Collector == upCollector || !up.is(0, node) {
+			continue
+		}
+		if j.Good.At.After(answered[node]) {
+			answered[node] = j.Good.At
+		}
+		if j.Last.Err != nil && failures[node] == nil {
+			failures[node] = failureOf(j.Last.Err)
+		}
+	}
+	for _, name := range up.names() {
+		s := state{node: name, level: well, text: "up"}
+		slices.SortFunc(chains[name], compareChains)
+		switch {
+		case up.is(0, name):
+			s = f.notUp(name, answered[name], failures[name])
+		case len(chains[name]) > 0:
+			s.level, s.text = warn, "bootstrapping "+brief(chains[name])
+		case checks[name] > 0:
+			s.level, s.text = warn, "unhealthy: "+plural(checks[name], "check fails", "checks fail")
+		}
+		states = append(states, s)
+	}
+	slices.SortStableFunc(states, func(a, b state) int { return cmp.Compare(b.level, a.level) })
+	return states
+}
+
+// notUp returns the state of a node that did not answer the last probe. A node that rejects the exporter may be up.
+func (f *facts) notUp(name string, answered time.Time, why *failure) state {
+	s := state{node: name, level: bad, text: "no answer", silent: true, failure: why}
+	if why != nil && (why.outcome == scrape.Forbidden || why.outcome == scrape.RateLimited) {
+		s.level, s.text, s.silent = warn, "rejects the exporter", false
+	}
+	if answered.IsZero() {
+		s.text += " since the exporter started"
+	} else {
+		s.text += " for " + span(f.now.Sub(answered))
+	}
+	return s
+}
+
+// silent returns the names of the nodes that do not answer.
+func silent(states []state) (names []string) {
+	for _, s := range states {
+		if s.silent {
+			names = append(names, s.node)
+		}
+	}
+	return names
+}
+
+// verdict is the headline of a page.
+type verdict struct {
+	level level
+	title string
+	text  string // first action
+}
+
+// headline returns the worse of the nodes' states and the alerts. A node that does not answer comes first, because other alerts may be
+// its effects.
+func (v *view) headline() verdict {
+	if len(v.silent) > 0 {
+		return v.silentHeadline()
+	}
+	alerts := v.alertHeadline()
+	if len(v.states) > 0 && v.states[0].level > alerts.level {
+		s := v.states[0]
+		return verdict{s.level, s.node + ": " + s.text, alerts.text}
+	}
+	return alerts
+}
+
+func (v *view) alertHeadline() verdict {
+	ran, of := v.site.Progress()
+	switch {
+	case errors.Is(v.err, errNoSource):
+		return verdict{note, "Alerts are not evaluated here", "Set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on."}
+	case v.err != nil:
+		return verdict{bad, "Alerts are unknown", fmt.Sprintf("Alerts cannot be read: %v", v.err)}
+	case len(v.problems) > 0 && !v.problems[0].worst().kept():
+		worst := v.problems[0].worst()
+		return verdict{worst.level, titleOf(worst) + ", " + stateOf(worst, v.now), v.action(worst)}
+	case ran < of || of == 0:
+		return verdict{note, "Starting", fmt.Sprintf("%d of %d collectors have run.", ran, of)}
+	case len(v.broken) > 0:
+		return verdict{bad, plural(len(v.broken), "alert rule", "alert rules") + " cannot be evaluated", "See the rules on the alerts page."}
+	case !v.evaluated:
+		return verdict{note, "Starting", "The alert rules have not been evaluated yet."}
+	case len(v.problems) > 0:
+		worst := v.problems[0].worst()
+		return verdict{well, "No active alerts", titleOf(worst) + ": " + stateOf(worst, v.now) + "."}
+	}
+	return verdict{level: well, title: "No active alerts"}
+}
+
+// silentHeadline is the headline while nodes do not answer. It contains when the alert about them pages.
+func (v *view) silentHeadline() verdict {
+	s := v.states[slices.IndexFunc(v.states, func(s state) bool { return s.silent })]
+	found := verdict{level: bad, title: s.node + ": " + s.text}
+	if n := len(v.silent); n > 1 {
+		found.title = plural(n, "node does", "nodes do") + " not answer: " + brief(v.silent)
+	}
+	if s.failure != nil {
+		found.text = s.failure.What + ". " + s.failure.Do
+	}
+	i := slices.IndexFunc(v.problems, func(p *problem) bool { return p.worst().rank == rankSilent && v.reads(p.worst(), "avax_node_up") })
+	switch {
+	case v.site.DefaultNode:
+		found.title, found.text = "No node is configured", "Set AVAX_NODES, such as AVAX_NODES=alpha=http://127.0.0.1:9650. The default address does not answer."
+	case errors.Is(v.err, errNoSource):
+	case v.err != nil:
+		found.title += "; alerts are unknown"
+	case i < 0:
+		found.title += "; no alert yet"
+	default:
+		a := v.problems[i].worst()
+		found.title += "; " + v.fires(a)
+		found.text = v.action(a)
+	}
+	return found
+}
+
+// fires returns since when an alert fires, or when it will.
+func (v *view) fires(a *active) string {
+	what := "alerts"
+	if a.level == bad {
+		what = "pages"
+	}
+	if a.firing {
+		return what + " since " + clockTime(v.now, a.fires())
+	}
+	return what + " in " + exact(max(0, a.fires().Sub(v.now)))
+}
+
+// harmful finds an action that takes a node offline.
+var harmful = regexp.MustCompile(`(?i)\b(restart|stop)\b`)
+
+// action returns the first action that the alert recommends. It leaves out what takes a node offline, unless that is safe.
+func (v *view) action(a *active) string {
+	text := a.action()
+	node := a.Labels["node"]
+	if v.site.DefaultNode && slices.Contains(v.silent, node) {
+		return "Set AVAX_NODES: no node is configured, and the default address does not answer."
+	}
+	if a.kept() || !harmful.MatchString(text) || slices.Contains(v.silent, node) {
+		return text
+	}
+	why := v.unsafe(node)
+	if why == "" {
+		return text
+	}
+	var kept []string
+	for sentence := range strings.SplitAfterSeq(text, ". ") {
+		if !harmful.MatchString(sentence) || strings.Contains(sentence, "exporter") {
+			kept = append(kept, strings.TrimSpace(sentence))
+		}
+	}
+	if strings.Join(kept, " ") == text {
+		return text
+	}
+	return strings.Join(append(kept, "Do not restart or stop a node now: "+why+"."), " ")
+}
+
+// unsafe returns why a node may not be taken offline; empty if it may be, or if that is not known. The name may be empty.
+func (v *view) unsafe(node string) string {
+	if len(v.silent) > 0 {
+		return "no answer from " + brief(v.silent)
+	}
+	if node == "" {
+		return ""
+	}
+	if _, answer := v.site.stopAnswer(v.facts, v.nodeNames, node); answer.Safe != nil && !*answer.Safe {
+		return "/safe-to-stop says " + answer.Reason
+	}
+	return ""
+}
