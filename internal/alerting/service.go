@@ -79,6 +79,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		a.state.dir = &state.Dir{} // state in memory only: a restart loses it
 		o.Registerer.Unregister(a.metrics.saved)
 	}
+	a.metrics.saved.Set(1) // until a write fails
 	if err := a.state.load(time.Now()); err != nil {
 		a.log.Warn("alert state not restored", "err", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -77,7 +78,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler = schedule.Start(ctx, a.store, registry, log)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
-	site := &web.Site{Store: a.store, Unreachable: targets.unreachable, ObserverBudget: cfg.ObserverBudget, Registry: prometheus.Gatherers{registry, upstreams}, Progress: a.Progress, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log}
+	site := &web.Site{Store: a.store, Unreachable: targets.unreachable, DefaultNode: defaultNode(targets), ObserverBudget: cfg.ObserverBudget, Registry: prometheus.Gatherers{registry, upstreams}, Progress: a.Progress, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {
@@ -117,6 +118,13 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.watch = fleet.NewWatch(cfg.Fleet, a.setNodes, log, registry)
 	go a.watch.Run(ctx)
 	return a, nil
+}
+
+// defaultNode reports whether no node is configured, so that the only node is at the default address.
+func defaultNode(t *targets) bool {
+	_, configured := os.LookupEnv("AVAX_NODES")
+	nodes := t.shard.Nodes()
+	return !configured && len(nodes) == 1 && nodes[0].Name() == "local"
 }
 
 // inhibition returns a function that returns the inhibit rules in force: those of the notifier, else the shipped rules.

@@ -222,13 +222,16 @@ func (v *view) chips(f *nodeFacts, node string, inTable bool) g.Node {
 }
 
 // behind returns how many blocks each node is behind on each chain. A height counts only for heights that were read at the same time or
-// later, because later heights are higher anyway.
+// later, because later heights are higher anyway. Heights of the X-Chain are left out: they may be older than their run.
 func (f *facts) behind() values {
 	heights := slices.Clone(f.of("avax_chain_height"))
 	slices.SortFunc(heights, func(a, b sample) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(b.value, a.value)) })
 	highest, behind := map[string]float64{}, values{}
 	for _, s := range heights {
 		chain := s.label("chain")
+		if chain == "X" {
+			continue
+		}
 		highest[chain] = max(highest[chain], s.value)
 		behind[s.pick([]string{"node", "chain"})] = highest[chain] - s.value
 	}

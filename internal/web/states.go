@@ -120,7 +120,11 @@ func (v *view) alertHeadline() verdict {
 		return verdict{bad, "Alerts are unknown", fmt.Sprintf("Alerts cannot be read: %v", v.err)}
 	case len(v.problems) > 0 && !v.problems[0].worst().kept():
 		worst := v.problems[0].worst()
-		return verdict{worst.level, titleOf(worst) + ", " + stateOf(worst, v.now), v.action(worst)}
+		title := titleOf(worst) + ", " + stateOf(worst, v.now)
+		if i := slices.IndexFunc(v.states, func(s state) bool { return s.level > well && s.node == worst.Labels["node"] }); i >= 0 && !worst.firing {
+			title = v.states[i].node + ": " + v.states[i].text + "; " + v.fires(worst)
+		}
+		return verdict{worst.level, title, v.action(worst)}
 	case ran < of || of == 0:
 		return verdict{note, "Starting", fmt.Sprintf("%d of %d collectors have run.", ran, of)}
 	case len(v.broken) > 0:

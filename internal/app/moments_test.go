@@ -1,0 +1,142 @@
+package app_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// page is a page of the exporter at one moment.
+type page struct {
+	t    *testing.T
+	what string
+	text string
+}
+
+func (s *stage) page(t *testing.T, what, path string) page {
+	t.Helper()
+	time.Sleep(2 * time.Second) // a page is shared for one second
+	answer := httptest.NewRecorder()
+	s.exporter.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return page{t, what, html.UnescapeString(answer.Body.String())}
+}
+
+var headline = regexp.MustCompile(`(?s)<h1 class="(\w+)">(.*?)</h1>(?:<p class="action">(.*?)</p>)?`)
+
+// headline returns the level, the title and the action at the top of the page.
+func (p page) headline() (level, title, action string) {
+	found := headline.FindStringSubmatch(p.text)
+	if found == nil {
+		p.t.Fatalf("%s: no headline in\n%s", p.what, p.text)
+	}
+	return found[1], found[2], found[3]
+}
+
+// has demands that the page contains texts; a text that begins with ! must be absent.
+func (p page) has(texts ...string) {
+	p.t.Helper()
+	for _, text := range texts {
+		if want, absent := strings.CutPrefix(text, "!"); strings.Contains(p.text, want) == absent {
+			_, title, action := p.headline()
+			p.t.Errorf("%s: page contains %q: %v; headline: %s. %s", p.what, want, absent, title, action)
+		}
+	}
+}
+
+// noneBehind demands that no height is compared with a later one.
+func (p page) noneBehind() {
+	p.t.Helper()
+	if found := regexp.MustCompile(`<b>\w+</b>[^<]* behind`).FindString(p.text); found != "" {
+		p.t.Errorf("%s: %s", p.what, found)
+	}
+}
+
+var listed = regexp.MustCompile(`(?:<li class="[a-z ]+"|<article class="card [a-z ]+") id="(Avax\w+)"`)
+
+// problems returns the names of the alerts on the page, in their order.
+func (p page) problems() string {
+	var names []string
+	for _, m := range listed.FindAllStringSubmatch(p.text, -1) {
+		names = append(names, m[1])
+	}
+	return strings.Join(names, " ")
+}
+
+// The page leads to the node that does not answer, from the first probe to the end of the last alert.
+func TestPageLeadsToTheSilentNode(t *testing.T) {
+	onStage(t, drill{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(s *stage, _ *pager) {
+		each(members[:9], func(m string) { s.RemoveValidator("examplepoa", m) }) // so that bravo's weight matters
+		time.Sleep(10 * time.Minute)
+		healthy := s.page(t, "healthy", "/")
+		healthy.has("4 of 4 nodes up", `class="card well" id="node-alpha"`)
+
+		healthy.noneBehind()
+
+		s.Node("bravo").Stop()
+		died := time.Now()
+		time.Sleep(18 * time.Second)
+		early := s.page(t, "20 s after bravo died", "/")
+		early.has("<title>bravo: no answer for ", "3 of 4 nodes up", "fill='%23d1242f'", `class="card bad" id="node-bravo"`, "!No active alerts")
+		if first := strings.Index(early.text, `id="node-bravo"`); first > strings.Index(early.text, `id="node-alpha"`) {
+			t.Error("20 s after bravo died: its card is not the first")
+		}
+		for time.Since(died) < 9*time.Minute {
+			what := fmt.Sprintf("%s after bravo died", time.Since(died))
+			now := s.page(t, what, "/")
+			if level, title, action := now.headline(); level != "bad" || !strings.HasPrefix(title, "bravo: no answer for ") || strings.Contains(action, "estart") {
+				t.Errorf("%s: %s: %s. %s", what, level, title, action)
+			}
+			for _, action := range regexp.MustCompile(`<p class="action">(.*?)</p>`).FindAllStringSubmatch(now.text, -1) {
+				if strings.Contains(action[1], "Then restart") {
+					t.Errorf("%s: action %s", what, action[1])
+				}
+			}
+			if all := s.page(t, what, "/alerts"); all.problems() != now.problems() || !strings.Contains(all.text, "bravo: no answer for ") {
+				t.Errorf("%s: alerts in the order %s, on the status page %s", what, all.problems(), now.problems())
+			}
+			if since := time.Since(died); since > 90*time.Second && since < 4*time.Minute {
+				now.has("; pages in ", "!AvaxL1ConnectedWeightLow · page · suppresses AvaxNodeDown")
+			}
+			time.Sleep(10 * time.Second)
+		}
+
+		s.Node("bravo").Start()
+		time.Sleep(100 * time.Second)
+		over := s.page(t, "100 s after bravo is back", "/")
+		over.has("4 of 4 nodes up", "over since ", "clears in ", " unless it returns", "!Log in to bravo", `<li class="well" id="AvaxNodeDown">`, `!class="card bad" id="node-bravo"`)
+	})
+}
+
+// A chain that bootstraps is a state of the node, not a gap in the monitoring.
+func TestPageShowsABootstrappingChain(t *testing.T) {
+	onStage(t, drill{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(s *stage, _ *pager) {
+		time.Sleep(10 * time.Minute)
+		s.Node("charlie").SetChain("C", simnet.Bootstrapping)
+		for _, after := range []time.Duration{70 * time.Second, 5 * time.Minute, 9 * time.Minute} {
+			time.Sleep(after)
+			now := s.page(t, after.String()+" after the chain began to bootstrap", "/")
+			now.has("bootstrapping C", "!Monitoring gap", "!search the log")
+			now.noneBehind()
+			if _, title, _ := now.headline(); !strings.HasPrefix(title, "charlie: bootstrapping C") && after < 9*time.Minute {
+				t.Errorf("headline %s", title)
+			}
+		}
+	})
+}
+
+// The first moments after a start with a state directory.
+func TestPageAfterAStartIsQuiet(t *testing.T) {
+	onStage(t, drill{quick: true}, func(s *stage, _ *pager) {
+		for range 20 {
+			time.Sleep(5 * time.Second)
+			s.page(t, "after the start", "/").has("!state directory")
+		}
+	})
+}
