@@ -119,7 +119,7 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 	onStage(t, drill{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(s *stage, _ *pager) {
 		time.Sleep(10 * time.Minute)
 		s.Node("charlie").SetChain("C", simnet.Bootstrapping)
-		for _, after := range []time.Duration{70 * time.Second, 5 * time.Minute, 9 * time.Minute} {
+		for _, after := range []time.Duration{100 * time.Second, 5 * time.Minute, 9 * time.Minute} {
 			time.Sleep(after)
 			now := s.page(t, after.String()+" after the chain began to bootstrap", "/")
 			now.has("bootstrapping C", "!Monitoring gap", "!search the log")

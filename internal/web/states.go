@@ -39,6 +39,9 @@ func (f *facts) states() (states []state) {
 	answered, failures := map[string]time.Time{}, map[string]*failure{}
 	for _, j := range f.jobs {
 		node := j.Last.Target.Node
+		if chain := j.Last.Target.Chain; scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping && chain != "" {
+			chains[node] = appendNew(chains[node], chain)
+		}
 		if j.Last.Collector == upCollector || !up.is(0, node) {
 			continue
 		}
