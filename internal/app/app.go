@@ -123,7 +123,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 // defaultNode reports whether no node is configured, so that the only node is at the default address.
 func defaultNode(t *targets) bool {
 	_, configured := os.LookupEnv("AVAX_NODES")
-	nodes := t.shard.Nodes()
+	nodes := t.ups.Nodes()
 	return !configured && len(nodes) == 1 && nodes[0].Name() == "local"
 }
 

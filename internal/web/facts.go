@@ -194,7 +194,7 @@ func (f *facts) why(of func(metric.Key) bool) string {
 	case len(failing) > 0:
 		return strings.Join(failing, "; ")
 	case !ran:
-		return "its collector has not run here: it may be disabled, or run on shard 0"
+		return "its collector has not run here: it may be disabled"
 	}
 	return "the last runs did not report it"
 }

@@ -183,9 +183,9 @@ func TestSafeToStopNeedsARecentRun(t *testing.T) {
 	})
 }
 
-func TestSafeToStopNamesTheRightShard(t *testing.T) {
+func TestSafeToStopNeedsItsCollector(t *testing.T) {
 	s := siteWith(t, `avax_node_up{node="a"} 1`)
-	want := "not known: how much of P would stay connected: its collector has not run here: it may be disabled, or run on shard 0\n"
+	want := "not known: how much of P would stay connected: its collector has not run here: it may be disabled\n"
 	if status, body := get(t, s, "/safe-to-stop?node=a"); status != 503 || body != want {
 		t.Errorf("%d %s", status, body)
 	}
