@@ -58,14 +58,14 @@ func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *m
 			out.Set(platformBalance, amount.AVAX(), address, state)
 		}
 	}
-	out.Set(utxos, float64(len(has.UTXOIDs)), "P", address)
+	out.Set(utxos, float64(has.UTXOs), "P", address)
 	return nil
 }
 
 func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	count, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (int, error) {
 		return nodes.Call(n, "avm.getUTXOs", func() (count int, err error) {
-			for _, err := range n.AVMUTXOs(ctx, "X", node.UTXOQuery{Addresses: []string{address}}) {
+			for _, err := range n.AVMUTXOs(ctx, "X", address) {
 				if err != nil {
 					return 0, err
 				}

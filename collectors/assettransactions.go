@@ -40,8 +40,8 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 	}
 	newest, seen := counts.Newest, counts.Seen
 	// Start one second earlier, because it is not documented whether the range includes its start.
-	query := data.AssetTransactionQuery{Start: counts.Newest.Add(-time.Second), Paging: data.Paging{MaxPages: maxNewPages}}
-	for t, err := range readable(out, ups.Data.AssetTransactions(ctx, ups.Data.networkName(), data.XChain, asset, query)) {
+	from := counts.Newest.Add(-time.Second)
+	for t, err := range readable(out, ups.Data.AssetTransactions(ctx, ups.Data.networkName(), asset, from, data.Paging{MaxPages: maxNewPages})) {
 		if data.IsTruncated(err) {
 			out.Note("%s has more transactions than one run reads: some are not counted", asset)
 			break

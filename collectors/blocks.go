@@ -38,7 +38,7 @@ func collectBlocks(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metr
 	b := slices.MaxFunc(found, func(a, b nodeBlock) int { return cmp.Compare(a.Number, b.Number) })
 	out.Set(headGasUsed, float64(b.GasUsed), c.Name)
 	out.Set(headGasLimit, float64(b.GasLimit), c.Name)
-	out.Set(headTransactions, float64(len(b.Transactions)), c.Name)
+	out.Set(headTransactions, float64(b.Transactions), c.Name)
 	if b.BaseFeePerGas != nil {
 		fee, _ := b.BaseFeePerGas.Float64()
 		out.Set(headBaseFee, fee, c.Name)

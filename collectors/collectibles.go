@@ -27,7 +27,7 @@ var collectibles = &Spec{
 func collectCollectibles(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	held, err := ofChain(ctx, ups, c, opCollectibles+" "+address, func(chainID string) (map[string]int, error) {
 		held := map[string]int{data.ERC721: 0, data.ERC1155: 0}
-		for t, err := range readable(out, ups.Data.Collectibles(ctx, chainID, address, data.CollectibleQuery{})) {
+		for t, err := range readable(out, ups.Data.Collectibles(ctx, chainID, address, "")) {
 			if err == nil {
 				err = ups.checkChain(ctx, opCollectibles, c, t.ChainID)
 			}

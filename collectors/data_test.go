@@ -606,7 +606,7 @@ func message(id, status, destination string, sent time.Time) string {
 		"from":"0x1","to":"0x2","messageExecuted":%t,"receiptDelivered":false%s%s}`, id, status, destination, status != data.ICMPending, source, delivery)
 }
 
-// One NFT has a malformed field that the collector does not use. The other NFTs of the address still count.
+// One NFT is malformed. The other NFTs of the address still count.
 func TestMalformedItemIsSkippedAndNoted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const good = `{"address":"0x1","tokenId":"1","ercType":"ERC-721"}`
@@ -614,7 +614,7 @@ func TestMalformedItemIsSkippedAndNoted(t *testing.T) {
 			if !strings.HasSuffix(r.URL.Path, ":listCollectibles") {
 				return ""
 			}
-			return `{"collectibleBalances":[` + good + `,{"address":"0x1","tokenId":"2","ercType":"ERC-1155","metadata":{"indexStatus":"INDEXED","decimals":1.5}},` +
+			return `{"collectibleBalances":[` + good + `,{"address":"0x1","tokenId":"2","ercType":"ERC-1155","metadata":{"indexStatus":7}},` +
 				strings.ReplaceAll(good, `"1"`, `"3"`) + `]}`
 		})
 		samples, notes := w.runJob(t.Context(), t, "collectibles", simnet.Account+"/C")
@@ -761,11 +761,11 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 		status  string
 		want    int
 	}{
-		"enabled":         {true, data.NFTUnreachableTokenURI, 4},
-		"disabled":        {false, data.NFTUnreachableTokenURI, 0},
+		"enabled":         {true, "UNREACHABLE_TOKEN_URI", 4},
+		"disabled":        {false, "UNREACHABLE_TOKEN_URI", 0},
 		"already indexed": {true, "indexed", 0},
-		"full disk":       {true, data.NFTUnindexed, 4},
-		"rejected":        {true, data.NFTUnindexed, 4},
+		"full disk":       {true, "UNINDEXED", 4},
+		"rejected":        {true, "UNINDEXED", 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w world) {
@@ -1217,7 +1217,7 @@ func TestDataCallsStayWithinCost(t *testing.T) {
 			}
 			cost := spec.Cost(w.ups.Watch, len(spec.Bind(w.ups)))
 			for op := range cost {
-				if !slices.Contains(spec.Calls, op) || !slices.ContainsFunc(data.Endpoints(), func(e data.Endpoint) bool { return e.Op() == op }) {
+				if !slices.Contains(spec.Calls, op) || !slices.ContainsFunc(data.Methods(), func(m *scrape.Method) bool { return m.Op() == op }) {
 					t.Errorf("%s: cost for the undeclared call %s", spec.Name, op)
 				}
 			}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 var dataBlockchainsFamily = metric.New("avax_data_blockchains",
@@ -28,7 +27,7 @@ const blockchainPages = 4
 func bindDataBlockchains(ups *Upstreams) []Job {
 	return []Job{{metric.Target{Item: "data"}, func(ctx context.Context, out *metric.Batch) error {
 		count := 0
-		for _, err := range readable(out, ups.Data.Blockchains(ctx, ups.Data.networkName(), data.BlockchainQuery{})) {
+		for _, err := range readable(out, ups.Data.Blockchains(ctx, ups.Data.networkName())) {
 			if err != nil {
 				return err
 			}

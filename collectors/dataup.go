@@ -32,7 +32,7 @@ func bindDataUp(ups *Upstreams) []Job {
 		return nil
 	}
 	return []Job{{metric.Target{Item: "data"}, func(ctx context.Context, out *metric.Batch) error {
-		_, err := ups.Data.BlockchainPage(scrape.MaxAge(ctx, 0), cmp.Or(ups.Data.networkName(), data.Mainnet), data.BlockchainQuery{Paging: data.Paging{PageSize: 1}}, "")
+		err := ups.Data.Probe(scrape.MaxAge(ctx, 0), cmp.Or(ups.Data.networkName(), data.Mainnet))
 		switch outcome := scrape.OutcomeOf(err); {
 		case outcome == scrape.Forbidden || outcome == scrape.Rejected:
 			out.Note("%v", err)

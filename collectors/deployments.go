@@ -6,7 +6,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 var addressDeployments = metric.NewCounter("avax_address_deployments_total",
@@ -25,7 +24,7 @@ var deployments = &Spec{
 
 func collectDeployments(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	count, err := ofChain(ctx, ups, c, opDeployments+" "+address, func(chainID string) (count int, err error) {
-		for _, err := range readable(out, ups.Data.Deployments(ctx, chainID, address, data.Paging{})) {
+		for _, err := range readable(out, ups.Data.Deployments(ctx, chainID, address)) {
 			if err != nil {
 				return 0, err
 			}

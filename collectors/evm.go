@@ -70,7 +70,7 @@ func upgradeTimes(config node.ChainConfig) map[string]time.Time {
 
 // evmRules returns the rules and precompiles that are active in the newest block.
 func evmRules(ctx context.Context, n *nodes.Node, c nodes.Chain) (node.Rules, error) {
-	return nodes.Call(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref, nil) })
+	return nodes.Call(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref) })
 }
 
 // precompileStates returns whether each precompile of a chain is active, by name.

@@ -92,7 +92,7 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 // watch returns the observer of the network.
 func watch(t *testing.T, transport http.RoundTripper) *nodes.Node {
 	t.Helper()
-	up, err := scrape.New(scrape.Options{Name: "observer", URL: "http://observer.sim", Transport: transport, Withholds: node.IsWithheld})
+	up, err := scrape.New(scrape.Options{Name: "observer", URL: "http://observer.sim", Transport: transport, RepeatAfter: node.RepeatAfterObserver})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,10 +66,6 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 
 // blockTime returns the time of an X-Chain block. A block's time never changes, so the answer may be as old as
 // slowFacts.
-func blockTime(ctx context.Context, n *nodes.Node, c nodes.Chain, height uint64) (at time.Time, err error) {
-	b, err := n.AVMBlockByHeight(scrape.MaxAge(ctx, slowFacts), c.Ref, height, node.JSON)
-	if err == nil && b.JSON != nil && b.JSON.Time != nil {
-		at = b.JSON.Time.Time
-	}
-	return at, err
+func blockTime(ctx context.Context, n *nodes.Node, c nodes.Chain, height uint64) (time.Time, error) {
+	return n.AVMBlockTime(scrape.MaxAge(ctx, slowFacts), c.Ref, height)
 }

@@ -70,13 +70,10 @@ func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.
 				failing[name] = check.Error
 			}
 		}
-		if check.Chain == nil {
-			continue
-		}
-		if blocks := check.Chain.ProcessingBlocks; blocks != nil {
+		if blocks := check.Message.ProcessingBlocks; blocks != nil {
 			out.Set(chainProcessing, float64(*blocks), n.Name(), name)
 		}
-		if longest := check.Chain.LongestProcessingBlock; longest != nil {
+		if longest := check.Message.LongestProcessingBlock; longest != nil {
 			out.Set(chainLongestProcessing, longest.Seconds(), n.Name(), name)
 		}
 	}

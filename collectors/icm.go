@@ -42,8 +42,8 @@ var icm = &Spec{
 func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	name := ups.Data.entry("icm", address)
 	totals := load[icmTotals](&ups.Data.Ledger, out, name)
-	query := data.ICMQuery{Network: ups.Data.networkName(), Paging: data.Paging{PageSize: icmPage, MaxPages: maxNewPages}}
-	truncated, err := totals.read(readable(out, ups.Data.ICMMessages(ctx, address, query)))
+	paging := data.Paging{PageSize: icmPage, MaxPages: maxNewPages}
+	truncated, err := totals.read(readable(out, ups.Data.ICMMessages(ctx, ups.Data.networkName(), address, paging)))
 	if err != nil {
 		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
 	}

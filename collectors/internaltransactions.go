@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 
@@ -26,12 +27,14 @@ var internalTransactions = &Spec{
 }
 
 func collectInternalTransactions(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
-	return countTransfers(ctx, ups, c, address, opInternalTransactions, addressInternals, out, func(chainID string, r data.BlockRange) iter.Seq2[transfer, error] {
-		return transfersFrom(readable(out, ups.Data.InternalTransactions(ctx, chainID, address, r)), func(t data.InternalTransaction) transfer {
+	return countTransfers(ctx, ups, c, address, opInternalTransactions, addressInternals, out, func(chainID string, startBlock uint64, p data.Paging) iter.Seq2[transfer, error] {
+		identical := map[string]int{} // number of identical calls so far
+		return transfersFrom(readable(out, ups.Data.InternalTransactions(ctx, chainID, address, startBlock, p)), func(t data.InternalTransaction) transfer {
 			if t.IsReverted {
 				return transfer{}
 			}
-			return transfer{uint64(t.BlockNumber), t.ID(), t.From.Address, t.To.Address}
+			identical[t.ID()]++
+			return transfer{uint64(t.BlockNumber), fmt.Sprint(t.ID(), " ", identical[t.ID()]), t.From.Address, t.To.Address}
 		})
 	})
 }

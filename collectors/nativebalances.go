@@ -29,7 +29,7 @@ var nativeBalances = &Spec{
 
 func collectNativeBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	b, err := ofChain(ctx, ups, c, opNativeBalance+" "+address, func(chainID string) (data.NativeTokenBalance, error) {
-		return ups.Data.NativeBalance(ctx, chainID, address, data.NativeBalanceQuery{Currency: ups.Data.Currency})
+		return ups.Data.NativeBalance(ctx, chainID, address, ups.Data.Currency)
 	})
 	if err == nil {
 		err = ups.checkChain(ctx, opNativeBalance, c, b.ChainID)

@@ -93,7 +93,7 @@ func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, ou
 		return 0
 	})
 	for _, address := range order {
-		for held, err := range readable(out, ups.Data.Collectibles(ctx, chainID, address, data.CollectibleQuery{ContractAddress: t.Contract})) {
+		for held, err := range readable(out, ups.Data.Collectibles(ctx, chainID, address, t.Contract)) {
 			if err != nil {
 				return nil, err
 			}

@@ -62,12 +62,9 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 		foundNow:     map[string]bool{},
 		store:        func() { ups.Data.Ledger.save(out, name, totals) },
 		history:      &ups.Data.history,
-		page: func(ctx context.Context, token string) (data.RewardPage, error) {
-			query := data.RewardQuery{
-				NodeIDs: []string{id}, SortOrder: data.Descending, Currency: ups.Data.Currency, Paging: data.Paging{PageSize: rewardPageSize},
-			}
-			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.networkName(), query, token)
-			for _, r := range p.Rewards {
+		page: func(ctx context.Context, token string) (data.Page[data.Reward], error) {
+			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.networkName(), id, ups.Data.Currency, rewardPageSize, token)
+			for _, r := range p.Items {
 				switch {
 				case err != nil:
 				case r.Err != nil:
@@ -170,7 +167,7 @@ type rewardReader struct {
 	*rewardTotals
 	known    map[rewardHash]bool // rewards in Settled
 	foundNow map[string]bool     // rewards that no earlier run found, by ID
-	page     func(ctx context.Context, token string) (data.RewardPage, error)
+	page     func(ctx context.Context, token string) (data.Page[data.Reward], error)
 	store    func() // stores the totals in the ledger
 	history  *lock  // held while the reader reads pages after the first
 }
@@ -189,7 +186,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	allNew, token := r.add(p.Rewards), p.NextPageToken
+	allNew, token := r.add(p.Items), p.NextPageToken
 	sweep := began.Sub(r.Swept) >= rewardSweep
 	defer r.store()
 	if token != "" && (allNew || sweep) {
@@ -224,7 +221,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 		case p.NextPageToken == token:
 			return &scrape.Error{Op: opRewards, Outcome: scrape.Malformed, Err: errors.New("the answer repeats the page token of the request")}
 		}
-		allNew, token = r.add(p.Rewards), p.NextPageToken
+		allNew, token = r.add(p.Items), p.NextPageToken
 		if len(r.known)+len(r.Open) > maxRewards {
 			return &scrape.Error{Op: opRewards, Outcome: scrape.TooLarge, Err: fmt.Errorf("more than %d rewards of one validator", maxRewards)}
 		}

@@ -17,14 +17,14 @@ func TestEndlessRewardListIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages := 0
 		r := rewardReader{rewardTotals: &rewardTotals{}, known: map[rewardHash]bool{}, foundNow: map[string]bool{}, store: func() {}, history: &lock{}}
-		r.page = func(context.Context, string) (data.RewardPage, error) {
+		r.page = func(context.Context, string) (data.Page[data.Reward], error) {
 			pages++
-			p := data.RewardPage{NextPageToken: fmt.Sprint(pages)}
+			p := data.Page[data.Reward]{NextPageToken: fmt.Sprint(pages)}
 			for n := range 1000 {
 				reward := data.Reward{NodeID: "NodeID-x", RewardTxHash: fmt.Sprint(pages, ".", n)}
 				reward.Reward.Amount.Int = big.NewInt(1)
 				reward.EndTimestamp.Time = time.Now()
-				p.Rewards = append(p.Rewards, data.Item[data.Reward]{Value: reward})
+				p.Items = append(p.Items, data.Item[data.Reward]{Value: reward})
 			}
 			return p, nil
 		}

@@ -45,7 +45,7 @@ type transferCounts struct {
 // countTransfers counts the new transfers of an address in both directions. It reads the block with the newest counted
 // transfer again, because the service may have indexed more transfers of that block after the last run.
 func countTransfers(ctx context.Context, ups *Upstreams, c nodes.Chain, address, op string, family *metric.Family, out *metric.Batch,
-	list func(chainID string, r data.BlockRange) iter.Seq2[transfer, error]) error {
+	list func(chainID string, startBlock uint64, p data.Paging) iter.Seq2[transfer, error]) error {
 	_, err := ofChain(ctx, ups, c, op+" "+address, func(chainID string) (none struct{}, err error) {
 		name := ups.Data.entry(op[strings.LastIndex(op, ":")+1:], chainID, strings.ToLower(address))
 		counts := load[transferCounts](&ups.Data.Ledger, out, name)
@@ -55,7 +55,7 @@ func countTransfers(ctx context.Context, ups *Upstreams, c nodes.Chain, address,
 			}
 		}
 		seen := map[uint64]map[string]bool{} // IDs of the listed transfers, by block
-		for t, err := range list(chainID, data.BlockRange{StartBlock: new(counts.Newest), Paging: data.Paging{MaxPages: maxNewPages}}) {
+		for t, err := range list(chainID, counts.Newest, data.Paging{MaxPages: maxNewPages}) {
 			if data.IsTruncated(err) {
 				out.Note("%s has more transfers on %s than one run reads: some are not counted", address, c.Name)
 				break

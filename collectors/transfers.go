@@ -26,8 +26,8 @@ var transfers = &Spec{
 }
 
 func collectTransfers(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
-	return countTransfers(ctx, ups, c, address, opERC721Transfers, addressTransfers, out, func(chainID string, r data.BlockRange) iter.Seq2[transfer, error] {
-		return transfersFrom(readable(out, ups.Data.ERC721Transfers(ctx, chainID, address, r)), func(t data.ERC721Transfer) transfer {
+	return countTransfers(ctx, ups, c, address, opERC721Transfers, addressTransfers, out, func(chainID string, startBlock uint64, p data.Paging) iter.Seq2[transfer, error] {
+		return transfersFrom(readable(out, ups.Data.ERC721Transfers(ctx, chainID, address, startBlock, p)), func(t data.ERC721Transfer) transfer {
 			return transfer{uint64(t.BlockNumber), t.ID(), t.From.Address, t.To.Address}
 		})
 	})

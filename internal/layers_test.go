@@ -21,7 +21,7 @@ var layers = [][]string{
 	{
 		"alerts", "dashboards", "deploy/alertmanager", "internal/metric", "internal/pack", "internal/regular", "internal/simnet",
 		"internal/spelling", "internal/staking", "internal/state", "scrape",
-		"internal/hostile", "internal/passage", "internal/recorded", // for tests only
+		"internal/passage", "internal/recorded", // for tests only
 	},
 	{"internal/fleet", "internal/nodes", "internal/snapshot"},
 	{"collectors", "internal/remedy"},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// errTooLarge is the read error of an answer that exceeds Options.MaxBody.
+// errTooLarge is the read error of an answer that exceeds Method.MaxBody.
 var errTooLarge = errors.New("too large")
 
 // bounded limits how many bytes are read. left is the number of bytes that may still be read. err is set if the answer exceeds
@@ -43,31 +42,24 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Memory limit for the decoded values of an answer: memoryPerByte bytes for each byte of Options.MaxBody, plus smallAnswer
-// bytes. Lists of validators are the largest answers. A decoded list takes about as much memory as its text.
-const (
-	memoryPerByte = 2
-	smallAnswer   = 64 << 10
-)
-
 // decode decodes an answer, which must be one JSON value.
-func (u *Upstream) decode(c call, body io.Reader) (any, error) {
-	in := &bounded{from: body, left: u.maxBody}
-	d := wire.NewDecoder(in, memoryPerByte*int(u.maxBody)+smallAnswer)
-	value, err := u.decodeFrom(in, d, c)
-	d.Close()
-	return value, err
-}
-
-func (u *Upstream) decodeFrom(in *bounded, d *wire.Decoder, c call) (any, error) {
+func (u *Upstream) decode(r request, body io.Reader) (any, error) {
+	limit := orDefault(r.MaxBody, defaultMaxBody)
+	in := &bounded{from: body, left: limit}
+	d := wire.NewDecoder(in)
+	defer wire.Free(d)
 	if kind := d.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindBeginArray && in.err == nil {
 		start := bytes.TrimSpace(d.UnreadBuffer())
-		if c.bare && len(start) == 0 {
+		if r.MayBeEmpty && len(start) == 0 {
 			return nil, nil
 		}
-		return nil, &Error{c.op, Malformed, noJSON(start)}
+		return nil, &Error{r.op, Malformed, noJSON(start)}
 	}
-	value, err := c.decode(d, c.answer)
+	decode := r.Method.decode
+	if r.Verb == "" {
+		decode = r.decodeRPC
+	}
+	value, err := decode(d)
 	var refusal *RPCError
 	if err == nil || errors.As(err, &refusal) {
 		if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
@@ -75,19 +67,19 @@ func (u *Upstream) decodeFrom(in *bounded, d *wire.Decoder, c call) (any, error)
 		}
 	}
 	switch {
-	case errors.Is(err, wire.ErrMemory):
-		return nil, &Error{c.op, TooLarge, fmt.Errorf("the decoded answer takes more memory than the limit of %s", size(memoryPerByte*u.maxBody))}
 	case errors.Is(in.err, errTooLarge):
-		return nil, &Error{c.op, TooLarge, fmt.Errorf("the answer is larger than the limit of %s", size(u.maxBody))}
+		return nil, &Error{r.op, TooLarge, fmt.Errorf("the answer is larger than the limit of %g MiB", float64(limit)/(1<<20))}
+	case errors.Is(err, wire.ErrTooMany):
+		return nil, &Error{r.op, TooLarge, err}
 	case in.err != nil:
-		return nil, u.broken(c.op, in.err)
+		return nil, u.broken(r.op, in.err)
 	case err == nil:
 		return value, nil
 	case refusal != nil:
 		refusal.Message = u.clean(refusal.Message)
-		return nil, &Error{c.op, Rejected, refusal}
+		return nil, &Error{r.op, Rejected, refusal}
 	}
-	return nil, &Error{c.op, Malformed, &reason{u.clean(shape(err)), err}}
+	return nil, &Error{r.op, Malformed, &reason{u.clean(shape(err)), err}}
 }
 
 func noJSON(start []byte) error {
@@ -100,55 +92,34 @@ func noJSON(start []byte) error {
 	return errors.New("the answer is neither a JSON object nor an array: check the URL")
 }
 
-func decodeREST(d *wire.Decoder, answer reflect.Type) (any, error) {
-	value := reflect.New(answer)
-	if err := wire.Decode(d, value.Interface()); err != nil {
-		return nil, err
-	}
-	return value.Elem().Interface(), nil
-}
-
 // rpcID is the id of every JSON-RPC request. The ids need not differ, because each HTTP request contains one JSON-RPC request.
 const rpcID = 1
 
 // decodeRPC decodes the JSON-RPC envelope, with its members in any order. If the server could not parse the request, JSON-RPC
 // requires the id null in the error. decodeRPC also accepts an error without an id.
-func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
-	result := reflect.New(answer)
+func (r request) decodeRPC(d *jsontext.Decoder) (result any, err error) {
 	var refusal *RPCError
 	var hasResult, hasID bool
-	if d.PeekKind() != jsontext.KindBeginObject {
-		return nil, errors.New("the answer is not a JSON-RPC object")
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
-	for d.PeekKind() == jsontext.KindString {
-		name, err := d.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		switch name.String() {
+	err = wire.Members(d, func(name string) (err error) {
+		switch name {
 		case "result":
-			if d.PeekKind() != jsontext.KindNull || nillable(answer) {
-				hasResult = true
+			if d.PeekKind() == jsontext.KindNull && !r.nullable {
+				return d.SkipValue()
 			}
-			err = wire.Decode(d, result.Interface())
+			hasResult = true
+			result, err = r.Method.decode(d)
 		case "error":
 			refusal, err = readRefusal(d)
 		case "id":
 			hasID, err = readID(d)
 		default:
-			err = d.Skip()
+			err = d.SkipValue()
 		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
+		return err
+	})
 	switch {
+	case err != nil:
+		return nil, err
 	case refusal != nil:
 		return nil, refusal
 	case !hasResult:
@@ -156,13 +127,13 @@ func decodeRPC(d *wire.Decoder, answer reflect.Type) (any, error) {
 	case !hasID:
 		return nil, errors.New("the answer has no id: check whether a proxy mixes answers")
 	}
-	return result.Elem().Interface(), nil
+	return result, nil
 }
 
 // readID reports whether the answer has an id. An id other than rpcID is an error. The id null counts as absent.
-func readID(d *wire.Decoder) (bool, error) {
+func readID(d *jsontext.Decoder) (bool, error) {
 	if d.PeekKind() == jsontext.KindNull {
-		return false, d.Skip()
+		return false, d.SkipValue()
 	}
 	id, err := d.ReadValue()
 	if err == nil && string(id) != strconv.Itoa(rpcID) {
@@ -171,16 +142,8 @@ func readID(d *wire.Decoder) (bool, error) {
 	return err == nil, err
 }
 
-func nillable(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
-		return true
-	}
-	return false
-}
-
 // readRefusal decodes the error member: null, an object or, from some gateways, a string.
-func readRefusal(d *wire.Decoder) (*RPCError, error) {
+func readRefusal(d *jsontext.Decoder) (*RPCError, error) {
 	if d.PeekKind() == jsontext.KindString {
 		message, err := d.ReadToken()
 		return &RPCError{Message: message.String()}, err
@@ -202,7 +165,7 @@ func shape(err error) string {
 	if errors.As(err, &meaning) {
 		what := "unexpected JSON type"
 		if meaning.Err != nil {
-			what = meaning.Err.Error()
+			what = shape(meaning.Err)
 		}
 		return place(meaning.JSONPointer) + what
 	}
@@ -220,20 +183,12 @@ func shape(err error) string {
 }
 
 func place(p jsontext.Pointer) string {
+	const longest = 100
 	if p == "" {
 		return ""
 	}
-	return strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", ".") + ": "
-}
-
-func size(n int64) string {
-	for _, unit := range []struct {
-		name  string
-		bytes int64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n >= unit.bytes && n%unit.bytes == 0 {
-			return fmt.Sprintf("%d%s", n/unit.bytes, unit.name)
-		}
+	if len(p) > longest {
+		p = p[:longest] + "…"
 	}
-	return fmt.Sprintf("%d bytes", n)
+	return strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", ".") + ": "
 }

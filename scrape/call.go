@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,62 +14,58 @@ import (
 
 // call sends a request and retries it after an error. The maximum number of requests is attempts. call stops earlier if a retry
 // is useless or if no time is left for a retry.
-func (u *Upstream) call(ctx context.Context, c call) (any, error) {
+func (u *Upstream) call(ctx context.Context, r request) (any, error) {
 	var cancel context.CancelFunc
 	for n := 1; ; n++ {
-		done, err := u.turn(ctx, c.op)
+		release, err := u.acquire(ctx, r)
 		if err != nil {
-			return nil, u.refused(c.op, err)
+			return nil, err
 		}
 		if n == 1 {
 			ctx, cancel = context.WithTimeout(ctx, u.timeout)
 			defer cancel()
 		}
-		value, err := u.request(ctx, c, done)
-		if err == nil || c.once || n == attempts {
+		value, err := u.send(ctx, r, release)
+		if err == nil || r.once() || n == attempts {
 			return value, err
 		}
-		pause, ok := u.limiter.pause(c.op, n, err)
-		if !ok || time.Until(retryDeadline(ctx)) <= pause {
+		delay, ok := u.limiter.retryDelay(r.op, n, err)
+		if !ok || time.Until(retryDeadline(ctx)) <= delay {
 			return nil, err
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(delay):
 		case <-ctx.Done():
 			return nil, err
 		}
 	}
 }
 
-// turn waits until a request may be sent, and then checks the budget. The caller must call done after the request.
-func (u *Upstream) turn(ctx context.Context, op string) (done func(), err error) {
-	done, err = u.limiter.turn(ctx, op)
-	if err != nil || u.admit == nil {
-		return done, err
-	}
-	if err := u.admit(ctx, op); err != nil {
-		done()
-		return nil, err
-	}
-	return done, nil
-}
-
-// refused adds op to the error of a call or a retry that was not sent, and counts the error.
-func (u *Upstream) refused(op string, err error) error {
+// acquire waits until a request may be sent, and then checks the budget. It counts a request that is not sent because of a
+// limit. The caller must call release after the request.
+func (u *Upstream) acquire(ctx context.Context, r request) (release func(), err error) {
 	var e *Error
-	if errors.As(err, &e) {
-		e.Op = op
-		u.metrics.unsent(op, e.Outcome)
+	release, err = u.limiter.acquire(ctx, r.op, r.path)
+	if err == nil && u.admit != nil {
+		if err = u.admit(ctx, r.op); err != nil {
+			release()
+			if errors.As(err, &e) {
+				e.Op = r.op
+			}
+		}
 	}
-	return err
+	if errors.As(err, &e) && (e.Outcome == RateLimited || e.Outcome == Timeout) {
+		u.metrics.unsent(r.op, e.Outcome)
+	}
+	return release, err
 }
 
-// request sends one request and reads its answer. It measures the time from the start of the request to the end of the answer.
-// The parameter done comes from turn; request calls it at the end.
-func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error) {
-	defer done()
+// send sends one request and reads its answer. It measures the time from the start of the request to the end of the answer. It
+// calls release at the end.
+func (u *Upstream) send(ctx context.Context, r request, release func()) (any, error) {
+	defer release()
 	began := time.Now()
-	value, err := u.exchange(ctx, c)
+	value, err := u.exchange(ctx, r)
 	took := time.Since(began)
 	outcome := OutcomeOf(err)
 	if outcome == Unreachable && errors.Is(context.Cause(ctx), context.Canceled) {
@@ -76,10 +73,10 @@ func (u *Upstream) request(ctx context.Context, c call, done func()) (any, error
 	}
 	if outcome == Unreachable && ctx.Err() != nil {
 		outcome = Timeout
-		err = &Error{c.op, Timeout, &reason{"no answer within " + brief(took), ctx.Err()}}
+		err = &Error{r.op, Timeout, &reason{"no answer within " + brief(took), ctx.Err()}}
 	}
-	u.metrics.count(c.op, outcome)
-	u.metrics.took(c.op, took)
+	u.metrics.count(r.op, outcome)
+	u.metrics.took(r.op, took)
 	if outcome != LocalLimit {
 		u.ended(outcome)
 	}
@@ -103,59 +100,59 @@ func brief(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-func (u *Upstream) exchange(ctx context.Context, c call) (any, error) {
-	method, body := http.MethodGet, io.Reader(nil)
-	if c.body != nil {
-		method, body = http.MethodPost, bytes.NewReader(c.body)
+func (u *Upstream) exchange(ctx context.Context, r request) (any, error) {
+	verb, body := http.MethodGet, io.Reader(nil)
+	if r.body != nil {
+		verb, body = http.MethodPost, bytes.NewReader(r.body)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, u.base.String()+c.path, body)
+	sent, err := http.NewRequestWithContext(ctx, verb, u.base.String()+r.path, body)
 	if err != nil {
-		return nil, &Error{c.op, Malformed, errors.New("invalid request: check the identifiers in it")}
+		return nil, &Error{r.op, Malformed, errors.New("invalid request: check the identifiers in it")}
 	}
-	request.Header.Set("User-Agent", "avax-exporter")
-	request.Header.Set("Accept", "application/json")
-	if len(c.body) > 0 {
-		request.Header.Set("Content-Type", "application/json")
+	sent.Header.Set("User-Agent", "avax-exporter")
+	sent.Header.Set("Accept", "application/json")
+	if len(r.body) > 0 {
+		sent.Header.Set("Content-Type", "application/json")
 	}
 	access := u.access.Load()
-	maps.Copy(request.Header, access.header)
-	request.Host = access.host
+	maps.Copy(sent.Header, access.header)
+	sent.Host = access.host
 
 	// Use RoundTrip, because an http.Client would follow redirects, keep cookies and write the URL into errors.
-	response, err := access.transport.RoundTrip(request)
+	response, err := access.transport.RoundTrip(sent)
 	if err != nil {
 		var refused *tls.CertificateVerificationError
 		if errors.As(err, &refused) { // such as an expired certificate
 			u.metrics.presented(refused.UnverifiedCertificates)
 		}
-		return nil, u.broken(c.op, err)
+		return nil, u.broken(r.op, err)
 	}
 	if response.TLS != nil && u.base.Scheme == "https" { // for an http upstream, response.TLS describes the connection to a proxy
 		u.metrics.presented(response.TLS.PeerCertificates)
 	}
-	defer release(response.Body)
-	if paused, until := u.limiter.obey(c.op, c.once, response.StatusCode, response.Header); !until.IsZero() {
-		u.metrics.waits(paused, until)
+	defer drain(response.Body)
+	if paused, until := u.limiter.obey(r.op, r.once(), response.StatusCode, response.Header); !until.IsZero() {
+		u.metrics.waits(cmp.Or(paused, "all"), until)
 	}
-	if response.StatusCode == c.evenAt {
+	if response.StatusCode == r.AnswerStatus {
 		var read bytes.Buffer // kept for the error message, if the body is not an answer
-		value, err := u.decode(c, io.TeeReader(response.Body, &read))
+		value, err := u.decode(r, io.TeeReader(response.Body, &read))
 		if OutcomeOf(err) != Malformed {
 			return value, err
 		}
 		response.Body = io.NopCloser(&read)
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return nil, u.refusal(c, response)
+		return nil, u.refusal(r, response)
 	}
-	return u.decode(c, response.Body)
+	return u.decode(r, response.Body)
 }
 
-// maxDrained is the maximum number of bytes that release reads. A connection can only be reused after its answer was read
+// maxDrained is the maximum number of bytes that drain reads. A connection can only be reused after its answer was read
 // to the end.
 const maxDrained = 256 << 10
 
-func release(body io.ReadCloser) {
+func drain(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, maxDrained)
 	_ = body.Close()
 }

@@ -29,7 +29,7 @@ func (c *counted) Read(p []byte) (int, error) {
 func (*counted) Close() error { return nil }
 
 // FuzzErrorsAreOneLineWithoutSecrets answers with any status, header and body. The result must be a value, or an error of one line
-// without a credential. At most MaxBody bytes may be read.
+// without a credential. At most Method.MaxBody bytes may be read.
 func FuzzErrorsAreOneLineWithoutSecrets(f *testing.F) {
 	f.Add(200, "", []byte(`{"jsonrpc":"2.0","result":{"a":[1,null]},"id":1}`))
 	f.Add(200, "", []byte(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"the token c4n4ry-one\u001b[31m is bad"},"id":1}`))
@@ -47,7 +47,7 @@ func FuzzErrorsAreOneLineWithoutSecrets(f *testing.F) {
 		}
 		var body *counted
 		u, err := scrape.New(scrape.Options{
-			URL: "http://me:" + canary + "@node.example.com", Header: http.Header{"X-Key": {canary}}, MaxBody: limit,
+			URL: "http://me:" + canary + "@node.example.com", Header: http.Header{"X-Key": {canary}},
 			Transport: transport(func(*http.Request) (*http.Response, error) {
 				body = &counted{Reader: bytes.NewReader(answer)}
 				header := http.Header{}
@@ -58,7 +58,7 @@ func FuzzErrorsAreOneLineWithoutSecrets(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		value, err := scrape.RPCOnce[jsontext.Value](t.Context(), u, "/ext/info", "info.getNodeID", nil)
+		value, err := method[jsontext.Value](scrape.Method{Name: "info.getNodeID", Changes: "nothing", MaxBody: limit}).Call(t.Context(), u, "/ext/info", nil)
 		if body.read > limit+64<<10 {
 			t.Errorf("read %d bytes, want at most %d", body.read, limit)
 		}

@@ -48,7 +48,7 @@ func TestCallEndsAtTheEarlierDeadline(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
-		_, err = scrape.RPC[height](ctx, u, "/ext/bc/P", "platform.getHeight", nil)
+		_, err = rpc[height](ctx, u, "/ext/bc/P", "platform.getHeight", nil)
 		if want := "platform.getHeight: timeout: no answer within 1.5s"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
@@ -60,7 +60,7 @@ func TestCancelledCallLeavesHealthUnchanged(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(hung)})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		_, err := scrape.RPC[height](ctx, u, "/", "op", nil)
+		_, err := rpc[height](ctx, u, "/", "op", nil)
 		if want := "op: timeout: cancelled by the caller"; err == nil || err.Error() != want || !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
@@ -158,7 +158,7 @@ func TestRPCOnceIsNeverRetriedOrShared(t *testing.T) {
 		})})
 		ctx := scrape.MaxAge(t.Context(), time.Hour)
 		for range 2 {
-			if _, err := scrape.RPCOnce[struct{}](ctx, u, "/ext/admin", "admin.alias", nil); scrape.OutcomeOf(err) != scrape.Unreachable {
+			if _, err := rpcOnce[struct{}](ctx, u, "/ext/admin", "admin.alias", nil); scrape.OutcomeOf(err) != scrape.Unreachable {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -168,7 +168,7 @@ func TestRPCOnceIsNeverRetriedOrShared(t *testing.T) {
 		var sent atomic.Int64
 		u = open(t, scrape.Options{URL: "http://node", Transport: counting(time.Second, &sent)})
 		for range 2 {
-			go func() { _, _ = scrape.RPCOnce[height](ctx, u, "/ext/admin", "admin.alias", nil) }()
+			go func() { _, _ = rpcOnce[height](ctx, u, "/ext/admin", "admin.alias", nil) }()
 		}
 		time.Sleep(2 * time.Second)
 		if sent.Load() != 2 {
@@ -249,11 +249,11 @@ func TestPauseAppliesToTheOpOrToAllOps(t *testing.T) {
 			})})
 			for range 2 {
 				if c.once {
-					_, _ = scrape.Post[*struct{}](t.Context(), u, "POST /a", "/a", nil)
+					_, _ = post[*struct{}](t.Context(), u, "POST /a", "/a", nil)
 				} else {
-					_, _ = scrape.Get[*struct{}](t.Context(), u, "GET /a", "/a", nil)
+					_, _ = get[*struct{}](t.Context(), u, "GET /a", "/a", nil)
 				}
-				_, _ = scrape.Get[*struct{}](t.Context(), u, "GET /b", "/b", nil)
+				_, _ = get[*struct{}](t.Context(), u, "GET /b", "/b", nil)
 			}
 			if want := map[bool]int{true: 0, false: 2}[c.all]; requests["/a"] != 1 || requests["/b"] != want {
 				t.Errorf("%s: requests %v, want %d of /b", name, requests, want)
@@ -372,13 +372,13 @@ func TestQueuedCallEndsWithItsContext(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := scrape.RPC[height](ctx, u, "/", "op", nil)
+		_, err := rpc[height](ctx, u, "/", "op", nil)
 		if want := "op: timeout: not sent in time: other calls to this upstream were in progress (maximum 1 at once)"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if _, err := scrape.RPC[height](ctx, u, "/", "op", nil); err == nil || err.Error() != "op: timeout: cancelled by the caller" {
+		if _, err := rpc[height](ctx, u, "/", "op", nil); err == nil || err.Error() != "op: timeout: cancelled by the caller" {
 			t.Errorf("got %v", err)
 		}
 		if err := callRPC(u); err != nil {
@@ -401,13 +401,13 @@ func TestRateLimitRespectsDeadlines(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		_, err := scrape.RPC[height](ctx, u, "/", "op", nil)
+		_, err := rpc[height](ctx, u, "/", "op", nil)
 		if want := "op: timeout: not sent, the wait would exceed the deadline: too many calls per second to this upstream"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(time.Millisecond, cancel)
-		if _, err := scrape.RPC[height](ctx, u, "/", "op", nil); err == nil || err.Error() != "op: timeout: cancelled by the caller" {
+		if _, err := rpc[height](ctx, u, "/", "op", nil); err == nil || err.Error() != "op: timeout: cancelled by the caller" {
 			t.Errorf("got %v", err)
 		}
 		if err := callRPC(u); err != nil {
@@ -426,10 +426,10 @@ func TestPanicWhileDecodingReleasesItsSlot(t *testing.T) {
 						t.Errorf("recovered %v", r)
 					}
 				}()
-				_, _ = scrape.RPC[exploding](t.Context(), u, "/", "op", nil)
+				_, _ = rpc[exploding](t.Context(), u, "/", "op", nil)
 			}()
 		}
-		_, err := scrape.RPC[exploding](scrape.MaxAge(t.Context(), time.Second), u, "/", "op", nil)
+		_, err := rpc[exploding](scrape.MaxAge(t.Context(), time.Second), u, "/", "op", nil)
 		if want := "op: malformed: panic: boom"; err == nil || err.Error() != want {
 			t.Errorf("shared: got %v", err)
 		}
@@ -460,7 +460,7 @@ func TestAheadBypassesTheConcurrencyLimit(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		if _, err := scrape.RPC[height](scrape.Ahead(t.Context()), u, "/", "op", nil); err != nil || time.Since(began) != 3*time.Second {
+		if _, err := rpc[height](scrape.Unlimited(t.Context()), u, "/", "op", nil); err != nil || time.Since(began) != 3*time.Second {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		time.Sleep(time.Minute)
@@ -477,7 +477,7 @@ func TestAheadBypassesAPause(t *testing.T) {
 		if err := callRPC(u); err == nil {
 			t.Fatal("call sent during the pause")
 		}
-		if _, err := scrape.RPC[height](scrape.Ahead(t.Context()), u, "/", "op", nil); err != nil || requests != 2 {
+		if _, err := rpc[height](scrape.Unlimited(t.Context()), u, "/", "op", nil); err != nil || requests != 2 {
 			t.Errorf("%d requests: %v", requests, err)
 		}
 	})

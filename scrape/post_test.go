@@ -25,7 +25,7 @@ func TestPostSendsItsBodyOrNone(t *testing.T) {
 			got = fmt.Sprintf("%s %s type=%q length=%d %s", r.Method, r.URL, r.Header.Get("Content-Type"), r.ContentLength, sent)
 			return respond(201, good), nil
 		})})
-		if answer, err := scrape.Post[height](t.Context(), u, "POST /v1/x", "/v1/x", body); err != nil || answer.Height != 14 {
+		if answer, err := post[height](t.Context(), u, "POST /v1/x", "/v1/x", body); err != nil || answer.Height != 14 {
 			t.Errorf("got %v, %v", answer, err)
 		}
 		if got != want {
@@ -38,17 +38,17 @@ func TestPostAcceptsAnEmptyAnswerForNilableTypes(t *testing.T) {
 	for _, status := range []int{200, 201, 204} {
 		for _, body := range []string{"", " \r\n", "{}", `{"height":1}`} {
 			u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(*http.Request) (*http.Response, error) { return respond(status, body), nil })})
-			if _, err := scrape.Post[*struct{}](t.Context(), u, "op", "/", nil); err != nil {
+			if _, err := post[*struct{}](t.Context(), u, "op", "/", nil); err != nil {
 				t.Errorf("%d %q: %v", status, body, err)
 			}
 		}
 	}
 	u := open(t, scrape.Options{URL: "http://data", Transport: answering("")})
-	if _, err := scrape.Post[height](t.Context(), u, "op", "/", nil); err == nil || err.Error() != "op: malformed: the answer is empty" {
+	if _, err := post[height](t.Context(), u, "op", "/", nil); err == nil || err.Error() != "POST op: malformed: the answer is empty" {
 		t.Errorf("type that is not nilable: %v", err)
 	}
 	u = open(t, scrape.Options{URL: "http://data", Transport: answering("<html>")})
-	if _, err := scrape.Post[*struct{}](t.Context(), u, "op", "/", nil); scrape.OutcomeOf(err) != scrape.Malformed {
+	if _, err := post[*struct{}](t.Context(), u, "op", "/", nil); scrape.OutcomeOf(err) != scrape.Malformed {
 		t.Errorf("a login page: %v", err)
 	}
 }
@@ -61,12 +61,12 @@ func TestPostIsNeverRetriedOrShared(t *testing.T) {
 			return respond(status, good), nil
 		})})
 		ctx := scrape.MaxAge(t.Context(), time.Hour)
-		if _, err := scrape.Post[height](ctx, u, "op", "/", nil); scrape.OutcomeOf(err) != scrape.Unavailable || requests != 1 {
+		if _, err := post[height](ctx, u, "op", "/", nil); scrape.OutcomeOf(err) != scrape.Unavailable || requests != 1 {
 			t.Errorf("%d requests, %v", requests, err)
 		}
 		status = 201
 		for range 2 {
-			if _, err := scrape.Post[height](ctx, u, "op", "/", nil); err != nil {
+			if _, err := post[height](ctx, u, "op", "/", nil); err != nil {
 				t.Error(err)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 
 // refusal returns the error for a status other than 2xx. It uses the body only as a message. With such a status, a node
 // usually sends plain text, a service sends JSON, and a proxy sends HTML.
-func (u *Upstream) refusal(c call, r *http.Response) error {
+func (u *Upstream) refusal(asked request, r *http.Response) error {
 	start, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
 	words := u.clean(wordsOf(start))
 	outcome, say := Unavailable, ""
@@ -57,7 +57,7 @@ func (u *Upstream) refusal(c call, r *http.Response) error {
 			text += ": " + part
 		}
 	}
-	return &Error{c.op, outcome, &StatusError{r.StatusCode, text}}
+	return &Error{asked.op, outcome, &StatusError{r.StatusCode, text}}
 }
 
 func (u *Upstream) hostname() string {

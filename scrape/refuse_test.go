@@ -29,7 +29,7 @@ func TestCertificateErrorsNameTheSettingToChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = scrape.RPC[string](t.Context(), u, "/ext/info", "info.getNodeIP", nil)
+		_, err = rpc[string](t.Context(), u, "/ext/info", "info.getNodeIP", nil)
 		if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), words) {
 			t.Errorf("%v, want it to contain %q", err, words)
 		}
@@ -51,7 +51,7 @@ func TestUpstreamsBelowTLS12GetNoRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = scrape.RPC[string](t.Context(), u, "/ext/info", "info.getNodeIP", nil)
+		_, err = rpc[string](t.Context(), u, "/ext/info", "info.getNodeIP", nil)
 		if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), "protocol version") || asked {
 			t.Errorf("%v, request sent: %t", err, asked)
 		}

@@ -1,7 +1,7 @@
 // Package scrape makes all calls to upstreams: nodes, the Data service and the Metrics service.
 //
-// A call sends a request and decodes the answer. Its duration, answer size and rate are limited. It is retried only if a retry
-// is safe and useful. Identical calls may share an answer (MaxAge). Every failure is an Error with the operation, an Outcome
+// A Method belongs to the table of its API. A call of a method sends a request and decodes the answer. Its duration, answer size
+// and rate are limited. It is retried only if a retry is safe and useful. Identical calls may share an answer (MaxAge). Every failure is an Error with the operation, an Outcome
 // that can be a label value, and a cause that states what the operator can do. An Error contains no URL, header or credential.
 //
 // wire.Decode decodes answers into plain structs. A missing value never becomes zero. A field that is a pointer, or tagged
@@ -15,16 +15,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"golang.org/x/time/rate"
-
-	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 // Options describes an Upstream. Zero values mean the defaults.
@@ -42,16 +38,15 @@ type Options struct {
 	MaxWait     time.Duration // maximum pause that a Retry-After can set; default 1m
 	Rate        float64       // requests per second; default 100
 	Burst       int           // maximum number of requests at once after an idle time; default twice the Rate
-	MaxBody     int64         // maximum answer size in bytes, after decompression; default 16 MiB
 
 	// Admit, if set, is called before each request and each retry, to check a budget. If Admit returns an error, the call ends
-	// with this error. The error must be a new *Error each time, because the call sets its Op.
+	// with this error. It must be a new *Error each time, because the call sets its Op.
 	Admit func(ctx context.Context, op string) error
 
-	// Withholds, if set, reports whether an error means that the upstream does not offer the method at this path. For a minute
-	// after such an error, calls of the method are not sent, and return the same error. Each further such error in a row
-	// doubles this time, up to an hour. See Offers.
-	Withholds func(error) bool
+	// RepeatAfter, if set, returns for how long a call is not sent again after err, because the upstream does not offer the
+	// method at this path; 0 for any other error. Such a call returns err again. Each further refusal in a row doubles the time,
+	// up to an hour. answered reports whether the upstream has answered the call before. See Offers.
+	RepeatAfter func(err error, answered bool) time.Duration
 	// Share is the minimum of MaxAge for this upstream: a shorter MaxAge is raised to Share. A MaxAge of 0 stays 0: nothing is
 	// shared.
 	Share time.Duration
@@ -69,7 +64,7 @@ const (
 	defaultConcurrency = 4
 	defaultRate        = 100
 	defaultMaxWait     = time.Minute // load balancers request hours, although the node answers again after seconds
-	defaultMaxBody     = 16 << 20
+	defaultMaxBody     = 1 << 20     // of Method.MaxBody
 )
 
 // Upstream is one server. It is safe for concurrent use.
@@ -81,9 +76,7 @@ type Upstream struct {
 	given          http.RoundTripper // Options.Transport
 	admit          func(ctx context.Context, op string) error
 	share          time.Duration
-	offers         offers
 	timeout        time.Duration
-	maxBody        int64
 	metrics        *measure
 	limiter        limiter
 	answers        answers
@@ -109,14 +102,13 @@ func New(o Options) (*Upstream, error) {
 		given:          o.Transport,
 		admit:          o.Admit,
 		share:          o.Share,
-		offers:         offers{withholds: o.Withholds},
 		timeout:        orDefault(o.Timeout, defaultTimeout),
-		maxBody:        orDefault(o.MaxBody, defaultMaxBody),
 		metrics:        o.Metrics.newMeasure(o.Name),
 		changed:        o.Changed,
 	}
 	base.User = nil
 	perSecond := orDefault(o.Rate, defaultRate)
+	u.limiter.repeatAfter = o.RepeatAfter
 	u.limiter.maxWait = orDefault(o.MaxWait, defaultMaxWait)
 	u.limiter.slots = make(chan struct{}, orDefault(o.Concurrency, defaultConcurrency))
 	u.limiter.bucket = rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond))))
@@ -164,87 +156,41 @@ func (u *Upstream) ended(outcome Outcome) {
 	}
 }
 
-// RPC calls a JSON-RPC 2.0 method that only reads. The call may be retried, and its answer may be shared (see MaxAge). Params
-// is an object or, for eth_ methods, an array; nil sends none. The result null is malformed unless T can be nil.
-func RPC[T any](ctx context.Context, u *Upstream, path, method string, params any) (T, error) {
-	return as[T](u.rpc(ctx, path, method, params, false, reflect.TypeFor[T]()))
+// request is one request to send.
+type request struct {
+	*Method
+	op   string
+	path string // with the query
+	body []byte // nil: GET
 }
 
-// RPCOnce calls a JSON-RPC 2.0 method that changes the upstream. The request is sent at most once, and its answer is never
-// shared.
-func RPCOnce[T any](ctx context.Context, u *Upstream, path, method string, params any) (T, error) {
-	return as[T](u.rpc(ctx, path, method, params, true, reflect.TypeFor[T]()))
-}
+// once reports whether the request changes something. It is sent at most once, and its answer is not shared.
+func (r request) once() bool { return r.Changes != "" }
 
-func (u *Upstream) rpc(ctx context.Context, path, method string, params any, once bool, answer reflect.Type) (any, error) {
-	body, err := json.Marshal(struct {
-		Version string `json:"jsonrpc"`
-		ID      int    `json:"id"`
-		Method  string `json:"method"`
-		Params  any    `json:"params,omitzero"`
-	}{"2.0", rpcID, method, params}, json.Deterministic(true))
-	if err != nil {
-		return nil, &Error{method, Malformed, fmt.Errorf("params: %w", err)}
-	}
-	return u.do(ctx, call{op: method, path: path, body: body, once: once, answer: answer, decode: decodeRPC})
-}
-
-// Get requests a REST resource. Op is its pattern, such as "GET /v1/avg_tps/{chainId}". Path is relative to the upstream's
-// address; the caller escapes it. Any 2xx status counts as an answer.
-func Get[T any](ctx context.Context, u *Upstream, op, path string, query url.Values) (T, error) {
-	return GetEvenAt[T](ctx, u, 0, op, path, query)
-}
-
-// GetEvenAt is Get for a resource whose answer may have a status other than 2xx. For example, an unhealthy node answers a
-// request for its health with 503. The status counts as an answer if the body can be decoded. If the body cannot be decoded,
-// for example because a proxy sent it, the status is an error.
-func GetEvenAt[T any](ctx context.Context, u *Upstream, status int, op, path string, query url.Values) (T, error) {
-	if len(query) > 0 {
-		path += "?" + query.Encode()
-	}
-	return as[T](u.do(ctx, call{op: op, path: path, evenAt: status, answer: reflect.TypeFor[T](), decode: decodeREST}))
-}
-
-// call is one request to send.
-type call struct {
-	op     string
-	path   string // with the query
-	body   []byte // nil: GET; empty: POST without a body
-	once   bool   // never retried, never shared
-	bare   bool   // an empty answer is valid
-	evenAt int    // a status other than 2xx that may carry an answer
-	answer reflect.Type
-	decode func(d *wire.Decoder, answer reflect.Type) (any, error)
-}
-
-// do returns an answer to c: a shared one if ctx allows it, otherwise a new one.
-func (u *Upstream) do(ctx context.Context, c call) (any, error) {
-	if err := u.offers.withheld(c); err != nil {
-		return nil, err
+// do returns an answer of the method: a shared one if ctx allows it, otherwise a new one.
+func (u *Upstream) do(ctx context.Context, m *Method, path string, params any) (any, error) {
+	r := request{Method: m, op: m.Op(), path: path}
+	var err error
+	if r.body, err = m.body(params); err != nil {
+		return nil, &Error{r.op, Malformed, fmt.Errorf("params: %w", err)}
 	}
 	send := func(ctx context.Context) (any, error) {
-		value, err := u.call(ctx, c)
+		value, err := u.call(ctx, r)
 		if err != nil {
-			err = u.explain(c.op, err)
+			err = u.explain(r.op, err)
 		}
-		u.offers.note(c, err)
+		u.limiter.ended(r.op, r.path, err)
 		return value, err
 	}
 	d := maxAge(ctx)
-	if d <= 0 || c.once {
+	if d <= 0 || r.once() {
 		return send(ctx)
 	}
-	value, err := u.answers.get(ctx, shareKey{c.op, c.path, string(c.body), c.answer}, max(d, u.share), send)
+	value, err := u.answers.get(ctx, shareKey{m, path, string(r.body)}, max(d, u.share), send)
 	if err != nil {
-		err = u.explain(c.op, err)
+		err = u.explain(r.op, err)
 	}
 	return value, err
-}
-
-// as converts an answer to T. The compiler repeats generic code for each T, so all other code of a call is not generic.
-func as[T any](value any, err error) (T, error) {
-	answer, _ := value.(T) // fails only if there is no answer, or if T is an interface and the answer is null
-	return answer, err
 }
 
 // explain returns err as an *Error with a message for the operator.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"sync"
 	"time"
 )
@@ -16,7 +15,7 @@ type maxAgeKey struct{}
 // MaxAge, every call is sent.
 //
 // A shared answer is the decoded value itself. Several callers use it at once, so they must not change it. An error is only
-// shared by callers that wait for the same call. RPCOnce and Post never share.
+// shared by callers that wait for the same call. A call that changes something never shares.
 func MaxAge(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, maxAgeKey{}, d)
 }
@@ -73,8 +72,8 @@ func noteAnswer(ctx context.Context, d time.Duration, requested time.Time) {
 
 // shareKey identifies an answer that can be shared.
 type shareKey struct {
-	op, path, params string
-	as               reflect.Type
+	method     *Method // with its type of answer
+	path, body string
 }
 
 // shared is an answer, or a call in progress.
@@ -203,9 +202,10 @@ func (a *answers) store(q shareKey, s *shared) {
 	a.byKey[q] = s
 }
 
-// ForgetAnswers deletes the shared answers. Call it when the upstream has stopped, because after a restart its answers may
-// differ. Calls in progress continue.
+// ForgetAnswers deletes the shared answers, and lets refused calls be sent again. Call it when the upstream has stopped, because
+// after a restart its answers may differ. Calls in progress continue.
 func (u *Upstream) ForgetAnswers() {
+	u.limiter.release()
 	a := &u.answers
 	a.mu.Lock()
 	defer a.mu.Unlock()

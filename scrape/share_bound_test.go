@@ -14,7 +14,7 @@ func TestSharedAnswersAreBounded(t *testing.T) {
 		asked := 0
 		ask := func(context.Context) (any, error) { asked++; return 1, nil }
 		put := func(n int, keep time.Duration) {
-			if _, err := a.get(t.Context(), shareKey{params: strconv.Itoa(n)}, keep, ask); err != nil {
+			if _, err := a.get(t.Context(), shareKey{body: strconv.Itoa(n)}, keep, ask); err != nil {
 				t.Fatal(err)
 			}
 		}

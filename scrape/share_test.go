@@ -27,7 +27,7 @@ func counting(d time.Duration, asked *atomic.Int64) transport {
 }
 
 func callHeight(ctx context.Context, u *scrape.Upstream, params any) (uint64, error) {
-	h, err := scrape.RPC[height](ctx, u, "/ext/bc/P", "platform.getHeight", params)
+	h, err := rpc[height](ctx, u, "/ext/bc/P", "platform.getHeight", params)
 	return uint64(h.Height), err
 }
 
@@ -68,9 +68,9 @@ func TestOnlyIdenticalCallsShareAnswers(t *testing.T) {
 			_, _ = callHeight(ctx, u, nil)
 			_, _ = callHeight(ctx, u, map[string]int{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8})
 			_, _ = callHeight(ctx, u, map[string]int{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 9})
-			_, _ = scrape.RPC[height](ctx, u, "/ext/bc/X", "platform.getHeight", nil)
-			_, _ = scrape.RPC[height](ctx, u, "/ext/bc/P", "platform.getTimestamp", nil)
-			_, _ = scrape.RPC[other](ctx, u, "/ext/bc/P", "platform.getHeight", nil)
+			_, _ = rpc[height](ctx, u, "/ext/bc/X", "platform.getHeight", nil)
+			_, _ = rpc[height](ctx, u, "/ext/bc/P", "platform.getTimestamp", nil)
+			_, _ = rpc[other](ctx, u, "/ext/bc/P", "platform.getHeight", nil)
 			_ = callREST(u)
 		}
 		if asked.Load() != 6+2 {

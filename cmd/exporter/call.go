@@ -14,6 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -69,7 +70,7 @@ func parseCall(args []string) (r app.Request, err error) {
 	}
 
 	methods := app.Methods()
-	i := slices.IndexFunc(methods, func(m node.Method) bool { return m.Name == name })
+	i := slices.IndexFunc(methods, func(m *scrape.Method) bool { return m.Name == name })
 	if i < 0 {
 		var names []string
 		for _, m := range methods {
@@ -97,9 +98,9 @@ func parseCall(args []string) (r app.Request, err error) {
 	switch {
 	case service == "data" && r.Node != "":
 		return r, fmt.Errorf("%s is no method of a node: omit --node", name)
-	case r.Chain != "" && !r.Method.OfChain():
+	case r.Chain != "" && !node.OfChain(r.Method):
 		return r, fmt.Errorf("%s is no method of a chain: omit --chain", name)
-	case r.Chain != "" || !r.Method.OfChain():
+	case r.Chain != "" || !node.OfChain(r.Method):
 	case service == "avm":
 		r.Chain = "X"
 	case strings.HasPrefix(name, "eth_"):

@@ -4,26 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// AvgTPS is the only method of the Metrics service.
+// AvgTPS is the method of the Metrics service.
 const AvgTPS = "avg_tps"
 
-// Methods returns every method of a node and of the Data service that Call supports.
-func Methods() []node.Method { return append(node.Methods(), dataMethods()...) }
+// Methods returns every method of a node and of the Data service.
+func Methods() []*scrape.Method { return slices.Concat(node.Methods(), data.Methods()) }
 
 // Request is one call of a method.
 type Request struct {
-	Method node.Method
+	Method *scrape.Method
 	Params jsontext.Value // nil for none
 	Node   string         // configured node; empty: the first
 	Chain  string         // name, alias or blockchain ID, for methods of a chain
@@ -32,30 +35,32 @@ type Request struct {
 	ChainID, PageToken string
 }
 
-// Call makes one call and returns the result, or nil if the result is empty. If the upstream is not configured, the error is a
-// config.InputError.
+// Call makes one call and returns the result, or nil if the result is empty. If the upstream is not configured or a parameter is
+// invalid, the error is a config.InputError.
 func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, error) {
 	cfg.Shard = fleet.Part{} // a command can call the nodes of every shard
 	t, err := newTargets(cfg, nil, nil)
 	if err != nil {
 		return nil, config.InputError{Err: err}
 	}
-	if e := endpointOf(r.Method); e != nil {
-		if t.data == nil {
-			return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
-		}
-		answer, err := t.data.call(ctx, e, t.ups.FindNetwork, r.Params)
-		if data.IsKeyRejected(err) {
-			err = fmt.Errorf("%w: %s", err, remedy.Of(err).Do)
-		}
-		return answer, err
-	}
-	if r.ChainID != "" {
-		if t.ups.Metrics == nil {
-			return nil, config.InputError{Err: errors.New("no Metrics service configured: set AVAX_METRICS_URL")}
-		}
+	switch {
+	case r.ChainID != "" && t.ups.Metrics == nil:
+		return nil, config.InputError{Err: errors.New("no Metrics service configured: set AVAX_METRICS_URL")}
+	case r.ChainID != "":
 		return t.ups.Metrics.AvgTPSPage(ctx, r.ChainID, r.PageToken)
+	case r.Method.Verb == "":
+		return callNode(ctx, t, r)
+	case t.data == nil:
+		return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
 	}
+	answer, err := callData(ctx, t, r)
+	if data.IsKeyRejected(err) {
+		err = fmt.Errorf("%w: %s", err, remedy.Of(err).Do)
+	}
+	return answer, err
+}
+
+func callNode(ctx context.Context, t *targets, r Request) (jsontext.Value, error) {
 	var names []string
 	for _, n := range t.ups.Nodes() {
 		if r.Node != "" && r.Node != n.Name() {
@@ -77,11 +82,37 @@ func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, e
 	return nil, config.InputError{Err: fmt.Errorf("unknown node %q: the nodes are %s", r.Node, strings.Join(names, ", "))}
 }
 
+// callData calls a method of the Data service. The default network is that of the nodes.
+func callData(ctx context.Context, t *targets, r Request) (jsontext.Value, error) {
+	given := map[string]jsontext.Value{}
+	if r.Params != nil {
+		if err := json.Unmarshal(r.Params, &given); err != nil {
+			return nil, err
+		}
+	}
+	args := data.Args{}
+	for name, value := range given {
+		args[name] = value
+	}
+	if given["network"] == nil && strings.Contains(r.Method.Path, "{network}") {
+		network, err := t.ups.FindNetwork(ctx)
+		if err != nil {
+			return nil, err
+		}
+		args["network"] = network
+	}
+	path, body, err := data.Request(r.Method, args)
+	if err != nil {
+		return nil, config.InputError{Err: fmt.Errorf("call: %s: %w", r.Method.Name, err)}
+	}
+	return t.data.Call(ctx, r.Method, path, body)
+}
+
 // Describe returns a method with its parameters and notes.
-func Describe(m node.Method) string {
+func Describe(m *scrape.Method) string {
 	remark := ""
-	if e := endpointOf(m); e != nil {
-		remark = "  " + e.Op()
+	if m.Verb != "" {
+		remark = "  " + m.Op()
 	}
 	switch {
 	case m.Changes != "":

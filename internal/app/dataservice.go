@@ -30,7 +30,7 @@ func newDataService(t *targets) (*dataService, error) {
 	if s.key, err = s.keyFile.Read(); err != nil {
 		return nil, fmt.Errorf("AVAX_DATA_API_KEY_FILE: %w", err)
 	}
-	s.up, err = t.upstream(scrape.Options{Name: "data", URL: t.cfg.DataURL, MaxWait: serviceMaxWait, Header: s.keyFile.Header(s.key), Admit: s.budget.Admit})
+	s.up, err = t.upstream(scrape.Options{Name: "data", URL: t.cfg.DataURL, MaxWait: serviceMaxWait, Header: s.keyFile.Header(s.key), Admit: s.budget.Admit, RepeatAfter: data.RepeatAfter})
 	if err != nil {
 		return nil, fmt.Errorf("AVAX_DATA_URL: %w", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
-	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // onWish are the calls of collectors that do more than read, by collector. The operator must configure them.
@@ -17,15 +17,12 @@ var onWish = map[string][]string{
 // Scheduled collectors only read: none declares a call that changes a node, and the two that change something at the Data service
 // run only if they are configured.
 func TestScheduledCallsOnlyRead(t *testing.T) {
-	changes := map[string]node.Method{}
+	changes := map[string]*scrape.Method{}
 	for _, m := range Methods() {
 		if m.Changes == "" {
 			continue
 		}
-		changes[m.Name] = m
-		if e := endpointOf(m); e != nil {
-			changes[e.Op()] = m
-		}
+		changes[m.Op()] = m
 	}
 	if len(changes) < 10 {
 		t.Fatalf("%d calls change something", len(changes))

@@ -81,7 +81,7 @@ const serviceMaxWait = 5 * time.Minute
 
 // upstream creates a client with the common limits.
 func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
-	o.Timeout, o.Concurrency, o.MaxBody = t.cfg.Timeout, cmp.Or(o.Concurrency, t.cfg.Concurrency), t.cfg.MaxBody
+	o.Timeout, o.Concurrency = t.cfg.Timeout, cmp.Or(o.Concurrency, t.cfg.Concurrency)
 	o.Metrics, o.Transport = t.metrics, t.cfg.Transport
 	own := o.Admit
 	o.Admit = func(ctx context.Context, op string) error {
@@ -134,12 +134,13 @@ func (t *targets) open(n fleet.Node) (nodeConn, error) {
 	var client *nodes.Node
 	options := scrape.Options{
 		Name: n.Name, URL: n.URL, Header: n.Header, Host: n.Host, TLS: n.TLS, Changed: func() { t.callsChanged(client) },
+		RepeatAfter: node.RepeatAfter,
 	}
 	wrap := nodes.New
 	if n.Observer {
 		options.Changed = nil
 		options.Concurrency, options.MaxWait = observerConcurrency, observerMaxWait
-		options.Share, options.Withholds = observerShare, node.IsWithheld
+		options.Share, options.RepeatAfter = observerShare, node.RepeatAfterObserver
 		// Half of the budget is a burst, and the other half is spread over a minute.
 		options.Burst = (t.cfg.ObserverBudget + 1) / 2
 		options.Rate = float64(t.cfg.ObserverBudget) / 2 / time.Minute.Seconds()

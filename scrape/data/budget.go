@@ -79,18 +79,18 @@ func (b *Budget) Spent() (inMinute, inDay int) {
 	return b.minute.spent, b.day.spent
 }
 
-// Units returns the cost of a request in compute units, by its op. An unknown op costs as much as the most expensive endpoint.
+// Units returns the cost of a request in compute units, by its op. An unknown op costs as much as the most expensive method.
 func Units(op string) int {
-	if e := endpointOf(op); e != nil {
+	if e := methodOf(op); e != nil {
 		return e.Units
 	}
 	return xl
 }
 
-func endpointOf(op string) *Endpoint {
-	for _, e := range endpoints {
-		if e.Op() == op {
-			return e
+func methodOf(op string) *scrape.Method {
+	for _, m := range methods {
+		if m.Op() == op {
+			return m
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (w *window) check(now time.Duration, units int) error {
 
 // Load is a group of requests that repeats.
 type Load struct {
-	Op    string        // as Endpoint.Op; each page of a list is one request
+	Op    string        // as scrape.Method.Op; each page of a list is one request
 	Calls int           // number of requests each time
 	Every time.Duration // time between two groups; at least one second
 }
@@ -169,10 +169,10 @@ func Estimate(loads ...Load) (Need, error) {
 	var need Need
 	var errs []error
 	for _, l := range loads {
-		e := endpointOf(l.Op)
+		e := methodOf(l.Op)
 		switch {
 		case e == nil:
-			errs = append(errs, fmt.Errorf("%s: the data service has no such endpoint", l.Op))
+			errs = append(errs, fmt.Errorf("%s: the data service has no such method", l.Op))
 		case l.Every < time.Second:
 			errs = append(errs, fmt.Errorf("%s: period %s is too short: write a second or more", l.Op, l.Every))
 		case l.Calls < 0:

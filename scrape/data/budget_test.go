@@ -177,7 +177,7 @@ func TestEstimateAddsUpLoads(t *testing.T) {
 		t.Errorf("got %+v, want %+v, %v", need, want, err)
 	}
 	_, err = data.Estimate(data.Load{Op: "GET /v1/x", Calls: 1, Every: time.Hour}, data.Load{Op: blockOp, Calls: 1}, data.Load{Op: blockOp, Calls: -1, Every: time.Hour})
-	if want := "GET /v1/x: the data service has no such endpoint\n" + blockOp + ": period 0s is too short: write a second or more\n" + blockOp + ": -1 calls: write 0 or more"; err == nil || err.Error() != want {
+	if want := "GET /v1/x: the data service has no such method\n" + blockOp + ": period 0s is too short: write a second or more\n" + blockOp + ": -1 calls: write 0 or more"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,12 +1,9 @@
 // Package data is the typed client of the Data service: a REST API of indexed data of all chains.
 //
-// Each file holds one group of endpoints. Each method calls one endpoint; its types are in the same file. A list has two
-// methods: RewardPage returns one page, Rewards yields the items of all pages (see Paging). Every method returns a
-// *scrape.Error if there is no answer. If a parameter is invalid, nothing is sent and the error contains a remedy. Answers
-// may be shared (scrape.MaxAge), so callers must not change them.
-//
-// Some methods, such as AssetTransactions, are not used by any collector. The command call needs these methods: it checks an
-// answer with Endpoint.Check before it prints the answer.
+// The table in methods.go declares all methods. Each Go method in calls.go calls one of them, and its types hold the fields that
+// collectors use. A Go method with an iterator requests page after page (see Paging). Every Go method returns a *scrape.Error if
+// there is no answer. If a parameter is invalid, nothing is sent and the error contains a remedy. Answers may be shared
+// (scrape.MaxAge), so callers must not change them.
 //
 // The service may add values. Therefore a status, type or kind is a plain string, and constants name the known values.
 //
@@ -14,11 +11,13 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -30,15 +29,10 @@ const (
 )
 
 // Client is the client of one Data service.
-type Client struct {
-	u *scrape.Upstream
-
-	mu        sync.Mutex
-	reindexed map[nft]time.Time // time of the last Reindex
-}
+type Client struct{ u *scrape.Upstream }
 
 // New returns the client of the service behind u.
-func New(u *scrape.Upstream) *Client { return &Client{u: u} }
+func New(u *scrape.Upstream) *Client { return &Client{u} }
 
 // Name returns the configured name of the service.
 func (c *Client) Name() string { return c.u.Name() }
@@ -65,4 +59,22 @@ func (c *Client) Explain(err error) error {
 		words = keyMissing
 	}
 	return &scrape.Error{Op: e.Op, Outcome: scrape.Forbidden, Err: fmt.Errorf("%s: %w", words, e.Err)}
+}
+
+// Call calls a method and returns the answer as JSON, unchanged, or nil if the answer is empty. An answer that the typed client
+// cannot decode is malformed. Request makes the path and the body.
+func (c *Client) Call(ctx context.Context, m *scrape.Method, path string, body any) (jsontext.Value, error) {
+	answer, err := m.Raw(ctx, c.u, path, body)
+	return answer, c.Explain(err)
+}
+
+// RepeatAfter is scrape.Options.RepeatAfter of the service. The service indexes neither every chain nor everything of a chain. The
+// first time is short, because the service may be starting, or may index the chain soon. Blocks and transactions are different:
+// the service does not know them yet.
+func RepeatAfter(err error, answered bool) time.Duration {
+	var e *scrape.Error
+	if answered || !errors.As(err, &e) || e.Outcome != scrape.NotFound || e.Op == getBlock.Op() || e.Op == getAggregatedSignatures.Op() {
+		return 0
+	}
+	return time.Minute
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -49,7 +50,16 @@ type Page struct {
 	NextPageStartKey string `json:"nextPageStartKey,omitzero"`
 }
 
-const avgTPS = "GET /v1/avg_tps/{chainId}"
+// Methods returns the methods of the service.
+func Methods() []*scrape.Method { return slices.Clone(methods) }
+
+var methods []*scrape.Method
+
+// The table of methods: the two versions of the only series.
+var (
+	avgTPS       = scrape.Declare[Page](&methods, scrape.Method{Name: "avg_tps", Verb: http.MethodGet, Path: "/v1/avg_tps/{chainId}", Params: []string{"chainId", "pageToken?"}})
+	chainMetrics = scrape.Declare[Page](&methods, scrape.Method{Name: "chain_metrics", Verb: http.MethodGet, Path: "/v2/chains/{chainId}/metrics/{metric}", Params: []string{"chainId", "metric", "timeInterval", "pageToken?"}})
+)
 
 // maxPages is the maximum number of pages of a series. With one point per day, these pages cover more than a century.
 const maxPages = 500
@@ -57,15 +67,15 @@ const maxPages = 500
 // AvgTPS yields the pages of GET /v1/avg_tps/{chainId}, up to the last page or the first error. ChainID is the number of an
 // EVM chain.
 func (c *Client) AvgTPS(ctx context.Context, chainID string) iter.Seq2[Page, error] {
-	return c.pages(ctx, avgTPS, "/v1/avg_tps/"+url.PathEscape(chainID), nil)
+	return c.pages(ctx, avgTPS, tpsPath(chainID), nil)
 }
 
 // pages yields the pages of a series. Each request has these parameters.
-func (c *Client) pages(ctx context.Context, op, path string, parameters url.Values) iter.Seq2[Page, error] {
+func (c *Client) pages(ctx context.Context, m scrape.Typed[Page], path string, parameters url.Values) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		query := parameters
 		for range maxPages {
-			page, err := scrape.Get[Page](ctx, c.u, op, path, query)
+			page, err := m.Call(ctx, c.u, withQuery(path, query), nil)
 			if !yield(page, err) || err != nil {
 				return
 			}
@@ -82,45 +92,41 @@ func (c *Client) pages(ctx context.Context, op, path string, parameters url.Valu
 				return
 			}
 			if next.Encode() == query.Encode() {
-				yield(Page{}, &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: errors.New("the next page has the same token as the current page")})
+				yield(Page{}, &scrape.Error{Op: m.Op(), Outcome: scrape.Malformed, Err: errors.New("the next page has the same token as the current page")})
 				return
 			}
 			query = next
 		}
-		yield(Page{}, &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("more than %d pages", maxPages)})
+		yield(Page{}, &scrape.Error{Op: m.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("more than %d pages", maxPages)})
 	}
+}
+
+func tpsPath(chainID string) string { return "/v1/avg_tps/" + url.PathEscape(chainID) }
+
+func withQuery(path string, query url.Values) string {
+	if len(query) == 0 {
+		return path
+	}
+	return path + "?" + query.Encode()
 }
 
 // AvgTPSPage calls GET /v1/avg_tps/{chainId} for one page. If the service no longer offers version 1, AvgTPSPage calls
 // GET /v2/chains/{chainId}/metrics/{metric}. It returns the page as JSON, unchanged. PageToken is the token in the previous
 // page, and empty for the first page. If the page cannot be decoded, the error has the outcome malformed.
 func (c *Client) AvgTPSPage(ctx context.Context, chainID, pageToken string) (jsontext.Value, error) {
-	token := func(query url.Values) url.Values {
-		if pageToken != "" {
-			query.Set("pageToken", pageToken)
-		}
-		return query
+	query := url.Values{}
+	if pageToken != "" {
+		query.Set("pageToken", pageToken)
 	}
-	op := avgTPS
-	answer, err := scrape.Get[jsontext.Value](ctx, c.u, op, "/v1/avg_tps/"+url.PathEscape(chainID), token(url.Values{}))
+	answer, err := avgTPS.Raw(ctx, c.u, withQuery(tpsPath(chainID), query), nil)
 	if saysGone(err) {
-		op = chainMetrics
-		newer, newerErr := scrape.Get[jsontext.Value](ctx, c.u, op, metricPath(chainID, AvgTPSMetric), token(url.Values{"timeInterval": {"day"}}))
+		query.Set("timeInterval", "day")
+		newer, newerErr := chainMetrics.Raw(ctx, c.u, withQuery(metricPath(chainID, AvgTPSMetric), query), nil)
 		if !saysGone(newerErr) {
-			answer, err = newer, newerErr
+			return newer, newerErr
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	replayed, err := scrape.Replay(answer)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := scrape.Get[Page](ctx, replayed, op, "/", nil); err != nil {
-		return nil, err
-	}
-	return answer, nil
+	return answer, err
 }
 
 // AverageTPS is the newest complete value of a chain.

@@ -13,8 +13,6 @@ import (
 // AvgTPSMetric is the name of the transactions per second in version 2.
 const AvgTPSMetric = "avgTps"
 
-const chainMetrics = "GET /v2/chains/{chainId}/metrics/{metric}"
-
 // Daily yields the pages of GET /v2/chains/{chainId}/metrics/{metric}, up to the last page or the first error. Each value
 // covers a day. The newest day is incomplete. ChainID is the number of an EVM chain, or total, mainnet or testnet. Metric is
 // a name such as avgTps. The pages have no LastRun.

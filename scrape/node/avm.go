@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -11,25 +15,11 @@ import (
 
 // Every method takes the chain: X, or the alias or blockchain ID of another chain of the same VM.
 
-func avm[T any](ctx context.Context, c *Client, chain, method string, params any) (T, error) {
-	return scrape.RPC[T](ctx, c.u, at(avmPath, chain), method, params)
-}
-
-// AssetBalance is the balance of an address in one asset.
-type AssetBalance struct {
-	Asset   string      `json:"asset"`   // asset ID, or AVAX
-	Balance wire.Uint64 `json:"balance"` // in the asset's smallest unit
-}
-
-// AVMAllBalances calls avm.getAllBalances for an address such as X-avax1….
-//
-// Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered. AVMUTXOs returns the same information and
-// more.
-func (c *Client) AVMAllBalances(ctx context.Context, chain, address string) ([]AssetBalance, error) {
-	answer, err := avm[struct {
-		Balances []AssetBalance `json:"balances"`
-	}](ctx, c, chain, "avm.getAllBalances", map[string]string{"address": address})
-	return answer.Balances, err
+type avmBalances struct {
+	Balances []struct {
+		Asset   string      `json:"asset"`
+		Balance wire.Uint64 `json:"balance"`
+	} `json:"balances"`
 }
 
 // Asset is the name and the unit of an asset.
@@ -42,13 +32,12 @@ type Asset struct {
 
 // AVMAssetDescription calls avm.getAssetDescription for an asset ID, or for AVAX.
 func (c *Client) AVMAssetDescription(ctx context.Context, chain, assetID string) (Asset, error) {
-	return avm[Asset](ctx, c, chain, "avm.getAssetDescription", map[string]string{"assetID": assetID})
+	return call(ctx, c, getAssetDescription, chain, map[string]string{"assetID": assetID})
 }
 
-// AVMBalance is the balance of an address in one asset, with its outputs.
+// AVMBalance is the balance of an address in one asset.
 type AVMBalance struct {
 	Balance wire.Uint64 `json:"balance"` // in the asset's smallest unit
-	UTXOIDs []UTXOID    `json:"utxoIDs"`
 }
 
 // AVMBalance calls avm.getBalance for an address and an asset ID, or AVAX.
@@ -56,98 +45,84 @@ type AVMBalance struct {
 // Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered. AVMUTXOs returns the same information and
 // more.
 func (c *Client) AVMBalance(ctx context.Context, chain, address, assetID string) (AVMBalance, error) {
-	return avm[AVMBalance](ctx, c, chain, "avm.getBalance", map[string]string{"address": address, "assetID": assetID})
+	return call(ctx, c, getAVMBalance, chain, map[string]string{"address": address, "assetID": assetID})
 }
 
-// AVMBlock calls avm.getBlock for a block ID. An unknown block is an error. An empty encoding means Hex.
-func (c *Client) AVMBlock(ctx context.Context, chain, blockID string, as Encoding) (Encoded[Block], error) {
-	return avm[Encoded[Block]](ctx, c, chain, "avm.getBlock", blockByID{blockID, as})
+// encoded is a block or a transaction, in hex or JSON.
+type encoded struct {
+	Block    jsontext.Value `json:"block,omitzero"`
+	Tx       jsontext.Value `json:"tx,omitzero"`
+	Encoding string         `json:"encoding"`
 }
 
-// AVMBlockByHeight calls avm.getBlockByHeight. An unknown block is an error. An empty encoding means Hex.
-func (c *Client) AVMBlockByHeight(ctx context.Context, chain string, height uint64, as Encoding) (Encoded[Block], error) {
-	return avm[Encoded[Block]](ctx, c, chain, "avm.getBlockByHeight", struct {
-		Height   uint64   `json:"height,string"`
-		Encoding Encoding `json:"encoding,omitempty"`
-	}{height, as})
+type avmBlock struct {
+	Block struct {
+		Time *wire.PastUnixTime `json:"time"`
+	} `json:"block"`
+}
+
+var getAVMBlockTime = scrape.As[avmBlock](getBlockByHeight.Method)
+
+// AVMBlockTime calls avm.getBlockByHeight and returns the time of the block, or zero for a block without one. An unknown block is
+// an error.
+func (c *Client) AVMBlockTime(ctx context.Context, chain string, height uint64) (time.Time, error) {
+	answer, err := call(ctx, c, getAVMBlockTime, chain, map[string]string{"height": strconv.FormatUint(height, 10), "encoding": "json"})
+	if err != nil || answer.Block.Time == nil {
+		return time.Time{}, err
+	}
+	return answer.Block.Time.Time, nil
+}
+
+type height struct {
+	Height wire.Height `json:"height"`
 }
 
 // AVMHeight calls avm.getHeight: the height of the last accepted block. It does not change while the X-Chain is unused.
 func (c *Client) AVMHeight(ctx context.Context, chain string) (uint64, error) {
-	answer, err := avm[struct {
-		Height wire.Height `json:"height"`
-	}](ctx, c, chain, "avm.getHeight", nil)
+	answer, err := call(ctx, c, getAVMHeight, chain, nil)
 	return uint64(answer.Height), err
 }
 
-// AVMTx calls avm.getTx for a transaction ID. An unknown transaction is an error. An empty encoding means Hex.
-func (c *Client) AVMTx(ctx context.Context, chain, txID string, as Encoding) (Encoded[Tx], error) {
-	return avm[Encoded[Tx]](ctx, c, chain, "avm.getTx", struct {
-		TxID     string   `json:"txID"`
-		Encoding Encoding `json:"encoding,omitempty"`
-	}{txID, as})
+// TxFee holds the fixed fees of the X-Chain.
+type TxFee struct {
+	TxFee            wire.NanoAVAX `json:"txFee"`
+	CreateAssetTxFee wire.NanoAVAX `json:"createAssetTxFee"`
 }
 
-// AVMTxFee calls avm.getTxFee: the fixed fees of the chain. Only the first two fields of TxFee are set.
+// AVMTxFee calls avm.getTxFee.
 func (c *Client) AVMTxFee(ctx context.Context, chain string) (TxFee, error) {
-	return avm[TxFee](ctx, c, chain, "avm.getTxFee", nil)
+	return call(ctx, c, getAVMTxFee, chain, nil)
 }
 
-// AVMTxStatus calls avm.getTxStatus for a transaction ID: Accepted, Processing, Rejected or Unknown.
-//
-// Deprecated: since node version 1.10.0. A release may remove it: see IsNotOffered. AVMTx finds accepted transactions.
-func (c *Client) AVMTxStatus(ctx context.Context, chain, txID string) (string, error) {
-	answer, err := avm[struct {
-		Status string `json:"status"`
-	}](ctx, c, chain, "avm.getTxStatus", map[string]string{"txID": txID})
-	return answer.Status, err
+type status struct {
+	Status string `json:"status"`
 }
 
-// MaxUTXOs is the maximum number of unspent outputs per page. It is also a node's default.
-const MaxUTXOs = 1024
-
-// UTXOQuery selects unspent outputs.
-type UTXOQuery struct {
-	Addresses   []string `json:"addresses"`             // at least one; each output belongs to at least one of them
-	SourceChain string   `json:"sourceChain,omitempty"` // alias or ID: only outputs exported from there and not imported yet
-	Limit       int      `json:"limit,omitempty"`       // outputs per page; 0 or a number above MaxUTXOs means MaxUTXOs
-}
-
-// UTXOIndex is the end of a page of unspent outputs and the start of the next.
-type UTXOIndex struct {
+type utxoIndex struct {
 	Address string `json:"address"`
 	UTXO    string `json:"utxo"`
 }
 
-// UTXOPage is one page of unspent outputs.
-type UTXOPage struct {
-	NumFetched  wire.Uint64 `json:"numFetched"`
-	UTXOs       []string    `json:"utxos"` // bytes and a checksum of four bytes, in hex after 0x
-	EndIndex    UTXOIndex   `json:"endIndex"`
-	SourceChain string      `json:"sourceChain,omitzero"`
-	Encoding    Encoding    `json:"encoding"`
+type utxoPage struct {
+	UTXOs    []string  `json:"utxos"` // bytes and a checksum of four bytes, in hex after 0x
+	EndIndex utxoIndex `json:"endIndex"`
 }
 
-// AVMUTXOPage calls avm.getUTXOs for one page, in Hex, the only encoding. Start is the end of the previous page, and nil for
-// the first page. Two pages may contain the same output, and the set may change between two calls.
-func (c *Client) AVMUTXOPage(ctx context.Context, chain string, q UTXOQuery, start *UTXOIndex) (UTXOPage, error) {
-	return avm[UTXOPage](ctx, c, chain, "avm.getUTXOs", struct {
-		UTXOQuery
-		StartIndex *UTXOIndex `json:"startIndex,omitempty"`
-	}{q, start})
-}
-
-// maxUTXOPages is the maximum number of pages of one list of unspent outputs.
+// maxUTXOPages is the maximum number of pages of one list of unspent outputs. A page has 1,024 outputs.
 const maxUTXOPages = 100
 
-// AVMUTXOs calls avm.getUTXOs page by page and yields each output once, in hex. It ends after an empty page, after a page
-// whose end equals its start, or after an error. More than a hundred pages are an error.
-func (c *Client) AVMUTXOs(ctx context.Context, chain string, q UTXOQuery) iter.Seq2[string, error] {
+// AVMUTXOs calls avm.getUTXOs page by page and yields each unspent output of an address once, in hex. It ends after an empty
+// page, after a page whose end equals its start, or after an error. More than a hundred pages are an error. Two pages may contain
+// the same output, and the set may change between two calls.
+func (c *Client) AVMUTXOs(ctx context.Context, chain, address string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		seen := make(map[string]bool)
-		var start *UTXOIndex
+		var start *utxoIndex
 		for range maxUTXOPages {
-			page, err := c.AVMUTXOPage(ctx, chain, q, start)
+			page, err := call(ctx, c, getUTXOs, chain, struct {
+				Addresses  []string   `json:"addresses"`
+				StartIndex *utxoIndex `json:"startIndex,omitempty"`
+			}{[]string{address}, start})
 			if err != nil {
 				yield("", err)
 				return
@@ -165,6 +140,6 @@ func (c *Client) AVMUTXOs(ctx context.Context, chain string, q UTXOQuery) iter.S
 			}
 			start = &page.EndIndex
 		}
-		yield("", &scrape.Error{Op: "avm.getUTXOs", Outcome: scrape.TooLarge, Err: errors.New("more than a hundred pages: request fewer addresses at once")})
+		yield("", &scrape.Error{Op: getUTXOs.Name, Outcome: scrape.TooLarge, Err: errors.New("more than a hundred pages: monitor addresses with fewer unspent outputs")})
 	}
 }

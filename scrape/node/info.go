@@ -3,8 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,10 +11,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
-
-func info[T any](ctx context.Context, c *Client, method string, params any) (T, error) {
-	return scrape.RPC[T](ctx, c.u, infoPath, method, params)
-}
 
 // ACP holds the votes on one Avalanche Community Proposal. Only validators that are connected to this node are counted. The
 // node's own stake counts as abstaining.
@@ -30,81 +24,75 @@ type ACP struct {
 
 // ACPs calls info.acps: the current ACPs by number. The result is empty if the node's release has no ACPs to vote on.
 func (c *Client) ACPs(ctx context.Context) (map[uint32]ACP, error) {
-	answer, err := info[struct {
-		ACPs map[uint32]ACP `json:"acps"`
-	}](ctx, c, "info.acps", nil)
+	answer, err := call(ctx, c, getACPs, "", nil)
 	return answer.ACPs, err
+}
+
+type acps struct {
+	ACPs map[uint32]ACP `json:"acps"`
+}
+
+type bootstrapped struct {
+	IsBootstrapped bool `json:"isBootstrapped"`
 }
 
 // IsBootstrapped calls info.isBootstrapped for a chain by alias or blockchain ID. A chain that the node does not run is an
 // error: see IsNoSuchChain.
 func (c *Client) IsBootstrapped(ctx context.Context, chain string) (bool, error) {
-	answer, err := info[struct {
-		IsBootstrapped bool `json:"isBootstrapped"`
-	}](ctx, c, "info.isBootstrapped", map[string]string{"chain": chain})
+	answer, err := call(ctx, c, isBootstrapped, "", map[string]string{"chain": chain})
 	return answer.IsBootstrapped, err
+}
+
+type blockchainID struct {
+	BlockchainID string `json:"blockchainID"`
 }
 
 // BlockchainID calls info.getBlockchainID. An alias that the node does not know is an error: see IsNoSuchChain.
 func (c *Client) BlockchainID(ctx context.Context, alias string) (string, error) {
-	answer, err := info[struct {
-		BlockchainID string `json:"blockchainID"`
-	}](ctx, c, "info.getBlockchainID", map[string]string{"alias": alias})
+	answer, err := call(ctx, c, getBlockchainID, "", map[string]string{"alias": alias})
 	return answer.BlockchainID, err
+}
+
+type networkID struct {
+	NetworkID wire.Uint64 `json:"networkID"`
 }
 
 // NetworkID calls info.getNetworkID: 1 is mainnet, 5 is fuji.
 func (c *Client) NetworkID(ctx context.Context) (uint64, error) {
-	answer, err := info[struct {
-		NetworkID wire.Uint64 `json:"networkID"`
-	}](ctx, c, "info.getNetworkID", nil)
+	answer, err := call(ctx, c, getNetworkID, "", nil)
 	return uint64(answer.NetworkID), err
+}
+
+type networkName struct {
+	NetworkName string `json:"networkName"`
 }
 
 // NetworkName calls info.getNetworkName: mainnet, fuji, or a name such as network-1337.
 func (c *Client) NetworkName(ctx context.Context) (string, error) {
-	answer, err := info[struct {
-		NetworkName string `json:"networkName"`
-	}](ctx, c, "info.getNetworkName", nil)
+	answer, err := call(ctx, c, getNetworkName, "", nil)
 	return answer.NetworkName, err
 }
 
 // Identity is the node ID and BLS key of a node.
 type Identity struct {
-	NodeID string  `json:"nodeID"`
-	POP    *Signer `json:"nodePOP"`
-}
-
-// Signer is a BLS key and its proof of possession.
-type Signer struct {
-	PublicKey         string // 48 bytes, hex after 0x
-	ProofOfPossession string // 96 bytes, hex after 0x; empty if the answer has none
-}
-
-// UnmarshalWire decodes a signer. It accepts proofOfPossession and proofOfPosession, the spelling that is documented for the
-// P-Chain.
-func (s *Signer) UnmarshalWire(d *wire.Decoder) error {
-	var spelled struct {
-		PublicKey         string `json:"publicKey"`
-		ProofOfPossession string `json:"proofOfPossession,omitzero"`
-		ProofOfPosession  string `json:"proofOfPosession,omitzero"`
-	}
-	err := wire.Decode(d, &spelled)
-	s.PublicKey = spelled.PublicKey
-	s.ProofOfPossession = spelled.ProofOfPossession + spelled.ProofOfPosession
-	return err
+	NodeID string `json:"nodeID"`
+	POP    *struct {
+		PublicKey string `json:"publicKey"` // 48 bytes, hex after 0x
+	} `json:"nodePOP"`
 }
 
 // NodeID calls info.getNodeID.
 func (c *Client) NodeID(ctx context.Context) (Identity, error) {
-	return info[Identity](ctx, c, "info.getNodeID", nil)
+	return call(ctx, c, getNodeID, "", nil)
+}
+
+type nodeIP struct {
+	IP string `json:"ip"`
 }
 
 // NodeIP calls info.getNodeIP: the address and port that the node announces to its peers.
 func (c *Client) NodeIP(ctx context.Context) (string, error) {
-	answer, err := info[struct {
-		IP string `json:"ip"`
-	}](ctx, c, "info.getNodeIP", nil)
+	answer, err := call(ctx, c, getNodeIP, "", nil)
 	return answer.IP, err
 }
 
@@ -117,41 +105,19 @@ type Version struct {
 	VMVersions         map[string]string `json:"vmVersions,omitzero"` // by VM name, or by VM ID for a VM without name; a VM that failed is missing
 }
 
-// NodeVersion calls info.getNodeVersion with scrape.Ahead: the call decides whether the node is up, and measures its latency.
+// NodeVersion calls info.getNodeVersion with scrape.Unlimited: the call decides whether the node is up, and measures its latency.
 func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
-	return info[Version](scrape.Ahead(ctx), c, "info.getNodeVersion", nil)
+	return call(scrape.Unlimited(ctx), c, getNodeVersion, "", nil)
 }
 
-// TxFee holds fixed fees. Only the first two fields are in use. The other fields are absent or have no meaning.
-type TxFee struct {
-	TxFee                         wire.NanoAVAX  `json:"txFee"`
-	CreateAssetTxFee              wire.NanoAVAX  `json:"createAssetTxFee"`
-	CreateSubnetTxFee             *wire.NanoAVAX `json:"createSubnetTxFee"`
-	TransformSubnetTxFee          *wire.NanoAVAX `json:"transformSubnetTxFee"`
-	CreateBlockchainTxFee         *wire.NanoAVAX `json:"createBlockchainTxFee"`
-	AddPrimaryNetworkValidatorFee *wire.NanoAVAX `json:"addPrimaryNetworkValidatorFee"`
-	AddPrimaryNetworkDelegatorFee *wire.NanoAVAX `json:"addPrimaryNetworkDelegatorFee"`
-	AddSubnetValidatorFee         *wire.NanoAVAX `json:"addSubnetValidatorFee"`
-	AddSubnetDelegatorFee         *wire.NanoAVAX `json:"addSubnetDelegatorFee"`
-}
-
-// TxFee calls info.getTxFee. It is deprecated since node version 1.12.2, and a release may remove it: see IsNotOffered.
-func (c *Client) TxFee(ctx context.Context) (TxFee, error) {
-	return info[TxFee](ctx, c, "info.getTxFee", nil)
-}
-
-// VMs calls info.getVMs: the aliases of the installed VMs by VM ID. A VM may have no alias.
-func (c *Client) VMs(ctx context.Context) (map[string][]string, error) {
-	answer, err := info[struct {
-		VMs map[string][]string `json:"vms"`
-	}](ctx, c, "info.getVMs", nil)
-	return answer.VMs, err
+type vms struct {
+	VMs map[string][]string `json:"vms"`
 }
 
 // Peers are the connected peers of a node, without the node itself, in random order.
 type Peers struct {
-	NumPeers wire.Uint64 `json:"numPeers"`
-	Peers    []Peer      `json:"peers"`
+	NumPeers wire.Uint64    `json:"numPeers"`
+	Peers    distinct[Peer] `json:"peers"`
 }
 
 // Peer is one connected peer.
@@ -170,15 +136,11 @@ type Peer struct {
 	Benched        []string       `json:"benched,omitzero"` // aliases or IDs of chains on which this node benched the peer
 }
 
-// Peers calls info.peers: the connected peers among the given node IDs, or all.
-func (c *Client) Peers(ctx context.Context, nodeIDs ...string) (Peers, error) {
-	answer, err := info[Peers](ctx, c, "info.peers", struct {
-		NodeIDs []string `json:"nodeIDs,omitempty"`
-	}{nodeIDs})
-	if err == nil {
-		err = distinct("info.peers", slices.Values(answer.Peers), func(p Peer) string { return p.NodeID })
-	}
-	return answer, err
+func (p Peer) id() string { return p.NodeID }
+
+// Peers calls info.peers.
+func (c *Client) Peers(ctx context.Context) (Peers, error) {
+	return call(ctx, c, getPeers, "", nil)
 }
 
 // Uptime is the uptime of this node as the connected validators of the primary network observe it.
@@ -191,7 +153,7 @@ type Uptime struct {
 // validate, or does not validate yet, returns an error: see IsNotValidator, IsStartTimeNotFound and IsStillBootstrapping. For
 // half a minute after a node's start, the values are too low. At first they include only the node's own stake.
 func (c *Client) Uptime(ctx context.Context) (Uptime, error) {
-	return info[Uptime](ctx, c, "info.uptime", nil)
+	return call(ctx, c, getUptime, "", nil)
 }
 
 // IsNotValidator reports whether the node has no uptime because it does not validate the primary network.
@@ -207,9 +169,7 @@ func IsStillBootstrapping(err error) bool {
 
 // Upgrades is the upgrade schedule of a node's release.
 type Upgrades struct {
-	Times                        map[string]time.Time // by upgrade, such as helicon for heliconTime; releases add upgrades
-	ApricotPhase4MinPChainHeight *uint64
-	CortinaXChainStopVertexID    string
+	Times map[string]time.Time // by upgrade, such as helicon for heliconTime; releases add upgrades
 }
 
 // Scheduled returns Times without the upgrades that have no date. A node reports the year 9999 for these.
@@ -223,43 +183,26 @@ func (u Upgrades) Scheduled() map[string]time.Time {
 	return scheduled
 }
 
-// UnmarshalWire stores every member whose name ends in Time as an upgrade.
-func (u *Upgrades) UnmarshalWire(d *wire.Decoder) error {
-	if d.PeekKind() != jsontext.KindBeginObject {
-		return errors.New("the upgrades are not a JSON object")
-	}
-	var members map[string]jsontext.Value
-	if err := wire.Decode(d, &members); err != nil {
-		return err
-	}
+// UnmarshalJSONFrom stores every member whose name ends in Time as an upgrade.
+func (u *Upgrades) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	u.Times = make(map[string]time.Time)
-	for name, value := range members {
-		in := d.Sub(value)
-		var err error
+	err := wire.Members(d, func(name string) error {
 		upgrade, dated := strings.CutSuffix(name, "Time")
-		switch {
-		case dated:
-			var at wire.Time
-			err = wire.Decode(in, &at)
-			u.Times[upgrade] = at.Time
-		case name == "apricotPhase4MinPChainHeight":
-			var height *wire.Uint64
-			err = wire.Decode(in, &height)
-			u.ApricotPhase4MinPChainHeight = (*uint64)(height)
-		case name == "cortinaXChainStopVertexID":
-			err = wire.Decode(in, &u.CortinaXChainStopVertexID)
+		if !dated {
+			return d.SkipValue()
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+		var at wire.Time
+		err := wire.Decode(d, &at)
+		u.Times[upgrade] = at.Time
+		return err
+	})
+	if err == nil && len(u.Times) == 0 {
+		err = errors.New("the upgrades have no times")
 	}
-	if len(u.Times) == 0 {
-		return errors.New("the upgrades have no times")
-	}
-	return nil
+	return err
 }
 
 // Upgrades calls info.upgrades.
 func (c *Client) Upgrades(ctx context.Context) (Upgrades, error) {
-	return info[Upgrades](ctx, c, "info.upgrades", nil)
+	return call(ctx, c, getUpgrades, "", nil)
 }

@@ -2,29 +2,25 @@ package node
 
 import (
 	"context"
-	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// Method is a JSON-RPC method of a node.
-type Method struct {
-	Name         string   // as documented, such as info.getNodeID
-	Path         string   // of its service; {chain} stands for the alias or blockchain ID of a chain
-	Params       []string // names in order; an optional parameter ends in a question mark
-	Positional   bool     // the parameters are a list, not an object
-	Changes      string   // what the call does, as an infinitive; empty for a method that only reads
-	Deprecated   string   // since which version, or the replacement; empty if the method is not deprecated
-	Undocumented bool     // offered by nodes, but not documented
-}
-
 // Methods returns all methods of the client: every documented method and a few undocumented methods.
-func Methods() []Method { return slices.Clone(methods) }
+func Methods() []*scrape.Method { return slices.Clone(methods) }
+
+var methods []*scrape.Method
+
+// declare adds a JSON-RPC method of a node to the table. T is the type of its result.
+func declare[T any](m scrape.Method) scrape.Typed[T] { return scrape.Declare[T](&methods, m) }
 
 const (
 	adminPath      = "/ext/admin"
@@ -35,150 +31,114 @@ const (
 	validatorsPath = "/ext/bc/{chain}/validators"
 )
 
-var methods = []Method{
-	{Name: "admin.alias", Path: adminPath, Params: []string{"endpoint", "alias"}, Changes: "give an endpoint of the node another name, until it stops"},
-	{Name: "admin.aliasChain", Path: adminPath, Params: []string{"chain", "alias"}, Changes: "give a chain another name on the node, until it stops"},
-	{Name: "admin.getChainAliases", Path: adminPath, Params: []string{"chain"}},
-	{Name: "admin.getLoggerLevel", Path: adminPath, Params: []string{"loggerName?"}},
-	{Name: "admin.loadVMs", Path: adminPath, Changes: "make the node load plugins that were installed since it started"},
-	{Name: "admin.lockProfile", Path: adminPath, Changes: "write lock.profile on the node's disk"},
-	{Name: "admin.memoryProfile", Path: adminPath, Changes: "write mem.profile on the node's disk"},
-	{Name: "admin.setLoggerLevel", Path: adminPath, Params: []string{"loggerName?", "logLevel?", "displayLevel?"}, Changes: "set what the node logs, until it stops"},
-	{Name: "admin.startCPUProfiler", Path: adminPath, Changes: "make the node profile its CPU until admin.stopCPUProfiler"},
-	{Name: "admin.stopCPUProfiler", Path: adminPath, Changes: "end the profile of the CPU and write cpu.profile on the node's disk"},
+// largeList is the maximum size in bytes of the few answers that grow with the network. They are decoded item by item. The 1,500
+// validators of a public network take 1.4 MiB.
+const largeList = 16 << 20
 
-	{Name: "info.acps", Path: infoPath},
-	{Name: "info.getBlockchainID", Path: infoPath, Params: []string{"alias"}},
-	{Name: "info.getNetworkID", Path: infoPath},
-	{Name: "info.getNetworkName", Path: infoPath},
-	{Name: "info.getNodeID", Path: infoPath},
-	{Name: "info.getNodeIP", Path: infoPath},
-	{Name: "info.getNodeVersion", Path: infoPath},
-	{Name: "info.getTxFee", Path: infoPath, Deprecated: "since 1.12.2"},
-	{Name: "info.getVMs", Path: infoPath},
-	{Name: "info.isBootstrapped", Path: infoPath, Params: []string{"chain"}},
-	{Name: "info.peers", Path: infoPath, Params: []string{"nodeIDs?"}},
-	{Name: "info.upgrades", Path: infoPath},
-	{Name: "info.uptime", Path: infoPath, Params: []string{"subnetID?"}},
+// The table of methods. A method without a name is used only by the command call.
+var (
+	_               = declare[struct{}](scrape.Method{Name: "admin.alias", Path: adminPath, Params: []string{"endpoint", "alias"}, Changes: "give an endpoint of the node another name, until it stops"})
+	_               = declare[struct{}](scrape.Method{Name: "admin.aliasChain", Path: adminPath, Params: []string{"chain", "alias"}, Changes: "give a chain another name on the node, until it stops"})
+	getChainAliases = declare[chainAliases](scrape.Method{Name: "admin.getChainAliases", Path: adminPath, Params: []string{"chain"}})
+	getLoggerLevel  = declare[loggerLevels](scrape.Method{Name: "admin.getLoggerLevel", Path: adminPath, Params: []string{"loggerName?"}})
+	_               = declare[struct{}](scrape.Method{Name: "admin.loadVMs", Path: adminPath, Changes: "make the node load plugins that were installed since it started"})
+	_               = declare[struct{}](scrape.Method{Name: "admin.lockProfile", Path: adminPath, Changes: "write lock.profile on the node's disk"})
+	_               = declare[struct{}](scrape.Method{Name: "admin.memoryProfile", Path: adminPath, Changes: "write mem.profile on the node's disk"})
+	_               = declare[struct{}](scrape.Method{Name: "admin.setLoggerLevel", Path: adminPath, Params: []string{"loggerName?", "logLevel?", "displayLevel?"}, Changes: "set what the node logs, until it stops"})
+	_               = declare[struct{}](scrape.Method{Name: "admin.startCPUProfiler", Path: adminPath, Changes: "make the node profile its CPU until admin.stopCPUProfiler"})
+	_               = declare[struct{}](scrape.Method{Name: "admin.stopCPUProfiler", Path: adminPath, Changes: "end the profile of the CPU and write cpu.profile on the node's disk"})
 
-	{Name: "avm.getAllBalances", Path: avmPath, Params: []string{"address"}, Deprecated: "since 1.9.12"},
-	{Name: "avm.getAssetDescription", Path: avmPath, Params: []string{"assetID"}},
-	{Name: "avm.getBalance", Path: avmPath, Params: []string{"address", "assetID"}, Deprecated: "since 1.9.12"},
-	{Name: "avm.getBlock", Path: avmPath, Params: []string{"blockID", "encoding?"}},
-	{Name: "avm.getBlockByHeight", Path: avmPath, Params: []string{"height", "encoding?"}},
-	{Name: "avm.getHeight", Path: avmPath},
-	{Name: "avm.getTx", Path: avmPath, Params: []string{"txID", "encoding?"}},
-	{Name: "avm.getTxFee", Path: avmPath},
-	{Name: "avm.getTxStatus", Path: avmPath, Params: []string{"txID"}, Deprecated: "since 1.10.0"},
-	{Name: "avm.getUTXOs", Path: avmPath, Params: []string{"addresses", "limit?", "startIndex?", "sourceChain?", "encoding?"}},
+	getACPs         = declare[acps](scrape.Method{Name: "info.acps", Path: infoPath})
+	getBlockchainID = declare[blockchainID](scrape.Method{Name: "info.getBlockchainID", Path: infoPath, Params: []string{"alias"}})
+	getNetworkID    = declare[networkID](scrape.Method{Name: "info.getNetworkID", Path: infoPath})
+	getNetworkName  = declare[networkName](scrape.Method{Name: "info.getNetworkName", Path: infoPath})
+	getNodeID       = declare[Identity](scrape.Method{Name: "info.getNodeID", Path: infoPath})
+	getNodeIP       = declare[nodeIP](scrape.Method{Name: "info.getNodeIP", Path: infoPath})
+	getNodeVersion  = declare[Version](scrape.Method{Name: "info.getNodeVersion", Path: infoPath})
+	_               = declare[TxFee](scrape.Method{Name: "info.getTxFee", Path: infoPath, Deprecated: "since 1.12.2"})
+	_               = declare[vms](scrape.Method{Name: "info.getVMs", Path: infoPath})
+	isBootstrapped  = declare[bootstrapped](scrape.Method{Name: "info.isBootstrapped", Path: infoPath, Params: []string{"chain"}})
+	getPeers        = declare[Peers](scrape.Method{Name: "info.peers", Path: infoPath, Params: []string{"nodeIDs?"}, MaxBody: largeList})
+	getUpgrades     = declare[Upgrades](scrape.Method{Name: "info.upgrades", Path: infoPath})
+	getUptime       = declare[Uptime](scrape.Method{Name: "info.uptime", Path: infoPath, Params: []string{"subnetID?"}})
 
-	{Name: "platform.getBalance", Path: platformPath, Params: []string{"addresses"}, Deprecated: "since 1.9.12"},
-	{Name: "platform.getBlock", Path: platformPath, Params: []string{"blockID", "encoding?"}},
-	{Name: "platform.getBlockByHeight", Path: platformPath, Params: []string{"height", "encoding?"}},
-	{Name: "platform.getBlockchains", Path: platformPath, Deprecated: "since 1.9.12"},
-	{Name: "platform.getBlockchainStatus", Path: platformPath, Params: []string{"blockchainID"}},
-	{Name: "platform.getCurrentSupply", Path: platformPath, Params: []string{"subnetID?"}},
-	{Name: "platform.getCurrentValidators", Path: platformPath, Params: []string{"subnetID?", "nodeIDs?"}},
-	{Name: "platform.getFeeState", Path: platformPath, Undocumented: true},
-	{Name: "platform.getHeight", Path: platformPath, Undocumented: true},
-	{Name: "platform.getTimestamp", Path: platformPath, Undocumented: true},
-	{Name: "platform.getValidatorFeeState", Path: platformPath, Undocumented: true},
+	_                   = declare[avmBalances](scrape.Method{Name: "avm.getAllBalances", Path: avmPath, Params: []string{"address"}, Deprecated: "since 1.9.12"})
+	getAssetDescription = declare[Asset](scrape.Method{Name: "avm.getAssetDescription", Path: avmPath, Params: []string{"assetID"}})
+	getAVMBalance       = declare[AVMBalance](scrape.Method{Name: "avm.getBalance", Path: avmPath, Params: []string{"address", "assetID"}, Deprecated: "since 1.9.12"})
+	_                   = declare[encoded](scrape.Method{Name: "avm.getBlock", Path: avmPath, Params: []string{"blockID", "encoding?"}})
+	getBlockByHeight    = declare[encoded](scrape.Method{Name: "avm.getBlockByHeight", Path: avmPath, Params: []string{"height", "encoding?"}})
+	getAVMHeight        = declare[height](scrape.Method{Name: "avm.getHeight", Path: avmPath})
+	_                   = declare[encoded](scrape.Method{Name: "avm.getTx", Path: avmPath, Params: []string{"txID", "encoding?"}})
+	getAVMTxFee         = declare[TxFee](scrape.Method{Name: "avm.getTxFee", Path: avmPath})
+	_                   = declare[status](scrape.Method{Name: "avm.getTxStatus", Path: avmPath, Params: []string{"txID"}, Deprecated: "since 1.10.0"})
+	getUTXOs            = declare[utxoPage](scrape.Method{Name: "avm.getUTXOs", Path: avmPath, Params: []string{"addresses", "limit?", "startIndex?", "sourceChain?", "encoding?"}})
 
-	{Name: "eth_baseFee", Path: evmPath, Positional: true, Undocumented: true},
-	{Name: "eth_blockNumber", Path: evmPath, Positional: true, Undocumented: true},
-	{Name: "eth_chainId", Path: evmPath, Positional: true, Undocumented: true},
-	{Name: "eth_feeConfig", Path: evmPath, Positional: true, Params: []string{"blk?"}},
-	{Name: "eth_getActivePrecompilesAt", Path: evmPath, Positional: true, Params: []string{"timestamp?"}, Deprecated: "use eth_getActiveRulesAt"},
-	{Name: "eth_getActiveRulesAt", Path: evmPath, Positional: true, Params: []string{"timestamp?"}},
-	{Name: "eth_getBlockByHash", Path: evmPath, Positional: true, Params: []string{"hash", "full"}, Undocumented: true},
-	{Name: "eth_getBlockByNumber", Path: evmPath, Positional: true, Params: []string{"number", "full"}, Undocumented: true},
-	{Name: "eth_getChainConfig", Path: evmPath, Positional: true},
+	getPlatformBalance   = declare[PlatformBalance](scrape.Method{Name: "platform.getBalance", Path: platformPath, Params: []string{"addresses"}, Deprecated: "since 1.9.12", MaxBody: largeList})
+	_                    = declare[encoded](scrape.Method{Name: "platform.getBlock", Path: platformPath, Params: []string{"blockID", "encoding?"}})
+	_                    = declare[encoded](scrape.Method{Name: "platform.getBlockByHeight", Path: platformPath, Params: []string{"height", "encoding?"}})
+	getBlockchains       = declare[blockchainList](scrape.Method{Name: "platform.getBlockchains", Path: platformPath, Deprecated: "since 1.9.12", MaxBody: largeList})
+	getBlockchainStatus  = declare[status](scrape.Method{Name: "platform.getBlockchainStatus", Path: platformPath, Params: []string{"blockchainID"}})
+	getCurrentSupply     = declare[Supply](scrape.Method{Name: "platform.getCurrentSupply", Path: platformPath, Params: []string{"subnetID?"}})
+	getCurrentValidators = declare[validatorList](scrape.Method{Name: "platform.getCurrentValidators", Path: platformPath, Params: []string{"subnetID?", "nodeIDs?"}, MaxBody: largeList})
+	getFeeState          = declare[FeeState](scrape.Method{Name: "platform.getFeeState", Path: platformPath, Undocumented: true})
+	getPlatformHeight    = declare[height](scrape.Method{Name: "platform.getHeight", Path: platformPath, Undocumented: true})
+	getTimestamp         = declare[timestamp](scrape.Method{Name: "platform.getTimestamp", Path: platformPath, Undocumented: true})
+	getValidatorFeeState = declare[ValidatorFeeState](scrape.Method{Name: "platform.getValidatorFeeState", Path: platformPath, Undocumented: true})
 
-	{Name: "validators.getCurrentValidators", Path: validatorsPath, Params: []string{"nodeIDs?"}},
+	_                = declare[wire.BigInt](scrape.Method{Name: "eth_baseFee", Path: evmPath, Positional: true, Undocumented: true})
+	_                = declare[wire.Height](scrape.Method{Name: "eth_blockNumber", Path: evmPath, Positional: true, Undocumented: true})
+	getChainID       = declare[wire.HexUint64](scrape.Method{Name: "eth_chainId", Path: evmPath, Positional: true, Undocumented: true})
+	getFeeConfig     = declare[FeeConfig](scrape.Method{Name: "eth_feeConfig", Path: evmPath, Positional: true, Params: []string{"blk?"}})
+	_                = declare[map[string]jsontext.Value](scrape.Method{Name: "eth_getActivePrecompilesAt", Path: evmPath, Positional: true, Params: []string{"timestamp?"}, Deprecated: "use eth_getActiveRulesAt"})
+	getActiveRulesAt = declare[Rules](scrape.Method{Name: "eth_getActiveRulesAt", Path: evmPath, Positional: true, Params: []string{"timestamp?"}})
+	_                = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByHash", Path: evmPath, Positional: true, Params: []string{"hash", "full"}, Undocumented: true})
+	getBlockByNumber = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByNumber", Path: evmPath, Positional: true, Params: []string{"number", "full"}, Undocumented: true})
+	getChainConfig   = declare[ChainConfig](scrape.Method{Name: "eth_getChainConfig", Path: evmPath, Positional: true})
+
+	getChainValidators = declare[chainValidatorList](scrape.Method{Name: "validators.getCurrentValidators", Path: validatorsPath, Params: []string{"nodeIDs?"}, MaxBody: largeList})
+)
+
+// getHealth is not JSON-RPC. An unhealthy node answers with status 503 and the same body.
+var getHealth = scrape.As[Health](&scrape.Method{Verb: http.MethodGet, Path: "/ext/health", AnswerStatus: http.StatusServiceUnavailable})
+
+// call calls a method. Chain is an alias such as C or a blockchain ID; empty for a method of the node.
+func call[T any](ctx context.Context, c *Client, m scrape.Typed[T], chain string, params any) (T, error) {
+	return m.Call(ctx, c.u, at(m.Path, chain), params)
 }
 
-// OfChain reports whether the method needs a chain.
-func (m Method) OfChain() bool { return strings.Contains(m.Path, "{chain}") }
-
-// Usage returns the method with its parameters, such as avm.getTx {"txID":…, "encoding"?:…}. A question mark follows the name
-// of an optional parameter.
-func (m Method) Usage() string {
-	var params []string
-	for _, p := range m.Params {
-		if name, optional := strings.CutSuffix(p, "?"); !m.Positional && optional {
-			p = `"` + name + `"?:…`
-		} else if !m.Positional {
-			p = `"` + name + `":…`
-		}
-		params = append(params, p)
-	}
-	switch {
-	case params == nil:
-		return m.Name
-	case m.Positional:
-		return m.Name + " [" + strings.Join(params, ", ") + "]"
-	}
-	return m.Name + " {" + strings.Join(params, ", ") + "}"
+// at returns a service's path with {chain} replaced.
+func at(path, chain string) string {
+	return strings.ReplaceAll(path, "{chain}", url.PathEscape(chain))
 }
 
-// Check returns an error if params are invalid for the method. If params is nil, the call has no parameters. The check is
-// needed because a node ignores unknown parameters. Without the check, the answer would look correct after a typing error.
-func (m Method) Check(params jsontext.Value) error {
-	var given []string
-	switch {
-	case params == nil:
-	case m.Positional:
-		var list []jsontext.Value
-		if json.Unmarshal(params, &list) != nil || params.Kind() != jsontext.KindBeginArray {
-			return fmt.Errorf("the parameters are not a list: write %s", m.Usage())
-		}
-		if len(list) > len(m.Params) {
-			return fmt.Errorf("%d parameters are too many: write %s", len(list), m.Usage())
-		}
-		for i := range list {
-			given = append(given, strings.TrimSuffix(m.Params[i], "?"))
-		}
-	default:
-		var object map[string]jsontext.Value
-		if json.Unmarshal(params, &object) != nil || params.Kind() != jsontext.KindBeginObject {
-			return fmt.Errorf("the parameters are not an object: write %s", m.Usage())
-		}
-		for name := range object {
-			if !slices.Contains(m.Params, name) && !slices.Contains(m.Params, name+"?") {
-				return fmt.Errorf("there is no parameter %q: write %s", name, m.Usage())
-			}
-			given = append(given, name)
-		}
-	}
-	for _, p := range m.Params {
-		if !strings.HasSuffix(p, "?") && !slices.Contains(given, p) {
-			return fmt.Errorf("the parameter %q is missing: write %s", p, m.Usage())
-		}
-	}
-	return nil
-}
+// OfChain reports whether a method needs a chain.
+func OfChain(m *scrape.Method) bool { return strings.Contains(m.Path, "{chain}") }
 
 // Call calls a method and returns the result as JSON, unchanged. Params are JSON; nil sends none. Chain is an alias or
 // blockchain ID, for methods that need a chain. If the typed client cannot decode the result, the error has the outcome
 // malformed. A call that changes something is sent at most once.
-func (c *Client) Call(ctx context.Context, m Method, chain string, params jsontext.Value) (jsontext.Value, error) {
-	var sentParams any // nil: no parameters
-	switch {
-	case params != nil:
-		sentParams = params
-	case m.Positional:
-		sentParams = []any{}
+func (c *Client) Call(ctx context.Context, m *scrape.Method, chain string, params jsontext.Value) (jsontext.Value, error) {
+	var sent any // nil: no parameters
+	if params != nil {
+		sent = params
 	}
-	send := scrape.RPC[jsontext.Value]
-	if m.Changes != "" {
-		send = scrape.RPCOnce[jsontext.Value]
+	return m.Raw(ctx, c.u, at(m.Path, chain), sent)
+}
+
+// RepeatAfter is scrape.Options.RepeatAfter of a node. A node that does not know a method is not asked again for an hour,
+// because only an upgrade changes that.
+func RepeatAfter(err error, _ bool) time.Duration {
+	if IsNotOffered(err) {
+		return time.Hour
 	}
-	result, err := send(ctx, c.u, at(m.Path, chain), m.Name, sentParams)
-	if err == nil {
-		err = m.check(ctx, result)
+	return 0
+}
+
+// RepeatAfterObserver is scrape.Options.RepeatAfter of an endpoint that offers only some of a node's methods. The first time is
+// short, because a single refusal may be wrong.
+func RepeatAfterObserver(err error, _ bool) time.Duration {
+	if IsWithheld(err) {
+		return time.Minute
 	}
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return 0
 }

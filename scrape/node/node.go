@@ -2,8 +2,8 @@
 //
 // Each file holds one service. Each Go method makes one call; its types are in the same file. The name of a Go method follows
 // the API: NodeID calls info.getNodeID. For services other than info, the name of the service is a prefix: PlatformHeight
-// calls platform.getHeight, EthBlockNumber calls eth_blockNumber. Methods lists all methods of the API, and Call calls any of
-// them by name.
+// calls platform.getHeight, EthChainID calls eth_chainId. The table in methods.go declares all methods of the API, and Call calls
+// any of them.
 //
 // Every Go method returns a *scrape.Error if there is no answer. Functions such as IsNotOffered recognize errors with a special
 // meaning. Answers may be shared (scrape.MaxAge), so callers must not change them.
@@ -12,7 +12,6 @@ package node
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -37,13 +36,8 @@ func (c *Client) Healthy() bool { return c.u.Healthy() }
 // Answered returns the time of the node's last answer. Before the first answer the time is zero.
 func (c *Client) Answered() time.Time { return c.u.Answered() }
 
-// Offers returns the methods that were called, and whether the node offers them: see scrape.Options.Withholds.
+// Offers returns the methods that were called, and whether the node offers them: see scrape.Options.RepeatAfter.
 func (c *Client) Offers() []scrape.Offer { return c.u.Offers() }
-
-// at returns a service's path with {chain} replaced; chain is an alias such as C or a blockchain ID.
-func at(path, chain string) string {
-	return strings.ReplaceAll(path, "{chain}", url.PathEscape(chain))
-}
 
 // IsNotOffered reports whether the node or chain does not know the method. Possible causes are the release of the node and the
 // VM of the chain. A retry does not help.

@@ -2,68 +2,42 @@ package node
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"iter"
+	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 // ValidatorSet is a whole validator set that takes little memory. For each validator it holds the node ID, stake, period and
 // rewards, and the uptime and connection that the node observes. It omits owners, keys and the fields of L1 validators. Most of
 // an answer consists of these omitted fields.
-type ValidatorSet struct {
-	pieces [][]member // all but the last are full; a single slice would be copied each time it grows
+type ValidatorSet struct{ all []member }
+
+type validatorSetAnswer struct {
+	Validators ValidatorSet `json:"validators"`
 }
 
-// Limits of the size of a piece. A new piece is as large as all earlier pieces together, within these limits.
-const (
-	smallestPiece = 8
-	largestPiece  = 1024
-)
+var getValidatorSet = scrape.As[validatorSetAnswer](getCurrentValidators.Method)
 
 // PlatformValidatorSet calls platform.getCurrentValidators for a whole set, in random order. It decodes the answer while the
 // answer arrives, and does not store the text of the answer. An empty subnetID means the primary network.
 func (c *Client) PlatformValidatorSet(ctx context.Context, subnetID string) (*ValidatorSet, error) {
-	answer, err := platform[struct {
-		Validators ValidatorSet `json:"validators"`
-	}](ctx, c, "platform.getCurrentValidators", struct {
-		SubnetID string `json:"subnetID,omitempty"`
-	}{subnetID})
-	if err == nil {
-		err = distinct("platform.getCurrentValidators", answer.Validators.members(), func(m member) string { return m.nodeID })
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &answer.Validators, nil
+	answer, err := call(ctx, c, getValidatorSet, "", validatorQuery{SubnetID: subnetID})
+	return &answer.Validators, err
 }
 
 // Len returns the number of validators.
-func (s *ValidatorSet) Len() int {
-	n := 0
-	for _, p := range s.pieces {
-		n += len(p)
-	}
-	return n
-}
-
-func (s *ValidatorSet) add(m member) {
-	last := len(s.pieces) - 1
-	if last < 0 || len(s.pieces[last]) == cap(s.pieces[last]) {
-		s.pieces = append(s.pieces, make([]member, 0, min(max(smallestPiece, s.Len()), largestPiece)))
-		last++
-	}
-	s.pieces[last] = append(s.pieces[last], m)
-}
+func (s *ValidatorSet) Len() int { return len(s.all) }
 
 // All yields the validators. Fields that the set does not hold are zero or nil.
 func (s *ValidatorSet) All() iter.Seq[Validator] {
 	return func(yield func(Validator) bool) {
-		for m := range s.members() {
+		for _, m := range s.all {
 			if !yield(m.validator()) {
 				return
 			}
@@ -71,37 +45,10 @@ func (s *ValidatorSet) All() iter.Seq[Validator] {
 	}
 }
 
-func (s *ValidatorSet) members() iter.Seq[member] {
-	return func(yield func(member) bool) {
-		for _, piece := range s.pieces {
-			for _, m := range piece {
-				if !yield(m) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// UnmarshalWire decodes the list, one validator at a time.
-func (s *ValidatorSet) UnmarshalWire(d *wire.Decoder) error {
-	if d.PeekKind() != jsontext.KindBeginArray {
-		return wire.Decode(d, &[]entry{}) // returns the error
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() != jsontext.KindEndArray {
-		if d.PeekKind() == jsontext.KindNull {
-			return &json.SemanticError{JSONPointer: d.StackPointer(), Err: errors.New("null")}
-		}
-		var e entry
-		if err := wire.Decode(d, &e); err != nil {
-			return err
-		}
-		s.add(e.member())
-	}
-	_, err := d.ReadToken()
+// UnmarshalJSONFrom decodes the list, one validator at a time.
+func (s *ValidatorSet) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	err := eachDistinct(d, func(e entry) { s.all = append(s.all, e.member()) })
+	s.all = slices.Clip(slices.Clone(s.all)) // without the space that append reserved
 	return err
 }
 
@@ -121,6 +68,8 @@ type entry struct {
 	NextPeriod             *wire.Seconds  `json:"nextPeriod"`
 	AutoCompoundShares     *wire.Uint64   `json:"autoCompoundRewardShares"`
 }
+
+func (e entry) id() string { return e.NodeID }
 
 // member is an entry without pointers, because pointers would triple the memory of a set.
 type member struct {
@@ -204,4 +153,33 @@ func give[T any](m member, value T, has fields) *T {
 		return nil
 	}
 	return &value
+}
+
+// distinct is a list that is decoded item by item. A duplicate is an error, because counts and sums of the list would be wrong.
+// Nodes send no duplicates, but a proxy that merges answers may.
+type distinct[T interface{ id() string }] []T
+
+// UnmarshalJSONFrom decodes the list.
+func (l *distinct[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if *l = nil; d.PeekKind() == jsontext.KindBeginArray {
+		*l = distinct[T]{} // an empty list is not nil
+	}
+	return eachDistinct(d, func(item T) { *l = append(*l, item) })
+}
+
+// eachDistinct decodes the items of a list one by one, and calls use for each.
+func eachDistinct[T interface{ id() string }](d *jsontext.Decoder, use func(T)) error {
+	seen := map[string]bool{}
+	return wire.Elements(d, func() error {
+		var item T
+		if err := wire.Decode(d, &item); err != nil {
+			return err
+		}
+		if seen[item.id()] {
+			return fmt.Errorf("duplicate %s", item.id())
+		}
+		seen[item.id()] = true
+		use(item)
+		return nil
+	})
 }

@@ -1,16 +1,13 @@
 package node_test
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/scrape/node"
-	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 // A set yields the same validators as the list, without the omitted fields.
@@ -62,33 +59,6 @@ func TestValidatorSetKeepsAbsentFieldsAbsent(t *testing.T) {
 					t.Errorf("%s: %+v", body, v)
 				}
 			}
-		}
-	}
-}
-
-// A set is decoded in pieces. Its memory must follow its size, since the exporter keeps one per node.
-func TestValidatorSetMemoryFollowsItsSize(t *testing.T) {
-	for _, size := range []int{0, 1, 7, 8, 9, 16, 17, 1024, 1025, 5000} {
-		var list []string
-		for i := range size {
-			list = append(list, fmt.Sprintf(`{"nodeID":"%d","weight":"%d","startTime":"1"}`, i, i))
-		}
-		var set node.ValidatorSet
-		if err := wire.Decode(wire.NewDecoder(strings.NewReader("["+strings.Join(list, ",")+"]"), 1<<20), &set); err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		for v := range set.All() {
-			if v.NodeID != strconv.Itoa(n) || v.Weight != wire.Uint64(n) {
-				t.Errorf("set of %d: validator %d is %+v", size, n, v)
-			}
-			n++
-		}
-		if n != size || set.Len() != size {
-			t.Errorf("%d of %d validators, Len is %d", n, size, set.Len())
-		}
-		if room := set.Room(); room > max(8, 2*size) {
-			t.Errorf("%d validators use the memory of %d", size, room)
 		}
 	}
 }

@@ -2,9 +2,7 @@ package node
 
 import (
 	"context"
-	"slices"
 
-	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
@@ -22,17 +20,15 @@ type ChainValidator struct {
 	UptimeSeconds    wire.Seconds  `json:"uptimeSeconds"`
 }
 
-// ValidatorsCurrentValidators calls validators.getCurrentValidators of a subnet's chain for the given node IDs, or for all
-// validators. The order is random. The C-Chain does not offer the method. For up to two minutes after a validator was added,
-// the whole call fails.
-func (c *Client) ValidatorsCurrentValidators(ctx context.Context, chain string, nodeIDs ...string) ([]ChainValidator, error) {
-	answer, err := scrape.RPC[struct {
-		Validators []ChainValidator `json:"validators"`
-	}](ctx, c.u, at(validatorsPath, chain), "validators.getCurrentValidators", struct {
-		NodeIDs []string `json:"nodeIDs,omitempty"`
-	}{nodeIDs})
-	if err == nil {
-		err = distinct("validators.getCurrentValidators", slices.Values(answer.Validators), func(v ChainValidator) string { return v.NodeID + v.ValidationID })
-	}
+func (v ChainValidator) id() string { return v.NodeID + v.ValidationID }
+
+type chainValidatorList struct {
+	Validators distinct[ChainValidator] `json:"validators"`
+}
+
+// ValidatorsCurrentValidators calls validators.getCurrentValidators of a subnet's chain, for all validators in random order.
+// The C-Chain does not offer the method. For up to two minutes after a validator was added, the whole call fails.
+func (c *Client) ValidatorsCurrentValidators(ctx context.Context, chain string) ([]ChainValidator, error) {
+	answer, err := call(ctx, c, getChainValidators, chain, map[string]string{})
 	return answer.Validators, err
 }

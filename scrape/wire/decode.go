@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"sync"
@@ -12,199 +13,163 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// decoders have buffers that the next answer reuses.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
+// maxReused is the largest answer in bytes whose buffers are reused.
+const maxReused = 64 << 10
+
+// NewDecoder returns a decoder for one answer. An object with duplicate member names is an error.
+func NewDecoder(r io.Reader) *jsontext.Decoder {
+	d := decoders.Get().(*jsontext.Decoder)
+	d.Reset(r, jsontext.AllowInvalidUTF8(true))
+	return d
+}
+
+// Free lets a later NewDecoder use the buffers of d. After Free, do not use d or values that ReadValue returned.
+func Free(d *jsontext.Decoder) {
+	if d.InputOffset() <= maxReused {
+		d.Reset(strings.NewReader(""))
+		decoders.Put(d)
+	}
+}
+
 // Decode decodes the next value of d into the variable that into points to. A missing value never becomes zero. A struct
 // field that is a pointer, or tagged omitzero, may be absent or null. Any other missing field is an error. Null in place of a
 // list or map decodes to nil, because servers written in Go send an empty list as null. Null in place of any other value is an
 // error, also within a list or map. Unknown members are ignored. Of a field's json tag, only the name and omitzero have an
 // effect.
 //
-// A type that is an Unmarshaler decodes itself. So does a scalar type with an UnmarshalJSONFrom, UnmarshalJSON or
-// UnmarshalText method.
-func Decode(d *Decoder, into any) error {
-	v := reflect.ValueOf(into).Elem()
-	if err := d.take(int(v.Type().Size())); err != nil {
-		return err
+// A type with an UnmarshalJSONFrom, UnmarshalJSON or UnmarshalText method decodes itself.
+func Decode(d *jsontext.Decoder, into any) error { return decode(d, reflect.ValueOf(into).Elem()) }
+
+// Members reads an object. It calls read for each member with its name; read must read the value.
+func Members(d *jsontext.Decoder, read func(name string) error) error {
+	if kind := d.PeekKind(); kind != jsontext.KindBeginObject {
+		return errors.Join(unexpected(d, "not an object"), d.SkipValue())
 	}
-	return decode(d, v)
-}
-
-// Unmarshaler is a composite type that decodes itself, within the limits of the Decoder.
-type Unmarshaler interface {
-	// UnmarshalWire reads the next value of d to its end.
-	UnmarshalWire(d *Decoder) error
-}
-
-func decode(d *Decoder, v reflect.Value) error {
-	kind := d.PeekKind()
-	p := typeDecoderOf(v.Type())
-	switch {
-	case p.self:
-		return d.placed(v.Addr().Interface().(Unmarshaler).UnmarshalWire(d))
-	case v.Type() == rawType:
-		raw, err := d.ReadRaw()
-		v.SetBytes(raw)
-		return err
-	case p.as == reflect.Pointer && kind != jsontext.KindNull:
-		if err := d.take(int(v.Type().Elem().Size())); err != nil {
+	return each(d, jsontext.KindEndObject, func() error {
+		name, err := d.ReadToken()
+		if err != nil {
 			return err
 		}
+		return read(name.String())
+	})
+}
+
+// ErrTooMany is the error of a list with more than maxElements elements.
+var ErrTooMany = fmt.Errorf("a list has more than %d elements", maxElements)
+
+// maxElements is the maximum number of elements of a list that is decoded one by one. The largest known list, the validators of
+// the primary network of a public network, has a few thousand.
+const maxElements = 100_000
+
+// Elements reads a list. It calls read for each element; read must read the element. Null is a list without elements.
+func Elements(d *jsontext.Decoder, read func() error) error {
+	switch d.PeekKind() {
+	case jsontext.KindNull:
+		return d.SkipValue()
+	case jsontext.KindBeginArray:
+	default:
+		return errors.Join(unexpected(d, "not a list"), d.SkipValue())
+	}
+	n := 0
+	return each(d, jsontext.KindEndArray, func() error {
+		if n++; n > maxElements {
+			return ErrTooMany
+		}
+		return read()
+	})
+}
+
+// each reads an object or a list, and calls read for each member or element.
+func each(d *jsontext.Decoder, end jsontext.Kind, read func() error) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for kind := d.PeekKind(); kind != end && kind != jsontext.KindInvalid; kind = d.PeekKind() {
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// unexpected returns an error at the current position.
+func unexpected(d *jsontext.Decoder, what string) error {
+	return &json.SemanticError{JSONPointer: d.StackPointer(), Err: errors.New(what)}
+}
+
+func decode(d *jsontext.Decoder, v reflect.Value) error {
+	kind, as := d.PeekKind(), v.Kind()
+	if decodesItself(v.Type()) {
+		as = reflect.Invalid
+	}
+	switch {
+	case kind == jsontext.KindNull && as != reflect.Invalid && !nillable(as):
+		return errors.Join(d.SkipValue(), unexpected(d, "null"))
+	case as == reflect.Pointer && kind != jsontext.KindNull:
 		v.Set(reflect.New(v.Type().Elem()))
 		return decode(d, v.Elem())
-	case p.as == reflect.Slice && kind == jsontext.KindBeginArray:
-		return decodeSlice(d, v)
-	case p.as == reflect.Map && kind == jsontext.KindBeginObject:
-		return decodeMap(d, v)
-	case p.as == reflect.Struct && kind == jsontext.KindBeginObject:
-		return decodeStruct(d, v, p)
-	case p.as == reflect.String && kind == jsontext.KindString:
-		return decodeString(d, v)
-	}
-	// A scalar, null, or an undecodable value.
-	if err := json.UnmarshalDecode(d.Decoder, v.Addr().Interface()); err != nil {
-		return err
-	}
-	if v.Kind() == reflect.String {
-		return d.take(v.Len())
-	}
-	return nil
-}
-
-// decodeString does not use the json library, because the library allocates 4 KiB per Decoder for strings.
-func decodeString(d *Decoder, v reflect.Value) error {
-	text, err := d.ReadToken()
-	if err != nil {
-		return err
-	}
-	v.SetString(text.String())
-	return d.take(v.Len())
-}
-
-func decodeSlice(d *Decoder, v reflect.Value) error {
-	if err := d.open(); err != nil {
-		return err
-	}
-	v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // an empty list is not nil
-	for n := 0; d.PeekKind() != jsontext.KindEndArray; n++ {
-		had := v.Cap()
-		v.Grow(1)
-		if err := d.take((v.Cap() - had) * int(v.Type().Elem().Size())); err != nil {
-			return err
-		}
-		v.SetLen(n + 1)
-		if err := decodeElement(d, v.Index(n)); err != nil {
-			return err
-		}
-	}
-	_, err := d.ReadToken()
-	return err
-}
-
-func decodeMap(d *Decoder, v reflect.Value) error {
-	if err := d.open(); err != nil {
-		return err
-	}
-	key, element := v.Type().Key(), v.Type().Elem()
-	v.Set(reflect.MakeMap(v.Type()))
-	cost := mapHeader
-	for n := 0; d.PeekKind() == jsontext.KindString; n++ {
-		switch entry := int(key.Size() + element.Size()); {
-		case n == 0:
-			cost += mapGroup * entry
-		case n >= mapGroup:
-			cost = 2 * entry
-		}
-		if err := d.take(cost); err != nil {
-			return err
-		}
-		cost = 0
-		name, value := reflect.New(key), reflect.New(element)
-		if err := d.name(n); err != nil {
-			return err
-		}
-		if typeDecoderOf(key).as == reflect.String {
-			if err := decodeString(d, name.Elem()); err != nil {
+	case as == reflect.Slice && kind == jsontext.KindBeginArray:
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // an empty list is not nil
+		return Elements(d, func() error {
+			v.Grow(1)
+			v.SetLen(v.Len() + 1)
+			return decode(d, v.Index(v.Len()-1))
+		})
+	case as == reflect.Map && kind == jsontext.KindBeginObject:
+		v.Set(reflect.MakeMap(v.Type()))
+		return each(d, jsontext.KindEndObject, func() error {
+			key, value := reflect.New(v.Type().Key()), reflect.New(v.Type().Elem()).Elem()
+			if err := json.UnmarshalDecode(d, key.Interface(), json.StringifyNumbers(true)); err != nil {
 				return err
 			}
-		} else if err := json.UnmarshalDecode(d.Decoder, name.Interface(), json.StringifyNumbers(true)); err != nil {
-			return err
-		}
-		if err := decodeElement(d, value.Elem()); err != nil {
-			return err
-		}
-		v.SetMapIndex(name.Elem(), value.Elem())
-	}
-	if err := d.take(cost); err != nil {
+			if err := decode(d, value); err != nil {
+				return err
+			}
+			v.SetMapIndex(key.Elem(), value)
+			return nil
+		})
+	case as == reflect.Struct && kind == jsontext.KindBeginObject:
+		return decodeStruct(d, v)
+	case as == reflect.String && kind == jsontext.KindString: // the json library would allocate 4 KiB per Decoder for strings
+		text, err := d.ReadToken()
+		v.SetString(text.String())
 		return err
 	}
-	_, err := d.ReadToken()
-	return err
-}
-
-// decodeElement decodes an element of a list or map.
-func decodeElement(d *Decoder, v reflect.Value) error {
-	if d.PeekKind() == jsontext.KindNull && !nillable(v.Kind()) && !typeDecoderOf(v.Type()).self {
-		if err := d.SkipValue(); err != nil {
-			return err
-		}
-		return &json.SemanticError{JSONPointer: d.StackPointer(), Err: errors.New("null")}
-	}
-	return decode(d, v)
+	return json.UnmarshalDecode(d, v.Addr().Interface()) // a scalar, nil, or an undecodable value
 }
 
 func nillable(kind reflect.Kind) bool {
 	return kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map || kind == reflect.Interface
 }
 
-func decodeStruct(d *Decoder, v reflect.Value, p *typeDecoder) error {
-	if err := d.open(); err != nil {
+func decodeStruct(d *jsontext.Decoder, v reflect.Value) error {
+	fields := fieldsOf(v.Type())
+	seen := make([]bool, len(fields))
+	err := Members(d, func(name string) error {
+		for i, f := range fields {
+			if f.name == name && (f.nillable || d.PeekKind() != jsontext.KindNull) { // otherwise null counts as absent
+				seen[i] = true
+				return decode(d, v.FieldByIndex(f.index))
+			}
+		}
+		return d.SkipValue()
+	})
+	if err != nil {
 		return err
 	}
-	var onStack [64]bool
-	seen := onStack[:]
-	if len(p.fields) > len(onStack) {
-		seen = make([]bool, len(p.fields))
-	}
-	for n := 0; d.PeekKind() == jsontext.KindString; n++ {
-		if err := d.name(n); err != nil {
-			return err
-		}
-		name, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		i, known := p.find(name)
-		if known && !p.fields[i].nillable && d.PeekKind() == jsontext.KindNull {
-			known = false // null counts as absent
-		}
-		if known {
-			seen[i] = true
-			err = decode(d, v.FieldByIndex(p.fields[i].index))
-		} else {
-			err = d.Skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for i, f := range p.fields {
+	for i, f := range fields {
 		if f.required && !seen[i] {
-			return &json.SemanticError{JSONPointer: d.StackPointer(), Err: fmt.Errorf("%s is missing", f.name)}
+			return unexpected(d, f.name+" is missing")
 		}
 	}
 	return nil
 }
 
-// typeDecoder describes how to decode a type.
-type typeDecoder struct {
-	self   bool         // the type is an Unmarshaler
-	as     reflect.Kind // Pointer, Slice, Map, Struct or String; Invalid: the json library decodes the type
-	fields []field
-	byName map[string]int
-}
-
+// field is a field of a struct.
 type field struct {
 	name     string
 	index    []int
@@ -212,56 +177,13 @@ type field struct {
 	nillable bool // nil can represent null
 }
 
-func (p *typeDecoder) find(quoted jsontext.Value) (int, bool) {
-	if i, ok := p.byName[string(quoted[1:len(quoted)-1])]; ok {
-		return i, true
-	}
-	name, _ := jsontext.AppendUnquote(nil, quoted)
-	i, ok := p.byName[string(name)]
-	return i, ok
-}
+var fields sync.Map // reflect.Type to []field
 
-var rawType = reflect.TypeFor[jsontext.Value]()
-
-var typeDecoders sync.Map // reflect.Type to *typeDecoder
-
-func typeDecoderOf(t reflect.Type) *typeDecoder {
-	if known, ok := typeDecoders.Load(t); ok {
-		return known.(*typeDecoder)
+func fieldsOf(t reflect.Type) []field {
+	if known, ok := fields.Load(t); ok {
+		return known.([]field)
 	}
-	p := &typeDecoder{self: reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]())}
-	if !p.self && (canContainAbsent(t) || t.Kind() == reflect.String && !decodesItself(t)) {
-		p.as = t.Kind()
-	}
-	if p.as == reflect.Struct {
-		p.readFields(t)
-	}
-	typeDecoders.Store(t, p)
-	return p
-}
-
-// canContainAbsent reports whether a type can contain absent values.
-func canContainAbsent(t reflect.Type) bool {
-	if decodesItself(t) {
-		return false
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return true
-	case reflect.Slice:
-		return t.Elem().Kind() != reflect.Uint8 // bytes are a string
-	}
-	return t.Kind() == reflect.Map || t.Kind() == reflect.Struct
-}
-
-func decodesItself(t reflect.Type) bool {
-	p := reflect.PointerTo(t)
-	return p.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) || p.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
-		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
-}
-
-func (p *typeDecoder) readFields(t reflect.Type) {
-	p.byName = make(map[string]int)
+	var all []field
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || name == "-" || f.Anonymous && name == "" {
@@ -271,12 +193,21 @@ func (p *typeDecoder) readFields(t reflect.Type) {
 			name = f.Name
 		}
 		kind := f.Type.Kind()
-		p.byName[name] = len(p.fields)
-		p.fields = append(p.fields, field{
-			name:     name,
-			index:    f.Index,
-			required: kind != reflect.Pointer && options != "omitzero",
-			nillable: nillable(kind),
-		})
+		all = append(all, field{name, f.Index, kind != reflect.Pointer && options != "omitzero", nillable(kind)})
 	}
+	fields.Store(t, all)
+	return all
+}
+
+var selfDecoding sync.Map // reflect.Type to bool
+
+func decodesItself(t reflect.Type) bool {
+	if known, ok := selfDecoding.Load(t); ok {
+		return known.(bool)
+	}
+	p := reflect.PointerTo(t)
+	itself := p.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) || p.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+	selfDecoding.Store(t, itself)
+	return itself
 }

@@ -7,7 +7,6 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -23,35 +22,7 @@ import (
 type Uint64 uint64
 
 // UnmarshalJSONFrom reads the next value of d.
-func (v *Uint64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	s, err := scalar(d)
-	if err != nil {
-		return err
-	}
-	n, err := whole(s)
-	*v = Uint64(n)
-	return err
-}
-
-// Int64 is a whole number from -2^63 to 2^63-1, exact, written as a number or as a string of decimal digits.
-type Int64 int64
-
-// UnmarshalJSONFrom reads the next value of d.
-func (v *Int64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	s, err := scalar(d)
-	if err != nil {
-		return err
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s does not fit 64 bits", quote(s))
-	}
-	if err != nil || strings.HasPrefix(s, "+") {
-		return fmt.Errorf("%s is not a whole number", quote(s))
-	}
-	*v = Int64(n)
-	return nil
-}
+func (v *Uint64) UnmarshalJSONFrom(d *jsontext.Decoder) error { return scan(d, (*uint64)(v), whole) }
 
 // HexUint64 is an EVM quantity from 0 to 2^64-1: a string of hexadecimal digits after 0x, or a JSON number. A string of
 // decimal digits is rejected as ambiguous.
@@ -59,57 +30,48 @@ type HexUint64 uint64
 
 // UnmarshalJSONFrom reads the next value of d.
 func (v *HexUint64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	number := d.PeekKind() == '0'
-	s, err := scalar(d)
-	if err != nil {
-		return err
+	if d.PeekKind() == '0' {
+		return scan(d, (*uint64)(v), whole)
 	}
-	if number {
-		n, err := whole(s)
-		*v = HexUint64(n)
-		return err
-	}
-	digits, ok := strings.CutPrefix(s, "0x")
-	n, err := strconv.ParseUint(digits, 16, 64)
-	if errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s does not fit 64 bits", quote(s))
-	}
-	if err != nil || !ok {
-		return fmt.Errorf("%s is not a hexadecimal quantity such as 0x1f", quote(s))
-	}
-	*v = HexUint64(n)
-	return nil
+	return scan(d, (*uint64)(v), func(s string) (uint64, error) {
+		digits, ok := strings.CutPrefix(s, "0x")
+		n, err := strconv.ParseUint(digits, 16, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) || !ok {
+			err = errors.New("is not a hexadecimal quantity such as 0x1f")
+		}
+		return n, err
+	})
 }
 
-// HexInt is an EVM quantity from 0 without an upper bound, exact, written like HexUint64.
-type HexInt struct{ *big.Int }
+// BigInt is a whole number from 0 to 2^256-1, exact, written as a number, as a string of decimal digits, or as a string of
+// hexadecimal digits after 0x.
+type BigInt struct{ *big.Int }
 
 // UnmarshalJSONFrom reads the next value of d.
-func (v *HexInt) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	number := d.PeekKind() == '0'
-	s, err := scalar(d)
-	if err != nil {
-		return err
-	}
-	digits, base := s, 10
-	if !number {
-		hex, ok := strings.CutPrefix(s, "0x")
-		if digits, base = hex, 16; !ok {
-			digits = ""
+func (v *BigInt) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return scan(d, &v.Int, func(s string) (*big.Int, error) {
+		digits, base := s, 10
+		if hex, ok := strings.CutPrefix(s, "0x"); ok {
+			digits, base = hex, 16
 		}
-	}
-	n, ok := new(big.Int).SetString(digits, base)
-	if !ok || strings.ContainsAny(digits, "+-_") || len(digits) > longestInt {
-		return fmt.Errorf("%s is not a hexadecimal quantity such as 0x1f", quote(s))
-	}
-	v.Int = n
-	return nil
+		const longest = 78 // decimal digits of 2^256
+		n, ok := new(big.Int).SetString(digits, base)
+		if !ok || strings.ContainsAny(digits, "+-_") || len(digits) > longest || n.BitLen() > 256 {
+			return nil, errors.New("is not a whole number below 2^256")
+		}
+		return n, nil
+	})
 }
 
-// longestInt is the maximum number of digits of a HexInt; 256 bits have 78 decimal digits.
-const longestInt = 78
+// Tokens returns an amount in whole tokens, to the nearest float64. A whole token is 10^decimals of the smallest unit.
+func (v BigInt) Tokens(decimals uint64) float64 {
+	const maxDecimals = 255 // a token's decimals are one byte
+	unit := new(big.Int).Exp(big.NewInt(10), new(big.Int).SetUint64(min(decimals, maxDecimals)), nil)
+	f, _ := new(big.Rat).SetFrac(v.Int, unit).Float64()
+	return f
+}
 
-// Height is the height of a block, written like Uint64. A height above maxHeight is rejected.
+// Height is the height of a block, written like Uint64 or HexUint64. A height above maxHeight is rejected.
 type Height uint64
 
 // maxHeight is the height that a chain with a thousand blocks per second reaches in 34 years.
@@ -117,28 +79,17 @@ const maxHeight = 1 << 40
 
 // UnmarshalJSONFrom reads the next value of d.
 func (v *Height) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if err := (*Uint64)(v).UnmarshalJSONFrom(d); err != nil {
-		return err
-	}
-	return checkHeight(uint64(*v))
-}
-
-// HexHeight is a Height written like HexUint64.
-type HexHeight uint64
-
-// UnmarshalJSONFrom reads the next value of d.
-func (v *HexHeight) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if err := (*HexUint64)(v).UnmarshalJSONFrom(d); err != nil {
-		return err
-	}
-	return checkHeight(uint64(*v))
-}
-
-func checkHeight(n uint64) error {
-	if n > maxHeight {
-		return fmt.Errorf("%d is not a height that a chain can have", n)
-	}
-	return nil
+	return scan(d, (*uint64)(v), func(s string) (n uint64, err error) {
+		if hex, ok := strings.CutPrefix(s, "0x"); ok {
+			n, err = strconv.ParseUint(hex, 16, 64)
+		} else {
+			n, err = whole(s)
+		}
+		if err == nil && n > maxHeight {
+			err = errors.New("is not a height that a chain can have")
+		}
+		return n, err
+	})
 }
 
 // NanoAVAX is an amount in nAVAX, the smallest unit of AVAX: 1 AVAX is 10^9 nAVAX. Add amounts in nAVAX, because these sums
@@ -157,58 +108,38 @@ func (v NanoAVAX) AVAX() float64 { return float64(v) / 1e9 }
 type Float float64
 
 // UnmarshalJSONFrom reads the next value of d.
-func (v *Float) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	s, err := scalar(d)
-	if err != nil {
-		return err
-	}
-	f, err := finite(s)
-	*v = Float(f)
-	return err
-}
+func (v *Float) UnmarshalJSONFrom(d *jsontext.Decoder) error { return scan(d, (*float64)(v), finite) }
 
 // Percent is a share from 0 to 100, written as a number or as a string such as "99.2004".
 type Percent float64
 
 // UnmarshalJSONFrom reads the next value of d.
 func (v *Percent) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	s, err := scalar(d)
-	if err != nil {
-		return err
-	}
-	f, err := finite(s)
-	if err != nil {
-		return err
-	}
-	if f < 0 || f > 100 {
-		return fmt.Errorf("%s is not a percent from 0 to 100", quote(s))
-	}
-	*v = Percent(f)
-	return nil
+	return scan(d, (*float64)(v), func(s string) (float64, error) {
+		f, err := finite(s)
+		if err == nil && (f < 0 || f > 100) {
+			err = errors.New("is not a percent from 0 to 100")
+		}
+		return f, err
+	})
 }
 
 // Ratio returns the share from 0 to 1, rounded to nine decimals. No upstream writes more decimals. The rounding removes the
 // error of the division by 100: "80.0109" becomes exactly 0.800109.
 func (v Percent) Ratio() float64 { return math.Round(float64(v)*1e7) / 1e9 }
 
-// UnixTime is a time in UTC, written as whole Unix seconds in a number or a string.
+// UnixTime is a time in UTC up to the year 9999, written as whole Unix seconds in a number or a string.
 type UnixTime struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
 func (v *UnixTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	s, err := scalar(d)
-	if err != nil {
-		return err
-	}
-	n, err := whole(s)
-	if err != nil {
-		return err
-	}
-	if n > lastSecond {
-		return fmt.Errorf("%s Unix seconds are after the year 9999", quote(s))
-	}
-	v.Time = time.Unix(int64(n), 0).UTC()
-	return nil
+	return scan(d, &v.Time, func(s string) (time.Time, error) {
+		n, err := whole(s)
+		if err == nil && n > lastSecond {
+			err = errors.New("is after the year 9999")
+		}
+		return time.Unix(int64(min(n, lastSecond)), 0).UTC(), err
+	})
 }
 
 // lastSecond is the end of the year 9999 in seconds since 1970.
@@ -219,45 +150,33 @@ type Time struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
 func (v *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if d.PeekKind() == '0' {
-		return errors.New("a number is not an RFC 3339 time such as 2006-01-02T15:04:05Z")
-	}
-	s, err := scalar(d)
-	if err != nil {
-		return err
-	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return fmt.Errorf("%s is not an RFC 3339 time such as 2006-01-02T15:04:05Z", quote(s))
-	}
-	v.Time = t.UTC()
-	return nil
+	return scan(d, &v.Time, func(s string) (time.Time, error) {
+		t, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			err = errors.New("is not an RFC 3339 time such as 2006-01-02T15:04:05Z")
+		}
+		return t.UTC(), err
+	})
 }
 
-// PastTime is a Time in the past. A time more than 30 days in the future is rejected. A smaller difference is accepted, because
-// clocks can be wrong.
+// PastTime is a Time in the past: see CheckPast.
 type PastTime struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
 func (v *PastTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if err := (*Time)(v).UnmarshalJSONFrom(d); err != nil {
-		return err
-	}
-	return CheckPast(v.Time)
+	return errors.Join((*Time)(v).UnmarshalJSONFrom(d), CheckPast(v.Time))
 }
 
-// PastUnixTime is a UnixTime in the past. It is checked like PastTime.
+// PastUnixTime is a UnixTime in the past: see CheckPast.
 type PastUnixTime struct{ time.Time }
 
 // UnmarshalJSONFrom reads the next value of d.
 func (v *PastUnixTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if err := (*UnixTime)(v).UnmarshalJSONFrom(d); err != nil {
-		return err
-	}
-	return CheckPast(v.Time)
+	return errors.Join((*UnixTime)(v).UnmarshalJSONFrom(d), CheckPast(v.Time))
 }
 
-// CheckPast returns an error if t is more than 30 days in the future.
+// CheckPast returns an error if t is more than 30 days in the future. A smaller difference is accepted, because clocks can be
+// wrong.
 func CheckPast(t time.Time) error {
 	const clocksDiffer = 30 * 24 * time.Hour
 	if time.Until(t) > clocksDiffer {
@@ -271,26 +190,20 @@ type Seconds struct{ time.Duration }
 
 // UnmarshalJSONFrom reads the next value of d.
 func (v *Seconds) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	s, err := scalar(d)
-	if err != nil {
-		return err
-	}
-	if n, err := strconv.ParseUint(s, 10, 64); err == nil && n <= math.MaxInt64/uint64(time.Second) {
-		v.Duration = time.Duration(n) * time.Second
-		return nil
-	}
-	f, err := finite(s)
-	if err != nil {
-		return err
-	}
-	if f < 0 {
-		return fmt.Errorf("%s seconds is negative", quote(s))
-	}
-	if f >= math.MaxInt64/1e9 {
-		return fmt.Errorf("%s seconds is longer than 292 years", quote(s))
-	}
-	v.Duration = time.Duration(math.Round(f * 1e9))
-	return nil
+	return scan(d, &v.Duration, func(s string) (time.Duration, error) {
+		if n, err := strconv.ParseUint(s, 10, 64); err == nil && n <= math.MaxInt64/uint64(time.Second) {
+			return time.Duration(n) * time.Second, nil
+		}
+		f, err := finite(s)
+		switch {
+		case err != nil:
+		case f < 0:
+			err = errors.New("is negative")
+		case f >= math.MaxInt64/1e9:
+			err = errors.New("is longer than 292 years")
+		}
+		return time.Duration(math.Round(f * 1e9)), err
+	})
 }
 
 // GoDuration is a duration as Go writes it, such as 1m30.5s.
@@ -298,66 +211,66 @@ type GoDuration struct{ time.Duration }
 
 // UnmarshalJSONFrom reads the next value of d.
 func (v *GoDuration) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	s, err := scalar(d)
+	return scan(d, &v.Duration, func(s string) (time.Duration, error) {
+		duration, err := time.ParseDuration(s)
+		if err != nil {
+			err = errors.New("is not a duration such as 1m30s")
+		}
+		return duration, err
+	})
+}
+
+// Count is the number of elements of a list. The elements are not stored.
+type Count int
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *Count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	*v = 0
+	return Elements(d, func() error {
+		*v++
+		return d.SkipValue()
+	})
+}
+
+// scan reads a number or a string, and parses its text. The value follows an error of parse.
+func scan[T any](d *jsontext.Decoder, into *T, parse func(string) (T, error)) error {
+	token, err := d.ReadToken()
 	if err != nil {
 		return err
 	}
-	if v.Duration, err = time.ParseDuration(s); err != nil {
-		return fmt.Errorf("%s is not a duration such as 1m30s", quote(s))
-	}
-	return nil
-}
-
-// scalar reads a number or a string and returns its text.
-func scalar(d *jsontext.Decoder) (string, error) {
-	value, err := d.ReadValue()
-	if err != nil {
-		return "", err
-	}
-	switch value.Kind() {
-	case '0':
-		return string(value), nil
-	case '"':
-		if bare := value[1 : len(value)-1]; len(bare) > 0 && bytes.IndexByte(bare, '\\') < 0 {
-			return string(bare), nil
-		}
-		text, err := jsontext.AppendUnquote(nil, value)
-		if err == nil && len(text) == 0 {
-			err = errors.New("an empty string")
-		}
-		return string(text), err
+	text := token.String()
+	switch {
+	case token.Kind() != '0' && token.Kind() != '"':
+		err = errors.New("neither a number nor a string")
+	case text == "":
+		err = errors.New("an empty string")
 	default:
-		return "", errors.New("neither a number nor a string")
+		*into, err = parse(text)
+		if errors.Is(err, strconv.ErrRange) {
+			err = errors.New("does not fit 64 bits")
+		}
+		if err != nil {
+			err = fmt.Errorf("%s %w", quote(text), err)
+		}
 	}
+	return err
 }
 
 func whole(s string) (uint64, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
-	switch {
-	case err == nil:
-		return n, nil
-	case errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("%s does not fit 64 bits", quote(s))
-	case strings.HasPrefix(s, "-"):
-		return 0, fmt.Errorf("%s is negative", quote(s))
-	default:
-		return 0, fmt.Errorf("%s is not a whole number", quote(s))
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		err = errors.New("is not a whole number of 0 or more")
 	}
+	return n, err
 }
 
 // finite parses a JSON number. JSON has no NaN, no Inf and no hexadecimal numbers.
 func finite(s string) (float64, error) {
-	if value := jsontext.Value(s); value.Kind() != '0' || !value.IsValid() {
-		return 0, fmt.Errorf("%s is not a number", quote(s))
-	}
 	f, err := strconv.ParseFloat(s, 64)
-	if errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("%s does not fit a float64", quote(s))
+	if value := jsontext.Value(s); err != nil && !errors.Is(err, strconv.ErrRange) || value.Kind() != '0' || !value.IsValid() {
+		err = errors.New("is not a number")
 	}
-	if err != nil {
-		return 0, fmt.Errorf("%s is not a number", quote(s))
-	}
-	return f, nil
+	return f, err
 }
 
 // quote shortens a value from an upstream and puts it on one line.

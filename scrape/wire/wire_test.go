@@ -1,11 +1,8 @@
 package wire_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,35 +36,29 @@ func TestScalarsReadBothSpellings(t *testing.T) {
 		{read[wire.Uint64], `"0"`, `0`},
 		{read[wire.Uint64], `"\u0031\u0032"`, `12`},
 		{read[wire.Uint64], `18446744073709551616`, `error: Uint64: "18446744073709551616" does not fit 64 bits`},
-		{read[wire.Uint64], `-1`, `error: Uint64: "-1" is negative`},
-		{read[wire.Uint64], `"-1"`, `error: Uint64: "-1" is negative`},
-		{read[wire.Uint64], `1.5`, `error: Uint64: "1.5" is not a whole number`},
-		{read[wire.Uint64], `1e3`, `error: Uint64: "1e3" is not a whole number`},
-		{read[wire.Uint64], `"0x10"`, `error: Uint64: "0x10" is not a whole number`},
-		{read[wire.Uint64], `" 7"`, `error: Uint64: " 7" is not a whole number`},
+		{read[wire.Uint64], `-1`, `error: Uint64: "-1" is not a whole number of 0 or more`},
+		{read[wire.Uint64], `"-1"`, `error: Uint64: "-1" is not a whole number of 0 or more`},
+		{read[wire.Uint64], `1.5`, `error: Uint64: "1.5" is not a whole number of 0 or more`},
+		{read[wire.Uint64], `1e3`, `error: Uint64: "1e3" is not a whole number of 0 or more`},
+		{read[wire.Uint64], `"0x10"`, `error: Uint64: "0x10" is not a whole number of 0 or more`},
+		{read[wire.Uint64], `" 7"`, `error: Uint64: " 7" is not a whole number of 0 or more`},
 		{read[wire.Uint64], `""`, `error: Uint64: an empty string`},
 		{read[wire.Uint64], `null`, `error: Uint64: neither a number nor a string`},
 		{read[wire.Uint64], `true`, `error: Uint64: neither a number nor a string`},
 		{read[wire.Uint64], `{}`, `error: Uint64: neither a number nor a string`},
-		{read[wire.Uint64], `"` + strings.Repeat("x", 99) + `"`, `error: Uint64: "` + strings.Repeat("x", 40) + `…" is not a whole number`},
+		{read[wire.Uint64], `"` + strings.Repeat("x", 99) + `"`, `error: Uint64: "` + strings.Repeat("x", 40) + `…" is not a whole number of 0 or more`},
 
-		{read[wire.Int64], `-9223372036854775808`, `-9223372036854775808`},
-		{read[wire.Int64], `"-1"`, `-1`},
-		{read[wire.Int64], `9223372036854775808`, `error: Int64: "9223372036854775808" does not fit 64 bits`},
-		{read[wire.Int64], `"+1"`, `error: Int64: "+1" is not a whole number`},
-		{read[wire.Int64], `""`, `error: Int64: an empty string`},
-
-		{read[wire.HexInt], `"0x3b9aca00"`, `1000000000`},
-		{read[wire.HexInt], `"0x10000000000000000"`, `18446744073709551616`},
-		{read[wire.HexInt], `18446744073709551616`, `18446744073709551616`},
-		{read[wire.HexInt], `"0x` + strings.Repeat("f", 64) + `"`, `115792089237316195423570985008687907853269984665640564039457584007913129639935`},
-		{read[wire.HexInt], `"0x` + strings.Repeat("f", 99) + `"`, `error: HexInt: "0x` + strings.Repeat("f", 38) + `…" is not a hexadecimal quantity such as 0x1f`},
-		{read[wire.HexInt], `"16"`, `error: HexInt: "16" is not a hexadecimal quantity such as 0x1f`},
-		{read[wire.HexInt], `"0x"`, `error: HexInt: "0x" is not a hexadecimal quantity such as 0x1f`},
-		{read[wire.HexInt], `"0x-1"`, `error: HexInt: "0x-1" is not a hexadecimal quantity such as 0x1f`},
-		{read[wire.HexInt], `-1`, `error: HexInt: "-1" is not a hexadecimal quantity such as 0x1f`},
-		{read[wire.HexInt], `1.5`, `error: HexInt: "1.5" is not a hexadecimal quantity such as 0x1f`},
-		{read[wire.HexInt], `null`, `error: HexInt: neither a number nor a string`},
+		{read[wire.BigInt], `"0x3b9aca00"`, `1000000000`},
+		{read[wire.BigInt], `"0x10000000000000000"`, `18446744073709551616`},
+		{read[wire.BigInt], `18446744073709551616`, `18446744073709551616`},
+		{read[wire.BigInt], `"0x` + strings.Repeat("f", 64) + `"`, `115792089237316195423570985008687907853269984665640564039457584007913129639935`},
+		{read[wire.BigInt], `"0x` + strings.Repeat("f", 99) + `"`, `error: BigInt: "0x` + strings.Repeat("f", 38) + `…" is not a whole number below 2^256`},
+		{read[wire.BigInt], `"16"`, `16`},
+		{read[wire.BigInt], `"0x"`, `error: BigInt: "0x" is not a whole number below 2^256`},
+		{read[wire.BigInt], `"0x-1"`, `error: BigInt: "0x-1" is not a whole number below 2^256`},
+		{read[wire.BigInt], `-1`, `error: BigInt: "-1" is not a whole number below 2^256`},
+		{read[wire.BigInt], `1.5`, `error: BigInt: "1.5" is not a whole number below 2^256`},
+		{read[wire.BigInt], `null`, `error: BigInt: neither a number nor a string`},
 
 		{read[wire.GoDuration], `"1m30.5s"`, `1m30.5s`},
 		{read[wire.GoDuration], `"0s"`, `0s`},
@@ -90,7 +81,7 @@ func TestScalarsReadBothSpellings(t *testing.T) {
 		{read[wire.Float], `"NaN"`, `error: Float: "NaN" is not a number`},
 		{read[wire.Float], `"Inf"`, `error: Float: "Inf" is not a number`},
 		{read[wire.Float], `"0x1p4"`, `error: Float: "0x1p4" is not a number`},
-		{read[wire.Float], `1e999`, `error: Float: "1e999" does not fit a float64`},
+		{read[wire.Float], `1e999`, `error: Float: "1e999" does not fit 64 bits`},
 		{read[wire.Float], `" 1"`, `error: Float: " 1" is not a number`},
 
 		{read[wire.Percent], `"99.2004"`, `99.2004`},
@@ -103,21 +94,21 @@ func TestScalarsReadBothSpellings(t *testing.T) {
 		{read[wire.UnixTime], `1795197655`, `2026-11-20 18:00:55 +0000 UTC`},
 		{read[wire.UnixTime], `"1795197655"`, `2026-11-20 18:00:55 +0000 UTC`},
 		{read[wire.UnixTime], `253402300799`, `9999-12-31 23:59:59 +0000 UTC`},
-		{read[wire.UnixTime], `253402300800`, `error: UnixTime: "253402300800" Unix seconds are after the year 9999`},
-		{read[wire.UnixTime], `-1`, `error: UnixTime: "-1" is negative`},
+		{read[wire.UnixTime], `253402300800`, `error: UnixTime: "253402300800" is after the year 9999`},
+		{read[wire.UnixTime], `-1`, `error: UnixTime: "-1" is not a whole number of 0 or more`},
 
 		{read[wire.Time], `"9999-12-01T00:00:00Z"`, `9999-12-01 00:00:00 +0000 UTC`},
 		{read[wire.Time], `"0001-01-01T00:00:00Z"`, `0001-01-01 00:00:00 +0000 UTC`},
 		{read[wire.Time], `"2026-11-20T20:09:25.5+02:00"`, `2026-11-20 18:09:25.5 +0000 UTC`},
 		{read[wire.Time], `"2026-11-20"`, `error: Time: "2026-11-20" is not an RFC 3339 time such as 2006-01-02T15:04:05Z`},
-		{read[wire.Time], `1795197655`, `error: Time: a number is not an RFC 3339 time such as 2006-01-02T15:04:05Z`},
+		{read[wire.Time], `1795197655`, `error: Time: "1795197655" is not an RFC 3339 time such as 2006-01-02T15:04:05Z`},
 
 		{read[wire.Seconds], `"600"`, `10m0s`},
 		{read[wire.Seconds], `510`, `8m30s`},
 		{read[wire.Seconds], `0.25`, `250ms`},
 		{read[wire.Seconds], `9223372036`, `2562047h47m16s`},
-		{read[wire.Seconds], `9223372037`, `error: Seconds: "9223372037" seconds is longer than 292 years`},
-		{read[wire.Seconds], `-1`, `error: Seconds: "-1" seconds is negative`},
+		{read[wire.Seconds], `9223372037`, `error: Seconds: "9223372037" is longer than 292 years`},
+		{read[wire.Seconds], `-1`, `error: Seconds: "-1" is negative`},
 	} {
 		if got := c.read(c.in); got != c.want {
 			t.Errorf("%s\n got %s\nwant %s", c.in, got, c.want)
@@ -172,10 +163,6 @@ func TestValuesRoundTripInBothSpellings(t *testing.T) {
 		}
 		if got := decode[wire.HexUint64](t, fmt.Appendf(nil, `"%#x"`, u)); uint64(got) != u {
 			t.Fatalf("HexUint64: got %d, want %d", got, u)
-		}
-		i := rapid.Int64().Draw(t, "i")
-		if got := decode[wire.Int64](t, spell(t, strconv.FormatInt(i, 10))); int64(got) != i {
-			t.Fatalf("Int64: got %d, want %d", got, i)
 		}
 		f := rapid.Float64().Filter(func(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }).Draw(t, "f")
 		if got := decode[wire.Float](t, spell(t, strconv.FormatFloat(f, 'g', -1, 64))); float64(got) != f {
@@ -236,8 +223,8 @@ func TestImpossibleHeightsAndTimesAreRejected(t *testing.T) {
 	for in, refused := range map[string]bool{
 		read[wire.Height](`1099511627776`):                   false,
 		read[wire.Height](`"1099511627777"`):                 true,
-		read[wire.HexHeight](`"0x10000000000"`):              false,
-		read[wire.HexHeight](`"0xffffffffffffffff"`):         true,
+		read[wire.Height](`"0x10000000000"`):                 false,
+		read[wire.Height](`"0xffffffffffffffff"`):            true,
 		read[wire.PastTime](soon):                            false,
 		read[wire.PastTime](far):                             true,
 		read[wire.PastTime](`"0001-01-01T00:00:00Z"`):        false,
@@ -247,92 +234,6 @@ func TestImpossibleHeightsAndTimesAreRejected(t *testing.T) {
 	} {
 		if strings.HasPrefix(in, "error: ") != refused {
 			t.Errorf("%s: rejected must be %t", in, refused)
-		}
-	}
-}
-
-func TestDecoderLimitsMemoryAndDepth(t *testing.T) {
-	many := strings.Repeat(`{"weight":1},`, 200_000)
-	for in, want := range map[string]bool{
-		`{"parts":[` + many[:len(many)-1] + `]}`:                                                 true,
-		`{"parts":[],"x":[` + many[:len(many)-1] + `]}`:                                          false, // unknown members take no memory
-		`{"parts":[],"names":["` + strings.Repeat("x", 1<<20) + `"]}`:                            true,
-		`{"parts":[],"x":{` + names(100_000) + `}}`:                                              true, // jsontext keeps names to detect duplicates
-		`{"parts":[],` + names(100_000) + `}`:                                                    true,
-		`{"parts":[],"byID":{` + strings.ReplaceAll(names(60_000), ":0", `:{"weight":1}`) + `}}`: true,
-	} {
-		var v whole
-		err := wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), &v)
-		if errors.Is(err, wire.ErrMemory) != want {
-			t.Errorf("%.40s…: %v", in, err)
-		}
-	}
-	for in, want := range map[string]bool{
-		`{"parts":[],"x":` + strings.Repeat("[", 98) + strings.Repeat("]", 98) + `}`:   false,
-		`{"parts":[],"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`: true,
-		`{"parts":[],"x":` + strings.Repeat(`{"a":`, 1000):                             true,
-	} {
-		var v whole
-		if err := wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), &v); (err != nil) != want {
-			t.Errorf("%.40s…: %v", in, err)
-		}
-	}
-}
-
-// A short answer must not fill memory because its type is wide.
-func TestDecoderLimitsMemoryOfWideTypes(t *testing.T) {
-	fields := []reflect.StructField{{Name: "Last", Type: reflect.TypeFor[string](), Tag: `json:"last"`}}
-	for i := range 100 {
-		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: reflect.TypeFor[*int](), Tag: reflect.StructTag(fmt.Sprintf(`json:"f%d"`, i))})
-	}
-	slices.Reverse(fields)
-	wide, name := reflect.StructOf(fields), reflect.TypeFor[string]()
-	decode := func(in string, kind reflect.Type) error {
-		return wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), reflect.New(kind).Interface())
-	}
-	if err := decode(`{"f0":1,"last":"x"}`, wide); err != nil {
-		t.Error(err)
-	}
-	if err := decode(`{"f0":1,"f99":1}`, wide); err == nil || !strings.Contains(err.Error(), "last is missing") {
-		t.Errorf("incomplete: %v", err)
-	}
-	for n, want := range map[int]bool{10: false, 2000: true} { // 2,000 take 40 kB as text, and 1.6 MB or more in memory
-		list := "[" + strings.TrimSuffix(strings.Repeat(`{"last":"x"},`, n), ",") + "]"
-		object := "{" + strings.ReplaceAll(names(n), ":0", `:{"last":"x"}`) + "}"
-		for what, err := range map[string]error{
-			"list": decode(list, reflect.SliceOf(wide)), "list of pointers": decode(list, reflect.SliceOf(reflect.PointerTo(wide))),
-			"map": decode(object, reflect.MapOf(name, wide)), "map of pointers": decode(object, reflect.MapOf(name, reflect.PointerTo(wide))),
-		} {
-			if errors.Is(err, wire.ErrMemory) != want || !want && err != nil {
-				t.Errorf("%s of %d: %v", what, n, err)
-			}
-		}
-	}
-}
-
-// names are members with the value 0.
-func names(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, `"1%d":0,`, i)
-	}
-	return strings.TrimSuffix(b.String(), ",")
-}
-
-func TestReadRawRemovesOnlySpace(t *testing.T) {
-	for in, want := range map[string]string{
-		` {"a" : [ 1, {"b":null }, "x\u0041" ], "c":{} , "d":[]} `: `{"a":[1,{"b":null},"x\u0041"],"c":{},"d":[]}`,
-		` "s" `: `"s"`, `[]`: `[]`, ` -1.50 `: `-1.50`, `true`: `true`,
-	} {
-		var raw jsontext.Value
-		if err := wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), &raw); err != nil || string(raw) != want {
-			t.Errorf("%s: got %s, %v", in, raw, err)
-		}
-	}
-	for _, in := range []string{``, `{`, `{"a"`, `{"a":`, `[1,`, `]`, `{"a":1,"a":2}`, `{1:2}`, `[1 2]`, `nul`} {
-		var raw jsontext.Value
-		if err := wire.Decode(wire.NewDecoder(strings.NewReader(in), 1<<20), &raw); err == nil {
-			t.Errorf("%s decoded to %s", in, raw)
 		}
 	}
 }

@@ -184,6 +184,24 @@ func fetch(t *testing.T, base, method, path string) (jsontext.Value, error) {
 	return answer, err
 }
 
+// decodes decodes an answer as the client does.
+func decodes(t *testing.T, m *scrape.Method, answer []byte) error {
+	t.Helper()
+	u, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.example.com", Transport: replay(answer)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = data.New(u).Call(t.Context(), m, "/", nil)
+	return err
+}
+
+// replay gives the same answer to every request.
+type replay []byte
+
+func (r replay) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(r))}, nil
+}
+
 // Prism answers from the descriptions, with examples and with random values.
 func TestEveryDescribedAnswerIsDecoded(t *testing.T) {
 	const turns = 20 // with random values
@@ -196,11 +214,11 @@ func TestEveryDescribedAnswerIsDecoded(t *testing.T) {
 				for path, operations := range document["paths"].(map[string]any) {
 					for method := range operations.(map[string]any) {
 						method = strings.ToUpper(method)
-						if i := slices.IndexFunc(data.Endpoints(), func(e data.Endpoint) bool { return e.Method == method && e.Path == path }); i >= 0 {
+						if i := slices.IndexFunc(data.Methods(), func(m *scrape.Method) bool { return m.Verb == method && m.Path == path }); i >= 0 {
 							for range turns {
 								answer, err := fetch(t, base, method, path)
 								if err == nil {
-									err = data.Endpoints()[i].Check(t.Context(), answer)
+									err = decodes(t, data.Methods()[i], answer)
 								}
 								if err != nil {
 									t.Errorf("%s %s: %v\n%s", method, path, err, answer)
@@ -235,7 +253,7 @@ func TestEveryDescribedAnswerIsDecoded(t *testing.T) {
 						}
 					}
 				}
-				if want := map[string]int{"data": len(data.Endpoints()), "metrics": 1}[service]; decoded != want {
+				if want := map[string]int{"data": len(data.Methods()), "metrics": 1}[service]; decoded != want {
 					t.Errorf("%s: %d operations decoded, want %d", service, decoded, want)
 				}
 			}

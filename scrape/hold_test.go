@@ -15,7 +15,12 @@ func TestWithheldMethodPausesDoublePerRefusal(t *testing.T) {
 		var sent []int // minutes
 		refuses, began := true, time.Now()
 		u := open(t, scrape.Options{
-			URL: "http://node", Withholds: func(err error) bool { return scrape.OutcomeOf(err) == scrape.Forbidden },
+			URL: "http://node", RepeatAfter: func(err error, _ bool) time.Duration {
+				if scrape.OutcomeOf(err) == scrape.Forbidden {
+					return time.Minute
+				}
+				return 0
+			},
 			Transport: transport(func(r *http.Request) (*http.Response, error) {
 				sent = append(sent, int(time.Since(began).Minutes()))
 				resp, err := answering(`{"id":1,"result":{"height":1}}`)(r)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"strings"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -20,9 +21,7 @@ import (
 // Page tokens expire after about a day. The walk then restarts at the first page, without shared answers. It fails if it reads
 // no more pages after a restart than before.
 type Paging struct {
-	// PageSize is the number of items per page. With 0, a single page has the service's default, and a walk uses up to 500,
-	// because the cost of a page does not depend on its size.
-	PageSize int
+	PageSize int // items per page; 0: up to 500, because the cost of a page does not depend on its size
 	MaxPages int // maximum number of pages of a walk, including restarts; 0: 100
 }
 
@@ -31,30 +30,55 @@ const (
 	walkSize = 500 // default PageSize of a walk; not the maximum, because a page of 10,000 blockchains with their genesis is too large
 )
 
-func (p Paging) forWalk(e *Endpoint) Paging {
-	return Paging{cmp.Or(p.PageSize, min(e.MaxPageSize, walkSize)), cmp.Or(max(0, p.MaxPages), maxPages)}
-}
-
 // IsTruncated reports whether a walk ended at MaxPages with pages left.
 func IsTruncated(err error) bool { return errors.Is(err, errMorePages) }
 
 var errMorePages = errors.New("select fewer items, or raise MaxPages")
 
-// page is one page of a list and the token of the next.
-type page[T any] interface{ content() ([]Item[T], string) }
+// get calls a method.
+func get[T any](ctx context.Context, c *Client, m scrape.Typed[T], args Args) (T, error) {
+	path, body, err := Request(m.Method, args)
+	if err != nil {
+		var none T
+		return none, &scrape.Error{Op: m.Op(), Outcome: scrape.Rejected, Err: err}
+	}
+	answer, err := m.Call(ctx, c.u, path, body)
+	return answer, c.Explain(err)
+}
 
-// walk requests page after page and yields one item per id.
-func walk[P page[T], T any](ctx context.Context, e *Endpoint, maxPages int, get func(ctx context.Context, token string) (P, error), id func(T) string) iter.Seq2[T, error] {
+// getPage requests one page of a list.
+func getPage[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, pageSize int, token string) (Page[T], error) {
+	args = maps.Clone(args)
+	args["pageToken"] = token
+	if pageSize > 0 {
+		args["pageSize"] = pageSize
+	}
+	return get(ctx, c, m, args)
+}
+
+// walk requests page after page of a list and yields one item per id.
+func walk[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, p Paging, id func(T) string) iter.Seq2[T, error] {
+	return walkPages(ctx, c, m, args, p, func(page Page[T]) (ids []string, err error) {
+		for _, item := range page.Items {
+			ids = append(ids, id(item.Value))
+		}
+		return ids, nil
+	})
+}
+
+// walkPages is walk with a function that checks a page and returns the ids of its items.
+func walkPages[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, p Paging, identify func(Page[T]) ([]string, error)) iter.Seq2[T, error] {
+	size, most := cmp.Or(p.PageSize, min(m.MaxPageSize, walkSize)), cmp.Or(max(0, p.MaxPages), maxPages)
 	return func(yield func(T, error) bool) {
 		ctx, token := ctx, ""
 		deep, deepest := 0, 0 // pages since the last restart; pages before the last restart
 		yielded := map[string]bool{}
 		fail := func(outcome scrape.Outcome, err error) {
 			var none T
-			yield(none, &scrape.Error{Op: e.Op(), Outcome: outcome, Err: err})
+			yield(none, &scrape.Error{Op: m.Op(), Outcome: outcome, Err: err})
 		}
-		for range maxPages {
-			page, err := get(ctx, token)
+		for range most {
+			page, err := getPage(ctx, c, m, args, size, token)
 			if isExpired(err) && deep > deepest {
 				ctx, token = scrape.MaxAge(ctx, 0), "" // a shared first page would contain the expired token
 				deep, deepest = 0, deep
@@ -65,34 +89,37 @@ func walk[P page[T], T any](ctx context.Context, e *Endpoint, maxPages int, get 
 				yield(none, err)
 				return
 			}
-			items, next := page.content()
-			for _, item := range items {
+			ids, err := identify(page)
+			if err != nil {
+				fail(scrape.Malformed, err)
+				return
+			}
+			for i, item := range page.Items {
 				if item.Err != nil {
-					if !yield(item.Value, e.itemError(item.Err)) {
+					if !yield(item.Value, newItemError(m.Method, item.Err)) {
 						return
 					}
 					continue
 				}
-				key := id(item.Value)
-				if yielded[key] {
+				if yielded[ids[i]] {
 					continue
 				}
-				yielded[key] = true
+				yielded[ids[i]] = true
 				if !yield(item.Value, nil) {
 					return
 				}
 			}
-			if next == "" {
+			switch page.NextPageToken {
+			case "":
 				return
-			}
-			if next == token {
+			case token:
 				fail(scrape.Malformed, errors.New("the next page has the same token as the current page"))
 				return
 			}
-			token = next
+			token = page.NextPageToken
 			deep++
 		}
-		fail(scrape.TooLarge, fmt.Errorf("there are more than %d pages: %w", maxPages, errMorePages))
+		fail(scrape.TooLarge, fmt.Errorf("there are more than %d pages: %w", most, errMorePages))
 	}
 }
 

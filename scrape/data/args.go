@@ -1,0 +1,220 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// Args are the parameters of a call, by name. A value is a string, a number, a list, or JSON. Nil, an empty string and an empty
+// list mean the service's default.
+type Args map[string]any
+
+// The networks. Fuji and Testnet are the same network.
+const (
+	Mainnet = "mainnet"
+	Fuji    = "fuji"
+	Testnet = "testnet"
+)
+
+// Descending is a sort order of a list.
+const Descending = "desc"
+
+// USD is the default currency of values.
+const USD = "usd"
+
+var currencies = []string{USD, "eur", "aud", "cad", "chf", "clp", "cny", "czk", "dkk", "gbp", "hkd", "huf", "jpy", "nzd"}
+
+// Currencies returns the currencies in which the service can give values.
+func Currencies() []string { return slices.Clone(currencies) }
+
+// form is the form of a parameter: what it must match, and what to write instead.
+type form struct {
+	match *regexp.Regexp
+	write string
+}
+
+func oneOf(values ...string) form {
+	return form{regexp.MustCompile(`^(` + strings.Join(values, "|") + `)$`), "one of " + strings.Join(values, ", ")}
+}
+
+var (
+	evmAddress = form{regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`), "an EVM address, 40 hex digits after 0x"}
+	number     = form{regexp.MustCompile(`^[0-9]+$`), "a whole number of 0 or more"}
+	percent    = form{regexp.MustCompile(`^([0-9]{1,2}|100)$`), "0 to 100"}
+	hexBytes   = form{regexp.MustCompile(`^(0x)?([0-9a-fA-F]{2})+$`), "bytes in hex, with or without 0x"}
+	word       = form{regexp.MustCompile(`^[^\s\p{C}]+$`), "one word without spaces"}
+
+	// forms holds the form of each parameter that is more than a word.
+	forms = map[string]form{
+		"network":                oneOf(Mainnet, Fuji, Testnet),
+		"address":                evmAddress,
+		"contractAddress":        evmAddress,
+		"addresses":              {regexp.MustCompile(`^([PX]-)?[a-z]+1[0-9a-z]+$`), "addresses of the X- or P-Chain such as P-avax1… or avax1…"},
+		"nodeIds":                {regexp.MustCompile(`^NodeID-[0-9A-Za-z]+$`), "node IDs such as NodeID-7Xhw…"},
+		"blockId":                {regexp.MustCompile(`^([0-9]+|0x[0-9a-fA-F]{64})$`), "the number of a block, or its hash, 64 hex digits after 0x"},
+		"blockNumber":            number,
+		"startBlock":             number,
+		"endBlock":               number,
+		"startTimestamp":         number,
+		"endTimestamp":           number,
+		"pageSize":               number,
+		"pageToken":              {regexp.MustCompile(`(?s).`), "the token of the previous page"},
+		"pChainHeight":           number,
+		"sortOrder":              oneOf("asc", Descending),
+		"currency":               oneOf(currencies...),
+		"message":                hexBytes,
+		"justification":          hexBytes,
+		"quorumPercentage":       percent,
+		"quorumPercentageBuffer": percent,
+	}
+)
+
+// Request returns the path of a call with its query, and its body. An error contains a remedy.
+func Request(m *scrape.Method, args Args) (path string, body any, err error) {
+	path = m.Path
+	query, rest, texts := url.Values{}, map[string]any{}, map[string][]string{}
+	for _, param := range m.Params {
+		name := strings.TrimSuffix(param, "?")
+		if texts[name], err = textsOf(args[name]); err != nil {
+			return "", nil, fmt.Errorf("parameter %q: %w", name, err)
+		}
+		if err := check(name, texts[name]); err != nil {
+			return "", nil, err
+		}
+		text, inPath := strings.Join(texts[name], ","), "{"+name+"}"
+		switch {
+		case strings.Contains(path, inPath) && (text == "" || text == "." || text == ".."):
+			return "", nil, fmt.Errorf("parameter %q: write a value", name)
+		case strings.Contains(path, inPath):
+			path = strings.ReplaceAll(path, inPath, url.PathEscape(text))
+		case text == "":
+		case m.Verb == http.MethodPost:
+			rest[name] = args[name]
+		case name == "txTypes": // the only list that is not sent as one value with commas
+			query[name] = texts[name]
+		default:
+			query.Set(name, text)
+		}
+	}
+	if err := checkTogether(m, texts); err != nil {
+		return "", nil, err
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	if len(rest) > 0 {
+		body = rest
+	}
+	return path, body, nil
+}
+
+// check checks the values of a parameter.
+func check(name string, texts []string) error {
+	f, ok := forms[name]
+	if !ok {
+		f = word
+	}
+	for _, text := range texts {
+		if !f.match.MatchString(text) {
+			return fmt.Errorf("%s %s: write %s", name, quote(text), f.write)
+		}
+	}
+	return nil
+}
+
+// checkTogether checks parameters that depend on each other.
+func checkTogether(m *scrape.Method, texts map[string][]string) error {
+	value := func(name string, otherwise uint64) uint64 {
+		if len(texts[name]) == 0 {
+			return otherwise
+		}
+		n, _ := strconv.ParseUint(texts[name][0], 10, 64)
+		return n
+	}
+	const all = ^uint64(0)
+	switch size := value("pageSize", 1); {
+	case size < 1 || m.MaxPageSize > 0 && size > uint64(m.MaxPageSize):
+		return fmt.Errorf("pageSize %d: write 1 to %d", size, m.MaxPageSize)
+	case value("startBlock", 0) >= value("endBlock", all):
+		return fmt.Errorf("endBlock %d: write a number above startBlock; the range ends before endBlock", value("endBlock", 0))
+	case value("startTimestamp", 0) > value("endTimestamp", all):
+		return errors.New("startTimestamp is after endTimestamp: swap them")
+	case m.Name == listRewardsName && len(texts["addresses"])+len(texts["nodeIds"]) == 0:
+		return errors.New("write at least one of addresses and nodeIds")
+	case m.Name != aggregateName:
+	case len(texts["message"]) == len(texts["justification"]):
+		return errors.New("write exactly one of message and justification")
+	case value("quorumPercentage", defaultQuorum)+value("quorumPercentageBuffer", 0) > 100:
+		return fmt.Errorf("quorumPercentage %d and quorumPercentageBuffer %d add up to more than 100: reduce one of them",
+			value("quorumPercentage", defaultQuorum), value("quorumPercentageBuffer", 0))
+	}
+	return nil
+}
+
+// defaultQuorum is the service's default percentage.
+const defaultQuorum = 67
+
+// The names of methods whose parameters depend on each other.
+const (
+	listRewardsName = "data.rewards"
+	aggregateName   = "data.aggregateSignatures"
+)
+
+// textsOf returns a string, a number, or a list of these as texts.
+func textsOf(value any) ([]string, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		if v == "" {
+			return nil, nil
+		}
+		return []string{v}, nil
+	case []string:
+		return v, nil
+	case jsontext.Value:
+		return textsOfJSON(v)
+	}
+	return []string{fmt.Sprint(value)}, nil
+}
+
+func textsOfJSON(value jsontext.Value) (texts []string, err error) {
+	var one string
+	var many []jsontext.Value
+	switch {
+	case json.Unmarshal(value, &one) == nil:
+		return []string{one}, nil
+	case value.Kind() == jsontext.KindNumber:
+		return []string{value.String()}, nil
+	case json.Unmarshal(value, &many) != nil || many == nil:
+		return nil, errors.New("write a string, a number or a list")
+	}
+	for _, v := range many {
+		more, err := textsOfJSON(v)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, more...)
+	}
+	return texts, nil
+}
+
+// quote shortens a value and puts it on one line.
+func quote(value string) string {
+	const maxLength = 80
+	if runes := []rune(value); len(runes) > maxLength {
+		value = string(runes[:maxLength]) + "…"
+	}
+	return strconv.Quote(value)
+}

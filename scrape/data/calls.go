@@ -1,0 +1,296 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+// Block is a block of an EVM chain.
+type Block struct {
+	ChainID                string        `json:"chainId,omitzero"`
+	BlockNumber            wire.Height   `json:"blockNumber"`
+	BlockHash              string        `json:"blockHash"`
+	BlockTimestamp         wire.UnixTime `json:"blockTimestamp"`
+	FeesSpent              wire.BigInt   `json:"feesSpent"`              // in wei
+	CumulativeTransactions wire.Uint64   `json:"cumulativeTransactions"` // of the chain, up to this block
+}
+
+// Block requests a block by number or hash. If the service does not know the block, or has not indexed it yet, the error has
+// the outcome not_found.
+func (c *Client) Block(ctx context.Context, chainID, id string) (Block, error) {
+	return get(ctx, c, getBlock, Args{"chainId": chainID, "blockId": id})
+}
+
+// Money is an amount in a currency.
+type Money struct {
+	CurrencyCode string     `json:"currencyCode"` // lower case, such as usd
+	Value        wire.Float `json:"value"`
+}
+
+// NativeTokenBalance is the balance of an address in its chain's native token.
+type NativeTokenBalance struct {
+	ChainID      string      `json:"chainId"`
+	Symbol       string      `json:"symbol"`
+	Decimals     wire.Uint64 `json:"decimals"`
+	Balance      wire.BigInt `json:"balance"`      // in wei
+	BalanceValue *Money      `json:"balanceValue"` // of the balance; nil if unknown
+}
+
+// Tokens returns the balance in whole tokens, to the nearest float64.
+func (b NativeTokenBalance) Tokens() float64 { return b.Balance.Tokens(uint64(b.Decimals)) }
+
+type nativeBalance struct {
+	NativeTokenBalance NativeTokenBalance `json:"nativeTokenBalance"`
+}
+
+// NativeBalance requests a balance and its value in a currency. An empty currency means USD.
+func (c *Client) NativeBalance(ctx context.Context, chainID, address, currency string) (NativeTokenBalance, error) {
+	answer, err := get(ctx, c, getNativeBalance, Args{"chainId": chainID, "address": address, "currency": currency})
+	return answer.NativeTokenBalance, err
+}
+
+// The types of tokens.
+const (
+	ERC721  = "ERC-721"
+	ERC1155 = "ERC-1155"
+)
+
+// Collectible is an NFT (ERC-721), or the balance of an address in a multi-token contract (ERC-1155).
+type Collectible struct {
+	Address  string       `json:"address"` // of the contract
+	TokenID  string       `json:"tokenId"`
+	ERCType  string       `json:"ercType"` // ERC721 or ERC1155
+	ChainID  string       `json:"chainId,omitzero"`
+	Metadata *NFTMetadata `json:"metadata"`
+}
+
+// NFTMetadata is the state of the service's copy of the metadata at an NFT's token URI.
+type NFTMetadata struct {
+	IndexStatus                  string         `json:"indexStatus"` // such as INDEXED or UNREACHABLE_TOKEN_URI, in upper or lower case
+	MetadataLastUpdatedTimestamp *wire.UnixTime `json:"metadataLastUpdatedTimestamp"`
+}
+
+// Indexed reports whether the service has a valid copy of the metadata.
+func (m *NFTMetadata) Indexed() bool { return m != nil && strings.EqualFold(m.IndexStatus, "INDEXED") }
+
+// Collectibles yields the ERC-721 and ERC-1155 tokens of an address. An empty contract means all contracts.
+func (c *Client) Collectibles(ctx context.Context, chainID, address, contract string) iter.Seq2[Collectible, error] {
+	return walk(ctx, c, listCollectibles, Args{"chainId": chainID, "address": address, "contractAddress": contract}, Paging{},
+		func(t Collectible) string { return strings.ToLower(t.Address) + " " + t.TokenID })
+}
+
+// Reindex makes the service index the metadata of an NFT again, some time later. The service allows this once an hour for each
+// token. The request is sent at most once.
+func (c *Client) Reindex(ctx context.Context, chainID, address, tokenID string) error {
+	_, err := get(ctx, c, postReindex, Args{"chainId": chainID, "address": address, "tokenId": tokenID})
+	return err
+}
+
+// Contract is a deployed contract.
+type Contract struct {
+	Address string `json:"address"`
+}
+
+// Deployments yields the contracts that an address deployed.
+func (c *Client) Deployments(ctx context.Context, chainID, address string) iter.Seq2[Contract, error] {
+	return walk(ctx, c, listDeployments, Args{"chainId": chainID, "address": address}, Paging{},
+		func(c Contract) string { return strings.ToLower(c.Address) })
+}
+
+// Party is the sender or the recipient of a transfer.
+type Party struct {
+	Address string `json:"address"`
+}
+
+// ERC721Transfer is the transfer of an NFT.
+type ERC721Transfer struct {
+	TxHash      string      `json:"txHash"`
+	LogIndex    wire.Uint64 `json:"logIndex"`
+	BlockNumber wire.Height `json:"blockNumber"`
+	From        Party       `json:"from"`
+	To          Party       `json:"to"`
+}
+
+// ID returns the identity of a transfer on its chain.
+func (t ERC721Transfer) ID() string { return fmt.Sprint(t.TxHash, " ", t.LogIndex) }
+
+// ERC721Transfers yields the NFT transfers of an address in blocks from startBlock.
+func (c *Client) ERC721Transfers(ctx context.Context, chainID, address string, startBlock uint64, p Paging) iter.Seq2[ERC721Transfer, error] {
+	return walk(ctx, c, listERC721Transfers, Args{"chainId": chainID, "address": address, "startBlock": startBlock}, p, ERC721Transfer.ID)
+}
+
+// InternalTransaction is a call by a contract. The service lists only creations, and calls that transfer a value.
+type InternalTransaction struct {
+	TxHash         string      `json:"txHash"`
+	BlockNumber    wire.Height `json:"blockNumber"`
+	From           Party       `json:"from"`
+	To             Party       `json:"to"`
+	InternalTxType string      `json:"internalTxType"` // such as CALL or CREATE2
+	Value          wire.BigInt `json:"value"`          // in wei of the chain's token
+	IsReverted     bool        `json:"isReverted"`
+	GasUsed        wire.BigInt `json:"gasUsed"`
+	GasLimit       wire.BigInt `json:"gasLimit"`
+}
+
+// ID returns the identity of an internal transaction on its chain, as far as the service provides one. A transaction can contain
+// identical calls.
+func (t InternalTransaction) ID() string {
+	return fmt.Sprint(t.TxHash, " ", t.From.Address, " ", t.To.Address, " ", t.InternalTxType, " ", t.Value, " ", t.IsReverted, " ", t.GasUsed, " ", t.GasLimit)
+}
+
+// InternalTransactions yields the internal transactions of an address in blocks from startBlock.
+func (c *Client) InternalTransactions(ctx context.Context, chainID, address string, startBlock uint64, p Paging) iter.Seq2[InternalTransaction, error] {
+	return walkPages(ctx, c, listInternals, Args{"chainId": chainID, "address": address, "startBlock": startBlock}, p, func(page Page[InternalTransaction]) (ids []string, err error) {
+		count := map[string]int{} // identical calls on one page are several calls; on different pages they are one, because pages may overlap
+		for _, item := range page.Items {
+			id := item.Value.ID()
+			ids = append(ids, fmt.Sprint(id, " ", count[id]))
+			count[id]++
+		}
+		return ids, nil
+	})
+}
+
+// XChain is the alias of the X-Chain in a path.
+const XChain = "x-chain"
+
+// AssetTransaction is a transaction of the X-Chain.
+type AssetTransaction struct {
+	TxHash    string        `json:"txHash"`
+	Timestamp wire.UnixTime `json:"timestamp"`
+	TxType    string        `json:"txType"`
+}
+
+// AssetTransactions yields the X-Chain transactions of an asset after start, which is precise to the second.
+func (c *Client) AssetTransactions(ctx context.Context, network, assetID string, start time.Time, p Paging) iter.Seq2[AssetTransaction, error] {
+	args := Args{"network": network, "blockchainId": XChain, "assetId": assetID, "startTimestamp": max(0, start.Unix())}
+	return walkPages(ctx, c, listAssetTransactions, args, p, func(page Page[AssetTransaction]) (ids []string, err error) {
+		if page.Network != "" && (page.Network == Mainnet) != (network == Mainnet) {
+			return nil, fmt.Errorf("requested %s, the answer is about %s", network, quote(page.Network))
+		}
+		for _, item := range page.Items {
+			ids = append(ids, item.Value.TxHash)
+		}
+		return ids, nil
+	})
+}
+
+// Blockchain is a chain of the primary network, a subnet or an L1.
+type Blockchain struct {
+	BlockchainID string `json:"blockchainId"`
+}
+
+// Blockchains yields all blockchains of a network.
+func (c *Client) Blockchains(ctx context.Context, network string) iter.Seq2[Blockchain, error] {
+	return walk(ctx, c, listBlockchains, Args{"network": network}, Paging{}, func(b Blockchain) string { return b.BlockchainID })
+}
+
+// Probe requests one blockchain of a network, to find out whether the service answers.
+func (c *Client) Probe(ctx context.Context, network string) error {
+	_, err := getPage(ctx, c, listBlockchains, Args{"network": network}, 1, "")
+	return err
+}
+
+// Subnet is a subnet or L1.
+type Subnet struct {
+	SubnetID                  string     `json:"subnetId"`
+	IsL1                      bool       `json:"isL1"`
+	L1ValidatorManagerDetails *L1Manager `json:"l1ValidatorManagerDetails"`
+	SubnetOwnershipInfo       *Ownership `json:"subnetOwnershipInfo"`
+}
+
+// L1Manager is the contract that manages the validators of an L1.
+type L1Manager struct {
+	BlockchainID    string `json:"blockchainId"`
+	ContractAddress string `json:"contractAddress"`
+}
+
+// Ownership is the right to change a subnet. Threshold is the number of Addresses that must sign.
+type Ownership struct {
+	Addresses []string    `json:"addresses"`
+	Threshold wire.Uint64 `json:"threshold"`
+}
+
+// Subnet requests a subnet.
+func (c *Client) Subnet(ctx context.Context, network, subnetID string) (Subnet, error) {
+	return get(ctx, c, getSubnet, Args{"network": network, "subnetId": subnetID})
+}
+
+type signedMessage struct {
+	SignedMessage string `json:"signedMessage"`
+}
+
+// AggregatedSignatures returns the signed message, in hex, that a transaction of the P-Chain or the X-Chain sends to an L1.
+func (c *Client) AggregatedSignatures(ctx context.Context, network, txHash string) (string, error) {
+	answer, err := get(ctx, c, getAggregatedSignatures, Args{"network": network, "txHash": txHash})
+	return answer.SignedMessage, err
+}
+
+// The types of rewards.
+const (
+	RewardValidator    = "VALIDATOR"
+	RewardDelegator    = "DELEGATOR"
+	RewardValidatorFee = "VALIDATOR_FEE"
+)
+
+// Reward is a staking reward that was paid to a validator or delegator.
+type Reward struct {
+	NodeID       string        `json:"nodeId"`
+	RewardTxHash string        `json:"rewardTxHash"` // transaction that paid
+	RewardType   string        `json:"rewardType"`   // such as RewardValidator
+	EndTimestamp wire.UnixTime `json:"endTimestamp"` // of the stake, which is also the time of payment
+	UTXOID       string        `json:"utxoId"`
+	OutputIndex  wire.Uint64   `json:"outputIndex"`
+	Reward       PaidAsset     `json:"reward"`
+}
+
+// ID returns the identity of a reward. One transaction can pay several.
+func (r Reward) ID() string { return fmt.Sprint(r.RewardTxHash, " ", r.UTXOID, " ", r.OutputIndex) }
+
+// PaidAsset is an amount of an asset and the price of the asset.
+type PaidAsset struct {
+	AssetID         string      `json:"assetId"`
+	Denomination    wire.Uint64 `json:"denomination"`    // decimals
+	Amount          wire.BigInt `json:"amount"`          // in the smallest unit
+	HistoricalPrice *Money      `json:"historicalPrice"` // of a whole token at the time of payment; nil for about a day after the payment, or if unknown
+}
+
+// RewardPage requests one page of the rewards of a node, newest first. An empty currency means USD.
+func (c *Client) RewardPage(ctx context.Context, network, nodeID, currency string, pageSize int, token string) (Page[Reward], error) {
+	return getPage(ctx, c, listRewards, Args{"network": network, "nodeIds": nodeID, "sortOrder": Descending, "currency": currency}, pageSize, token)
+}
+
+// The states of an interchain message.
+const (
+	ICMPending                   = "pending"                      // sent, not delivered yet
+	ICMDelivered                 = "delivered"                    // the service indexed both transactions
+	ICMDeliveredSourceNotIndexed = "delivered_source_not_indexed" // delivered from a chain that the service does not index
+)
+
+// ICMMessage is a message from one chain to another.
+type ICMMessage struct {
+	MessageID               string          `json:"messageId"`
+	Status                  string          `json:"status"` // such as ICMPending
+	SourceBlockchainID      string          `json:"sourceBlockchainId"`
+	DestinationBlockchainID string          `json:"destinationBlockchainId"`
+	MessageExecuted         bool            `json:"messageExecuted"`
+	ReceiptDelivered        bool            `json:"receiptDelivered"`
+	SourceTransaction       *ICMTransaction `json:"sourceTransaction"`      // nil for ICMDeliveredSourceNotIndexed
+	DestinationTransaction  *ICMTransaction `json:"destinationTransaction"` // nil for ICMPending
+}
+
+// ICMTransaction is the transaction that sent or delivered a message.
+type ICMTransaction struct {
+	Timestamp        wire.UnixTime `json:"timestamp"`
+	DelivererAddress string        `json:"delivererAddress,omitzero"` // only of a delivery, and empty if unknown
+}
+
+// ICMMessages yields the messages of an EVM address, newest first.
+func (c *Client) ICMMessages(ctx context.Context, network, address string, p Paging) iter.Seq2[ICMMessage, error] {
+	return walk(ctx, c, listICMMessages, Args{"address": address, "network": network}, p, func(m ICMMessage) string { return m.MessageID })
+}

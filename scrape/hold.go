@@ -1,0 +1,147 @@
+package scrape
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// holds stores which calls are not sent, until when, and why: because the upstream requested a pause, or because it refused the
+// same call before (Options.RepeatAfter).
+type holds struct {
+	repeatAfter func(err error, answered bool) time.Duration // nil: refusals are not stored
+
+	mu    sync.Mutex
+	known map[heldCall]hold
+}
+
+// heldCall is a method at a path. An empty path means every path. An empty op means every method.
+type heldCall struct{ op, path string }
+
+// hold is the state of a call. Before the time in until, the call is not sent.
+type hold struct {
+	until time.Time
+	err   error         // the refusal; nil if the upstream answered the call, or requested a pause
+	wait  time.Duration // from the last refusal to until
+}
+
+const (
+	// maxRepeat is the maximum time for which a refused call is not sent. An hour is short enough, because an upstream offers a
+	// new method only after an upgrade.
+	maxRepeat = time.Hour
+	// maxHolds is the maximum number of stored calls of an upstream, to limit memory.
+	maxHolds = 4096
+)
+
+// heldAt returns the key of a call. The query of the path does not count.
+func heldAt(op, path string) heldCall {
+	path, _, _ = strings.Cut(path, "?")
+	return heldCall{op, path}
+}
+
+// check returns the error of a call that must not be sent now, and nil otherwise.
+func (h *holds) check(op, path string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if refused := h.known[heldAt(op, path)]; refused.err != nil && time.Now().Before(refused.until) {
+		return refused.err
+	}
+	if left := h.pauseLeft(op); left > 0 {
+		return &Error{op, RateLimited, fmt.Errorf("pause requested by the upstream, %s left", max(time.Second, left.Round(time.Second)))}
+	}
+	return nil
+}
+
+// pauseLeft returns the rest of the pause that the upstream requested for op. The caller holds h.mu.
+func (h *holds) pauseLeft(op string) time.Duration {
+	return max(0, time.Until(h.known[heldCall{op: op}].until), time.Until(h.known[heldCall{}].until))
+}
+
+// left returns the rest of the pause that the upstream requested for op.
+func (h *holds) left(op string) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.pauseLeft(op)
+}
+
+// pause stores that the upstream requested a pause for op; an empty op means every method. It returns the end of the pause.
+func (h *holds) pause(op string, d time.Duration) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := heldCall{op: op}
+	until := time.Now().Add(d)
+	if known := h.known[key].until; known.After(until) {
+		return known
+	}
+	h.set(key, hold{until: until})
+	return until
+}
+
+// ended stores the result of a call. The first refusal holds the call for the time that repeatAfter returns. Each further refusal
+// in a row doubles this time, up to maxRepeat.
+func (h *holds) ended(op, path string, err error) {
+	if h.repeatAfter == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := heldAt(op, path)
+	before, exists := h.known[key]
+	if err == nil {
+		if !exists || before.err != nil {
+			h.set(key, hold{})
+		}
+		return
+	}
+	wait := h.repeatAfter(err, exists && before.err == nil)
+	if wait <= 0 || before.err != nil && time.Now().Before(before.until) { // no refusal, or a concurrent call was refused
+		return
+	}
+	wait = min(max(wait, 2*before.wait), maxRepeat)
+	h.set(key, hold{time.Now().Add(wait), err, wait})
+}
+
+func (h *holds) set(key heldCall, to hold) {
+	if h.known == nil {
+		h.known = map[heldCall]hold{}
+	}
+	if _, exists := h.known[key]; exists || len(h.known) < maxHolds {
+		h.known[key] = to
+	}
+}
+
+// release lets refused calls be sent again.
+func (h *holds) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key, known := range h.known {
+		if known.err != nil {
+			h.known[key] = hold{err: known.err}
+		}
+	}
+}
+
+// Offer reports whether the upstream offers a method at a path.
+type Offer struct {
+	Op, Path string
+	Err      error // the upstream's refusal; nil if it offers the method
+}
+
+// Offers returns the methods that were called, sorted by method and path, and whether the upstream offers them. Without
+// Options.RepeatAfter, the result is empty.
+func (u *Upstream) Offers() []Offer {
+	u.limiter.mu.Lock()
+	defer u.limiter.mu.Unlock()
+	var all []Offer
+	for key, known := range maps.All(u.limiter.known) {
+		if key.path != "" {
+			all = append(all, Offer{key.op, key.path, known.err})
+		}
+	}
+	slices.SortFunc(all, func(a, b Offer) int { return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Path, b.Path)) })
+	return all
+}
