@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -90,7 +91,6 @@ func (m *Method) Usage() string {
 // Check returns an error if params are invalid for the method. If params is nil, the call has no parameters. The check is
 // needed because a node ignores unknown parameters. Without the check, the answer would look correct after a typing error.
 func (m *Method) Check(params jsontext.Value) error {
-	given := map[string]bool{}
 	var list []jsontext.Value
 	var object map[string]jsontext.Value
 	switch {
@@ -102,17 +102,14 @@ func (m *Method) Check(params jsontext.Value) error {
 	case len(list) > len(m.Params):
 		return fmt.Errorf("%d parameters are too many: write %s", len(list), m.Usage())
 	}
-	for i, p := range m.Params {
-		name, optional := strings.CutSuffix(p, "?")
-		_, named := object[name]
-		given[name] = named || i < len(list)
-		if !given[name] && !optional {
-			return fmt.Errorf("the parameter %q is missing: write %s", name, m.Usage())
+	for name := range object {
+		if !slices.Contains(m.Params, name) && !slices.Contains(m.Params, name+"?") {
+			return fmt.Errorf("there is no parameter %q: write %s", name, m.Usage())
 		}
 	}
-	for name := range object {
-		if !given[name] {
-			return fmt.Errorf("there is no parameter %q: write %s", name, m.Usage())
+	for i, name := range m.Params {
+		if _, named := object[name]; !named && i >= len(list) && !strings.HasSuffix(name, "?") {
+			return fmt.Errorf("the parameter %q is missing: write %s", name, m.Usage())
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package alerting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ type PrometheusConfig struct {
 	// tls_config, http_headers. May be empty.
 	HTTPFile string
 	Timeout  time.Duration // of one query
-	MaxBody  int64         // maximum number of bytes of one answer
+	MaxBody  int64         // maximum number of bytes of one answer; 0: 16 MiB
 }
 
 // Prometheus is a Source over the HTTP API of a Prometheus.
@@ -54,7 +55,7 @@ func NewPrometheus(c PrometheusConfig, transport http.RoundTripper) (*Prometheus
 	if transport != nil {
 		client.Transport = transport
 	}
-	client.Transport = limited{client.Transport, c.MaxBody}
+	client.Transport = limited{client.Transport, cmp.Or(c.MaxBody, 16<<20)}
 	apiClient, err := api.NewClient(api.Config{Address: strings.TrimSuffix(c.URL, "/"), Client: client})
 	if err != nil {
 		return nil, err

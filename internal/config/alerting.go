@@ -78,7 +78,7 @@ func (env Environment) parseAlerting(c *Config, note func(variable string, errs 
 
 // parsePrometheus parses the settings of the Prometheus that evaluates the rules in place of this process.
 func (env Environment) parsePrometheus(c *Config, note func(variable string, errs ...error)) {
-	c.Prometheus = alerting.PrometheusConfig{URL: env.PrometheusURL, HTTPFile: env.PrometheusConfigFile, Timeout: c.Timeout, MaxBody: c.MaxBody}
+	c.Prometheus = alerting.PrometheusConfig{URL: env.PrometheusURL, HTTPFile: env.PrometheusConfigFile, Timeout: c.Timeout}
 	switch u, err := url.Parse(env.PrometheusURL); {
 	case env.PrometheusURL == "" && env.PrometheusConfigFile != "":
 		note("PROMETHEUS_CONFIG_FILE", errors.New("not used without AVAX_PROMETHEUS_URL: remove AVAX_PROMETHEUS_CONFIG_FILE, or set AVAX_PROMETHEUS_URL"))

@@ -52,7 +52,6 @@ type Config struct {
 	Timeout        time.Duration // of one call
 	Concurrency    int           // concurrent calls to one upstream
 	MaxConnections int           // maximum number of open client connections
-	MaxBody        int64         // maximum answer size in bytes
 
 	MetricsURL    string // empty: the Metrics service is not used
 	DataURL       string // empty: the Data service is not used
@@ -190,8 +189,6 @@ func (env Environment) Parse() (*Config, error) {
 	note("MAX_CONNECTIONS", err)
 	c.Concurrency, err = parseCount(env.Concurrency)
 	note("CONCURRENCY", err)
-	c.MaxBody, err = parseBytes(env.MaxBody)
-	note("MAX_BODY", err)
 	c.NetworkID, err = parseNetworkID(env.NodeNetworkID)
 	note("NODE_NETWORK_ID", err)
 	env.parseMonitored(c, note)

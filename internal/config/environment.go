@@ -34,7 +34,6 @@ type Environment struct {
 	Schedules   string `split_words:"true" name:"SCHEDULES" desc:"Schedules of collectors, as collector=expression, semicolon-separated, such as \"peers=@every 30s;acps=*/5 * * * *\". Expressions have cron's format."`
 	Timeout     string `split_words:"true" name:"TIMEOUT" default:"10s" desc:"Timeout of one call to a node or service, as a duration."`
 	Concurrency string `split_words:"true" name:"CONCURRENCY" default:"4" desc:"Maximum number of concurrent calls to one node or service."`
-	MaxBody     string `split_words:"true" name:"MAX_BODY" default:"16MiB" desc:"Maximum size of an answer of a node or service, in bytes, KiB, MiB or GiB. A list of 1,500 validators has 1.4 MiB."`
 
 	WatchAddresses  string `split_words:"true" name:"WATCH_ADDRESSES" subject:"Addresses, assets and contracts" desc:"Addresses to monitor, comma-separated: P-avax1… (P-Chain), X-avax1… (X-Chain) or 0x1f… (EVM). The exporter monitors an EVM address on each EVM chain of AVAX_CHAINS. EVM addresses need AVAX_DATA_URL."`
 	WatchAssets     string `split_words:"true" name:"WATCH_ASSETS" desc:"X-Chain assets to monitor, as asset IDs, comma-separated."`

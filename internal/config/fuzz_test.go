@@ -24,8 +24,6 @@ func FuzzConfigurationIsValidOrAnError(f *testing.F) {
 			f.Add(uint8(i), "auto,C,one=2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM")
 		case "SCHEDULES":
 			f.Add(uint8(i), "up=@every 1s;heads=*/5 * * * *;peers=CRON_TZ=x 61 * * * *")
-		case "MAX_BODY":
-			f.Add(uint8(i), "9223372036854775807GiB")
 		case "WATCH_TOKENS":
 			f.Add(uint8(i), "C/0x1f0000000000000000000000000000000000001f/7:reindex")
 		}
@@ -50,7 +48,7 @@ func FuzzConfigurationIsValidOrAnError(f *testing.F) {
 			}
 			return
 		}
-		if c.MaxBody <= 0 || c.Timeout <= 0 || c.Concurrency <= 0 || c.Shard.Of < 1 || c.Shard.Shard < 0 || c.Shard.Shard >= c.Shard.Of {
+		if c.Timeout <= 0 || c.Concurrency <= 0 || c.Shard.Of < 1 || c.Shard.Shard < 0 || c.Shard.Shard >= c.Shard.Of {
 			t.Errorf("%s=%q accepted: %+v", v.Name, value, c)
 		}
 		for _, n := range c.Nodes {

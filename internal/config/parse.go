@@ -217,16 +217,6 @@ func parseCount(s string) (int, error) {
 	return n, nil
 }
 
-func parseBytes(s string) (int64, error) {
-	digits := strings.TrimRight(s, "KMGTiB")
-	unit, known := map[string]int64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[s[len(digits):]]
-	n, err := strconv.ParseInt(digits, 10, 32)
-	if err != nil || !known || n < 1 {
-		return 0, fmt.Errorf("%q: write a number of bytes with or without KiB, MiB or GiB, such as 64MiB", s)
-	}
-	return n * unit, nil
-}
-
 func parseNetworkID(s string) (uint64, error) {
 	switch s {
 	case "":

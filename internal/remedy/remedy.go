@@ -73,7 +73,7 @@ var remedies = map[scrape.Outcome]Remedy{
 	},
 	scrape.TooLarge: {
 		What: "The answer is too large",
-		Do:   "Raise AVAX_MAX_BODY.",
+		Do:   "The error names the limit. Check the address: a proxy may answer. If a node or service sends such answers, report it, and disable the collector until then.",
 	},
 }
 

@@ -46,7 +46,7 @@ var faults = []fault{
 	{name: "closed-in-mid-body", befall: behaving(breakingOff(false)), outcome: "unreachable", logged: "closed in the middle of the answer"},
 	{name: "closed-at-once", befall: behaving(raw("", "")), outcome: "unreachable", logged: "closed before an answer"},
 	{name: "endless-header", befall: behaving(raw("HTTP/1.1 200 OK\r\nX-Filler: ", "x")), outcome: "unreachable", logged: "response headers exceeded"},
-	{name: "endless-body", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")), outcome: "too_large", logged: "Raise AVAX_MAX_BODY"},
+	{name: "endless-body", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")), outcome: "too_large", logged: "larger than the limit of 1 MiB"},
 	{name: "endless-depth", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", "[")), outcome: "malformed", logged: "malformed"},
 	{name: "no-http", befall: behaving(raw("SSH-2.0-OpenSSH_9.2\r\n", "")), outcome: "unreachable", logged: "malformed HTTP"},
 	{name: "html", befall: behaving(static(200, "text/html", "<!DOCTYPE html><html><body>Sign in</body></html>")), outcome: "malformed", logged: "the answer is HTML"},
@@ -57,7 +57,7 @@ var faults = []fault{
 	{name: "wrong-types", befall: behaving(mistyping(1)), up: true, some: true, outcome: "malformed", logged: "malformed: "},
 	{name: "duplicates", befall: behaving(changing(doubling)), up: true, some: true, logged: "malformed: duplicate NodeID-"},
 	{name: "body-x10", befall: behaving(changing(padding)), up: true, some: true},
-	{name: "gzip-bomb", befall: behaving(bomb(64)), outcome: "too_large", logged: "Raise AVAX_MAX_BODY"},
+	{name: "gzip-bomb", befall: behaving(bomb(64)), outcome: "too_large", logged: "larger than the limit of 1 MiB"},
 	{name: "gzip-torn", befall: behaving(func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
 		answer{200, http.Header{"Content-Encoding": {"gzip"}}, []byte("\x1f\x8b\x08\x00torn")}.send(w)
 	}), outcome: "unreachable", logged: "closed in the middle|malformed"},
@@ -66,9 +66,8 @@ var faults = []fault{
 }
 
 const (
-	period  = 2 * time.Second
-	maxBody = 1 << 20 // bytes
-	canary  = "canary-4f1c"
+	period = 2 * time.Second
+	canary = "canary-4f1c"
 )
 
 // everyPeriod schedules the collectors of this test.
@@ -104,7 +103,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := start(t, "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
-		"AVAX_COLLECTORS="+asking, everyPeriod, "AVAX_NODE_HEADERS_FILE="+headers, fmt.Sprintf("AVAX_MAX_BODY=%d", maxBody))
+		"AVAX_COLLECTORS="+asking, everyPeriod, "AVAX_NODE_HEADERS_FILE="+headers)
 	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{e.URL}, ScrapeInterval: time.Second})
 	e.Ready()
 
