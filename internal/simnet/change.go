@@ -346,7 +346,11 @@ func (n *Network) SetUTXOs(count int) { n.change(func(time.Time) { n.avaxUTXOs =
 // SetBlockPeriod sets the time between the blocks of a chain. With 0 the chain has no new blocks, like an L1 without transactions. By
 // default the X-Chain has no new blocks. If it has blocks, the Data service lists a transaction in each.
 func (n *Network) SetBlockPeriod(chain string, every time.Duration) {
-	n.change(func(now time.Time) { n.mustChain(chain).heads.pace(now, every) })
+	n.change(func(now time.Time) {
+		c := n.mustChain(chain)
+		c.heads.pace(now, every)
+		c.frozen = 0
+	})
 }
 
 // SetFeeConfig changes the fee configuration of a Subnet-EVM chain in a new block.

@@ -188,7 +188,9 @@ func (v *view) infoPeers(p struct{ NodeIDs []nodeIDParam }) (any, error) {
 			peer.LastReceived = m.silent[len(m.silent)-1].from.Truncate(time.Second)
 		}
 		for _, s := range m.subnets {
-			peer.TrackedSubnets = append(peer.TrackedSubnets, s.id)
+			if m.tracks(s) {
+				peer.TrackedSubnets = append(peer.TrackedSubnets, s.id)
+			}
 		}
 		peers = append(peers, peer)
 	}

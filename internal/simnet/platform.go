@@ -25,6 +25,7 @@ var platformService = service{"platform", map[string]method{
 	"getSubnets":           on((*view).platformSubnets),
 	"getTimestamp":         on((*view).platformTimestamp),
 	"getTotalStake":        on((*view).platformTotalStake),
+	"getValidatorsAt":      on((*view).platformValidatorsAt),
 	"getValidatorFeeState": on((*view).platformValidatorFeeState),
 }}
 

@@ -60,8 +60,9 @@ type subnet struct {
 	owner, born subnetOwner
 	// conversion is the ID of the conversion to an L1, empty before it.
 	conversion   string
-	managerChain *chain // chain of the contract that manages the L1's validators
-	manager      string // its address
+	managerChain *chain         // chain of the contract that manages the L1's validators
+	manager      string         // its address
+	sets         []validatorSet // history, oldest first
 }
 
 // subnetOwner is the owner of a subnet: addresses without a chain prefix, and how many of them must sign.
@@ -137,6 +138,7 @@ type chain struct {
 	// precompiles are active from genesis; Subnet-EVM only.
 	precompiles []string
 	upgrades    []precompileUpgrade
+	frozen      time.Duration // the time between blocks before nobody could build blocks; 0: somebody can
 }
 
 // isL1 reports whether a chain runs Subnet-EVM: chains of every subnet but the primary network.
@@ -250,6 +252,7 @@ func (t *truth) advance(now time.Time) {
 		v.balance = 0
 		v.inactive.begin(at)
 		t.pChain().heads.add(at) // a block is accepted for it, to the second
+		t.recordSets(at)
 	}
 	for _, s := range t.subnets {
 		accepted := t.pChain().heads.at(now).time
