@@ -538,23 +538,6 @@ func TestFailingRuleIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// Alertmanager deduplicates alerts of exporters with equal labels.
-func TestReplicasWithEqualLabelsPageOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, down(5*time.Minute))
-		w.show(nodeDown)
-		_, first := w.start()
-		defer first()
-		_, second := (&world{t: t, rules: w.rules, state: t.TempDir(), page: w.page}).start(func(o *Options) { o.Transport = w })
-		time.Sleep(10 * time.Minute)
-		second()
-		time.Sleep(10 * time.Minute)
-		if begun, ended := w.paged("Down"); len(begun) != 1 || len(ended) != 0 {
-			t.Errorf("notifications: %v, resolved: %v", begun, ended)
-		}
-	})
-}
-
 // only answers requests to one host. Requests to other hosts fail.
 type only struct {
 	http.RoundTripper

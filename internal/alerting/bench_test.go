@@ -147,7 +147,7 @@ func BenchmarkHistory(b *testing.B) {
 		b.Run(fmt.Sprintf("hours=%d", hours), func(b *testing.B) {
 			for b.Loop() {
 				before := heap()
-				s := open(b, nil)
+				s := open(b)
 				end := time.Unix(1_800_000_000, 0)
 				samples := appendHistory(b, s, series, end.Add(-time.Duration(hours)*time.Hour), end, interval)
 				used := float64(heap() - before)

@@ -16,10 +16,13 @@ import (
 
 // store keeps samples in memory, in Prometheus' head block. Prometheus' database would also write a log and move full chunks to
 // disk. The head block alone writes no files, so a full disk does not affect it (see docs/decisions/alerting.md).
-type store struct{ *tsdb.Head }
+type store struct {
+	*tsdb.Head
+	dir string // removed
+}
 
 // openStore opens an empty store.
-func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb.HeadOptions)) (*store, error) {
+func openStore(log *slog.Logger, reg prometheus.Registerer) (*store, error) {
 	options := tsdb.DefaultHeadOptions()
 	options.StripeSize = 1 << 9 // instead of 2^14: the store has a few thousand series, not millions
 	// Instead of 120: a chunk of a series that rarely changes has 128 bytes with 120 samples as with 480. Two hours are one chunk.
@@ -32,9 +35,6 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb
 	}
 	defer os.RemoveAll(dir)
 	options.ChunkDirRoot = dir
-	if configure != nil {
-		configure(options)
-	}
 	head, err := tsdb.NewHead(reg, log, nil, nil, options, nil)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func openStore(log *slog.Logger, reg prometheus.Registerer, configure func(*tsdb
 	if err := head.Init(math.MinInt64); err != nil {
 		return nil, err
 	}
-	return &store{head}, nil
+	return &store{head, dir}, nil
 }
 
 // emptyDir creates a temporary directory. It tries several parent directories, because a restarted exporter must alert even if

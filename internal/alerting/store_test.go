@@ -11,15 +11,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 )
 
-func open(t testing.TB, configure func(*tsdb.HeadOptions)) *store {
+func open(t testing.TB) *store {
 	t.Helper()
-	s, err := openStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), configure)
+	s, err := openStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +44,7 @@ func fill(t testing.TB, s *store, series int, from, to time.Time, every time.Dur
 func TestStoreKeepsExactlyItsHistory(t *testing.T) {
 	for _, history := range []time.Duration{MinHistory, maxHistory} {
 		t.Run(history.String(), func(t *testing.T) {
-			s := open(t, nil)
+			s := open(t)
 			begin := time.Unix(1_800_000_000, 0)
 			now := begin.Add(time.Hour)
 			fill(t, s, 21, begin, now, 15*time.Second) // one of the series ends here
@@ -108,7 +106,7 @@ func TestHistoryFollowsTheMemoryLimit(t *testing.T) {
 // A query that starts while samples are dropped returns the remaining samples. It does not block the drop.
 func TestQueryDuringADrop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, nil)
+		s := open(t)
 		now := time.Now()
 		fill(t, s, 1, now.Add(-3*time.Hour), now, 15*time.Second)
 		ask := func(from, to time.Time) storage.Querier {
@@ -159,8 +157,7 @@ func TestQueryDuringADrop(t *testing.T) {
 
 // The store's directory is deleted, so a write to it would fail, as writes of Prometheus' database do on a full disk.
 func TestStoreWritesNoFiles(t *testing.T) {
-	var dir string
-	s := open(t, func(o *tsdb.HeadOptions) { dir = o.ChunkDirRoot })
+	s := open(t)
 	begin := time.Unix(1_800_000_000, 0)
 	for i := range 4 {
 		from := begin.Add(time.Duration(i) * time.Hour)
@@ -172,29 +169,7 @@ func TestStoreWritesNoFiles(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("left over: %s (%v)", dir, err)
+	if _, err := os.Stat(s.dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("left over: %s (%v)", s.dir, err)
 	}
 }
-
-// These are Prometheus' own acceptance tests of PromQL.
-func TestStorePassesPrometheusAcceptanceTests(t *testing.T) {
-	engine := promqltest.NewTestEngine(t, false, Lookback, promqltest.DefaultMaxSamplesPerQuery)
-	promqltest.RunBuiltinTestsWithStorage(t, engine, func(t testing.TB) storage.Storage {
-		return testStorage{open(t, func(o *tsdb.HeadOptions) {
-			o.ChunkRange = 24 * time.Hour.Milliseconds() // the tests append hours of one series before the next series
-			o.EnableSTStorage.Store(true)
-			o.EnableHistogramSTEncoding.Store(true)
-			o.FloatChunkEncoding.Store(uint32(chunkenc.EncXOR2))
-		})}
-	})
-}
-
-// testStorage adds the methods that the acceptance tests need.
-type testStorage struct{ *store }
-
-func (testStorage) ChunkQuerier(int64, int64) (storage.ChunkQuerier, error) {
-	return storage.NoopChunkedQuerier(), nil
-}
-
-func (testStorage) StartTime() (int64, error) { return 0, nil }
