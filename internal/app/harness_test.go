@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,16 +18,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 func TestMain(m *testing.M) {
-	// Alerting looks up the host name. In synthetic time nothing may wait for the network, so the resolver's cache must be filled
-	// before it starts.
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("tests look up no names")
-	}}
-	name, _ := os.Hostname()
-	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
+	apptest.Main()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		http.DefaultClient.CloseIdleConnections()
 		os.Exit(code)

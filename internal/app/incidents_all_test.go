@@ -14,24 +14,24 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/passage"
 )
 
-// TestAllIncidents runs all drills, and compares the tables of docs/alerting.md with the notifications and the status page.
+// TestAllIncidents runs all incidents, and compares the tables of docs/alerting.md with the notifications and the status page.
 func TestAllIncidents(t *testing.T) {
-	all := drills()
-	told, shown := make([][]string, len(all)), make([][]string, len(all))
-	t.Run("play", func(t *testing.T) {
+	all := incidents()
+	sent, shown := make([][]string, len(all)), make([][]string, len(all))
+	t.Run("run", func(t *testing.T) {
 		for i, d := range all {
 			t.Run(d.what, func(t *testing.T) {
 				t.Parallel()
-				o := d.play(t)
-				told[i], shown[i] = o.row(), append([]string{d.what}, o.shown...)
+				o := d.run(t)
+				sent[i], shown[i] = o.row(), append([]string{d.what}, o.shown...)
 			})
 		}
 	})
-	compareTable(t, "incidents", columns, told, differ)
+	compareTable(t, "incidents", columns, sent, differ)
 	compareTable(t, "incidents-shown", shownColumns, shown, differsOnThePage)
 }
 
-// compareTable compares the rows of a table in the docs with the rows of this run. A row is nil if its drill was not run. With -update,
+// compareTable compares the rows of a table in the docs with the rows of this run. A row is nil if its incident was not run. With -update,
 // it writes the rows to the docs.
 func compareTable(t *testing.T, name string, columns []string, rows [][]string, differ func(was, is []string) string) {
 	t.Helper()
@@ -47,7 +47,7 @@ func compareTable(t *testing.T, name string, columns []string, rows [][]string, 
 		}
 	}
 	table := "\n| " + strings.Join(columns, " | ") + " |\n|" + strings.Repeat("---|", len(columns)) + "\n"
-	for i, d := range drills() {
+	for i, d := range incidents() {
 		row, was := rows[i], written[d.what]
 		if row == nil {
 			row = was
@@ -131,9 +131,9 @@ func (o outcome) row() []string {
 	var paged, noted, silent []string
 	counts := map[string]int{} // of notifications or, if there was none, of alerts
 	notified := map[string]bool{}
-	key := func(e episode) string { return fmt.Sprint(e.name(), e.labels["severity"], e.told.IsZero()) }
+	key := func(e *episode) string { return fmt.Sprint(e.name(), e.labels["severity"], e.notified.IsZero()) }
 	for _, e := range o.episodes {
-		if notification := fmt.Sprint(key(e), e.group, e.told); e.told.IsZero() || !notified[notification] {
+		if notification := fmt.Sprint(key(e), e.group, e.notified); e.notified.IsZero() || !notified[notification] {
 			notified[notification] = true
 			counts[key(e)]++
 		}
@@ -151,13 +151,13 @@ func (o outcome) row() []string {
 		if n > 1 {
 			text += fmt.Sprintf(" ×%d", n)
 		}
-		since := e.told
+		since := e.notified
 		if since.IsZero() {
 			since = e.began
 		}
 		text += " " + short(since.Sub(o.at))
 		switch {
-		case e.told.IsZero():
+		case e.notified.IsZero():
 			silent = append(silent, text)
 		case e.labels["severity"] == "page":
 			paged = append(paged, text)

@@ -3,29 +3,26 @@ package app_test
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
-// drill is an incident of the simulated network, with the expected alerts. The whole app runs with the built-in rules.
-type drill struct {
-	what  string
-	begin func(*stage)
-	end   func(*stage)
+// incident is an incident of the simulated network, with the expected alerts. The whole app runs with the built-in rules.
+type incident struct {
+	what       string
+	begin, end func(*world)
 
 	// pages and warns are the expected notifications. No other alert may page. If no notification is
 	// expected, only notes may be sent.
@@ -42,65 +39,57 @@ type drill struct {
 	change  func(*config.Environment)
 }
 
-// every is the evaluation interval.
-const every = 30 * time.Second
-
-// stage is the environment of a drill: a healthy network, large enough that the loss of one node does not affect others.
-type stage struct {
-	*simnet.Network
-	*detour
-	exporter http.Handler // serves the pages
+// world is a healthy network, large enough that the loss of one node does not affect others.
+type world struct {
+	*apptest.World
+	*proxy
+	episodes []*episode // in order of time
+	seen     int        // number of received alerts
 }
 
-// Further participants of the stage.
+// Further participants.
 var (
 	large   = numbered("large%d", 10)  // validators with 3,000,000 AVAX
 	members = numbered("member%d", 10) // validators of both L1s, with the weight of a node
 	small   = numbered("peer%04d", 60) // validators with little stake
 )
 
-func newStage(startup simnet.Startup) *stage {
-	n := simnet.New(simnet.Options{Seed: 1, Validators: len(small), Startup: startup})
-	n.SetBlockPeriod("X", 20*time.Second)
-	for _, name := range large {
-		n.AddValidator(name, 3_000_000e9, 300*day)
-	}
-	for _, name := range members {
-		n.AddL1Validator("examplel1", name, 100, 100e9)
-		n.AddL1Validator("examplepoa", name, 20, 100e9)
-	}
-	for _, name := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
-		n.SetBalance("examplel1", name, 100e9)
-	}
-	return &stage{n, &detour{RoundTripper: n.Transport(), to: map[string]string{}}, nil}
+// proxy is between the exporter and the network. It redirects requests to other hosts, and presents nodes as nodes on Fuji.
+type proxy struct {
+	http.RoundTripper
+	mu   sync.Mutex
+	to   map[string]string // by host
+	fuji map[string]bool   // by host; "" for all
 }
 
-// detour redirects to other upstreams.
-type detour struct {
-	http.RoundTripper
-	mu      sync.Mutex
-	to      map[string]string // by host
-	foreign string            // host of a node of another network
-	fuji    bool              // all nodes are on Fuji
+func (p *proxy) redirect(host, to string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.to[host] = to
+}
+
+func (p *proxy) setFuji(host string, is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fuji[host] = is
 }
 
 // RoundTrip implements http.RoundTripper.
-func (d *detour) RoundTrip(req *http.Request) (*http.Response, error) {
-	d.mu.Lock()
-	to, foreign := d.to[req.URL.Host], d.fuji || d.foreign == req.URL.Host
-	d.mu.Unlock()
-	if to != "" {
-		req = req.Clone(req.Context())
-		req.URL.Host, req.Host = to, to
-	}
-	if !foreign {
-		return d.RoundTripper.RoundTrip(req)
+func (p *proxy) RoundTrip(req *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	to, fuji := p.to[req.URL.Host], p.fuji[req.URL.Host] || p.fuji[""]
+	p.mu.Unlock()
+	if to == "" && !fuji {
+		return p.RoundTripper.RoundTrip(req)
 	}
 	req = req.Clone(req.Context())
+	if to != "" {
+		req.URL.Host, req.Host = to, to
+	}
 	req.Header.Del("Accept-Encoding")
-	resp, err := d.RoundTripper.RoundTrip(req)
-	if err != nil {
-		return nil, err
+	resp, err := p.RoundTripper.RoundTrip(req)
+	if err != nil || !fuji {
+		return resp, err
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -111,146 +100,179 @@ func (d *detour) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// oneStarts is locked while alerting starts. Alerting looks up the host name, and two synthetic times must not share a lookup.
-var oneStarts sync.Mutex
-
-// watched runs the app on a stage, with a pager.
-func onStage(t *testing.T, d drill, test func(s *stage, p *pager)) {
+// inWorld runs the app with rules and notifications.
+func inWorld(t *testing.T, i incident, test func(w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(d.startup)
-		s.fuji = d.fuji
-		p := newPager(t, s)
-		env := config.Defaults()
-		s.to["spare.sim"] = "echo.sim"
-		nodes := d.nodes
+	apptest.Run(t, func(t *testing.T, a *apptest.World) {
+		n := simnet.New(simnet.Options{Seed: 1, Validators: len(small), Startup: i.startup})
+		n.SetBlockPeriod("X", 20*time.Second)
+		for _, name := range large {
+			n.AddValidator(name, 3_000_000e9, 300*day)
+		}
+		for _, name := range members {
+			n.AddL1Validator("examplel1", name, 100, 100e9)
+			n.AddL1Validator("examplepoa", name, 20, 100e9)
+		}
+		for _, name := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
+			n.SetBalance("examplel1", name, 100e9)
+		}
+		nodes := i.nodes
 		if nodes == nil {
 			nodes = append([]string{"spare"}, demo.Nodes...)
 		}
-		var asked []string
-		for _, name := range nodes {
-			asked = append(asked, name+"=http://"+name+".sim")
+		a.Use(n, nodes...)
+		w := &world{World: a, proxy: &proxy{RoundTripper: n.Transport(), to: map[string]string{"spare.sim": "echo.sim"}, fuji: map[string]bool{"": i.fuji}}}
+		a.Transport = w.proxy
+		a.Env.Chains += ",examplepoa=" + n.Chain("examplepoa").ID
+		switch {
+		case i.quick:
+			a.Env.Collectors, a.Env.MetricsURL = "up,fleet,identity,bootstrap,heads,health,peers,connected_stake,uptime,validators,l1,l1_views", ""
+		case i.fuji: // the simulated services have only Mainnet
+			a.Env.MetricsURL = ""
+		default:
+			a.Env.DataURL, a.Env.Network = "http://data.sim", "mainnet"
+			a.Env.WatchAddresses = "P-" + simnet.Owner + "," + simnet.Account
 		}
-		env.Nodes = strings.Join(asked, ",")
-		env.Chains = "C,examplel1=" + s.Chain("examplel1").ID + ",examplepoa=" + s.Chain("examplepoa").ID
-		if d.quick {
-			env.Collectors = "up,fleet,identity,bootstrap,heads,health,peers,connected_stake,uptime,validators,l1,l1_views"
-		} else if !d.fuji { // the simulated services have only Mainnet
-			env.MetricsURL, env.DataURL, env.Network = "http://metrics.sim", "http://data.sim", "mainnet"
-			env.WatchAddresses = "P-" + simnet.Owner + "," + simnet.Account
+		a.Notify(t)
+		if i.change != nil {
+			i.change(&a.Env)
 		}
-		env.Alertmanagers, env.AlertingInterval = "http://"+pagerHost, every.String()
-		env.AlertingInstance, env.StateDir = "exporter:9865", t.TempDir()
-		if d.change != nil {
-			d.change(&env)
-		}
-		c, err := env.Parse()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Transport = p
-		ctx, cancel := context.WithCancel(t.Context())
-		compare := both(t, ctx, c)
-		oneStarts.Lock()
-		h, err := app.New(ctx, c, slog.New(slog.DiscardHandler))
-		synctest.Wait()
-		oneStarts.Unlock()
-		if err != nil {
-			cancel()
-			t.Fatal(err)
-		}
-		defer time.Sleep(time.Second) // time stops when this returns
-		defer compare()
-		defer h.Wait()
-		defer cancel()
-		s.exporter = h.Handler()
-		test(s, p)
+		a.StartNow(t)
+		test(w)
 	})
 }
 
-// outcome is the result of a drill.
+// episode is an alert from its firing to its end.
+type episode struct {
+	labels       map[string]string
+	group        string    // of its notification
+	began, ended time.Time // ended is zero while it fires
+	notified     time.Time // the first notification; zero if there was none, because another alert suppresses it
+}
+
+func (e *episode) fires() bool { return e.ended.IsZero() }
+
+func (e *episode) String() string {
+	rest := maps.Clone(e.labels)
+	maps.DeleteFunc(rest, func(name, _ string) bool { return slices.Contains([]string{"alertname", "job", "instance"}, name) })
+	return fmt.Sprint(e.labels["alertname"], rest)
+}
+
+// wait records all alerts and notifications until the time is over, or until the condition is true.
+func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
+	t.Helper()
+	for end := time.Now().Add(long); time.Now().Before(end) && (until == nil || !until()); {
+		time.Sleep(min(15*time.Second, time.Until(end)))
+		w.record(t)
+	}
+}
+
+func (w *world) record(t *testing.T) {
+	t.Helper()
+	now, active := time.Now(), w.Alerts(t)
+	find := func(labels map[string]string) *episode { // the last one
+		for _, e := range slices.Backward(w.episodes) {
+			if maps.Equal(e.labels, labels) {
+				return e
+			}
+		}
+		return nil
+	}
+	for _, e := range w.episodes {
+		if e.fires() && !slices.ContainsFunc(active, func(a apptest.Alert) bool { return maps.Equal(a.Labels, e.labels) }) {
+			e.ended = now
+		}
+	}
+	for _, a := range active {
+		if e := find(a.Labels); a.Labels["severity"] != "none" && (e == nil || !e.fires()) {
+			w.episodes = append(w.episodes, &episode{labels: a.Labels, began: a.StartsAt})
+		}
+	}
+	received := w.Receiver.Alerts()
+	for _, a := range received[w.seen:] {
+		if e := find(a.Labels); e != nil && a.Status == "firing" && e.notified.IsZero() {
+			e.notified, e.group = a.At, a.Group
+		}
+	}
+	w.seen = len(received)
+}
+
+// outcome is the result of an incident.
 type outcome struct {
-	drill
-	episodes []episode
+	incident
+	episodes []*episode
 	shown    []string // problems on the status page, at the moments and when all alerts are sent
 	at       time.Time
 	healed   time.Time
 }
 
-// play runs the drill, and checks its outcome.
-func (d drill) play(t *testing.T) outcome {
+// run runs the incident, and checks its outcome.
+func (i incident) run(t *testing.T) outcome {
 	t.Helper()
-	o := outcome{drill: d}
-	onStage(t, d, func(s *stage, p *pager) {
-		wait := func(most time.Duration, until func() bool) {
-			for end := time.Now().Add(most); time.Now().Before(end) && !until(); {
-				time.Sleep(15 * time.Second)
-				p.tell()
-			}
-		}
-		never := func() bool { return false }
-		wait(cmp.Or(d.healthy, 10*time.Minute), never)
-		for _, e := range p.all() {
-			t.Errorf("alert before the incident: %v", e.String())
+	o := outcome{incident: i}
+	inWorld(t, i, func(w *world) {
+		w.wait(t, cmp.Or(i.healthy, 10*time.Minute), nil)
+		for _, e := range w.episodes {
+			t.Errorf("alert before the incident: %v", e)
 		}
 		o.at = time.Now()
-		d.begin(s)
+		i.begin(w)
 		for _, moment := range moments {
-			wait(moment-time.Since(o.at), never)
-			o.shown = append(o.shown, shown(t, s))
+			w.wait(t, moment-time.Since(o.at), nil)
+			o.shown = append(o.shown, shown(t, w))
 		}
-		wait(d.within-time.Since(o.at), func() bool { return len(d.pages)+len(d.warns) > 0 && len(d.missing(p.all())) == 0 })
-		for _, name := range d.missing(p.all()) {
-			t.Errorf("%s not sent within %v", name, d.within)
+		w.wait(t, i.within-time.Since(o.at), func() bool { return len(i.pages)+len(i.warns) > 0 && len(i.missing(w.episodes)) == 0 })
+		for _, name := range i.missing(w.episodes) {
+			t.Errorf("%s not sent within %v", name, i.within)
 		}
-		o.shown = append(o.shown, shown(t, s))
-		wait(cmp.Or(d.goesOn, 12*time.Minute), never)
+		o.shown = append(o.shown, shown(t, w))
+		w.wait(t, cmp.Or(i.goesOn, 12*time.Minute), nil)
 		o.healed = time.Now()
-		if d.end != nil {
-			d.end(s)
+		if i.end != nil {
+			i.end(w)
 		}
-		wait(cmp.Or(d.heals, time.Hour), func() bool {
-			return (d.quick || time.Since(o.healed) > 5*time.Minute) && !slices.ContainsFunc(p.all(), func(e episode) bool { return e.fires() })
+		w.wait(t, cmp.Or(i.heals, time.Hour), func() bool {
+			return (i.quick || time.Since(o.healed) > 5*time.Minute) && !slices.ContainsFunc(w.episodes, (*episode).fires)
 		})
-		o.episodes = p.all()
+		o.episodes = w.episodes
 	})
 	t.Logf("status page: %s", strings.Join(o.shown, " | "))
 	for _, e := range o.episodes {
-		told, ended := "-", "-"
-		if !e.told.IsZero() {
-			told = e.told.Sub(o.at).Round(time.Second).String()
+		notified, ended := "-", "-"
+		if !e.notified.IsZero() {
+			notified = e.notified.Sub(o.at).Round(time.Second).String()
 		}
 		if !e.fires() {
 			ended = e.ended.Sub(o.healed).Round(time.Second).String()
 		}
-		t.Logf("fires %8s, sent %8s, ends %8s: %s", e.began.Sub(o.at).Round(time.Second), told, ended, e.String())
+		t.Logf("fires %8s, sent %8s, ends %8s: %s", e.began.Sub(o.at).Round(time.Second), notified, ended, e)
 	}
 	for _, e := range o.episodes {
-		page, quiet := e.labels["severity"] == "page", len(d.pages)+len(d.warns) == 0 && e.labels["severity"] != "info"
-		if !e.told.IsZero() && (page || quiet) && !slices.Contains(d.pages, e.labels["alertname"]) {
-			t.Errorf("unexpected notification after %v: %s", e.told.Sub(o.at), e.String())
+		page, quiet := e.labels["severity"] == "page", len(i.pages)+len(i.warns) == 0 && e.labels["severity"] != "info"
+		if !e.notified.IsZero() && (page || quiet) && !slices.Contains(i.pages, e.labels["alertname"]) {
+			t.Errorf("unexpected notification after %v: %s", e.notified.Sub(o.at), e)
 		}
-		if e.fires() && d.heals >= 0 {
-			t.Errorf("%v after the end still active: %s", cmp.Or(d.heals, time.Hour), e.String())
+		if e.fires() && i.heals >= 0 {
+			t.Errorf("%v after the end still active: %s", cmp.Or(i.heals, time.Hour), e)
 		}
 	}
 	return o
 }
 
 // missing returns the expected alerts that were not sent yet.
-func (d drill) missing(episodes []episode) (names []string) {
-	told := func(name, severity string) bool {
-		return slices.ContainsFunc(episodes, func(e episode) bool {
-			return !e.told.IsZero() && e.labels["alertname"] == name && (e.labels["severity"] == "page") == (severity == "page")
+func (i incident) missing(episodes []*episode) (names []string) {
+	sent := func(name, severity string) bool {
+		return slices.ContainsFunc(episodes, func(e *episode) bool {
+			return !e.notified.IsZero() && e.labels["alertname"] == name && (e.labels["severity"] == "page") == (severity == "page")
 		})
 	}
-	for _, name := range d.pages {
-		if !told(name, "page") {
+	for _, name := range i.pages {
+		if !sent(name, "page") {
 			names = append(names, name)
 		}
 	}
-	for _, name := range d.warns {
-		if !told(name, "warn") {
+	for _, name := range i.warns {
+		if !sent(name, "warn") {
 			names = append(names, name)
 		}
 	}
@@ -259,32 +281,32 @@ func (d drill) missing(episodes []episode) (names []string) {
 
 // Exactly the expected alerts are sent, in time.
 func TestIncidentsPageAndResolve(t *testing.T) {
-	drill{
+	incident{
 		what: "a node stops, the C-Chain is not bootstrapped on another, and validators of an L1 run out of balance",
-		begin: func(s *stage) {
-			s.Node("bravo").Stop()
-			s.Node("charlie").SetChain("C", simnet.Bootstrapping)
-			each(members[:4], func(m string) { s.SetBalance("examplel1", m, 0) })
+		begin: func(w *world) {
+			w.Node("bravo").Stop()
+			w.Node("charlie").SetChain("C", simnet.Bootstrapping)
+			each(members[:4], func(m string) { w.SetBalance("examplel1", m, 0) })
 		},
-		end: func(s *stage) {
-			s.Node("bravo").Start()
-			s.Node("charlie").SetChain("C", simnet.Running)
-			each(members[:4], func(m string) { s.TopUp("examplel1", m, 100e9) })
+		end: func(w *world) {
+			w.Node("bravo").Start()
+			w.Node("charlie").SetChain("C", simnet.Running)
+			each(members[:4], func(m string) { w.TopUp("examplel1", m, 100e9) })
 		},
 		pages:  []string{"AvaxNodeDown", "AvaxChainNotBootstrapped", "AvaxL1ConnectedWeightLow"},
 		within: 12 * time.Minute, goesOn: time.Second, heals: 6 * time.Minute, healthy: 2 * time.Minute, quick: true,
-	}.play(t)
+	}.run(t)
 }
 
 func TestRestartSendsNoPage(t *testing.T) {
 	t.Parallel()
-	drill{
-		begin: func(s *stage) {
-			s.Node("alpha").Stop()
-			time.AfterFunc(75*time.Second, s.Node("alpha").Start)
+	incident{
+		begin: func(w *world) {
+			w.Node("alpha").Stop()
+			time.AfterFunc(75*time.Second, w.Node("alpha").Start)
 		},
 		within: 6 * time.Minute, goesOn: time.Second, heals: time.Minute, healthy: 2 * time.Minute, quick: true,
-	}.play(t)
+	}.run(t)
 }
 
 func each(names []string, f func(name string)) {

@@ -3,8 +3,6 @@ package app_test
 import (
 	"cmp"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,44 +15,38 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
-// observedCollectors are the collectors of a quick drill that detect faults of one node.
+// observedCollectors are the collectors of a quick incident that detect faults of one node.
 const observedCollectors = "up,fleet,identity,bootstrap,heads,forks,health,peers,connected_stake,uptime,validators,validator_views,observer"
 
-// story is an incident of the only node of an operator.
-type story struct {
-	what  string
-	begin func(*stage)
+// nodeFaults are incidents of the only node of an operator.
+var nodeFaults = []incident{
+	{what: "accepts no more P-Chain blocks", begin: func(w *world) { w.Node("alpha").FallBehind("P") }},
+	{what: "has another C-Chain block than the network", begin: func(w *world) { w.Node("alpha").Fork("C") }},
+	{what: "loses all its peers", begin: func(w *world) { w.Disconnect("alpha") }},
+	{what: "stops", begin: func(w *world) { w.Node("alpha").Stop() }},
 }
 
-var stories = []story{
-	{"accepts no more P-Chain blocks", func(s *stage) { s.Node("alpha").FallBehind("P") }},
-	{"has another C-Chain block than the network", func(s *stage) { s.Node("alpha").Fork("C") }},
-	{"loses all its peers", func(s *stage) { s.Disconnect("alpha") }},
-	{"stops", func(s *stage) { s.Node("alpha").Stop() }},
-}
-
-// fired runs the story. It returns when each alert of each severity except notes first fired, such as "Alert (severity) 5 min".
-func (y story) fired(t *testing.T, observed bool, last time.Duration) (alerts []string) {
-	d := drill{nodes: []string{"alpha"}, quick: true, change: func(env *config.Environment) {
+// fired runs the incident with or without an observer. It returns when each alert of each severity except notes first fired, such as
+// "Alert (severity) 5 min".
+func (i incident) fired(t *testing.T, observed bool, long time.Duration) (alerts []string) {
+	i.nodes, i.quick = []string{"alpha"}, true
+	i.change = func(env *config.Environment) {
 		env.Collectors, env.Chains = observedCollectors, "C"
 		if observed {
 			env.Observers = "public=http://observer.sim"
 		}
-	}}
-	onStage(t, d, func(s *stage, p *pager) {
-		time.Sleep(10 * time.Minute)
+	}
+	inWorld(t, i, func(w *world) {
+		w.wait(t, 10*time.Minute, nil)
 		began := time.Now()
-		y.begin(s)
-		time.Sleep(last)
+		i.begin(w)
+		w.wait(t, long, nil)
 		seen := map[string]bool{}
-		episodes := p.all()
-		slices.SortFunc(episodes, func(a, b episode) int {
-			return cmp.Or(a.began.Compare(b.began), cmp.Compare(a.labels["severity"], b.labels["severity"]), cmp.Compare(a.labels["alertname"], b.labels["alertname"]))
-		})
-		for _, e := range episodes {
+		slices.SortStableFunc(w.episodes, func(a, b *episode) int { return a.began.Compare(b.began) })
+		for _, e := range w.episodes {
 			alert := fmt.Sprintf("%s (%s)", e.labels["alertname"], e.labels["severity"])
 			if e.began.Before(began) {
-				t.Errorf("alert before the start: %v", e.String())
+				t.Errorf("alert before the start: %v", e)
 			}
 			if e.labels["severity"] == "info" || seen[alert] {
 				continue
@@ -62,7 +54,7 @@ func (y story) fired(t *testing.T, observed bool, last time.Duration) (alerts []
 			seen[alert] = true
 			alerts = append(alerts, fmt.Sprintf("%s %d min", alert, int(e.began.Sub(began).Round(time.Minute).Minutes())))
 			if e.labels["node"] == "public" {
-				t.Errorf("alert about an observer: %v", e.String())
+				t.Errorf("alert about an observer: %v", e)
 			}
 		}
 	})
@@ -72,7 +64,7 @@ func (y story) fired(t *testing.T, observed bool, last time.Duration) (alerts []
 
 func TestObserverRevealsALaggingNode(t *testing.T) {
 	t.Parallel()
-	found := stories[0].fired(t, true, 10*time.Minute)
+	found := nodeFaults[0].fired(t, true, 10*time.Minute)
 	if !slices.ContainsFunc(found, func(alert string) bool { return strings.HasPrefix(alert, "AvaxHeadStale (page)") }) {
 		t.Errorf("no page: %q", found)
 	}
@@ -85,16 +77,16 @@ func TestObserverAlertsMatchTheDocs(t *testing.T) {
 	}
 	const file, name = "../../docs/observers.md", "observer-stories"
 	table := "\n| the node … | without an observer | with an observer |\n|---|---|---|\n"
-	for _, y := range stories {
-		alone, observed := y.fired(t, false, 40*time.Minute), y.fired(t, true, 40*time.Minute)
+	for _, i := range nodeFaults {
+		alone, observed := i.fired(t, false, 40*time.Minute), i.fired(t, true, 40*time.Minute)
 		cell := func(alerts []string) string { return cmp.Or(strings.Join(alerts, ", "), "–") }
-		table += fmt.Sprintf("| %s | %s | %s |\n", y.what, cell(alone), cell(observed))
+		table += fmt.Sprintf("| %s | %s | %s |\n", i.what, cell(alone), cell(observed))
 		if !slices.ContainsFunc(observed, func(alert string) bool { return strings.Contains(alert, "(page)") }) {
-			t.Errorf("the node %s: no page with an observer: %q", y.what, observed)
+			t.Errorf("the node %s: no page with an observer: %q", i.what, observed)
 		}
 		for _, alert := range alone {
 			if first, _, _ := strings.Cut(alert, ")"); !slices.ContainsFunc(observed, func(with string) bool { return strings.HasPrefix(with, first) }) {
-				t.Errorf("the node %s: the observer hides %s", y.what, alert)
+				t.Errorf("the node %s: the observer hides %s", i.what, alert)
 			}
 		}
 	}
@@ -112,9 +104,9 @@ func TestObserverAlertsMatchTheDocs(t *testing.T) {
 	minutes := regexp.MustCompile(`(\d+) min`)
 	was, is := minutes.FindAllStringSubmatch(written, -1), minutes.FindAllStringSubmatch(table, -1)
 	same := minutes.ReplaceAllString(written, "") == minutes.ReplaceAllString(table, "")
-	for i := 0; same && i < len(is); i++ {
-		a, _ := strconv.Atoi(was[i][1])
-		b, _ := strconv.Atoi(is[i][1])
+	for n := 0; same && n < len(is); n++ {
+		a, _ := strconv.Atoi(was[n][1])
+		b, _ := strconv.Atoi(is[n][1])
 		same = max(a-b, b-a) <= 3
 	}
 	if !same {
@@ -129,44 +121,44 @@ func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
 	}
 	t.Parallel()
 	const long, budget = 24 * time.Hour, 60
-	d := drill{nodes: []string{"alpha", "bravo"}, quick: true, change: func(env *config.Environment) {
+	i := incident{nodes: []string{"alpha", "bravo"}, quick: true, change: func(env *config.Environment) {
 		env.Observers, env.ObserverBudget = "public=http://observer.sim", fmt.Sprint(budget)
 		env.Collectors = config.Defaults().Collectors
 	}}
-	onStage(t, d, func(s *stage, p *pager) {
-		calls, most, refused, minutes := 0, 0, 0, int(long/time.Minute)
+	inWorld(t, i, func(w *world) {
+		calls, highest, pauses, minutes := 0, 0, 0, int(long/time.Minute)
 		for minute := range minutes {
 			if minute%60 == 30 { // once an hour it is rate-limited
-				s.Observer().SetLimit(1, 2*time.Minute)
-				refused++
+				w.Observer().SetLimit(1, 2*time.Minute)
+				pauses++
 			}
 			if minute%60 == 35 {
-				s.Observer().SetLimit(0, 0)
+				w.Observer().SetLimit(0, 0)
 			}
-			s.ResetCalls()
-			time.Sleep(time.Minute)
+			w.ResetCalls()
+			w.wait(t, time.Minute, nil)
 			n := 0
-			for _, c := range s.Calls() {
+			for _, c := range w.Calls() {
 				if c.Upstream == "observer" {
 					n++
 				}
 			}
-			calls, most = calls+n, max(most, n)
+			calls, highest = calls+n, max(highest, n)
 		}
 		t.Logf("%v: %d calls to the observer, %.1f per minute, at most %d in a minute; budget %d; %d requested pauses",
-			long, calls, float64(calls)/float64(minutes), most, budget, refused)
-		if most > budget || calls == 0 {
-			t.Errorf("%d calls within a minute, budget %d", most, budget)
+			long, calls, float64(calls)/float64(minutes), highest, budget, pauses)
+		if highest > budget || calls == 0 {
+			t.Errorf("%d calls within a minute, budget %d", highest, budget)
 		}
-		for _, e := range p.all() {
-			t.Errorf("alert %v", e.String())
+		for _, e := range w.episodes {
+			t.Errorf("alert %v", e)
 		}
 	})
 }
 
 // delegator monitors a validator with an observer, without a node.
-func delegator(of string) drill {
-	return drill{nodes: []string{}, quick: true, change: func(env *config.Environment) {
+func delegator(of string) incident {
+	return incident{nodes: []string{}, quick: true, change: func(env *config.Environment) {
 		env.Nodes, env.Observers, env.Validators, env.Chains = "", "public=http://observer.sim", of, "C"
 		env.Collectors = "observer,heads,forks,network,validators,validator_views,reward_budget,safe_to_stop,fleet,variants,up"
 		env.RulesProfile = "delegator"
@@ -176,11 +168,9 @@ func delegator(of string) drill {
 func TestStatusPageOfADelegator(t *testing.T) {
 	t.Parallel()
 	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
-	onStage(t, delegator(of), func(s *stage, p *pager) {
+	inWorld(t, delegator(of), func(w *world) {
 		time.Sleep(12 * time.Minute)
-		w := httptest.NewRecorder()
-		s.exporter.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-		page := w.Body.String()
+		_, page := w.Get(t, "/")
 		for _, text := range []string{
 			"No active alerts", "1 observer, no node", `id="observer-public"`, ">up<", "<b>P</b> 2", "without ", ">60 calls per minute<", of, "validating, 1 of 1 observers connected",
 		} {
@@ -205,30 +195,30 @@ func TestDelegatorIsAlertedOfADownValidator(t *testing.T) {
 	t.Parallel()
 	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
 	var network string
-	onStage(t, delegator(of), func(s *stage, p *pager) {
-		if network = s.NodeID("charlie"); network != of {
-			t.Fatal("stage with other IDs")
+	inWorld(t, delegator(of), func(w *world) {
+		if network = w.NodeID("charlie"); network != of {
+			t.Fatal("network with other IDs")
 		}
-		time.Sleep(15 * time.Minute)
-		for _, e := range p.all() {
-			t.Errorf("alert before the incident: %v", e.String())
+		w.wait(t, 15*time.Minute, nil)
+		for _, e := range w.episodes {
+			t.Errorf("alert before the incident: %v", e)
 		}
 		began := time.Now()
-		s.Node("charlie").Stop()
-		time.Sleep(45 * time.Minute)
-		told := map[string]time.Duration{}
-		for _, e := range p.all() {
-			told[e.labels["alertname"]+" "+e.labels["severity"]] = e.began.Sub(began)
+		w.Node("charlie").Stop()
+		w.wait(t, 45*time.Minute, nil)
+		fired := map[string]time.Duration{}
+		for _, e := range w.episodes {
+			fired[e.labels["alertname"]+" "+e.labels["severity"]] = e.began.Sub(began)
 		}
-		t.Log(told)
+		t.Log(fired)
 		for alert, within := range map[string]time.Duration{"AvaxValidatorDisconnected warn": 10 * time.Minute, "AvaxValidatorDisconnected page": 40 * time.Minute} {
-			if after, is := told[alert]; !is || after > within {
-				t.Errorf("%s: %v", alert, told)
+			if after, is := fired[alert]; !is || after > within {
+				t.Errorf("%s: %v", alert, fired)
 			}
-			delete(told, alert)
+			delete(fired, alert)
 		}
-		if len(told) > 0 {
-			t.Errorf("further alerts: %v", told)
+		if len(fired) > 0 {
+			t.Errorf("further alerts: %v", fired)
 		}
 	})
 }

@@ -2,8 +2,6 @@ package app_test
 
 import (
 	"html"
-	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -22,12 +20,11 @@ var moments = []time.Duration{30 * time.Second, 2 * time.Minute}
 var problem = regexp.MustCompile(`<li class="([a-z]+)( pending)?" id="([^"]+)">`)
 
 // shown returns the problems on the status page, worst first.
-func shown(t *testing.T, s *stage) string {
+func shown(t *testing.T, w *world) string {
 	t.Helper()
 	time.Sleep(2 * time.Second) // a page is shared for one second
-	answer := httptest.NewRecorder()
-	s.exporter.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-	page := html.UnescapeString(answer.Body.String())
+	_, page := w.Get(t, "/")
+	page = html.UnescapeString(page)
 	_, rest, _ := strings.Cut(page, `<ul class="problems">`)
 	list, _, _ := strings.Cut(rest, "</ul>")
 	var problems []string

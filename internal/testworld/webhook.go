@@ -1,14 +1,18 @@
 package testworld
 
 import (
+	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/test/bufconn"
 )
 
 // Alert is one alert of a notification in the format of Alertmanager's webhook.
@@ -24,11 +28,13 @@ type Alert struct {
 	Receiver     string // receiver of the notification
 	Group        string // key of the notification's group
 	Notification int    // number of the notification, from 0
+	At           time.Time
 }
 
 // Receiver is a webhook that records alerts.
 type Receiver struct {
-	URL string
+	URL  string
+	Dial func(ctx context.Context, network, address string) (net.Conn, error) // of Memory; nil for Webhook
 
 	t        testing.TB
 	mu       sync.Mutex
@@ -44,6 +50,18 @@ func Webhook(t testing.TB) *Receiver {
 	server := httptest.NewServer(http.HandlerFunc(receiver.receive))
 	t.Cleanup(server.Close)
 	receiver.URL = server.URL
+	return receiver
+}
+
+// Memory starts a webhook in memory, for synthetic time: its client uses Dial.
+func Memory(t testing.TB) *Receiver {
+	t.Helper()
+	listener := bufconn.Listen(1 << 16)
+	receiver := &Receiver{URL: "http://receiver.sim", t: t, received: make(chan struct{})}
+	receiver.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) }
+	server := &http.Server{Handler: http.HandlerFunc(receiver.receive)}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
 	return receiver
 }
 
@@ -64,7 +82,7 @@ func (r *Receiver) receive(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range notification.Alerts {
-		a.Receiver, a.Group, a.Notification = notification.Receiver, notification.GroupKey, r.taken
+		a.Receiver, a.Group, a.Notification, a.At = notification.Receiver, notification.GroupKey, r.taken, time.Now()
 		r.alerts = append(r.alerts, a)
 	}
 	r.taken++

@@ -1,0 +1,197 @@
+// Package apptest runs the exporter in synthetic time. The app is in this process, its upstreams are a simulated network, and its
+// notifications go to a webhook in memory. It opens no port.
+package apptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+)
+
+// World is a simulated network and an exporter. The test changes the configuration, and then calls Start.
+type World struct {
+	*simnet.Network
+	*app.App // after Start
+
+	Env       config.Environment // the default: alpha, bravo, C and examplel1, without alert rules
+	Configure func(*config.Config)
+	Transport http.RoundTripper // from the exporter to the network
+	Log       testworld.Log
+	Receiver  *testworld.Receiver // of Notify
+}
+
+// Main prepares the process for synthetic time, in which nothing may wait for the network. Alerting looks up the name of this host:
+// the cache of the resolver must be filled.
+func Main() {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("tests look up no names")
+	}}
+	name, _ := os.Hostname()
+	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
+}
+
+// Run runs a test in synthetic time.
+func Run(t *testing.T, test func(t *testing.T, w *World)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &World{Env: config.Defaults()}
+		w.Env.Alerting = "off"
+		w.Env.MetricsURL = "http://metrics.sim"
+		w.Use(simnet.New(simnet.Options{Seed: 1}), "alpha", "bravo")
+		test(t, w)
+	})
+}
+
+// Use replaces the network. The exporter monitors the nodes with these names, C and examplel1.
+func (w *World) Use(network *simnet.Network, nodes ...string) {
+	w.Network, w.Transport = network, network.Transport()
+	w.Env.Nodes = URLs(nodes...)
+	w.Env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
+}
+
+// URLs is the value of AVAX_NODES for nodes of the network.
+func URLs(nodes ...string) string {
+	all := make([]string, len(nodes))
+	for i, name := range nodes {
+		all[i] = name + "=http://" + name + ".sim"
+	}
+	return strings.Join(all, ",")
+}
+
+// oneStarts is locked while alerting starts: two synthetic times must not share a lookup of the host name.
+var oneStarts sync.Mutex
+
+// Start runs the exporter until the test ends, and returns after the first run of every collector.
+func (w *World) Start(t *testing.T) {
+	t.Helper()
+	w.StartNow(t)
+	time.Sleep(30 * time.Second)
+	if ran, of := w.Progress(); ran != of {
+		t.Fatalf("%d of %d jobs have run", ran, of)
+	}
+}
+
+// StartNow is Start without the wait.
+func (w *World) StartNow(t *testing.T) {
+	t.Helper()
+	c, err := w.Env.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Configure != nil {
+		w.Configure(c)
+	}
+	c.Transport = w.Transport
+	ctx, cancel := context.WithCancel(t.Context())
+	oneStarts.Lock()
+	w.App, err = app.New(ctx, c, slog.New(slog.NewTextHandler(&w.Log, nil)))
+	synctest.Wait()
+	oneStarts.Unlock()
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		w.Wait()
+		time.Sleep(time.Second) // for what ends later: the synthetic time stops with the test
+	})
+}
+
+// Interval is the interval of rule evaluations. The shipped group wait is as long. Here it is half as long again: otherwise a group would
+// be notified at the moment in which an evaluation adds alerts to it, which would be in the notification or not by chance.
+const Interval = 30 * time.Second
+
+// Notify makes the exporter evaluate the rules, and notify the receiver as the shipped configuration of Alertmanager says.
+func (w *World) Notify(t *testing.T) {
+	t.Helper()
+	w.Receiver = testworld.Memory(t)
+	w.Env.Alerting, w.Env.AlertingInterval = "on", Interval.String()
+	w.Env.AlertingInstance, w.Env.StateDir = "exporter:9865", t.TempDir()
+	file := map[string]any{}
+	if err := yaml.Unmarshal(alertmanager.Config, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range file["receivers"].([]any) {
+		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url": w.Receiver.URL}}
+	}
+	file["route"].(map[string]any)["group_wait"] = (Interval + Interval/2).String()
+	text, err := yaml.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Configure = func(c *config.Config) {
+		c.Notify = notify.Config{Text: text, Dial: w.Receiver.Dial, URL: c.Alerting.URL}
+	}
+}
+
+// Get requests a page as a client on the same machine.
+func (w *World) Get(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	answer := w.Ask(t, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return answer.Code, answer.Body.String()
+}
+
+// Ask sends a request to the exporter as a client on the same machine.
+func (w *World) Ask(t *testing.T, r *http.Request) *httptest.ResponseRecorder {
+	t.Helper()
+	r.RemoteAddr, r.Host = "127.0.0.1:1000", "localhost"
+	answer := httptest.NewRecorder()
+	w.Handler().ServeHTTP(answer, r)
+	return answer
+}
+
+// Samples scrapes the exporter after the runs that are due now. A scrape that takes synthetic time, because it waits for an upstream, is an
+// error.
+func (w *World) Samples(t *testing.T) testworld.Samples {
+	t.Helper()
+	synctest.Wait()
+	began := time.Now()
+	status, page := w.Get(t, "/metrics")
+	if took := time.Since(began); status != http.StatusOK || took != 0 {
+		t.Fatalf("/metrics: status %d after %v", status, took)
+	}
+	samples, err := testworld.ParseSamples(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return samples
+}
+
+// Alert is a firing alert, as Alertmanager's API lists it.
+type Alert struct {
+	Labels   map[string]string
+	StartsAt time.Time
+}
+
+// Alerts returns the firing alerts, also those that another alert suppresses.
+func (w *World) Alerts(t *testing.T) (alerts []Alert) {
+	t.Helper()
+	status, body := w.Get(t, "/api/v2/alerts")
+	if status != http.StatusOK {
+		t.Fatalf("/api/v2/alerts: %d %s", status, body)
+	}
+	if err := json.Unmarshal([]byte(body), &alerts); err != nil {
+		t.Fatal(err)
+	}
+	return alerts
+}
