@@ -3,8 +3,6 @@ package app_test
 import (
 	"fmt"
 	"html"
-	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,12 +18,11 @@ type page struct {
 	text string
 }
 
-func (s *stage) page(t *testing.T, what, path string) page {
+func (w *world) page(t *testing.T, what, path string) page {
 	t.Helper()
 	time.Sleep(2 * time.Second) // a page is shared for one second
-	answer := httptest.NewRecorder()
-	s.exporter.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
-	return page{t, what, html.UnescapeString(answer.Body.String())}
+	_, body := w.Get(t, path)
+	return page{t, what, html.UnescapeString(body)}
 }
 
 var headline = regexp.MustCompile(`(?s)<h1 class="(\w+)">(.*?)</h1>(?:<p class="action">(.*?)</p>)?`)
@@ -71,25 +68,25 @@ func (p page) problems() string {
 
 // The page leads to the node that does not answer, from the first probe to the end of the last alert.
 func TestPageLeadsToTheSilentNode(t *testing.T) {
-	onStage(t, drill{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(s *stage, _ *pager) {
-		each(members[:9], func(m string) { s.RemoveValidator("examplepoa", m) }) // so that bravo's weight matters
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(w *world) {
+		each(members[:9], func(m string) { w.RemoveValidator("examplepoa", m) }) // so that bravo's weight matters
 		time.Sleep(10 * time.Minute)
-		healthy := s.page(t, "healthy", "/")
+		healthy := w.page(t, "healthy", "/")
 		healthy.has("4 of 4 nodes up", `class="card well" id="node-alpha"`)
 
 		healthy.noneBehind()
 
-		s.Node("bravo").Stop()
+		w.Node("bravo").Stop()
 		died := time.Now()
 		time.Sleep(18 * time.Second)
-		early := s.page(t, "20 s after bravo died", "/")
+		early := w.page(t, "20 s after bravo died", "/")
 		early.has("<title>bravo: no answer for ", "3 of 4 nodes up", "fill='%23d1242f'", `class="card bad" id="node-bravo"`, "!No active alerts")
 		if first := strings.Index(early.text, `id="node-bravo"`); first > strings.Index(early.text, `id="node-alpha"`) {
 			t.Error("20 s after bravo died: its card is not the first")
 		}
 		for time.Since(died) < 9*time.Minute {
 			what := fmt.Sprintf("%s after bravo died", time.Since(died))
-			now := s.page(t, what, "/")
+			now := w.page(t, what, "/")
 			if level, title, action := now.headline(); level != "bad" || !strings.HasPrefix(title, "bravo: no answer for ") || strings.Contains(action, "estart") {
 				t.Errorf("%s: %s: %s. %s", what, level, title, action)
 			}
@@ -98,7 +95,7 @@ func TestPageLeadsToTheSilentNode(t *testing.T) {
 					t.Errorf("%s: action %s", what, action[1])
 				}
 			}
-			if all := s.page(t, what, "/alerts"); all.problems() != now.problems() || !strings.Contains(all.text, "bravo: no answer for ") {
+			if all := w.page(t, what, "/alerts"); all.problems() != now.problems() || !strings.Contains(all.text, "bravo: no answer for ") {
 				t.Errorf("%s: alerts in the order %s, on the status page %s", what, all.problems(), now.problems())
 			}
 			if since := time.Since(died); since > 90*time.Second && since < 4*time.Minute {
@@ -107,21 +104,21 @@ func TestPageLeadsToTheSilentNode(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 
-		s.Node("bravo").Start()
+		w.Node("bravo").Start()
 		time.Sleep(100 * time.Second)
-		over := s.page(t, "100 s after bravo is back", "/")
+		over := w.page(t, "100 s after bravo is back", "/")
 		over.has("4 of 4 nodes up", "over since ", "clears in ", " unless it returns", "!Log in to bravo", `<li class="well" id="AvaxNodeDown">`, `!class="card bad" id="node-bravo"`)
 	})
 }
 
 // A chain that bootstraps is a state of the node, not a gap in the monitoring.
 func TestPageShowsABootstrappingChain(t *testing.T) {
-	onStage(t, drill{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(s *stage, _ *pager) {
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(w *world) {
 		time.Sleep(10 * time.Minute)
-		s.Node("charlie").SetChain("C", simnet.Bootstrapping)
+		w.Node("charlie").SetChain("C", simnet.Bootstrapping)
 		for _, after := range []time.Duration{100 * time.Second, 5 * time.Minute, 9 * time.Minute} {
 			time.Sleep(after)
-			now := s.page(t, after.String()+" after the chain began to bootstrap", "/")
+			now := w.page(t, after.String()+" after the chain began to bootstrap", "/")
 			now.has("bootstrapping C", "!Monitoring gap", "!search the log")
 			now.noneBehind()
 			if _, title, _ := now.headline(); !strings.HasPrefix(title, "charlie: bootstrapping C") && after < 9*time.Minute {
@@ -133,10 +130,10 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 
 // The first moments after a start with a state directory.
 func TestPageAfterAStartIsQuiet(t *testing.T) {
-	onStage(t, drill{quick: true}, func(s *stage, _ *pager) {
+	inWorld(t, incident{quick: true}, func(w *world) {
 		for range 20 {
 			time.Sleep(5 * time.Second)
-			s.page(t, "after the start", "/").has("!state directory")
+			w.page(t, "after the start", "/").has("!state directory")
 		}
 	})
 }
