@@ -42,9 +42,7 @@ func collectAddress(ctx context.Context, ups *Upstreams, address string, out *me
 
 func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	has, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.PlatformBalance, error) {
-		return nodes.Call(n, "platform.getBalance", func() (node.PlatformBalance, error) {
-			return n.PlatformBalance(ctx, address) //nolint:staticcheck // deprecated without a replacement
-		})
+		return nodes.Optional(n.PlatformBalance(ctx, address)) //nolint:staticcheck // deprecated without a replacement
 	})
 	if err != nil {
 		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
@@ -63,16 +61,14 @@ func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *m
 }
 
 func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
-	count, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (int, error) {
-		return nodes.Call(n, "avm.getUTXOs", func() (count int, err error) {
-			for _, err := range n.AVMUTXOs(ctx, "X", address) {
-				if err != nil {
-					return 0, err
-				}
-				count++
+	count, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (count int, err error) {
+		for _, err := range n.AVMUTXOs(ctx, "X", address) {
+			if err != nil {
+				return nodes.Optional(0, err)
 			}
-			return count, nil
-		})
+			count++
+		}
+		return count, nil
 	})
 	if err != nil {
 		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
@@ -85,9 +81,7 @@ func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *m
 	}
 	for _, a := range monitored {
 		has, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.AVMBalance, error) {
-			return nodes.Call(n, "avm.getBalance", func() (node.AVMBalance, error) {
-				return n.AVMBalance(ctx, "X", address, a.AssetID) //nolint:staticcheck // deprecated without a replacement for sums
-			})
+			return nodes.Optional(n.AVMBalance(ctx, "X", address, a.AssetID)) //nolint:staticcheck // deprecated without a replacement for sums
 		})
 		if err != nil {
 			return err

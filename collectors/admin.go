@@ -30,7 +30,7 @@ var admin = &Spec{
 }
 
 func collectAdmin(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
-	levels, err := nodes.Call(n, "admin.getLoggerLevel", func() (map[string]node.LoggerLevel, error) { return n.AdminLoggerLevels(ctx) })
+	levels, err := nodes.Optional(n.AdminLoggerLevels(ctx))
 	if err != nil {
 		return err
 	}

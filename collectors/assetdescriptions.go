@@ -15,7 +15,7 @@ func (ups *Upstreams) describeAssets(ctx context.Context) ([]node.Asset, error) 
 	var found []node.Asset
 	for _, id := range append([]string{"AVAX"}, ups.Watch.Assets...) {
 		a, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Asset, error) {
-			return nodes.Call(n, "avm.getAssetDescription", func() (node.Asset, error) { return n.AVMAssetDescription(ctx, "X", id) })
+			return nodes.Optional(n.AVMAssetDescription(ctx, "X", id))
 		})
 		if err != nil {
 			return nil, ifRejected(err, "AVAX_WATCH_ASSETS")

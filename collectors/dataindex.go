@@ -44,11 +44,14 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *m
 		return err
 	}
 	entry := ups.Data.entry("index", c.Name)
-	last, known, err := state.Load[indexed](&ups.Data.Ledger.memory, entry)
+	last, _, err := state.Load[indexed](&ups.Data.Ledger.memory, entry)
 	if err != nil {
 		return err
 	}
 	b, err := ofChain(ctx, ups, c, opBlock, func(chainID string) (data.Block, error) {
+		if time.Now().Before(last.Retry) {
+			return data.Block{}, errNotIndexed
+		}
 		s := search{left: maxLookups, above: head + 1, request: func(n uint64) (data.Block, error) {
 			b, err := ups.Data.Block(ctx, chainID, strconv.FormatUint(n, 10))
 			if err == nil && uint64(b.BlockNumber) != n {
@@ -59,10 +62,14 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *m
 			}
 			return b, err
 		}}
-		if !known && !s.lookUp(head) && s.err == nil && !s.lookUp(0) && s.err == nil {
-			return data.Block{}, s.unknown // the service does not know block 0, so it does not index the chain
+		err := errNotIndexed
+		if last.Head == 0 && !s.lookUp(head) && s.err == nil && !s.lookUp(0) && s.err == nil {
+			// The service does not know block 0, so it does not index the chain.
+			last.Wait = min(max(time.Minute, 2*last.Wait), time.Hour)
+			last.Retry = time.Now().Add(last.Wait)
+		} else {
+			err = s.run(head, &last)
 		}
-		err := s.run(head, &last)
 		if err := ups.Data.Ledger.memory.Save(entry, last); err != nil {
 			return data.Block{}, err
 		}
@@ -89,11 +96,17 @@ const weiDecimals = 18
 // blocks behind as in the last run. It needs three if the service has indexed no new block.
 const maxLookups = 4
 
-// indexed is the result of a run. All fields are block numbers.
+// errNotIndexed is the error for a chain that the service does not index.
+var errNotIndexed error = &scrape.Error{Op: opBlock, Outcome: scrape.NotFound, Err: errors.New("the service does not index the chain")}
+
+// indexed is the result of a run. The first three fields are block numbers.
 type indexed struct {
 	Newest uint64 // a block that the service knows; 0: none was found
 	Above  uint64 // a block above Newest that the service does not know
 	Head   uint64 // newest block of the nodes
+
+	Retry time.Time     // while the service does not index the chain: time of the next call
+	Wait  time.Duration // from the last call to Retry
 }
 
 // search looks for the newest block that the service knows.
@@ -103,7 +116,6 @@ type search struct {
 	found   bool
 	newest  data.Block // highest known block, if found is true
 	above   uint64     // lowest block that the service does not know
-	unknown error      // error of the last lookup of a block that the service does not know
 	err     error      // error that ended the search
 }
 
@@ -120,7 +132,7 @@ func (s *search) lookUp(n uint64) bool {
 		s.found, s.newest = true, b
 		return true
 	case scrape.OutcomeOf(err) == scrape.NotFound:
-		s.unknown, s.above = err, min(s.above, n)
+		s.above = min(s.above, n)
 	default:
 		s.err = err
 	}

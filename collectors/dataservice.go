@@ -26,8 +26,7 @@ type DataService struct {
 	Currency string
 	Ledger   Ledger
 
-	unknown nodes.Rejections // calls for which the service has no data
-	history lock             // held by a run while it reads a long history; other runs wait
+	history lock // held by a run while it reads a long history; other runs wait
 
 	mu       sync.Mutex
 	answered map[string]bool   // calls for which the service has returned data at least once, by name
@@ -130,15 +129,11 @@ func wrongAnswer(op, requested, answered string) error {
 }
 
 // ofChain runs call, which requests data of a chain from the Data service. If the service answers "not found" (404), the
-// error is nodes.ErrNotOffered, because the service does not index every chain. The call is then repeated after a minute.
-// Each further "not found" doubles this wait, up to an hour. If the service has returned data for the call before, the
-// run fails with the service's error instead.
+// error is nodes.ErrNotOffered, because the service does not index every chain (data.RepeatAfter says when the call is
+// repeated). If the service has returned data for the call before, the run fails with the service's error instead.
 func ofChain[T any](ctx context.Context, ups *Upstreams, c nodes.Chain, callName string, call func(chainID string) (T, error)) (T, error) {
 	var none T
 	callName += " " + c.Name
-	if err := ups.Data.unknown.Last(callName); err != nil {
-		return none, err
-	}
 	b, err := ups.KnownBlockchain(ctx, c)
 	if err != nil {
 		return none, err
@@ -152,17 +147,11 @@ func ofChain[T any](ctx context.Context, ups *Upstreams, c nodes.Chain, callName
 			ups.Data.answered = map[string]bool{}
 		}
 		ups.Data.answered[callName] = true
-		ups.Data.unknown.Accept(callName)
 	case scrape.OutcomeOf(err) == scrape.NotFound && !ups.Data.answered[callName]:
 		err = fmt.Errorf("%w: %w", nodes.ErrNotOffered, err)
-		ups.Data.unknown.Reject(callName, err, firstUnknownWait)
 	}
 	return answer, err
 }
-
-// firstUnknownWait is the wait before a call is repeated, after the Data service answered "not found" for the first
-// time. The wait is short, because the service may be starting, or may index the chain soon.
-const firstUnknownWait = time.Minute
 
 // readable returns the list without its malformed items. It adds a note about the first malformed item.
 func readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, error] {

@@ -16,13 +16,13 @@ import (
 func evmChainID(ctx context.Context, ups *Upstreams, c nodes.Chain) (uint64, error) {
 	ctx = scrape.MaxAge(ctx, slowFacts)
 	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
-		return nodes.Call(n, "eth_chainId "+c.Ref, func() (uint64, error) { return n.EthChainID(ctx, c.Ref) })
+		return nodes.Optional(n.EthChainID(ctx, c.Ref))
 	})
 }
 
 // evmConfig requests the configuration of an EVM chain from a node.
 func evmConfig(ctx context.Context, n *nodes.Node, c nodes.Chain) (node.ChainConfig, error) {
-	return nodes.Call(n, "eth_getChainConfig "+c.Ref, func() (node.ChainConfig, error) { return n.EthChainConfig(ctx, c.Ref) })
+	return nodes.Optional(n.EthChainConfig(ctx, c.Ref))
 }
 
 // configHash returns a short hash of a configuration.
@@ -70,7 +70,7 @@ func upgradeTimes(config node.ChainConfig) map[string]time.Time {
 
 // evmRules returns the rules and precompiles that are active in the newest block.
 func evmRules(ctx context.Context, n *nodes.Node, c nodes.Chain) (node.Rules, error) {
-	return nodes.Call(n, "eth_getActiveRulesAt "+c.Ref, func() (node.Rules, error) { return n.EthActiveRulesAt(ctx, c.Ref) })
+	return nodes.Optional(n.EthActiveRulesAt(ctx, c.Ref))
 }
 
 // precompileStates returns whether each precompile of a chain is active, by name.

@@ -46,7 +46,7 @@ var feeConfig = &Spec{
 func collectFeeConfig(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
 	// Only Subnet-EVM chains have a fee configuration. For the C-Chain, the error is nodes.ErrNotOffered.
 	answer, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.FeeConfig, error) {
-		return nodes.Call(n, "eth_feeConfig "+c.Ref, func() (node.FeeConfig, error) { return n.EthFeeConfig(ctx, c.Ref) })
+		return nodes.Optional(n.EthFeeConfig(ctx, c.Ref))
 	})
 	if err != nil {
 		return err

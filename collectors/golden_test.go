@@ -101,7 +101,11 @@ func watch(t *testing.T, transport http.RoundTripper) *nodes.Node {
 
 func open(t *testing.T, transport http.RoundTripper, name string) *scrape.Upstream {
 	t.Helper()
-	up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport})
+	options := scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport, RepeatAfter: node.RepeatAfter}
+	if name == "data" {
+		options.RepeatAfter = data.RepeatAfter
+	}
+	up, err := scrape.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ var health = &Spec{
 }
 
 func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
-	answer, err := nodes.Call(n, "health", func() (node.Health, error) { return n.Health(ctx) })
+	answer, err := nodes.Optional(n.Health(ctx))
 	if scrape.OutcomeOf(err) == scrape.Forbidden { // a proxy in front of the node blocks the health API
 		return fmt.Errorf("%w: %w", nodes.ErrNotOffered, err)
 	}

@@ -74,7 +74,7 @@ func collectIdentity(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metr
 		out.Set(nodeVMInfo, 1, n.Name(), vm, v)
 	}
 
-	fee, err := nodes.Call(n, "avm.getTxFee", func() (node.TxFee, error) { return n.AVMTxFee(slowly, "X") })
+	fee, err := nodes.Optional(n.AVMTxFee(slowly, "X"))
 	if node.IsStillBootstrapping(err) {
 		return nil // the X-Chain is not bootstrapped yet; the other samples are complete
 	}

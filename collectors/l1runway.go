@@ -146,7 +146,7 @@ func (m meters) burns(ctx context.Context, ups *Upstreams, found timedSet) (map[
 		floor = staking.MainnetFloor
 	}
 	fees, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
-		return nodes.Call(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
+		return nodes.Optional(n.PlatformValidatorFeeState(ctx))
 	})
 	burns, most := map[string]float64{}, floor
 	switch {

@@ -14,7 +14,7 @@ const headsEvery = 30 * time.Second
 
 // newestBlock requests the newest block of an EVM chain from a node.
 func newestBlock(ctx context.Context, n *nodes.Node, c nodes.Chain) (node.EthBlock, error) {
-	return nodes.Call(n, "eth_getBlockByNumber "+c.Ref, func() (node.EthBlock, error) { return n.EthBlockByNumber(ctx, c.Ref, nil) })
+	return nodes.Optional(n.EthBlockByNumber(ctx, c.Ref, nil))
 }
 
 // nodeBlock is a block as one node reports it.

@@ -144,9 +144,7 @@ func stakeOf(v node.Validator) uint64 {
 // chainSet requests the validators of a chain's subnet from a node that runs the chain. The C-Chain does not offer
 // this method.
 func chainSet(ctx context.Context, n *nodes.Node, c nodes.Chain) ([]node.ChainValidator, error) {
-	return nodes.Call(n, "validators.getCurrentValidators "+c.Ref, func() ([]node.ChainValidator, error) {
-		return n.ValidatorsCurrentValidators(ctx, c.Ref)
-	})
+	return nodes.Optional(n.ValidatorsCurrentValidators(ctx, c.Ref))
 }
 
 // l1Validator converts the P-Chain's entry of a validator of a monitored chain. The result has no burn rate.

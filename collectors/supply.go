@@ -47,14 +47,14 @@ func collectSupply(ctx context.Context, ups *Upstreams, out *metric.Batch) error
 	out.Set(networkBlockchains, float64(len(all)))
 
 	gas, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.FeeState, error) {
-		return nodes.Call(n, "platform.getFeeState", func() (node.FeeState, error) { return n.PlatformFeeState(ctx) })
+		return nodes.Optional(n.PlatformFeeState(ctx))
 	})
 	if err != nil {
 		return err
 	}
 	out.Set(platformGasPrice, gas.Price.AVAX())
 	fee, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
-		return nodes.Call(n, "platform.getValidatorFeeState", func() (node.ValidatorFeeState, error) { return n.PlatformValidatorFeeState(ctx) })
+		return nodes.Optional(n.PlatformValidatorFeeState(ctx))
 	})
 	if err != nil {
 		return err

@@ -20,7 +20,6 @@ type Node struct {
 	// Changed, if set, is called when the result of the up probe changes. It must not block.
 	Changed func(answers bool)
 
-	Rejections
 	// otherNetwork is true if the node does not belong to the expected network.
 	otherNetwork atomic.Bool
 	added        time.Time // time at which the exporter added the node
