@@ -29,9 +29,9 @@ var layers = [][]string{
 	{"internal/explain"},
 	{"internal/web"},
 	{"internal/config"},
-	{"internal/app", "internal/demo"},
+	{"internal/app", "internal/demo", "internal/testworld"},
 	{"cmd/exporter"},
-	{"internal/catalogue", "internal/e2e", "internal/performance", "internal/testworld"}, // check, run and measure the others
+	{"internal/catalogue", "internal/e2e", "internal/performance", "internal/testworld/apptest"}, // check, run and measure the others
 }
 
 // TestImportsFollowTheLayers parses the sources, because go test may cache the output of the go command.

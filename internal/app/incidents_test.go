@@ -101,7 +101,7 @@ func (p *proxy) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // inWorld runs the app with rules and notifications.
-func inWorld(t *testing.T, i incident, test func(w *world)) {
+func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 	t.Helper()
 	apptest.Run(t, func(t *testing.T, a *apptest.World) {
 		n := simnet.New(simnet.Options{Seed: 1, Validators: len(small), Startup: i.startup})
@@ -138,7 +138,7 @@ func inWorld(t *testing.T, i incident, test func(w *world)) {
 			i.change(&a.Env)
 		}
 		a.StartNow(t)
-		test(w)
+		test(t, w)
 	})
 }
 
@@ -210,7 +210,7 @@ type outcome struct {
 func (i incident) run(t *testing.T) outcome {
 	t.Helper()
 	o := outcome{incident: i}
-	inWorld(t, i, func(w *world) {
+	inWorld(t, i, func(t *testing.T, w *world) {
 		w.wait(t, cmp.Or(i.healthy, 10*time.Minute), nil)
 		for _, e := range w.episodes {
 			t.Errorf("alert before the incident: %v", e)

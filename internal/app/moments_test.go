@@ -68,7 +68,7 @@ func (p page) problems() string {
 
 // The page leads to the node that does not answer, from the first probe to the end of the last alert.
 func TestPageLeadsToTheSilentNode(t *testing.T) {
-	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(w *world) {
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		each(members[:9], func(m string) { w.RemoveValidator("examplepoa", m) }) // so that bravo's weight matters
 		time.Sleep(10 * time.Minute)
 		healthy := w.page(t, "healthy", "/")
@@ -113,7 +113,7 @@ func TestPageLeadsToTheSilentNode(t *testing.T) {
 
 // A chain that bootstraps is a state of the node, not a gap in the monitoring.
 func TestPageShowsABootstrappingChain(t *testing.T) {
-	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(w *world) {
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		w.Node("charlie").SetChain("C", simnet.Bootstrapping)
 		for _, after := range []time.Duration{100 * time.Second, 5 * time.Minute, 9 * time.Minute} {
@@ -130,7 +130,7 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 
 // The first moments after a start with a state directory.
 func TestPageAfterAStartIsQuiet(t *testing.T) {
-	inWorld(t, incident{quick: true}, func(w *world) {
+	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
 		for range 20 {
 			time.Sleep(5 * time.Second)
 			w.page(t, "after the start", "/").has("!state directory")

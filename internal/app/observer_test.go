@@ -36,7 +36,7 @@ func (i incident) fired(t *testing.T, observed bool, long time.Duration) (alerts
 			env.Observers = "public=http://observer.sim"
 		}
 	}
-	inWorld(t, i, func(w *world) {
+	inWorld(t, i, func(t *testing.T, w *world) {
 		w.wait(t, 10*time.Minute, nil)
 		began := time.Now()
 		i.begin(w)
@@ -125,7 +125,7 @@ func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
 		env.Observers, env.ObserverBudget = "public=http://observer.sim", fmt.Sprint(budget)
 		env.Collectors = config.Defaults().Collectors
 	}}
-	inWorld(t, i, func(w *world) {
+	inWorld(t, i, func(t *testing.T, w *world) {
 		calls, highest, pauses, minutes := 0, 0, 0, int(long/time.Minute)
 		for minute := range minutes {
 			if minute%60 == 30 { // once an hour it is rate-limited
@@ -168,7 +168,7 @@ func delegator(of string) incident {
 func TestStatusPageOfADelegator(t *testing.T) {
 	t.Parallel()
 	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
-	inWorld(t, delegator(of), func(w *world) {
+	inWorld(t, delegator(of), func(t *testing.T, w *world) {
 		time.Sleep(12 * time.Minute)
 		_, page := w.Get(t, "/")
 		for _, text := range []string{
@@ -195,7 +195,7 @@ func TestDelegatorIsAlertedOfADownValidator(t *testing.T) {
 	t.Parallel()
 	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
 	var network string
-	inWorld(t, delegator(of), func(w *world) {
+	inWorld(t, delegator(of), func(t *testing.T, w *world) {
 		if network = w.NodeID("charlie"); network != of {
 			t.Fatal("network with other IDs")
 		}

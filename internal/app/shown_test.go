@@ -41,9 +41,6 @@ func shown(t *testing.T, w *world) string {
 		problems = append(problems, name+class+pending)
 	}
 	if len(problems) == 0 {
-		if !strings.Contains(page, "<h1 class=\"well\">No active alerts</h1>") {
-			t.Errorf("status page without a problem, but with another verdict:\n%s", page)
-		}
 		return "–"
 	}
 	return strings.Join(problems, ", ")
