@@ -61,14 +61,8 @@ func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *m
 }
 
 func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
-	count, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (count int, err error) {
-		for _, err := range n.AVMUTXOs(ctx, "X", address) {
-			if err != nil {
-				return nodes.Optional(0, err)
-			}
-			count++
-		}
-		return count, nil
+	count, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (int, error) {
+		return nodes.Optional(n.AVMUTXOs(ctx, "X", address))
 	})
 	if err != nil {
 		return ifRejected(err, "AVAX_WATCH_ADDRESSES")

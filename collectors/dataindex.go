@@ -49,9 +49,6 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *m
 		return err
 	}
 	b, err := ofChain(ctx, ups, c, opBlock, func(chainID string) (data.Block, error) {
-		if time.Now().Before(last.Retry) {
-			return data.Block{}, errNotIndexed
-		}
 		s := search{left: maxLookups, above: head + 1, request: func(n uint64) (data.Block, error) {
 			b, err := ups.Data.Block(ctx, chainID, strconv.FormatUint(n, 10))
 			if err == nil && uint64(b.BlockNumber) != n {
@@ -62,14 +59,10 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *m
 			}
 			return b, err
 		}}
-		err := errNotIndexed
-		if last.Head == 0 && !s.lookUp(head) && s.err == nil && !s.lookUp(0) && s.err == nil {
-			// The service does not know block 0, so it does not index the chain.
-			last.Wait = min(max(time.Minute, 2*last.Wait), time.Hour)
-			last.Retry = time.Now().Add(last.Wait)
-		} else {
-			err = s.run(head, &last)
+		if last.Head == 0 && !s.lookUp(0) && s.err == nil {
+			return data.Block{}, errNotIndexed
 		}
+		err := s.run(head, &last)
 		if err := ups.Data.Ledger.memory.Save(entry, last); err != nil {
 			return data.Block{}, err
 		}
@@ -96,17 +89,14 @@ const weiDecimals = 18
 // blocks behind as in the last run. It needs three if the service has indexed no new block.
 const maxLookups = 4
 
-// errNotIndexed is the error for a chain that the service does not index.
+// errNotIndexed is the error for a chain that the service does not index: the service does not know block 0.
 var errNotIndexed error = &scrape.Error{Op: opBlock, Outcome: scrape.NotFound, Err: errors.New("the service does not index the chain")}
 
-// indexed is the result of a run. The first three fields are block numbers.
+// indexed is the result of a run, in block numbers.
 type indexed struct {
 	Newest uint64 // a block that the service knows; 0: none was found
 	Above  uint64 // a block above Newest that the service does not know
 	Head   uint64 // newest block of the nodes
-
-	Retry time.Time     // while the service does not index the chain: time of the next call
-	Wait  time.Duration // from the last call to Retry
 }
 
 // search looks for the newest block that the service knows.

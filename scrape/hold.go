@@ -13,7 +13,7 @@ import (
 // holds stores which calls are not sent, until when, and why: because the upstream requested a pause, or because it refused the
 // same call before (Options.RepeatAfter).
 type holds struct {
-	repeatAfter func(err error, answered bool) time.Duration // nil: refusals are not stored
+	repeatAfter func(path string, err error, answered bool) time.Duration // nil: refusals are not stored
 
 	mu    sync.Mutex
 	known map[heldCall]hold
@@ -97,7 +97,7 @@ func (h *holds) ended(op, path string, err error) {
 		}
 		return
 	}
-	wait := h.repeatAfter(err, exists && before.err == nil)
+	wait := h.repeatAfter(key.path, err, exists && before.err == nil)
 	if wait <= 0 || before.err != nil && time.Now().Before(before.until) { // no refusal, or a concurrent call was refused
 		return
 	}

@@ -15,7 +15,7 @@ func TestWithheldMethodPausesDoublePerRefusal(t *testing.T) {
 		var sent []int // minutes
 		refuses, began := true, time.Now()
 		u := open(t, scrape.Options{
-			URL: "http://node", RepeatAfter: func(err error, _ bool) time.Duration {
+			URL: "http://node", RepeatAfter: func(_ string, err error, _ bool) time.Duration {
 				if scrape.OutcomeOf(err) == scrape.Forbidden {
 					return time.Minute
 				}

@@ -45,8 +45,8 @@ type Options struct {
 
 	// RepeatAfter, if set, returns for how long a call is not sent again after err, because the upstream does not offer the
 	// method at this path; 0 for any other error. Such a call returns err again. Each further refusal in a row doubles the time,
-	// up to an hour. answered reports whether the upstream has answered the call before. See Offers.
-	RepeatAfter func(err error, answered bool) time.Duration
+	// up to an hour. Path is that of the call, and answered reports whether the upstream has answered the call before. See Offers.
+	RepeatAfter func(path string, err error, answered bool) time.Duration
 	// Share is the minimum of MaxAge for this upstream: a shorter MaxAge is raised to Share. A MaxAge of 0 stays 0: nothing is
 	// shared.
 	Share time.Duration

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"iter"
 	"strconv"
 	"time"
 
@@ -111,35 +110,26 @@ type utxoPage struct {
 // maxUTXOPages is the maximum number of pages of one list of unspent outputs. A page has 1,024 outputs.
 const maxUTXOPages = 100
 
-// AVMUTXOs calls avm.getUTXOs page by page and yields each unspent output of an address once, in hex. It ends after an empty
-// page, after a page whose end equals its start, or after an error. More than a hundred pages are an error. Two pages may contain
-// the same output, and the set may change between two calls.
-func (c *Client) AVMUTXOs(ctx context.Context, chain, address string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		seen := make(map[string]bool)
-		var start *utxoIndex
-		for range maxUTXOPages {
-			page, err := call(ctx, c, getUTXOs, chain, struct {
-				Addresses  []string   `json:"addresses"`
-				StartIndex *utxoIndex `json:"startIndex,omitempty"`
-			}{[]string{address}, start})
-			if err != nil {
-				yield("", err)
-				return
-			}
-			for _, utxo := range page.UTXOs {
-				if !seen[utxo] {
-					seen[utxo] = true
-					if !yield(utxo, nil) {
-						return
-					}
-				}
-			}
-			if len(page.UTXOs) == 0 || start != nil && *start == page.EndIndex {
-				return
-			}
-			start = &page.EndIndex
+// AVMUTXOs calls avm.getUTXOs page by page and returns the number of unspent outputs of an address. The last page is empty, or its
+// end equals its start. More than a hundred pages are an error. Two pages may contain the same output, which counts once.
+func (c *Client) AVMUTXOs(ctx context.Context, chain, address string) (int, error) {
+	seen := make(map[string]bool)
+	var start *utxoIndex
+	for range maxUTXOPages {
+		page, err := call(ctx, c, getUTXOs, chain, struct {
+			Addresses  []string   `json:"addresses"`
+			StartIndex *utxoIndex `json:"startIndex,omitempty"`
+		}{[]string{address}, start})
+		if err != nil {
+			return 0, err
 		}
-		yield("", &scrape.Error{Op: getUTXOs.Name, Outcome: scrape.TooLarge, Err: errors.New("more than a hundred pages: monitor addresses with fewer unspent outputs")})
+		for _, utxo := range page.UTXOs {
+			seen[utxo] = true
+		}
+		if len(page.UTXOs) == 0 || start != nil && *start == page.EndIndex {
+			return len(seen), nil
+		}
+		start = &page.EndIndex
 	}
+	return 0, &scrape.Error{Op: getUTXOs.Name, Outcome: scrape.TooLarge, Err: errors.New("more than a hundred pages: monitor addresses with fewer unspent outputs")}
 }

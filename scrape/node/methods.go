@@ -127,7 +127,7 @@ func (c *Client) Call(ctx context.Context, m *scrape.Method, chain string, param
 
 // RepeatAfter is scrape.Options.RepeatAfter of a node. A node that does not know a method is not asked again for an hour,
 // because only an upgrade changes that.
-func RepeatAfter(err error, _ bool) time.Duration {
+func RepeatAfter(_ string, err error, _ bool) time.Duration {
 	if IsNotOffered(err) {
 		return time.Hour
 	}
@@ -136,7 +136,7 @@ func RepeatAfter(err error, _ bool) time.Duration {
 
 // RepeatAfterObserver is scrape.Options.RepeatAfter of an endpoint that offers only some of a node's methods. The first time is
 // short, because a single refusal may be wrong.
-func RepeatAfterObserver(err error, _ bool) time.Duration {
+func RepeatAfterObserver(_ string, err error, _ bool) time.Duration {
 	if IsWithheld(err) {
 		return time.Minute
 	}
