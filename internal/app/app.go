@@ -62,6 +62,9 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	if err != nil {
 		return nil, config.InputError{Err: err}
 	}
+	if targets.state != nil {
+		targets.state.Register(registry)
+	}
 	fleet.CountTargets(registry, func() int { return len(targets.ups.Nodes()) })
 	if targets.data != nil {
 		budget, err := targets.budget()
@@ -82,7 +85,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {
-		if a.notifier, err = notify.Start(ctx, notify.Options{Config: cfg.Notify, Lock: targets.state.Lock, Registerer: registry, Log: log}); err != nil {
+		if a.notifier, err = notify.Start(ctx, notify.Options{Config: cfg.Notify, State: targets.state, Registerer: registry, Log: log}); err != nil {
 			return nil, config.InputError{Err: err}
 		}
 		put, site.Silences = a.notifier.Put, a.notifier
@@ -142,6 +145,7 @@ func openState(cfg *config.Config, log *slog.Logger) *state.Dir {
 		return nil
 	}
 	dir, err := state.Open(cfg.StateDir)
+	dir.Log = log
 	if err != nil {
 		log.Warn("state directory unusable", "dir", cfg.StateDir, "err", err, "effect", "a restart loses totals and the state of alerts")
 	}

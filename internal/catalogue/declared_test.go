@@ -16,6 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -53,6 +54,7 @@ func own(t *testing.T) []row {
 	registry.MustRegister(metric.NewStore(), &data.Budget{})
 	schedule.Declare(registry)
 	fleet.CountTargets(registry, nil)
+	(&state.Dir{}).Register(registry)
 	alerting.NewMetrics(registry)
 	notify.Declare(registry)
 	fleet.NewWatch(&fleet.Source{}, nil, slog.New(slog.DiscardHandler), registry)

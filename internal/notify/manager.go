@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/route"
+
+	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
 // Notifier routes alerts to receivers until its context ends.
@@ -90,7 +93,11 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 		changed:    make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	if o.StateDir != "" {
-		if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
+		if o.State == nil {
+			n.o.State, err = state.Open(o.StateDir)
+			n.o.State.Log = o.Log
+		}
+		if err := errors.Join(err, os.MkdirAll(o.StateDir, 0o700)); err != nil {
 			o.Log.Warn("state directory unusable", "err", err, "effect", "a restart loses silences and repeats notifications")
 			n.o.StateDir = ""
 		}
@@ -116,12 +123,16 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 // open creates the parts that a reload does not replace.
 func (n *Notifier) open() error {
 	log, internals := slog.New(quiet{n.log.Handler()}), n.internals
-	var err error
-	if n.sent, err = nflog.New(nflog.Options{SnapshotFile: n.file("nflog"), Retention: retention, Logger: log, Metrics: internals}); err != nil {
-		return fmt.Errorf("notification log: %w: remove the file to start without it", err)
+	openLog := func(snapshot io.Reader, metrics prometheus.Registerer) (err error) {
+		n.sent, err = nflog.New(nflog.Options{SnapshotReader: snapshot, Retention: retention, Logger: log, Metrics: metrics})
+		return err
 	}
-	if n.silences, err = silence.New(silence.Options{SnapshotFile: n.file("silences"), Retention: retention, Limits: limits, Logger: log, Metrics: internals}); err != nil {
-		return fmt.Errorf("silences: %w: remove the file to start without it", err)
+	openSilences := func(snapshot io.Reader, metrics prometheus.Registerer) (err error) {
+		n.silences, err = silence.New(silence.Options{SnapshotReader: snapshot, Retention: retention, Limits: limits, Logger: log, Metrics: metrics})
+		return err
+	}
+	if err := errors.Join(openLog(n.snapshot("nflog", openLog), internals), openSilences(n.snapshot("silences", openSilences), internals)); err != nil {
+		return err
 	}
 	changed := func([]byte) {
 		select {
@@ -132,6 +143,7 @@ func (n *Notifier) open() error {
 	n.sent.SetBroadcast(changed)
 	n.silences.SetBroadcast(changed)
 	n.silencer = silence.NewSilencer(n.silences, log, recorder)
+	var err error
 	n.alerts, err = mem.NewAlerts(context.Background(), gcInterval, 0, n.silencer, log, recorder, internals, featurecontrol.NoopFlags{})
 	return err
 }
@@ -163,13 +175,20 @@ func (n *Notifier) configureAPI() {
 	})
 }
 
-// file returns the path of a state file, or an empty string if state is only in memory.
-func (n *Notifier) file(name string) string {
+// snapshot returns the content of a state file, or nil if there is none that open accepts.
+func (n *Notifier) snapshot(name string, open func(io.Reader, prometheus.Registerer) error) io.Reader {
 	if n.o.StateDir == "" {
-		return ""
+		return nil
 	}
-	return filepath.Join(n.o.StateDir, name)
+	content := n.o.State.ReadFile(n.file(name), func(content []byte) error { return open(bytes.NewReader(content), prometheus.NewRegistry()) })
+	if content == nil {
+		return nil
+	}
+	return bytes.NewReader(content)
 }
+
+// file returns the path of a state file.
+func (n *Notifier) file(name string) string { return filepath.Join(n.o.StateDir, name) }
 
 // apply activates a configuration. After an error the previous configuration stays active. The caller holds n.mu, or is Start.
 func (n *Notifier) apply(conf *amconfig.Config) error {
@@ -396,10 +415,7 @@ func (n *Notifier) save() {
 	if n.o.StateDir == "" {
 		return
 	}
-	var err error
-	if n.o.Lock != nil {
-		err = n.o.Lock()
-	}
+	err := n.o.State.Lock()
 	if err == nil {
 		err = errors.Join(replace(n.file("nflog"), n.sent.Snapshot), replace(n.file("silences"), n.silences.Snapshot))
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
 // Config is the configuration of notifications.
@@ -36,8 +38,8 @@ func (c Config) On() bool { return c.File != "" || c.Text != nil }
 // Options are the dependencies of a Notifier.
 type Options struct {
 	Config
-	// Lock locks StateDir for this process. An error means that another process has locked StateDir. Nil: no lock is needed.
-	Lock       func() error
+	// State reads and locks StateDir. Nil: Start opens StateDir itself.
+	State      *state.Dir
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +148,39 @@ func TestRestartSendsNoNotificationAgain(t *testing.T) {
 	put(t, n, down)
 	put(t, n, firing("NodeDown", "bravo"))
 	want(t, phone, "firing NodeDown bravo")
+}
+
+func TestDamagedStateIsSetAside(t *testing.T) {
+	for name, damage := range map[string]func(file string) error{
+		"cut":         func(file string) error { return os.Truncate(file, 20) },
+		"other bytes": func(file string) error { return os.WriteFile(file, []byte("\xff\xff\xff\xff\xff"), 0o600) },
+		"a FIFO":      func(file string) error { return errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			phone := newInbox(t)
+			c := notify.Config{File: configuration(t, phone.url), StateDir: t.TempDir()}
+			n, stop := start(t, c)
+			put(t, n, firing("NodeDown", "alpha"))
+			want(t, phone, "firing NodeDown alpha")
+			if err := n.Silence(t.Context(), notify.NodeMatches("bravo", ""), time.Hour, "olga", "test"); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			for _, file := range []string{"nflog", "silences"} {
+				if err := damage(filepath.Join(c.StateDir, file)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n, _ = start(t, c)
+			put(t, n, firing("NodeDown", "alpha"))
+			want(t, phone, "firing NodeDown alpha") // sent again, because the log is lost
+			for _, file := range []string{"nflog", "silences"} {
+				if _, err := os.Lstat(filepath.Join(c.StateDir, file+".damaged")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
 }
 
 func TestInvalidFileKeepsThePreviousConfiguration(t *testing.T) {

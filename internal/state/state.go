@@ -10,15 +10,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/renameio/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
 // maxBytes is the maximum size of a value in bytes.
@@ -32,8 +37,12 @@ var maxFiles = 4096
 // zero Dir keeps values only in memory. A Dir is safe for concurrent use. If two processes use the same directory, the second
 // process writes nothing until the first has ended.
 type Dir struct {
-	path  string
-	empty bool
+	// Log reports files that are set aside; nil: nothing does. Set it before the first call.
+	Log *slog.Logger
+
+	path    string
+	empty   bool
+	damaged atomic.Int64
 
 	mu      sync.Mutex
 	memory  map[string]json.RawMessage
@@ -96,6 +105,43 @@ const (
 // WasEmpty reports whether the directory was empty when it was opened, because it is new or because its contents were lost.
 func (d *Dir) WasEmpty() bool { return d.empty }
 
+// Damaged returns the number of files that were set aside since the start.
+func (d *Dir) Damaged() int { return int(d.damaged.Load()) }
+
+// Register registers the family about damaged files.
+func (d *Dir) Register(r prometheus.Registerer) {
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "avax_exporter_state_files_damaged",
+		Help: "Number of damaged state files since the start. The exporter renamed each to NAME.damaged, and started without it. Absent without AVAX_STATE_DIR.",
+	}, func() float64 { return float64(d.Damaged()) }))
+}
+
+// ReadFile reads a state file. It returns nil if there is no file, or if the file is damaged: not a regular file, too large, or not
+// accepted by check. It sets a damaged file aside.
+func (d *Dir) ReadFile(path string, check func([]byte) error) []byte {
+	content, err := regular.ReadFile(path)
+	if err == nil {
+		err = check(content)
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return content
+	}
+	d.setAside(path, err)
+	return nil
+}
+
+// setAside renames a damaged file to PATH.damaged, unless another process uses the directory.
+func (d *Dir) setAside(path string, cause error) {
+	d.damaged.Add(1)
+	err := d.Lock()
+	if err == nil {
+		err = os.Rename(path, path+".damaged")
+	}
+	if d.Log != nil {
+		d.Log.Error("state file damaged", "file", path, "err", cause, "effect", "starting without it", "set_aside_as", path+".damaged", "set_aside_err", err)
+	}
+}
+
 // DamagedError is the error for a stored value that cannot be read. It counts as missing.
 type DamagedError struct {
 	Key string
@@ -109,8 +155,8 @@ func (e *DamagedError) Error() string {
 // Unwrap returns the cause.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Load decodes the value of a key. found reports whether there is a value. The error is nil or a *DamagedError. In the latter case
-// found is false, and Load returns the same error until a value is saved under the key.
+// Load decodes the value of a key. found reports whether there is a value. The error is nil or a *DamagedError: then the file is set
+// aside, and the next Load finds no value.
 func Load[T any](d *Dir, key string) (value T, found bool, err error) {
 	raw, err := d.read(key)
 	if err == nil && raw != nil {
@@ -120,6 +166,7 @@ func Load[T any](d *Dir, key string) (value T, found bool, err error) {
 	}
 	var none T
 	if err != nil {
+		d.forget(key, err)
 		return none, false, &DamagedError{key, err}
 	}
 	return none, false, nil
@@ -143,15 +190,37 @@ func (d *Dir) read(key string) (json.RawMessage, error) {
 	return raw, nil
 }
 
+// readFile returns the value in a file. The line after the value is its checksum.
 func (d *Dir) readFile(key string) (json.RawMessage, error) {
-	info, err := os.Stat(d.file(key))
+	content, err := regular.ReadFile(d.file(key))
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxBytes {
-		return nil, fmt.Errorf("the file has %d bytes, more than the maximum size of a value", info.Size())
+	content, sum, _ := bytes.Cut(content, []byte("\n"))
+	switch {
+	case len(content) > maxBytes:
+		return nil, fmt.Errorf("the value has %d bytes, more than the maximum size", len(content))
+	case len(sum) > 0 && string(sum) != checksum(content): // a file of an older version has none
+		return nil, errors.New("the checksum differs")
 	}
-	return os.ReadFile(d.file(key))
+	return content, nil
+}
+
+// checksum returns the checksum of a value in hexadecimal, as a line.
+func checksum(value []byte) string {
+	sum := sha256.Sum256(value)
+	return hex.EncodeToString(sum[:]) + "\n"
+}
+
+// forget removes a damaged value.
+func (d *Dir) forget(key string, cause error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.memory, key)
+	delete(d.written, key)
+	if d.path != "" {
+		d.setAside(d.file(key), cause)
+	}
 }
 
 // remember stores a value in memory. The caller holds d.mu.
@@ -180,7 +249,7 @@ func (d *Dir) Save(key string, value any) error {
 	if len(raw) > maxBytes {
 		return fmt.Errorf("save %s: larger than %d bytes: a restart loses it", key, maxBytes)
 	}
-	if err := d.write(d.file(key), raw); err != nil {
+	if err := d.write(d.file(key), append(append(raw[:len(raw):len(raw)], '\n'), checksum(raw)...)); err != nil {
 		return fmt.Errorf("save %s: %w: a restart loses it", key, reason(err))
 	}
 	d.written[key] = true

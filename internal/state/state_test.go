@@ -2,14 +2,17 @@ package state_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -133,33 +136,91 @@ func TestLoadedValueIsACopy(t *testing.T) {
 	holds(t, d, "a", some)
 }
 
-func TestDamagedValueIsAnErrorUntilSaved(t *testing.T) {
-	for name, content := range map[string]string{
-		"cut":         `{"Count":7,"Se`,
-		"empty":       ``,
-		"other bytes": "\x00\x01\x02",
-		"other type":  `{"Count":"seven"}`,
-		"huge":        `{"Count":7}` + strings.Repeat(" ", 1<<20),
-	} {
-		path := t.TempDir()
-		save(t, open(t, path), "a", some)
-		if err := os.WriteFile(only(t, path), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
+func TestDamagedFileIsSetAside(t *testing.T) {
+	content := func(text string) func(t *testing.T, file string) {
+		return func(t *testing.T, file string) {
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-		d := open(t, path)
-		for range 2 {
+	}
+	for name, damage := range map[string]func(t *testing.T, file string){
+		"cut":         content(`{"Count":7,"Se`),
+		"empty":       content(``),
+		"other bytes": content("\x00\x01\x02"),
+		"other value": content(`{"Count":8,"Seen":{"a":true}}` + "\n" + strings.Repeat("0", 64) + "\n"),
+		"other type":  content(`"seven"` + "\n" + "4deb971179c356413cb0a188bfeeb2d9498bdec43a78cc7e14415370f4cd9ff0" + "\n"),
+		"huge":        content(`{"Count":7}` + strings.Repeat(" ", 5<<20)),
+		"a directory": func(t *testing.T, file string) { must(t, os.Remove(file), os.Mkdir(file, 0o700)) },
+		"a FIFO":      func(t *testing.T, file string) { must(t, os.Remove(file), syscall.Mkfifo(file, 0o600)) },
+		"a link to FIFO": func(t *testing.T, file string) {
+			must(t, os.Remove(file), syscall.Mkfifo(file+".fifo", 0o600), os.Symlink(file+".fifo", file))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := t.TempDir()
+			save(t, open(t, path), "a", some)
+			file := only(t, path)
+			damage(t, file)
+			d := open(t, path)
+			var log bytes.Buffer
+			d.Log = slog.New(slog.NewTextHandler(&log, nil))
 			got, found, err := state.Load[book](d, "a")
 			var damaged *state.DamagedError
 			if found || !errors.As(err, &damaged) || damaged.Key != "a" || got.Count != 0 || got.Seen != nil {
-				t.Errorf("%s: %+v, %v, %v", name, got, found, err)
+				t.Errorf("%+v, %v, %v", got, found, err)
 			}
-			if err != nil && !strings.HasPrefix(err.Error(), "saved state of a cannot be read, starting without it: ") {
-				t.Errorf("%s: %v", name, err)
+			if _, err := os.Lstat(file + ".damaged"); err != nil || d.Damaged() != 1 || !strings.Contains(log.String(), "state file damaged") {
+				t.Errorf("not set aside: %v, %d, %s", err, d.Damaged(), &log)
 			}
+			if _, found, err := state.Load[book](d, "a"); found || err != nil {
+				t.Errorf("second load: %v, %v", found, err)
+			}
+			save(t, d, "a", some)
+			holds(t, d, "a", some)
+			holds(t, open(t, path), "a", some)
+		})
+	}
+}
+
+func TestFileWithoutChecksumIsRead(t *testing.T) {
+	path := t.TempDir()
+	save(t, open(t, path), "a", some)
+	must(t, os.WriteFile(only(t, path), []byte(`{"Count":7,"Seen":{"a":true}}`), 0o600))
+	holds(t, open(t, path), "a", some)
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Files of other packages are read in the same way.
+func TestReadFileSetsDamagedFilesAside(t *testing.T) {
+	d := open(t, t.TempDir())
+	path := filepath.Join(t.TempDir(), "nflog")
+	check := func(content []byte) error {
+		if string(content) != "good" {
+			return errors.New("not good")
 		}
-		save(t, d, "a", some)
-		holds(t, d, "a", some)
-		holds(t, open(t, path), "a", some)
+		return nil
+	}
+	if got := d.ReadFile(path, check); got != nil || d.Damaged() != 0 {
+		t.Errorf("no file: %q, %d damaged", got, d.Damaged())
+	}
+	must(t, os.WriteFile(path, []byte("good"), 0o600))
+	if got := d.ReadFile(path, check); string(got) != "good" {
+		t.Errorf("good file: %q", got)
+	}
+	must(t, os.WriteFile(path, []byte("bad"), 0o600))
+	if got := d.ReadFile(path, check); got != nil || d.Damaged() != 1 {
+		t.Errorf("bad file: %q, %d damaged", got, d.Damaged())
+	}
+	must(t, syscall.Mkfifo(path, 0o600))
+	if got := d.ReadFile(path, check); got != nil || d.Damaged() != 2 {
+		t.Errorf("FIFO: %q, %d damaged", got, d.Damaged())
 	}
 }
 

@@ -130,7 +130,15 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	}
 	third := start(t, environment...)
 	same("with damaged files", third)
-	third.awaitLog("cannot be read, starting without it")
+	third.awaitLog("state file damaged")
+	third.Until("the number of damaged files", func(p page) error { return atLeast("avax_exporter_state_files_damaged", 1)(p) })
+	third.End(syscall.SIGKILL)
+	for _, file := range files() {
+		if err := errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same("with FIFOs in place of files", start(t, environment...))
 }
 
 // mounts reports whether this machine allows mounts in tests.
